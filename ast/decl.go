@@ -1,0 +1,234 @@
+package ast
+
+import "github.com/concerto-lang/concerto/source"
+
+// Decl is a declaration of a module, or of a block where the grammar allows.
+type Decl interface {
+	Node
+	Head() *DeclHead
+}
+
+// DeclHead is what all declarations share. Name is nil for impl and use.
+type DeclHead struct {
+	Base
+	Name       *Ident
+	Doc        string // text of the /// lines before it, without the slashes
+	Decorators []*Decorator
+	Pub        bool
+}
+
+// Head gives the shared part.
+func (h *DeclHead) Head() *DeclHead { return h }
+
+// TypeParam is `T: A + B` in a generics list.
+type TypeParam struct {
+	Base
+	Name   *Ident
+	Bounds []*Ident
+}
+
+// Param is a parameter of a function, method, closure or pipeline. Pattern is
+// set for closure parameters that are not a plain name; then Name is nil.
+// Type is nil where the closure leaves it out. IsSelf marks the receiver.
+type Param struct {
+	Base
+	Decorators []*Decorator
+	Mut        bool
+	IsSelf     bool
+	Name       *Ident
+	Pattern    Pattern
+	Type       Type
+	Default    Expr
+}
+
+// FnDecl is a function, method, tool function, MCP signature or trait method.
+// Body is nil for signatures.
+type FnDecl struct {
+	DeclHead
+	Async    bool
+	Generics []*TypeParam
+	Params   []*Param
+	Result   Type // nil means Nil
+	Body     *Block
+	// Signature spans `fn … -> T` without the body.
+	Signature source.Span
+}
+
+// FieldDecl is a field of a struct, schema, enum variant or tool.
+type FieldDecl struct {
+	Base
+	Doc        string
+	Decorators []*Decorator
+	Pub        bool
+	Name       *Ident
+	Optional   bool // `name?: T` in a schema
+	Type       Type
+	Default    Expr
+}
+
+// StructDecl is `struct Name<T> { … }`.
+type StructDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Fields   []*FieldDecl
+}
+
+// SchemaDecl is `schema Name<T> { … }`.
+type SchemaDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Fields   []*FieldDecl
+}
+
+// Variant is one case of an enum: a unit, a tuple payload (Types) or a named
+// payload (Fields).
+type Variant struct {
+	Base
+	Doc    string
+	Name   *Ident
+	Types  []Type
+	Fields []*FieldDecl
+	Named  bool // written with braces
+}
+
+// EnumDecl is `enum Name<T> { … }`.
+type EnumDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Variants []*Variant
+}
+
+// TraitDecl is `trait Name<T> { … }`.
+type TraitDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Methods  []*FnDecl
+}
+
+// ImplDecl is `impl<T> Trait for Type { … }`; Trait is nil in an inherent impl.
+type ImplDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Trait    Type
+	Target   Type
+	Methods  []*FnDecl
+}
+
+// TypeDecl is `type Name<T> = T;`.
+type TypeDecl struct {
+	DeclHead
+	Generics []*TypeParam
+	Type     Type
+}
+
+// ConstDecl is `const NAME: T = e;`.
+type ConstDecl struct {
+	DeclHead
+	Type  Type // nil when inferred
+	Value Expr
+}
+
+// ModDecl is `mod x;` (Decls nil, Inline false) or `mod x { … }`.
+type ModDecl struct {
+	DeclHead
+	Inline bool
+	Decls  []Decl
+}
+
+// UseTree is one branch of a use declaration: a path, then one of a glob, a
+// list of further branches, or a name with an optional alias.
+type UseTree struct {
+	Base
+	Path  []*Ident
+	Glob  bool
+	List  []*UseTree // non-nil for `{ … }`
+	Alias *Ident
+}
+
+// UseDecl is `use a::b::{c, d as e};`.
+type UseDecl struct {
+	DeclHead
+	Tree *UseTree
+}
+
+// ConfigField is `word: expr` in an agent, host, mock or similar block.
+type ConfigField struct {
+	Base
+	Name  *Ident
+	Value Expr
+}
+
+// AgentDecl is `agent Name uses provider { … }`.
+type AgentDecl struct {
+	DeclHead
+	Uses   *Ident // nil without `uses`
+	Fields []*ConfigField
+}
+
+// HostDecl is `host Name { … }`.
+type HostDecl struct {
+	DeclHead
+	Fields []*ConfigField
+}
+
+// ToolDecl is `tool Name { … }`. Description is nil when absent.
+type ToolDecl struct {
+	DeclHead
+	Description *StringLit
+	Fields      []*FieldDecl
+	Methods     []*FnDecl
+}
+
+// McpDecl is `mcp Name { fn …; }`.
+type McpDecl struct {
+	DeclHead
+	Methods []*FnDecl
+}
+
+// PipelineDecl is `pipeline Name(params) -> T { stage … }`.
+type PipelineDecl struct {
+	DeclHead
+	HasParams bool
+	Params    []*Param
+	Result    Type // nil when not written
+	Stages    []*Stage
+}
+
+// Stage is one stage: a function stage has Params, Result and Body, a binding
+// stage only Value.
+type Stage struct {
+	Base
+	Doc        string
+	Decorators []*Decorator
+	Name       *Ident
+	Params     []*Param
+	Result     Type
+	Body       *Block
+	Value      Expr
+}
+
+// IsBinding says whether the stage is `stage name = expr;`.
+func (s *Stage) IsBinding() bool { return s.Value != nil }
+
+// StoreKind tells the three stores apart.
+type StoreKind uint8
+
+// The stores.
+const (
+	HashMapStore StoreKind = iota
+	LedgerStore
+	MemoryStore
+)
+
+func (k StoreKind) String() string { return [...]string{"hashmap", "ledger", "memory"}[k] }
+
+// StoreDecl is `memory name: Type = expr;`, hashmap and ledger alike.
+type StoreDecl struct {
+	DeclHead
+	Kind  StoreKind
+	Type  Type
+	Value Expr
+}
+
+// BadDecl stands where a declaration could not be parsed.
+type BadDecl struct{ DeclHead }

@@ -1,0 +1,59 @@
+// Package ast is the syntax tree of Concerto: what the parser makes, the
+// checker reads and the formatter writes. It knows no parser. Nodes are
+// immutable once parsed; what later stages learn stands in tables keyed by
+// the dense ids of expressions and patterns.
+package ast
+
+import "github.com/concerto-lang/concerto/source"
+
+// Node is anything with a place in the text: the span from its first token
+// to its last.
+type Node interface {
+	Span() source.Span
+}
+
+// ID numbers the expressions, patterns and types of one File densely from 0,
+// so that tables over them are slices of length File.IDs.
+type ID int32
+
+// Base holds a node's span. Embed it.
+type Base struct{ Sp source.Span }
+
+// Span gives the node's place.
+func (b *Base) Span() source.Span { return b.Sp }
+
+// IDBase is Base with a dense id.
+type IDBase struct {
+	Base
+	Id ID
+}
+
+// ID gives the node's dense id.
+func (b *IDBase) ID() ID { return b.Id }
+
+// Ident is a name as written.
+type Ident struct {
+	Base
+	Name string
+}
+
+// File is one parsed source file.
+type File struct {
+	Source   *source.File
+	Decls    []Decl
+	Comments []Comment // in order of appearance, doc comments included
+	IDs      int       // how many ids the file's nodes use
+}
+
+// Comment is one comment with its delimiters.
+type Comment struct {
+	Base
+	Doc bool // starts with ///
+}
+
+// Decorator is `@name(args)`.
+type Decorator struct {
+	Base
+	Name *Ident
+	Args []*Arg
+}

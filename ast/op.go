@@ -1,0 +1,68 @@
+package ast
+
+// Op is an operator.
+type Op uint8
+
+// The operators. Prefix ones come last.
+const (
+	OpNone Op = iota
+	OpMul
+	OpDiv
+	OpRem
+	OpAdd
+	OpSub
+	OpCoalesce
+	OpLt
+	OpGt
+	OpLe
+	OpGe
+	OpEq
+	OpNe
+	OpAnd
+	OpOr
+	OpPipe
+	OpNot
+	OpNeg
+)
+
+// Assoc is how an operator groups with its like.
+type Assoc uint8
+
+// The associativities.
+const (
+	Left Assoc = iota
+	Right
+	None
+)
+
+// OpInfo is one row of the operator table: text, binding strength (a larger
+// one binds tighter) and associativity (spec/04-expressions.md).
+type OpInfo struct {
+	Text       string
+	Precedence int
+	Assoc      Assoc
+}
+
+// Precedences of the forms that stand between binary operators but are no
+// Binary: `as`, ranges and assignment.
+const (
+	PrecAssign = 1
+	PrecPipe   = 2
+	PrecRange  = 8
+	PrecCast   = 11
+	PrecUnary  = 12
+)
+
+// Ops is the operator table, indexed by Op.
+var Ops = [...]OpInfo{
+	OpMul: {"*", 10, Left}, OpDiv: {"/", 10, Left}, OpRem: {"%", 10, Left},
+	OpAdd: {"+", 9, Left}, OpSub: {"-", 9, Left},
+	OpCoalesce: {"??", 7, Right},
+	OpLt:       {"<", 6, Left}, OpGt: {">", 6, Left}, OpLe: {"<=", 6, Left}, OpGe: {">=", 6, Left},
+	OpEq: {"==", 5, Left}, OpNe: {"!=", 5, Left},
+	OpAnd: {"&&", 4, Left}, OpOr: {"||", 3, Left},
+	OpPipe: {"|>", PrecPipe, Left},
+	OpNot:  {"!", PrecUnary, Right}, OpNeg: {"-", PrecUnary, Right},
+}
+
+func (o Op) String() string { return Ops[o].Text }

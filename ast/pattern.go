@@ -1,0 +1,105 @@
+package ast
+
+// Pattern is what a value is taken apart with.
+type Pattern interface {
+	Node
+	ID() ID
+	pattern()
+}
+
+// WildPat is `_`.
+type WildPat struct{ IDBase }
+
+// NamePat is a single name: a binding, or a const or imported unit variant
+// that the checker resolves.
+type NamePat struct {
+	IDBase
+	Name *Ident
+}
+
+// BindPat is `name @ pattern`.
+type BindPat struct {
+	IDBase
+	Name    *Ident
+	Pattern Pattern
+}
+
+// LitPat is a literal: IntLit, FloatLit, StringLit, BoolLit, NilLit or a
+// Unary minus on a number.
+type LitPat struct {
+	IDBase
+	Value Expr
+}
+
+// RangePat is `lo..hi` or `lo..=hi` over literals or consts; an open end is nil.
+type RangePat struct {
+	IDBase
+	Lo, Hi    Expr
+	Inclusive bool
+}
+
+// OrPat is `a | b`.
+type OrPat struct {
+	IDBase
+	Alts []Pattern
+}
+
+// TuplePat is `(a, b)`.
+type TuplePat struct {
+	IDBase
+	Elems []Pattern
+}
+
+// ArrayPat is `[a, b, ..rest, c]`. Rest is the index in Elems before which the
+// rest stands, -1 without one; RestName is nil for a bare `..`.
+type ArrayPat struct {
+	IDBase
+	Elems    []Pattern
+	Rest     int
+	RestName *NamePat
+}
+
+// FieldPat is `name: pattern` or the short form `name`, a NamePat.
+type FieldPat struct {
+	Base
+	Name    *Ident
+	Pattern Pattern
+	Short   bool
+}
+
+// StructPat is `Path { x, y: p, .. }`, also of named enum variants.
+type StructPat struct {
+	IDBase
+	Path   *PathExpr
+	Fields []*FieldPat
+	Rest   bool
+}
+
+// VariantPat is `Path(a, b)`, with Ok, Err and Some among the paths.
+type VariantPat struct {
+	IDBase
+	Path  *PathExpr
+	Elems []Pattern
+}
+
+// PathPat is a path of two or more segments: a unit variant or a const.
+type PathPat struct {
+	IDBase
+	Path *PathExpr
+}
+
+// BadPat stands where a pattern could not be parsed.
+type BadPat struct{ IDBase }
+
+func (*WildPat) pattern()    {}
+func (*NamePat) pattern()    {}
+func (*BindPat) pattern()    {}
+func (*LitPat) pattern()     {}
+func (*RangePat) pattern()   {}
+func (*OrPat) pattern()      {}
+func (*TuplePat) pattern()   {}
+func (*ArrayPat) pattern()   {}
+func (*StructPat) pattern()  {}
+func (*VariantPat) pattern() {}
+func (*PathPat) pattern()    {}
+func (*BadPat) pattern()     {}

@@ -1,0 +1,58 @@
+package ast
+
+// Stmt is a statement in a block.
+type Stmt interface {
+	Node
+	stmt()
+}
+
+// Block is `{ stmts tail }`; Tail is nil when the last statement ends in `;`
+// or is a statement-like expression whose value nobody takes. The parser puts
+// a final statement-like expression (if, match, try, loop, block, …) without
+// `;` into Tail.
+type Block struct {
+	Base
+	Stmts []Stmt
+	Tail  Expr
+}
+
+// LetStmt is `let [mut] pattern [: T] [= e] [else { … }];`. Mut applies to all
+// names that the pattern binds.
+type LetStmt struct {
+	Base
+	Mut     bool
+	Pattern Pattern
+	Type    Type
+	Value   Expr
+	Else    *Block
+}
+
+// ExprStmt is an expression whose value is discarded. Semi says whether it was
+// written with `;`.
+type ExprStmt struct {
+	Base
+	X    Expr
+	Semi bool
+}
+
+// DeclStmt is a declaration within a block.
+type DeclStmt struct {
+	Base
+	Decl Decl
+}
+
+// MockStmt is `mock Name { … }`.
+type MockStmt struct {
+	Base
+	Name   *Ident
+	Fields []*ConfigField
+}
+
+// BadStmt stands where a statement could not be parsed.
+type BadStmt struct{ Base }
+
+func (*LetStmt) stmt()  {}
+func (*ExprStmt) stmt() {}
+func (*DeclStmt) stmt() {}
+func (*MockStmt) stmt() {}
+func (*BadStmt) stmt()  {}

@@ -1,0 +1,57 @@
+package ast
+
+// Type is a type as written.
+type Type interface {
+	Node
+	ID() ID
+	typ()
+}
+
+// NamedType is `a::Name<T>`.
+type NamedType struct {
+	IDBase
+	Segments []*Ident
+	Args     []Type
+}
+
+// OptionType is `T?`.
+type OptionType struct {
+	IDBase
+	Elem Type
+}
+
+// TupleType is `(A, B)`.
+type TupleType struct {
+	IDBase
+	Elems []Type
+}
+
+// FnType is `fn(A) -> B`; Result is nil for Nil.
+type FnType struct {
+	IDBase
+	Params []Type
+	Result Type
+}
+
+// LitType is a string literal as a type.
+type LitType struct {
+	IDBase
+	Value string
+}
+
+// UnionType is `"a" | "b"`.
+type UnionType struct {
+	IDBase
+	Alts []Type
+}
+
+// BadType stands where a type could not be parsed.
+type BadType struct{ IDBase }
+
+func (*NamedType) typ()  {}
+func (*OptionType) typ() {}
+func (*TupleType) typ()  {}
+func (*FnType) typ()     {}
+func (*LitType) typ()    {}
+func (*UnionType) typ()  {}
+func (*BadType) typ()    {}

@@ -1,0 +1,67 @@
+// Package source holds source texts and places in them. It is the leaf that
+// every stage builds on: positions are byte offsets into one File, turned into
+// lines and columns only when something is shown to a person.
+package source
+
+import (
+	"bytes"
+	"sort"
+	"unicode/utf8"
+)
+
+// File is a source text. Its name is what diagnostics print: the path as the
+// user gave it, with forward slashes. A File is immutable after NewFile and
+// safe for concurrent use.
+type File struct {
+	Name  string
+	Text  []byte
+	lines []Pos // offset of each line's first byte
+}
+
+// NewFile makes a File and its line table.
+func NewFile(name string, text []byte) *File {
+	lines := make([]Pos, 1, 1+bytes.Count(text, []byte{'\n'}))
+	for i := 0; ; {
+		j := bytes.IndexByte(text[i:], '\n')
+		if j < 0 {
+			break
+		}
+		i += j + 1
+		lines = append(lines, Pos(i))
+	}
+	return &File{Name: name, Text: text, lines: lines}
+}
+
+// Lines is the number of lines; a text that ends in a newline has an empty
+// last one.
+func (f *File) Lines() int { return len(f.lines) }
+
+// LineStart is the offset of the first byte of line n (1-based).
+func (f *File) LineStart(n int) Pos { return f.lines[n-1] }
+
+// Line is the text of line n (1-based) without its line end.
+func (f *File) Line(n int) []byte {
+	start := int(f.lines[n-1])
+	end := len(f.Text)
+	if n < len(f.lines) {
+		end = int(f.lines[n]) - 1
+	}
+	return bytes.TrimSuffix(f.Text[start:end], []byte{'\r'})
+}
+
+// LineOf is the 1-based line that holds p.
+func (f *File) LineOf(p Pos) int {
+	return sort.Search(len(f.lines), func(i int) bool { return f.lines[i] > p })
+}
+
+// Position is p as line and column, both 1-based, the column in code points.
+func (f *File) Position(p Pos) Position {
+	if int(p) > len(f.Text) {
+		p = Pos(len(f.Text))
+	}
+	line := f.LineOf(p)
+	return Position{Line: line, Column: utf8.RuneCount(f.Text[f.lines[line-1]:p]) + 1}
+}
+
+// Slice is the text that s covers.
+func (f *File) Slice(s Span) string { return string(f.Text[s.Start:s.End]) }
