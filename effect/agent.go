@@ -1,0 +1,76 @@
+package effect
+
+import "encoding/json"
+
+// KindAgentCall is one request to a model.
+const KindAgentCall Kind = "agent.call"
+
+// AgentCall asks a model once (spec/07-agents.md). The tool loop and the
+// re-prompting of structured output happen above it, in Concerto code.
+type AgentCall struct {
+	Agent       string          `json:"agent"`      // the declaration's name
+	Connection  string          `json:"connection"` // a key of [connections]
+	Model       string          `json:"model,omitempty"`
+	System      string          `json:"system,omitempty"`
+	Messages    []ChatMessage   `json:"messages"`
+	Temperature *float64        `json:"temperature,omitempty"`
+	TopP        *float64        `json:"top_p,omitempty"`
+	MaxTokens   *int64          `json:"max_tokens,omitempty"`
+	Stop        []string        `json:"stop,omitempty"`
+	Schema      json.RawMessage `json:"schema,omitempty"` // JSON Schema of the wanted reply
+	SchemaName  string          `json:"schema_name,omitempty"`
+	Tools       []ToolSpec      `json:"tools,omitempty"`
+	Timeout     float64         `json:"timeout,omitempty"` // seconds for the whole call; 0 means the connection's
+	Retry       *Retry          `json:"retry,omitempty"`   // the agent's retry_policy, else the connection's
+}
+
+// Retry is a retry policy. MaxAttempts counts all attempts; delays are in
+// milliseconds; Backoff is "none", "linear" or "exponential".
+type Retry struct {
+	MaxAttempts  int64  `json:"max_attempts"`
+	Backoff      string `json:"backoff"`
+	InitialDelay int64  `json:"initial_delay_ms"`
+	MaxDelay     int64  `json:"max_delay_ms"`
+}
+
+// ChatMessage is one message of a conversation. Role is "system", "user",
+// "assistant" or "tool"; ToolCalls only with assistant, ToolCallID (and
+// IsError) only with tool.
+type ChatMessage struct {
+	Role       string     `json:"role"`
+	Content    string     `json:"content"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	IsError    bool       `json:"is_error,omitempty"`
+}
+
+// ToolCall is a model's wish to call a tool. Args is the JSON text as the
+// model wrote it: an object when the model behaves.
+type ToolCall struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Args string `json:"args"`
+}
+
+// ToolSpec offers a tool to a model. Parameters is a JSON Schema object.
+type ToolSpec struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// AgentReply is a model's answer. StopReason is "end", "length", "tool",
+// "stop" or "filter"; Provider is the connection's name.
+type AgentReply struct {
+	Text       string     `json:"text"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
+	TokensIn   int64      `json:"tokens_in"`
+	TokensOut  int64      `json:"tokens_out"`
+	Model      string     `json:"model"`
+	Provider   string     `json:"provider"`
+	LatencyMS  int64      `json:"latency_ms"`
+	StopReason string     `json:"stop_reason"`
+}
+
+// Kind is KindAgentCall.
+func (*AgentCall) Kind() Kind { return KindAgentCall }

@@ -1,0 +1,90 @@
+// Package effect is the door between a running program and the world. Every
+// effect leaves the VM as a Request: plain data, so that it can be permitted,
+// limited, journaled, mocked or replayed without being performed. Nothing else
+// in the VM or the library touches the world.
+//
+// Out goes encoded: requests hold JSON bytes and Go scalars, made on the VM's
+// goroutine. In comes fresh: the values of a result are built by the performer
+// and are the VM's from then on.
+package effect
+
+import (
+	"context"
+	"fmt"
+)
+
+// Kind names a kind of request. Kinds are stable: journals hold them.
+type Kind string
+
+// Request is one effect as plain data.
+type Request interface{ Kind() Kind }
+
+// Result is what an effect gave; its concrete type follows from the request's.
+type Result any
+
+// Performer is the VM's only way out. Perform returns when the effect is done
+// or ctx ends (then with context.Cause(ctx)). An error that the program may
+// catch is an *Error; any other ends the run. Safe for concurrent use.
+type Performer interface {
+	Perform(ctx context.Context, r Request) (Result, error)
+}
+
+// PerformerFunc makes a function a Performer.
+type PerformerFunc func(ctx context.Context, r Request) (Result, error)
+
+// Perform calls f.
+func (f PerformerFunc) Perform(ctx context.Context, r Request) (Result, error) { return f(ctx, r) }
+
+// A Layer adds one concern around a Performer: permissions, limits, journal,
+// mocks.
+type Layer func(next Performer) Performer
+
+// Status says what is known of an effect that failed: a later resume asks
+// whether it may have happened.
+type Status uint8
+
+// The statuses.
+const (
+	None    Status = iota // it did not happen
+	Done                  // it happened
+	Unknown               // it may have happened
+)
+
+// Error is a failure that the program can catch. Kind is the name of its
+// built-in error type ("HostError"); Fields are that type's further fields,
+// by name, as string, bool, int64 or float64.
+type Error struct {
+	Kind    string
+	Message string
+	Fields  map[string]any
+	Status  Status
+	Cause   error
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap gives the Go error behind it, if any.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Errorf makes an Error without further fields.
+func Errorf(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// With sets a field and gives the error back.
+func (e *Error) With(field string, v any) *Error {
+	if e.Fields == nil {
+		e.Fields = map[string]any{}
+	}
+	e.Fields[field] = v
+	return e
+}
+
+// inline lists the kinds that never wait: the VM performs them on its own
+// goroutine.
+var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true}
+
+// Inline says whether requests of kind k return at once, so that performing
+// one needs no goroutine. A reply into a full queue is the exception: its
+// performer waits, bounded by the host's timeout.
+func Inline(k Kind) bool { return inline[k] }

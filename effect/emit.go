@@ -1,0 +1,58 @@
+package effect
+
+import "encoding/json"
+
+// The kinds of output.
+const (
+	KindEmit      Kind = "emit"
+	KindAwaitEmit Kind = "emit.await"
+	KindPrint     Kind = "print"
+	KindLog       Kind = "log"
+)
+
+// Emit hands a value to the application. It never fails. Payload is nil when
+// the program gave none. Its result is nil.
+type Emit struct {
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// AwaitEmit is Emit that waits for the application's answer, an *Answer. Its
+// *Error is an EmitError with field reason "no_listener", "timeout" or
+// "refused".
+type AwaitEmit struct {
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// Answer is the application's answer as JSON.
+type Answer struct {
+	Value json.RawMessage `json:"value"`
+}
+
+// Print is `print` and `println`: text for the program's standard output. The
+// newline is not part of Text.
+type Print struct {
+	Text    string `json:"text"`
+	Newline bool   `json:"newline"`
+}
+
+// Log is a line for the run's log. Level is "debug", "info", "warn" or
+// "error"; Fields is a JSON object or nil.
+type Log struct {
+	Level   string          `json:"level"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+}
+
+// Kind is KindEmit.
+func (*Emit) Kind() Kind { return KindEmit }
+
+// Kind is KindAwaitEmit.
+func (*AwaitEmit) Kind() Kind { return KindAwaitEmit }
+
+// Kind is KindPrint.
+func (*Print) Kind() Kind { return KindPrint }
+
+// Kind is KindLog.
+func (*Log) Kind() Kind { return KindLog }
