@@ -1,0 +1,262 @@
+package ir
+
+import "encoding/json"
+
+// Version is the format's version, "major.minor": a VM runs files of its own
+// major version and of minor versions up to its own.
+const Version = "1.0"
+
+// Program is a compiled program, self-contained: manifest data is embedded,
+// secrets only by name, no absolute path (spec/ir.md).
+type Program struct {
+	Version     string
+	Name        string // the project's name, or the entry file's
+	Files       []File
+	Types       []TypeInfo
+	Constants   []Const
+	Natives     []string // library functions in Go, by registered name
+	Functions   []Function
+	Methods     []Method // what CallMethod can find
+	Connections []Connection
+	Agents      []Agent
+	Hosts       []Host
+	Tools       []Tool
+	Stores      []Store
+	Limits      Limits
+	Tests       []Test
+	Entry       int // index into Functions of main; -1 without one
+}
+
+// File is a source file: its name relative to the project's root, and its
+// text, for the excerpts of runtime errors. Library files have no text.
+type File struct {
+	Name string
+	Text string
+}
+
+// Const is a constant: exactly one of the pointers is set.
+type Const struct {
+	Int    *int64
+	Float  *float64
+	String *string
+}
+
+// ABI says how a function is called.
+type ABI string
+
+// The ABIs. A typed function takes each parameter in its class; a full one
+// takes and gives Full registers, so that it can be called indirectly.
+const (
+	Typed   ABI = "typed"
+	FullABI ABI = "full"
+)
+
+// Function is a function's code. Register 0 is the link; parameters are in
+// registers 1…; Registers counts all.
+type Function struct {
+	Name      string
+	File      int
+	Line      int
+	Params    []Class
+	ABI       ABI
+	Result    Class
+	MutSelf   bool // register 1 is given back to the caller
+	Captures  int  // captured values of a closure's function
+	Registers int
+	Block
+	Listens []ListenInfo
+}
+
+// Block is a list of instructions with its positions and regions. Targets and
+// region bounds index Code.
+type Block struct {
+	Code      []Instr
+	Positions []Position
+	Regions   []Region
+}
+
+// Position says where the instructions from PC on stand in the file, until
+// the next Position.
+type Position struct {
+	PC, Line, Column int
+}
+
+// Region says that an error raised in [From, To) is put into Register (Full)
+// and control goes on at Target. Regions are listed innermost first.
+type Region struct {
+	From, To, Target int
+	Register         int
+}
+
+// ListenInfo is a listen expression. Host is the index of the declaration, -1
+// when only known at run time. In Execute mode, library code's default loop,
+// no listen:* events are emitted.
+type ListenInfo struct {
+	Host     int
+	Execute  bool
+	Handlers []Handler
+}
+
+// Handler is one handler: a block over the function's registers. Param (Full)
+// receives the payload, decoded as Types[Schema] when Schema is not -1. An
+// implicit handler is generated for tool_call and runs only when the host has
+// tools.
+type Handler struct {
+	Type     string
+	Param    int
+	Schema   int
+	Implicit bool
+	Block
+}
+
+// Method is a function that CallMethod finds by Name and the receiver's
+// run-time type: Type indexes Types; its parameters are not looked at, so
+// that Array<Int> stands for every array.
+type Method struct {
+	Name     string
+	Type     int
+	Function int
+}
+
+// TypeInfo describes a type for run time: decoding, validation, JSON Schema,
+// catch clauses, printing. Kind is one of int float string bool nil any array
+// map option result tuple struct schema enum union error function range
+// agent host tool memory hashmap ledger task never type. "error" with a Name
+// is a built-in error type, without one the type Error.
+type TypeInfo struct {
+	Kind     string
+	Name     string // of struct, schema, enum, error
+	Doc      string // doc comment, a description in JSON Schema
+	Args     []int  // element types: array 1, map key and value, option 1, result 2, tuple n
+	Fields   []FieldInfo
+	Variants []VariantInfo
+	Values   []string // of a union
+}
+
+// FieldInfo is a field of a struct or schema, or of a named variant. Default
+// is JSON, nil without one.
+type FieldInfo struct {
+	Name     string
+	Type     int
+	Optional bool
+	Default  json.RawMessage
+	Doc      string
+}
+
+// VariantInfo is a variant of an enum. Unnamed payloads have fields named "0",
+// "1", …
+type VariantInfo struct {
+	Name   string
+	Named  bool
+	Fields []FieldInfo
+}
+
+// Connection is a [connections.X] of the manifest, as JSON: what runtime/llm
+// reads, keys only by the name of their variable.
+type Connection struct {
+	Name   string
+	Config json.RawMessage
+}
+
+// Agent is an agent declaration. Nil pointers mean "not set".
+type Agent struct {
+	Name           string
+	Connection     string
+	Model          string
+	System         string
+	Temperature    *float64
+	TopP           *float64
+	MaxTokens      *int64
+	Stop           []string
+	Tools          []int
+	Memory         int // index into Stores, -1 without
+	Timeout        float64
+	MaxToolRounds  int64
+	SchemaAttempts int64
+	Retry          *Retry
+}
+
+// Retry is an agent's retry_policy.
+type Retry struct {
+	MaxAttempts  int64
+	Backoff      string
+	InitialDelay int64
+	MaxDelay     int64
+}
+
+// Host is a host declaration with its manifest section. Timeout and
+// QuestionTimeout are seconds, 0 for none; Params is a JSON object or nil;
+// ParamsEnv pairs a parameter with the environment variable it is read from.
+type Host struct {
+	Name            string
+	Connector       string
+	Transport       string
+	Command         string
+	Args            []string
+	Env             []Pair
+	WorkingDir      string
+	InputFormat     string
+	OutputFormat    string
+	Timeout         float64
+	QuestionTimeout float64
+	QuestionDefault *json.RawMessage
+	ApprovalDefault *string
+	Params          json.RawMessage
+	ParamsEnv       []Pair
+	Instances       int
+	MaxLine         int
+	Tools           []int
+}
+
+// Pair is a name and a value, where order matters.
+type Pair struct{ Name, Value string }
+
+// Tool is a tool declaration. State is its struct-like type; Init, a function
+// of no parameters, gives a tuple of its fields' first values.
+type Tool struct {
+	Name        string
+	Description string
+	State       int
+	Init        int
+	Methods     []ToolMethod
+}
+
+// ToolMethod is a tool function. Described methods are offered to models and
+// hosts. The function is full; its first parameter is the tool.
+type ToolMethod struct {
+	Name        string
+	Description string
+	Described   bool
+	Function    int
+	Params      []ToolParam
+	Result      int // type
+}
+
+// ToolParam is a parameter of a tool function. Default is a full function of
+// no parameters that gives it, -1 without one.
+type ToolParam struct {
+	Name        string
+	Description string
+	Type        int
+	Default     int
+}
+
+// Store is a store declaration. Kind is "hashmap", "ledger" or "memory";
+// Window is a memory's length, 0 for unbounded.
+type Store struct {
+	Name   string
+	Kind   string
+	Window int
+}
+
+// Limits is [limits]; zero means none.
+type Limits struct {
+	MaxRunSeconds float64
+	MaxMemoryMB   int64
+}
+
+// Test is an @test function.
+type Test struct {
+	Name     string
+	Function int
+}
