@@ -1,0 +1,219 @@
+package manifest
+
+import "strings"
+
+// Type is the type of a key's value.
+type Type uint8
+
+// The types.
+const (
+	String    Type = iota
+	Strings        // an array of strings
+	Table          // a table whose keys the user chooses, of strings
+	Params         // a table of any values
+	Integer        // at least the key's Min
+	Number         // an integer or a float, more than zero
+	Bool           // true or false
+	Enum           // one of the key's Values
+	Replies        // an array of tables: the scripted provider's replies
+	Any            // any value
+	ToolCalls      // an array of tables: calls that a scripted reply makes
+	Failure        // a table: the error that a scripted reply is
+)
+
+// typeNames are the types as messages and the manual name them.
+var typeNames = [...]string{
+	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
+	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
+	Any: "any value", ToolCalls: "an array of tables", Failure: "a table",
+}
+
+func (t Type) String() string { return typeNames[t] }
+
+// Key is one row of the table of keys. A `*` in Path stands for a name the
+// user chooses, `[]` for an element of an array.
+type Key struct {
+	Path    string
+	Type    Type
+	Unit    string // "seconds", "bytes", …; "" without one
+	Default string // as written in the manifest; "" when there is none
+	Values  []string
+	Min     int64 // least Integer
+	Example string
+	Doc     string
+
+	set func(t *target, v *setting)
+}
+
+// Section is the key's table: all of Path but its last name.
+func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.')] }
+
+// Name is the last name of Path.
+func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
+
+// target is the section that is being filled: one of them is not nil.
+type target struct {
+	project     *Project
+	connection  *Connection
+	retry       *Retry
+	rate        *RateLimit
+	host        *Host
+	mcp         *MCP
+	limits      *Limits
+	permissions *Permissions
+}
+
+// Providers, transports and the other closed lists of values.
+var (
+	providers     = []string{"openai", "anthropic", "scripted"}
+	hostTransport = []string{"stdio"}
+	mcpTransport  = []string{"stdio", "http"}
+	backoffs      = []string{"none", "linear", "exponential"}
+	formats       = []string{"text", "json"}
+	stopReasons   = []string{"end", "length", "tool", "stop", "filter"}
+)
+
+// Keys is the table of keys, by section. The caller must not change it.
+func Keys() []Key { return keys }
+
+var keys = []Key{
+	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",
+		set: func(t *target, v *setting) { t.project.Name = v.text }},
+	{Path: "project.version", Type: String, Example: `"0.1.0"`, Doc: "The project's version.",
+		set: func(t *target, v *setting) { t.project.Version = v.text }},
+	{Path: "project.entry", Type: String, Default: `"main.conc"`, Example: `"main.conc"`, Doc: "The file that holds `main`.",
+		set: func(t *target, v *setting) { t.project.Entry = v.text }},
+
+	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
+		Doc: "The wire form to speak: OpenAI's chat completions (also of compatible servers), Anthropic's messages, or replies from a script.",
+		set: func(t *target, v *setting) { t.connection.Provider = v.text }},
+	{Path: "connections.*.api_key_env", Type: String, Example: `"OPENAI_API_KEY"`,
+		Doc: "The environment variable that holds the key. The key itself is never written down.",
+		set: func(t *target, v *setting) { t.connection.APIKeyEnv = v.text }},
+	{Path: "connections.*.base_url", Type: String, Example: `"https://api.openai.com/v1"`,
+		Doc: "Where the provider's paths are appended, after `/v1` when the URL ends in no version.",
+		set: func(t *target, v *setting) { t.connection.BaseURL = v.text }},
+	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that name none.",
+		set: func(t *target, v *setting) { t.connection.DefaultModel = v.text }},
+	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60",
+		Doc: "How long one call may take, retries included, when the agent says nothing.",
+		set: func(t *target, v *setting) { t.connection.Timeout = v.number }},
+	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization.",
+		set: func(t *target, v *setting) { t.connection.Organization = v.text }},
+	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project.",
+		set: func(t *target, v *setting) { t.connection.Project = v.text }},
+	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`.",
+		set: func(t *target, v *setting) { t.connection.Models = aliases(v.table) }},
+	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
+		set: func(t *target, v *setting) { t.connection.Script = v.text }},
+	{Path: "connections.*.replies", Type: Replies, Example: `[{ text = "yes" }]`, Doc: "The scripted provider's replies.",
+		set: func(t *target, v *setting) { t.connection.Replies = v.json }},
+	{Path: "connections.*.retry.max_attempts", Type: Integer, Min: 1, Default: "3", Example: "3", Doc: "Attempts in all.",
+		set: func(t *target, v *setting) { t.retry.MaxAttempts = v.integer }},
+	{Path: "connections.*.retry.backoff", Type: Enum, Values: backoffs, Default: `"exponential"`, Example: `"linear"`, Doc: "How the delay grows.",
+		set: func(t *target, v *setting) { t.retry.Backoff = v.text }},
+	{Path: "connections.*.retry.initial_delay_ms", Type: Integer, Unit: "milliseconds", Default: "500", Example: "500", Doc: "The delay before the second attempt.",
+		set: func(t *target, v *setting) { t.retry.InitialDelayMS = v.integer }},
+	{Path: "connections.*.retry.max_delay_ms", Type: Integer, Unit: "milliseconds", Default: "30000", Example: "30000", Doc: "The longest delay.",
+		set: func(t *target, v *setting) { t.retry.MaxDelayMS = v.integer }},
+	{Path: "connections.*.rate_limit.requests_per_minute", Type: Integer, Min: 1, Example: "60", Doc: "Requests in any 60 seconds; more wait.",
+		set: func(t *target, v *setting) { t.rate.RequestsPerMinute = v.integer }},
+	{Path: "connections.*.rate_limit.tokens_per_minute", Type: Integer, Min: 1, Example: "100000", Doc: "Tokens, in and out, in any 60 seconds; requests beyond wait.",
+		set: func(t *target, v *setting) { t.rate.TokensPerMinute = v.integer }},
+	{Path: "connections.*.rate_limit.max_concurrent", Type: Integer, Min: 1, Example: "4", Doc: "Requests in flight at once; more wait.",
+		set: func(t *target, v *setting) { t.rate.MaxConcurrent = v.integer }},
+	{Path: "connections.*.replies[].match", Type: String, Example: `"(?i)token"`, Doc: "A regular expression on the prompt; without one the reply fits any."},
+	{Path: "connections.*.replies[].agent", Type: String, Example: `"Writer"`, Doc: "Only for the agent of this name."},
+	{Path: "connections.*.replies[].text", Type: String, Example: `"yes"`, Doc: "The reply's text."},
+	{Path: "connections.*.replies[].json", Type: Any, Example: `{ ok = true }`, Doc: "A value whose JSON is the reply's text."},
+	{Path: "connections.*.replies[].tool_calls", Type: ToolCalls, Example: `[{ name = "add", args = { a = 1 } }]`, Doc: "Tools that the model asks for."},
+	{Path: "connections.*.replies[].error", Type: Failure, Example: `{ status = 429 }`, Doc: "The request fails."},
+	{Path: "connections.*.replies[].delay_ms", Type: Integer, Unit: "milliseconds", Default: "0", Example: "100", Doc: "Wait before replying."},
+	{Path: "connections.*.replies[].tokens_in", Type: Integer, Example: "11", Doc: "Tokens of the prompt; an estimate when not given."},
+	{Path: "connections.*.replies[].tokens_out", Type: Integer, Example: "7", Doc: "Tokens of the reply; an estimate when not given."},
+	{Path: "connections.*.replies[].repeat", Type: Bool, Default: "false", Example: "true", Doc: "The reply is never used up."},
+	{Path: "connections.*.replies[].stop", Type: Enum, Values: stopReasons, Default: `"end"`, Example: `"length"`, Doc: "Why the model stopped."},
+	{Path: "connections.*.replies[].tool_calls[].name", Type: String, Example: `"add"`, Doc: "The tool; the end of an offered name is enough."},
+	{Path: "connections.*.replies[].tool_calls[].args", Type: Params, Example: `{ a = 1 }`, Doc: "The arguments."},
+	{Path: "connections.*.replies[].tool_calls[].id", Type: String, Example: `"call_1"`, Doc: "The call's id; numbered when not given."},
+	{Path: "connections.*.replies[].error.kind", Type: Enum, Values: []string{"status", "timeout", "connection"}, Default: `"status"`, Example: `"timeout"`, Doc: "What goes wrong: an HTTP status, no answer in time, or no connection."},
+	{Path: "connections.*.replies[].error.status", Type: Integer, Min: 400, Default: "500", Example: "429", Doc: "The HTTP status."},
+	{Path: "connections.*.replies[].error.message", Type: String, Example: `"slow down"`, Doc: "The provider's message."},
+
+	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the host is reached: a subprocess's standard streams.",
+		set: func(t *target, v *setting) { t.host.Transport = v.text }},
+	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH.",
+		set: func(t *target, v *setting) { t.host.Command = v.text }},
+	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are.",
+		set: func(t *target, v *setting) { t.host.Args = v.texts }},
+	{Path: "hosts.*.env", Type: Table, Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment.",
+		set: func(t *target, v *setting) { t.host.Env = v.table }},
+	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default.",
+		set: func(t *target, v *setting) { t.host.WorkingDir = v.text }},
+	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take.",
+		set: func(t *target, v *setting) { t.host.Timeout = v.number }},
+	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take.",
+		set: func(t *target, v *setting) { t.host.QuestionTimeout = v.number }},
+	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers.",
+		set: func(t *target, v *setting) { t.host.QuestionDefault = &v.text }},
+	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers.",
+		set: func(t *target, v *setting) { t.host.ApprovalDefault = &v.text }},
+	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins.",
+		set: func(t *target, v *setting) { t.host.InputFormat = v.text }},
+	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins.",
+		set: func(t *target, v *setting) { t.host.OutputFormat = v.text }},
+	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error.",
+		set: func(t *target, v *setting) { t.host.MessageTypes, t.host.HasMessageTypes = v.texts, true }},
+	{Path: "hosts.*.instances", Type: Integer, Min: 1, Default: "1", Example: "2", Doc: "Processes that may work at once.",
+		set: func(t *target, v *setting) { t.host.Instances = v.integer }},
+	{Path: "hosts.*.max_line", Type: Integer, Min: 1, Unit: "bytes", Default: "16777216", Example: "16777216", Doc: "The longest line it may send.",
+		set: func(t *target, v *setting) { t.host.MaxLine = v.integer }},
+	{Path: "hosts.*.params", Type: Params, Example: `{ model = "opus" }`, Doc: "Parameters, sent in the `init` message. Any TOML value.",
+		set: func(t *target, v *setting) { t.host.Params = v.json }},
+	{Path: "hosts.*.params_env", Type: Table, Example: `{ token = "WORKER_TOKEN" }`, Doc: "Parameters whose values are read from the environment when the host is started.",
+		set: func(t *target, v *setting) { t.host.ParamsEnv = v.table }},
+
+	{Path: "mcp.*.transport", Type: Enum, Values: mcpTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the server is reached.",
+		set: func(t *target, v *setting) { t.mcp.Transport = v.text }},
+	{Path: "mcp.*.command", Type: String, Example: `"uvx"`, Doc: "The program to start, for transport stdio.",
+		set: func(t *target, v *setting) { t.mcp.Command = v.text }},
+	{Path: "mcp.*.args", Type: Strings, Default: "[]", Example: `["server"]`, Doc: "Its arguments.",
+		set: func(t *target, v *setting) { t.mcp.Args = v.texts }},
+	{Path: "mcp.*.url", Type: String, Example: `"http://localhost:8080/mcp"`, Doc: "The server's address, for transport http.",
+		set: func(t *target, v *setting) { t.mcp.URL = v.text }},
+	{Path: "mcp.*.env", Type: Table, Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment.",
+		set: func(t *target, v *setting) { t.mcp.Env = v.table }},
+	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "How long one call may take.",
+		set: func(t *target, v *setting) { t.mcp.Timeout = v.number }},
+
+	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
+		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
+	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values.",
+		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
+	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out.",
+		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
+	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together.",
+		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
+	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
+		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
+
+	{Path: "permissions.fs", Type: Strings, Default: "[]", Example: `["data"]`, Doc: "Directories whose files may be read and written.",
+		set: func(t *target, v *setting) { t.permissions.FS = v.texts }},
+	{Path: "permissions.env", Type: Strings, Default: "[]", Example: `["HOME"]`, Doc: "Environment variables that may be read.",
+		set: func(t *target, v *setting) { t.permissions.Env = v.texts }},
+	{Path: "permissions.net", Type: Strings, Default: "[]", Example: `["api.example.com"]`, Doc: "Network hosts that may be called.",
+		set: func(t *target, v *setting) { t.permissions.Net = v.texts }},
+	{Path: "permissions.tools", Type: Strings, Default: "[]", Example: `["Calc"]`, Doc: "Tools that models and hosts may call.",
+		set: func(t *target, v *setting) { t.permissions.Tools = v.texts }},
+	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
+		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
+}
+
+// aliases turns a table of strings into aliases.
+func aliases(vs []Variable) []Alias {
+	out := make([]Alias, len(vs))
+	for i, v := range vs {
+		out[i] = Alias{Name: v.Name, Model: v.Value}
+	}
+	return out
+}
