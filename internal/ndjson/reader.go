@@ -1,0 +1,212 @@
+// Package ndjson frames lines: one JSON text (or plain text) a line, UTF-8,
+// ended by '\n'. It is what hosts, emit handlers and journals read and write
+// with; it knows nothing of the messages in the lines.
+//
+// Invariants. The reader's memory is bounded by the line limit plus one chunk.
+// A line is a slice of a chunk that is never written again, so lines need no
+// copy and may be kept; keeping a short one keeps its chunk.
+package ndjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// DefaultLimit is the longest line a Reader takes when not told otherwise, in
+// bytes without the line end.
+const DefaultLimit = 16 << 20
+
+// chunkSize is what one read may fetch: what a pipe holds.
+const chunkSize = 64 << 10
+
+// minRead is the least room worth a read; with less, a new chunk is begun.
+const minRead = 4 << 10
+
+// Line is one line without its end. Half says that the input ended before the
+// line did. Offset is the position of its first byte in the input.
+type Line struct {
+	Text   []byte
+	Offset int64
+	Half   bool
+}
+
+// TooLongError reports a line over the limit; the reader is of no use after
+// it. Size is how much of the line had been read.
+type TooLongError struct {
+	Offset int64
+	Size   int
+	Limit  int
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("line of more than %d bytes at offset %d (%d read)", e.Limit, e.Offset, e.Size)
+}
+
+// EncodingError reports a line that is not UTF-8. Size is the line's, At the
+// position of the first bad byte in it.
+type EncodingError struct {
+	Offset int64
+	Size   int
+	At     int
+}
+
+func (e *EncodingError) Error() string {
+	return fmt.Sprintf("invalid UTF-8 in a line of %d bytes at offset %d (byte %d of it)", e.Size, e.Offset, e.At)
+}
+
+// A Reader takes lines from a stream. A byte order mark before the first line
+// and the '\r' of a "\r\n" are dropped, lines of nothing but white space are
+// skipped. Not safe for concurrent use.
+type Reader struct {
+	src     io.Reader
+	limit   int
+	buf     []byte // the current chunk: buf[start:end] is read and not handed on
+	start   int
+	end     int
+	scanned int   // buf[start:scanned] holds no '\n'
+	offset  int64 // of buf[start] in the input
+	begun   bool  // the place for a byte order mark has been passed
+	err     error // what the source ended with
+}
+
+// NewReader reads lines of at most limit bytes from src; 0 means DefaultLimit.
+func NewReader(src io.Reader, limit int) *Reader {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	return &Reader{src: src, limit: limit}
+}
+
+// Next gives the next line that is not blank. It fails with io.EOF at the end,
+// *TooLongError, *EncodingError, or what the source failed with after all
+// whole lines before the failure were given.
+func (r *Reader) Next() (Line, error) {
+	for {
+		n := r.find()
+		if n < 0 && r.err == nil {
+			if err := r.fill(); err != nil {
+				return Line{}, err
+			}
+			continue
+		}
+		half := n < 0
+		if half {
+			if r.start == r.end || !errors.Is(r.err, io.EOF) {
+				return Line{}, r.err
+			}
+			n = r.end - r.start
+		}
+		l, err := r.take(n, half)
+		if err != nil {
+			return Line{}, err
+		}
+		if l.Text != nil {
+			return l, nil
+		}
+	}
+}
+
+// Ready says that Next would return without reading from the source.
+func (r *Reader) Ready() bool { return r.find() >= 0 || r.err != nil }
+
+// find gives the length of the line at start, or -1 when its end has not been
+// read.
+func (r *Reader) find() int {
+	if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
+		r.scanned += i
+		return r.scanned - r.start
+	}
+	r.scanned = r.end
+	return -1
+}
+
+// take cuts the line of n bytes at start off; its Text is nil when it is blank.
+func (r *Reader) take(n int, half bool) (Line, error) {
+	text, offset := r.buf[r.start:r.start+n:r.start+n], r.offset
+	r.start += n
+	r.offset += int64(n)
+	if !half {
+		r.start++
+		r.offset++
+	}
+	r.scanned = r.start
+	if !r.begun {
+		r.begun = true
+		if rest, ok := bytes.CutPrefix(text, []byte("\xef\xbb\xbf")); ok {
+			text, offset = rest, offset+3
+		}
+	}
+	if k := len(text); k > 0 && text[k-1] == '\r' {
+		text = text[:k-1]
+	}
+	if len(text) > r.limit {
+		return Line{}, r.fail(&TooLongError{Offset: offset, Size: len(text), Limit: r.limit})
+	}
+	if blank(text) {
+		return Line{}, nil
+	}
+	if !utf8.Valid(text) {
+		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: invalidAt(text)})
+	}
+	return Line{Text: text, Offset: offset, Half: half}, nil
+}
+
+// fail makes err what every later call gives: a broken stream stays broken.
+func (r *Reader) fail(err error) error {
+	r.start, r.scanned, r.end, r.err = 0, 0, 0, err
+	return err
+}
+
+// fill reads once into the chunk, or into a new one that the unfinished line
+// moves to.
+func (r *Reader) fill() error {
+	have := r.end - r.start
+	if have > r.limit+len("\xef\xbb\xbf\r") {
+		return r.fail(&TooLongError{Offset: r.offset, Size: have, Limit: r.limit})
+	}
+	if len(r.buf)-r.end < minRead {
+		size := chunkSize
+		if have > chunkSize/2 {
+			size = 2*have + minRead
+		}
+		next := make([]byte, size)
+		copy(next, r.buf[r.start:r.end])
+		r.buf, r.start, r.end, r.scanned = next, 0, have, r.scanned-r.start
+	}
+	for range 100 {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		if err != nil {
+			r.err = err
+			return nil
+		}
+		if n > 0 {
+			return nil
+		}
+	}
+	r.err = io.ErrNoProgress
+	return nil
+}
+
+func blank(b []byte) bool {
+	for _, c := range b {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\v' && c != '\f' {
+			return false
+		}
+	}
+	return true
+}
+
+func invalidAt(b []byte) int {
+	for i := 0; i < len(b); {
+		c, n := utf8.DecodeRune(b[i:])
+		if c == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return len(b)
+}

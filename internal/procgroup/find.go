@@ -1,0 +1,75 @@
+package procgroup
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Why a command cannot be started; matched with errors.Is.
+var (
+	ErrNotFound      = errors.New("not found")
+	ErrNotExecutable = errors.New("not executable")
+	ErrIsDirectory   = errors.New("a directory")
+)
+
+// Find gives the file that the command names: one with a slash is taken from
+// dir, any other is looked for in the directories of env's PATH. It fails with
+// ErrNotFound, ErrNotExecutable or ErrIsDirectory.
+func Find(command, dir string, env []string) (string, error) {
+	if strings.ContainsRune(command, '/') {
+		path := command
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+			if abs, err := filepath.Abs(path); err == nil {
+				path = abs
+			}
+		}
+		return path, executable(path)
+	}
+	found := ErrNotFound
+	if command == "" {
+		return "", ErrNotFound
+	}
+	for _, d := range filepath.SplitList(Getenv(env, "PATH")) {
+		if !filepath.IsAbs(d) {
+			continue
+		}
+		path := filepath.Join(d, command)
+		err := executable(path)
+		if err == nil {
+			return path, nil
+		}
+		if errors.Is(err, ErrNotExecutable) {
+			found = err
+		}
+	}
+	return "", found
+}
+
+// Getenv gives the value of name in an environment; the last entry holds.
+func Getenv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if k, v, ok := strings.Cut(env[i], "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func executable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNotFound
+	case err != nil:
+		return err
+	case info.IsDir():
+		return ErrIsDirectory
+	case info.Mode()&0o111 == 0:
+		return ErrNotExecutable
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+//go:build !unix
+
+package procgroup
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+type groupSignal int
+
+const (
+	termSignal groupSignal = iota
+	killSignal
+)
+
+// setGroup refuses: without groups a host's descendants could not be ended.
+func setGroup(*exec.Cmd) error {
+	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
+}
+
+func signalGroup(int, groupSignal) {}
+
+func groupAlive(int) bool { return false }
+
+func exitState(st *os.ProcessState) Exit { return Exit{Code: st.ExitCode()} }
+
+func readNow(*os.File, []byte) (int, error) { return 0, nil }

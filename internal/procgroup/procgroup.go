@@ -1,0 +1,226 @@
+// Package procgroup starts a command in a process group of its own, hands out
+// its pipes, and ends it with everything it started. Hosts, emit handlers and
+// MCP servers run in it.
+//
+// Invariants. Every started process is waited for. Its output ends when the
+// process has ended and what it wrote has been read, even when a descendant
+// still holds the pipe. A group that outlives its leader is ended as well. No
+// goroutine outlives Gone.
+package procgroup
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// DefaultGrace is the time between asking a group to end and killing it.
+const DefaultGrace = 5 * time.Second
+
+// settle bounds the wait for a killed group to vanish: processes that nobody
+// collects stay listed for ever.
+const settle = time.Second
+
+// Command says what to start. Env is the whole environment, as "NAME=value".
+// Stderr is called with each line of the standard error, without its end, from
+// one goroutine; nil drops them (the last ones are kept for Exit all the same).
+type Command struct {
+	Path   string // resolved: see Find
+	Args   []string
+	Env    []string
+	Dir    string
+	Stderr func(line string)
+	Grace  time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
+}
+
+// Exit is how a process ended. Code is its exit code, or 128 plus the number
+// of the signal that ended it, named in Signal. Stderr holds the last lines of
+// its standard error.
+type Exit struct {
+	Code   int
+	Signal string
+	Stderr string
+}
+
+// A Process is a started command with its group. Its methods may be called
+// from any goroutine; Stdin and Stdout from one each.
+type Process struct {
+	Stdin  *os.File // write end; closing it is the end of the process's input
+	Stdout io.Reader
+
+	cmd    *exec.Cmd
+	pgid   int
+	grace  time.Duration
+	out    *output
+	errOut *output
+	tail   tail
+
+	done chan struct{} // the process has been waited for, its standard error read
+	gone chan struct{} // so has its group
+	exit Exit
+
+	mu   sync.Mutex
+	void bool // no member of the group is left: its number may be another's
+}
+
+// Start starts the command as the leader of a new group. Its error is an
+// *os.PathError or *exec.Error of the system's.
+func Start(c Command) (*Process, error) {
+	p := &Process{grace: c.Grace, done: make(chan struct{}), gone: make(chan struct{})}
+	if p.grace <= 0 {
+		p.grace = DefaultGrace
+	}
+	cmd := &exec.Cmd{Path: c.Path, Args: append([]string{c.Path}, c.Args...), Env: c.Env, Dir: c.Dir}
+	if err := setGroup(cmd); err != nil {
+		return nil, err
+	}
+	var files [6]*os.File // stdin, stdout, stderr: read end, write end
+	closeFiles := func(ff ...*os.File) {
+		for _, f := range ff {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+	for i := 0; i < len(files); i += 2 {
+		r, w, err := os.Pipe()
+		if err != nil {
+			closeFiles(files[:]...)
+			return nil, fmt.Errorf("make a pipe for %s: %w", c.Path, err)
+		}
+		files[i], files[i+1] = r, w
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+	if err := cmd.Start(); err != nil {
+		closeFiles(files[:]...)
+		return nil, err
+	}
+	closeFiles(files[0], files[3], files[5])
+	p.cmd, p.pgid, p.Stdin = cmd, cmd.Process.Pid, files[1]
+	p.out = newOutput(files[2])
+	p.errOut = newOutput(files[4])
+	p.Stdout = p.out
+	go p.watch(c.Stderr)
+	return p, nil
+}
+
+// Pid is the leader's process number, which is its group's number as well.
+func (p *Process) Pid() int { return p.pgid }
+
+// Done is closed when the process has ended and its standard error has been
+// read. Its group may still be ending.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Gone is closed when the whole group has ended, or is past any signal.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Exit is how the process ended; valid after Done.
+func (p *Process) Exit() Exit {
+	<-p.done
+	return p.exit
+}
+
+// StderrTail gives the last lines of the standard error so far.
+func (p *Process) StderrTail() string { return p.tail.String() }
+
+// Terminate asks the group to end (SIGTERM).
+func (p *Process) Terminate() { p.signal(termSignal) }
+
+// Kill ends the group at once (SIGKILL).
+func (p *Process) Kill() { p.signal(killSignal) }
+
+// End asks the group to end, waits for grace or until stop is closed, then
+// kills it, and returns when it is gone. A nil stop never closes.
+func (p *Process) End(grace time.Duration, stop <-chan struct{}) {
+	select {
+	case <-p.gone:
+		return
+	default:
+	}
+	p.Terminate()
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-p.gone:
+		return
+	case <-t.C:
+	case <-stop:
+	}
+	p.Kill()
+	<-p.gone
+}
+
+func (p *Process) signal(s groupSignal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.void {
+		signalGroup(p.pgid, s)
+	}
+}
+
+// empty looks whether the group has no member left that could still run, and
+// remembers it: the number is not signalled again.
+func (p *Process) empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.void && !groupAlive(p.pgid) {
+		p.void = true
+	}
+	return p.void
+}
+
+// watch waits for the process, then sees its group off. It owns all that Start
+// began, but for Stdin.
+func (p *Process) watch(stderr func(string)) {
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.tail.read(p.errOut, stderr)
+	}()
+	err := p.cmd.Wait()
+	p.out.finish()
+	p.errOut.finish()
+	<-read
+	p.errOut.close()
+	p.exit = exitOf(p.cmd, err)
+	p.exit.Stderr = p.tail.String()
+	close(p.done)
+	p.seeOff()
+	close(p.gone)
+}
+
+// seeOff ends what is left of the group after its leader.
+func (p *Process) seeOff() {
+	if p.empty() {
+		return
+	}
+	p.Terminate()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	kill := time.NewTimer(p.grace)
+	defer kill.Stop()
+	var leave <-chan time.Time
+	for !p.empty() {
+		select {
+		case <-poll.C:
+		case <-kill.C:
+			p.Kill()
+			leave = time.After(settle)
+		case <-leave:
+			return
+		}
+	}
+}
+
+// exitOf reads the state that waiting left.
+func exitOf(cmd *exec.Cmd, err error) Exit {
+	var ee *exec.ExitError
+	if err != nil && !errors.As(err, &ee) {
+		return Exit{Code: -1, Signal: err.Error()}
+	}
+	return exitState(cmd.ProcessState)
+}

@@ -1,0 +1,305 @@
+package procgroup
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// roles are what the test binary plays when it is started as a child.
+var roles = map[string]func(){
+	"echo": func() {
+		sc := bufio.NewScanner(os.Stdin)
+		for sc.Scan() {
+			fmt.Println("got", sc.Text())
+		}
+		os.Exit(3)
+	},
+	"hang": func() {
+		fmt.Println("up")
+		select {}
+	},
+	"stubborn": func() {
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("up")
+		select {}
+	},
+	// leaves a child that holds all pipes and says its number
+	"parent": func() { leaveChild("hang"); os.Exit(0) },
+	"parent-stubborn": func() {
+		signal.Ignore(syscall.SIGTERM)
+		leaveChild("hang")
+		os.Exit(0)
+	},
+	"parent-stays": func() { leaveChild("hang"); select {} },
+	"complain": func() {
+		for i := range 100 {
+			fmt.Fprintf(os.Stderr, "line %d\n", i)
+		}
+		fmt.Fprint(os.Stderr, "last words")
+		os.Exit(7)
+	},
+	"deaf": func() { os.Stdin.Close(); fmt.Println("up"); select {} },
+}
+
+func leaveChild(role string) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "PROCGROUP_ROLE="+role)
+	c.Stdin, c.Stderr = os.Stdin, os.Stderr
+	out, _ := c.StdoutPipe()
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+	bufio.NewReader(out).ReadString('\n') // it is up, and has this one's signal dispositions
+	fmt.Println(c.Process.Pid)
+}
+
+func TestMain(m *testing.M) {
+	if play := roles[os.Getenv("PROCGROUP_ROLE")]; play != nil {
+		time.AfterFunc(time.Minute, func() { os.Exit(99) })
+		play()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T, role string, c Command) *Process {
+	t.Helper()
+	c.Path = os.Args[0]
+	c.Env = append(os.Environ(), "PROCGROUP_ROLE="+role)
+	p, err := Start(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		p.Stdin.Close()
+		within(t, "the group to end", p.Gone())
+	})
+	return p
+}
+
+func within(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("waited too long for %s", what)
+	}
+}
+
+func firstLine(t *testing.T, p *Process) string {
+	t.Helper()
+	l, err := bufio.NewReader(p.Stdout).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(l)
+}
+
+func alive(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return runtime.GOOS != "linux" && syscall.Kill(pid, 0) == nil
+	}
+	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return f[0] != "Z" && f[0] != "X"
+}
+
+func TestPipesAndExitCode(t *testing.T) {
+	p := start(t, "echo", Command{})
+	io.WriteString(p.Stdin, "a\nb\n")
+	p.Stdin.Close()
+	out, err := io.ReadAll(p.Stdout)
+	if err != nil || string(out) != "got a\ngot b\n" {
+		t.Errorf("output %q, %v", out, err)
+	}
+	if e := p.Exit(); e != (Exit{Code: 3}) {
+		t.Errorf("exit %+v", e)
+	}
+	within(t, "gone", p.Gone())
+}
+
+func TestOwnGroup(t *testing.T) {
+	p := start(t, "hang", Command{})
+	firstLine(t, p)
+	pgid, err := syscall.Getpgid(p.Pid())
+	if err != nil || pgid != p.Pid() || pgid == syscall.Getpgrp() {
+		t.Errorf("group %d of process %d (%v), ours %d", pgid, p.Pid(), err, syscall.Getpgrp())
+	}
+}
+
+func TestEndBySignal(t *testing.T) {
+	p := start(t, "hang", Command{})
+	firstLine(t, p)
+	p.End(time.Minute, nil)
+	if e := p.Exit(); e.Code != 128+15 || e.Signal != "terminated" {
+		t.Errorf("exit %+v", e)
+	}
+}
+
+func TestStubbornIsKilled(t *testing.T) {
+	for _, how := range []string{"grace", "stop"} {
+		t.Run(how, func(t *testing.T) {
+			p := start(t, "stubborn", Command{})
+			firstLine(t, p)
+			stop, grace := make(chan struct{}), time.Minute
+			if how == "grace" {
+				grace = 20 * time.Millisecond
+			} else {
+				close(stop)
+			}
+			p.End(grace, stop)
+			if e := p.Exit(); e.Code != 128+9 {
+				t.Errorf("exit %+v", e)
+			}
+		})
+	}
+}
+
+// TestGrandchildHoldsPipes: the leader has ended, a child of it still holds the
+// pipes. Its output ends, and the child is ended.
+func TestGrandchildHoldsPipes(t *testing.T) {
+	p := start(t, "parent", Command{})
+	out, err := io.ReadAll(p.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatalf("output %q", out)
+	}
+	if e := p.Exit(); e.Code != 0 {
+		t.Errorf("exit %+v", e)
+	}
+	within(t, "gone", p.Gone())
+	if alive(child) {
+		t.Errorf("grandchild %d is left", child)
+	}
+}
+
+// TestStubbornGrandchild: a descendant that ignores SIGTERM is killed when the
+// grace is over.
+func TestStubbornGrandchild(t *testing.T) {
+	p := start(t, "parent-stubborn", Command{Grace: 30 * time.Millisecond})
+	child, _ := strconv.Atoi(firstLine(t, p))
+	within(t, "gone", p.Gone())
+	if alive(child) {
+		t.Errorf("grandchild %d is left", child)
+	}
+}
+
+func TestGroupEndsTogether(t *testing.T) {
+	p := start(t, "parent-stays", Command{})
+	child, _ := strconv.Atoi(firstLine(t, p))
+	p.End(time.Minute, nil)
+	if alive(child) || alive(p.Pid()) {
+		t.Errorf("left: child %v, leader %v", alive(child), alive(p.Pid()))
+	}
+}
+
+func TestStderr(t *testing.T) {
+	var got []string
+	p := start(t, "complain", Command{Stderr: func(l string) { got = append(got, l) }})
+	e := p.Exit()
+	if len(got) != 101 || got[0] != "line 0" || got[100] != "last words" {
+		t.Errorf("%d lines passed through", len(got))
+	}
+	tail := strings.Split(e.Stderr, "\n")
+	if len(tail) != tailLines || tail[0] != "line 81" || tail[19] != "last words" || e.Code != 7 {
+		t.Errorf("exit %d, tail %q", e.Code, tail)
+	}
+}
+
+func TestUnread(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a pipe holds")
+	}
+	p := start(t, "hang", Command{})
+	firstLine(t, p)
+	io.WriteString(p.Stdin, "12345")
+	if n := p.Unread(); n != 5 {
+		t.Errorf("unread %d, want 5", n)
+	}
+	p.End(time.Minute, nil)
+	if n := p.Unread(); n != 5 {
+		t.Errorf("unread after the end %d, want 5", n)
+	}
+}
+
+func TestWriteToDeafProcess(t *testing.T) {
+	p := start(t, "deaf", Command{})
+	firstLine(t, p)
+	if _, err := io.WriteString(p.Stdin, "x"); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("error %v, want a broken pipe", err)
+	}
+}
+
+func TestTail(t *testing.T) {
+	var tl tail
+	long := strings.Repeat("x", 3*lineBytes)
+	tl.read(strings.NewReader("a\r\n"+long+"\nbad \xff byte"), nil)
+	want := "bad \ufffd byte"
+	lines := strings.Split(tl.String(), "\n")
+	if lines[0] != "a" || lines[len(lines)-1] != want {
+		t.Errorf("tail %q", lines)
+	}
+	tl.read(strings.NewReader(strings.Repeat(strings.Repeat("y", 1500)+"\n", 10)), nil)
+	if n := len(tl.String()); n > tailBytes {
+		t.Errorf("tail of %d bytes", n)
+	}
+}
+
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	run := write("bin/run", 0o755)
+	write("bin/text", 0o644)
+	env := []string{"PATH=/nowhere", "PATH=relative:" + dir + "/none:" + dir + "/bin"}
+	for _, c := range []struct {
+		command, want string
+		err           error
+	}{
+		{"run", run, nil},
+		{"./bin/run", run, nil},
+		{run, run, nil},
+		{"bin/none", "", ErrNotFound},
+		{"none", "", ErrNotFound},
+		{"text", "", ErrNotExecutable},
+		{"bin/text", "", ErrNotExecutable},
+		{"./bin", "", ErrIsDirectory},
+		{"bin", "", ErrNotFound},
+		{"", "", ErrNotFound},
+	} {
+		got, err := Find(c.command, dir, env)
+		if !errors.Is(err, c.err) || c.err == nil && got != c.want {
+			t.Errorf("Find(%q) = %q, %v; want %q, %v", c.command, got, err, c.want, c.err)
+		}
+	}
+}
+
+func TestStartFailure(t *testing.T) {
+	if _, err := Start(Command{Path: "/no/such/program"}); !os.IsNotExist(err) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,72 @@
+package procgroup
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+)
+
+// What a tail keeps: enough to see why a process ended.
+const (
+	tailLines = 20
+	tailBytes = 8 << 10
+	lineBytes = 2 << 10 // of one line; the rest is left out
+)
+
+// tail keeps the last lines of a standard error.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+	bytes int
+}
+
+// read takes lines from r until it ends, keeps the last ones and hands each to
+// each. A line without end is handed on in pieces, so memory stays bounded.
+func (t *tail) read(r io.Reader, each func(string)) {
+	buf := make([]byte, 4<<10)
+	n := 0
+	for {
+		k, err := r.Read(buf[n:])
+		n += k
+		rest := buf[:n]
+		for {
+			i := bytes.IndexByte(rest, '\n')
+			if i < 0 {
+				break
+			}
+			t.add(rest[:i], each)
+			rest = rest[i+1:]
+		}
+		if len(rest) >= lineBytes || err != nil && len(rest) > 0 {
+			t.add(rest, each)
+			rest = nil
+		}
+		n = copy(buf, rest)
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *tail) add(b []byte, each func(string)) {
+	s := strings.ToValidUTF8(strings.TrimSuffix(string(b), "\r"), "\ufffd")
+	t.mu.Lock()
+	t.lines = append(t.lines, s)
+	t.bytes += len(s) + 1
+	for len(t.lines) > tailLines || t.bytes > tailBytes && len(t.lines) > 1 {
+		t.bytes -= len(t.lines[0]) + 1
+		t.lines = t.lines[1:]
+	}
+	t.mu.Unlock()
+	if each != nil {
+		each(s)
+	}
+}
+
+// String gives the kept lines, joined by line ends.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}
