@@ -8,9 +8,12 @@
 // dereferences a ref checks the head first.
 package value
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
-// Slot is one value. bits holds a scalar, ref says what the value is.
+// Slot is one value. Bits holds a scalar, Ref says what the value is.
 type Slot struct {
 	Bits uint64
 	Ref  unsafe.Pointer
@@ -29,18 +32,29 @@ const (
 	KindArray
 	KindMap
 	KindTuple
-	KindStruct   // structs, schema values and errors; Head.Type tells which
+	KindStruct   // structs, schema values and errors; the block's Type tells which
 	KindEnum     // variants of enums, Result among them; Head.Sub is the variant
 	KindSome     // the box of a Some whose payload is nil or a Some
 	KindRange    // slots: lo, hi (exclusive), both Int
-	KindClosure  // slots: captures; the function stands beside them
+	KindClosure  // slots: captures; the second word is the function
 	KindCell     // one slot, shared by closures
 	KindAgent    // slots: see package vm
 	KindHost     // slots: see package vm
-	KindTool     // slots: see package vm
-	KindHandle   // tasks, stores, pipelines: an id into a table of the VM
+	KindTool     // slots: the tool's state
+	KindHandle   // tasks, stores, pipelines: a Go object
 	KindTypeDesc // a run-time type as a value, for library code
 )
+
+// kindNames are the names that typeof gives; blocks are named by their type.
+var kindNames = [...]string{"Nil", "Int", "Float", "Bool", "String", "Array", "Map", "Tuple", "Struct", "Enum", "Option",
+	"Range", "Function", "Cell", "Agent", "Host", "Tool", "Handle", "Type"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "Invalid"
+}
 
 // Head is the first word of every object.
 type Head struct {
@@ -53,3 +67,76 @@ type Head struct {
 // FlagShared says that two places may hold the object. It is never cleared;
 // a copy does not have it.
 const FlagShared = 1
+
+// The heads of scalars. They are never written.
+var (
+	IntHead   = Head{Kind: KindInt}
+	FloatHead = Head{Kind: KindFloat}
+	BoolHead  = Head{Kind: KindBool}
+)
+
+// Nil is the value nil, which is also None.
+var Nil Slot
+
+// Int makes an Int.
+func Int(n int64) Slot { return Slot{uint64(n), unsafe.Pointer(&IntHead)} }
+
+// Float makes a Float.
+func Float(f float64) Slot { return Slot{math.Float64bits(f), unsafe.Pointer(&FloatHead)} }
+
+// Bool makes a Bool.
+func Bool(b bool) Slot {
+	if b {
+		return Slot{1, unsafe.Pointer(&BoolHead)}
+	}
+	return Slot{0, unsafe.Pointer(&BoolHead)}
+}
+
+// Kind gives the kind of the value.
+func (s Slot) Kind() Kind {
+	if s.Ref == nil {
+		return KindNil
+	}
+	return (*Head)(s.Ref).Kind
+}
+
+// IsNil says whether s is nil, or None.
+func (s Slot) IsNil() bool { return s.Ref == nil }
+
+// AsInt gives the Int in s, which must hold one.
+func (s Slot) AsInt() int64 { return int64(s.Bits) }
+
+// AsFloat gives the Float in s, which must hold one.
+func (s Slot) AsFloat() float64 { return math.Float64frombits(s.Bits) }
+
+// AsBool gives the Bool in s, which must hold one.
+func (s Slot) AsBool() bool { return s.Bits != 0 }
+
+// Number gives an Int or a Float as float64; ok is false for anything else.
+func (s Slot) Number() (f float64, ok bool) {
+	switch s.Kind() {
+	case KindInt:
+		return float64(s.AsInt()), true
+	case KindFloat:
+		return s.AsFloat(), true
+	}
+	return 0, false
+}
+
+// TypeName gives the name of the value's type as typeof prints it: "Int",
+// "Array", a struct's own name, …
+func TypeName(s Slot) string {
+	switch k := s.Kind(); k {
+	case KindStruct, KindEnum:
+		if t := s.Type(); t != nil && t.Name != "" {
+			return t.Name
+		} else if t != nil && t.Kind == TypeResult {
+			return "Result"
+		}
+		return k.String()
+	case KindHandle:
+		return s.Handle().Type
+	default:
+		return k.String()
+	}
+}

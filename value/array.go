@@ -1,0 +1,353 @@
+package value
+
+import "unsafe"
+
+// Repr is how an array holds its elements: a run-time fact, not a static type.
+// The first element decides; a misfit converts to slots, once.
+type Repr = uint16
+
+// The representations, in Head.Sub.
+const (
+	ReprEmpty  Repr = iota // no element yet, no memory
+	ReprInts               // int64
+	ReprFloats             // float64
+	ReprBools              // bool, one byte
+	ReprSlots              // Slot
+)
+
+// Array is an array. Data points to Cap elements of the representation's
+// size; the first Len are in use.
+type Array struct {
+	Head
+	Data unsafe.Pointer
+	Len  int
+	Cap  int
+}
+
+// NewArray makes an empty array.
+func NewArray() *Array { return &Array{Head: Head{Kind: KindArray}} }
+
+// ArrayOf makes an array of copies of slots.
+func ArrayOf(slots ...Slot) Slot {
+	a := NewArray()
+	a.fill(slots)
+	return a.Slot()
+}
+
+// IntArray makes an array of Ints that takes over v.
+func IntArray(v []int64) Slot {
+	a := NewArray()
+	if len(v) > 0 {
+		a.setInts(v)
+	}
+	return a.Slot()
+}
+
+// StringArray makes an array of Strings.
+func StringArray(v []string) Slot {
+	slots := make([]Slot, len(v))
+	for i, s := range v {
+		slots[i] = String(s)
+	}
+	return takeSlots(slots).Slot()
+}
+
+// takeSlots makes an array of slots that are no scalars, taking them over.
+func takeSlots(v []Slot) *Array {
+	a := NewArray()
+	if len(v) > 0 {
+		a.setSlots(v)
+	}
+	return a
+}
+
+// Slot gives the array as a value.
+func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
+
+// Array gives the array in s, or nil when s is none.
+func (s Slot) Array() *Array {
+	if s.Kind() != KindArray {
+		return nil
+	}
+	return (*Array)(s.Ref)
+}
+
+// fill sets an empty array to copies of slots, in the representation that
+// fits them all.
+func (a *Array) fill(slots []Slot) {
+	if len(slots) == 0 {
+		return
+	}
+	ref := slots[0].Ref
+	for i := range slots {
+		if slots[i].Ref != ref {
+			ref = nil
+			break
+		}
+	}
+	switch ref {
+	case unsafe.Pointer(&IntHead):
+		v := make([]int64, len(slots))
+		for i := range slots {
+			v[i] = slots[i].AsInt()
+		}
+		a.setInts(v)
+	case unsafe.Pointer(&FloatHead):
+		v := make([]float64, len(slots))
+		for i := range slots {
+			v[i] = slots[i].AsFloat()
+		}
+		a.setFloats(v)
+	case unsafe.Pointer(&BoolHead):
+		v := make([]bool, len(slots))
+		for i := range slots {
+			v[i] = slots[i].AsBool()
+		}
+		a.setBools(v)
+	default:
+		v := make([]Slot, len(slots))
+		copy(v, slots)
+		a.setSlots(v)
+	}
+}
+
+func (a *Array) setInts(v []int64) {
+	a.Sub, a.Data, a.Len, a.Cap = ReprInts, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
+}
+
+func (a *Array) setFloats(v []float64) {
+	a.Sub, a.Data, a.Len, a.Cap = ReprFloats, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
+}
+
+func (a *Array) setBools(v []bool) {
+	a.Sub, a.Data, a.Len, a.Cap = ReprBools, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
+}
+
+func (a *Array) setSlots(v []Slot) {
+	a.Sub, a.Data, a.Len, a.Cap = ReprSlots, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
+}
+
+// Ints gives the elements of an array of Ints: its own memory. The
+// representation must be ReprInts; likewise below.
+func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Cap)[:a.Len] }
+
+// Floats gives the elements of an array of Floats.
+func (a *Array) Floats() []float64 { return unsafe.Slice((*float64)(a.Data), a.Cap)[:a.Len] }
+
+// Bools gives the elements of an array of Bools.
+func (a *Array) Bools() []bool { return unsafe.Slice((*bool)(a.Data), a.Cap)[:a.Len] }
+
+// Slots gives the elements of an array of slots.
+func (a *Array) Slots() []Slot { return unsafe.Slice((*Slot)(a.Data), a.Cap)[:a.Len] }
+
+// At gives element i, which must be in range.
+func (a *Array) At(i int) Slot {
+	if uint(i) >= uint(a.Len) {
+		panic("value: array index out of range")
+	}
+	switch a.Sub {
+	case ReprInts:
+		return Slot{*(*uint64)(unsafe.Add(a.Data, i*8)), unsafe.Pointer(&IntHead)}
+	case ReprFloats:
+		return Slot{*(*uint64)(unsafe.Add(a.Data, i*8)), unsafe.Pointer(&FloatHead)}
+	case ReprBools:
+		return Bool(*(*bool)(unsafe.Add(a.Data, i)))
+	}
+	return *(*Slot)(unsafe.Add(a.Data, uintptr(i)*SlotSize))
+}
+
+// Set makes s element i, which must be in range; the array is owned.
+func (a *Array) Set(i int, s Slot) {
+	if uint(i) >= uint(a.Len) {
+		panic("value: array index out of range")
+	}
+	a.admit(s)
+	a.put(i, s)
+}
+
+// put stores s, which fits the representation, at i < Cap.
+func (a *Array) put(i int, s Slot) {
+	switch a.Sub {
+	case ReprInts, ReprFloats:
+		*(*uint64)(unsafe.Add(a.Data, i*8)) = s.Bits
+	case ReprBools:
+		*(*bool)(unsafe.Add(a.Data, i)) = s.Bits != 0
+	default:
+		*(*Slot)(unsafe.Add(a.Data, uintptr(i)*SlotSize)) = s
+	}
+}
+
+// reprOf gives the representation that s as a first element decides.
+func reprOf(s Slot) Repr {
+	switch s.Ref {
+	case unsafe.Pointer(&IntHead):
+		return ReprInts
+	case unsafe.Pointer(&FloatHead):
+		return ReprFloats
+	case unsafe.Pointer(&BoolHead):
+		return ReprBools
+	}
+	return ReprSlots
+}
+
+// admit makes the representation one that s fits.
+func (a *Array) admit(s Slot) {
+	switch want := reprOf(s); {
+	case a.Sub == want || a.Sub == ReprSlots:
+	case a.Len == 0:
+		a.Sub, a.Data, a.Cap = want, nil, 0
+	default:
+		v := make([]Slot, a.Len, max(a.Cap, a.Len+1))
+		for i := range v {
+			v[i] = a.At(i)
+		}
+		a.setSlots(v)
+	}
+}
+
+// Push appends s; the array is owned.
+func (a *Array) Push(s Slot) {
+	a.admit(s)
+	if a.Len == a.Cap {
+		a.Reserve(1)
+	}
+	a.put(a.Len, s)
+	a.Len++
+}
+
+// Reserve makes room for n more elements of the present representation; none
+// is chosen for an empty array. Capacity doubles.
+func (a *Array) Reserve(n int) {
+	want := a.Len + n
+	if want <= a.Cap {
+		return
+	}
+	want = max(want, 2*a.Cap, 8)
+	switch a.Sub {
+	case ReprInts:
+		v := make([]int64, a.Len, want)
+		copy(v, a.Ints())
+		a.setInts(v)
+	case ReprFloats:
+		v := make([]float64, a.Len, want)
+		copy(v, a.Floats())
+		a.setFloats(v)
+	case ReprBools:
+		v := make([]bool, a.Len, want)
+		copy(v, a.Bools())
+		a.setBools(v)
+	case ReprSlots:
+		v := make([]Slot, a.Len, want)
+		copy(v, a.Slots())
+		a.setSlots(v)
+	}
+}
+
+// Pop takes the last element off; ok is false when there is none. The array is
+// owned.
+func (a *Array) Pop() (s Slot, ok bool) {
+	if a.Len == 0 {
+		return Nil, false
+	}
+	s = a.At(a.Len - 1)
+	a.Truncate(a.Len - 1)
+	return s, true
+}
+
+// Truncate keeps the first n elements, 0 <= n <= Len; the array is owned.
+func (a *Array) Truncate(n int) {
+	if a.Sub == ReprSlots {
+		clear(a.Slots()[n:]) // what is cut off must not be kept alive
+	}
+	a.Len = n
+}
+
+// Insert puts s before element i, 0 <= i <= Len; the array is owned.
+func (a *Array) Insert(i int, s Slot) {
+	a.Push(s)
+	last := a.At(a.Len - 1)
+	a.move(i+1, i, a.Len-1)
+	a.put(i, last)
+}
+
+// Remove takes out element i, which must be in range; the array is owned.
+func (a *Array) Remove(i int) Slot {
+	s := a.At(i)
+	a.move(i, i+1, a.Len)
+	a.Truncate(a.Len - 1)
+	return s
+}
+
+// move copies the elements [from, end) to at and after.
+func (a *Array) move(at, from, end int) {
+	switch a.Sub {
+	case ReprInts:
+		copy(a.Ints()[at:], a.Ints()[from:end])
+	case ReprFloats:
+		copy(a.Floats()[at:], a.Floats()[from:end])
+	case ReprBools:
+		copy(a.Bools()[at:], a.Bools()[from:end])
+	case ReprSlots:
+		copy(a.Slots()[at:], a.Slots()[from:end])
+	}
+}
+
+// Slice makes an array of the elements from lo to hi (exclusive), which must
+// be in range. Containers among them are marked shared.
+func (a *Array) Slice(lo, hi int) *Array {
+	b := NewArray()
+	if lo == hi {
+		return b
+	}
+	switch a.Sub {
+	case ReprInts:
+		b.setInts(append([]int64(nil), a.Ints()[lo:hi]...))
+	case ReprFloats:
+		b.setFloats(append([]float64(nil), a.Floats()[lo:hi]...))
+	case ReprBools:
+		b.setBools(append([]bool(nil), a.Bools()[lo:hi]...))
+	case ReprSlots:
+		v := append([]Slot(nil), a.Slots()[lo:hi]...)
+		for i := range v {
+			Share(v[i])
+		}
+		b.setSlots(v)
+	}
+	return b
+}
+
+// Extend appends the elements of b, marking containers among them shared; a is
+// owned and may be b.
+func (a *Array) Extend(b *Array) {
+	n := b.Len
+	if n == 0 {
+		return
+	}
+	if a.Sub == b.Sub || a.Len == 0 && a.Sub != ReprSlots {
+		if a.Sub != b.Sub {
+			a.Sub, a.Data, a.Cap = b.Sub, nil, 0
+		}
+		a.Reserve(n)
+		at := a.Len
+		a.Len += n
+		switch a.Sub {
+		case ReprInts:
+			copy(a.Ints()[at:], b.Ints()[:n])
+		case ReprFloats:
+			copy(a.Floats()[at:], b.Floats()[:n])
+		case ReprBools:
+			copy(a.Bools()[at:], b.Bools()[:n])
+		case ReprSlots:
+			for i, s := range b.Slots()[:n] {
+				Share(s)
+				a.put(at+i, s)
+			}
+		}
+		return
+	}
+	for i := 0; i < n; i++ {
+		s := b.At(i)
+		Share(s)
+		a.Push(s)
+	}
+}

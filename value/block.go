@@ -1,0 +1,185 @@
+package value
+
+import "unsafe"
+
+// block is the layout of everything made of slots: a head, a second word (the
+// type; a closure's function), then Head.N slots in the same allocation. It is
+// allocated as slots: slot 0 is head and second word.
+type block struct {
+	Head
+	second unsafe.Pointer
+}
+
+// SlotSize is the size of a slot, in bytes: slot n of a block stands at byte
+// (1+n)*SlotSize.
+const SlotSize = unsafe.Sizeof(Slot{})
+
+// newBlock makes a block of n nil slots.
+func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
+	mem := make([]Slot, 1+n)
+	b := (*block)(unsafe.Pointer(unsafe.SliceData(mem)))
+	b.Head = Head{Kind: k, Sub: sub, N: uint32(n)}
+	b.second = second
+	return unsafe.Pointer(b)
+}
+
+// fields gives the slots of the block at ref. They are the block's own memory.
+func fields(ref unsafe.Pointer) []Slot {
+	return unsafe.Slice((*Slot)(unsafe.Add(ref, SlotSize)), (*Head)(ref).N)
+}
+
+// New makes a block of kind k with variant number sub (0 unless an enum), type
+// t and copies of slots.
+func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
+	ref := newBlock(k, sub, len(slots), unsafe.Pointer(t))
+	copy(fields(ref), slots)
+	return Slot{0, ref}
+}
+
+// Fields gives the slots of a tuple, struct, enum value, Some box, range,
+// closure, cell, agent, host or tool: its own memory, so writing needs an owned
+// block. It is empty for anything else.
+func (s Slot) Fields() []Slot {
+	if s.Ref == nil || (*Head)(s.Ref).N == 0 {
+		return nil
+	}
+	return fields(s.Ref)
+}
+
+// Variant gives the variant number of an enum value (a Result: 0 is Ok).
+func (s Slot) Variant() int { return int((*Head)(s.Ref).Sub) }
+
+// Type gives the run-time type of a struct, schema value, error, enum value,
+// agent, host or tool; nil for anything else.
+func (s Slot) Type() *Type {
+	switch s.Kind() {
+	case KindStruct, KindEnum, KindAgent, KindHost, KindTool:
+		return (*Type)((*block)(s.Ref).second)
+	}
+	return nil
+}
+
+// Tuple makes a tuple.
+func Tuple(slots ...Slot) Slot { return New(KindTuple, 0, nil, slots...) }
+
+// The variants of a Result.
+const (
+	VariantOk  = 0
+	VariantErr = 1
+)
+
+// Ok makes Ok(v).
+func Ok(v Slot) Slot { return New(KindEnum, VariantOk, ResultType, v) }
+
+// Err makes Err(v).
+func Err(v Slot) Slot { return New(KindEnum, VariantErr, ResultType, v) }
+
+// IsResult says whether s is a Result.
+func (s Slot) IsResult() bool {
+	if s.Kind() != KindEnum {
+		return false
+	}
+	t := s.Type()
+	return t != nil && t.Kind == TypeResult
+}
+
+// Some makes Some(v): v itself, unless v is nil or a Some box, which is
+// wrapped so that it differs from None.
+func Some(v Slot) Slot {
+	if k := v.Kind(); k == KindNil || k == KindSome {
+		return New(KindSome, 0, nil, v)
+	}
+	return v
+}
+
+// Unwrap gives what Some holds; s is not None.
+func Unwrap(s Slot) Slot {
+	if s.Kind() == KindSome {
+		return fields(s.Ref)[0]
+	}
+	return s
+}
+
+// Flat gives s as an Any shows it: Some(v) is v, however deep.
+func Flat(s Slot) Slot {
+	for s.Kind() == KindSome {
+		s = fields(s.Ref)[0]
+	}
+	return s
+}
+
+// NewRange makes lo..hi; hi is exclusive.
+func NewRange(lo, hi int64) Slot { return New(KindRange, 0, nil, Int(lo), Int(hi)) }
+
+// Range gives the bounds of a range; hi is exclusive, and less than lo for
+// some empty ones.
+func (s Slot) Range() (lo, hi int64) {
+	f := fields(s.Ref)
+	return f[0].AsInt(), f[1].AsInt()
+}
+
+// NewCell makes a cell that holds v.
+func NewCell(v Slot) Slot { return New(KindCell, 0, nil, v) }
+
+// Function is what values know of a function. The VM's own function begins
+// with one, so that a closure's second word serves both.
+type Function struct {
+	Name   string // "" for a closure expression
+	Params int
+}
+
+// NewClosure makes a closure of f over captured slots.
+func NewClosure(f *Function, captured ...Slot) Slot {
+	ref := newBlock(KindClosure, 0, len(captured), unsafe.Pointer(f))
+	copy(fields(ref), captured)
+	return Slot{0, ref}
+}
+
+// Function gives the function of a closure; nil for anything else.
+func (s Slot) Function() *Function {
+	if s.Kind() != KindClosure {
+		return nil
+	}
+	return (*Function)((*block)(s.Ref).second)
+}
+
+// Handle is a reference value that carries a Go object: a task, a store, a
+// pipeline. It compares by identity.
+type Handle struct {
+	Head
+	Type   string // as typeof prints it: "Memory"
+	Name   string // "" for one without declaration
+	Object any
+}
+
+// NewHandle makes a handle.
+func NewHandle(typ, name string, object any) Slot {
+	return Slot{0, unsafe.Pointer(&Handle{Head: Head{Kind: KindHandle}, Type: typ, Name: name, Object: object})}
+}
+
+// Handle gives the handle in s, or nil when s is none.
+func (s Slot) Handle() *Handle {
+	if s.Kind() != KindHandle {
+		return nil
+	}
+	return (*Handle)(s.Ref)
+}
+
+// typeDesc is a type as a value.
+type typeDesc struct {
+	Head
+	t *Type
+}
+
+// NewTypeDesc makes the value that stands for type t.
+func NewTypeDesc(t *Type) Slot {
+	return Slot{0, unsafe.Pointer(&typeDesc{Head{Kind: KindTypeDesc}, t})}
+}
+
+// TypeDesc gives the type that s stands for, or nil when it stands for none.
+func (s Slot) TypeDesc() *Type {
+	if s.Kind() != KindTypeDesc {
+		return nil
+	}
+	return (*typeDesc)(s.Ref).t
+}

@@ -1,0 +1,511 @@
+package value
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"sync"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// MaxDepth is how deep arrays and objects of JSON text may nest.
+const MaxDepth = 10_000
+
+// SyntaxError says what is wrong with a JSON text, and at which byte.
+type SyntaxError struct {
+	Offset  int
+	Message string
+	UTF8    bool // the text is not valid UTF-8
+}
+
+func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
+
+// Place gives the line and column, in code points from 1, of the error in the
+// text that was parsed.
+func (e *SyntaxError) Place(data []byte) (line, column int) {
+	before := data[:min(e.Offset, len(data))]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
+}
+
+// Parse reads one JSON text. Integers within 64 bits are Ints, exact; all other
+// numbers Floats. Objects become maps in order; of equal keys the last value
+// counts, in the first one's place. Invalid UTF-8, lone surrogates and nesting
+// beyond MaxDepth are errors, all of them *SyntaxError.
+func Parse(data []byte) (Slot, error) {
+	d := decoders.Get().(*decoder)
+	d.data, d.at = data, 0
+	s, err := d.document()
+	d.release()
+	if err != nil {
+		return Nil, err
+	}
+	return s, nil
+}
+
+// decoder reads JSON text into slots. Elements and entries of what is still
+// open wait on two stacks, so that each container is allocated once, in its
+// exact size. Keys are kept between texts: hosts repeat them.
+type decoder struct {
+	data    []byte
+	at      int
+	slots   []Slot
+	entries []entry
+	keys    [256]*Str
+	keyed   *Str   // the key that member read
+	text    []byte // unescaped string
+	fault   *SyntaxError
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func (d *decoder) release() {
+	clear(d.slots) // what an error left open; the rest is cleared as containers close
+	clear(d.entries)
+	d.slots, d.entries, d.data, d.fault = d.slots[:0], d.entries[:0], nil, nil
+	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
+		return // a huge text must not keep its room for ever
+	}
+	decoders.Put(d)
+}
+
+func (d *decoder) document() (Slot, error) {
+	s := d.value(0)
+	if d.fault == nil {
+		d.space()
+		if d.at < len(d.data) {
+			d.fail("unexpected text after the value")
+		}
+	}
+	if d.fault != nil {
+		return Nil, d.fault
+	}
+	return s, nil
+}
+
+// fail notes the first error; the reader then unwinds.
+func (d *decoder) fail(message string) Slot {
+	if d.fault == nil {
+		d.fault = &SyntaxError{Offset: d.at, Message: message}
+	}
+	return Nil
+}
+
+func (d *decoder) space() {
+	for d.at < len(d.data) {
+		switch d.data[d.at] {
+		case ' ', '\n', '\r', '\t':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek gives the next byte that is no space, 0 at the end.
+func (d *decoder) peek() byte {
+	d.space()
+	if d.at < len(d.data) {
+		return d.data[d.at]
+	}
+	return 0
+}
+
+func (d *decoder) value(depth int) Slot {
+	c := d.peek()
+	switch {
+	case c == '"':
+		return d.str()
+	case c == '{':
+		return d.object(depth)
+	case c == '[':
+		return d.array(depth)
+	case c == '-' || '0' <= c && c <= '9':
+		return d.number()
+	case c == 't' && d.word("true"):
+		return Bool(true)
+	case c == 'f' && d.word("false"):
+		return Bool(false)
+	case c == 'n' && d.word("null"):
+		return Nil
+	case d.at >= len(d.data):
+		return d.fail("unexpected end of the text")
+	}
+	return d.fail("expected a value")
+}
+
+func (d *decoder) word(w string) bool {
+	if len(d.data)-d.at < len(w) || string(d.data[d.at:d.at+len(w)]) != w {
+		return false
+	}
+	d.at += len(w)
+	return true
+}
+
+// str reads a String at its opening quote.
+func (d *decoder) str() Slot {
+	seg, ok := d.scan()
+	if !ok {
+		return Nil
+	}
+	return String(string(seg))
+}
+
+// key reads an object's key. Kept keys are complete, so that runs on several
+// goroutines may share them.
+func (d *decoder) key() *Str {
+	seg, ok := d.scan()
+	if !ok {
+		return nil
+	}
+	if len(seg) == 0 {
+		return emptyStr
+	}
+	if len(seg) > 64 {
+		return completeStr(string(seg))
+	}
+	h := uint32(len(seg))*31*31 + uint32(seg[0])*31 + uint32(seg[len(seg)-1]) + uint32(seg[len(seg)/2])*7
+	kept := &d.keys[h%uint32(len(d.keys))]
+	if *kept == nil || (*kept).S != string(seg) {
+		*kept = completeStr(string(seg))
+	}
+	return *kept
+}
+
+// comma reads what follows an element: a comma (more is true) or end.
+func (d *decoder) comma(end byte) (more bool) {
+	switch c := d.peek(); {
+	case c == ',':
+		d.at++
+		return true
+	case c == end:
+		d.at++
+	case d.at >= len(d.data):
+		d.fail("unexpected end of the text")
+	default:
+		d.fail("expected `,` or `" + string(rune(end)) + "`")
+	}
+	return false
+}
+
+// open enters an array or object; nonempty is false when it ends at once.
+func (d *decoder) open(depth int, end byte) (nonempty bool) {
+	if depth >= MaxDepth {
+		d.fail("nesting is too deep")
+		return false
+	}
+	d.at++
+	if d.peek() == end {
+		d.at++
+		return false
+	}
+	return true
+}
+
+func (d *decoder) array(depth int) Slot {
+	base := len(d.slots)
+	for more := d.open(depth, ']'); more; more = d.comma(']') {
+		s := d.value(depth + 1)
+		if d.fault != nil {
+			return Nil
+		}
+		d.slots = append(d.slots, s)
+	}
+	if d.fault != nil {
+		return Nil
+	}
+	a := NewArray()
+	a.fill(d.slots[base:])
+	clear(d.slots[base:])
+	d.slots = d.slots[:base]
+	return a.Slot()
+}
+
+func (d *decoder) object(depth int) Slot {
+	base := len(d.entries)
+	for more := d.open(depth, '}'); more; more = d.comma('}') {
+		if !d.member() {
+			return Nil
+		}
+		k := d.keyed
+		s := d.value(depth + 1)
+		if d.fault != nil {
+			return Nil
+		}
+		d.add(base, k, s)
+	}
+	if d.fault != nil {
+		return Nil
+	}
+	return d.close(base)
+}
+
+// add puts an entry on the stack; in small objects a repeated key is seen at
+// once, in large ones when the index is made.
+func (d *decoder) add(base int, k *Str, s Slot) {
+	if open := d.entries[base:]; len(open) <= smallMap {
+		for i := range open {
+			if (*Str)(open[i].key.Ref) == k || open[i].hash == k.hash && open[i].key.AsString() == k.S {
+				open[i].value = s
+				return
+			}
+		}
+	}
+	d.entries = append(d.entries, entry{key: Slot{0, unsafe.Pointer(k)}, value: s, hash: k.hash})
+}
+
+// close makes the map of the entries above base.
+func (d *decoder) close(base int) Slot {
+	open := d.entries[base:]
+	m := NewMap(len(open))
+	if len(open) <= smallMap {
+		m.entries = append(m.entries, open...)
+		m.live = len(open)
+	} else {
+		size := 16
+		for size < 2*len(open) {
+			size *= 2
+		}
+		m.index = make([]int32, size)
+		for i := range open {
+			if j := m.find(open[i].key, open[i].hash); j >= 0 {
+				m.entries[j].value = open[i].value
+			} else {
+				m.entries = append(m.entries, open[i])
+				m.live++
+				m.link(len(m.entries) - 1)
+			}
+		}
+	}
+	clear(open)
+	d.entries = d.entries[:base]
+	return m.Slot()
+}
+
+// number reads a number: an integer of up to 18 digits as it goes.
+func (d *decoder) number() Slot {
+	data, from := d.data, d.at
+	i := from
+	negative := data[i] == '-'
+	if negative {
+		i++
+	}
+	first := i
+	var n uint64
+	for i < len(data) && data[i]-'0' <= 9 {
+		n = n*10 + uint64(data[i]-'0')
+		i++
+	}
+	if i == first {
+		d.at = i
+		return d.fail("expected a digit")
+	}
+	if data[first] == '0' && i > first+1 {
+		d.at = first
+		return d.fail("a number must not begin with 0")
+	}
+	if i-first <= 18 && (i == len(data) || data[i] != '.' && data[i]|0x20 != 'e') {
+		d.at = i
+		if negative {
+			return Int(-int64(n))
+		}
+		return Int(int64(n))
+	}
+	return d.longNumber(from, i)
+}
+
+// longNumber reads the rest of a number whose integer part ends at i.
+func (d *decoder) longNumber(from, i int) Slot {
+	data := d.data
+	digits := func() bool {
+		start := i
+		for i < len(data) && data[i]-'0' <= 9 {
+			i++
+		}
+		if i == start {
+			d.at = i
+			d.fail("expected a digit")
+		}
+		return i > start
+	}
+	integral := true
+	if i < len(data) && data[i] == '.' {
+		integral = false
+		i++
+		if !digits() {
+			return Nil
+		}
+	}
+	if i < len(data) && data[i]|0x20 == 'e' {
+		integral = false
+		i++
+		if i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return Nil
+		}
+	}
+	text := unsafe.String(&data[from], i-from)
+	if integral {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			d.at = i
+			return Int(n)
+		}
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && math.IsInf(f, 0) {
+		return d.fail("number is out of range")
+	}
+	d.at = i
+	return Float(f)
+}
+
+// stops are the bytes at which the fast scan of a string ends.
+var stops = func() (t [256]bool) {
+	for i := range t {
+		t[i] = i < 0x20 || i == '"' || i == '\\' || i >= utf8.RuneSelf
+	}
+	return t
+}()
+
+// scan reads a string at its opening quote and gives its bytes, which are good
+// until the next scan.
+func (d *decoder) scan() (seg []byte, ok bool) {
+	data := d.data
+	from := d.at + 1
+	i := from
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for i+8 <= len(data) { // eight bytes at once, up to the first of interest
+		w := binary.LittleEndian.Uint64(data[i:])
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		if ((quote-ones)&^quote|(slash-ones)&^slash|(w-ones*' ')|w)&tops != 0 {
+			break
+		}
+		i += 8
+	}
+	for i < len(data) && !stops[data[i]] {
+		i++
+	}
+	if i < len(data) && data[i] == '"' {
+		d.at = i + 1
+		return data[from:i], true
+	}
+	return d.scanSlow(from, i)
+}
+
+// scanSlow goes on at i, where the string that starts at from has an escape, a
+// byte beyond ASCII, or a mistake.
+func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
+	data := d.data
+	d.text = d.text[:0]
+	copied := from
+	for i < len(data) {
+		switch c := data[i]; {
+		case c == '"':
+			d.at = i + 1
+			if copied == from {
+				return data[from:i], true
+			}
+			d.text = append(d.text, data[copied:i]...)
+			return d.text, true
+		case c == '\\':
+			d.text = append(d.text, data[copied:i]...)
+			n := d.escape(i)
+			if n == 0 {
+				return nil, false
+			}
+			i += n
+			copied = i
+		case c < ' ':
+			d.at = i
+			d.fail("control character in a string")
+			return nil, false
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			r, w := utf8.DecodeRune(data[i:])
+			if r == utf8.RuneError && w == 1 {
+				d.at = i
+				d.fail("invalid UTF-8")
+				d.fault.UTF8 = true
+				return nil, false
+			}
+			i += w
+		}
+	}
+	d.at = i
+	d.fail("unexpected end of the text in a string")
+	return nil, false
+}
+
+// escape reads the escape at i into the text and gives its length, 0 after an
+// error.
+func (d *decoder) escape(i int) int {
+	if i+1 >= len(d.data) {
+		d.at = len(d.data)
+		d.fail("unexpected end of the text in a string")
+		return 0
+	}
+	d.at = i
+	switch c := d.data[i+1]; c {
+	case '"', '\\', '/':
+		d.text = append(d.text, c)
+	case 'n':
+		d.text = append(d.text, '\n')
+	case 't':
+		d.text = append(d.text, '\t')
+	case 'r':
+		d.text = append(d.text, '\r')
+	case 'b':
+		d.text = append(d.text, '\b')
+	case 'f':
+		d.text = append(d.text, '\f')
+	case 'u':
+		return d.unicode(i)
+	default:
+		d.fail("unknown escape in a string")
+		return 0
+	}
+	return 2
+}
+
+// unicode reads \uXXXX, or a pair of them that makes a surrogate pair.
+func (d *decoder) unicode(i int) int {
+	r, ok := hex4(d.data[i:])
+	if !ok {
+		d.fail("expected four hexadecimal digits after `\\u`")
+		return 0
+	}
+	if r < 0xd800 || r > 0xdfff {
+		d.text = utf8.AppendRune(d.text, r)
+		return 6
+	}
+	low, ok := hex4(d.data[i+6:])
+	if r > 0xdbff || !ok || low < 0xdc00 || low > 0xdfff {
+		d.fail("lone surrogate in a string")
+		return 0
+	}
+	d.text = utf8.AppendRune(d.text, (r-0xd800)<<10+(low-0xdc00)+0x10000)
+	return 12
+}
+
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 + rune(c)
+	}
+	return r, true
+}

@@ -1,0 +1,215 @@
+package value
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+// AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep
+// `.0`, inf and NaN are null, keys keep their order, references are their text.
+func AppendJSON(dst []byte, s Slot) []byte {
+	switch s.Kind() {
+	case KindNil:
+		return append(dst, "null"...)
+	case KindInt:
+		return strconv.AppendInt(dst, s.AsInt(), 10)
+	case KindFloat:
+		if f := s.AsFloat(); math.IsInf(f, 0) || math.IsNaN(f) {
+			return append(dst, "null"...)
+		}
+		return AppendFloat(dst, s.AsFloat())
+	case KindBool:
+		return strconv.AppendBool(dst, s.AsBool())
+	case KindString:
+		return AppendString(dst, s.AsString())
+	case KindArray:
+		return appendArray(dst, s.Array())
+	case KindMap:
+		return appendMap(dst, s.Map())
+	case KindTuple:
+		return appendList(dst, s.Fields())
+	case KindStruct:
+		return appendStruct(dst, s)
+	case KindEnum:
+		return appendEnum(dst, s)
+	case KindSome:
+		return AppendJSON(dst, Unwrap(s))
+	}
+	return AppendString(dst, Text(s))
+}
+
+func appendArray(dst []byte, a *Array) []byte {
+	dst = append(dst, '[')
+	for i := range a.Len {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, a.At(i))
+	}
+	return append(dst, ']')
+}
+
+func appendList(dst []byte, slots []Slot) []byte {
+	dst = append(dst, '[')
+	for i, s := range slots {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSON(dst, s)
+	}
+	return append(dst, ']')
+}
+
+func appendMap(dst []byte, m *Map) []byte {
+	dst = append(dst, '{')
+	first := true
+	m.Each(func(k, v Slot) bool {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if k.Kind() == KindString {
+			dst = AppendString(dst, k.AsString())
+		} else {
+			dst = append(dst, '"')
+			dst = AppendJSON(dst, k)
+			dst = append(dst, '"')
+		}
+		dst = append(dst, ':')
+		dst = AppendJSON(dst, v)
+		return true
+	})
+	return append(dst, '}')
+}
+
+func appendStruct(dst []byte, s Slot) []byte {
+	t := s.Type()
+	dst = append(dst, '{')
+	comma := func() {
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+	}
+	for i, f := range s.Fields()[:len(t.Fields)] {
+		if f.IsNil() && t.Fields[i].Optional {
+			continue
+		}
+		comma()
+		dst = AppendString(dst, t.Fields[i].Name)
+		dst = append(dst, ':')
+		dst = AppendJSON(dst, f)
+		if i == 0 && t.Kind == TypeError {
+			dst = append(dst, `,"kind":`...)
+			dst = AppendString(dst, t.Name)
+		}
+	}
+	return append(dst, '}')
+}
+
+func appendEnum(dst []byte, s Slot) []byte {
+	t := s.Type()
+	slots := s.Fields()
+	if t.Kind == TypeResult {
+		if s.Variant() == VariantOk {
+			dst = append(dst, `{"ok":`...)
+		} else {
+			dst = append(dst, `{"err":`...)
+		}
+		return append(AppendJSON(dst, slots[0]), '}')
+	}
+	v := &t.Variants[s.Variant()]
+	if len(slots) == 0 {
+		return AppendString(dst, v.Name)
+	}
+	dst = append(dst, `{"variant":`...)
+	dst = AppendString(dst, v.Name)
+	dst = append(dst, `,"data":`...)
+	switch {
+	case v.Named:
+		for i, f := range slots {
+			dst = append(dst, "{,"[min(i, 1)])
+			dst = AppendString(dst, v.Fields[i].Name)
+			dst = append(dst, ':')
+			dst = AppendJSON(dst, f)
+		}
+		dst = append(dst, '}')
+	case len(slots) == 1:
+		dst = AppendJSON(dst, slots[0])
+	default:
+		dst = appendList(dst, slots)
+	}
+	return append(dst, '}')
+}
+
+// AppendFloat appends the shortest text that reads back as f, with `.0` when
+// it would look like an Int; inf and NaN are `inf`, `-inf`, `NaN`.
+func AppendFloat(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "NaN"...)
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+		if n := len(dst); dst[n-2] == '0' && dst[n-3] == '-' { // 1e-07 is 1e-7
+			dst[n-2] = dst[n-1]
+			dst = dst[:n-1]
+		}
+		return dst
+	}
+	from := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'f', -1, 64)
+	for _, c := range dst[from:] {
+		if c == '.' {
+			return dst
+		}
+	}
+	return append(dst, '.', '0')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends text as a JSON string, without HTML escaping. Invalid
+// UTF-8 becomes the replacement character.
+func AppendString(dst []byte, text string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= utf8.RuneSelf {
+			r, w := utf8.DecodeRuneInString(text[i:])
+			if r == utf8.RuneError && w == 1 {
+				dst = append(dst, text[from:i]...)
+				dst = append(dst, "\ufffd"...)
+				from = i + 1
+			}
+			i += w
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		i++
+		from = i
+	}
+	dst = append(dst, text[from:]...)
+	return append(dst, '"')
+}

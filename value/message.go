@@ -1,0 +1,85 @@
+package value
+
+import "errors"
+
+// ErrNoType says that a line is JSON, but no object with a string `type`.
+var ErrNoType = errors.New("not an object with a string `type`")
+
+// ParseMessage reads a host's line in one pass: the string member `type`, the
+// raw JSON of member `id` (part of line; nil without one), and a map of all
+// members but `type`, in order. The error is a *SyntaxError when the line is no
+// JSON, ErrNoType when it is JSON of another shape.
+func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) {
+	d := decoders.Get().(*decoder)
+	d.data, d.at = line, 0
+	typ, id, payload, err = d.message()
+	d.release()
+	return typ, id, payload, err
+}
+
+func (d *decoder) message() (typ string, id []byte, payload Slot, err error) {
+	if d.peek() != '{' {
+		if _, err := d.document(); err != nil {
+			return "", nil, Nil, err
+		}
+		return "", nil, Nil, ErrNoType
+	}
+	typed := false
+	for more := d.open(0, '}'); more; more = d.comma('}') {
+		if !d.member() {
+			return "", nil, Nil, d.fault
+		}
+		k := d.keyed
+		d.space()
+		from := d.at
+		s := d.value(1)
+		if d.fault != nil {
+			return "", nil, Nil, d.fault
+		}
+		switch k.S {
+		case "type":
+			if typed = s.Kind() == KindString; typed {
+				typ = s.AsString()
+			}
+			continue
+		case "id":
+			id = d.data[from:d.at]
+		}
+		d.add(0, k, s)
+	}
+	payload = d.close(0)
+	if d.fault == nil {
+		d.space()
+		if d.at < len(d.data) {
+			d.fail("unexpected text after the value")
+		}
+	}
+	if d.fault != nil {
+		return "", nil, Nil, d.fault
+	}
+	if !typed {
+		return "", nil, Nil, ErrNoType
+	}
+	return typ, id, payload, nil
+}
+
+// member reads a key and its colon, into keyed; false after an error.
+func (d *decoder) member() bool {
+	if d.peek() != '"' {
+		if d.at >= len(d.data) {
+			d.fail("unexpected end of the text")
+		} else {
+			d.fail("expected a key in quotes")
+		}
+		return false
+	}
+	if d.keyed = d.key(); d.keyed == nil {
+		return false
+	}
+	if d.peek() != ':' {
+		d.fail("expected `:`")
+		return false
+	}
+	d.at++
+	return true
+}

@@ -1,0 +1,25 @@
+package value
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Compare orders two numbers or two Strings (by code point): negative, zero or
+// positive; ok is false for anything else. NaN is below every number, so that
+// sorting is total.
+func Compare(a, b Slot) (c int, ok bool) {
+	ka, kb := a.Kind(), b.Kind()
+	switch {
+	case ka == KindInt && kb == KindInt:
+		return cmp.Compare(a.AsInt(), b.AsInt()), true
+	case ka == KindString && kb == KindString:
+		return strings.Compare(a.AsString(), b.AsString()), true
+	}
+	x, okx := a.Number()
+	y, oky := b.Number()
+	if !okx || !oky {
+		return 0, false
+	}
+	return cmp.Compare(x, y), true
+}

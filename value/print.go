@@ -1,0 +1,80 @@
+package value
+
+import (
+	"strconv"
+)
+
+// Text gives s as `"${s}"` and to_string show it: strings raw, Floats shortest
+// with `.0`, errors their message, unit variants their name, the rest compact
+// JSON.
+func Text(s Slot) string {
+	if s.Kind() == KindString {
+		return s.AsString()
+	}
+	return string(AppendText(nil, s))
+}
+
+// AppendText appends Text of s.
+func AppendText(dst []byte, s Slot) []byte {
+	switch s.Kind() {
+	case KindNil:
+		return append(dst, "nil"...)
+	case KindInt:
+		return strconv.AppendInt(dst, s.AsInt(), 10)
+	case KindFloat:
+		return AppendFloat(dst, s.AsFloat())
+	case KindString:
+		return append(dst, s.AsString()...)
+	case KindSome:
+		return AppendText(dst, Unwrap(s))
+	case KindStruct:
+		if IsError(s) {
+			return append(dst, s.Fields()[0].AsString()...)
+		}
+	case KindEnum:
+		if t := s.Type(); len(s.Fields()) == 0 {
+			return append(dst, t.Variants[s.Variant()].Name...)
+		}
+	case KindRange:
+		lo, hi := s.Range()
+		dst = strconv.AppendInt(dst, lo, 10)
+		dst = append(dst, ".."...)
+		return strconv.AppendInt(dst, hi, 10)
+	case KindClosure:
+		return appendReference(dst, "fn", s.Function().Name)
+	case KindCell:
+		return AppendText(dst, s.Fields()[0])
+	case KindAgent:
+		return appendReference(dst, "agent", s.Type().Name)
+	case KindHost:
+		return appendReference(dst, "host", s.Type().Name)
+	case KindTool:
+		return appendReference(dst, "tool", s.Type().Name)
+	case KindHandle:
+		return appendReference(dst, lowerFirst(s.Handle().Type), s.Handle().Name)
+	case KindTypeDesc:
+		return appendReference(dst, "type", s.TypeDesc().String())
+	}
+	return AppendJSON(dst, s)
+}
+
+func appendReference(dst []byte, what, name string) []byte {
+	dst = append(dst, '<')
+	dst = append(dst, what...)
+	if name != "" {
+		dst = append(dst, ' ')
+		dst = append(dst, name...)
+	}
+	return append(dst, '>')
+}
+
+// lowerFirst gives the word of a reference's kind: "Memory" is "memory".
+func lowerFirst(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,61 @@
+package value
+
+import "unsafe"
+
+// Copy-on-write. "Shared" means "perhaps held by two places": it is set when a
+// second place comes to hold a container, never cleared, and absent on a copy.
+// Strings, scalars and references need no mark.
+
+// container says which kinds are values with insides.
+func container(k Kind) bool { return k >= KindArray && k <= KindSome }
+
+// Share marks the container in s as perhaps held twice.
+func Share(s Slot) {
+	if s.Ref == nil {
+		return
+	}
+	// An object that is already marked is not written: it may be static.
+	if h := (*Head)(s.Ref); container(h.Kind) && h.Flags&FlagShared == 0 {
+		h.Flags |= FlagShared
+	}
+}
+
+// Shared says whether s is a container marked as perhaps held twice.
+func Shared(s Slot) bool {
+	return s.Ref != nil && (*Head)(s.Ref).Flags&FlagShared != 0
+}
+
+// Own gives a container that only the caller holds: s itself, or when it is
+// shared a shallow copy. Anything else is given back.
+func Own(s Slot) Slot {
+	if !Shared(s) {
+		return s
+	}
+	return Copy(s)
+}
+
+// Copy makes a shallow copy of the container in s and marks its children
+// shared. Anything else is given back.
+func Copy(s Slot) Slot {
+	switch s.Kind() {
+	case KindArray:
+		a := (*Array)(s.Ref)
+		b := a.Slice(0, a.Len)
+		return b.Slot()
+	case KindMap:
+		return (*Map)(s.Ref).clone().Slot()
+	case KindTuple, KindStruct, KindEnum, KindSome:
+		h := (*Head)(s.Ref)
+		if h.N == 0 {
+			return s // nothing in it can change
+		}
+		ref := newBlock(h.Kind, h.Sub, int(h.N), (*block)(s.Ref).second)
+		to := fields(ref)
+		for i, f := range fields(s.Ref) {
+			Share(f)
+			to[i] = f
+		}
+		return Slot{0, unsafe.Pointer(ref)}
+	}
+	return s
+}

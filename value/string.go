@@ -1,0 +1,138 @@
+package value
+
+import (
+	"hash/maphash"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Str is a String: valid UTF-8, immutable. The count of code points and the
+// hash are found when first wanted.
+type Str struct {
+	Head
+	S     string
+	runes int32 // number of code points plus one; 0 when not yet counted
+	hash  uint32
+}
+
+var seed = maphash.MakeSeed()
+
+// The empty and the one-character ASCII strings, complete, so that nothing
+// writes to them and runs may share them.
+var (
+	emptyStr  = completeStr("")
+	asciiStrs [utf8.RuneSelf]Str
+)
+
+func init() {
+	for i := range asciiStrs {
+		asciiStrs[i] = *completeStr(string(rune(i)))
+	}
+}
+
+// completeStr makes a Str on which nothing is left to be found later, so that
+// it may be read from several goroutines.
+func completeStr(s string) *Str {
+	x := &Str{Head: Head{Kind: KindString}, S: s}
+	x.Len()
+	x.Hash()
+	return x
+}
+
+// String makes a String of s, which must be valid UTF-8.
+func String(s string) Slot {
+	switch {
+	case len(s) == 0:
+		return Slot{0, unsafe.Pointer(emptyStr)}
+	case len(s) == 1 && s[0] < utf8.RuneSelf:
+		return Slot{0, unsafe.Pointer(&asciiStrs[s[0]])}
+	}
+	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: s})}
+}
+
+// AsString gives the text of s, which must hold a String.
+func (s Slot) AsString() string { return (*Str)(s.Ref).S }
+
+// Str gives the string object of s, or nil when s is no String.
+func (s Slot) Str() *Str {
+	if s.Kind() != KindString {
+		return nil
+	}
+	return (*Str)(s.Ref)
+}
+
+// Len counts code points.
+func (x *Str) Len() int {
+	if x.runes == 0 {
+		x.runes = int32(utf8.RuneCountInString(x.S)) + 1
+	}
+	return int(x.runes) - 1
+}
+
+// ASCII says whether every code point is one byte.
+func (x *Str) ASCII() bool { return x.Len() == len(x.S) }
+
+// Hash gives a hash of the text, stable within a process.
+func (x *Str) Hash() uint32 {
+	if x.hash == 0 {
+		h := maphash.String(seed, x.S)
+		x.hash = uint32(h) ^ uint32(h>>32) | 1
+	}
+	return x.hash
+}
+
+// offset gives the byte offset of code point i, 0 <= i <= Len.
+func (x *Str) offset(i int) int {
+	n := x.Len()
+	if n == len(x.S) {
+		return i
+	}
+	if i > n/2 { // from the end
+		at := len(x.S)
+		for ; n > i; n-- {
+			_, w := utf8.DecodeLastRuneInString(x.S[:at])
+			at -= w
+		}
+		return at
+	}
+	at := 0
+	for ; i > 0; i-- {
+		_, w := utf8.DecodeRuneInString(x.S[at:])
+		at += w
+	}
+	return at
+}
+
+// At gives code point i as a String; ok is false out of range.
+func (x *Str) At(i int64) (s Slot, ok bool) {
+	if i < 0 || i >= int64(x.Len()) {
+		return Nil, false
+	}
+	if x.ASCII() {
+		return Slot{0, unsafe.Pointer(&asciiStrs[x.S[i]])}, true
+	}
+	at := x.offset(int(i))
+	_, w := utf8.DecodeRuneInString(x.S[at:])
+	return String(x.S[at : at+w]), true
+}
+
+// Slice gives the code points from lo to hi (exclusive) as a String; ok is
+// false when they are out of range or lo > hi.
+func (x *Str) Slice(lo, hi int64) (s Slot, ok bool) {
+	if lo < 0 || lo > hi || hi > int64(x.Len()) {
+		return Nil, false
+	}
+	from := x.offset(int(lo))
+	to := from
+	if x.ASCII() {
+		to = int(hi)
+	} else if hi-lo < int64(x.Len())-hi {
+		for n := hi - lo; n > 0; n-- {
+			_, w := utf8.DecodeRuneInString(x.S[to:])
+			to += w
+		}
+	} else {
+		to = x.offset(int(hi))
+	}
+	return String(x.S[from:to]), true
+}

@@ -1,0 +1,111 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Native is a library function in Go: a pure leaf that never calls the VM and
+// touches nothing but its arguments. A *value.Error is raised as that error, a
+// *value.Fault as a RuntimeError, any other error as a RuntimeError of its
+// text. Arguments are borrowed: what a native keeps in its result it marks
+// with value.Share. The receiver of a mutating native is owned already.
+type Native func(*Args) (value.Slot, error)
+
+// Args is the window of a native's arguments, all Full. It is valid during the
+// call only. An accessor that meets a value of another kind faults.
+type Args struct {
+	base unsafe.Pointer // of argument 0
+	n    int
+	name string
+}
+
+// Len counts the arguments.
+func (a *Args) Len() int { return a.n }
+
+func (a *Args) slot(i int) *value.Slot {
+	if uint(i) >= uint(a.n) {
+		panic(value.Faultf("%s: argument %d is missing", a.name, i+1))
+	}
+	return (*value.Slot)(unsafe.Add(a.base, uintptr(i)*value.SlotSize))
+}
+
+// wrong faults because argument i is not what was wanted.
+func (a *Args) wrong(i int, want string) {
+	panic(value.Faultf("%s: expected %s, got %s", a.name, want, value.TypeName(*a.slot(i))))
+}
+
+// Slot gives argument i.
+func (a *Args) Slot(i int) value.Slot { return *a.slot(i) }
+
+// Set replaces argument i. Set(0, …) gives a mutated receiver back; a receiver
+// that was changed in place need not be set.
+func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
+
+// Int gives argument i, an Int.
+func (a *Args) Int(i int) int64 {
+	s := a.slot(i)
+	if s.Kind() != value.KindInt {
+		a.wrong(i, "an Int")
+	}
+	return s.AsInt()
+}
+
+// Float gives argument i, a Float or an Int.
+func (a *Args) Float(i int) float64 {
+	f, ok := a.slot(i).Number()
+	if !ok {
+		a.wrong(i, "a Float")
+	}
+	return f
+}
+
+// Bool gives argument i, a Bool.
+func (a *Args) Bool(i int) bool {
+	s := a.slot(i)
+	if s.Kind() != value.KindBool {
+		a.wrong(i, "a Bool")
+	}
+	return s.AsBool()
+}
+
+// String gives the text of argument i, a String.
+func (a *Args) String(i int) string { return a.Str(i).S }
+
+// Str gives the string object of argument i, a String, for work on code
+// points.
+func (a *Args) Str(i int) *value.Str {
+	x := a.slot(i).Str()
+	if x == nil {
+		a.wrong(i, "a String")
+	}
+	return x
+}
+
+// Array gives argument i, an Array.
+func (a *Args) Array(i int) *value.Array {
+	x := a.slot(i).Array()
+	if x == nil {
+		a.wrong(i, "an Array")
+	}
+	return x
+}
+
+// Map gives argument i, a Map.
+func (a *Args) Map(i int) *value.Map {
+	x := a.slot(i).Map()
+	if x == nil {
+		a.wrong(i, "a Map")
+	}
+	return x
+}
+
+// Type gives the type that argument i stands for.
+func (a *Args) Type(i int) *value.Type {
+	t := a.slot(i).TypeDesc()
+	if t == nil {
+		a.wrong(i, "a type")
+	}
+	return t
+}
