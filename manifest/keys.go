@@ -95,7 +95,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.connection.BaseURL = v.text }},
 	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that name none.",
 		set: func(t *target, v *setting) { t.connection.DefaultModel = v.text }},
-	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60",
+	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "60",
 		Doc: "How long one call may take, retries included, when the agent says nothing.",
 		set: func(t *target, v *setting) { t.connection.Timeout = v.number }},
 	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization.",

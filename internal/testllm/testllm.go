@@ -1,0 +1,232 @@
+// Package testllm is a scripted model server on the loopback interface: what
+// tests of providers and of the command talk to. It answers OpenAI's chat
+// completions and Anthropic's messages, by the path that is asked, records
+// every request, and can misbehave: errors, broken answers, cut connections,
+// silence.
+package testllm
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+)
+
+// Reply is one answer of a script. A request takes the first unused reply
+// whose When occurs in its body.
+type Reply struct {
+	When      string            `json:"when"`
+	Repeat    bool              `json:"repeat"` // never used up
+	Text      string            `json:"text"`
+	JSON      json.RawMessage   `json:"json"` // a forced tool's input, else the text
+	ToolCalls []Call            `json:"tool_calls"`
+	TokensIn  int               `json:"tokens_in"`
+	TokensOut int               `json:"tokens_out"`
+	Stop      string            `json:"stop"` // the wire's own word
+	Status    int               `json:"status"`
+	Error     string            `json:"error"` // message of an error status
+	Headers   map[string]string `json:"headers"`
+	Raw       *string           `json:"raw"`  // the body as it is
+	Cut       bool              `json:"cut"`  // the connection breaks amid the body
+	Hang      bool              `json:"hang"` // no answer until the client goes away
+}
+
+// Call is a tool call of a reply.
+type Call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Request is a request as it came.
+type Request struct {
+	Path   string
+	Header http.Header
+	Body   map[string]any
+	Text   string
+}
+
+// Server is a running server. Its methods are safe for concurrent use.
+type Server struct {
+	URL string // without a path
+	// Gone gets a value for each client that left a hanging request.
+	Gone chan struct{}
+	// Arrived gets a value for each request, before it is answered.
+	Arrived chan struct{}
+
+	http     *httptest.Server
+	mu       sync.Mutex
+	replies  []Reply
+	used     []bool
+	requests []Request
+}
+
+// Start serves replies until Close.
+func Start(replies ...Reply) *Server {
+	s := &Server{replies: replies, used: make([]bool, len(replies)), Gone: make(chan struct{}, 64), Arrived: make(chan struct{}, 1024)}
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	return s
+}
+
+// Close ends the server and its connections.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Requests are the requests so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	req := Request{Path: r.URL.Path, Header: r.Header.Clone(), Text: string(text)}
+	if err := json.Unmarshal(text, &req.Body); err != nil {
+		http.Error(w, "no JSON: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	reply := s.take(req)
+	s.Arrived <- struct{}{}
+	for k, v := range reply.Headers {
+		w.Header().Set(k, v)
+	}
+	anthropic := strings.HasSuffix(r.URL.Path, "/messages")
+	switch {
+	case reply.Hang:
+		<-r.Context().Done()
+		s.Gone <- struct{}{}
+	case reply.Cut:
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, `{"choices": [`)
+		panic(http.ErrAbortHandler)
+	case reply.Raw != nil:
+		w.WriteHeader(max(reply.Status, http.StatusOK))
+		io.WriteString(w, *reply.Raw)
+	case reply.Status >= 300:
+		w.WriteHeader(reply.Status)
+		writeJSON(w, map[string]any{"type": "error", "error": map[string]any{"message": reply.Error, "type": "error"}})
+	case anthropic:
+		writeJSON(w, reply.anthropic(req.Body))
+	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
+		writeJSON(w, reply.openAI(req.Body))
+	default:
+		w.WriteHeader(http.StatusNotFound)
+		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
+	}
+}
+
+func writeJSON(w io.Writer, v any) {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		fmt.Fprintf(w, "%v", err)
+	}
+}
+
+// take records a request and finds its reply.
+func (s *Server) take(req Request) Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, req)
+	for i, r := range s.replies {
+		if !s.used[i] && strings.Contains(req.Text, r.When) {
+			s.used[i] = !r.Repeat
+			return r
+		}
+	}
+	return Reply{Status: 500, Error: "script exhausted"}
+}
+
+func (r *Reply) openAI(body map[string]any) any {
+	message := map[string]any{"role": "assistant", "content": r.Text}
+	if r.JSON != nil {
+		message["content"] = string(r.JSON)
+	}
+	stop := "stop"
+	if len(r.ToolCalls) > 0 {
+		stop = "tool_calls"
+		var calls []any
+		for _, c := range r.ToolCalls {
+			calls = append(calls, map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": string(c.Args)}})
+		}
+		message["tool_calls"], message["content"] = calls, nil
+	}
+	if r.Stop != "" {
+		stop = r.Stop
+	}
+	return map[string]any{
+		"id": "chatcmpl-1", "object": "chat.completion", "model": body["model"],
+		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": stop}},
+		"usage":   map[string]any{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut},
+	}
+}
+
+func (r *Reply) anthropic(body map[string]any) any {
+	blocks := []any{}
+	if r.Text != "" {
+		blocks = append(blocks, map[string]any{"type": "text", "text": r.Text})
+	}
+	stop := "end_turn"
+	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
+		name := choice["name"]
+		if name == nil { // any tool: the last one offered is the schema's
+			tools := body["tools"].([]any)
+			name = tools[len(tools)-1].(map[string]any)["name"]
+		}
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_0", "name": name, "input": r.JSON})
+		stop = "tool_use"
+	}
+	for _, c := range r.ToolCalls {
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Args})
+		stop = "tool_use"
+	}
+	if r.Stop != "" {
+		stop = r.Stop
+	}
+	return map[string]any{
+		"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": blocks, "stop_reason": stop,
+		"usage": map[string]any{"input_tokens": r.TokensIn, "output_tokens": r.TokensOut},
+	}
+}
+
+// Load reads a script: a JSON array of replies.
+func Load(script []byte) ([]Reply, error) {
+	var out []Reply
+	if err := json.Unmarshal(script, &out); err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	return out, nil
+}
+
+// Main serves the script in the file args[0] and writes the server's URL to
+// stdout. It ends, with its exit code, when stdin ends.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "usage: testllm SCRIPT")
+		return 2
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	replies, err := Load(text)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	s := Start(replies...)
+	defer s.Close()
+	fmt.Fprintln(stdout, s.URL)
+	io.Copy(io.Discard, stdin)
+	return 0
+}

@@ -1,0 +1,142 @@
+package llm
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+func TestJoin(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://api.openai.com/v1":      "https://api.openai.com/v1/p",
+		"https://api.openai.com/v1/":     "https://api.openai.com/v1/p",
+		"http://localhost:11434":         "http://localhost:11434/v1/p",
+		"http://localhost:11434/":        "http://localhost:11434/v1/p",
+		"https://x.org/api":              "https://x.org/api/v1/p",
+		"https://x.org/api/v4":           "https://x.org/api/v4/p",
+		"https://x.org/v1beta":           "https://x.org/v1beta/p",
+		"https://x.org/v1/openai":        "https://x.org/v1/openai/v1/p",
+		"https://x.org/v1?api-version=2": "https://x.org/v1/p?api-version=2",
+		"https://x.org/deploy%2Fa/v2":    "https://x.org/deploy%2Fa/v2/p",
+		"ftp://x.org":                    "",
+		"x.org/v1":                       "",
+		"http://":                        "",
+		"http://[::1":                    "",
+	} {
+		got, err := join(base, "/p")
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: got %s, %v, want %s", base, got, err, want)
+		}
+	}
+}
+
+func TestBrokenAnswers(t *testing.T) {
+	const head = "agent 'A' (connection 'main', model m): "
+	for name, c := range map[string]struct {
+		provider string
+		reply    testllm.Reply
+		message  string
+		fields   map[string]any
+	}{
+		"401": {"openai", testllm.Reply{Status: 401, Error: "Incorrect API key provided: " + key},
+			head + "the provider answered 401 Unauthorized: Incorrect API key provided: [key] (check the key in KEY)",
+			map[string]any{"status": int64(401), "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: [key]","type":"error"},"type":"error"}`}},
+		"400": {"anthropic", testllm.Reply{Status: 400, Error: "max_tokens: too large"},
+			head + "the provider answered 400 Bad Request: max_tokens: too large",
+			map[string]any{"status": int64(400), "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},
+		"404": {"openai", testllm.Reply{Status: 404, Raw: ptr("no such page")},
+			head + "the provider answered 404 Not Found: no such page (check the model's name and the connection's base_url)",
+			map[string]any{"status": int64(404), "retryable": false, "raw_response": "no such page"}},
+		"429": {"openai", testllm.Reply{Status: 429, Raw: ptr(`{"error":"slow down"}`)},
+			head + "the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)",
+			map[string]any{"status": int64(429), "retryable": true, "raw_response": `{"error":"slow down"}`}},
+		"529": {"anthropic", testllm.Reply{Status: 529, Error: "Overloaded"},
+			head + "the provider answered 529: Overloaded",
+			map[string]any{"status": int64(529), "retryable": true, "raw_response": `{"error":{"message":"Overloaded","type":"error"},"type":"error"}`}},
+		"redirect": {"openai", testllm.Reply{Status: 302, Headers: map[string]string{"Location": "https://elsewhere.example/"}},
+			head + "the provider answered 302 Found: it redirects to https://elsewhere.example/ (write the address that it redirects to as base_url)",
+			map[string]any{"status": int64(302), "retryable": false, "raw_response": `{"error":{"message":"","type":"error"},"type":"error"}`}},
+		"HTML": {"openai", testllm.Reply{Raw: ptr("<!doctype html>\n<p>Sign in</p>")},
+			head + "the provider answered with HTML instead of JSON: <!doctype html> <p>Sign in</p> (check the connection's base_url)",
+			map[string]any{"status": int64(200), "retryable": false, "raw_response": "<!doctype html> <p>Sign in</p>"}},
+		"text": {"anthropic", testllm.Reply{Raw: ptr("OK")},
+			head + "the provider answered with text that is not JSON: OK (check the connection's base_url)",
+			map[string]any{"status": int64(200), "retryable": false, "raw_response": "OK"}},
+		"empty": {"openai", testllm.Reply{Raw: ptr("")},
+			head + "the provider answered with an empty body",
+			map[string]any{"status": int64(200), "retryable": false}},
+		"another form": {"openai", testllm.Reply{Raw: ptr(`{"choices":"x"}`)},
+			head + "the provider's answer has another form than expected, at `choices`: {\"choices\":\"x\"}",
+			map[string]any{"status": int64(200), "retryable": false, "raw_response": `{"choices":"x"}`}},
+		"no choices": {"openai", testllm.Reply{Raw: ptr(`{"choices":[]}`)},
+			head + "the provider's answer has no choices (check the connection's base_url)",
+			map[string]any{"status": int64(200), "retryable": false}},
+		"no content": {"anthropic", testllm.Reply{Raw: ptr(`{}`)},
+			head + "the provider's answer has no content (check the connection's base_url)",
+			map[string]any{"status": int64(200), "retryable": false}},
+		"error with status 200": {"openai", testllm.Reply{Raw: ptr(`{"error":{"message":"model is loading"}}`)},
+			head + "the provider answered with an error: model is loading",
+			map[string]any{"status": int64(200), "retryable": false, "raw_response": `{"error":{"message":"model is loading"}}`}},
+		"long body": {"openai", testllm.Reply{Status: 500, Raw: ptr(strings.Repeat("é", 5000))},
+			head + "the provider answered 500 Internal Server Error: " + strings.Repeat("é", 100) + "…",
+			map[string]any{"status": int64(500), "retryable": true, "raw_response": strings.Repeat("é", 1000) + "…"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, conn := server(t, c.provider, c.reply)
+			cl, _ := client(t, conn)
+			_, err := ask(cl, effect.AgentCall{})
+			e := agentError(t, err)
+			if e.Message != c.message {
+				t.Errorf("\n got %s\nwant %s", e.Message, c.message)
+			}
+			c.fields["model"], c.fields["provider"] = "m", "main"
+			if d := cmp.Diff(c.fields, e.Fields); d != "" {
+				t.Error(d)
+			}
+			if e.Status != effect.Unknown || len(s.Requests()) != 1 {
+				t.Errorf("status %d after %d requests", e.Status, len(s.Requests()))
+			}
+		})
+	}
+}
+
+func TestBrokenConnections(t *testing.T) {
+	cut, conn := server(t, "openai", testllm.Reply{Cut: true})
+	c, _ := client(t, conn)
+	_, err := ask(c, effect.AgentCall{})
+	e := agentError(t, err)
+	if want := "agent 'A' (connection 'main', model m): " + strings.TrimPrefix(cut.URL, "http://") + " closed the connection before the answer was complete"; e.Message != want {
+		t.Errorf("\n got %s\nwant %s", e.Message, want)
+	}
+	if e.Fields["retryable"] != true || e.Status != effect.Unknown {
+		t.Error(e.Fields, e.Status)
+	}
+	cut.Close()
+	_, err = ask(c, effect.AgentCall{})
+	e = agentError(t, err)
+	want := "agent 'A' (connection 'main', model m): cannot connect to " + strings.TrimPrefix(cut.URL, "http://") + ": connect: connection refused (is it running, and is base_url right?)"
+	if e.Message != want {
+		t.Errorf("\n got %s\nwant %s", e.Message, want)
+	}
+	if e.Fields["retryable"] != true || e.Status != effect.None {
+		t.Error(e.Fields, e.Status)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	for h, want := range map[string]time.Duration{"": 0, "2": 2 * time.Second, "0.5": 500 * time.Millisecond, "-1": 0, "soon": 0,
+		time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat): 0} {
+		if got := retryAfter(h); got != want {
+			t.Errorf("%q: %s", h, got)
+		}
+	}
+	if got := retryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); got < 59*time.Minute || got > time.Hour+time.Second {
+		t.Error(got)
+	}
+}

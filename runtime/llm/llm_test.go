@@ -1,0 +1,223 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+const key = "sk-very-secret"
+
+// sleeps records the waits a client wanted and ends each at once.
+type sleeps struct {
+	mu sync.Mutex
+	d  []time.Duration
+}
+
+func (s *sleeps) sleep(ctx context.Context, d time.Duration) error {
+	s.mu.Lock()
+	s.d = append(s.d, d)
+	s.mu.Unlock()
+	return ctx.Err()
+}
+
+// client makes a Client with the connections, a key in KEY and recorded sleeps.
+func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
+	s := &sleeps{}
+	c := New(Config{
+		Connections: conns,
+		Getenv: func(name string) (string, bool) {
+			if name == "KEY" {
+				return key, true
+			}
+			return "", false
+		},
+		Sleep: s.sleep,
+	})
+	t.Cleanup(c.Close)
+	return c, s
+}
+
+// server starts a scripted server and gives a connection of the provider.
+func server(t *testing.T, provider string, replies ...testllm.Reply) (*testllm.Server, Connection) {
+	s := testllm.Start(replies...)
+	t.Cleanup(s.Close)
+	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Origin: "Concerto.toml:8"}
+}
+
+func ask(c *Client, call effect.AgentCall) (*effect.AgentReply, error) {
+	return askIn(context.Background(), c, call)
+}
+
+func askIn(ctx context.Context, c *Client, call effect.AgentCall) (*effect.AgentReply, error) {
+	call.Agent = "A"
+	if call.Connection == "" {
+		call.Connection = "main"
+	}
+	if call.Messages == nil {
+		call.Messages = []effect.ChatMessage{{Role: "user", Content: "hello"}}
+	}
+	r, err := c.Perform(ctx, &call)
+	if err != nil {
+		return nil, err
+	}
+	return r.(*effect.AgentReply), nil
+}
+
+// agentError asserts an AgentError without the key in it, and gives it.
+func agentError(t *testing.T, err error) *effect.Error {
+	t.Helper()
+	var e *effect.Error
+	if !errors.As(err, &e) {
+		t.Fatalf("got %v, want an AgentError", err)
+	}
+	if e.Kind != "AgentError" {
+		t.Errorf("kind is %s", e.Kind)
+	}
+	all, _ := json.Marshal(e.Fields)
+	if strings.Contains(e.Message+string(all), key) {
+		t.Errorf("the key is in the error: %s %s", e.Message, all)
+	}
+	return e
+}
+
+// want asserts a reply, but for its latency.
+func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.AgentReply) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.LatencyMS = 0
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestModel(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Text: "x", Repeat: true})
+	conn.Models = map[string]string{"fast": "m-mini"}
+	bare := conn
+	bare.Name, bare.DefaultModel = "bare", ""
+	c, _ := client(t, conn, bare)
+	for _, model := range []string{"", "fast", "other"} {
+		if _, err := ask(c, effect.AgentCall{Model: model}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []any
+	for _, r := range s.Requests() {
+		got = append(got, r.Body["model"])
+	}
+	if d := cmp.Diff([]any{"m", "m-mini", "other"}, got); d != "" {
+		t.Error(d)
+	}
+	_, err := ask(c, effect.AgentCall{Connection: "bare"})
+	if e := agentError(t, err); e.Message != "agent 'A' names no model and connection 'bare' (Concerto.toml:8) has no default_model: add one of them" {
+		t.Error(e.Message)
+	}
+}
+
+func TestConnectionErrors(t *testing.T) {
+	c, _ := client(t,
+		Connection{Name: "nokey", Provider: "openai", APIKeyEnv: "NO_KEY", Origin: "Concerto.toml:3"},
+		Connection{Name: "unnamed", Provider: "anthropic"},
+		Connection{Name: "address", Provider: "openai", BaseURL: "localhost:80"},
+		Connection{Name: "form", Provider: "telepathy"},
+		Connection{Name: "script", Provider: "scripted", Replies: []byte(`[{"match":"("}]`)},
+	)
+	for name, want := range map[string]string{
+		"nokey":   "agent 'A' (connection 'nokey', model m): the environment variable NO_KEY, which holds the key, is not set (Concerto.toml:3): set it, or let a connection with provider = \"scripted\" answer",
+		"unnamed": "connection 'unnamed': https://api.anthropic.com/v1 needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it",
+		"address": "connection 'address': base_url \"localhost:80\" is not an http or https address: write it as \"https://host/v1\"",
+		"form":    "connection 'form' has an unknown provider \"telepathy\"",
+		"script":  "connection 'script': reply 1: `match` is not a regular expression: error parsing regexp: missing closing ): `(`",
+		"nokeey":  "unknown connection 'nokeey': did you mean 'nokey'?",
+		"zzzzzz":  "unknown connection 'zzzzzz': add [connections.zzzzzz] with a provider to Concerto.toml",
+	} {
+		_, err := ask(c, effect.AgentCall{Connection: name, Model: "m"})
+		e := agentError(t, err)
+		if e.Message != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, e.Message, want)
+		}
+		if e.Fields["provider"] != name || e.Fields["retryable"] != false || e.Status != effect.None {
+			t.Errorf("%s: fields %v, status %d", name, e.Fields, e.Status)
+		}
+	}
+}
+
+func TestOtherRequestsAreRefused(t *testing.T) {
+	c, _ := client(t)
+	if _, err := c.Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "llm: a request of kind sleep is not for a model" {
+		t.Error(err)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	now := time.Unix(0, 0)
+	c := New(Config{
+		Now:   func() time.Time { return now },
+		Sleep: func(_ context.Context, d time.Duration) error { now = now.Add(d); return nil },
+		Connections: []Connection{{Name: "main", Provider: "scripted",
+			Replies: []byte(`[{"text":"x","delay_ms":250}]`)}},
+	})
+	got, err := ask(c, effect.AgentCall{})
+	if err != nil || got.LatencyMS != 250 {
+		t.Errorf("latency %d, %v", got.LatencyMS, err)
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Hang: true}, testllm.Reply{Text: "quick"})
+	c, _ := client(t, conn)
+	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
+	e := agentError(t, err)
+	if e.Message != "agent 'A' timed out after 0.050 seconds (connection 'main', model m)" {
+		t.Error(e.Message)
+	}
+	if d := cmp.Diff(map[string]any{"model": "m", "provider": "main", "retryable": true}, e.Fields); d != "" {
+		t.Error(d)
+	}
+	if e.Status != effect.Unknown || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("status %d, cause %v", e.Status, e.Cause)
+	}
+	<-s.Gone // the request was dropped
+	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Text != "quick" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+func TestConnectionsTimeout(t *testing.T) {
+	_, conn := server(t, "openai", testllm.Reply{Hang: true})
+	conn.Timeout = 0.05
+	c, _ := client(t, conn)
+	_, err := ask(c, effect.AgentCall{})
+	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.050 seconds") {
+		t.Error(e.Message)
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	s, conn := server(t, "anthropic", testllm.Reply{Hang: true})
+	c, _ := client(t, conn)
+	stop := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		<-s.Arrived
+		cancel(stop)
+	}()
+	if _, err := askIn(ctx, c, effect.AgentCall{}); err != stop {
+		t.Errorf("got %v, want the context's cause", err)
+	}
+	<-s.Gone
+}

@@ -1,0 +1,79 @@
+package llm
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRequestsPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{RequestsPerMinute: 2}, time.Now, sleep)
+		start := time.Now()
+		for i, want := range []time.Duration{0, 0, time.Minute, time.Minute, 2 * time.Minute} {
+			done, err := l.enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("request %d after %s, want %s", i, got, want)
+			}
+			done(0)
+		}
+	})
+}
+
+func TestTokensPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		start := time.Now()
+		for i, want := range []time.Duration{0, 0, time.Minute} {
+			done, err := l.enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(start); got != want {
+				t.Errorf("request %d after %s, want %s", i, got, want)
+			}
+			done(60)
+		}
+	})
+}
+
+func TestMaxConcurrent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{MaxConcurrent: 1}, time.Now, sleep)
+		done, err := l.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.enter(ctx); err != context.DeadlineExceeded {
+			t.Errorf("a second request got %v", err)
+		}
+		done(0)
+		if done, err = l.enter(t.Context()); err != nil {
+			t.Error(err)
+		}
+		done(0)
+	})
+}
+
+// A wait that is cancelled gives its slot back.
+func TestCancelledWaitLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, sleep)
+		done, _ := l.enter(t.Context())
+		done(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.enter(ctx); err != context.DeadlineExceeded {
+			t.Error(err)
+		}
+		if n := len(l.slots); n != 0 {
+			t.Errorf("%d slots are taken", n)
+		}
+	})
+}

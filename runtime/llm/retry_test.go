@@ -1,0 +1,70 @@
+package llm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+func TestRetry(t *testing.T) {
+	ms := time.Millisecond
+	failing := testllm.Reply{Status: 500, Error: "oops", Repeat: true}
+	good := testllm.Reply{Text: "good"}
+	for name, c := range map[string]struct {
+		conn, agent *effect.Retry
+		replies     []testllm.Reply
+		sleeps      []time.Duration
+		requests    int
+		err         string // end of the message; "" when the reply is good
+	}{
+		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops"},
+		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
+			[]testllm.Reply{{Status: 429}, {Cut: true}, good}, []time.Duration{10 * ms, 20 * ms}, 3, ""},
+		"the agent's wins": {&effect.Retry{MaxAttempts: 9}, &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 7},
+			[]testllm.Reply{failing}, []time.Duration{7 * ms}, 2, "oops (attempt 2 of 2)"},
+		"linear, bounded": {nil, &effect.Retry{MaxAttempts: 5, Backoff: "linear", InitialDelay: 10, MaxDelay: 25},
+			[]testllm.Reply{failing}, []time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms}, 5, "(attempt 5 of 5)"},
+		"final errors":        {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
+		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (attempt 2 of 5)"},
+		"Retry-After": {nil, &effect.Retry{MaxAttempts: 3, Backoff: "none", InitialDelay: 10},
+			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "2"}}, good}, []time.Duration{2 * time.Second}, 2, ""},
+		"Retry-After too long": {nil, &effect.Retry{MaxAttempts: 3},
+			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "3600"}}, good}, nil, 1, "; it asks to wait 1h0m0s, longer than the call may take"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, conn := server(t, "openai", c.replies...)
+			conn.Retry = c.conn
+			cl, sl := client(t, conn)
+			got, err := ask(cl, effect.AgentCall{Retry: c.agent})
+			switch {
+			case c.err == "" && (err != nil || got.Text != "good"):
+				t.Errorf("%v, %v", got, err)
+			case c.err != "" && !strings.HasSuffix(agentError(t, err).Message, c.err):
+				t.Error(err)
+			}
+			if d := cmp.Diff(c.sleeps, sl.d); d != "" {
+				t.Error(d)
+			}
+			if n := len(s.Requests()); n != c.requests {
+				t.Errorf("%d requests, want %d", n, c.requests)
+			}
+		})
+	}
+}
+
+// The same request is sent again, byte for byte.
+func TestRetriesAreAlike(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
+	c, _ := client(t, conn)
+	if _, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Requests(); r[0].Text != r[1].Text {
+		t.Errorf("%s\n%s", r[0].Text, r[1].Text)
+	}
+}

@@ -1,0 +1,196 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// scripted plays replies from the manifest; the package comment has the rules.
+type scripted struct {
+	conn  *Connection
+	sleep func(context.Context, time.Duration) error
+
+	mu      sync.Mutex
+	replies []*scriptedReply
+}
+
+// scriptedReply is one reply of a script (manifest keys
+// connections.*.replies[]).
+type scriptedReply struct {
+	Match     string           `json:"match"`
+	Agent     string           `json:"agent"`
+	Text      string           `json:"text"`
+	JSON      json.RawMessage  `json:"json"`
+	ToolCalls []scriptedCall   `json:"tool_calls"`
+	Error     *scriptedFailure `json:"error"`
+	DelayMS   int64            `json:"delay_ms"`
+	TokensIn  *int64           `json:"tokens_in"`
+	TokensOut *int64           `json:"tokens_out"`
+	Repeat    bool             `json:"repeat"`
+	Stop      string           `json:"stop"`
+
+	match *regexp.Regexp
+	used  bool
+}
+
+type scriptedCall struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+	ID   string          `json:"id"`
+}
+
+type scriptedFailure struct {
+	Kind    string `json:"kind"`
+	Status  int    `json:"status"`
+	Message string `json:"message"`
+}
+
+func openScripted(c *Connection, w *world) (Provider, error) {
+	p := &scripted{conn: c, sleep: w.sleep}
+	if c.Replies == nil {
+		return p, nil
+	}
+	p.replies = []*scriptedReply{}
+	if err := json.Unmarshal(c.Replies, &p.replies); err != nil {
+		return nil, fmt.Errorf("the script of replies cannot be read: %v", err)
+	}
+	for i, r := range p.replies {
+		if r == nil {
+			return nil, fmt.Errorf("reply %d is null", i+1)
+		}
+		var err error
+		if r.match, err = regexp.Compile(r.Match); err != nil {
+			return nil, fmt.Errorf("reply %d: `match` is not a regular expression: %v", i+1, err)
+		}
+	}
+	return p, nil
+}
+
+// Ask plays the first reply that fits.
+func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
+	r, err := p.take(req)
+	if err != nil {
+		return nil, err
+	}
+	if r.DelayMS > 0 {
+		if err := p.sleep(ctx, time.Duration(r.DelayMS)*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	if r.Error != nil {
+		return nil, r.Error.failure()
+	}
+	out := &effect.AgentReply{Text: r.Text, StopReason: r.Stop}
+	if r.JSON != nil {
+		var b bytes.Buffer
+		if err := json.Compact(&b, r.JSON); err != nil {
+			return nil, &Failure{Message: "the script's `json` is broken: " + err.Error()}
+		}
+		out.Text = b.String()
+	}
+	for i, c := range r.ToolCalls {
+		args := "{}"
+		if c.Args != nil {
+			args = string(c.Args)
+		}
+		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(c.ID, i), Name: offered(c.Name, req.Tools), Args: args})
+	}
+	if out.StopReason == "" {
+		out.StopReason = "end"
+		if len(out.ToolCalls) > 0 {
+			out.StopReason = "tool"
+		}
+	}
+	out.TokensIn, out.TokensOut = promptTokens(req), tokens(out.Text)
+	if r.TokensIn != nil {
+		out.TokensIn = *r.TokensIn
+	}
+	if r.TokensOut != nil {
+		out.TokensOut = *r.TokensOut
+	}
+	return out, nil
+}
+
+// take finds the reply for a request and uses it up.
+func (p *scripted) take(req *Request) (*scriptedReply, error) {
+	if p.replies == nil {
+		return echo(req), nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	prompt := req.Prompt()
+	left := 0
+	for _, r := range p.replies {
+		if r.used {
+			continue
+		}
+		left++
+		if (r.Agent == "" || r.Agent == req.Agent) && r.match.MatchString(prompt) {
+			r.used = !r.Repeat
+			return r, nil
+		}
+	}
+	what := fmt.Sprintf("none of the script's %d unused replies fits", left)
+	if left == 0 {
+		what = fmt.Sprintf("all %d replies of the script are used up", len(p.replies))
+	}
+	return nil, &Failure{Message: fmt.Sprintf("%s for the prompt %q: add a reply to connection '%s'%s, or set `repeat = true` in one",
+		what, excerpt([]byte(prompt), 200), p.conn.Name, p.conn.at())}
+}
+
+func (f *scriptedFailure) failure() *Failure {
+	switch f.Kind {
+	case "timeout":
+		return &Failure{Message: "no answer in time" + colon(f.Message), Retryable: true, Sent: true}
+	case "connection":
+		return &Failure{Message: "the connection broke" + colon(f.Message), Retryable: true}
+	}
+	status := f.Status
+	if status == 0 {
+		status = 500
+	}
+	return statusFailure(status, f.Message, "")
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// offered is the tool that a script means: of that name, else the first whose
+// name ends in it.
+func offered(name string, tools []effect.ToolSpec) string {
+	for _, t := range tools {
+		if t.Name == name {
+			return name
+		}
+	}
+	for _, t := range tools {
+		if strings.HasSuffix(strings.ToLower(t.Name), strings.ToLower(name)) {
+			return t.Name
+		}
+	}
+	return name
+}
+
+// tokens estimates a text's tokens: one for every four characters.
+func tokens(text string) int64 { return int64((utf8.RuneCountInString(text) + 3) / 4) }
+
+func promptTokens(req *Request) int64 {
+	n := tokens(req.System)
+	for _, m := range req.Messages {
+		n += tokens(m.Content)
+	}
+	return n
+}
