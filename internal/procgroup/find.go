@@ -49,14 +49,21 @@ func Find(command, dir string, env []string) (string, error) {
 	return "", found
 }
 
-// Getenv gives the value of name in an environment; the last entry holds.
+// Getenv gives the value of name in an environment, "" when it is not set; the
+// last entry holds.
 func Getenv(env []string, name string) string {
+	v, _ := LookupEnv(env, name)
+	return v
+}
+
+// LookupEnv is Getenv that tells an empty variable from none.
+func LookupEnv(env []string, name string) (string, bool) {
 	for i := len(env) - 1; i >= 0; i-- {
 		if k, v, ok := strings.Cut(env[i], "="); ok && k == name {
-			return v
+			return v, true
 		}
 	}
-	return ""
+	return "", false
 }
 
 func executable(path string) error {

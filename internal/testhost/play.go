@@ -1,0 +1,389 @@
+package testhost
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// player is a running script.
+type player struct {
+	script string
+	args   []string
+	in     *bufio.Reader
+	line   string // the last one in
+	last   any    // it, decoded; nil when it is no JSON
+	record *os.File
+}
+
+// stop ends the script with an exit code.
+type stop struct{ code int }
+
+func (s stop) Error() string { return "exit " + strconv.Itoa(s.code) }
+
+// errEnded is the end of the input where a serve loop may end.
+var errEnded = errors.New("the input has ended")
+
+func newPlayer(script string, args []string) *player {
+	// Files in the script lie beside it wherever the host is started.
+	if abs, err := filepath.Abs(script); err == nil {
+		script = abs
+	}
+	return &player{script: script, args: args, in: bufio.NewReaderSize(os.Stdin, 64<<10)}
+}
+
+// play runs the steps, then reads the input to its end.
+func (p *player) play(steps []step) int {
+	err := p.run(steps)
+	var s stop
+	switch {
+	case errors.As(err, &s):
+		return s.code
+	case err != nil && !errors.Is(err, errEnded):
+		return p.mismatch("%v", err)
+	}
+	for {
+		if _, err := p.read(); err != nil {
+			return 0
+		}
+	}
+}
+
+func (p *player) run(steps []step) error {
+	for i := range steps {
+		s := &steps[i]
+		if err := p.step(s); err != nil {
+			var st stop
+			if errors.As(err, &st) || errors.Is(err, errEnded) {
+				return err
+			}
+			return fmt.Errorf("line %d: %s: %w", s.line, s.op, err)
+		}
+	}
+	return nil
+}
+
+func (p *player) step(s *step) error {
+	switch s.op {
+	case "repeat":
+		n, err := strconv.Atoi(strings.TrimSpace(s.arg))
+		if err != nil {
+			return err
+		}
+		for range n {
+			if err := p.run(s.body); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "serve":
+		for {
+			if _, err := p.in.Peek(1); err != nil {
+				return errEnded
+			}
+			if err := p.run(s.body); err != nil {
+				return err
+			}
+		}
+	}
+	return ops[s.op](p, s.arg)
+}
+
+// mismatch tells that the script does not fit, in all the places promised.
+func (p *player) mismatch(format string, args ...any) int {
+	msg := fmt.Sprintf(format, args...) + "\n"
+	fmt.Fprint(os.Stderr, "testhost: ", filepath.Base(p.script), ": ", msg)
+	if err := appendFile(p.script+".fail", msg); err != nil {
+		fmt.Fprintln(os.Stderr, "testhost:", err)
+	}
+	return ExitMismatch
+}
+
+// read takes the next line in; io.EOF when there is none.
+func (p *player) read() (string, error) {
+	l, err := p.in.ReadString('\n')
+	if err != nil {
+		if l != "" {
+			return "", fmt.Errorf("the last line in has no end: %.200q", l)
+		}
+		return "", io.EOF
+	}
+	if p.record == nil {
+		p.record, err = os.OpenFile(p.script+".in", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			return "", err
+		}
+	}
+	if _, err := p.record.WriteString(l); err != nil {
+		return "", err
+	}
+	p.line = strings.TrimSuffix(l, "\n")
+	p.last, err = decode(p.line)
+	if err != nil {
+		p.last = nil
+	}
+	return p.line, nil
+}
+
+// need is read where the script wants a line.
+func (p *player) need() (string, error) {
+	l, err := p.read()
+	if err == io.EOF {
+		return "", errors.New("the input has ended")
+	}
+	return l, err
+}
+
+func (p *player) write(s string) error {
+	_, err := os.Stdout.WriteString(s)
+	return err
+}
+
+func (p *player) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(p.script), name)
+}
+
+// ops are the steps, but for those with a body.
+var ops map[string]func(p *player, arg string) error
+
+func init() {
+	ops = map[string]func(*player, string) error{
+		">":              expectJSON,
+		">~":             expectMembers,
+		">=":             expectText,
+		"read":           func(p *player, _ string) error { _, err := p.need(); return err },
+		"eof":            expectEnd,
+		"<":              func(p *player, arg string) error { return p.send(arg, "\n") },
+		"raw":            func(p *player, arg string) error { return p.send(arg, "") },
+		"crlf":           func(p *player, arg string) error { return p.send(arg, "\r\n") },
+		"bytes":          sendBytes,
+		"big":            sendBig,
+		"flood":          sendFlood,
+		"stderr":         func(_ *player, arg string) error { _, err := fmt.Fprintln(os.Stderr, arg); return err },
+		"write":          func(p *player, arg string) error { return p.leave(arg, os.O_TRUNC) },
+		"append":         func(p *player, arg string) error { return p.leave(arg, os.O_APPEND) },
+		"await":          awaitFile,
+		"exit":           exit,
+		"kill":           func(_ *player, arg string) error { return killSelf(arg) },
+		"hang":           func(*player, string) error { select {} },
+		"close-stdout":   func(*player, string) error { return os.Stdout.Close() },
+		"close-stdin":    func(*player, string) error { return os.Stdin.Close() },
+		"ignore-sigterm": func(*player, string) error { ignoreTerm(); return nil },
+		"on-sigterm":     func(p *player, arg string) error { noteTerm(p.path(arg)); return nil },
+		"spawn-grandchild": func(p *player, arg string) error {
+			name, flags, _ := strings.Cut(arg, " ")
+			return spawnGrandchild(p.path(name), flags)
+		},
+	}
+}
+
+func exit(_ *player, arg string) error {
+	n, err := strconv.Atoi(strings.TrimSpace(arg))
+	if err != nil {
+		return err
+	}
+	return stop{n}
+}
+
+func expectEnd(p *player, _ string) error {
+	switch l, err := p.read(); {
+	case err == io.EOF:
+		return nil
+	case err != nil:
+		return err
+	default:
+		return fmt.Errorf("want the end of the input, got %.2000s", l)
+	}
+}
+
+func expectText(p *player, arg string) error {
+	l, err := p.need()
+	if err == nil && l != arg {
+		err = fmt.Errorf("want %q, got %.2000q", arg, l)
+	}
+	return err
+}
+
+func expectJSON(p *player, arg string) error { return p.compare(arg, same) }
+
+func expectMembers(p *player, arg string) error { return p.compare(arg, contains) }
+
+func (p *player) compare(arg string, fits func(got, want any) bool) error {
+	want, err := decode(arg)
+	if err != nil {
+		return fmt.Errorf("the script's line is no JSON: %w", err)
+	}
+	l, err := p.need()
+	if err != nil {
+		return fmt.Errorf("%w; want %s", err, arg)
+	}
+	if got, err := decode(l); err != nil || !fits(got, want) {
+		return fmt.Errorf("want %s, got %.2000s", arg, l)
+	}
+	return nil
+}
+
+func (p *player) send(text, end string) error {
+	s, err := p.replace(text, nil)
+	if err != nil {
+		return err
+	}
+	return p.write(s + end)
+}
+
+func sendBytes(p *player, arg string) error {
+	b, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(arg), " ", ""))
+	if err != nil {
+		return err
+	}
+	return p.write(string(b))
+}
+
+func sendBig(p *player, arg string) error {
+	n, text, err := number(arg)
+	if err != nil {
+		return err
+	}
+	short, err := p.replace(text, map[string]string{"fill": ""})
+	if err != nil {
+		return err
+	}
+	if len(short) > n || !strings.Contains(text, "${fill}") {
+		return fmt.Errorf("%q cannot be filled to %d bytes", short, n)
+	}
+	long, err := p.replace(text, map[string]string{"fill": strings.Repeat("x", n-len(short))})
+	if err != nil {
+		return err
+	}
+	return p.write(long + "\n")
+}
+
+func sendFlood(p *player, arg string) error {
+	n, text, err := number(arg)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for i := range n {
+		l, err := p.replace(text, map[string]string{"i": strconv.Itoa(i)})
+		if err != nil {
+			return err
+		}
+		b.WriteString(l + "\n")
+		if b.Len() > 32<<10 || i == n-1 {
+			if err := p.write(b.String()); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	return nil
+}
+
+func number(arg string) (int, string, error) {
+	first, rest, _ := strings.Cut(arg, " ")
+	n, err := strconv.Atoi(first)
+	return n, rest, err
+}
+
+func (p *player) leave(arg string, mode int) error {
+	name, text, _ := strings.Cut(arg, " ")
+	s, err := p.replace(text, nil)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(p.path(name), os.O_CREATE|os.O_WRONLY|mode, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(s + "\n")
+	return err
+}
+
+func appendFile(name, text string) error {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString(text)
+	return err
+}
+
+// awaitFile polls: the file may come from a process of any kind.
+func awaitFile(p *player, arg string) error {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if _, err := os.Stat(p.path(arg)); err == nil {
+			return nil
+		}
+	}
+	return errors.New("it never came")
+}
+
+// replace fills in ${…}.
+func (p *player) replace(text string, more map[string]string) (string, error) {
+	var b strings.Builder
+	for {
+		head, rest, ok := strings.Cut(text, "${")
+		b.WriteString(head)
+		if !ok {
+			return b.String(), nil
+		}
+		name, after, ok := strings.Cut(rest, "}")
+		if !ok {
+			return "", fmt.Errorf("%q lacks a }", rest)
+		}
+		text = after
+		if v, ok := more[name]; ok {
+			b.WriteString(v)
+			continue
+		}
+		v, err := p.lookup(name)
+		if err != nil {
+			return "", err
+		}
+		js, err := json.Marshal(v)
+		if err != nil {
+			return "", err
+		}
+		b.Write(js)
+	}
+}
+
+func (p *player) lookup(name string) (any, error) {
+	switch {
+	case name == "line":
+		return p.line, nil
+	case name == "pid":
+		return os.Getpid(), nil
+	case name == "args":
+		return p.args, nil
+	case name == "cwd":
+		return os.Getwd()
+	case strings.HasPrefix(name, "env."):
+		if v, ok := os.LookupEnv(name[len("env."):]); ok {
+			return v, nil
+		}
+		return nil, nil
+	case strings.HasPrefix(name, "."):
+		v := p.last
+		for _, k := range strings.Split(name[1:], ".") {
+			m, _ := v.(map[string]any)
+			v = m[k]
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("unknown ${%s}", name)
+}

@@ -1,0 +1,61 @@
+package host
+
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/ndjson"
+)
+
+// How long a cancelled host may take to come to its terminal message.
+const (
+	drainTime   = 5 * time.Second
+	drainAtEnd  = 500 * time.Millisecond // when the run is ending
+	plainReason = "cancelled"
+)
+
+func cancelLine(reason string) []byte {
+	if reason == "" {
+		reason = plainReason
+	}
+	o := newObject("cancel")
+	o.text("reason", reason)
+	return ndjson.Append(nil, o.end())
+}
+
+// cancel ends an exchange before its terminal message. A host that can be
+// cancelled is told, and kept when it comes to its terminal message in time; any
+// other process is ended. The host takes its next exchange after that.
+func (ex *exchange) cancel(p *process, reason string) {
+	defer ex.free()
+	if !p.cancels {
+		p.retire(0)
+		return
+	}
+	p.out.put(cancelLine(reason), true)
+	if ex.drained() {
+		p.rest(true)
+		return
+	}
+	p.retire(0)
+}
+
+// drained waits until nothing more can come, and says whether the terminal
+// message has.
+func (ex *exchange) drained() bool {
+	t := time.NewTimer(drainTime)
+	defer t.Stop()
+	closing := ex.pool.hosts.closing
+	for {
+		select {
+		case <-ex.in.ended:
+			return ex.in.failed() == nil
+		case <-t.C:
+			return false
+		case <-closing:
+			closing = nil
+			t.Reset(drainAtEnd)
+		case <-ex.pool.hosts.kill:
+			return false
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// exchange is one prompt and all that follows until its close.
+type exchange struct {
+	id     int64
+	pool   *pool
+	slot   *slot
+	in     *inbox
+	prompt []byte
+	timer  *time.Timer
+
+	life   chan struct{} // closed when the exchange is closed or its time is over
+	ending sync.Once
+
+	mu         sync.Mutex
+	proc       *process
+	restarting bool // the slot is in use
+	released   bool // the slot has been, or will be, given back
+}
+
+// open takes a process of the host and sends it the prompt.
+func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
+	pool := h.pools[r.Host]
+	if pool == nil {
+		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
+	}
+	slot, err := pool.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := slot.process(ctx)
+	if err != nil {
+		pool.leave(slot)
+		return nil, err
+	}
+	ex := &exchange{
+		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r),
+		life: make(chan struct{}), proc: p,
+	}
+	if !h.admit(ex) {
+		p.retire(leaveIdle)
+		pool.leave(slot)
+		return nil, ErrClosed
+	}
+	p.begin(ex.in, ex.prompt)
+	return &effect.ExchangeOpened{ID: ex.id}, nil
+}
+
+// admit numbers an exchange and starts its time; false when the run is ending.
+func (h *Hosts) admit(ex *exchange) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.lastID++
+	ex.id = h.lastID
+	h.exchanges[ex.id] = ex
+	ex.timer = time.AfterFunc(ex.pool.cfg.timeout(), ex.expire)
+	return true
+}
+
+func (h *Hosts) exchange(id int64) (*exchange, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ex := h.exchanges[id]; ex != nil {
+		return ex, nil
+	}
+	if h.closed {
+		return nil, ErrClosed
+	}
+	return nil, fmt.Errorf("no exchange %d is open", id)
+}
+
+// next waits for messages. When ctx ends, those that come later wait for the
+// next call.
+func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.ExchangeMessages, error) {
+	ex, err := h.exchange(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		msgs, failure, again := ex.in.take()
+		switch {
+		case len(msgs) > 0:
+			return &effect.ExchangeMessages{Messages: msgs}, nil
+		case failure != nil:
+			ex.free()
+			return nil, failure
+		case again:
+			if err := ex.restart(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		select {
+		case <-ex.in.ready:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-ex.life:
+			if ex.in.failed() == nil {
+				return nil, ex.noMore()
+			}
+		}
+	}
+}
+
+func (ex *exchange) noMore() error {
+	return fmt.Errorf("exchange %d has ended: nothing is left to wait for", ex.id)
+}
+
+// restart gives the exchange to a new process: the one it had ended before it
+// read the prompt. Its error is ctx's; any other failure is the exchange's.
+func (ex *exchange) restart(ctx context.Context) error {
+	if !ex.hold() {
+		return ex.noMore()
+	}
+	defer ex.unhold()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-ex.life:
+			cancel()
+		case <-inner.Done():
+		}
+	}()
+	p, err := ex.slot.process(inner)
+	switch {
+	case err == nil:
+		ex.mu.Lock()
+		ex.proc = p
+		ex.mu.Unlock()
+		ex.in.resume()
+		p.begin(ex.in, ex.prompt)
+		select {
+		case <-ex.life:
+			p.giveUp(plainReason)
+		default:
+		}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case inner.Err() == nil:
+		return err
+	}
+	return nil
+}
+
+// close gives the process back when the exchange is over, and cancels it when it
+// is not. It never waits; a host that has to be cancelled or ended is busy with
+// that until its next exchange. Closing twice does nothing.
+func (h *Hosts) close(r *effect.ExchangeClose) error {
+	h.mu.Lock()
+	ex := h.exchanges[r.ID]
+	delete(h.exchanges, r.ID)
+	h.mu.Unlock()
+	if ex == nil {
+		return nil
+	}
+	ex.timer.Stop()
+	ex.over()
+	p := ex.process()
+	if ex.in.drain() {
+		h.running.Add(1)
+		go func() {
+			defer h.running.Done()
+			ex.cancel(p, r.Reason)
+		}()
+		return nil
+	}
+	if ex.in.failed() == nil {
+		p.rest(true)
+	}
+	ex.free()
+	return nil
+}
+
+func (ex *exchange) process() *process {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.proc
+}
+
+// over ends all waiting within the exchange.
+func (ex *exchange) over() { ex.ending.Do(func() { close(ex.life) }) }
+
+// free lets the next exchange have the slot, at once or when a restart is done
+// with it.
+func (ex *exchange) free() {
+	ex.mu.Lock()
+	now := !ex.released && !ex.restarting
+	ex.released = true
+	ex.mu.Unlock()
+	if now {
+		ex.pool.leave(ex.slot)
+	}
+}
+
+// hold keeps the slot for a restart; false when it has been given back.
+func (ex *exchange) hold() bool {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.restarting = !ex.released
+	return ex.restarting
+}
+
+func (ex *exchange) unhold() {
+	ex.mu.Lock()
+	ex.restarting = false
+	now := ex.released
+	ex.mu.Unlock()
+	if now {
+		ex.pool.leave(ex.slot)
+	}
+}

@@ -1,0 +1,76 @@
+package host
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+)
+
+// failure makes the HostError "host '<name>' …" of an effect that did not
+// happen.
+func (c *Config) failure(format string, args ...any) *effect.Error {
+	return effect.Errorf("HostError", "host '"+c.Name+"' "+format, args...).With("host", c.Name)
+}
+
+// broken is a failure in the middle of an exchange: what the host did of its
+// work is not known.
+func (c *Config) broken(format string, args ...any) *effect.Error {
+	e := c.failure(format, args...)
+	e.Status = effect.Unknown
+	return e
+}
+
+// timedOut is the failure of an exchange that took longer than the timeout.
+func (c *Config) timedOut() *effect.Error {
+	return c.broken("timed out after %s seconds", seconds(c.timeout().Seconds()))
+}
+
+// exited is the failure of a host that ended before its exchange did.
+func (c *Config) exited(e Exit) *effect.Error {
+	f := effect.Errorf("HostError", "host exited without result").With("host", c.Name)
+	f.Status = effect.Unknown
+	return withExit(f, e)
+}
+
+func withExit(f *effect.Error, e Exit) *effect.Error {
+	f.With("exit_code", int64(e.Code))
+	if e.Stderr != "" {
+		f.With("stderr", e.Stderr)
+	}
+	return f
+}
+
+// lineFailure says what was wrong with a line or the stream of lines.
+func (c *Config) lineFailure(err error) *effect.Error {
+	var long *ndjson.TooLongError
+	var enc *ndjson.EncodingError
+	var f *effect.Error
+	switch {
+	case errors.As(err, &long):
+		f = c.broken("sent a line longer than %d bytes (%d read, at offset %d of its output)", long.Limit, long.Size, long.Offset)
+	case errors.As(err, &enc):
+		f = c.broken("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
+	default:
+		f = c.broken("cannot be read from: %v", err)
+	}
+	f.Cause = err
+	return f
+}
+
+// seconds prints a number of seconds as people write it: 120, 0.5.
+func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
+
+// quoteLimit bounds how much of a host's line an error message repeats.
+const quoteLimit = 200
+
+// quote gives a line of a host's for an error message, cut when long.
+func quote(line []byte) string {
+	s := string(line)
+	if len(s) > quoteLimit {
+		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
+	}
+	return s
+}

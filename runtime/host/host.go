@@ -1,0 +1,206 @@
+// Package host performs the exchanges of a program with its hosts: it spawns
+// and initialises their processes, sends prompts and replies, hands on what
+// the hosts say in batches, and ends every process, group and all
+// (spec/host-protocol.md).
+//
+// It stands behind the door: the VM runs the listen loop (handlers, default
+// handlers, tool dispatch) and asks here with the four requests exchange.open,
+// next, reply and close. It knows neither the VM nor the other performers.
+//
+// Invariants. One reader and one writer goroutine a process, so that neither
+// side can block the other's large lines. Memory is bounded: at most two
+// batches of messages and one queue of replies a process, the pipe slows the
+// rest. Nothing a host does or leaves undone holds a request beyond the host's
+// timeout. When Close has returned, no process and no goroutine is left.
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// What holds where a Config says nothing.
+const (
+	DefaultTimeout     = 120 * time.Second // of an exchange
+	DefaultInitTimeout = 10 * time.Second  // of the wait for init_ack
+)
+
+// ErrClosed is what requests give after Close.
+var ErrClosed = errors.New("hosts are closed: the run has ended")
+
+// Config is what is known of one host declaration: source and manifest joined.
+type Config struct {
+	Name         string            // the declaration's name; messages name the host by it
+	Connector    string            // its section in the manifest, [hosts.<Connector>]
+	Transport    string            // a key of the table of transports; "" means "stdio"
+	Command      string            // with a slash: relative to Dir; else looked up in PATH
+	Args         []string          //
+	Env          map[string]string // added to Options.Environ
+	Dir          string            // working directory
+	Timeout      float64           // seconds for a whole exchange, and for init; 0 means the defaults
+	InputFormat  string            // "json" or "text"; "" decides by the rest, see inputJSON
+	OutputFormat string            // "json", "text" or ""
+	Params       json.RawMessage   // a JSON object, its order kept; nil: none
+	ParamsEnv    []ParamEnv        // parameters read from the environment at spawn
+	MaxLine      int               // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
+	Instances    int               // how many processes may run side by side; 0 means 1
+}
+
+// ParamEnv fills the parameter Param from the environment variable Env.
+type ParamEnv struct {
+	Param string
+	Env   string
+}
+
+// Options is what New needs.
+type Options struct {
+	Configs []Config
+	// Environ is the environment that hosts inherit and that params_env and
+	// PATH are read from, as "NAME=value".
+	Environ []string
+	// Log takes what hosts write to their standard error, and remarks on what
+	// they do wrong, a line a call, from many goroutines; nil drops them.
+	Log func(host, line string)
+	// Transports overrides the table of transports, for tests; nil is the table.
+	Transports map[string]Transport
+}
+
+// Hosts performs exchange requests. Safe for concurrent use, but for one
+// exchange's next and close, which come one after the other.
+type Hosts struct {
+	opts  Options
+	pools map[string]*pool
+
+	closing chan struct{} // Close was called: nothing is waited for long
+	kill    chan struct{} // its time is over: nothing is waited for
+	running sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	lastID    int64
+	exchanges map[int64]*exchange
+	processes map[*process]struct{}
+}
+
+// New makes the performer; it starts nothing. Processes are spawned when a host
+// is first used.
+func New(o Options) *Hosts {
+	if o.Log == nil {
+		o.Log = func(string, string) {}
+	}
+	if o.Transports == nil {
+		o.Transports = transports
+	}
+	h := &Hosts{
+		opts:      o,
+		pools:     map[string]*pool{},
+		closing:   make(chan struct{}),
+		kill:      make(chan struct{}),
+		exchanges: map[int64]*exchange{},
+		processes: map[*process]struct{}{},
+	}
+	for i := range o.Configs {
+		c := &o.Configs[i]
+		h.pools[c.Name] = newPool(h, c)
+	}
+	return h
+}
+
+// Perform performs an exchange request. Failures that the program may catch
+// are *effect.Error of kind HostError, with field host and, where they are
+// known, code, recoverable, exit_code and stderr.
+func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.ExchangeOpen:
+		return result(h.open(ctx, r))
+	case *effect.ExchangeNext:
+		return result(h.next(ctx, r))
+	case *effect.ExchangeReply:
+		return nil, h.reply(ctx, r)
+	case *effect.ExchangeClose:
+		return nil, h.close(r)
+	}
+	return nil, fmt.Errorf("hosts cannot perform %s", r.Kind())
+}
+
+// result keeps a nil pointer from becoming a non-nil Result.
+func result[T any](v *T, err error) (effect.Result, error) {
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Close cancels running exchanges, ends every process with its group, and
+// waits for them. Hosts that can be cancelled are told first; idle ones see
+// their input end; what is left after a short while gets SIGTERM, and SIGKILL
+// five seconds later or when ctx ends, whichever comes first. Its error is
+// ctx's, when that cut the waiting short.
+func (h *Hosts) Close(ctx context.Context) error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		h.running.Wait()
+		return nil
+	}
+	h.closed = true
+	close(h.closing)
+	var open []int64
+	for id := range h.exchanges {
+		open = append(open, id)
+	}
+	h.mu.Unlock()
+
+	for _, id := range open {
+		h.close(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
+	}
+	h.mu.Lock()
+	for p := range h.processes {
+		if p.idle() {
+			p.retire(leaveIdle)
+		}
+	}
+	h.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() { h.running.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		close(h.kill)
+		<-done
+		return context.Cause(ctx)
+	}
+}
+
+// reserve admits one more process, so that Close waits for it; false when the
+// run is ending.
+func (h *Hosts) reserve() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.running.Add(1)
+	return true
+}
+
+func (h *Hosts) register(p *process) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.processes[p] = struct{}{}
+}
+
+func (h *Hosts) unregister(p *process) {
+	h.mu.Lock()
+	delete(h.processes, p)
+	h.mu.Unlock()
+	h.running.Done()
+}

@@ -1,0 +1,244 @@
+package hosttest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// patience bounds every wait of the suite; nothing but a bug comes near it.
+const patience = 30 * time.Second
+
+// A Peer makes the configuration of a host that plays the script file and
+// speaks over the transport under test. Name, formats, parameters and limits
+// are the suite's to set.
+type Peer func(t *testing.T, script string) host.Config
+
+// world is one test's hosts.
+type world struct {
+	*testing.T
+	peer  Peer
+	dir   string
+	ctx   context.Context
+	hosts *host.Hosts
+
+	mu  sync.Mutex
+	log []string
+}
+
+func newWorld(t *testing.T, peer Peer) *world {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return &world{T: t, peer: peer, dir: t.TempDir(), ctx: ctx}
+}
+
+// worker configures a host named worker that plays the script and answers in
+// JSON.
+func (w *world) worker(script string) host.Config {
+	w.Helper()
+	return w.named("worker", script)
+}
+
+func (w *world) named(name, script string) host.Config {
+	w.Helper()
+	file := filepath.Join(w.dir, name+".host")
+	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
+		w.Fatal(err)
+	}
+	c := w.peer(w.T, file)
+	c.Name, c.Connector, c.OutputFormat, c.Timeout = name, name, "json", 20
+	return c
+}
+
+// start makes the hosts; they are closed when the test ends, and their scripts
+// must have fitted.
+func (w *world) start(configs ...host.Config) {
+	w.startIn(os.Environ(), configs...)
+}
+
+func (w *world) startIn(environ []string, configs ...host.Config) {
+	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Log: func(name, line string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.log = append(w.log, name+": "+line)
+	}})
+	w.Cleanup(func() {
+		w.end()
+		for _, c := range configs {
+			if b, err := os.ReadFile(w.file(c.Name + ".host.fail")); err == nil {
+				w.Errorf("host %s: %s", c.Name, b)
+			}
+		}
+	})
+}
+
+// end ends the run.
+func (w *world) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := w.hosts.Close(ctx); err != nil {
+		w.Errorf("close: %v", err)
+	}
+}
+
+func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
+
+// lines gives the lines of a file; none when there is no file.
+func (w *world) lines(name string) []string {
+	b, err := os.ReadFile(w.file(name))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+}
+
+// await waits until the file is there.
+func (w *world) await(name string) {
+	w.Helper()
+	w.until("the file "+name, func() bool { _, err := os.Stat(w.file(name)); return err == nil })
+}
+
+// until polls: what it waits for happens in another process.
+func (w *world) until(what string, ok func() bool) {
+	w.Helper()
+	for !ok() {
+		select {
+		case <-w.ctx.Done():
+			w.Fatalf("waited too long for %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func (w *world) make(name string) {
+	if err := os.WriteFile(w.file(name), []byte("x\n"), 0o644); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) logged(part string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range w.log {
+		if strings.Contains(l, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// talk is one exchange.
+type talk struct {
+	w    *world
+	id   int64
+	kept []effect.HostMessage // taken and not looked at
+}
+
+func (w *world) tryOpen(r effect.ExchangeOpen) (*talk, error) {
+	res, err := w.hosts.Perform(w.ctx, &r)
+	if err != nil {
+		return nil, err
+	}
+	return &talk{w: w, id: res.(*effect.ExchangeOpened).ID}, nil
+}
+
+// open begins an exchange with worker.
+func (w *world) open(prompt string) *talk {
+	w.Helper()
+	return w.openAt("worker", prompt)
+}
+
+func (w *world) openAt(name, prompt string) *talk {
+	w.Helper()
+	x, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: prompt})
+	if err != nil {
+		w.Fatalf("open %s: %v", name, err)
+	}
+	return x
+}
+
+// next gives the next message, or why there is none.
+func (x *talk) next() (effect.HostMessage, error) {
+	if len(x.kept) == 0 {
+		res, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeNext{ID: x.id})
+		if err != nil {
+			return effect.HostMessage{}, err
+		}
+		x.kept = res.(*effect.ExchangeMessages).Messages
+	}
+	m := x.kept[0]
+	x.kept = x.kept[1:]
+	return m, nil
+}
+
+// want takes the next message and compares it: its type and its payload as
+// JSON.
+func (x *talk) want(typ, payload string) effect.HostMessage {
+	x.w.Helper()
+	m, err := x.next()
+	if err != nil {
+		x.w.Fatalf("want a %s, got the failure %v", typ, err)
+	}
+	if got := string(value.AppendJSON(nil, m.Payload)); m.Type != typ || got != payload {
+		x.w.Fatalf("want %s %s, got %s %s", typ, payload, m.Type, got)
+	}
+	return m
+}
+
+// fails takes the next message, which must not come, and gives the failure.
+func (x *talk) fails() *effect.Error {
+	x.w.Helper()
+	m, err := x.next()
+	if err == nil {
+		x.w.Fatalf("want a failure, got %s %s", m.Type, m.Text)
+	}
+	return x.w.hostError(err)
+}
+
+func (w *world) hostError(err error) *effect.Error {
+	w.Helper()
+	var e *effect.Error
+	if !errors.As(err, &e) || e.Kind != "HostError" {
+		w.Fatalf("want a HostError, got %v", err)
+	}
+	return e
+}
+
+// reply answers m.
+func (x *talk) reply(m effect.HostMessage, value string) {
+	x.w.Helper()
+	r := &effect.ExchangeReply{ID: x.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: []byte(value)}
+	if _, err := x.w.hosts.Perform(x.w.ctx, r); err != nil {
+		x.w.Fatalf("reply: %v", err)
+	}
+}
+
+// close ends the exchange.
+func (x *talk) close() {
+	x.w.Helper()
+	x.cancel("")
+}
+
+func (x *talk) cancel(reason string) {
+	x.w.Helper()
+	if _, err := x.w.hosts.Perform(x.w.ctx, &effect.ExchangeClose{ID: x.id, Reason: reason}); err != nil {
+		x.w.Fatalf("close: %v", err)
+	}
+}
+
+// ask is a whole exchange whose only message is the result with that text.
+func (w *world) ask(prompt, text string) {
+	w.Helper()
+	x := w.open(prompt)
+	x.want("result", `{"text":"`+text+`"}`)
+	x.close()
+}

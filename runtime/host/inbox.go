@@ -1,0 +1,162 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// What one batch may hold; a line larger than batchBytes comes alone.
+const (
+	batchMessages = 256
+	batchBytes    = 1 << 20
+)
+
+// inbox holds the messages of one exchange between the reader goroutine and
+// the requests for more. It holds one batch; while that waits, the reader
+// waits with the next, and the pipe slows the host.
+type inbox struct {
+	mu      sync.Mutex
+	space   sync.Cond     // for the reader: the batch was taken, or nobody wants more
+	ready   chan struct{} // for next: there is something to take
+	ended   chan struct{} // closed when no message will come any more
+	msgs    []effect.HostMessage
+	reqs    int // how many of msgs are requests
+	size    int // of msgs' lines
+	any     bool
+	done    bool          // the terminal message has come
+	discard bool          // the exchange is cancelled: messages are dropped
+	failure *effect.Error // why no terminal message will come; given after msgs
+	again   bool          // the host ended without having read the prompt
+}
+
+func newInbox() *inbox {
+	in := &inbox{ready: make(chan struct{}, 1), ended: make(chan struct{})}
+	in.space.L = &in.mu
+	return in
+}
+
+// put adds a batch, waiting for room. A terminal message is the batch's last.
+// It gives false when the exchange no longer takes any: it has its terminal
+// message, or it failed.
+func (in *inbox) put(batch []message, size int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for !in.closed() && !in.discard && len(in.msgs) > 0 && (len(in.msgs)+len(batch) > batchMessages || in.size+size > batchBytes) {
+		in.space.Wait()
+	}
+	if in.closed() {
+		return false
+	}
+	in.any = true
+	if !in.discard {
+		for i := range batch {
+			in.add(&batch[i])
+		}
+		in.size += size
+	}
+	if batch[len(batch)-1].role == terminal {
+		in.done = true
+		close(in.ended)
+	}
+	signal(in.ready)
+	return true
+}
+
+// closed says that no more messages are taken.
+func (in *inbox) closed() bool { return in.done || in.failure != nil || in.again }
+
+// add appends a message; a withdraw of one that still waits takes both out.
+func (in *inbox) add(m *message) {
+	switch m.role {
+	case request:
+		in.reqs++
+	case takeBack:
+		if in.reqs > 0 && m.ID != "" && in.withdraw(m.ID) {
+			return
+		}
+	}
+	in.msgs = append(in.msgs, m.HostMessage)
+}
+
+func (in *inbox) withdraw(id string) bool {
+	for i := range in.msgs {
+		if in.msgs[i].ID == id && messageTypes[in.msgs[i].Type] == request {
+			in.msgs = append(in.msgs[:i], in.msgs[i+1:]...)
+			in.reqs--
+			return true
+		}
+	}
+	return false
+}
+
+// take gives all that waits, or nil.
+func (in *inbox) take() (msgs []effect.HostMessage, failure *effect.Error, again bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.msgs) > 0 {
+		msgs, in.msgs, in.reqs, in.size = in.msgs, nil, 0, 0
+		in.space.Signal()
+		return msgs, nil, false
+	}
+	return nil, in.failure, in.again
+}
+
+// fail says that no terminal message will come, and why; now drops what waits.
+// It gives false when the terminal message has come or it had failed before.
+func (in *inbox) fail(e *effect.Error, now bool) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.done || in.failure != nil {
+		return false
+	}
+	if now {
+		in.msgs, in.reqs, in.size = nil, 0, 0
+	}
+	in.failure = e
+	in.end()
+	return true
+}
+
+// restart says that the host ended without having read the prompt. It gives
+// false when that does not matter any more.
+func (in *inbox) restart() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed() || in.discard || in.any {
+		return false
+	}
+	in.again = true
+	signal(in.ready)
+	return true
+}
+
+// resume undoes restart: a new process has the prompt.
+func (in *inbox) resume() {
+	in.mu.Lock()
+	in.again = false
+	in.mu.Unlock()
+}
+
+// drain drops what is there and what will come. It says whether the terminal
+// message is still to come.
+func (in *inbox) drain() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.msgs, in.discard = nil, true
+	in.space.Signal()
+	return !in.closed()
+}
+
+// expired says that the exchange failed before its terminal message, and how.
+func (in *inbox) failed() *effect.Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.failure
+}
+
+func (in *inbox) end() {
+	close(in.ended)
+	in.space.Signal()
+	signal(in.ready)
+}

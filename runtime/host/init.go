@@ -1,0 +1,181 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// hasParams says whether the host is initialised: when it has any parameter.
+func (c *Config) hasParams() bool {
+	return len(c.ParamsEnv) > 0 || len(bytes.Trim(c.Params, " \t\r\n{}")) > 0 && string(c.Params) != "null"
+}
+
+// initLine is the first line for a new process; nil when it has no parameters.
+// It fails when a variable that a parameter comes from is not set.
+func (c *Config) initLine(environ []string) ([]byte, error) {
+	if !c.hasParams() {
+		return nil, nil
+	}
+	params, err := c.params()
+	if err != nil {
+		return nil, err
+	}
+	for _, pe := range c.ParamsEnv {
+		set, ok := procgroup.LookupEnv(environ, pe.Env)
+		if !ok {
+			return nil, c.failure("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
+		}
+		v := member{pe.Param, jsonString(set)}
+		at := slices.IndexFunc(params, func(m member) bool { return m.name == pe.Param })
+		if at < 0 {
+			params = append(params, v)
+		} else {
+			params[at] = v
+		}
+	}
+	var b bytes.Buffer
+	for i, m := range params {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(jsonString(m.name))
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	o := newObject("init")
+	o.raw("params", []byte("{"+b.String()+"}"))
+	return ndjson.Append(nil, o.end()), nil
+}
+
+// member is a member of an object.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// params are the declared parameters in their order.
+func (c *Config) params() ([]member, error) {
+	if len(c.Params) == 0 || string(c.Params) == "null" {
+		return nil, nil
+	}
+	bad := func(err error) error {
+		return fmt.Errorf("read the params of host %s: not a JSON object: %w", c.Name, err)
+	}
+	d := json.NewDecoder(bytes.NewReader(c.Params))
+	open, err := d.Token()
+	if err != nil || open != json.Delim('{') {
+		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))
+	}
+	var all []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, bad(err)
+		}
+		m := member{name: name.(string)}
+		if err := d.Decode(&m.value); err != nil {
+			return nil, bad(err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// initialise sends the init line and waits for the host's acknowledgement.
+func (p *process) initialise(ctx context.Context, line []byte) error {
+	in := newInbox()
+	p.begin(in, line)
+	defer in.drain()
+	wait := p.cfg.initTimeout()
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	for {
+		msgs, failure, _ := in.take()
+		if failure != nil {
+			return p.noAck(failure)
+		}
+		if len(msgs) > 0 {
+			return p.acknowledged(&msgs[0])
+		}
+		select {
+		case <-in.ready:
+		case <-t.C:
+			return p.cfg.failure("did not acknowledge initialization: it sent nothing within %s seconds", seconds(wait.Seconds()))
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-p.hosts.closing:
+			return ErrClosed
+		}
+	}
+}
+
+// acknowledged judges the first message of a new process.
+func (p *process) acknowledged(m *effect.HostMessage) error {
+	switch m.Type {
+	case "init_ack":
+		var ack struct {
+			Capabilities []any `json:"capabilities"`
+		}
+		// A list of anything is taken: what is no known name means nothing.
+		if err := json.Unmarshal(m.Text, &ack); err == nil {
+			p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+		}
+		p.rest(false)
+		return nil
+	case "error":
+		return p.cfg.reported(m.Text)
+	}
+	return p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text))
+}
+
+// noAck is the failure of a host that ended before it acknowledged.
+func (p *process) noAck(why *effect.Error) error {
+	f := p.cfg.failure("did not acknowledge initialization")
+	if code, ok := why.Fields["exit_code"]; ok {
+		f.Message += fmt.Sprintf(": it exited with code %d", code)
+	} else {
+		f.Message += ": " + why.Message
+	}
+	for _, name := range []string{"exit_code", "stderr"} {
+		if v, ok := why.Fields[name]; ok {
+			f.With(name, v)
+		}
+	}
+	return f
+}
+
+// reported is an `error` message as a HostError of its own words.
+func (c *Config) reported(line []byte) *effect.Error {
+	var e struct {
+		Message     any             `json:"message"`
+		Code        json.RawMessage `json:"code"`
+		Recoverable *bool           `json:"recoverable"`
+	}
+	f := effect.Errorf("HostError", "%s", quote(line)).With("host", c.Name)
+	// A member of another type than it should be leaves the line to speak.
+	if err := json.Unmarshal(line, &e); err != nil {
+		return f
+	}
+	if s, ok := e.Message.(string); ok {
+		f.Message = s
+	}
+	if len(e.Code) > 0 && string(e.Code) != "null" {
+		var s string
+		if json.Unmarshal(e.Code, &s) != nil {
+			s = string(e.Code)
+		}
+		f.With("code", s)
+	}
+	if e.Recoverable != nil {
+		f.With("recoverable", *e.Recoverable)
+	}
+	return f
+}

@@ -1,0 +1,106 @@
+package host
+
+import "sync"
+
+// outboxLimit is how many bytes may wait to be written before senders wait. One
+// line may go beyond it, or a line larger than it could never be sent.
+const outboxLimit = 4 << 20
+
+// outbox holds lines until the writer goroutine has written them.
+type outbox struct {
+	mu      sync.Mutex
+	lines   []byte
+	total   int64         // bytes ever put in
+	written int64         // bytes the connection has taken
+	unread  int64         // of these, what the host had not read when the box was done with
+	closed  bool          // nothing more is put in
+	wake    chan struct{} // for the writer: there is something to do
+	room    chan struct{} // for a waiting sender: something was taken
+}
+
+func newOutbox() *outbox {
+	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+}
+
+// put adds lines, beyond the limit when force is set. It gives the offset of
+// their first byte in all that was put in, and whether they fitted; lines for a
+// closed box are dropped.
+func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed && len(o.lines) >= outboxLimit && !force {
+		return 0, false
+	}
+	offset = o.total
+	if !o.closed {
+		o.lines = append(o.lines, lines...)
+		o.total += int64(len(lines))
+		signal(o.wake)
+	}
+	return offset, true
+}
+
+// close makes the writer finish: it writes what is there, then ends the host's
+// input.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	signal(o.wake)
+	signal(o.room)
+}
+
+// consumed is how many bytes the host may have read; exact when the writer has
+// ended and the connection can tell.
+func (o *outbox) consumed() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.written - o.unread
+}
+
+// run writes until the box is closed or the connection fails; then it ends the
+// host's input. What a host does not read it has no use for: its output, or
+// its end, tells the rest.
+func (o *outbox) run(c Conn) {
+	defer c.CloseWrite()
+	defer func() {
+		o.close()
+		n := c.Unread()
+		o.mu.Lock()
+		o.unread = int64(max(n, 0))
+		o.mu.Unlock()
+	}()
+	var lines []byte
+	for {
+		o.mu.Lock()
+		lines, o.lines = o.lines, lines[:0]
+		closed := o.closed
+		o.mu.Unlock()
+		if len(lines) == 0 {
+			if closed {
+				return
+			}
+			<-o.wake
+			continue
+		}
+		signal(o.room)
+		n, err := c.Write(lines)
+		o.mu.Lock()
+		o.written += int64(n)
+		o.mu.Unlock()
+		if err != nil {
+			return
+		}
+		if cap(lines) > outboxLimit {
+			lines = nil
+		}
+	}
+}
+
+// signal wakes the one who waits on c, now or at its next look.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,82 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// stdio is the transport of hosts that are subprocesses and speak over their
+// standard input and output.
+type stdio struct{}
+
+// Connect starts the command in a process group of its own.
+func (stdio) Connect(c *Config, env []string, stderr func(string)) (Conn, error) {
+	if c.Command == "" {
+		return nil, c.failure("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
+	}
+	if c.Dir != "" {
+		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+			return nil, c.failure("cannot start in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Dir, c.Connector)
+		}
+	}
+	path, err := procgroup.Find(c.Command, c.Dir, env)
+	if err != nil {
+		return nil, c.spawnFailure(err)
+	}
+	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
+	if err != nil {
+		return nil, c.spawnFailure(err)
+	}
+	return &subprocess{Process: p, lines: ndjson.NewReader(p.Stdout, c.MaxLine)}, nil
+}
+
+// spawnFailure says why the command could not be started and what to check.
+func (c *Config) spawnFailure(err error) error {
+	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
+	var why string
+	switch {
+	case errors.Is(err, procgroup.ErrNotFound):
+		why = fmt.Sprintf("command '%s' not found: check %s", c.Command, section)
+	case errors.Is(err, procgroup.ErrIsDirectory):
+		why = fmt.Sprintf("command '%s' is a directory: check %s", c.Command, section)
+	case errors.Is(err, procgroup.ErrNotExecutable), errors.Is(err, os.ErrPermission):
+		why = fmt.Sprintf("command '%s' is not executable: make it so (chmod +x), or name its interpreter as %s", c.Command, section)
+	case errors.Is(err, syscall.ENOEXEC):
+		why = fmt.Sprintf("command '%s' is no program: give it a first line like '#!/bin/sh', or name its interpreter as %s", c.Command, section)
+	case errors.Is(err, os.ErrNotExist):
+		why = fmt.Sprintf("command '%s' names an interpreter that does not exist: check its first line and %s", c.Command, section)
+	default:
+		why = fmt.Sprintf("command '%s': %v: check %s", c.Command, err, section)
+	}
+	e := c.failure("cannot be started: %s", why)
+	e.Cause = err
+	return e
+}
+
+// subprocess is a Conn over a process group.
+type subprocess struct {
+	*procgroup.Process
+	lines *ndjson.Reader
+}
+
+func (s *subprocess) Read() (ndjson.Line, error) { return s.lines.Next() }
+
+func (s *subprocess) Ready() bool { return s.lines.Ready() }
+
+func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
+
+// CloseWrite's failure can only mean that it is closed already.
+func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
+
+func (s *subprocess) Exit() Exit {
+	e := s.Process.Exit()
+	return Exit{Code: e.Code, Stderr: e.Stderr}
+}
+
+func (s *subprocess) End(grace time.Duration, stop <-chan struct{}) { s.Process.End(grace, stop) }

@@ -1,0 +1,42 @@
+package host
+
+import "time"
+
+// timeout is how long a whole exchange may take.
+func (c *Config) timeout() time.Duration { return c.timeoutOr(DefaultTimeout) }
+
+// initTimeout is how long a new process may take to acknowledge.
+func (c *Config) initTimeout() time.Duration { return c.timeoutOr(DefaultInitTimeout) }
+
+func (c *Config) timeoutOr(d time.Duration) time.Duration {
+	if c.Timeout > 0 {
+		return time.Duration(c.Timeout * float64(time.Second))
+	}
+	return d
+}
+
+// expire ends the exchange at its timeout: the program learns of it at once, the
+// process is told to cancel, if it can be, and ended. An exchange whose terminal
+// message has come does not fail any more, but nobody waits for the host to read.
+func (ex *exchange) expire() {
+	late := ex.in.fail(ex.pool.cfg.timedOut(), true)
+	ex.over()
+	if !late {
+		return
+	}
+	if p := ex.process(); p != nil {
+		p.giveUp("timeout")
+	}
+	ex.free()
+}
+
+// giveUp ends the process in the middle of an exchange; a host that can be
+// cancelled is told why and has a moment for it.
+func (p *process) giveUp(reason string) {
+	if !p.cancels {
+		p.retire(0)
+		return
+	}
+	p.out.put(cancelLine(reason), true)
+	p.retire(leaveTold)
+}

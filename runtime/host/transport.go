@@ -1,0 +1,51 @@
+package host
+
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/ndjson"
+)
+
+// transports is the table of transports; a new one is a file and a line here.
+var transports = map[string]Transport{
+	"stdio": stdio{},
+}
+
+// A Transport connects to hosts.
+type Transport interface {
+	// Connect starts or reaches a host. env is the host's environment, stderr
+	// takes what it says beside the protocol. A failure is an *effect.Error
+	// that says what to check.
+	Connect(c *Config, env []string, stderr func(line string)) (Conn, error)
+}
+
+// A Conn is one running host, as lines. Read and Ready are called from one
+// goroutine, Write and CloseWrite from another, the rest from any.
+type Conn interface {
+	// Read waits for the host's next line. It fails with io.EOF when the host
+	// has ended or will not send any more, and as ndjson.Reader.Next does.
+	Read() (ndjson.Line, error)
+	// Ready says that Read would return without waiting.
+	Ready() bool
+	// Write sends whole lines. It may wait for the host to read them.
+	Write(lines []byte) (int, error)
+	// CloseWrite ends the host's input. It makes a waiting Write fail.
+	CloseWrite()
+	// Unread is how many of the bytes written the host has not read, -1 when
+	// that cannot be known. Valid after Done as well.
+	Unread() int
+	// Done is closed when the host has ended.
+	Done() <-chan struct{}
+	// Exit says how the host ended; valid after Done.
+	Exit() Exit
+	// End asks the host to end, makes it when grace is over or stop is closed,
+	// and returns when nothing is left of it.
+	End(grace time.Duration, stop <-chan struct{})
+}
+
+// Exit is how a host ended. Code is its exit code, or 128 plus the number of
+// the signal that ended it; Stderr the last lines of its standard error.
+type Exit struct {
+	Code   int
+	Stderr string
+}
