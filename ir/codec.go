@@ -1,0 +1,461 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// codec writes or reads the format. One method a structure (format.go) states
+// its members for both directions. Written members stand in the stated order,
+// those at their zero value are left out where the statement says so; read
+// ones may stand in any order.
+type codec struct {
+	writing bool
+
+	out   []byte
+	first bool // nothing has been written into the current object or list
+
+	in  []byte
+	pos int
+	key string // the member whose value comes next; noKey at an object's end
+}
+
+const noKey = "\x00"
+
+// failure is how a reader gives up, by panic; Decode recovers it.
+type failure struct{ err error }
+
+func (c *codec) fail(offset int, format string, args ...any) {
+	panic(failure{fmt.Errorf("%s at byte %d", fmt.Sprintf(format, args...), offset)})
+}
+
+// object writes or reads an object whose members are stated by members.
+func (c *codec) object(members func()) {
+	if c.writing {
+		outer := c.first
+		c.out, c.first = append(c.out, '{'), true
+		members()
+		c.out, c.first = append(c.out, '}'), outer
+		return
+	}
+	outer := c.key
+	c.expect('{')
+	c.nextKey(true)
+	for c.key != noKey {
+		before := c.pos
+		members()
+		if c.pos == before && c.key != noKey {
+			c.fail(c.pos, "unknown member %q", c.key)
+		}
+	}
+	c.key = outer
+}
+
+// member starts a member: it says whether its value is to be written or read
+// now. Whoever gets true handles the value and calls done.
+func (c *codec) member(name string) bool {
+	if !c.writing {
+		return c.key == name
+	}
+	c.separate()
+	c.out = append(appendString(c.out, name), ':')
+	return true
+}
+
+func (c *codec) done() {
+	if !c.writing {
+		c.nextKey(false)
+	}
+}
+
+func (c *codec) separate() {
+	if !c.first {
+		c.out = append(c.out, ',')
+	}
+	c.first = false
+}
+
+// nextKey reads on to the value of the object's next member, or past its end.
+func (c *codec) nextKey(first bool) {
+	switch c.peek() {
+	case '}':
+		c.pos++
+		c.key = noKey
+		return
+	case ',':
+		if !first {
+			c.pos++
+		}
+	default:
+		if !first {
+			c.fail(c.pos, "expected ',' or '}', found %q", c.in[c.pos])
+		}
+	}
+	c.key = c.readString()
+	c.expect(':')
+}
+
+func (c *codec) str(name string, p *string) {
+	if c.member(name) {
+		if c.writing {
+			c.out = appendString(c.out, *p)
+		} else {
+			*p = c.readString()
+		}
+		c.done()
+	}
+}
+
+// optStr is str that leaves out an empty string.
+func (c *codec) optStr(name string, p *string) {
+	if !c.writing || *p != "" {
+		c.str(name, p)
+	}
+}
+
+func (c *codec) int64(name string, p *int64) {
+	if c.member(name) {
+		if c.writing {
+			c.out = strconv.AppendInt(c.out, *p, 10)
+		} else {
+			*p = c.readInt()
+		}
+		c.done()
+	}
+}
+
+func (c *codec) int(name string, p *int) {
+	n := int64(*p)
+	c.int64(name, &n)
+	*p = int(n)
+}
+
+// optInt is int that leaves out a zero.
+func (c *codec) optInt(name string, p *int) {
+	if !c.writing || *p != 0 {
+		c.int(name, p)
+	}
+}
+
+func (c *codec) optInt64(name string, p *int64) {
+	if !c.writing || *p != 0 {
+		c.int64(name, p)
+	}
+}
+
+func (c *codec) float(name string, p *float64) {
+	if c.member(name) {
+		if c.writing {
+			c.out = appendFloat(c.out, *p)
+		} else {
+			*p = c.readFloat()
+		}
+		c.done()
+	}
+}
+
+func (c *codec) optFloat(name string, p *float64) {
+	if !c.writing || *p != 0 {
+		c.float(name, p)
+	}
+}
+
+// flag leaves out false.
+func (c *codec) flag(name string, p *bool) {
+	if c.writing && !*p {
+		return
+	}
+	if c.member(name) {
+		if c.writing {
+			c.out = append(c.out, "true"...)
+		} else {
+			*p = c.readBool()
+		}
+		c.done()
+	}
+}
+
+// raw is JSON as it is, left out when nil.
+func (c *codec) raw(name string, p *json.RawMessage) {
+	if c.writing && *p == nil {
+		return
+	}
+	if c.member(name) {
+		if c.writing {
+			var b bytes.Buffer
+			if err := json.Compact(&b, *p); err != nil {
+				panic("ir: " + name + " is not JSON: " + err.Error())
+			}
+			c.out = append(c.out, b.Bytes()...)
+		} else {
+			*p = bytes.Clone(c.readRaw())
+		}
+		c.done()
+	}
+}
+
+// pointer is a member that may be absent.
+func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
+	switch {
+	case c.writing && *p != nil:
+		member(name, *p)
+	case !c.writing && c.key == name:
+		*p = new(T)
+		member(name, *p)
+	}
+}
+
+// list is a member that is a list, left out when empty. With lines each
+// element has a line of its own.
+func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
+	if c.writing && len(*p) == 0 || !c.member(name) {
+		return
+	}
+	if c.writing {
+		c.out, c.first = append(c.out, '['), true
+		for i := range *p {
+			c.separate()
+			if lines {
+				c.out = append(c.out, '\n')
+			}
+			element(&(*p)[i])
+		}
+		if lines {
+			c.out = append(c.out, '\n')
+		}
+		c.out, c.first = append(c.out, ']'), false
+		return
+	}
+	*p = nil
+	c.expect('[')
+	for c.peek() != ']' {
+		if *p != nil {
+			c.expect(',')
+		}
+		*p = append(*p, *new(T))
+		element(&(*p)[len(*p)-1])
+	}
+	c.pos++
+	c.done()
+}
+
+// Elements of lists.
+
+func (c *codec) strElem(p *string) {
+	if c.writing {
+		c.out = appendString(c.out, *p)
+	} else {
+		*p = c.readString()
+	}
+}
+
+func (c *codec) intElem(p *int) {
+	if c.writing {
+		c.out = strconv.AppendInt(c.out, int64(*p), 10)
+	} else {
+		*p = int(c.readInt())
+	}
+}
+
+// Reading.
+
+// peek skips white space and gives the next byte.
+func (c *codec) peek() byte {
+	for c.pos < len(c.in) {
+		switch b := c.in[c.pos]; b {
+		case ' ', '\t', '\n', '\r':
+			c.pos++
+		default:
+			return b
+		}
+	}
+	panic(failure{fmt.Errorf("the file is truncated: it ends at byte %d", len(c.in))})
+}
+
+func (c *codec) expect(b byte) {
+	if found := c.peek(); found != b {
+		c.fail(c.pos, "expected '%c', found %q", b, found)
+	}
+	c.pos++
+}
+
+// token gives the run of bytes of a number or word.
+func (c *codec) token() string {
+	c.peek()
+	start := c.pos
+	for c.pos < len(c.in) && bytes.IndexByte([]byte(" \t\r\n,:{}[]\""), c.in[c.pos]) < 0 {
+		c.pos++
+	}
+	return string(c.in[start:c.pos])
+}
+
+func (c *codec) readInt() int64 {
+	c.peek()
+	start := c.pos
+	n, err := strconv.ParseInt(c.token(), 10, 64)
+	if err != nil {
+		c.fail(start, "expected an integer")
+	}
+	return n
+}
+
+func (c *codec) readBool() bool {
+	c.peek()
+	start := c.pos
+	switch c.token() {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	c.fail(start, "expected true or false")
+	return false
+}
+
+// readFloat reads a number, or one of the texts that stand for what JSON
+// cannot write.
+func (c *codec) readFloat() float64 {
+	if c.peek() == '"' {
+		start := c.pos
+		switch c.readString() {
+		case "inf":
+			return inf(1)
+		case "-inf":
+			return inf(-1)
+		case "nan":
+			return nan()
+		}
+		c.fail(start, "expected a number")
+	}
+	start := c.pos
+	f, err := strconv.ParseFloat(c.token(), 64)
+	if err != nil {
+		c.fail(start, "expected a number")
+	}
+	return f
+}
+
+// readString reads a string; escapes are rare, so the common case copies once.
+func (c *codec) readString() string {
+	start := c.pos
+	b := c.scanString()
+	if bytes.IndexByte(b, '\\') < 0 {
+		if !utf8.Valid(b) {
+			c.fail(start, "a string is not valid UTF-8")
+		}
+		return string(b)
+	}
+	var s string
+	if !utf8.Valid(b) || json.Unmarshal(c.in[c.pos-len(b)-2:c.pos], &s) != nil || !pairedSurrogates(b) {
+		c.fail(start, "malformed string")
+	}
+	return s
+}
+
+// scanString gives the bytes between a string's quotes, as written.
+func (c *codec) scanString() []byte {
+	if found := c.peek(); found != '"' {
+		c.fail(c.pos, "expected a string, found %q", found)
+	}
+	c.pos++
+	start := c.pos
+	for c.pos < len(c.in) {
+		switch b := c.in[c.pos]; {
+		case b == '"':
+			c.pos++
+			return c.in[start : c.pos-1]
+		case b == '\\':
+			c.pos++
+		case b < ' ':
+			c.fail(c.pos, "control character in a string")
+		}
+		c.pos++
+	}
+	panic(failure{fmt.Errorf("the file is truncated: it ends within a string at byte %d", len(c.in))})
+}
+
+// pairedSurrogates says whether every \u escape of a surrogate has its pair.
+func pairedSurrogates(b []byte) bool {
+	for i := 0; i+5 < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		if b[i+1] != 'u' {
+			i++
+			continue
+		}
+		n, _ := strconv.ParseUint(string(b[i+2:i+6]), 16, 32)
+		if r := rune(n); utf16.IsSurrogate(r) {
+			if i+11 >= len(b) || b[i+6] != '\\' || b[i+7] != 'u' {
+				return false
+			}
+			m, _ := strconv.ParseUint(string(b[i+8:i+12]), 16, 32)
+			if utf16.DecodeRune(r, rune(m)) == utf8.RuneError {
+				return false
+			}
+			i += 6
+		}
+		i += 5
+	}
+	return true
+}
+
+// readRaw gives one JSON value as written.
+func (c *codec) readRaw() []byte {
+	c.peek()
+	start, depth := c.pos, 0
+	for {
+		switch c.peek() {
+		case '"':
+			c.scanString()
+		case '{', '[':
+			depth++
+			c.pos++
+		case '}', ']':
+			depth--
+			c.pos++
+		case ',', ':':
+			c.pos++
+		default:
+			c.token()
+		}
+		if depth <= 0 {
+			break
+		}
+	}
+	if b := c.in[start:c.pos]; json.Valid(b) && utf8.Valid(b) {
+		return b
+	}
+	c.fail(start, "malformed value")
+	return nil
+}
+
+// Writing.
+
+const hexDigits = "0123456789abcdef"
+
+// appendString writes a string with as few escapes as JSON allows.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, '\\', 'n')
+		case r == '\t':
+			b = append(b, '\\', 't')
+		case r == '\r':
+			b = append(b, '\\', 'r')
+		case r < ' ' || r == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return append(b, '"')
+}

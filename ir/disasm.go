@@ -1,0 +1,184 @@
+package ir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Disassemble is the program's code as text: for each function its head, its
+// instructions with places and what their indices stand for, its regions, and
+// the same for each handler. It serves `build --emit asm`; programs that do
+// not pass Verify are shown as far as they make sense.
+func Disassemble(p *Program) string {
+	d := &disassembler{p: p}
+	for i := range p.Functions {
+		if i > 0 {
+			d.b.WriteByte('\n')
+		}
+		d.function(i)
+	}
+	return d.b.String()
+}
+
+// DisassembleFunction is the text of function n alone.
+func DisassembleFunction(p *Program, n int) string {
+	d := &disassembler{p: p}
+	d.function(n)
+	return d.b.String()
+}
+
+type disassembler struct {
+	p *Program
+	b strings.Builder
+}
+
+func (d *disassembler) function(n int) {
+	f := &d.p.Functions[n]
+	params := make([]string, len(f.Params))
+	for i, c := range f.Params {
+		params[i] = fmt.Sprintf("r%d %s", i+1, c)
+	}
+	fmt.Fprintf(&d.b, "f%d %s(%s) -> %s, %s", n, f.Name, strings.Join(params, ", "), f.Result, f.ABI)
+	if f.MutSelf {
+		d.b.WriteString(", mutself")
+	}
+	if f.Captures > 0 {
+		fmt.Fprintf(&d.b, ", %d captures", f.Captures)
+	}
+	fmt.Fprintf(&d.b, ", %d registers", f.Registers)
+	if in(f.File, len(d.p.Files)) && f.Line > 0 {
+		fmt.Fprintf(&d.b, ", %s:%d", d.p.Files[f.File].Name, f.Line)
+	}
+	d.b.WriteByte('\n')
+	d.block(&f.Block, "  ")
+	for i := range f.Listens {
+		l := &f.Listens[i]
+		for j := range l.Handlers {
+			d.handler(i, l, &l.Handlers[j])
+		}
+	}
+}
+
+func (d *disassembler) handler(n int, l *ListenInfo, h *Handler) {
+	fmt.Fprintf(&d.b, "  l%d on %q => r%d", n, h.Type, h.Param)
+	if h.Schema >= 0 {
+		fmt.Fprintf(&d.b, ": %s", d.typeName(h.Schema))
+	}
+	if l.Host >= 0 && l.Host < len(d.p.Hosts) {
+		fmt.Fprintf(&d.b, ", host %s", d.p.Hosts[l.Host].Name)
+	}
+	if l.Execute {
+		d.b.WriteString(", execute")
+	}
+	if h.Implicit {
+		d.b.WriteString(", implicit")
+	}
+	d.b.WriteByte('\n')
+	d.block(&h.Block, "    ")
+}
+
+func (d *disassembler) block(b *Block, indent string) {
+	next := 0
+	for pc, i := range b.Code {
+		place := ""
+		if next < len(b.Positions) && b.Positions[next].PC == pc {
+			place = fmt.Sprintf("%d:%d", b.Positions[next].Line, b.Positions[next].Column)
+			next++
+		}
+		line := fmt.Sprintf("%s%3d  %-7s %s", indent, pc, place, i)
+		if note := d.note(i); note != "" {
+			line = fmt.Sprintf("%-46s ; %s", line, note)
+		}
+		d.b.WriteString(strings.TrimRight(line, " "))
+		d.b.WriteByte('\n')
+	}
+	for _, r := range b.Regions {
+		fmt.Fprintf(&d.b, "%scatch [@%d, @%d) to @%d, error in r%d\n", indent, r.From, r.To, r.Target, r.Register)
+	}
+}
+
+// note says what an instruction's indices stand for.
+func (d *disassembler) note(i Instr) string {
+	info := Describe(i.Op)
+	if info == nil {
+		return ""
+	}
+	p := d.p
+	for _, o := range info.Operands {
+		n := i.get(o.Field)
+		switch {
+		case o.Role == RoleConstant && in(n, len(p.Constants)):
+			return p.Constants[n].text()
+		case o.Role == RoleFunction && in(n, len(p.Functions)):
+			return p.Functions[n].Name
+		case o.Role == RoleNative && in(n, len(p.Natives)):
+			return p.Natives[n]
+		case o.Role == RoleType && in(n, len(p.Types)):
+			if t := &p.Types[n]; i.Op == OpNewVariant && in(int(i.C), len(t.Variants)) {
+				return t.Name + "::" + t.Variants[i.C].Name
+			}
+			return d.typeName(n)
+		case o.Role == RoleDeclared:
+			return d.declared(i.Op, n)
+		}
+	}
+	return ""
+}
+
+func (d *disassembler) declared(op Op, n int) string {
+	p := d.p
+	switch {
+	case op == OpLoadAgent && in(n, len(p.Agents)):
+		return p.Agents[n].Name
+	case op == OpLoadHost && in(n, len(p.Hosts)):
+		return p.Hosts[n].Name
+	case op == OpLoadTool && in(n, len(p.Tools)):
+		return p.Tools[n].Name
+	case op == OpLoadStore && in(n, len(p.Stores)):
+		return p.Stores[n].Name
+	}
+	return ""
+}
+
+func (d *disassembler) typeName(n int) string {
+	return d.typeText(n, 8)
+}
+
+func (d *disassembler) typeText(n, depth int) string {
+	if !in(n, len(d.p.Types)) || depth == 0 {
+		return "…"
+	}
+	t := &d.p.Types[n]
+	args := make([]string, len(t.Args))
+	for i, a := range t.Args {
+		args[i] = d.typeText(a, depth-1)
+	}
+	switch {
+	case t.Name != "":
+		return t.Name
+	case t.Kind == "tuple":
+		return "(" + strings.Join(args, ", ") + ")"
+	case t.Kind == "union":
+		return fmt.Sprintf("%q", t.Values)
+	case len(args) > 0:
+		return t.Kind + "<" + strings.Join(args, ", ") + ">"
+	}
+	return t.Kind
+}
+
+// text is a constant as a note shows it, on one line, shortened.
+func (k Const) text() string {
+	switch {
+	case k.Int != nil:
+		return strconv.FormatInt(*k.Int, 10)
+	case k.Float != nil:
+		return string(appendFloat(nil, *k.Float))
+	case k.String != nil:
+		if r := []rune(*k.String); len(r) > 40 {
+			return strconv.Quote(string(r[:40])) + "…"
+		}
+		return strconv.Quote(*k.String)
+	}
+	return ""
+}

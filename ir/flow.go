@@ -1,0 +1,250 @@
+package ir
+
+import "slices"
+
+// The dataflow: what class each register has before each instruction. Joins
+// only ever turn a class into Unset, so that every walk ends.
+
+// registers is a state, indexed by register.
+type registers []Class
+
+// join lowers s to what holds in both s and t, and says whether that changed s.
+func (s registers) join(t registers) (changed bool) {
+	for r, c := range t {
+		if s[r] != c && s[r] != Unset {
+			s[r], changed = Unset, true
+		}
+	}
+	return changed
+}
+
+// clear forgets all registers from r on: a callee's frame lay over them.
+func (s registers) clear(r int) {
+	for ; r < len(s); r++ {
+		s[r] = Unset
+	}
+}
+
+// window is the run of registers that an instruction reads.
+type window struct {
+	from, n int
+	params  []Class // of a direct call; nil means all Full
+	call    bool    // stands behind a link register, which gets the result
+}
+
+// windowOf gives the window of an instruction; ok is false for one without.
+func windowOf(p *Program, i Instr) (w window, ok bool) {
+	switch i.Op {
+	case OpCall:
+		f := &p.Functions[i.Imm]
+		return window{int(i.A) + 1, len(f.Params), f.Params, true}, true
+	case OpCallClosure, OpCallNative, OpCallMethod, OpPerform, OpAwaitEmit:
+		return window{int(i.A) + 1, int(i.B), nil, true}, true
+	case OpDispatchTool, OpListenBegin:
+		return window{int(i.A) + 1, 3, nil, true}, true
+	case OpInterpolate, OpNewArray, OpNewTuple, OpNewClosure:
+		return window{int(i.B), int(i.C), nil, false}, true
+	case OpNewMap:
+		return window{int(i.B), 2 * int(i.C), nil, false}, true
+	case OpNewStruct:
+		return window{int(i.B), len(p.Types[i.Imm].Fields), nil, false}, true
+	case OpNewVariant:
+		return window{int(i.B), len(p.Types[i.Imm].Variants[i.C].Fields), nil, false}, true
+	case OpSlice:
+		return window{int(i.C), 2, nil, false}, true
+	}
+	return window{}, false
+}
+
+// keepsReceiver says whether w+1 is Full after the call, however it ends.
+func keepsReceiver(p *Program, i Instr) bool {
+	switch i.Op {
+	case OpCall:
+		return p.Functions[i.Imm].MutSelf
+	case OpCallNative:
+		return i.B > 0
+	}
+	return false
+}
+
+// flow runs the dataflow over the function's own block; handlers are walked
+// where their listen begins.
+func (c *codeVerifier) flow() {
+	entry := make(registers, c.f.Registers)
+	copy(entry[1:], c.f.Params)
+	fl := &flow{c: c, listens: make([]registers, len(c.f.Listens))}
+	fl.block(&c.f.Block, entry, nil)
+}
+
+type flow struct {
+	c *codeVerifier
+	// listens holds, for each listen, the state that its handlers start from
+	// and that it leaves behind, below its window.
+	listens []registers
+}
+
+// block finds the states of b from its entry state and checks every
+// instruction against its own. Each state is handed to visit, if any.
+func (fl *flow) block(b *Block, entry registers, visit func(pc int, s registers)) {
+	states := make([]registers, len(b.Code))
+	states[0] = slices.Clone(entry)
+	targets := make([]registers, len(b.Regions))
+	for again := true; again && fl.c.err == nil; {
+		again = false
+		merge := func(from, to int, s registers) {
+			switch {
+			case states[to] == nil:
+				states[to] = slices.Clone(s)
+				again = again || to <= from
+			case states[to].join(s):
+				again = again || to <= from
+			}
+		}
+		for pc, i := range b.Code {
+			if states[pc] == nil {
+				continue
+			}
+			s := slices.Clone(states[pc])
+			fl.regions(b, pc, i, s, targets, merge)
+			fl.c.step(pc, i, s)
+			if fl.c.err != nil {
+				return
+			}
+			if i.Op == OpListenBegin {
+				s = fl.listen(i, s)
+				fl.regions(b, pc, i, s, targets, merge)
+				s[i.A] = Full
+			}
+			for _, o := range Describe(i.Op).Operands {
+				if o.Role == RoleTarget {
+					merge(pc, i.get(o.Field), s)
+				}
+			}
+			if !Describe(i.Op).Ends {
+				merge(pc, pc+1, s)
+			}
+		}
+	}
+	if visit != nil && fl.c.err == nil {
+		for pc, s := range states {
+			if s != nil {
+				visit(pc, s)
+			}
+		}
+	}
+}
+
+// regions joins the state before an instruction into the targets of the
+// regions that it stands in.
+func (fl *flow) regions(b *Block, pc int, i Instr, s registers, targets []registers, merge func(from, to int, s registers)) {
+	for n, r := range b.Regions {
+		if pc < r.From || pc >= r.To {
+			continue
+		}
+		t := slices.Clone(s)
+		if w, ok := windowOf(fl.c.p, i); ok && w.call {
+			t.clear(w.from - 1)
+			if keepsReceiver(fl.c.p, i) {
+				t[w.from] = Full
+			}
+		}
+		t[r.Register] = Full
+		if targets[n] == nil {
+			targets[n] = t
+		} else {
+			targets[n].join(t)
+		}
+		merge(pc, r.Target, targets[n])
+	}
+}
+
+// listen walks the handlers of a listen from state s and gives the state that
+// it leaves behind: a handler may have run up to any instruction.
+func (fl *flow) listen(i Instr, s registers) registers {
+	n, base := int(i.Imm), int(i.A)
+	s = slices.Clone(s)
+	s.clear(base)
+	switch known := fl.listens[n]; {
+	case known == nil:
+		fl.listens[n] = s
+	case !known.join(s):
+		return slices.Clone(known)
+	}
+	state := fl.listens[n]
+	for changed := true; changed && fl.c.err == nil; {
+		changed = false
+		for hi := range fl.c.f.Listens[n].Handlers {
+			h := &fl.c.f.Listens[n].Handlers[hi]
+			entry := slices.Clone(state)
+			entry[h.Param] = Full
+			outer := fl.c.handler
+			fl.c.handler = outer + ", handler \"" + h.Type + "\""
+			fl.block(&h.Block, entry, func(_ int, at registers) {
+				at = slices.Clone(at)
+				at.clear(base)
+				changed = state.join(at) || changed
+			})
+			if fl.c.err != nil {
+				return state
+			}
+			fl.c.handler = outer
+		}
+	}
+	return slices.Clone(state)
+}
+
+// step checks what instruction i reads from state s and applies what it sets.
+func (c *codeVerifier) step(pc int, i Instr, s registers) {
+	for _, o := range Describe(i.Op).Operands {
+		if o.Role == RoleRead || o.Role == RoleModify {
+			c.reads(pc, i, o.Name, i.get(o.Field), o.Class, s)
+		}
+	}
+	if w, ok := windowOf(c.p, i); ok {
+		c.window(pc, i, w, s)
+	}
+	for _, o := range Describe(i.Op).Operands {
+		if o.Role == RoleWrite || o.Role == RoleModify {
+			s[i.get(o.Field)] = o.Class
+		}
+	}
+}
+
+// reads checks that register r may be read as class.
+func (c *codeVerifier) reads(pc int, i Instr, name string, r int, class Class, s registers) {
+	found := s[r]
+	ok := found == class || found == Full && class != Unset
+	if found == Unset {
+		c.check(false, "%s: %s, r%d, is not set on every way here", c.at(pc, i), name, r)
+		return
+	}
+	c.check(ok, "%s: %s, r%d, is %s where %s is needed", c.at(pc, i), name, r, found, class)
+}
+
+// window checks the registers of a window; a call leaves its result in the
+// register before them and forgets what lies above.
+func (c *codeVerifier) window(pc int, i Instr, w window, s registers) {
+	for k := range w.n {
+		class := Full
+		if w.params != nil {
+			class = w.params[k]
+		}
+		c.reads(pc, i, "argument", w.from+k, class, s)
+	}
+	if !w.call {
+		return
+	}
+	link := w.from - 1
+	result := Full
+	if i.Op == OpCall {
+		result = c.p.Functions[i.Imm].Result
+	}
+	if i.Op == OpCallClosure {
+		c.reads(pc, i, "callee", link, Full, s)
+	}
+	s.clear(link)
+	s[link] = result
+	if keepsReceiver(c.p, i) {
+		s[w.from] = Full
+	}
+}

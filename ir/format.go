@@ -1,0 +1,362 @@
+package ir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// The members of each structure, in written order, for both directions.
+
+// Encode writes p as JSON: the same program gives the same bytes.
+func Encode(p *Program) []byte {
+	c := &codec{writing: true}
+	c.program(p)
+	return append(c.out, '\n')
+}
+
+// Decode reads what Encode wrote. Errors wrap ErrNotIR or ErrVersion, or say
+// what is wrong at which byte. A decoded program is to be verified before it
+// runs.
+func Decode(data []byte) (p *Program, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(r)
+			}
+			p, err = nil, f.err
+		}
+	}()
+	c := &codec{in: data}
+	c.header()
+	p = &Program{Entry: -1}
+	c.program(p)
+	for ; c.pos < len(data); c.pos++ {
+		if strings.IndexByte(" \t\r\n", data[c.pos]) < 0 {
+			c.fail(c.pos, "text after the end of the program")
+		}
+	}
+	return p, nil
+}
+
+// header looks at the version before anything that another version may write
+// differently.
+func (c *codec) header() {
+	const start = `{"version":`
+	seen := make([]byte, 0, len(start))
+	for _, b := range c.in {
+		if len(seen) == len(start) {
+			break
+		}
+		if strings.IndexByte(" \t\r\n", b) < 0 {
+			seen = append(seen, b)
+		}
+	}
+	switch {
+	case len(c.in) == 0:
+		panic(failure{fmt.Errorf("%w: the file is empty", ErrNotIR)})
+	case string(seen) == start[:len(seen)] && len(seen) < len(start):
+		panic(failure{fmt.Errorf("the file is truncated: it ends at byte %d", len(c.in))})
+	case string(seen) != start:
+		panic(failure{fmt.Errorf("%w: it does not begin with a version", ErrNotIR)})
+	}
+	c.expect('{')
+	c.readString()
+	c.expect(':')
+	if err := checkVersion(c.readString()); err != nil {
+		panic(failure{err})
+	}
+	c.pos = 0
+}
+
+func (c *codec) program(p *Program) {
+	c.object(func() {
+		c.str("version", &p.Version)
+		c.line()
+		c.str("name", &p.Name)
+		c.line()
+		list(c, "files", &p.Files, true, c.file)
+		c.line()
+		list(c, "types", &p.Types, true, c.typeInfo)
+		c.line()
+		list(c, "constants", &p.Constants, true, c.constant)
+		c.line()
+		list(c, "natives", &p.Natives, false, c.strElem)
+		c.line()
+		list(c, "functions", &p.Functions, true, c.function)
+		c.line()
+		list(c, "methods", &p.Methods, true, c.method)
+		c.line()
+		list(c, "connections", &p.Connections, true, c.connection)
+		c.line()
+		list(c, "agents", &p.Agents, true, c.agent)
+		c.line()
+		list(c, "hosts", &p.Hosts, true, c.host)
+		c.line()
+		list(c, "tools", &p.Tools, true, c.tool)
+		c.line()
+		list(c, "stores", &p.Stores, true, c.store)
+		c.line()
+		if !c.writing || p.Limits != (Limits{}) {
+			c.limits(&p.Limits)
+			c.line()
+		}
+		list(c, "tests", &p.Tests, true, c.test)
+		c.line()
+		c.int("entry", &p.Entry)
+		c.line()
+	})
+}
+
+// line ends a line of the file between two members of the program.
+func (c *codec) line() {
+	if n := len(c.out); c.writing && c.out[n-1] != '\n' {
+		c.out = append(c.out, '\n')
+	}
+}
+
+func (c *codec) file(f *File) {
+	c.object(func() {
+		c.str("name", &f.Name)
+		c.optStr("text", &f.Text)
+	})
+}
+
+func (c *codec) typeInfo(t *TypeInfo) {
+	c.object(func() {
+		c.str("kind", &t.Kind)
+		c.optStr("name", &t.Name)
+		c.optStr("doc", &t.Doc)
+		list(c, "args", &t.Args, false, c.intElem)
+		list(c, "fields", &t.Fields, false, c.field)
+		list(c, "variants", &t.Variants, false, c.variant)
+		list(c, "values", &t.Values, false, c.strElem)
+	})
+}
+
+func (c *codec) field(f *FieldInfo) {
+	c.object(func() {
+		c.str("name", &f.Name)
+		c.int("type", &f.Type)
+		c.flag("optional", &f.Optional)
+		c.raw("default", &f.Default)
+		c.optStr("doc", &f.Doc)
+	})
+}
+
+func (c *codec) variant(v *VariantInfo) {
+	c.object(func() {
+		c.str("name", &v.Name)
+		c.flag("named", &v.Named)
+		list(c, "fields", &v.Fields, false, c.field)
+	})
+}
+
+// constant writes a String as a string, an Int as a number, a Float as a
+// number with a point or exponent, or within {"float": …}.
+func (c *codec) constant(k *Const) {
+	if c.writing {
+		switch {
+		case k.String != nil:
+			c.out = appendString(c.out, *k.String)
+		case k.Int != nil:
+			c.out = strconv.AppendInt(c.out, *k.Int, 10)
+		case *k.Float == *k.Float && *k.Float-*k.Float == 0:
+			c.out = appendFloat(c.out, *k.Float)
+		default:
+			c.object(func() { c.float("float", k.Float) })
+		}
+		return
+	}
+	switch b := c.peek(); {
+	case b == '"':
+		s := c.readString()
+		k.String = &s
+	case b == '{':
+		c.object(func() { pointer(c, "float", &k.Float, c.float) })
+	default:
+		start := c.pos
+		word := c.token()
+		c.pos = start
+		if strings.ContainsAny(word, ".eE") {
+			f := c.readFloat()
+			k.Float = &f
+		} else {
+			n := c.readInt()
+			k.Int = &n
+		}
+	}
+}
+
+func (c *codec) function(f *Function) {
+	c.object(func() {
+		c.str("name", &f.Name)
+		c.optInt("file", &f.File)
+		c.optInt("line", &f.Line)
+		list(c, "params", &f.Params, false, c.class)
+		abi := string(f.ABI)
+		c.str("abi", &abi)
+		f.ABI = ABI(abi)
+		result := f.Result.String()
+		c.str("result", &result)
+		c.setClass(&f.Result, result)
+		c.flag("mutself", &f.MutSelf)
+		c.optInt("captures", &f.Captures)
+		c.int("registers", &f.Registers)
+		c.block(&f.Block)
+		list(c, "listens", &f.Listens, false, c.listen)
+	})
+}
+
+var classes = map[string]Class{"Unset": Unset, "Int": Int, "Float": Float, "Bool": Bool, "Full": Full}
+
+func (c *codec) setClass(to *Class, name string) {
+	class, ok := classes[name]
+	if !ok {
+		c.fail(c.pos, "unknown register class %q", name)
+	}
+	*to = class
+}
+
+func (c *codec) class(p *Class) {
+	name := p.String()
+	c.strElem(&name)
+	c.setClass(p, name)
+}
+
+func (c *codec) block(b *Block) {
+	list(c, "instructions", &b.Code, false, c.instr)
+	if c.member("positions") {
+		c.positions(&b.Positions)
+		c.done()
+	}
+	list(c, "regions", &b.Regions, false, c.region)
+}
+
+func (c *codec) instr(i *Instr) {
+	if c.writing {
+		c.out = append(i.appendText(append(c.out, '"')), '"')
+		return
+	}
+	c.peek()
+	start := c.pos
+	in, err := ParseInstr(string(c.scanString()))
+	if err != nil {
+		c.fail(start, "%v", err)
+	}
+	*i = in
+}
+
+// positions are one string: "pc:line:column pc:line:column …".
+func (c *codec) positions(ps *[]Position) {
+	if c.writing {
+		c.out = append(c.out, '"')
+		for i, p := range *ps {
+			if i > 0 {
+				c.out = append(c.out, ' ')
+			}
+			c.out = fmt.Appendf(c.out, "%d:%d:%d", p.PC, p.Line, p.Column)
+		}
+		c.out = append(c.out, '"')
+		return
+	}
+	c.peek()
+	start := c.pos
+	*ps = nil
+	for word := range strings.FieldsSeq(c.readString()) {
+		a, rest, _ := strings.Cut(word, ":")
+		b, d, _ := strings.Cut(rest, ":")
+		pc, err1 := strconv.Atoi(a)
+		line, err2 := strconv.Atoi(b)
+		column, err3 := strconv.Atoi(d)
+		if err1 != nil || err2 != nil || err3 != nil {
+			c.fail(start, "malformed position %q", word)
+		}
+		*ps = append(*ps, Position{pc, line, column})
+	}
+}
+
+// region is "catch from to target rN".
+func (c *codec) region(r *Region) {
+	if c.writing {
+		c.out = fmt.Appendf(c.out, `"catch %d %d %d r%d"`, r.From, r.To, r.Target, r.Register)
+		return
+	}
+	c.peek()
+	start := c.pos
+	text := c.readString()
+	words := strings.Split(text, " ")
+	ok := len(words) == 5 && words[0] == "catch" && strings.HasPrefix(words[4], "r")
+	if ok {
+		words[4] = words[4][1:]
+		for i, p := range []*int{&r.From, &r.To, &r.Target, &r.Register} {
+			n, err := strconv.Atoi(words[i+1])
+			*p, ok = n, ok && err == nil
+		}
+	}
+	if !ok {
+		c.fail(start, "malformed region %q", text)
+	}
+}
+
+func (c *codec) listen(l *ListenInfo) {
+	c.object(func() {
+		c.int("host", &l.Host)
+		c.flag("execute", &l.Execute)
+		list(c, "handlers", &l.Handlers, false, c.handler)
+	})
+}
+
+func (c *codec) handler(h *Handler) {
+	c.object(func() {
+		c.str("type", &h.Type)
+		if c.member("param") {
+			c.register(&h.Param)
+			c.done()
+		}
+		c.int("schema", &h.Schema)
+		c.flag("implicit", &h.Implicit)
+		c.block(&h.Block)
+	})
+}
+
+func (c *codec) register(p *int) {
+	if c.writing {
+		c.out = fmt.Appendf(c.out, `"r%d"`, *p)
+		return
+	}
+	c.peek()
+	start := c.pos
+	digits, ok := strings.CutPrefix(c.readString(), "r")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		c.fail(start, "expected a register")
+	}
+	*p = n
+}
+
+func (c *codec) method(m *Method) {
+	c.object(func() {
+		c.str("name", &m.Name)
+		c.int("type", &m.Type)
+		c.int("function", &m.Function)
+	})
+}
+
+func (c *codec) limits(l *Limits) {
+	if c.member("limits") {
+		c.object(func() {
+			c.optFloat("max_run_seconds", &l.MaxRunSeconds)
+			c.optInt64("max_memory_mb", &l.MaxMemoryMB)
+		})
+		c.done()
+	}
+}
+
+func (c *codec) test(t *Test) {
+	c.object(func() {
+		c.str("name", &t.Name)
+		c.int("function", &t.Function)
+	})
+}

@@ -1,0 +1,111 @@
+package ir
+
+import "encoding/json"
+
+// The members of declarations.
+
+func (c *codec) connection(x *Connection) {
+	c.object(func() {
+		c.str("name", &x.Name)
+		c.raw("config", &x.Config)
+	})
+}
+
+func (c *codec) agent(a *Agent) {
+	c.object(func() {
+		c.str("name", &a.Name)
+		c.optStr("connection", &a.Connection)
+		c.optStr("model", &a.Model)
+		c.optStr("system", &a.System)
+		pointer(c, "temperature", &a.Temperature, c.float)
+		pointer(c, "top_p", &a.TopP, c.float)
+		pointer(c, "max_tokens", &a.MaxTokens, c.int64)
+		list(c, "stop", &a.Stop, false, c.strElem)
+		list(c, "tools", &a.Tools, false, c.intElem)
+		c.int("memory", &a.Memory)
+		c.optFloat("timeout", &a.Timeout)
+		c.optInt64("max_tool_rounds", &a.MaxToolRounds)
+		c.optInt64("schema_attempts", &a.SchemaAttempts)
+		pointer(c, "retry", &a.Retry, c.retry)
+	})
+}
+
+func (c *codec) retry(name string, r *Retry) {
+	if c.member(name) {
+		c.object(func() {
+			c.int64("max_attempts", &r.MaxAttempts)
+			c.str("backoff", &r.Backoff)
+			c.int64("initial_delay_ms", &r.InitialDelay)
+			c.int64("max_delay_ms", &r.MaxDelay)
+		})
+		c.done()
+	}
+}
+
+func (c *codec) host(h *Host) {
+	c.object(func() {
+		c.str("name", &h.Name)
+		c.optStr("connector", &h.Connector)
+		c.optStr("transport", &h.Transport)
+		c.optStr("command", &h.Command)
+		list(c, "args", &h.Args, false, c.strElem)
+		list(c, "env", &h.Env, false, c.pair)
+		c.optStr("working_dir", &h.WorkingDir)
+		c.optStr("input_format", &h.InputFormat)
+		c.optStr("output_format", &h.OutputFormat)
+		c.optFloat("timeout", &h.Timeout)
+		c.optFloat("question_timeout", &h.QuestionTimeout)
+		pointer(c, "question_default", &h.QuestionDefault, func(name string, p *json.RawMessage) { c.raw(name, p) })
+		pointer(c, "approval_default", &h.ApprovalDefault, c.str)
+		c.raw("params", &h.Params)
+		list(c, "params_env", &h.ParamsEnv, false, c.pair)
+		c.optInt("instances", &h.Instances)
+		c.optInt("max_line", &h.MaxLine)
+		list(c, "tools", &h.Tools, false, c.intElem)
+	})
+}
+
+func (c *codec) pair(p *Pair) {
+	c.object(func() {
+		c.str("name", &p.Name)
+		c.str("value", &p.Value)
+	})
+}
+
+func (c *codec) tool(t *Tool) {
+	c.object(func() {
+		c.str("name", &t.Name)
+		c.optStr("description", &t.Description)
+		c.int("state", &t.State)
+		c.int("init", &t.Init)
+		list(c, "methods", &t.Methods, false, c.toolMethod)
+	})
+}
+
+func (c *codec) toolMethod(m *ToolMethod) {
+	c.object(func() {
+		c.str("name", &m.Name)
+		c.optStr("description", &m.Description)
+		c.flag("described", &m.Described)
+		c.int("function", &m.Function)
+		list(c, "params", &m.Params, false, c.toolParam)
+		c.int("result", &m.Result)
+	})
+}
+
+func (c *codec) toolParam(p *ToolParam) {
+	c.object(func() {
+		c.str("name", &p.Name)
+		c.optStr("description", &p.Description)
+		c.int("type", &p.Type)
+		c.int("default", &p.Default)
+	})
+}
+
+func (c *codec) store(s *Store) {
+	c.object(func() {
+		c.str("name", &s.Name)
+		c.str("kind", &s.Kind)
+		c.optInt("window", &s.Window)
+	})
+}

@@ -1,0 +1,30 @@
+package ir
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+func inf(sign int) float64 { return math.Inf(sign) }
+func nan() float64         { return math.NaN() }
+
+// appendFloat writes a Float so that reading gives the same one: the shortest
+// digits, always with a point or an exponent; what JSON has no number for as
+// "inf", "-inf" or "nan".
+func appendFloat(b []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(b, `"nan"`...)
+	case math.IsInf(f, 1):
+		return append(b, `"inf"`...)
+	case math.IsInf(f, -1):
+		return append(b, `"-inf"`...)
+	}
+	start := len(b)
+	b = strconv.AppendFloat(b, f, 'g', -1, 64)
+	if bytes.IndexAny(b[start:], ".e") < 0 {
+		b = append(b, ".0"...)
+	}
+	return b
+}

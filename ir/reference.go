@@ -1,0 +1,61 @@
+package ir
+
+import (
+	"fmt"
+	"strings"
+)
+
+//go:generate go run ./gen ../spec/bytecode.md
+
+// Reference is the text of spec/bytecode.md: every instruction with its
+// operands and effect, written from the table.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# Bytecode
+
+<!-- written from ir/ops.go by "make gen"; do not edit -->
+
+The instruction set of Concerto's IR, version ` + Version + `. How files hold it and what a program must fulfil stands in
+[ir.md](ir.md).
+
+An instruction is written as its name and its operands, separated by spaces. The letter before an operand's number says
+what it is: ` + "`r`" + ` a register, ` + "`k`" + ` a constant, ` + "`f`" + ` a function, ` + "`n`" + ` a native, ` + "`t`" + ` a type, ` + "`l`" + ` a listen of the function, ` +
+		"`d`" + ` a declaration (agent, host, tool or store, by the instruction), ` + "`@`" + ` an instruction of the same block; no letter, a number in place.
+Registers that are read carry the class they must have, registers that are written (←) the class they get; a window (⧉) is the
+first of a run of registers.
+
+| instruction | operands | effect |
+| --- | --- | --- |
+`)
+	for i := range Table {
+		info := &Table[i]
+		effect := info.Doc
+		if info.Ends {
+			effect += " (control does not go on)"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", info.Name, operands(info), strings.ReplaceAll(effect, "|", `\|`))
+	}
+	return b.String()
+}
+
+func operands(info *Info) string {
+	words := make([]string, len(info.Operands))
+	for i, o := range info.Operands {
+		letter := roleLetter[o.Role]
+		switch o.Role {
+		case RoleRead:
+			words[i] = fmt.Sprintf("`%s` %s %s", o.Name, letter, o.Class)
+		case RoleWrite:
+			words[i] = fmt.Sprintf("`%s` %s ←%s", o.Name, letter, o.Class)
+		case RoleModify:
+			words[i] = fmt.Sprintf("`%s` %s %s ←%s", o.Name, letter, o.Class, o.Class)
+		case RoleWindow:
+			words[i] = fmt.Sprintf("`%s` %s ⧉", o.Name, letter)
+		case RoleLiteral:
+			words[i] = fmt.Sprintf("`%s`", o.Name)
+		default:
+			words[i] = fmt.Sprintf("`%s` %s", o.Name, letter)
+		}
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,96 @@
+package ir
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// An instruction has one text form, in files and listings alike: the op's name
+// and its operands, separated by single spaces. The letter before an operand's
+// number tells what it indexes.
+var roleLetter = map[Role]string{
+	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r",
+	RoleLiteral:  "",
+	RoleConstant: "k", RoleFunction: "f", RoleNative: "n", RoleType: "t", RoleListen: "l",
+	RoleDeclared: "d", RoleTarget: "@",
+}
+
+// get reads the field f of an instruction.
+func (i Instr) get(f Field) int {
+	switch f {
+	case A:
+		return int(i.A)
+	case B:
+		return int(i.B)
+	case C:
+		return int(i.C)
+	case BC:
+		return int(i.BC())
+	}
+	return int(i.Imm)
+}
+
+// set writes the field f; ok is false when n does not fit into it.
+func (i *Instr) set(f Field, n int64) (ok bool) {
+	switch f {
+	case A:
+		i.A = uint8(n)
+		return n == int64(i.A)
+	case B:
+		i.B = uint8(n)
+		return n == int64(i.B)
+	case C:
+		i.C = uint8(n)
+		return n == int64(i.C)
+	case BC:
+		i.SetBC(int16(n))
+		return n == int64(int16(n))
+	}
+	i.Imm = int32(n)
+	return n == int64(i.Imm)
+}
+
+// String is the instruction's text.
+func (i Instr) String() string { return string(i.appendText(nil)) }
+
+func (i Instr) appendText(b []byte) []byte {
+	info := Describe(i.Op)
+	if info == nil {
+		return fmt.Appendf(b, "Invalid %d", i.Op)
+	}
+	b = append(b, info.Name...)
+	for _, o := range info.Operands {
+		b = append(b, ' ')
+		b = append(b, roleLetter[o.Role]...)
+		b = strconv.AppendInt(b, int64(i.get(o.Field)), 10)
+	}
+	return b
+}
+
+// ParseInstr reads an instruction's text. It takes exactly what String gives.
+func ParseInstr(text string) (Instr, error) {
+	name, rest, _ := strings.Cut(text, " ")
+	op, ok := Lookup(name)
+	if !ok {
+		return Instr{}, fmt.Errorf("unknown instruction %q", name)
+	}
+	in := Instr{Op: op}
+	for _, o := range Describe(op).Operands {
+		var word string
+		word, rest, _ = strings.Cut(rest, " ")
+		letter := roleLetter[o.Role]
+		digits, ok := strings.CutPrefix(word, letter)
+		if !ok || digits == "" {
+			return Instr{}, fmt.Errorf("%q: operand %s should be written %s<number>, found %q", text, o.Name, letter, word)
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || !in.set(o.Field, n) {
+			return Instr{}, fmt.Errorf("%q: operand %s is out of range", text, o.Name)
+		}
+	}
+	if rest != "" || in.String() != text {
+		return Instr{}, fmt.Errorf("%q is not the text of a %s instruction", text, name)
+	}
+	return in, nil
+}

@@ -1,0 +1,239 @@
+package ir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// MaxRegisters bounds the registers of a function; further variables live in
+// a block that one register holds.
+const MaxRegisters = 240
+
+// ErrInvalid says that a program breaks a rule of the format.
+var ErrInvalid = errors.New("invalid program")
+
+// Verify checks that p cannot break the VM: every index is in bounds, every
+// register is set, in a fitting class, before it is read, control stays within
+// its instruction list, calls fit their callees (spec/ir.md). The error says
+// which function and instruction break which rule and wraps ErrInvalid. Verify
+// does not change p.
+func Verify(p *Program) error {
+	v := &verifier{p: p}
+	if err := checkVersion(p.Version); err != nil {
+		return err
+	}
+	v.types()
+	v.constants()
+	v.declarations()
+	for i := range p.Functions {
+		v.header(i)
+	}
+	if v.err == nil {
+		for i := range p.Functions {
+			v.function(i)
+		}
+	}
+	return v.err
+}
+
+// verifier keeps the first broken rule.
+type verifier struct {
+	p   *Program
+	err error
+}
+
+// check records a broken rule unless ok, and gives ok.
+func (v *verifier) check(ok bool, format string, args ...any) bool {
+	if !ok && v.err == nil {
+		v.err = fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+	}
+	return ok
+}
+
+func in(n, length int) bool { return n >= 0 && n < length }
+
+// typeArgs says how many Args a kind of type takes; -1 means any number.
+var typeArgs = map[string]int{
+	"int": 0, "float": 0, "string": 0, "bool": 0, "nil": 0, "any": 0, "array": 1, "map": 2, "option": 1, "result": 2,
+	"tuple": -1, "struct": 0, "schema": 0, "enum": 0, "union": 0, "error": 0, "function": 0, "range": 0, "agent": 0,
+	"host": 0, "tool": 0, "memory": 0, "hashmap": 0, "ledger": 0, "task": 1, "never": 0,
+}
+
+func (v *verifier) types() {
+	p := v.p
+	for i := range p.Types {
+		t := &p.Types[i]
+		n, known := typeArgs[t.Kind]
+		if !v.check(known, "type %d: unknown kind %q", i, t.Kind) {
+			return
+		}
+		v.check(n < 0 || n == len(t.Args), "type %d: %s takes %d types, not %d", i, t.Kind, n, len(t.Args))
+		for _, a := range t.Args {
+			v.check(in(a, len(p.Types)), "type %d: there is no type %d", i, a)
+		}
+		v.fields(i, t.Fields)
+		v.check(len(t.Variants) <= 256, "type %d: more than 256 variants", i)
+		for _, w := range t.Variants {
+			v.fields(i, w.Fields)
+		}
+	}
+	if v.err == nil {
+		v.finite()
+	}
+}
+
+func (v *verifier) fields(typ int, fields []FieldInfo) {
+	v.check(len(fields) <= MaxRegisters, "type %d: more than %d fields", typ, MaxRegisters)
+	for _, f := range fields {
+		v.check(in(f.Type, len(v.p.Types)), "type %d: field %s: there is no type %d", typ, f.Name, f.Type)
+		v.check(f.Default == nil || json.Valid(f.Default), "type %d: field %s: its default is not JSON", typ, f.Name)
+	}
+}
+
+// finite refuses a type that holds itself without a named type in between:
+// only through fields may types refer to each other in a circle.
+func (v *verifier) finite() {
+	const visiting, done = 1, 2
+	state := make([]uint8, len(v.p.Types))
+	var visit func(t int)
+	visit = func(t int) {
+		if state[t] == done || !v.check(state[t] != visiting, "type %d holds itself", t) {
+			return
+		}
+		state[t] = visiting
+		for _, a := range v.p.Types[t].Args {
+			if v.err == nil {
+				visit(a)
+			}
+		}
+		state[t] = done
+	}
+	for t := range v.p.Types {
+		visit(t)
+	}
+}
+
+func (v *verifier) constants() {
+	for i, k := range v.p.Constants {
+		n := 0
+		if k.Int != nil {
+			n++
+		}
+		if k.Float != nil {
+			n++
+		}
+		if k.String != nil {
+			n++
+			v.check(utf8.ValidString(*k.String), "constant %d is not valid UTF-8", i)
+		}
+		v.check(n == 1, "constant %d has %d values", i, n)
+	}
+}
+
+func (v *verifier) declarations() {
+	p := v.p
+	for _, a := range p.Agents {
+		v.tools("agent "+a.Name, a.Tools)
+		v.check(a.Memory == -1 || in(a.Memory, len(p.Stores)) && p.Stores[a.Memory].Kind == "memory", "agent %s: store %d is no memory", a.Name, a.Memory)
+	}
+	for _, h := range p.Hosts {
+		v.tools("host "+h.Name, h.Tools)
+		v.check(h.Params == nil || isObject(h.Params), "host %s: params is not a JSON object", h.Name)
+		v.check(h.QuestionDefault == nil || json.Valid(*h.QuestionDefault), "host %s: question_default is not JSON", h.Name)
+		v.check(h.Instances >= 0 && h.MaxLine >= 0 && h.Timeout >= 0 && h.QuestionTimeout >= 0, "host %s: a negative number", h.Name)
+	}
+	for _, c := range p.Connections {
+		v.check(isObject(c.Config), "connection %s: config is not a JSON object", c.Name)
+	}
+	for _, s := range p.Stores {
+		v.check(slices.Contains([]string{"hashmap", "ledger", "memory"}, s.Kind) && s.Window >= 0, "store %s: kind %q, window %d", s.Name, s.Kind, s.Window)
+	}
+	for _, t := range p.Tools {
+		v.tool(&t)
+	}
+	for _, m := range p.Methods {
+		v.check(in(m.Type, len(p.Types)), "method %s: there is no type %d", m.Name, m.Type)
+		if f := v.callable("method "+m.Name, m.Function); f != nil {
+			v.check(len(f.Params) > 0, "method %s has no receiver", m.Name)
+		}
+	}
+	for _, t := range p.Tests {
+		v.entry("test "+t.Name, t.Function)
+	}
+	if p.Entry != -1 {
+		v.entry("the program", p.Entry)
+	}
+}
+
+func isObject(data json.RawMessage) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(data, &m) == nil && m != nil
+}
+
+func (v *verifier) tools(of string, tools []int) {
+	for _, t := range tools {
+		v.check(in(t, len(v.p.Tools)), "%s: there is no tool %d", of, t)
+	}
+}
+
+func (v *verifier) tool(t *Tool) {
+	name := "tool " + t.Name
+	if v.check(in(t.State, len(v.p.Types)), "%s: there is no type %d", name, t.State) {
+		v.check(v.p.Types[t.State].Kind == "tool", "%s: its state is no tool type", name)
+	}
+	v.entry(name, t.Init)
+	for _, m := range t.Methods {
+		of := name + ", method " + m.Name
+		v.check(in(m.Result, len(v.p.Types)), "%s: there is no type %d", of, m.Result)
+		if f := v.callable(of, m.Function); f != nil {
+			v.check(len(f.Params) == len(m.Params)+1, "%s: function %d takes %d arguments, not %d", of, m.Function, len(f.Params), len(m.Params)+1)
+		}
+		for _, p := range m.Params {
+			v.check(in(p.Type, len(v.p.Types)), "%s: there is no type %d", of, p.Type)
+			if p.Default != -1 {
+				v.entry(of+", default of "+p.Name, p.Default)
+			}
+		}
+	}
+}
+
+// callable checks that function n can be called by the VM itself.
+func (v *verifier) callable(of string, n int) *Function {
+	if !v.check(in(n, len(v.p.Functions)), "%s: there is no function %d", of, n) {
+		return nil
+	}
+	f := &v.p.Functions[n]
+	v.check(f.ABI == FullABI && f.Captures == 0, "%s: function %d cannot be called indirectly", of, n)
+	return f
+}
+
+// entry is callable without arguments.
+func (v *verifier) entry(of string, n int) {
+	if f := v.callable(of, n); f != nil {
+		v.check(len(f.Params) == 0, "%s: function %d takes arguments", of, n)
+	}
+}
+
+// header checks what other functions rely on.
+func (v *verifier) header(i int) {
+	f := &v.p.Functions[i]
+	of := fmt.Sprintf("function %d (%s)", i, f.Name)
+	v.check(in(f.File, len(v.p.Files)), "%s: there is no file %d", of, f.File)
+	v.check(f.Registers > len(f.Params) && f.Registers <= MaxRegisters, "%s: %d registers for %d parameters", of, f.Registers, len(f.Params))
+	v.check(in(f.Captures, 256), "%s: %d captures", of, f.Captures)
+	v.check(f.Result >= Int && f.Result <= Full, "%s: no result class", of)
+	for _, c := range f.Params {
+		v.check(c >= Int && c <= Full, "%s: a parameter without class", of)
+	}
+	switch f.ABI {
+	case Typed:
+	case FullABI:
+		v.check(f.Result == Full && !slices.ContainsFunc(f.Params, func(c Class) bool { return c != Full }), "%s: abi full with a typed parameter or result", of)
+	default:
+		v.check(false, "%s: unknown abi %q", of, f.ABI)
+	}
+	v.check(!f.MutSelf || len(f.Params) > 0 && f.Params[0] == Full, "%s: mutself without a Full receiver", of)
+}

@@ -1,0 +1,39 @@
+package ir
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrNotIR says that a file holds something else than a compiled program.
+var ErrNotIR = errors.New("not a compiled Concerto program")
+
+// ErrVersion says that a file was made for another version of the format.
+var ErrVersion = errors.New("unsupported IR version")
+
+// checkVersion says whether a program of version v runs here: its major number
+// must be ours, its minor number at most ours.
+func checkVersion(v string) error {
+	major, minor, ok := splitVersion(v)
+	if !ok {
+		return fmt.Errorf("%w: version %q is not of the form \"major.minor\"", ErrNotIR, v)
+	}
+	ourMajor, ourMinor, _ := splitVersion(Version)
+	switch {
+	case major > ourMajor || major == ourMajor && minor > ourMinor:
+		return fmt.Errorf("%w: this file was made by a newer concerto (IR %s; this one reads up to %s): upgrade, or build the program again with this one", ErrVersion, v, Version)
+	case major < ourMajor:
+		return fmt.Errorf("%w: this file was made by an older concerto (IR %s; this one reads %d.x): build the program again", ErrVersion, v, ourMajor)
+	}
+	return nil
+}
+
+func splitVersion(v string) (major, minor int, ok bool) {
+	a, b, found := strings.Cut(v, ".")
+	major, err1 := strconv.Atoi(a)
+	minor, err2 := strconv.Atoi(b)
+	ok = found && err1 == nil && err2 == nil && major >= 0 && minor >= 0
+	return major, minor, ok
+}
