@@ -1,0 +1,325 @@
+package jsonrepair
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// repair reads an object or array tolerantly and writes it as JSON. It is
+// false when the text cannot be read without guessing.
+func repair(text string) (json.RawMessage, bool) {
+	r := &reader{text: text}
+	if !r.value(0) {
+		return nil, false
+	}
+	return compact(r.out)
+}
+
+// reader walks through a text once and writes what it means.
+type reader struct {
+	text string
+	pos  int
+	out  []byte
+}
+
+func (r *reader) rest() string { return r.text[r.pos:] }
+
+// next is the byte at the place after blanks and comments; 0 at the end.
+func (r *reader) next() byte {
+	for r.pos < len(r.text) {
+		s := r.rest()
+		switch {
+		case strings.IndexByte(" \t\r\n", s[0]) >= 0:
+			r.pos++
+		case strings.HasPrefix(s, "\u00a0"):
+			r.pos += len("\u00a0")
+		case strings.HasPrefix(s, "//"), s[0] == '#':
+			r.skipTo("\n")
+		case strings.HasPrefix(s, "/*"):
+			r.skipTo("*/")
+		case strings.HasPrefix(s, "..."): // "and so on"
+			r.pos += len("...")
+		default:
+			return s[0]
+		}
+	}
+	return 0
+}
+
+func (r *reader) skipTo(end string) {
+	if i := strings.Index(r.rest(), end); i >= 0 {
+		r.pos += i + len(end)
+		return
+	}
+	r.pos = len(r.text)
+}
+
+func (r *reader) value(depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	switch c := r.next(); {
+	case c == '{':
+		return r.list(depth, '}')
+	case c == '[':
+		return r.list(depth, ']')
+	case r.quote() != "":
+		r.string()
+		return true
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
+		return r.number()
+	case c != 0 && wordLength(r.rest()) > 0:
+		return r.word()
+	}
+	return false
+}
+
+// list reads an object or array up to its closer, another's closer, or the
+// end.
+func (r *reader) list(depth int, closer byte) bool {
+	r.out = append(r.out, r.text[r.pos])
+	r.pos++
+	for n := 0; ; {
+		c := r.next()
+		switch {
+		case c == ',':
+			r.pos++
+			continue
+		case c == closer:
+			r.pos++
+			fallthrough
+		case c == 0, c == '}', c == ']':
+			// Another's closer ends this list too, and stays for its own.
+			r.out = append(r.out, closer)
+			return true
+		}
+		if n > 0 {
+			r.out = append(r.out, ',')
+		}
+		before := len(r.out)
+		whole, ok := r.element(depth, closer)
+		if !ok {
+			return false
+		}
+		if !whole { // cut off after its key
+			r.out = r.out[:before]
+			if n > 0 {
+				r.out = r.out[:before-1]
+			}
+			continue
+		}
+		n++
+	}
+}
+
+// element reads a member or an element. It is not whole when the text ends
+// before a member's value.
+func (r *reader) element(depth int, closer byte) (whole, ok bool) {
+	if closer == ']' {
+		return true, r.value(depth + 1)
+	}
+	if !r.key() {
+		return false, false
+	}
+	switch r.next() {
+	case 0:
+		return false, true
+	case ':':
+		r.pos++
+	case '=':
+		r.pos++
+		if strings.HasPrefix(r.rest(), ">") {
+			r.pos++
+		}
+	default:
+		return false, false
+	}
+	r.out = append(r.out, ':')
+	if r.next() == 0 {
+		return false, true
+	}
+	return true, r.value(depth + 1)
+}
+
+// key reads a member's name: quoted, a word or a number.
+func (r *reader) key() bool {
+	if r.quote() != "" {
+		r.string()
+		return true
+	}
+	s := r.rest()
+	n := wordLength(s)
+	for n < len(s) && n < 32 && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	if n == 0 {
+		return false
+	}
+	r.pos += n
+	r.write(s[:n])
+	return true
+}
+
+// closers are the quotes that open a string, with those that close it.
+var closers = map[string]string{`"`: `"`, `'`: `'`, "`": "`", "“": "”", "”": "”", "‘": "’", "«": "»"}
+
+// quote is the quote at the place, or "".
+func (r *reader) quote() string {
+	_, n := utf8.DecodeRuneInString(r.rest())
+	q := r.text[r.pos : r.pos+n]
+	if closers[q] == "" {
+		return ""
+	}
+	return q
+}
+
+// string reads a quoted string; the text's end closes it too.
+func (r *reader) string() {
+	q := r.quote()
+	closer := closers[q]
+	r.pos += len(q)
+	r.out = append(r.out, '"')
+	for r.pos < len(r.text) {
+		s := r.rest()
+		switch c := s[0]; {
+		case strings.HasPrefix(s, closer):
+			r.pos += len(closer)
+			r.out = append(r.out, '"')
+			return
+		case c == '\\':
+			r.escape()
+		case c == '"':
+			r.out = append(r.out, `\"`...)
+			r.pos++
+		case c < 0x20:
+			r.out = fmt.Appendf(r.out, `\u%04x`, c)
+			r.pos++
+		default:
+			_, n := utf8.DecodeRuneInString(s)
+			r.out = append(r.out, s[:n]...)
+			r.pos += n
+		}
+	}
+	r.out = append(r.out, '"')
+}
+
+// escape copies an escape that JSON has; of another it keeps what stands
+// there.
+func (r *reader) escape() {
+	s := r.rest()
+	switch {
+	case len(s) == 1: // the text was cut off here
+		r.pos++
+	case strings.IndexByte(`"\/bfnrt`, s[1]) >= 0:
+		r.out = append(r.out, s[:2]...)
+		r.pos += 2
+	case s[1] == 'u' && len(s) >= 6 && isHex(s[2:6]):
+		r.out = append(r.out, s[:6]...)
+		r.pos += 6
+	case s[1] == '\'' || s[1] == '`' || s[1] == '$':
+		r.out = append(r.out, s[1])
+		r.pos += 2
+	case s[1] == '\n': // a line joined to the next
+		r.pos += 2
+	default:
+		r.out = append(r.out, `\\`...)
+		r.pos++
+	}
+}
+
+func isHex(s string) bool {
+	_, err := strconv.ParseUint(s, 16, 32)
+	return err == nil
+}
+
+// number reads a number in JSON's form, or with what people add: a plus sign,
+// a bare point, leading zeros, `_` between digits, hexadecimal.
+func (r *reader) number() bool {
+	s := r.rest()
+	if inf := strings.TrimLeft(s, "+-"); strings.HasPrefix(inf, "Infinity") {
+		r.pos += len(s) - len(inf)
+		return r.word()
+	}
+	n := 0
+	for n < len(s) && strings.IndexByte("+-.0123456789abcdefABCDEFxX_", s[n]) >= 0 {
+		n++
+	}
+	text := strings.ReplaceAll(s[:n], "_", "")
+	r.pos += n
+	if n < len(s) && wordLength(s[n:]) > 0 {
+		return false // "3rd", "2024-01-01T00:00": text without quotes
+	}
+	if json.Valid([]byte(text)) {
+		r.out = append(r.out, text...)
+		return true
+	}
+	if i, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 0, 64); err == nil && strings.ContainsAny(text, "xX") {
+		r.out = strconv.AppendInt(r.out, i, 10)
+		return true
+	}
+	if text == "-" || text == "" {
+		return false
+	}
+	return r.plain(text)
+}
+
+// plain mends a decimal number's sign, zeros and point.
+func (r *reader) plain(text string) bool {
+	sign := ""
+	switch text[0] {
+	case '-':
+		sign, text = "-", text[1:]
+	case '+':
+		text = text[1:]
+	}
+	for len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9' {
+		text = text[1:]
+	}
+	if strings.HasPrefix(text, ".") {
+		text = "0" + text
+	}
+	text = strings.TrimRight(text, "eE+-")
+	text = strings.Replace(text, ".e", ".0e", 1)
+	if strings.HasSuffix(text, ".") {
+		text += "0"
+	}
+	if !json.Valid([]byte(sign + text)) {
+		return false
+	}
+	r.out = append(append(r.out, sign...), text...)
+	return true
+}
+
+// word reads a literal, or text without quotes up to a comma, a closer or the
+// line's end.
+func (r *reader) word() bool {
+	s := r.rest()
+	n := wordLength(s)
+	if lit, ok := words[s[:n]]; ok {
+		r.pos += n
+		r.out = append(r.out, lit...)
+		return true
+	}
+	end := strings.IndexAny(s, ",}]\n\"{[:")
+	if end < 0 {
+		end = len(s)
+	}
+	if end < len(s) && strings.IndexByte("\"{[:", s[end]) >= 0 {
+		return false
+	}
+	r.pos += end
+	r.write(strings.TrimSpace(s[:end]))
+	return true
+}
+
+// write writes a text as a JSON string.
+func (r *reader) write(text string) {
+	b, err := json.Marshal(text)
+	if err != nil {
+		panic("jsonrepair: a string has no JSON: " + err.Error())
+	}
+	r.out = append(r.out, b...)
+}
