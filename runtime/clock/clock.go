@@ -1,0 +1,47 @@
+// Package clock performs the clock's requests: effect.Sleep and effect.Clock.
+// It is the only place that a running program learns the time from.
+package clock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Clock performs effect.Sleep and effect.Clock. Safe for concurrent use.
+type Clock struct{ start time.Time }
+
+// New makes a Clock whose monotonic time begins now.
+func New() *Clock { return &Clock{start: time.Now()} }
+
+// Perform waits, which the end of ctx cuts short with its cause, or reads the
+// clocks.
+func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Clock:
+		now := time.Now()
+		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
+	case *effect.Sleep:
+		return nil, sleep(ctx, r.Milliseconds)
+	}
+	return nil, fmt.Errorf("the clock cannot perform %s", r.Kind())
+}
+
+// maxSleep keeps milliseconds within time.Duration: some 292 years.
+const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
+
+func sleep(ctx context.Context, ms int64) error {
+	if ms <= 0 {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(time.Duration(min(ms, maxSleep)) * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

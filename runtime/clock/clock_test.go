@@ -1,0 +1,52 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+func TestClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New()
+		begin := time.Now().UnixMilli()
+		for _, ms := range []int64{250, 0, -5} {
+			if r, err := c.Perform(t.Context(), &effect.Sleep{Milliseconds: ms}); r != nil || err != nil {
+				t.Errorf("sleep %d: %v, %v", ms, r, err)
+			}
+		}
+		r, err := c.Perform(t.Context(), &effect.Clock{})
+		if got := r.(*effect.Time); err != nil || *got != (effect.Time{Unix: begin + 250, Monotonic: 250}) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
+}
+
+func TestSleepIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begin := time.Now()
+		time.AfterFunc(time.Second, func() { cancel(stop) })
+		if _, err := New().Perform(ctx, &effect.Sleep{Milliseconds: math.MaxInt64}); err != stop {
+			t.Error(err)
+		}
+		if d := time.Since(begin); d != time.Second {
+			t.Error(d)
+		}
+		if _, err := New().Perform(ctx, &effect.Sleep{}); err != stop {
+			t.Error(err)
+		}
+	})
+}
+
+func TestOtherRequestsAreRefused(t *testing.T) {
+	if _, err := New().Perform(context.Background(), &effect.Env{}); err == nil || err.Error() != "the clock cannot perform env" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,54 @@
+// Package env performs effect.Env: it reads environment variables as they were
+// when the run began.
+package env
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Environment is a run's environment. It is immutable and safe for concurrent
+// use.
+type Environment struct {
+	vars    map[string]string
+	allowed []string
+	all     bool
+}
+
+// New takes the environment as "NAME=value" strings, of which the last of a
+// name counts. allowed lists the variables that the program may read; nil
+// allows all (the manifest has no [permissions]).
+func New(environ []string, allowed []string) *Environment {
+	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil}
+	for _, kv := range environ {
+		if name, v, ok := strings.Cut(kv, "="); ok {
+			e.vars[name] = v
+		}
+	}
+	return e
+}
+
+// Lookup reads a variable for the runtime itself, whatever the program may
+// read: keys of connections, parameters of hosts.
+func (e *Environment) Lookup(name string) (value string, set bool) {
+	value, set = e.vars[name]
+	return value, set
+}
+
+// Perform reads a variable for the program. One that [permissions] does not
+// grant is an EnvError.
+func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	q, ok := r.(*effect.Env)
+	if !ok {
+		return nil, fmt.Errorf("the environment cannot perform %s", r.Kind())
+	}
+	if !e.all && !slices.Contains(e.allowed, q.Name) {
+		return nil, effect.Errorf("EnvError", "reading the environment variable %s is not permitted: add it to `env` in [permissions]", q.Name).With("name", q.Name)
+	}
+	v, set := e.vars[q.Name]
+	return &effect.EnvValue{Value: v, Set: set}, nil
+}

@@ -1,0 +1,53 @@
+package env
+
+import (
+	"context"
+	"testing"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+func read(t *testing.T, e *Environment, name string) effect.EnvValue {
+	t.Helper()
+	r, err := e.Perform(context.Background(), &effect.Env{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *r.(*effect.EnvValue)
+}
+
+func TestEnvironment(t *testing.T) {
+	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil)
+	for name, want := range map[string]effect.EnvValue{"A": {Value: "x=y", Set: true}, "B": {Set: true}, "C": {}, "broken": {}} {
+		if got := read(t, e, name); got != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if v, ok := e.Lookup("A"); v != "x=y" || !ok {
+		t.Error(v, ok)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	e := New([]string{"A=1", "B=2"}, []string{"A"})
+	if got := read(t, e, "A"); got.Value != "1" {
+		t.Error(got)
+	}
+	_, err := e.Perform(context.Background(), &effect.Env{Name: "B"})
+	want := "reading the environment variable B is not permitted: add it to `env` in [permissions]"
+	if pe, ok := err.(*effect.Error); !ok || pe.Kind != "EnvError" || pe.Message != want || pe.Fields["name"] != "B" {
+		t.Errorf("%#v", err)
+	}
+	if v, ok := e.Lookup("B"); v != "2" || !ok {
+		t.Error("the runtime itself must read what the program may not")
+	}
+	if _, err := New(nil, []string{}).Perform(context.Background(), &effect.Env{Name: "A"}); err == nil {
+		t.Error("an empty list grants nothing")
+	}
+}
+
+func TestOtherRequestsAreRefused(t *testing.T) {
+	if _, err := New(nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
+		t.Error(err)
+	}
+}
