@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/value"
 )
 
 // hasParams says whether the host is initialised: when it has any parameter.
@@ -33,7 +34,7 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 		if !ok {
 			return nil, c.failure("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
 		}
-		v := member{pe.Param, jsonString(set)}
+		v := member{pe.Param, value.AppendString(nil, set)}
 		at := slices.IndexFunc(params, func(m member) bool { return m.name == pe.Param })
 		if at < 0 {
 			params = append(params, v)
@@ -41,17 +42,16 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 			params[at] = v
 		}
 	}
-	var b bytes.Buffer
+	all := []byte{'{'}
 	for i, m := range params {
 		if i > 0 {
-			b.WriteByte(',')
+			all = append(all, ',')
 		}
-		b.Write(jsonString(m.name))
-		b.WriteByte(':')
-		b.Write(m.value)
+		all = append(value.AppendString(all, m.name), ':')
+		all = append(all, m.value...)
 	}
 	o := newObject("init")
-	o.raw("params", []byte("{"+b.String()+"}"))
+	o.raw("params", append(all, '}'))
 	return ndjson.Append(nil, o.end()), nil
 }
 

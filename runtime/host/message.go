@@ -51,8 +51,9 @@ func decode(text []byte) message {
 
 // plain is a line that is no message, as the protocol reads it.
 func plain(text []byte) message {
-	as := append([]byte(`{"type":"result","text":`), jsonString(string(text))...)
-	typ, _, payload, err := value.ParseMessage(append(as, '}'))
+	as := newObject("result")
+	as.text("text", string(text))
+	typ, _, payload, err := value.ParseMessage(as.end())
 	if err != nil {
 		panic("host: a quoted line does not parse: " + err.Error())
 	}

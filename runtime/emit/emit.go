@@ -1,0 +1,143 @@
+// Package emit performs a program's output: emits, printed text, and awaited
+// emits with the answers that the command line provides (spec/11-emit.md).
+//
+// It stands behind the door. Output is ordered and complete: what one request
+// put out comes before what the next one does, each is on its way at once, and
+// Close writes what is left. Nothing else writes to the output.
+package emit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Options is what New needs.
+type Options struct {
+	Mode Mode
+	Out  io.Writer // standard output; written to from one goroutine
+
+	// Answers are the answers of `--answer channel=value`; the last one for a
+	// channel holds.
+	Answers []Fixed
+	// Handler is the command of `--emit-handler`, run by sh; "" means none.
+	// It runs in HandlerDir with the environment Environ, as "NAME=value".
+	Handler    string
+	HandlerDir string
+	Environ    []string
+	// Prompter asks the user; nil when there is no terminal to ask on.
+	Prompter Prompter
+	// Log takes the lines of the handler's standard error; nil drops them.
+	Log func(line string)
+}
+
+// Fixed is an answer given beforehand: Value, a String, for every awaited emit
+// on Channel.
+type Fixed struct {
+	Channel string
+	Value   string
+}
+
+// ErrNoReader says that nobody reads the output any more.
+var ErrNoReader = errors.New("write the output: its reader has gone away (broken pipe)")
+
+// Sink performs output. Safe for concurrent use.
+type Sink struct {
+	out     *output
+	format  format
+	answers []answerer
+	handler *handler // nil without one
+}
+
+// New makes a Sink. It starts nothing: the handler's process comes with the
+// first emit that needs it.
+func New(o Options) *Sink {
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode]}
+	if len(o.Answers) > 0 {
+		s.answers = append(s.answers, newFixed(o.Answers))
+	}
+	if o.Handler != "" {
+		s.handler = newHandler(&o)
+		s.answers = append(s.answers, s.handler)
+	}
+	if o.Prompter != nil {
+		s.answers = append(s.answers, asking{o.Prompter})
+	}
+	return s
+}
+
+// Perform performs emits, awaited emits and prints. An awaited emit that gets
+// no answer fails with an *effect.Error of kind EmitError; output that cannot
+// be written fails with a Go error, ErrNoReader among them, which ends the run.
+func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		return nil, s.emit(ctx, r)
+	case *effect.Print:
+		return nil, s.print(ctx, r)
+	case *effect.AwaitEmit:
+		return s.await(ctx, r)
+	}
+	return nil, fmt.Errorf("emits cannot perform %s", r.Kind())
+}
+
+func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
+	if s.format.emit == nil {
+		return nil
+	}
+	return s.out.add(ctx, func(b []byte) []byte { return s.format.emit(b, r.Channel, r.Payload) })
+}
+
+func (s *Sink) print(ctx context.Context, r *effect.Print) error {
+	if s.format.print == nil {
+		return nil
+	}
+	return s.out.add(ctx, func(b []byte) []byte { return s.format.print(b, r) })
+}
+
+// await prints the emit like any other, then has it answered.
+func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload}); err != nil {
+		return nil, err
+	}
+	if err := s.out.flush(ctx); err != nil {
+		return nil, err
+	}
+	for _, a := range s.answers {
+		v, err := a.answer(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			return &effect.Answer{Value: v}, nil
+		}
+	}
+	return nil, failure(r.Channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", r.Channel)
+}
+
+// Flush returns when all output so far is written, or ctx ends.
+func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
+
+// Close writes what is left, ends the handler with its group, and waits for
+// both; when ctx ends, the handler is killed and unwritten output lost. Its
+// error is the output's.
+func (s *Sink) Close(ctx context.Context) error {
+	err := s.out.close(ctx)
+	if s.handler != nil {
+		s.handler.close(ctx)
+	}
+	return err
+}
+
+// Why an awaited emit failed: the field `reason` of its error.
+const (
+	noListener = "no_listener"
+	refused    = "refused"
+)
+
+func failure(channel, reason, format string, args ...any) *effect.Error {
+	return effect.Errorf("EmitError", format, args...).With("channel", channel).With("reason", reason)
+}

@@ -1,0 +1,72 @@
+package emit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+// Terminal is the Prompter of a terminal: a line of input is an answer.
+// Questions are asked one after the other.
+type Terminal struct {
+	in   io.Reader
+	out  io.Writer
+	turn chan struct{}
+
+	begin sync.Once
+	lines chan string
+	err   error // why there are no more lines; set before lines is closed
+}
+
+// NewTerminal makes a Terminal that reads answers from in and writes prompts to
+// out. Reading begins with the first question and, as nothing can interrupt it
+// on a terminal, goes on in a goroutine until in ends.
+func NewTerminal(in io.Reader, out io.Writer) *Terminal {
+	t := &Terminal{in: in, out: out, turn: make(chan struct{}, 1), lines: make(chan string)}
+	t.turn <- struct{}{}
+	return t
+}
+
+// Ask prompts with the channel's name and takes the next line. A line typed
+// after a question was given up answers the next one.
+func (t *Terminal) Ask(ctx context.Context, channel string) (string, error) {
+	select {
+	case <-t.turn:
+		defer func() { t.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	if _, err := fmt.Fprintf(t.out, "%s> ", channel); err != nil {
+		return "", fmt.Errorf("prompt for %s: %w", channel, err)
+	}
+	t.begin.Do(func() { go t.read() })
+	select {
+	case l, ok := <-t.lines:
+		if !ok {
+			fmt.Fprintln(t.out)
+			return "", t.err
+		}
+		return l, nil
+	case <-ctx.Done():
+		fmt.Fprintln(t.out)
+		return "", context.Cause(ctx)
+	}
+}
+
+func (t *Terminal) read() {
+	defer close(t.lines)
+	r := bufio.NewReader(t.in)
+	for {
+		l, err := r.ReadString('\n')
+		if l != "" {
+			t.lines <- strings.TrimRight(l, "\r\n")
+		}
+		if err != nil {
+			t.err = err
+			return
+		}
+	}
+}
