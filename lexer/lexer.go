@@ -1,0 +1,326 @@
+// Package lexer turns source text into tokens, with the comments beside them.
+// It is the first stage: the parser works on its token slice, the formatter
+// merges tokens and comments again by offset.
+//
+// Invariants: tokens and comments are in order, do not overlap, and together
+// with white space tile the text; the last token is EOF at the end of the
+// text; any text whatsoever gives tokens and, where it is wrong, diagnostics.
+package lexer
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Lex splits a file into tokens and comments. It never fails: what cannot be
+// read is reported and stands as a Bad token, or as a token of the kind that
+// was meant.
+func Lex(f *source.File) ([]Token, []Comment, diag.List) {
+	l := &lexer{
+		file: f, src: string(f.Text), plainAt: -1,
+		toks: make([]Token, 0, len(f.Text)/4+16),
+	}
+	l.checkUTF8()
+	l.run()
+	var list diag.List
+	for _, d := range l.errs {
+		list.Add(d.In(f))
+	}
+	return l.toks, l.comments, list
+}
+
+// lexer is the state of one run.
+type lexer struct {
+	file     *source.File
+	src      string
+	pos      int
+	toks     []Token
+	comments []Comment
+	errs     []*diag.Diagnostic
+	modes    []mode // interpolations that are open, innermost last
+
+	// Recovery of strings that are never closed (recover.go).
+	suspect  *snapshot // the first string that looks as if it ended too late
+	plainAt  int       // a string here is read without interpolation
+	restarts int
+}
+
+// mode is one open interpolation: the lexer is in the code between `${` and
+// its `}`.
+type mode struct {
+	multi  bool // the string is a """ one
+	braces int  // braces open within the code
+	from   snapshot
+	open   source.Span // of the `${`
+}
+
+func (l *lexer) run() {
+	for {
+		l.skipSpace()
+		if l.pos < len(l.src) {
+			l.token()
+			continue
+		}
+		if !l.reopen() {
+			break
+		}
+	}
+	l.add(EOF, l.pos)
+}
+
+// add appends the token from start to the current position.
+func (l *lexer) add(k Kind, start int) {
+	l.toks = append(l.toks, Token{k, source.Pos(start), source.Pos(l.pos)})
+}
+
+// last is the kind of the token before, EOF at the start.
+func (l *lexer) last() Kind {
+	if len(l.toks) == 0 {
+		return EOF
+	}
+	return l.toks[len(l.toks)-1].Kind
+}
+
+func (l *lexer) report(i *diag.Info, start, end int, format string, args ...any) *diag.Diagnostic {
+	d := i.At(source.Span{Start: source.Pos(start), End: source.Pos(end)}, format, args...)
+	l.errs = append(l.errs, d)
+	return d
+}
+
+// at is the byte n places on, 0 past the end.
+func (l *lexer) at(n int) byte {
+	if l.pos+n < len(l.src) {
+		return l.src[l.pos+n]
+	}
+	return 0
+}
+
+// Classes of bytes.
+const (
+	isSpace = 1 << iota
+	isStart // may start a name
+	isDigit
+)
+
+var classes = func() (t [256]uint8) {
+	for _, c := range " \t\r\n" {
+		t[c] = isSpace
+	}
+	for c := '0'; c <= '9'; c++ {
+		t[c] = isDigit
+	}
+	for c := 'a'; c <= 'z'; c++ {
+		t[c], t[c-'a'+'A'] = isStart, isStart
+	}
+	t['_'] = isStart
+	return t
+}()
+
+// skipSpace passes white space and, at the very start, a byte order mark.
+func (l *lexer) skipSpace() {
+	if l.pos == 0 && len(l.src) >= 3 && l.src[:3] == "\ufeff" {
+		l.pos = 3
+	}
+	for l.pos < len(l.src) && classes[l.src[l.pos]]&isSpace != 0 {
+		l.pos++
+	}
+}
+
+// token reads one token or comment; the position is at its first byte.
+func (l *lexer) token() {
+	c := l.src[l.pos]
+	switch cl := classes[c]; {
+	case cl&isStart != 0:
+		if c == 'r' && l.rawAhead() {
+			l.raw()
+			return
+		}
+		l.word()
+		return
+	case cl&isDigit != 0:
+		l.number()
+		return
+	}
+	switch c {
+	case '"':
+		l.quoted()
+	case '\'':
+		l.single()
+	case '{':
+		if n := len(l.modes); n > 0 {
+			l.modes[n-1].braces++
+		}
+		l.op(LBrace, 1)
+	case '}':
+		if n := len(l.modes); n > 0 {
+			if l.modes[n-1].braces == 0 {
+				l.resume()
+				return
+			}
+			l.modes[n-1].braces--
+		}
+		l.op(RBrace, 1)
+	case '/':
+		switch l.at(1) {
+		case '/':
+			l.lineComment()
+		case '*':
+			l.blockComment()
+		case '=':
+			l.op(SlashEq, 2)
+		default:
+			l.op(Slash, 1)
+		}
+	default:
+		l.operator(c)
+	}
+}
+
+func (l *lexer) op(k Kind, n int) {
+	start := l.pos
+	l.pos += n
+	l.add(k, start)
+}
+
+// single-byte operators that start no longer one.
+var singles = [256]Kind{
+	'(': LParen, ')': RParen, '[': LBracket, ']': RBracket, ',': Comma, ';': Semi, '@': At, '>': Greater,
+}
+
+// pairs are the operators by first byte, longest first.
+var pairs = [256][]Kind{
+	':': {PathSep, Colon}, '.': {DotDotEq, DotDot, Dot}, '?': {Coalesce, Question},
+	'-': {Arrow, MinusEq, Minus}, '=': {FatArrow, EqEq, Assign}, '|': {OrOr, Pipe, Bar},
+	'+': {PlusEq, Plus}, '*': {StarEq, Star}, '%': {PercentEq, Percent}, '<': {LessEq, Less},
+	'!': {NotEq, Not}, '&': {AndAnd},
+}
+
+func (l *lexer) operator(c byte) {
+	if k := singles[c]; k != EOF {
+		l.op(k, 1)
+		return
+	}
+	for _, k := range pairs[c] {
+		if t := kinds[k].Text; len(l.src)-l.pos >= len(t) && l.src[l.pos:l.pos+len(t)] == t {
+			l.op(k, len(t))
+			return
+		}
+	}
+	l.stray()
+}
+
+// word reads a name or reserved word. Letters that names cannot have are
+// taken along and reported, so that one bad name is one token and one error.
+func (l *lexer) word() {
+	start := l.pos
+	for l.pos < len(l.src) && classes[l.src[l.pos]]&(isStart|isDigit) != 0 {
+		l.pos++
+	}
+	if l.pos < len(l.src) && l.src[l.pos] >= utf8.RuneSelf && l.letters(start) {
+		l.add(Ident, start)
+		return
+	}
+	l.add(wordKind(l.src[start:l.pos]), start)
+}
+
+// letters passes the rest of a word that holds letters beyond ASCII and
+// reports it; false when no such letter comes next.
+func (l *lexer) letters(start int) bool {
+	from := l.pos
+	for l.pos < len(l.src) {
+		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
+		if r == utf8.RuneError || !(r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) {
+			break
+		}
+		l.pos += n
+	}
+	if l.pos == from {
+		return false
+	}
+	l.report(diag.BadName, start, l.pos, "`%s` is not a name", l.src[start:l.pos]).
+		Hint("names are made of the letters A-Z and a-z, digits and `_`")
+	return true
+}
+
+// lookalikes maps characters that people type or paste to what they meant.
+var lookalikes = map[rune]string{
+	'“': `"`, '”': `"`, '„': `"`, '‘': `'`, '’': `'`, '`': `"`, '；': ";", '：': ":", '，': ",", '（': "(", '）': ")",
+	'｛': "{", '｝': "}", '–': "-", '—': "-", '−': "-", '×': "*", '÷': "/", '≠': "!=", '≤': "<=", '≥': ">=",
+	'→': "->", '⇒': "=>", '…': "..", '\u00a0': "a space",
+}
+
+// stray reads a run of characters that start no token.
+func (l *lexer) stray() {
+	start := l.pos
+	first, _ := utf8.DecodeRuneInString(l.src[l.pos:])
+	if unicode.IsLetter(first) {
+		l.letters(start)
+		l.add(Ident, start)
+		return
+	}
+	for l.pos < len(l.src) {
+		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
+		if r < utf8.RuneSelf && l.startsToken(byte(r)) || unicode.IsLetter(r) {
+			break
+		}
+		l.pos += n
+	}
+	l.add(Bad, start)
+	if !utf8.ValidString(l.src[start:l.pos]) {
+		return // reported for the whole file
+	}
+	text := l.src[start:l.pos]
+	d := l.report(diag.Stray, start, l.pos, "`%s` means nothing here", text)
+	switch {
+	case first == '&':
+		d.Hint("logical and is `&&`")
+	case first == '#':
+		d.Hint("comments start with `//`, decorators with `@`")
+	case first == '^' || first == '~':
+		d.Hint("there are no operators on bits")
+	case first == '$':
+		d.Hint("`${ }` stands within strings only")
+	case lookalikes[first] != "":
+		d.Hint("did you mean %s?", quoteLookalike(lookalikes[first]))
+	}
+}
+
+func quoteLookalike(s string) string {
+	if len(s) > 3 {
+		return s
+	}
+	return "`" + s + "`"
+}
+
+// startsToken says whether an ASCII byte may start a token or white space.
+func (l *lexer) startsToken(c byte) bool {
+	if classes[c] != 0 || singles[c] != EOF {
+		return true
+	}
+	switch c {
+	case '"', '\'', '{', '}', '/':
+		return true
+	case '&':
+		return l.at(1) == '&'
+	}
+	return len(pairs[c]) > 0
+}
+
+// checkUTF8 reports the first byte that belongs to no character.
+func (l *lexer) checkUTF8() {
+	if utf8.ValidString(l.src) {
+		return
+	}
+	for i := 0; i < len(l.src); {
+		r, n := utf8.DecodeRuneInString(l.src[i:])
+		if r == utf8.RuneError && n <= 1 {
+			l.report(diag.NotUTF8, i, i+1, "byte 0x%02x is not UTF-8 text", l.src[i]).
+				Hint("save the file as UTF-8")
+			return
+		}
+		i += n
+	}
+}

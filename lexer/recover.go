@@ -1,0 +1,124 @@
+package lexer
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+)
+
+// A string that lacks its closing quote swallows the text up to the next
+// quote, after which code and strings have changed places to the end of the
+// file. That shows only there. The lexer then goes back to the string most
+// likely to blame, ends it on its own line and reads on from there: one
+// mistake, one diagnostic, and the rest of the file is read as it was meant.
+
+// snapshot is a state to go back to.
+type snapshot struct {
+	pos, toks, comments, errs, modes int
+	braces                           int // of the innermost mode
+}
+
+// maxRestarts bounds how often a file is read again, and so the time it takes.
+const maxRestarts = 64
+
+func (l *lexer) snapshot() snapshot {
+	s := snapshot{l.pos, len(l.toks), len(l.comments), len(l.errs), len(l.modes), 0}
+	if s.modes > 0 {
+		s.braces = l.modes[s.modes-1].braces
+	}
+	return s
+}
+
+func (l *lexer) restore(s snapshot) {
+	l.pos = s.pos
+	l.toks, l.comments, l.errs, l.modes = l.toks[:s.toks], l.comments[:s.comments], l.errs[:s.errs], l.modes[:s.modes]
+	if s.modes > 0 {
+		l.modes[s.modes-1].braces = s.braces
+	}
+	l.suspect = nil
+	l.restarts++
+}
+
+// suspectLate notes a string over several lines whose closing quote has a
+// word right behind it: most likely that quote opens the next string.
+func (l *lexer) suspectLate(from snapshot) {
+	if l.suspect != nil {
+		return
+	}
+	if c := l.at(0); classes[c]&(isStart|isDigit) != 0 || strings.IndexByte(`/\$#{:`, c) >= 0 && c != 0 {
+		l.suspect = &from
+	}
+}
+
+// openString handles a string that the file's end cuts off: it goes back to
+// the one to blame, this one or an earlier suspect.
+func (l *lexer) openString(from snapshot, start int, whole Kind) {
+	if l.restarts >= maxRestarts {
+		l.add(whole, start)
+		l.report(diag.OpenString, from.pos, from.pos+1, "this string is never closed")
+		return
+	}
+	if l.suspect != nil {
+		from = *l.suspect
+	}
+	if l.blameInterpolation(from) {
+		return
+	}
+	l.restore(from)
+	quote := l.src[from.pos : from.pos+1]
+	if strings.HasPrefix(l.src[from.pos:], tripleQuote) {
+		quote = tripleQuote
+	}
+	l.pos = l.firstLineEnd(from.pos + len(quote))
+	l.add(String, from.pos)
+	l.report(diag.OpenString, from.pos, from.pos+len(quote), "this string is never closed").
+		Hint("close it with %s", quote)
+}
+
+// blameInterpolation goes back to an interpolation that was open where the
+// unclosed string starts, on the same line: `"${a"` opens no second string.
+func (l *lexer) blameInterpolation(from snapshot) bool {
+	if from.modes == 0 || from.modes > len(l.modes) {
+		return false
+	}
+	m := l.modes[from.modes-1]
+	if strings.IndexByte(l.src[m.open.Start:from.pos], '\n') >= 0 {
+		return false
+	}
+	l.reopenPlain(m)
+	return true
+}
+
+// reopen handles interpolations left open at the end of the file: the string
+// of the outermost is read again as if `${` were text. False when none is
+// open.
+func (l *lexer) reopen() bool {
+	if len(l.modes) == 0 {
+		return false
+	}
+	if l.restarts >= maxRestarts {
+		open := l.modes[0].open
+		l.modes = l.modes[:0]
+		l.report(diag.OpenInterpolation, int(open.Start), int(open.End), "this `${` is never closed")
+		return false
+	}
+	l.reopenPlain(l.modes[0])
+	return true
+}
+
+func (l *lexer) reopenPlain(m mode) {
+	l.restore(m.from)
+	l.plainAt = m.from.pos
+	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed").
+		Hint("close it with `}`, or write `\\${` for the characters themselves")
+}
+
+// firstLineEnd is where a string that is never closed ends for the parser:
+// before the brackets and separators that close its line.
+func (l *lexer) firstLineEnd(from int) int {
+	end := len(l.src)
+	if n := strings.IndexByte(l.src[from:], '\n'); n >= 0 {
+		end = from + n
+	}
+	return from + len(strings.TrimRight(l.src[from:end], " \t\r,;)]}"))
+}

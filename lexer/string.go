@@ -1,0 +1,327 @@
+package lexer
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+const tripleQuote = `"""`
+
+// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end
+// or to its first `${`.
+func (l *lexer) quoted() {
+	from := l.snapshot()
+	multi := strings.HasPrefix(l.src[l.pos:], tripleQuote)
+	if multi {
+		l.pos += 3
+	} else {
+		l.pos++
+	}
+	l.text(from, multi, String, StringHead)
+}
+
+// resume goes on with a string after the `}` of an interpolation.
+func (l *lexer) resume() {
+	n := len(l.modes) - 1
+	m := l.modes[n]
+	l.modes = l.modes[:n]
+	start := l.pos
+	l.pos++
+	l.textFrom(m.from, start, m.multi, StringTail, StringMid)
+}
+
+func (l *lexer) text(from snapshot, multi bool, whole, part Kind) {
+	l.textFrom(from, from.pos, multi, whole, part)
+}
+
+// textFrom reads string text from the current position: a token of kind whole
+// when the string ends, of kind part when an interpolation opens. from is the
+// state at the string's first quote, start the token's first byte.
+func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind) {
+	lines := false
+	for l.pos < len(l.src) {
+		switch c := l.src[l.pos]; {
+		case c == '"' && !multi, c == '"' && strings.HasPrefix(l.src[l.pos:], tripleQuote):
+			if multi {
+				l.pos += 3
+			} else {
+				l.pos++
+			}
+			if lines && !multi {
+				l.suspectLate(from)
+			}
+			l.add(whole, start)
+			return
+		case c == '\\':
+			l.checkEscape()
+		case c == '$' && l.at(1) == '{' && l.plainAt != from.pos:
+			open := source.Span{Start: source.Pos(l.pos), End: source.Pos(l.pos + 2)}
+			l.pos += 2
+			l.add(part, start)
+			l.modes = append(l.modes, mode{multi: multi, from: from, open: open})
+			return
+		default:
+			if c == '\n' {
+				if l.plainAt == from.pos && !multi {
+					l.pos = max(l.firstLineEnd(from.pos), start+1)
+					l.add(whole, start)
+					return
+				}
+				lines = true
+			}
+			l.pos++
+		}
+	}
+	l.openString(from, start, whole)
+}
+
+// single reads what starts with `'`: a label where one may stand, else a
+// string without interpolation.
+func (l *lexer) single() {
+	if n := l.labelAhead(); n > 0 {
+		start := l.pos
+		l.pos += n
+		l.add(Label, start)
+		return
+	}
+	from := l.snapshot()
+	l.pos++
+	for lines := false; l.pos < len(l.src); {
+		switch l.src[l.pos] {
+		case '\'':
+			l.pos++
+			if lines {
+				l.suspectLate(from)
+			}
+			l.add(String, from.pos)
+			return
+		case '\\':
+			l.checkEscape()
+		case '\n':
+			lines = true
+			l.pos++
+		default:
+			l.pos++
+		}
+	}
+	l.openString(from, from.pos, String)
+}
+
+// rawAhead says whether a raw string, `r"` or `r#"`, comes next.
+func (l *lexer) rawAhead() bool {
+	n := 1
+	for l.at(n) == '#' {
+		n++
+	}
+	return l.at(n) == '"'
+}
+
+// raw reads r"…" and r#"…"# with any number of #.
+func (l *lexer) raw() {
+	start := l.pos
+	n := strings.IndexByte(l.src[start:], '"') - 1 // hashes
+	end := `"` + l.src[start+1:start+1+n]
+	body := start + n + 2
+	i := strings.Index(l.src[body:], end)
+	if i < 0 {
+		l.pos = l.firstLineEnd(start)
+		l.add(String, start)
+		l.report(diag.OpenString, start, body, "this raw string is never closed").
+			Hint("it ends at `%s`", end)
+		return
+	}
+	l.pos = body + i + len(end)
+	l.add(String, start)
+}
+
+// checkEscape passes one escape and reports one that means nothing.
+func (l *lexer) checkEscape() {
+	_, n, ok := unescape(l.src[l.pos:])
+	if !ok {
+		d := l.report(diag.BadEscape, l.pos, l.pos+n, "`%s` is not an escape", l.src[l.pos:l.pos+n])
+		if n >= 2 && l.src[l.pos+1] == 'u' {
+			d.Hint("write \\u{…} with one to six hexadecimal digits of a Unicode character")
+		} else {
+			d.Hint("a backslash itself is `\\\\`; escapes are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
+		}
+	}
+	l.pos += n
+}
+
+// unescape reads the escape that s starts with: its character and length, at
+// least 1. ok is false for one that means nothing.
+func unescape(s string) (r rune, n int, ok bool) {
+	if len(s) < 2 {
+		return '\\', 1, false
+	}
+	switch s[1] {
+	case '\\', '"', '\'', '$':
+		return rune(s[1]), 2, true
+	case 'n':
+		return '\n', 2, true
+	case 'r':
+		return '\r', 2, true
+	case 't':
+		return '\t', 2, true
+	case '0':
+		return 0, 2, true
+	case 'u':
+		return unescapeUnicode(s)
+	case '\n':
+		return '\\', 1, false
+	}
+	_, n = utf8.DecodeRuneInString(s[1:])
+	return '\\', 1 + n, false
+}
+
+// unescapeUnicode reads \u{…}.
+func unescapeUnicode(s string) (r rune, n int, ok bool) {
+	if len(s) < 3 || s[2] != '{' {
+		return '\\', 2, false
+	}
+	n = 3
+	for n < len(s) && digitOf(s[n]) < 16 {
+		if n < 9 {
+			r = r<<4 | rune(digitOf(s[n]))
+		}
+		n++
+	}
+	if n == len(s) || s[n] != '}' {
+		return '\\', n, false
+	}
+	n++
+	if n < 5 || n > 10 || !utf8.ValidRune(r) {
+		return '\\', n, false
+	}
+	return r, n, true
+}
+
+// Strings decodes a string literal, given its tokens: one String, or
+// StringHead, StringMid…, StringTail. It gives the text of each token.
+// Malformed escapes, which Lex has reported, stand for themselves. A line end
+// in a string is a line feed, also where the file has CRLF.
+func Strings(src string, toks ...Token) []string {
+	texts := make([]string, len(toks))
+	first := src[toks[0].Start:]
+	multi := toks[0].Kind != String && strings.HasPrefix(first, tripleQuote)
+	for i, t := range toks {
+		texts[i] = body(src[t.Start:t.End], t.Kind, multi)
+	}
+	if multi {
+		dedent(texts)
+	}
+	for i := range texts {
+		texts[i] = decode(texts[i])
+	}
+	return texts
+}
+
+// StringValue decodes a String token's text.
+func StringValue(text string) string {
+	switch {
+	case text[0] == 'r':
+		n := strings.IndexByte(text, '"')
+		text = strings.TrimSuffix(text[n+1:], `"`+text[1:n])
+		return strings.ReplaceAll(text, "\r\n", "\n")
+	case len(text) >= 6 && text[:3] == tripleQuote:
+		parts := []string{body(text, String, true)}
+		dedent(parts)
+		return decode(parts[0])
+	}
+	return decode(body(text, String, false))
+}
+
+// body takes a token's delimiters off.
+func body(text string, k Kind, multi bool) string {
+	quote := text[:1]
+	if multi || k != String {
+		quote = `"`
+	}
+	if multi {
+		quote = tripleQuote
+	}
+	switch k {
+	case String, StringHead:
+		text = strings.TrimPrefix(text, quote)
+	default:
+		text = text[1:] // }
+	}
+	if k == StringHead || k == StringMid {
+		return text[:len(text)-2] // ${
+	}
+	return strings.TrimSuffix(text, quote)
+}
+
+// dedent takes the layout out of the parts of a """ string: the line end
+// after the opener; the last line end with the closing delimiter's
+// indentation, where the delimiter stands alone on its line; and that
+// indentation from every line.
+func dedent(parts []string) {
+	parts[0] = strings.TrimPrefix(strings.TrimPrefix(parts[0], "\r"), "\n")
+	last := &parts[len(parts)-1]
+	cut := strings.LastIndexByte(*last, '\n')
+	alone := cut >= 0 || len(parts) == 1 // an opener's own line end is gone already
+	indent := (*last)[cut+1:]
+	if !alone || strings.Trim(indent, " \t") != "" {
+		return
+	}
+	*last = strings.TrimSuffix((*last)[:max(cut, 0)], "\r")
+	if indent == "" {
+		return
+	}
+	for i := range parts {
+		parts[i] = stripLines(parts[i], indent, i == 0)
+	}
+}
+
+// stripLines takes indent off each line of text that starts within text (and
+// off the first one when atStart); a line with less of it loses what it has.
+func stripLines(text, indent string, atStart bool) string {
+	if !atStart && !strings.Contains(text, "\n") {
+		return text
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		if i == 0 && !atStart {
+			continue
+		}
+		n := 0
+		for n < len(indent) && n < len(line) && line[n] == indent[n] {
+			n++
+		}
+		lines[i] = line[n:]
+	}
+	return strings.Join(lines, "")
+}
+
+// decode replaces escapes and CRLF.
+func decode(text string) string {
+	i := strings.IndexAny(text, "\\\r")
+	if i < 0 {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for i >= 0 {
+		b.WriteString(text[:i])
+		text = text[i:]
+		if text[0] == '\r' {
+			if !strings.HasPrefix(text, "\r\n") {
+				b.WriteByte('\r')
+			}
+			text = text[1:]
+		} else if r, n, ok := unescape(text); ok {
+			b.WriteRune(r)
+			text = text[n:]
+		} else {
+			b.WriteString(text[:n])
+			text = text[n:]
+		}
+		i = strings.IndexAny(text, "\\\r")
+	}
+	b.WriteString(text)
+	return b.String()
+}

@@ -1,0 +1,326 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// inHeadOf reads an expression in the head of a form, where a bare `{` opens
+// the body.
+func (p *parser) inHeadOf(read func() ast.Expr) ast.Expr {
+	head := p.inHead
+	p.inHead = true
+	x := read()
+	p.inHead = head
+	return x
+}
+
+func (p *parser) headExpr() ast.Expr {
+	head := p.inHead
+	p.inHead = true
+	x := p.binary(ast.PrecPipe)
+	p.inHead = head
+	if p.k == lexer.Assign {
+		p.fail(p.expected("`{`").Hint("`==` compares"))
+	}
+	return x
+}
+
+// body reads the block after a head. A path before it whose braces hold
+// fields was meant as a struct literal.
+func (p *parser) body() *ast.Block {
+	if p.k == lexer.LBrace && p.i > 0 && p.toks[p.i-1].Kind == lexer.Ident && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Colon {
+		if after := p.kindAt(p.partner(p.i) + 1); after == lexer.LBrace || binaryOps[after] != ast.OpNone {
+			at := source.Span{Start: p.toks[p.i-1].Start, End: p.toks[p.partner(p.i)].End}
+			p.fail(diag.HeadStruct.At(at, "a struct literal cannot stand in a head").
+				Hint("put it in parentheses: `(%s { … })`", p.textAt(p.i-1)))
+		}
+	}
+	return p.block()
+}
+
+// condition reads what if and while ask: an expression or `let p = e`.
+func (p *parser) condition() ast.Expr {
+	if p.k != lexer.Let {
+		return p.headExpr()
+	}
+	start := p.here()
+	p.next()
+	n := &ast.LetCond{Pattern: p.pattern()}
+	p.want(lexer.Assign)
+	n.X = p.headExpr()
+	n.IDBase = p.base(start)
+	return n
+}
+
+func (p *parser) ifExpr() ast.Expr {
+	start := p.here()
+	p.next()
+	p.deeper()
+	n := &ast.IfExpr{Cond: p.condition()}
+	n.Then = p.body()
+	if p.eat(lexer.Else) {
+		switch p.k {
+		case lexer.If:
+			n.Else = p.ifExpr()
+		case lexer.LBrace:
+			n.Else = p.blockExpr()
+		default:
+			p.failExpected("`{` or `if`")
+		}
+	}
+	p.shallower()
+	n.IDBase = p.base(start)
+	return n
+}
+
+func (p *parser) matchExpr() ast.Expr {
+	start := p.here()
+	p.next()
+	n := &ast.MatchExpr{Subject: p.headExpr()}
+	n.Head = p.from(start)
+	p.rows(func() { n.Arms = append(n.Arms, p.arm()) })
+	n.IDBase = p.base(start)
+	return n
+}
+
+// rows reads the braces of match and listen, where values stand: as members,
+// with the state of heads and slices put aside.
+func (p *parser) rows(one func()) {
+	head, slice := p.inHead, p.slice
+	p.inHead, p.slice = false, -1
+	p.rowsWithin(one)
+	p.inHead, p.slice = head, slice
+}
+
+// rowsWithin is members for rows that may end in a block and then need no
+// comma.
+func (p *parser) rowsWithin(one func()) {
+	open := p.i
+	p.want(lexer.LBrace)
+	p.deeper()
+	for p.k != lexer.RBrace {
+		if p.outOfBraces() {
+			p.unclosed(open)
+			p.shallower()
+			return
+		}
+		start := p.i
+		if !p.guard(one) {
+			p.sync(start, inList)
+		}
+	}
+	p.shallower()
+	p.next()
+}
+
+// arm reads `pattern if guard => body` with its comma.
+func (p *parser) arm() *ast.Arm {
+	start := p.here()
+	a := &ast.Arm{Pattern: p.pattern()}
+	if p.eat(lexer.If) {
+		a.Guard = p.binary(ast.PrecPipe)
+	}
+	if p.k != lexer.FatArrow {
+		d := p.expected("`=>`")
+		if p.k == lexer.Arrow {
+			d.Hint("an arm's arrow is `=>`")
+		}
+		p.fail(d)
+	}
+	p.next()
+	if p.k == lexer.LBrace && !p.mapAhead() {
+		a.Body = p.blockExpr()
+		if p.k != lexer.Dot && p.k != lexer.Question {
+			a.Sp = p.from(start)
+			p.eat(lexer.Comma)
+			return a
+		}
+		a.Body = p.assignRest(p.binaryRest(p.postfix(a.Body, false), ast.PrecPipe))
+	} else {
+		a.Body = p.expr()
+	}
+	a.Sp = p.from(start)
+	p.armEnd()
+	return a
+}
+
+// armEnd wants the comma after an arm or handler. One missing at a line's end
+// is reported there, and the list goes on.
+func (p *parser) armEnd() {
+	if p.eat(lexer.Comma) || p.k == lexer.RBrace {
+		return
+	}
+	d := p.expected("`,` or `}`")
+	if p.newLine() && p.k != lexer.EOF {
+		if !p.outOfBraces() {
+			e := p.prevEnd()
+			d.Span = source.Span{Start: e, End: e}
+			p.report(d.Hint("end this one with `,`"))
+		}
+		return
+	}
+	if p.k == lexer.Semi {
+		p.report(d.Hint("end it with `,`; several statements need a block"))
+		p.next()
+		return
+	}
+	p.fail(d)
+}
+
+// loopExpr reads for, while and loop with the label that may stand before.
+func (p *parser) loopExpr() ast.Expr {
+	start := p.here()
+	var label *ast.Ident
+	if p.k == lexer.Label {
+		label = p.label()
+		p.want(lexer.Colon)
+	}
+	switch p.k {
+	case lexer.For:
+		p.next()
+		n := &ast.ForExpr{Label: label, Pattern: p.pattern()}
+		n.Iter = p.iterated()
+		n.Body = p.body()
+		n.IDBase = p.base(start)
+		return n
+	case lexer.While:
+		p.next()
+		n := &ast.WhileExpr{Label: label, Cond: p.condition()}
+		n.Body = p.body()
+		n.IDBase = p.base(start)
+		return n
+	case lexer.Loop:
+		p.next()
+		n := &ast.LoopExpr{Label: label, Body: p.block()}
+		n.IDBase = p.base(start)
+		return n
+	}
+	p.failExpected("`for`, `while` or `loop`")
+	return nil
+}
+
+// iterated reads `in xs` of a for.
+func (p *parser) iterated() ast.Expr {
+	if p.k != lexer.In {
+		d := p.expected("`in`")
+		if p.k == lexer.Assign || p.k == lexer.Semi {
+			d.Hint("a for runs over a collection: `for i in 0..n { … }`")
+		}
+		p.fail(d)
+	}
+	p.next()
+	return p.headExpr()
+}
+
+// label reads a label; its name keeps the quote off.
+func (p *parser) label() *ast.Ident {
+	n := p.ident()
+	n.Name = n.Name[1:]
+	return n
+}
+
+// limitAhead says whether `@limit(n) parallel for` starts here.
+func (p *parser) limitAhead() bool {
+	if p.peek(1) != lexer.Ident || p.textAt(p.i+1) != "limit" || p.peek(2) != lexer.LParen {
+		return false
+	}
+	i := p.partner(p.i+2) + 1
+	return p.kindAt(i) == lexer.Ident && p.textAt(i) == "parallel" && p.kindAt(i+1) == lexer.For
+}
+
+// parallelFor reads `@limit(n) parallel for p in xs { }`.
+func (p *parser) parallelFor() ast.Expr {
+	start := p.here()
+	n := &ast.ParallelFor{}
+	if p.k == lexer.At {
+		if !p.limitAhead() {
+			p.fail(diag.StrayDecorator.At(p.span(), "a decorator cannot stand here").
+				Hint("`@limit(n)` stands right before `parallel for`"))
+		}
+		p.next()
+		p.next()
+		at := p.span()
+		args := p.args()
+		if len(args) != 1 || args[0].Name != nil {
+			p.fail(diag.Unexpected.At(at, "`@limit` takes one number"))
+		}
+		n.Limit = args[0].Value
+	}
+	p.next()
+	p.next()
+	n.Pattern = p.pattern()
+	n.Iter = p.iterated()
+	n.Body = p.body()
+	n.IDBase = p.base(start)
+	return n
+}
+
+func (p *parser) tryExpr() ast.Expr {
+	start := p.here()
+	p.next()
+	n := &ast.TryExpr{Body: p.block()}
+	for p.k == lexer.Catch {
+		n.Catches = append(n.Catches, p.catch())
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// catch reads `catch T(e) { }`, `catch T { }` and `catch { }`.
+func (p *parser) catch() *ast.Catch {
+	start := p.here()
+	p.next()
+	c := &ast.Catch{}
+	if p.k != lexer.LBrace {
+		if p.k != lexer.Ident && p.k != lexer.SelfType {
+			p.fail(p.expected("an error type or `{`").Hint("name the error as in `catch HostError(e) { … }`"))
+		}
+		c.Type = p.namedType(true)
+		if p.k == lexer.LParen {
+			open := p.i
+			p.next()
+			c.Name = p.name()
+			p.closeBracket(lexer.RParen, open, "`)`")
+		}
+	}
+	c.Body = p.block()
+	c.Sp = p.from(start)
+	return c
+}
+
+// jump reads return, throw, break and continue.
+func (p *parser) jump() ast.Expr {
+	start, k := p.here(), p.k
+	p.next()
+	switch k {
+	case lexer.Return:
+		n := &ast.ReturnExpr{}
+		if startsExpr[p.k] && !(p.inHead && p.k == lexer.LBrace) {
+			n.X = p.operandOfJump()
+		}
+		n.IDBase = p.base(start)
+		return n
+	case lexer.Throw:
+		n := &ast.ThrowExpr{X: p.operandOfJump()}
+		n.IDBase = p.base(start)
+		return n
+	}
+	var label *ast.Ident
+	if p.k == lexer.Label {
+		label = p.label()
+	}
+	if k == lexer.Break {
+		return &ast.BreakExpr{IDBase: p.base(start), Label: label}
+	}
+	return &ast.ContinueExpr{IDBase: p.base(start), Label: label}
+}
+
+func (p *parser) operandOfJump() ast.Expr {
+	p.deeper()
+	x := p.expr()
+	p.shallower()
+	return x
+}

@@ -1,0 +1,314 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// startsDecl holds the words that declarations start with.
+var startsDecl = [lexer.NumKinds]bool{
+	lexer.Const: true, lexer.Fn: true, lexer.Agent: true, lexer.Host: true, lexer.Tool: true, lexer.Mcp: true,
+	lexer.Schema: true, lexer.Struct: true, lexer.Enum: true, lexer.Trait: true, lexer.Impl: true, lexer.Type: true,
+	lexer.Pub: true, lexer.Use: true, lexer.Mod: true, lexer.Async: true, lexer.Pipeline: true, lexer.HashMap: true,
+	lexer.Ledger: true, lexer.Memory: true,
+}
+
+// inBlocks holds the words of the declarations that blocks take, too.
+var inBlocks = [lexer.NumKinds]bool{
+	lexer.Fn: true, lexer.Async: true, lexer.Const: true, lexer.Struct: true, lexer.Enum: true, lexer.Schema: true,
+	lexer.Type: true, lexer.Use: true,
+}
+
+// head is what stands before a declaration or member: where it starts, its
+// decorators and `pub`.
+type head struct {
+	start      source.Pos
+	decorators []*ast.Decorator
+	pub        bool
+}
+
+// prefix reads decorators and `pub`.
+func (p *parser) prefix() head {
+	h := head{start: p.here()}
+	if p.k != lexer.At && p.k != lexer.Pub {
+		return h
+	}
+	form := run(p, &p.grammar.prefix, p.prefixEnd())
+	h.decorators, h.pub = decoratorNodes(form.Decorators), form.Pub.Value != ""
+	return h
+}
+
+// prefixEnd is the token after the decorators and the `pub` that start here.
+func (p *parser) prefixEnd() int {
+	i := p.i
+	for p.kindAt(i) == lexer.At && p.kindAt(i+1).IsWord() {
+		i += 2
+		if p.kindAt(i) == lexer.LParen {
+			i = p.partner(i) + 1
+		}
+	}
+	return i + 2
+}
+
+func (p *parser) kindAt(i int) lexer.Kind {
+	if i < len(p.toks) {
+		return p.toks[i].Kind
+	}
+	return lexer.EOF
+}
+
+// module reads declarations up to the end of the file.
+func (p *parser) module() (decls []ast.Decl) {
+	loose := false
+	for p.k != lexer.EOF {
+		if p.k == lexer.RBrace {
+			p.unopened()
+			continue
+		}
+		decls, loose = p.moduleItem(decls, loose)
+	}
+	return decls
+}
+
+// moduleItem reads one declaration of a module. loose says that the item
+// before was a statement: a run of them is one mistake.
+func (p *parser) moduleItem(decls []ast.Decl, loose bool) ([]ast.Decl, bool) {
+	start := p.i
+	if p.looseStatement() {
+		if !loose {
+			p.report(diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level").
+				Hint("put it into a function: `fn main() { … }`"))
+		}
+		quiet := p.diags
+		p.stmtOrSync(new(ast.Block))
+		p.diags = quiet
+		return decls, true
+	}
+	var d ast.Decl
+	if !p.guard(func() { d = p.decl() }) {
+		p.syncDecl(start)
+		bad := &ast.BadDecl{}
+		bad.Sp = p.from(p.toks[start].Start)
+		d = bad
+	}
+	return append(decls, d), false
+}
+
+// looseStatement says whether a statement stands where a declaration should.
+func (p *parser) looseStatement() bool {
+	switch {
+	case p.k == lexer.Let, p.k == lexer.Label:
+		return true
+	case startsDecl[p.k], p.k == lexer.At:
+		return false
+	case p.k == lexer.Ident:
+		switch next := p.peek(1); {
+		case next == lexer.Ident && p.isWord("mock"), next == lexer.For && p.isWord("parallel"):
+			return true
+		case next.IsWord() && next != lexer.As, next == lexer.LBrace, next == lexer.String:
+			return false // a declaration with a misspelt word
+		}
+	}
+	return startsExpr[p.k]
+}
+
+// statementSpan is the place of a statement for a message: its first line.
+func (p *parser) statementSpan() source.Span {
+	s := p.span()
+	for i := p.i; i < len(p.toks)-1 && (i == p.i || !p.startsLine(i)); i++ {
+		s = source.Join(s, p.toks[i].Span())
+	}
+	return s
+}
+
+// decl reads one declaration.
+func (p *parser) decl() ast.Decl {
+	return p.declAfter(p.prefix())
+}
+
+func (p *parser) declAfter(h head) ast.Decl {
+	switch p.k {
+	case lexer.Fn, lexer.Async:
+		return p.fnDecl(h)
+	case lexer.Struct:
+		return p.structDecl(h)
+	case lexer.Enum:
+		return p.enumDecl(h)
+	case lexer.Schema:
+		return p.schemaDecl(h)
+	case lexer.Type:
+		return p.typeDecl(h)
+	case lexer.Const:
+		return p.constDecl(h)
+	case lexer.Trait:
+		return p.traitDecl(h)
+	case lexer.Impl:
+		return p.implDecl(h)
+	case lexer.Use:
+		return p.useDecl(h)
+	case lexer.Mod:
+		return p.modDecl(h)
+	case lexer.Agent:
+		return p.agentDecl(h)
+	case lexer.Host:
+		return p.hostDecl(h)
+	case lexer.Tool:
+		return p.toolDecl(h)
+	case lexer.Mcp:
+		return p.mcpDecl(h)
+	case lexer.Pipeline:
+		return p.pipelineDecl(h)
+	case lexer.HashMap, lexer.Ledger, lexer.Memory:
+		return p.storeDecl(h)
+	}
+	if p.k == lexer.Ident {
+		p.failDeclaration()
+	}
+	if p.k == lexer.Semi {
+		p.fail(p.expected("a declaration").Hint("remove this `;`"))
+	}
+	p.failExpected("a declaration")
+	return nil
+}
+
+// finish fills in what all declarations share, once the last token is read.
+func (p *parser) finish(d *ast.DeclHead, h head) {
+	d.Sp = p.from(h.start)
+	d.Doc = p.docBefore(h.start)
+	d.Decorators, d.Pub = h.decorators, h.pub
+}
+
+// fnDecl reads a function with its body.
+func (p *parser) fnDecl(h head) *ast.FnDecl {
+	n := p.fnHead(p.i, h)
+	if p.k == lexer.Semi && isNative(h.decorators) {
+		p.next()
+	} else {
+		if p.k == lexer.Semi {
+			p.fail(p.expected("`{`").Hint("a function has a body: `{ … }`"))
+		}
+		n.Body = p.fnBody()
+	}
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// isNative says whether a function's body lies outside of the program, as the
+// library's natives do.
+func isNative(ds []*ast.Decorator) bool {
+	for _, d := range ds {
+		if d.Name.Name == "native" {
+			return true
+		}
+	}
+	return false
+}
+
+// fnBody reads the block after a header, with the words for a missing one.
+func (p *parser) fnBody() *ast.Block {
+	if p.k != lexer.LBrace {
+		d := p.expected("`{`")
+		if p.k == lexer.Colon {
+			d.Hint("a result type stands after `->`")
+		}
+		p.fail(d)
+	}
+	return p.block()
+}
+
+// fnHead reads a signature. When it is wrong but its body can be told, the
+// body is read for its own mistakes before the declaration is given up.
+func (p *parser) fnHead(start int, h head) *ast.FnDecl {
+	var n *ast.FnDecl
+	if !p.guard(func() { n = run(p, &p.grammar.fn, p.memberEnd(p.i)).node(p) }) {
+		if i := p.bodyAfter(start); i > 0 {
+			p.seek(i)
+			p.block()
+		} else {
+			p.syncDecl(start)
+		}
+		panic(bailout{})
+	}
+	n.Signature = p.from(p.toks[start].Start)
+	return n
+}
+
+// fnSignature reads a signature without a body.
+func (p *parser) fnSignature(start int, h head) *ast.FnDecl {
+	if p.k != lexer.Fn && p.k != lexer.Async {
+		p.failExpected("`fn`")
+	}
+	n := p.fnHead(start, h)
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) typeDecl(h head) *ast.TypeDecl {
+	n := run(p, &p.grammar.alias, p.memberEnd(p.i)).node()
+	p.declSemi()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) constDecl(h head) *ast.ConstDecl {
+	n := run(p, &p.grammar.constant, p.memberEnd(p.i)).node()
+	p.declSemi()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) useDecl(h head) *ast.UseDecl {
+	n := run(p, &p.grammar.use, p.useEnd()).node()
+	p.declSemi()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// useEnd is the token after a use declaration's `;`.
+func (p *parser) useEnd() int {
+	i := p.i + 1
+	for i < len(p.toks)-1 && p.toks[i].Kind != lexer.Semi && !startsDecl[p.toks[i].Kind] {
+		i++
+	}
+	return i + 1
+}
+
+// storeDecl reads hashmap, ledger and memory.
+func (p *parser) storeDecl(h head) *ast.StoreDecl {
+	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
+		w, name := p.text(), p.textAt(p.i+1)
+		typ := map[lexer.Kind]string{lexer.HashMap: "HashMap<String, Any>", lexer.Ledger: "Ledger", lexer.Memory: "Memory"}[p.k]
+		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "the %s `%s` needs a type and a value", w, name).
+			Hint("write `%s %s: %s = %s::new();`", w, name, typ, map[bool]string{true: "HashMap", false: typ}[p.k == lexer.HashMap]))
+	}
+	n := run(p, &p.grammar.store, p.memberEnd(p.i)).node()
+	p.declSemi()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// modDecl reads `mod x;` and `mod x { … }`.
+func (p *parser) modDecl(h head) *ast.ModDecl {
+	n := run(p, &p.grammar.mod, p.memberEnd(p.i)).node()
+	if p.k == lexer.LBrace {
+		open := p.i
+		p.next()
+		p.deeper()
+		n.Inline, n.Decls = true, []ast.Decl{}
+		for loose := false; p.k != lexer.RBrace; {
+			if p.k == lexer.EOF {
+				p.unclosed(open)
+				break
+			}
+			n.Decls, loose = p.moduleItem(n.Decls, loose)
+		}
+		p.shallower()
+		p.eat(lexer.RBrace)
+	} else {
+		p.declSemi()
+	}
+	p.finish(&n.DeclHead, h)
+	return n
+}

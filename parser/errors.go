@@ -1,0 +1,180 @@
+package parser
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// bailout is what a parsing function panics with once its error is reported;
+// guard catches it. deep goes past statements to the declaration.
+type bailout struct{ deep bool }
+
+// report adds a diagnostic unless it is a consequence: a second one at the
+// same place, at characters that the lexer has reported, or at the end of a
+// file that the lexer could not read to its end.
+func (p *parser) report(d *diag.Diagnostic) {
+	at := d.Span.Start
+	if at == p.lastAt || p.k == lexer.Bad || p.i > 0 && p.toks[p.i-1].Kind == lexer.Bad || p.mute && p.k == lexer.EOF {
+		return
+	}
+	p.lastAt = at
+	p.diags.Add(d.In(p.file))
+}
+
+// fail reports d and leaves the construct.
+func (p *parser) fail(d *diag.Diagnostic) {
+	p.report(d)
+	panic(bailout{})
+}
+
+// guard runs f and says whether it went through; an error within ends it.
+func (p *parser) guard(f func()) (ok bool) {
+	depth, head, slice := p.depth, p.inHead, p.slice
+	defer func() {
+		if ok {
+			return
+		}
+		switch b := recover().(type) {
+		case bailout:
+			p.depth, p.inHead, p.slice = depth, head, slice
+			if b.deep && depth > 0 {
+				panic(b)
+			}
+		default:
+			panic(b)
+		}
+	}()
+	f()
+	return true
+}
+
+// atEnd wants the end of the text.
+func (p *parser) atEnd() {
+	if p.k != lexer.EOF {
+		p.failExpected("the end of the text")
+	}
+}
+
+// span is the current token's place; at the end of the file, that of the
+// last token's end.
+func (p *parser) span() source.Span {
+	if p.k == lexer.EOF && p.i > 0 {
+		e := p.prevEnd()
+		return source.Span{Start: e, End: e}
+	}
+	return p.tok().Span()
+}
+
+// found names the current token in a message.
+func (p *parser) found() string { return p.foundAt(p.i) }
+
+func (p *parser) foundAt(i int) string {
+	switch k := p.toks[i].Kind; k {
+	case lexer.Ident, lexer.Int, lexer.Float, lexer.Label:
+		return "`" + shorten(p.textAt(i)) + "`"
+	case lexer.String, lexer.StringHead:
+		if t := p.textAt(i); len(t) <= 24 && !strings.Contains(t, "\n") {
+			return "the string `" + t + "`"
+		}
+		return "a string"
+	default:
+		return k.String()
+	}
+}
+
+func shorten(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// expected makes the diagnostic "expected X, found Y" for the current token.
+func (p *parser) expected(what string) *diag.Diagnostic {
+	return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
+}
+
+func (p *parser) failExpected(what string) { p.fail(p.expected(what)) }
+
+// want passes a token of kind k or fails.
+func (p *parser) want(k lexer.Kind) {
+	if p.k != k {
+		p.failExpected(k.String())
+	}
+	p.next()
+}
+
+// closeBracket passes the bracket that closes the one at token open. what
+// names the alternatives, such as "`,` or `)`".
+func (p *parser) closeBracket(k lexer.Kind, open int, what string) {
+	if p.k == k {
+		p.next()
+		return
+	}
+	if p.k == lexer.EOF {
+		p.failUnclosed(open)
+	}
+	o := p.toks[open]
+	p.fail(p.expected(what).Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End]))
+}
+
+// failName reports that no name stands here.
+func (p *parser) failName() { p.fail(p.noName(p.i)) }
+
+func (p *parser) noName(i int) *diag.Diagnostic {
+	t := p.toks[i]
+	if t.Kind.IsKeyword() {
+		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word and cannot be a name", p.textAt(i))
+		return d.Hint("choose another name, such as `%s_`", p.textAt(i))
+	}
+	save := p.i
+	p.seek(i)
+	d := p.expected("a name")
+	p.seek(save)
+	return d
+}
+
+func (p *parser) failDeep() {
+	p.report(diag.TooDeep.At(p.span(), "nested more than %d deep", maxNesting).
+		Hint("split the code, or build the value step by step"))
+	panic(bailout{deep: true})
+}
+
+// foreign maps words that other languages start declarations with to ours.
+var foreign = map[string]string{
+	"func": "fn", "function": "fn", "def": "fn", "fun": "fn", "sub": "fn", "proc": "fn",
+	"import": "use", "include": "use", "using": "use", "require": "use", "from": "use",
+	"class": "struct", "record": "struct", "interface": "trait", "protocol": "trait", "module": "mod",
+	"namespace": "mod", "package": "mod", "public": "pub", "export": "pub", "typedef": "type", "extension": "impl",
+	"var": "const", "val": "const", "static": "const", "server": "host", "middleware": "host",
+}
+
+// declWords are the words that declarations start with.
+var declWords = func() (words []string) {
+	for k := range lexer.NumKinds {
+		if startsDecl[k] {
+			words = append(words, k.Info().Text)
+		}
+	}
+	return words
+}()
+
+// failDeclaration reports a word that starts no declaration.
+func (p *parser) failDeclaration() {
+	w := p.text()
+	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
+	near := foreign[w]
+	if near == "" {
+		near = spell.Nearest(w, declWords)
+	}
+	if near != "" {
+		d.Hint("did you mean `%s`?", near)
+	} else {
+		d.Hint("declarations start with one of: %s", strings.Join(declWords, " "))
+	}
+	p.fail(d)
+}

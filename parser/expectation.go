@@ -1,0 +1,157 @@
+package parser
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// unexpectedInForm makes the diagnostic for the current token where a form
+// wanted one of firsts.
+func (p *parser) unexpectedInForm(firsts []string) *diag.Diagnostic {
+	if p.k.IsKeyword() {
+		for _, f := range firsts {
+			if f == "<name>" {
+				return p.noName(p.i)
+			}
+		}
+	}
+	if len(firsts) == 0 {
+		return diag.Unexpected.At(p.span(), "unexpected %s", p.found())
+	}
+	words := make([]string, 0, len(firsts))
+	for _, f := range firsts {
+		if w := wordFor(f); len(words) == 0 || words[len(words)-1] != w {
+			words = append(words, w)
+		}
+	}
+	d := p.expected(orList(words))
+	if len(firsts) == 1 && strings.HasPrefix(firsts[0], "`") && p.k != lexer.EOF {
+		d.Hint("write %s before %s", firsts[0], p.found())
+	}
+	return d
+}
+
+// wordFor is an element of a grammar's EBNF in plain words.
+func wordFor(element string) string {
+	switch element {
+	case "<name>", "<keyword>":
+		return "a name"
+	case "<string>":
+		return "a string"
+	case "TypeExpr":
+		return "a type"
+	case "Expression":
+		return "an expression"
+	case "Arguments":
+		return "an argument"
+	}
+	if strings.HasPrefix(element, "`") {
+		return element
+	}
+	return "a name" // the other productions start with one
+}
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	switch n := len(words); n {
+	case 1:
+		return words[0]
+	default:
+		return strings.Join(words[:n-1], ", ") + " or " + words[n-1]
+	}
+}
+
+// expectation reads what a form wanted from participle's message, which ends
+// in the EBNF of the rest of the sequence: "unexpected token "x" (expected
+// (":" TypeExpr)? ")")". It gives the elements that may come first: fixed
+// texts in backquotes, <name> and the like, production names.
+func expectation(message string) []string {
+	const mark = " (expected "
+	i := strings.LastIndex(message, mark)
+	if i < 0 || !strings.HasSuffix(message, ")") {
+		return nil
+	}
+	r := ebnfReader{text: message[i+len(mark) : len(message)-1]}
+	firsts, _ := r.alternatives()
+	return firsts
+}
+
+// ebnfReader reads participle's EBNF as far as first elements need it.
+type ebnfReader struct {
+	text string
+	i    int
+}
+
+// alternatives reads a | b | c: the firsts of all, and whether any may be empty.
+func (r *ebnfReader) alternatives() (firsts []string, empty bool) {
+	for {
+		f, e := r.sequence()
+		firsts = append(firsts, f...)
+		empty = empty || e
+		if !r.accept('|') {
+			return firsts, empty
+		}
+	}
+}
+
+// sequence reads a b c: the firsts up to the first element that is not
+// optional.
+func (r *ebnfReader) sequence() (firsts []string, empty bool) {
+	empty = true
+	for {
+		r.skipSpace()
+		if r.i == len(r.text) || r.text[r.i] == ')' || r.text[r.i] == '|' {
+			return firsts, empty
+		}
+		f, optional := r.element()
+		if empty {
+			firsts = append(firsts, f...)
+		}
+		empty = empty && optional
+	}
+}
+
+func (r *ebnfReader) element() (firsts []string, optional bool) {
+	switch c := r.text[r.i]; c {
+	case '(':
+		r.i++
+		firsts, optional = r.alternatives()
+		r.accept(')')
+	case '"':
+		end := strings.IndexByte(r.text[r.i+1:], '"')
+		if end < 0 {
+			end = len(r.text) - r.i - 2
+		}
+		firsts = []string{"`" + r.text[r.i+1:r.i+1+end] + "`"}
+		r.i += end + 2
+	default:
+		start := r.i
+		for r.i < len(r.text) && !strings.ContainsRune(" ()|?*+!", rune(r.text[r.i])) {
+			r.i++
+		}
+		r.i = max(r.i, start+1)
+		firsts = []string{r.text[start:r.i]}
+	}
+	for r.i < len(r.text) && strings.IndexByte("?*+!", r.text[r.i]) >= 0 {
+		optional = optional || r.text[r.i] == '?' || r.text[r.i] == '*'
+		r.i++
+	}
+	return firsts, optional
+}
+
+func (r *ebnfReader) skipSpace() {
+	for r.i < len(r.text) && r.text[r.i] == ' ' {
+		r.i++
+	}
+}
+
+func (r *ebnfReader) accept(c byte) bool {
+	r.skipSpace()
+	if r.i < len(r.text) && r.text[r.i] == c {
+		r.i++
+		return true
+	}
+	return false
+}

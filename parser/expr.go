@@ -1,0 +1,259 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// binaryOps gives the operator of each token kind, from ast's table.
+// Comparison with `>` is two kinds: see binaryOp.
+var binaryOps = func() (t [lexer.NumKinds]ast.Op) {
+	for op := ast.OpMul; op <= ast.OpPipe; op++ {
+		if k, ok := lexer.Lookup(op.String()); ok {
+			t[k] = op
+		}
+	}
+	return t
+}()
+
+// assignOps gives the operator of each assignment; OpNone for plain `=`.
+var assignOps = map[lexer.Kind]ast.Op{
+	lexer.Assign: ast.OpNone, lexer.PlusEq: ast.OpAdd, lexer.MinusEq: ast.OpSub,
+	lexer.StarEq: ast.OpMul, lexer.SlashEq: ast.OpDiv, lexer.PercentEq: ast.OpRem,
+}
+
+// startsExpr holds the kinds that an expression may start with.
+var startsExpr = func() (t [lexer.NumKinds]bool) {
+	for _, k := range []lexer.Kind{
+		lexer.Ident, lexer.Int, lexer.Float, lexer.String, lexer.StringHead, lexer.LParen, lexer.LBracket, lexer.LBrace,
+		lexer.Bar, lexer.OrOr, lexer.Minus, lexer.Not, lexer.At, lexer.Fn, lexer.If, lexer.Match, lexer.For, lexer.While,
+		lexer.Loop, lexer.Break, lexer.Continue, lexer.Return, lexer.Try, lexer.Throw, lexer.Await, lexer.Emit,
+		lexer.Listen, lexer.True, lexer.False, lexer.Nil, lexer.Self, lexer.SelfType, lexer.Bad, lexer.Label,
+	} {
+		t[k] = true
+	}
+	return t
+}()
+
+// expr reads any expression, assignments included.
+func (p *parser) expr() ast.Expr {
+	return p.assignRest(p.binary(ast.PrecPipe))
+}
+
+// assignRest reads `= value` and the like after x. Assignment groups to the
+// right.
+func (p *parser) assignRest(x ast.Expr) ast.Expr {
+	if p.k < lexer.Assign || p.k > lexer.PercentEq {
+		return x
+	}
+	n := &ast.Assign{Op: assignOps[p.k], OpSpan: p.tok().Span(), Target: x}
+	p.next()
+	p.deeper()
+	n.Value = p.expr()
+	p.shallower()
+	n.IDBase = p.base(x.Span().Start)
+	return n
+}
+
+// binary reads an expression of operators that bind at least as tightly as
+// min.
+func (p *parser) binary(min int) ast.Expr {
+	return p.binaryRest(p.unary(), min)
+}
+
+// binaryOp is the operator here and how many tokens it takes; `>=` is two
+// that touch.
+func (p *parser) binaryOp() (op ast.Op, width int) {
+	if p.k == lexer.Greater && p.peek(1) == lexer.Assign && p.toks[p.i].End == p.toks[p.i+1].Start {
+		return ast.OpGe, 2
+	}
+	return binaryOps[p.k], 1
+}
+
+// binaryRest reads the operators after x that bind at least as tightly as
+// min, their right sides, casts and ranges among them.
+func (p *parser) binaryRest(x ast.Expr, min int) ast.Expr {
+	for chain := 0; ; chain++ {
+		switch p.k {
+		case lexer.As:
+			if ast.PrecCast < min {
+				return x
+			}
+			x = p.cast(x)
+		case lexer.DotDot, lexer.DotDotEq:
+			if ast.PrecRange < min {
+				return x
+			}
+			x = p.rangeRest(x)
+		default:
+			op, width := p.binaryOp()
+			if op == ast.OpNone || ast.Ops[op].Precedence < min {
+				return x
+			}
+			x = p.operator(x, op, width)
+		}
+		if chain >= maxNesting {
+			p.failDeep()
+		}
+	}
+}
+
+// operator reads the operator here and its right side.
+func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
+	at := source.Span{Start: p.here(), End: p.toks[p.i+width-1].End}
+	for range width {
+		p.next()
+	}
+	if op == ast.OpPipe {
+		return p.pipe(x)
+	}
+	info := ast.Ops[op]
+	next := info.Precedence + 1
+	if info.Assoc == ast.Right {
+		next = info.Precedence
+	}
+	p.deeper()
+	y := p.binary(next)
+	p.shallower()
+	return &ast.Binary{IDBase: p.base(x.Span().Start), Op: op, OpSpan: at, X: x, Y: y}
+}
+
+func (p *parser) cast(x ast.Expr) ast.Expr {
+	p.next()
+	var t ast.Type
+	if p.k == lexer.Ident || p.k == lexer.SelfType {
+		t = p.castType()
+	} else {
+		t = p.typ()
+	}
+	return &ast.Cast{IDBase: p.base(x.Span().Start), X: x, Type: t}
+}
+
+// castType reads a named type after `as`, where `<` may compare.
+func (p *parser) castType() ast.Type {
+	start := p.here()
+	var t ast.Type = p.namedType(false)
+	for p.eat(lexer.Question) {
+		t = &ast.OptionType{IDBase: p.base(start), Elem: t}
+	}
+	return t
+}
+
+// rangeRest reads `..hi` after lo, which is nil where a slice leaves it out.
+func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
+	start := p.here()
+	if lo != nil {
+		start = lo.Span().Start
+	}
+	n := &ast.RangeExpr{Lo: lo, Inclusive: p.k == lexer.DotDotEq}
+	at := p.span()
+	p.next()
+	switch {
+	case startsExpr[p.k] && !(p.inHead && p.k == lexer.LBrace):
+		n.Hi = p.binary(ast.PrecRange + 1)
+	case p.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
+		p.fail(diag.OpenRange.At(at, "this range has no end").
+			Hint("write it, as in `0..10`; only slices, `xs[1..]`, leave it out"))
+	}
+	if p.k == lexer.DotDot || p.k == lexer.DotDotEq {
+		p.fail(diag.ChainedRange.At(p.span(), "a range cannot be an end of a range").Label(at, "the first range"))
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// pipe reads the right side of `|>`: one postfix expression, whose last call
+// gets x. What follows applies to the result.
+func (p *parser) pipe(x ast.Expr) ast.Expr {
+	p.deeper()
+	right := p.postfix(p.primary(), false)
+	p.shallower()
+	return &ast.Pipe{IDBase: p.base(x.Span().Start), X: x, Right: right, Call: lastCall(right)}
+}
+
+// lastCall is the call of a postfix chain that stands last, or, without one,
+// the callee: the chain without its `?` and `.await`.
+func lastCall(right ast.Expr) ast.Expr {
+	callee := right
+	bare := true // only `?` and `.await` so far
+	for x := right; ; {
+		switch n := x.(type) {
+		case *ast.Call, *ast.MethodCall:
+			return x
+		case *ast.Question:
+			x = n.X
+		case *ast.Await:
+			x = n.X
+		case *ast.FieldExpr:
+			x, bare = n.X, false
+			continue
+		case *ast.TupleIndex:
+			x, bare = n.X, false
+			continue
+		case *ast.IndexExpr:
+			x, bare = n.X, false
+			continue
+		default:
+			return callee
+		}
+		if bare {
+			callee = x
+		}
+	}
+}
+
+// unary reads prefix operators and what they apply to.
+func (p *parser) unary() ast.Expr {
+	var op ast.Op
+	switch p.k {
+	case lexer.Minus:
+		op = ast.OpNeg
+	case lexer.Not:
+		op = ast.OpNot
+	case lexer.Await:
+		return p.await()
+	default:
+		return p.postfix(p.primary(), false)
+	}
+	start := p.here()
+	p.next()
+	p.deeper()
+	x := p.unary()
+	p.shallower()
+	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
+}
+
+// await reads `await x`, which takes the postfix chain of x up to its first
+// `?`; the rest applies to the result.
+func (p *parser) await() ast.Expr {
+	start := p.here()
+	p.next()
+	p.deeper()
+	var x ast.Expr
+	switch p.k {
+	case lexer.Emit:
+		e := p.emit()
+		e.Await, e.Sp.Start = true, start
+		x = e
+	case lexer.LParen:
+		open := p.here()
+		elems, comma := p.parenList()
+		if comma {
+			x = &ast.AwaitAll{IDBase: p.base(start), Elems: elems}
+			break
+		}
+		paren := &ast.ParenExpr{IDBase: p.base(open), X: elems[0]}
+		chain := p.postfix(paren, true)
+		x = &ast.Await{IDBase: p.base(start), X: chain}
+	case lexer.Await, lexer.Minus, lexer.Not:
+		operand := p.unary()
+		x = &ast.Await{IDBase: p.base(start), X: operand}
+	default:
+		chain := p.postfix(p.primary(), true)
+		x = &ast.Await{IDBase: p.base(start), X: chain}
+	}
+	p.shallower()
+	return p.postfix(x, false)
+}

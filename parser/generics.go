@@ -1,0 +1,65 @@
+package parser
+
+import "github.com/concerto-lang/concerto/lexer"
+
+// argScan is what the last failed search for type arguments saw: it ran from
+// the `<` at from to the token at until, past the last `>` at greater. A
+// search that starts after that `>` and before until must fail, too; knowing
+// that keeps `a < b, c < d, …` linear.
+type argScan struct{ greater, until int }
+
+// typeArgsAhead says whether the `<` here starts type arguments: its matching
+// `>` is followed by `(`, `::` or, where that cannot open a body, `{`.
+func (p *parser) typeArgsAhead() bool {
+	end := p.matchingGreater()
+	if end < 0 {
+		return false
+	}
+	switch p.kindAt(end + 1) {
+	case lexer.LParen, lexer.PathSep:
+		return true
+	case lexer.LBrace:
+		return !p.inHead
+	}
+	return false
+}
+
+// closedTypeArgs says whether the `<` here, after `as T`, has a matching `>`
+// with types between: `x as Int < 3` compares.
+func (p *parser) closedTypeArgs() bool { return p.matchingGreater() >= 0 }
+
+// matchingGreater finds the `>` that closes the `<` here if only what types
+// are made of stands between, else gives -1.
+func (p *parser) matchingGreater() int {
+	if p.i > p.noArgs.greater && p.i < p.noArgs.until {
+		return -1
+	}
+	angles, round, greater := 0, 0, p.i
+	for i := p.i; ; i++ {
+		switch p.kindAt(i) {
+		case lexer.Less:
+			angles++
+		case lexer.Greater:
+			greater = i
+			angles--
+			if angles == 0 {
+				if round != 0 {
+					return -1
+				}
+				return i
+			}
+		case lexer.LParen:
+			round++
+		case lexer.RParen:
+			if round--; round < 0 {
+				p.noArgs = argScan{greater, i}
+				return -1
+			}
+		case lexer.Ident, lexer.SelfType, lexer.PathSep, lexer.Comma, lexer.Question, lexer.Coalesce,
+			lexer.Fn, lexer.Arrow, lexer.String, lexer.Bar:
+		default:
+			p.noArgs = argScan{greater, i}
+			return -1
+		}
+	}
+}

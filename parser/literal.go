@@ -1,0 +1,61 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// number reads an integer or float.
+func (p *parser) number() ast.Expr {
+	start, text, k := p.here(), p.text(), p.k
+	p.next()
+	if k == lexer.Float {
+		return &ast.FloatLit{IDBase: p.base(start), Value: lexer.FloatValue(text)}
+	}
+	v, over := lexer.IntValue(text)
+	return &ast.IntLit{IDBase: p.base(start), Value: v, Overflow: over}
+}
+
+// interpolated reads a string with `${ }`.
+func (p *parser) interpolated() ast.Expr {
+	start, open := p.here(), p.i
+	head, slice := p.inHead, p.slice
+	p.inHead, p.slice = false, -1
+	p.deeper()
+	n := &ast.InterpLit{}
+	var parts []lexer.Token
+	for {
+		parts = append(parts, p.tok())
+		if p.k == lexer.StringTail {
+			p.next()
+			break
+		}
+		opening := source.Span{Start: p.tok().End - 2, End: p.tok().End}
+		p.next()
+		n.Exprs = append(n.Exprs, p.hole(opening))
+		if p.k != lexer.StringMid && p.k != lexer.StringTail {
+			if p.k == lexer.EOF {
+				p.failUnclosed(open)
+			}
+			p.fail(p.expected("`}`").Label(opening, "to close this `${`"))
+		}
+	}
+	p.shallower()
+	p.inHead, p.slice = head, slice
+	n.Texts = lexer.Strings(p.src, parts...)
+	n.IDBase = p.base(start)
+	return n
+}
+
+// hole reads the expression of one `${ }`.
+func (p *parser) hole(opening source.Span) ast.Expr {
+	if p.k == lexer.StringMid || p.k == lexer.StringTail {
+		at := source.Span{Start: opening.Start, End: p.here() + 1}
+		p.report(diag.EmptyInterpolation.At(at, "there is nothing between `${` and `}`").
+			Hint("name the value to show, or write `\\${}` for the characters"))
+		return &ast.BadExpr{IDBase: p.baseAt(at)}
+	}
+	return p.expr()
+}

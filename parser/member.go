@@ -1,0 +1,303 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// members reads `{ one, one, … }`: each member is guarded by itself, so that
+// a wrong one does not hide the others.
+func (p *parser) members(one func()) {
+	open := p.i
+	p.want(lexer.LBrace)
+	p.deeper()
+	for p.k != lexer.RBrace {
+		if p.outOfBraces() {
+			p.unclosed(open)
+			p.shallower()
+			return
+		}
+		start := p.i
+		if p.guard(func() { one(); p.separator(open) }) {
+			continue
+		}
+		p.sync(start, inList)
+	}
+	p.shallower()
+	p.next()
+}
+
+// separator wants `,` or the end of the list. A comma missing at a line's end
+// is reported there, and the list goes on.
+func (p *parser) separator(open int) {
+	if p.eat(lexer.Comma) || p.k == lexer.RBrace || p.k == lexer.EOF {
+		return
+	}
+	o := p.toks[open]
+	d := diag.Unexpected.At(p.span(), "expected `,` or `}`, found %s", p.found())
+	if p.newLine() && p.outOfBraces() {
+		return
+	}
+	if p.newLine() && (p.k.IsWord() || p.k == lexer.At || p.k == lexer.String) {
+		e := p.prevEnd()
+		d.Span = source.Span{Start: e, End: e}
+		p.report(d.Hint("end this one with `,`"))
+		return
+	}
+	if p.k == lexer.Semi {
+		p.report(d.Hint("these are separated by `,`"))
+		p.next()
+		return
+	}
+	p.fail(d.Label(o.Span(), "in the braces opened here"))
+}
+
+func (p *parser) structDecl(h head) *ast.StructDecl {
+	n := run(p, &p.grammar.structs, p.memberEnd(p.i)).node()
+	p.members(func() {
+		start, pub := p.here(), p.k == lexer.Pub && p.peek(1).IsWord()
+		if pub {
+			p.next()
+		}
+		f := run(p, &p.grammar.field, p.memberEnd(p.i)).node()
+		f.Pub = pub
+		p.finishField(f, start)
+		n.Fields = append(n.Fields, f)
+	})
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
+	f.Sp = p.from(start)
+	f.Doc = p.docBefore(start)
+}
+
+func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
+	n := run(p, &p.grammar.schema, p.memberEnd(p.i)).node()
+	p.members(func() {
+		start := p.here()
+		f := run(p, &p.grammar.schemaRow, p.memberEnd(p.i)).node()
+		p.finishField(f, start)
+		n.Fields = append(n.Fields, f)
+	})
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) enumDecl(h head) *ast.EnumDecl {
+	n := run(p, &p.grammar.enum, p.memberEnd(p.i)).node()
+	p.members(func() {
+		start := p.here()
+		v := run(p, &p.grammar.variant, p.variantEnd()).node(p)
+		v.Sp = p.from(start)
+		v.Doc = p.docBefore(start)
+		n.Variants = append(n.Variants, v)
+	})
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// variantEnd is the token after a variant: its payload may stand in braces.
+func (p *parser) variantEnd() int {
+	if p.peek(1) == lexer.LBrace {
+		return p.partner(p.i+1) + 2
+	}
+	return p.memberEnd(p.i)
+}
+
+// configFields reads `{ word: value, … }`.
+func (p *parser) configFields() (fields []*ast.ConfigField) {
+	p.members(func() {
+		fields = append(fields, run(p, &p.grammar.config, p.memberEnd(p.i)).node())
+	})
+	return fields
+}
+
+func (p *parser) agentDecl(h head) *ast.AgentDecl {
+	n := run(p, &p.grammar.agent, p.memberEnd(p.i)).node()
+	n.Fields = p.configFields()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) hostDecl(h head) *ast.HostDecl {
+	n := run(p, &p.grammar.host, p.memberEnd(p.i)).node()
+	n.Fields = p.configFields()
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// methods reads `{ fn … fn … }`; other handles what starts with no `fn`, if
+// given, and says whether it did.
+func (p *parser) methods(one func(h head), other func(start source.Pos) bool) {
+	open := p.i
+	p.want(lexer.LBrace)
+	p.deeper()
+	for p.k != lexer.RBrace {
+		if p.outOfBraces() {
+			p.unclosed(open)
+			p.shallower()
+			return
+		}
+		start := p.i
+		ok := p.guard(func() {
+			if other != nil && other(p.here()) {
+				p.separator(open)
+				return
+			}
+			h := p.prefix()
+			if p.k != lexer.Fn && p.k != lexer.Async {
+				p.failMethod()
+			}
+			one(h)
+		})
+		if !ok {
+			p.sync(start, inMethods)
+		}
+	}
+	p.shallower()
+	p.next()
+}
+
+func (p *parser) failMethod() {
+	d := p.expected("`fn` or `}`")
+	switch {
+	case p.k == lexer.Semi:
+		d.Hint("remove this `;`")
+	case p.k == lexer.Comma:
+		d.Hint("functions are not separated by `,`")
+	case p.k == lexer.Ident && p.peek(1) == lexer.LParen:
+		d.Hint("a method starts with `fn`")
+	}
+	p.fail(d)
+}
+
+// traitDecl reads a trait; its methods have a `;` or a default body.
+func (p *parser) traitDecl(h head) *ast.TraitDecl {
+	n := run(p, &p.grammar.trait, p.memberEnd(p.i)).node()
+	p.methods(func(h head) {
+		if h.pub {
+			p.fail(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
+				Hint("they have the trait's own visibility"))
+		}
+		m := p.fnHead(p.i, h)
+		if p.k == lexer.LBrace {
+			m.Body = p.block()
+		} else {
+			p.signatureSemi()
+		}
+		p.finish(&m.DeclHead, h)
+		n.Methods = append(n.Methods, m)
+	}, nil)
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// signatureSemi wants the `;` after a signature.
+func (p *parser) signatureSemi() {
+	if p.k == lexer.LBrace {
+		p.fail(p.expected("`;`").Hint("only the signature is declared here; the body lies elsewhere"))
+	}
+	p.declSemi()
+}
+
+func (p *parser) implDecl(h head) *ast.ImplDecl {
+	n := run(p, &p.grammar.impl, p.memberEnd(p.i)).node()
+	p.methods(func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil)
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) mcpDecl(h head) *ast.McpDecl {
+	n := run(p, &p.grammar.mcp, p.memberEnd(p.i)).node()
+	p.methods(func(h head) {
+		m := p.fnHead(p.i, h)
+		p.signatureSemi()
+		p.finish(&m.DeclHead, h)
+		n.Methods = append(n.Methods, m)
+	}, nil)
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) toolDecl(h head) *ast.ToolDecl {
+	n := run(p, &p.grammar.tool, p.memberEnd(p.i)).node()
+	p.methods(
+		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
+		func(start source.Pos) bool {
+			if !p.k.IsWord() || p.peek(1) != lexer.Colon {
+				return false
+			}
+			if k := p.peek(2); k == lexer.String || k == lexer.StringHead {
+				if p.isWord("description") {
+					p.description(n)
+					return true
+				}
+			}
+			f := run(p, &p.grammar.toolField, p.memberEnd(p.i)).node()
+			p.finishField(f, start)
+			n.Fields = append(n.Fields, f)
+			return true
+		})
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+// description reads a tool's `description: "…"`.
+func (p *parser) description(n *ast.ToolDecl) {
+	at := p.span()
+	p.next()
+	p.next()
+	lit := p.plainString("a description")
+	if n.Description != nil {
+		p.report(diag.TwoDescriptions.At(at, "this tool is described already").
+			Label(n.Description.Sp, "the first description"))
+		return
+	}
+	n.Description = lit
+}
+
+func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
+	n := run(p, &p.grammar.pipeline, p.memberEnd(p.i)).node(p)
+	open := p.i
+	p.want(lexer.LBrace)
+	p.deeper()
+	for p.k != lexer.RBrace {
+		if p.outOfBraces() {
+			p.unclosed(open)
+			break
+		}
+		start := p.i
+		if !p.guard(func() { n.Stages = append(n.Stages, p.stage()) }) {
+			p.sync(start, inStages)
+		}
+	}
+	p.shallower()
+	p.eat(lexer.RBrace)
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) stage() *ast.Stage {
+	h := p.prefix()
+	if p.k != lexer.Stage {
+		d := p.expected("`stage` or `}`")
+		if h.pub {
+			d.Hint("stages take no `pub`")
+		}
+		p.fail(d)
+	}
+	n := run(p, &p.grammar.stage, p.memberEnd(p.i)).node(p)
+	if n.Value != nil {
+		p.declSemi()
+	} else {
+		n.Body = p.fnBody()
+	}
+	n.Sp = p.from(h.start)
+	n.Doc = p.docBefore(h.start)
+	n.Decorators = h.decorators
+	return n
+}

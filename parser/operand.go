@@ -1,0 +1,346 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// primary reads an operand without what follows it.
+func (p *parser) primary() ast.Expr {
+	switch p.k {
+	case lexer.Ident:
+		return p.nameOrContext()
+	case lexer.Self, lexer.SelfType:
+		return p.path()
+	case lexer.Int, lexer.Float:
+		return p.number()
+	case lexer.String:
+		start := p.here()
+		v := lexer.StringValue(p.text())
+		p.next()
+		return &ast.StringLit{IDBase: p.base(start), Value: v}
+	case lexer.StringHead:
+		return p.interpolated()
+	case lexer.True, lexer.False:
+		start, v := p.here(), p.k == lexer.True
+		p.next()
+		return &ast.BoolLit{IDBase: p.base(start), Value: v}
+	case lexer.Nil:
+		start := p.here()
+		p.next()
+		return &ast.NilLit{IDBase: p.base(start)}
+	case lexer.LParen:
+		return p.paren()
+	case lexer.LBracket:
+		return p.array()
+	case lexer.LBrace:
+		return p.brace()
+	case lexer.Bar, lexer.OrOr:
+		return p.closure()
+	case lexer.Emit:
+		return p.emit()
+	case lexer.Bad:
+		start := p.here()
+		p.next()
+		return &ast.BadExpr{IDBase: p.base(start)}
+	}
+	return p.keywordExpr()
+}
+
+// keywordExpr reads the operands that start with a reserved word of their
+// own, a label or a decorator.
+func (p *parser) keywordExpr() ast.Expr {
+	switch p.k {
+	case lexer.If:
+		return p.ifExpr()
+	case lexer.Match:
+		return p.matchExpr()
+	case lexer.For, lexer.While, lexer.Loop, lexer.Label:
+		return p.loopExpr()
+	case lexer.Try:
+		return p.tryExpr()
+	case lexer.Listen:
+		return p.listenExpr()
+	case lexer.Fn:
+		return p.fnClosure()
+	case lexer.Return, lexer.Throw, lexer.Break, lexer.Continue:
+		return p.jump()
+	case lexer.At:
+		return p.parallelFor()
+	case lexer.Await:
+		return p.await()
+	}
+	p.failExpression()
+	return nil
+}
+
+// failExpression reports that no expression starts here, with the repair for
+// what people write instead.
+func (p *parser) failExpression() {
+	d := diag.NoExpression.At(p.span(), "expected an expression, found %s", p.found())
+	prev := lexer.EOF
+	if p.i > 0 {
+		prev = p.toks[p.i-1].Kind
+	}
+	switch {
+	case p.k == lexer.LBrace && p.inHead:
+		d.Hint("here `{` opens the body; put a map or struct in parentheses")
+	case prev == lexer.Plus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Plus:
+		d.Hint("there is no `++`; write `x += 1`")
+	case p.k == lexer.Assign && prev == lexer.EqEq:
+		d.Hint("there is no `===`; `==` compares values")
+	case p.k == lexer.Star || p.k == lexer.AndAnd:
+		d.Hint("there are no pointers: values are copied, references are shared")
+	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
+		d.Hint("a range needs its start here: `0..n`")
+	case p.k == lexer.Async:
+		d.Hint("only functions are async: `async fn name() { … }`")
+	case p.k == lexer.Else:
+		d.Hint("an `else` follows the `}` of its `if`")
+	case p.k.IsKeyword() && (prev == lexer.Assign || prev == lexer.LParen || prev == lexer.Comma):
+		d.Hint("`%s` is a reserved word", p.text())
+	}
+	p.fail(d)
+}
+
+// nameOrContext reads what starts with a name: a path, a struct literal, or
+// one of the contextual words' forms.
+func (p *parser) nameOrContext() ast.Expr {
+	switch p.peek(1) {
+	case lexer.LParen:
+		if p.text() == "race" {
+			start := p.here()
+			p.next()
+			elems, _ := p.parenList()
+			return &ast.Race{IDBase: p.base(start), Elems: elems}
+		}
+	case lexer.For:
+		if p.text() == "parallel" {
+			return p.parallelFor()
+		}
+	}
+	path := p.path()
+	if p.k == lexer.LBrace && !p.inHead {
+		return p.structLit(path)
+	}
+	return path
+}
+
+// path reads `a::b<T>::c`.
+func (p *parser) path() *ast.PathExpr {
+	start := p.here()
+	if len(p.pathPool) == 0 {
+		p.pathPool = make([]ast.PathExpr, chunk)
+	}
+	n := &p.pathPool[0]
+	p.pathPool = p.pathPool[1:]
+	n.ArgsAt = -1
+	n.Segments = p.oneSegment(p.ident())
+	for {
+		switch {
+		case p.k == lexer.PathSep:
+			p.next()
+			if p.k == lexer.Less {
+				p.fail(p.expected("a name").Hint("type arguments follow the name directly: `f<T>(…)`"))
+			}
+			n.Segments = append(n.Segments, p.name())
+		case p.k == lexer.Less && p.typeArgsAhead():
+			at := p.span()
+			args := p.typeArgs()
+			if n.ArgsAt >= 0 {
+				p.report(diag.TwiceTypeArguments.At(at, "this path has type arguments already").
+					Hint("leave out one of the two; they can be inferred"))
+				continue
+			}
+			n.TypeArgs, n.ArgsAt = args, len(n.Segments)-1
+		default:
+			n.IDBase = p.base(start)
+			return n
+		}
+	}
+}
+
+// oneSegment makes a slice of one, cut from a larger one: most paths are a
+// single name.
+func (p *parser) oneSegment(id *ast.Ident) []*ast.Ident {
+	if len(p.segPool) == 0 {
+		p.segPool = make([]*ast.Ident, chunk)
+	}
+	s := p.segPool[:1:1]
+	p.segPool = p.segPool[1:]
+	s[0] = id
+	return s
+}
+
+// structLit reads the fields of `Path { x: 1, y, ..base }`.
+func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
+	open := p.i
+	p.next()
+	p.deeper()
+	n := &ast.StructLit{Path: path}
+	slice := p.slice
+	p.slice = -1
+	for p.k != lexer.RBrace {
+		if p.eat(lexer.DotDot) {
+			n.Rest = p.expr()
+			p.eat(lexer.Comma)
+			break
+		}
+		n.Fields = append(n.Fields, p.fieldInit())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.slice = slice
+	p.shallower()
+	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.IDBase = p.base(path.Sp.Start)
+	return n
+}
+
+func (p *parser) fieldInit() *ast.FieldInit {
+	start := p.here()
+	if p.k.IsWord() && p.peek(1) == lexer.Colon {
+		f := &ast.FieldInit{Name: p.ident()}
+		p.next()
+		f.Value = p.expr()
+		f.Sp = p.from(start)
+		return f
+	}
+	f := &ast.FieldInit{Name: p.name(), Short: true}
+	f.Sp = f.Name.Sp
+	f.Value = &ast.PathExpr{IDBase: p.baseAt(f.Sp), Segments: []*ast.Ident{f.Name}, ArgsAt: -1}
+	if p.k == lexer.Assign {
+		p.fail(p.expected("`,` or `}`").Hint("a field's value stands after `:`"))
+	}
+	return f
+}
+
+// paren reads `(x)` and tuples.
+func (p *parser) paren() ast.Expr {
+	start := p.here()
+	elems, comma := p.parenList()
+	if comma {
+		return &ast.TupleLit{IDBase: p.base(start), Elems: elems}
+	}
+	return &ast.ParenExpr{IDBase: p.base(start), X: elems[0]}
+}
+
+// parenList reads `(a, b)`: at least one element. comma says whether one
+// stands in it, which makes `(a,)` a tuple.
+func (p *parser) parenList() (elems []ast.Expr, comma bool) {
+	open := p.i
+	p.next()
+	head, slice := p.inHead, p.slice
+	p.inHead, p.slice = false, -1
+	p.deeper()
+	if p.k == lexer.RParen {
+		p.fail(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
+			Hint("the value that stands for nothing is `nil`"))
+	}
+	for {
+		elems = append(elems, p.expr())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+		comma = true
+		if p.k == lexer.RParen {
+			break
+		}
+	}
+	p.shallower()
+	p.inHead, p.slice = head, slice
+	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	return elems, comma
+}
+
+func (p *parser) array() ast.Expr {
+	start, open := p.here(), p.i
+	p.next()
+	head, slice := p.inHead, p.slice
+	p.inHead, p.slice = false, -1
+	p.deeper()
+	n := &ast.ArrayLit{}
+	for p.k != lexer.RBracket {
+		n.Elems = append(n.Elems, p.expr())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.shallower()
+	p.inHead, p.slice = head, slice
+	p.closeBracket(lexer.RBracket, open, "`,` or `]`")
+	n.IDBase = p.base(start)
+	return n
+}
+
+// brace reads what a `{` opens where an operand stands: a map or a block.
+func (p *parser) brace() ast.Expr {
+	if p.inHead {
+		p.failExpression()
+	}
+	if p.peek(1) == lexer.RBrace || p.mapAhead() {
+		return p.mapLit()
+	}
+	return p.blockExpr()
+}
+
+// bodyExpr reads the body of an arm or closure, where `{}` is a block.
+func (p *parser) bodyExpr() ast.Expr {
+	if p.k == lexer.LBrace && p.peek(1) == lexer.RBrace {
+		return p.blockExpr()
+	}
+	return p.expr()
+}
+
+func (p *parser) blockExpr() *ast.BlockExpr {
+	b := p.block()
+	return &ast.BlockExpr{IDBase: p.baseAt(b.Sp), Block: b}
+}
+
+func (p *parser) mapLit() ast.Expr {
+	start, open := p.here(), p.i
+	p.next()
+	head, slice := p.inHead, p.slice
+	p.inHead, p.slice = false, -1
+	p.deeper()
+	n := &ast.MapLit{}
+	for p.k != lexer.RBrace {
+		n.Entries = append(n.Entries, p.mapEntry())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.shallower()
+	p.inHead, p.slice = head, slice
+	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.IDBase = p.base(start)
+	return n
+}
+
+func (p *parser) mapEntry() *ast.MapEntry {
+	start := p.here()
+	e := &ast.MapEntry{}
+	switch {
+	case p.k == lexer.String, p.k == lexer.StringHead, p.k == lexer.Int, p.k == lexer.True, p.k == lexer.False:
+		e.Key = p.primary()
+	case p.k == lexer.LBracket:
+		open := p.i
+		p.next()
+		e.Key, e.Computed = p.expr(), true
+		p.closeBracket(lexer.RBracket, open, "`]`")
+	case p.k.IsWord():
+		id := p.ident()
+		e.Key = &ast.StringLit{IDBase: p.baseAt(id.Sp), Value: id.Name}
+	default:
+		p.fail(p.expected("a key").Hint("a key is a string, a word, an integer, true, false or `[expression]`"))
+	}
+	if p.k != lexer.Colon {
+		p.failExpected("`:`")
+	}
+	p.next()
+	e.Value = p.expr()
+	e.Sp = p.from(start)
+	return e
+}

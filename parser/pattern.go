@@ -1,0 +1,271 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// pattern reads a pattern, alternatives included.
+func (p *parser) pattern() ast.Pattern {
+	start := p.here()
+	p.eat(lexer.Bar) // a bar before the first alternative
+	first := p.patternAtom()
+	if p.k != lexer.Bar {
+		return first
+	}
+	alts := []ast.Pattern{first}
+	for p.eat(lexer.Bar) {
+		alts = append(alts, p.patternAtom())
+	}
+	return &ast.OrPat{IDBase: p.base(start), Alts: alts}
+}
+
+// patternAtom reads a pattern that is no list of alternatives: what closure
+// parameters take.
+func (p *parser) patternAtom() ast.Pattern {
+	p.deeper()
+	pat := p.patternForm()
+	p.shallower()
+	return pat
+}
+
+func (p *parser) patternForm() ast.Pattern {
+	start := p.here()
+	switch p.k {
+	case lexer.Ident, lexer.SelfType:
+		return p.namedPattern()
+	case lexer.Int, lexer.Float, lexer.Minus:
+		return p.rangeFrom(start, p.patternNumber())
+	case lexer.String:
+		return &ast.LitPat{Value: p.plainString("a pattern"), IDBase: p.base(start)}
+	case lexer.StringHead:
+		p.plainString("a pattern")
+	case lexer.True, lexer.False:
+		v := p.k == lexer.True
+		p.next()
+		lit := &ast.BoolLit{IDBase: p.base(start), Value: v}
+		return &ast.LitPat{IDBase: p.base(start), Value: lit}
+	case lexer.Nil:
+		p.next()
+		lit := &ast.NilLit{IDBase: p.base(start)}
+		return &ast.LitPat{IDBase: p.base(start), Value: lit}
+	case lexer.DotDot, lexer.DotDotEq:
+		return p.rangeFrom(start, nil)
+	case lexer.LParen:
+		return p.tuplePattern()
+	case lexer.LBracket:
+		return p.arrayPattern()
+	case lexer.Bad:
+		p.next()
+		return &ast.BadPat{IDBase: p.base(start)}
+	}
+	p.failPattern()
+	return nil
+}
+
+func (p *parser) failPattern() {
+	if p.k.IsKeyword() && p.k != lexer.Mut {
+		p.failName()
+	}
+	d := diag.NoPattern.At(p.span(), "expected a pattern, found %s", p.found())
+	switch p.k {
+	case lexer.Mut:
+		d.Hint("`mut` stands right after `let` and holds for every name of the pattern")
+	case lexer.OrOr:
+		d.Hint("alternatives are separated by a single `|`")
+	case lexer.LBrace:
+		d.Hint("a struct's pattern starts with its name: `Point { x, y }`")
+	}
+	p.fail(d)
+}
+
+// namedPattern reads what starts with a name: a binding, a path, a variant, a
+// struct, a range between consts.
+func (p *parser) namedPattern() ast.Pattern {
+	start := p.here()
+	if p.k == lexer.Ident {
+		switch next := p.peek(1); {
+		case next == lexer.At:
+			name := p.ident()
+			p.next()
+			inner := p.patternAtom()
+			return &ast.BindPat{IDBase: p.base(start), Name: name, Pattern: inner}
+		case next != lexer.PathSep && next != lexer.LParen && next != lexer.LBrace && next != lexer.DotDot && next != lexer.DotDotEq:
+			if p.text() == "_" {
+				p.next()
+				return &ast.WildPat{IDBase: p.base(start)}
+			}
+			name := p.ident()
+			return &ast.NamePat{IDBase: p.base(start), Name: name}
+		}
+	}
+	path := p.patternPath()
+	switch p.k {
+	case lexer.LParen:
+		return p.variantPattern(path)
+	case lexer.LBrace:
+		return p.structPattern(path)
+	case lexer.DotDot, lexer.DotDotEq:
+		return p.rangeFrom(start, path)
+	}
+	if len(path.Segments) == 1 {
+		p.failExpected("`(`, `{` or `::`")
+	}
+	return &ast.PathPat{IDBase: p.base(start), Path: path}
+}
+
+func (p *parser) patternPath() *ast.PathExpr {
+	start := p.here()
+	n := &ast.PathExpr{Segments: []*ast.Ident{p.ident()}, ArgsAt: -1}
+	for p.eat(lexer.PathSep) {
+		n.Segments = append(n.Segments, p.name())
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// patternNumber reads a number with its sign.
+func (p *parser) patternNumber() ast.Expr {
+	start := p.here()
+	if p.eat(lexer.Minus) {
+		if p.k != lexer.Int && p.k != lexer.Float {
+			p.failExpected("a number")
+		}
+		x := p.number()
+		return &ast.Unary{IDBase: p.base(start), Op: ast.OpNeg, X: x}
+	}
+	return p.number()
+}
+
+// rangeFrom reads the rest of a range pattern whose lower end is lo, nil when
+// it is open. Without `..` it is lo itself.
+func (p *parser) rangeFrom(start source.Pos, lo ast.Expr) ast.Pattern {
+	if p.k != lexer.DotDot && p.k != lexer.DotDotEq {
+		return &ast.LitPat{IDBase: p.base(start), Value: lo}
+	}
+	n := &ast.RangePat{Lo: lo, Inclusive: p.k == lexer.DotDotEq}
+	p.next()
+	switch p.k {
+	case lexer.Int, lexer.Float, lexer.Minus:
+		n.Hi = p.patternNumber()
+	case lexer.Ident, lexer.SelfType:
+		n.Hi = p.patternPath()
+	default:
+		if lo == nil || n.Inclusive {
+			p.failExpected("the end of the range")
+		}
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// tuplePattern reads `(a, b)`, and `(p)`, which is p.
+func (p *parser) tuplePattern() ast.Pattern {
+	start, open := p.here(), p.i
+	p.next()
+	var elems []ast.Pattern
+	comma := false
+	for p.k != lexer.RParen {
+		elems = append(elems, p.pattern())
+		if !p.eat(lexer.Comma) {
+			comma = false
+			break
+		}
+		comma = true
+	}
+	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	if len(elems) == 1 && !comma {
+		return elems[0]
+	}
+	return &ast.TuplePat{IDBase: p.base(start), Elems: elems}
+}
+
+// arrayPattern reads `[a, ..rest, b]`. In it `..` is the rest, but before a
+// number, where it is a range.
+func (p *parser) arrayPattern() ast.Pattern {
+	start, open := p.here(), p.i
+	p.next()
+	n := &ast.ArrayPat{Rest: -1}
+	for p.k != lexer.RBracket {
+		if next := p.peek(1); p.k == lexer.DotDot && next != lexer.Int && next != lexer.Float && next != lexer.Minus {
+			p.restPattern(n)
+		} else {
+			n.Elems = append(n.Elems, p.pattern())
+		}
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.closeBracket(lexer.RBracket, open, "`,` or `]`")
+	n.IDBase = p.base(start)
+	return n
+}
+
+func (p *parser) restPattern(n *ast.ArrayPat) {
+	if n.Rest >= 0 {
+		p.fail(diag.TwoRests.At(p.span(), "this pattern has a `..` already"))
+	}
+	p.next()
+	n.Rest = len(n.Elems)
+	if p.k == lexer.Ident {
+		start := p.here()
+		name := p.ident()
+		if name.Name != "_" {
+			n.RestName = &ast.NamePat{IDBase: p.base(start), Name: name}
+		}
+	}
+}
+
+// variantPattern reads the payload of `Path(a, b)`.
+func (p *parser) variantPattern(path *ast.PathExpr) ast.Pattern {
+	open := p.i
+	p.next()
+	n := &ast.VariantPat{Path: path}
+	for p.k != lexer.RParen {
+		n.Elems = append(n.Elems, p.pattern())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	n.IDBase = p.base(path.Sp.Start)
+	return n
+}
+
+// structPattern reads the fields of `Path { x, y: p, .. }`.
+func (p *parser) structPattern(path *ast.PathExpr) ast.Pattern {
+	open := p.i
+	p.next()
+	n := &ast.StructPat{Path: path}
+	for p.k != lexer.RBrace {
+		if p.eat(lexer.DotDot) {
+			n.Rest = true
+			p.eat(lexer.Comma)
+			break
+		}
+		n.Fields = append(n.Fields, p.fieldPattern())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.IDBase = p.base(path.Sp.Start)
+	return n
+}
+
+func (p *parser) fieldPattern() *ast.FieldPat {
+	start := p.here()
+	if p.k.IsWord() && p.peek(1) == lexer.Colon {
+		f := &ast.FieldPat{Name: p.ident()}
+		p.next()
+		f.Pattern = p.pattern()
+		f.Sp = p.from(start)
+		return f
+	}
+	f := &ast.FieldPat{Name: p.name(), Short: true}
+	f.Sp = f.Name.Sp
+	f.Pattern = &ast.NamePat{IDBase: p.baseAt(f.Sp), Name: f.Name}
+	return f
+}

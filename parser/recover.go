@@ -1,0 +1,230 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// syncMode says what a construct that could not be read stands among.
+type syncMode uint8
+
+const (
+	inBlock   syncMode = iota // statements
+	inList                    // members, arms, handlers separated by commas
+	inMethods                 // functions
+	inStages
+)
+
+// startsStmt holds the words that only statements and declarations start with
+// when they stand first on a line.
+var startsStmt = [lexer.NumKinds]bool{
+	lexer.Let: true, lexer.For: true, lexer.While: true, lexer.Loop: true, lexer.Return: true, lexer.Break: true,
+	lexer.Continue: true, lexer.Throw: true, lexer.If: true, lexer.Match: true, lexer.Emit: true, lexer.Try: true,
+	lexer.Fn: true, lexer.Const: true, lexer.Struct: true, lexer.Enum: true, lexer.Schema: true, lexer.Type: true,
+	lexer.Use: true, lexer.Listen: true, lexer.Await: true,
+}
+
+// sync goes from where an error was found to where the next construct may
+// start: start is the token that the broken one began with. At least one
+// token is passed.
+func (p *parser) sync(start int, mode syncMode) {
+	stack := p.openBrackets(start)
+	for ; p.k != lexer.EOF; p.next() {
+		if p.i > start && p.column0(p.i) && startsDecl[p.k] {
+			return
+		}
+		switch k := p.k; {
+		case isOpening(k):
+			stack = append(stack, k)
+		case isClosing(k):
+			n := matching(stack, k)
+			if n < 0 && k == lexer.RBrace {
+				if p.i == start {
+					p.next()
+				}
+				return
+			}
+			if n >= 0 {
+				stack = stack[:n]
+			}
+			if k == lexer.RBrace && len(stack) == 0 && n == 0 && mode != inList && p.endsConstruct(mode) {
+				p.next()
+				return
+			}
+		case k == lexer.Semi && !holdsBrace(stack):
+			p.next()
+			return
+		case k == lexer.Comma && mode == inList && len(stack) == 0:
+			p.next()
+			return
+		case p.i > start && !holdsBrace(stack) && p.newLine() && p.mayStart(mode):
+			return
+		}
+	}
+}
+
+// endsConstruct says whether the `}` here, back at the level where the broken
+// construct began, ends it: what follows starts a line and is no operator.
+func (p *parser) endsConstruct(mode syncMode) bool {
+	if p.i+1 >= len(p.toks) || !p.startsLine(p.i+1) && p.peek(1) != lexer.RBrace {
+		return false
+	}
+	switch k := p.peek(1); {
+	case mode != inBlock:
+		return true
+	default:
+		return k == lexer.RBrace || k == lexer.EOF || k.IsWord() && k != lexer.Else && k != lexer.Catch && k != lexer.As
+	}
+}
+
+// mayStart says whether the current token, first on its line, starts the next
+// construct.
+func (p *parser) mayStart(mode syncMode) bool {
+	switch mode {
+	case inBlock:
+		return startsStmt[p.k]
+	case inMethods:
+		return p.k == lexer.Fn || p.k == lexer.Async || p.k == lexer.At || p.k == lexer.Pub
+	case inStages:
+		return p.k == lexer.Stage || p.k == lexer.At
+	default:
+		return p.k.IsWord() && (p.peek(1) == lexer.Colon || p.peek(1) == lexer.Question && p.peek(2) == lexer.Colon) ||
+			p.k == lexer.At || p.k == lexer.String && p.peek(1) == lexer.FatArrow
+	}
+}
+
+// openBrackets are the brackets opened and not closed between token start and
+// the current one.
+func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
+	for i := start; i < p.i; i++ {
+		k := p.toks[i].Kind
+		if isOpening(k) {
+			stack = append(stack, k)
+		} else if isClosing(k) {
+			if n := matching(stack, k); n >= 0 {
+				stack = stack[:n]
+			}
+		}
+	}
+	return stack
+}
+
+// matching is the index of the opening bracket that k closes, or -1.
+func matching(stack []lexer.Kind, k lexer.Kind) int {
+	for i := len(stack) - 1; i >= 0; i-- {
+		if closes(stack[i], k) {
+			return i
+		}
+	}
+	return -1
+}
+
+func holdsBrace(stack []lexer.Kind) bool {
+	for _, k := range stack {
+		if k == lexer.LBrace {
+			return true
+		}
+	}
+	return false
+}
+
+// syncDecl goes to the next declaration of a module: one in column 0, one
+// that starts a line outside of all braces, or the `}` of an inline module.
+func (p *parser) syncDecl(start int) {
+	depth := 0
+	for _, k := range p.openBrackets(start) {
+		if k == lexer.LBrace {
+			depth++
+		}
+	}
+	for ; p.k != lexer.EOF; p.next() {
+		starts := startsDecl[p.k] || p.k == lexer.At
+		if p.i > start && starts && (p.column0(p.i) || depth == 0 && p.newLine()) {
+			return
+		}
+		switch p.k {
+		case lexer.LBrace:
+			depth++
+		case lexer.RBrace:
+			if depth == 0 && p.i > start {
+				return
+			}
+			depth--
+			if depth <= 0 && (p.i+1 >= len(p.toks) || p.startsLine(p.i+1)) {
+				p.next()
+				return
+			}
+		case lexer.Semi:
+			if depth == 0 {
+				p.next()
+				return
+			}
+		}
+	}
+}
+
+// bodyAfter finds the body of a function whose header, from token start, is
+// wrong: the `{` before the next construct. 0 when there is none.
+func (p *parser) bodyAfter(start int) int {
+	depth := 0
+	for i := start + 1; i < len(p.toks)-1; i++ {
+		switch k := p.toks[i].Kind; {
+		case k == lexer.LParen || k == lexer.LBracket:
+			depth++
+		case k == lexer.RParen || k == lexer.RBracket:
+			depth--
+		case k == lexer.LBrace && (depth <= 0 || i > p.i):
+			return i
+		case k == lexer.Semi, k == lexer.RBrace && depth <= 0, startsDecl[k] && p.startsLine(i), k == lexer.LBrace:
+			return 0
+		}
+	}
+	return 0
+}
+
+// semi wants the `;` of a statement. A missing one is reported at the end of
+// the token before, and the statement counts as read.
+func (p *parser) semi() {
+	if p.eat(lexer.Semi) {
+		return
+	}
+	if p.newLine() || p.k == lexer.RBrace || p.k == lexer.EOF || startsStmt[p.k] {
+		p.missingSemi()
+		return
+	}
+	d := p.expected("`;`")
+	if w, ok := foreignStmt[p.textAt(max(p.i-1, 0))]; ok && p.k != lexer.Dot {
+		d.Hint("did you mean `%s`?", w)
+	} else if p.k == lexer.Colon || p.k == lexer.Assign {
+		d.Hint("a variable is declared with `let`")
+	}
+	p.fail(d)
+}
+
+// foreignStmt maps words that other languages start statements with to ours.
+var foreignStmt = map[string]string{
+	"var": "let", "val": "let", "auto": "let", "switch": "match", "elif": "else if", "elseif": "else if",
+	"foreach": "for", "func": "fn", "function": "fn", "def": "fn", "import": "use", "raise": "throw",
+	"until": "while", "unless": "if", "yield": "emit", "class": "struct",
+}
+
+func (p *parser) missingSemi() {
+	e := p.prevEnd()
+	p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
+		Hint("end the statement with `;`"))
+}
+
+// declSemi wants the `;` of a declaration.
+func (p *parser) declSemi() {
+	if p.eat(lexer.Semi) {
+		return
+	}
+	if p.newLine() || p.k == lexer.EOF || p.k == lexer.RBrace {
+		e := p.prevEnd()
+		p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
+			Hint("end the declaration with `;`"))
+		return
+	}
+	p.failExpected("`;`")
+}

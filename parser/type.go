@@ -1,0 +1,183 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// typ reads a type, unions included.
+func (p *parser) typ() ast.Type {
+	start := p.here()
+	first := p.plainType()
+	if p.k != lexer.Bar {
+		return first
+	}
+	alts := []ast.Type{first}
+	for p.eat(lexer.Bar) {
+		alts = append(alts, p.plainType())
+	}
+	return &ast.UnionType{IDBase: p.base(start), Alts: alts}
+}
+
+// plainType reads a type that is no union: `T?` and what stands in it.
+func (p *parser) plainType() ast.Type {
+	p.deeper()
+	start := p.here()
+	t := p.typeAtom()
+	for n := 0; ; n++ {
+		switch p.k {
+		case lexer.Question:
+			p.next()
+			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
+		case lexer.Coalesce: // T??
+			p.next()
+			inner := p.from(start)
+			inner.End--
+			t = &ast.OptionType{IDBase: p.baseAt(inner), Elem: t}
+			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
+		default:
+			p.shallower()
+			return t
+		}
+		if n >= maxNesting {
+			p.failDeep()
+		}
+	}
+}
+
+func (p *parser) typeAtom() ast.Type {
+	start := p.here()
+	switch p.k {
+	case lexer.Ident, lexer.SelfType:
+		return p.namedType(true)
+	case lexer.String:
+		v := lexer.StringValue(p.text())
+		p.next()
+		return &ast.LitType{IDBase: p.base(start), Value: v}
+	case lexer.StringHead:
+		p.plainString("a type")
+	case lexer.LParen:
+		return p.parenType()
+	case lexer.Fn:
+		return p.fnType()
+	case lexer.Bad:
+		p.next()
+		return &ast.BadType{IDBase: p.base(start)}
+	}
+	p.failType()
+	return nil
+}
+
+func (p *parser) failType() {
+	d := diag.NoType.At(p.span(), "expected a type, found %s", p.found())
+	switch {
+	case p.k == lexer.Nil:
+		d.Hint("the type of nil is `Nil`")
+	case p.k == lexer.LBracket:
+		d.Hint("an array's type is `Array<T>`")
+	case p.k == lexer.LBrace:
+		d.Hint("a map's type is `Map<String, T>`; fields of their own need a struct or schema")
+	case p.k.IsKeyword():
+		d.Hint("`%s` is a reserved word", p.text())
+	}
+	p.fail(d)
+}
+
+// namedType reads `a::Name<T>`. args says whether `<` starts type arguments
+// in any case; else only where they are what follows reads as.
+func (p *parser) namedType(args bool) *ast.NamedType {
+	start := p.here()
+	n := &ast.NamedType{Segments: []*ast.Ident{p.ident()}}
+	for p.k == lexer.PathSep {
+		p.next()
+		n.Segments = append(n.Segments, p.name())
+	}
+	if p.k == lexer.Less && (args || p.closedTypeArgs()) {
+		n.Args = p.typeArgs()
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// typeArgs reads `<A, B>`.
+func (p *parser) typeArgs() []ast.Type {
+	open := p.i
+	p.want(lexer.Less)
+	var args []ast.Type
+	for p.k != lexer.Greater {
+		args = append(args, p.typ())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	if len(args) == 0 {
+		p.failType()
+	}
+	p.closeBracket(lexer.Greater, open, "`,` or `>`")
+	return args
+}
+
+// parenType reads `(A, B)`, and `(T)`, which is T.
+func (p *parser) parenType() ast.Type {
+	start, open := p.here(), p.i
+	p.next()
+	if p.k == lexer.RParen {
+		p.fail(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("the type without a value is `Nil`"))
+	}
+	elems := []ast.Type{p.typ()}
+	comma := false
+	for p.eat(lexer.Comma) {
+		comma = true
+		if p.k == lexer.RParen {
+			break
+		}
+		elems = append(elems, p.typ())
+	}
+	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	if !comma {
+		return elems[0]
+	}
+	return &ast.TupleType{IDBase: p.base(start), Elems: elems}
+}
+
+// fnType reads `fn(A, B) -> C`.
+func (p *parser) fnType() ast.Type {
+	start := p.here()
+	p.next()
+	open := p.i
+	p.want(lexer.LParen)
+	var params []ast.Type
+	for p.k != lexer.RParen {
+		params = append(params, p.typ())
+		if !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	n := &ast.FnType{Params: params}
+	if p.eat(lexer.Arrow) {
+		n.Result = p.plainType()
+	}
+	n.IDBase = p.base(start)
+	return n
+}
+
+// plainString reads a string without interpolation; what names where it
+// stands.
+func (p *parser) plainString(what string) *ast.StringLit {
+	start := p.here()
+	switch p.k {
+	case lexer.String:
+		v := lexer.StringValue(p.text())
+		p.next()
+		return &ast.StringLit{IDBase: p.base(start), Value: v}
+	case lexer.StringHead:
+		s := source.Span{Start: start, End: p.toks[p.partner(p.i)].End}
+		p.fail(diag.PlainString.At(s, "%s cannot hold `${ }`", what).
+			Hint("write the text itself; `\\${` stands for the characters"))
+	}
+	p.failExpected("a string")
+	return nil
+}
