@@ -15,6 +15,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/source"
@@ -73,17 +74,17 @@ type Connection struct {
 // Retry is [connections.X.retry]. MaxAttempts counts all attempts; delays are
 // in milliseconds; Backoff is "none", "linear" or "exponential".
 type Retry struct {
-	MaxAttempts    int64
-	Backoff        string
-	InitialDelayMS int64
-	MaxDelayMS     int64
+	MaxAttempts    int64  `json:"max_attempts"`
+	Backoff        string `json:"backoff"`
+	InitialDelayMS int64  `json:"initial_delay_ms"`
+	MaxDelayMS     int64  `json:"max_delay_ms"`
 }
 
 // RateLimit is [connections.X.rate_limit]; 0 means no such bound.
 type RateLimit struct {
-	RequestsPerMinute int64
-	TokensPerMinute   int64
-	MaxConcurrent     int64
+	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
 }
 
 // Alias is one entry of [connections.X.models]: a name for a model.
@@ -150,6 +151,12 @@ type Permissions struct {
 	Tools []string
 	Run   []string // commands
 	At    Places
+}
+
+// Origin is the place of a connection for messages: the manifest's file and
+// the line of api_key_env, or of the section without one.
+func (m *Manifest) Origin(c *Connection) string {
+	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
 }
 
 // Connection finds a connection by name, or gives nil.

@@ -214,6 +214,24 @@ func codes(l diag.List) []string {
 	return out
 }
 
+func TestConfig(t *testing.T) {
+	m, l := parse("[connections.a]\nprovider = \"openai\"\napi_key_env = \"KEY\"\nmodels = { b = \"<2>\", a = \"1\" }\nretry = { max_attempts = 2 }\nrate_limit = { max_concurrent = 1 }\n" +
+		"[connections.b]\nprovider = \"scripted\"\nreplies = [{ text = \"x\" }]\n")
+	if l.Len() != 0 {
+		t.Fatal(lines(l))
+	}
+	a, b := m.Connection("a"), m.Connection("b")
+	for _, c := range []struct{ got, want string }{
+		{string(a.Config(nil, m.Origin(a))), `{"provider":"openai","api_key_env":"KEY","retry":{"max_attempts":2,"backoff":"exponential","initial_delay_ms":500,"max_delay_ms":30000},"rate_limit":{"max_concurrent":1},"models":{"a":"1","b":"<2>"},"origin":"Concerto.toml:3"}`},
+		{string(b.Config(nil, m.Origin(b))), `{"provider":"scripted","replies":[{"text":"x"}],"origin":"Concerto.toml:7"}`},
+		{string(b.Config([]byte(`[]`), "")), `{"provider":"scripted","replies":[]}`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
 func TestParams(t *testing.T) {
 	for _, c := range []struct{ toml, want string }{
 		{`a = "x\n\"<é>"`, `{"a":"x\n\"<é>"}`},

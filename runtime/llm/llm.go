@@ -24,6 +24,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -41,19 +42,29 @@ import (
 // DefaultTimeout. Origin is the place of the section for messages
 // ("Concerto.toml:8"), or "".
 type Connection struct {
-	Name         string
-	Provider     string
-	APIKeyEnv    string
-	BaseURL      string
-	DefaultModel string
-	Timeout      float64
-	Organization string
-	Project      string
-	Retry        *effect.Retry
-	RateLimit    *RateLimit
-	Models       map[string]string // alias to model
-	Replies      []byte            // JSON array of scripted replies; nil: echo
-	Origin       string
+	Name         string            `json:"-"`
+	Provider     string            `json:"provider"`
+	APIKeyEnv    string            `json:"api_key_env,omitempty"`
+	BaseURL      string            `json:"base_url,omitempty"`
+	DefaultModel string            `json:"default_model,omitempty"`
+	Timeout      float64           `json:"timeout,omitempty"`
+	Organization string            `json:"organization,omitempty"`
+	Project      string            `json:"project,omitempty"`
+	Retry        *effect.Retry     `json:"retry,omitempty"`
+	RateLimit    *RateLimit        `json:"rate_limit,omitempty"`
+	Models       map[string]string `json:"models,omitempty"`  // alias to model
+	Replies      json.RawMessage   `json:"replies,omitempty"` // array of scripted replies; nil: echo
+	Origin       string            `json:"origin,omitempty"`
+}
+
+// ParseConnection reads a connection as the IR holds it: the JSON object that
+// manifest.Connection.Config makes.
+func ParseConnection(name string, config []byte) (Connection, error) {
+	c := Connection{Name: name}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return c, fmt.Errorf("read connection %s: %w", name, err)
+	}
+	return c, nil
 }
 
 // DefaultTimeout bounds a call for which neither agent nor connection says how

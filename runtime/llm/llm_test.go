@@ -163,6 +163,21 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
+func TestParseConnection(t *testing.T) {
+	got, err := ParseConnection("a", []byte(`{"provider":"openai","api_key_env":"KEY","base_url":"u","default_model":"m","timeout":1.5,"organization":"o","project":"p",`+
+		`"retry":{"max_attempts":2,"backoff":"none","initial_delay_ms":1,"max_delay_ms":2},"rate_limit":{"requests_per_minute":3,"tokens_per_minute":4,"max_concurrent":5},`+
+		`"models":{"x":"y"},"replies":[{}],"origin":"Concerto.toml:3"}`))
+	want := Connection{Name: "a", Provider: "openai", APIKeyEnv: "KEY", BaseURL: "u", DefaultModel: "m", Timeout: 1.5, Organization: "o", Project: "p",
+		Retry: &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 1, MaxDelay: 2}, RateLimit: &RateLimit{3, 4, 5},
+		Models: map[string]string{"x": "y"}, Replies: []byte(`[{}]`), Origin: "Concerto.toml:3"}
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	if _, err := ParseConnection("a", []byte(`[]`)); err == nil || !strings.HasPrefix(err.Error(), "read connection a: ") {
+		t.Error(err)
+	}
+}
+
 func TestLatency(t *testing.T) {
 	now := time.Unix(0, 0)
 	c := New(Config{

@@ -9,9 +9,9 @@ import (
 // RateLimit bounds what a connection does; 0 means no such bound. Requests
 // beyond a bound wait.
 type RateLimit struct {
-	RequestsPerMinute int64
-	TokensPerMinute   int64
-	MaxConcurrent     int64
+	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
 }
 
 // window is the time over which requests and tokens are counted.

@@ -53,7 +53,9 @@ func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error
 func (l *Log) Host(host, line string) { l.write("info", host+": "+line) }
 
 // Remark writes the runtime's own line, at level warn.
-func (l *Log) Remark(format string, args ...any) { l.write("warn", "warn: "+fmt.Sprintf(format, args...)) }
+func (l *Log) Remark(format string, args ...any) {
+	l.write("warn", "warn: "+fmt.Sprintf(format, args...))
+}
 
 // write writes a line when its level is high enough. What cannot be written is
 // dropped: there is nowhere left to say so.

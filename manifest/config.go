@@ -1,0 +1,45 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Config is the connection as the IR embeds it and the model client reads it:
+// a JSON object with the manifest's keys, those not given left out. replies are
+// those of the connection's script, nil when it names none; origin is the place
+// that messages name, such as "Concerto.toml:8". Secrets occur only by the
+// names of their variables.
+func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMessage {
+	if replies == nil {
+		replies = c.Replies
+	}
+	var models map[string]string
+	for _, a := range c.Models {
+		if models == nil {
+			models = map[string]string{}
+		}
+		models[a.Name] = a.Model
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
+		Provider     string            `json:"provider"`
+		APIKeyEnv    string            `json:"api_key_env,omitempty"`
+		BaseURL      string            `json:"base_url,omitempty"`
+		DefaultModel string            `json:"default_model,omitempty"`
+		Timeout      float64           `json:"timeout,omitempty"`
+		Organization string            `json:"organization,omitempty"`
+		Project      string            `json:"project,omitempty"`
+		Retry        *Retry            `json:"retry,omitempty"`
+		RateLimit    *RateLimit        `json:"rate_limit,omitempty"`
+		Models       map[string]string `json:"models,omitempty"`
+		Replies      json.RawMessage   `json:"replies,omitempty"`
+		Origin       string            `json:"origin,omitempty"`
+	}{c.Provider, c.APIKeyEnv, c.BaseURL, c.DefaultModel, c.Timeout, c.Organization, c.Project, c.Retry, c.RateLimit, models, replies, origin})
+	if err != nil {
+		panic("manifest: a connection has no JSON: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

@@ -1,0 +1,21 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// router hands each kind of request to its performer.
+type router map[effect.Kind]effect.Performer
+
+// Perform performs r. A kind without a performer ends the run: the VM made a
+// request that this runtime is not built for.
+func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	p := t[r.Kind()]
+	if p == nil {
+		return nil, fmt.Errorf("nothing performs %s", r.Kind())
+	}
+	return p.Perform(ctx, r)
+}

@@ -1,0 +1,96 @@
+// Package runtime joins the performers into the one effect.Performer that a
+// VM runs on: hosts, models, output, clock, environment and log, each behind
+// the kinds of request that it performs, within the layers that hold for all.
+//
+// Its Config is plain data: it knows neither the VM nor the IR, and whoever
+// runs a program translates. Performers do not know one another. Close ends
+// every subprocess and goroutine that a run has started, however the run
+// ended.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/env"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/log"
+)
+
+// Config is what a run needs of the world and is allowed in it.
+type Config struct {
+	Hosts       []host.Config
+	Connections []llm.Connection
+	// Emit says where output goes and who answers awaited emits. Its Environ
+	// and Log are set here.
+	Emit emit.Options
+	// Environ is the environment, as "NAME=value".
+	Environ []string
+	// Log is where log lines go; LogLevel is one of log.Levels, "" for "info".
+	Log      io.Writer
+	LogLevel string
+	// MaxTokens bounds the tokens of all models together; 0 means no bound.
+	MaxTokens int64
+	// EnvAllowed lists the environment variables that the program may read;
+	// nil allows all.
+	EnvAllowed []string
+	// Layers go around everything, the first outermost.
+	Layers []effect.Layer
+}
+
+// Runtime performs the effects of one run. Safe for concurrent use.
+type Runtime struct {
+	effect.Performer
+
+	hosts *host.Hosts
+	llm   *llm.Client
+	sink  *emit.Sink
+	log   *log.Log
+}
+
+// New makes a Runtime. It starts no process and opens no connection.
+func New(c Config) *Runtime {
+	environment := env.New(c.Environ, c.EnvAllowed)
+	r := &Runtime{log: log.New(c.Log, c.LogLevel)}
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup})
+	c.Emit.Environ = c.Environ
+	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
+	r.sink = emit.New(c.Emit)
+	timer := clock.New()
+	r.Performer = router{
+		effect.KindAgentCall:     r.llm,
+		effect.KindExchangeOpen:  r.hosts,
+		effect.KindExchangeNext:  r.hosts,
+		effect.KindExchangeReply: r.hosts,
+		effect.KindExchangeClose: r.hosts,
+		effect.KindEmit:          r.sink,
+		effect.KindAwaitEmit:     r.sink,
+		effect.KindPrint:         r.sink,
+		effect.KindLog:           r.log,
+		effect.KindEnv:           environment,
+		effect.KindSleep:         timer,
+		effect.KindClock:         timer,
+	}
+	layers := append(append([]effect.Layer(nil), c.Layers...), limit.Tokens(c.MaxTokens))
+	for i := len(layers) - 1; i >= 0; i-- {
+		r.Performer = layers[i](r.Performer)
+	}
+	return r
+}
+
+// Close ends hosts and handlers, writes the output that is left, and drops
+// connections. When ctx ends first, what still runs is killed. Its error is
+// the output's, or what hosts left undone; nothing runs after it either way.
+func (r *Runtime) Close(ctx context.Context) error {
+	err := r.hosts.Close(ctx)
+	err = errors.Join(r.sink.Close(ctx), err)
+	r.llm.Close()
+	return err
+}
