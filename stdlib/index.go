@@ -1,0 +1,58 @@
+package stdlib
+
+// file is one row of the index: a .conc file and what it declares, so that
+// finding a name parses nothing. A test holds the index against the files.
+type file struct {
+	name    string
+	methods string   // the built-in type whose impl blocks it holds, or ""
+	module  string   // the module of std that it is, or ""
+	globals []string // what it declares at top level, unless it is a module
+}
+
+var files = [...]file{
+	{name: "prelude.conc", globals: []string{"print", "println", "__print", "len", "to_string", "typeof", "panic", "assert",
+		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool"}},
+	{name: "records.conc", globals: []string{"Response", "Message", "LedgerEntry"}},
+	{name: "messages.conc", globals: []string{"HostProgress", "HostQuestion", "HostApproval", "HostResult", "HostToolCall",
+		"HostLog", "HostPartial"}},
+	{name: "errors.conc", globals: []string{"AgentError", "SchemaError", "ToolError", "ConnectionError", "TimeoutError",
+		"HostError", "HashMapError", "EmitError", "JsonError", "HttpError", "FsError", "EnvError", "ParseError",
+		"RuntimeError"}},
+
+	{name: "int.conc", methods: "Int"},
+	{name: "float.conc", methods: "Float"},
+	{name: "bool.conc", methods: "Bool"},
+	{name: "string.conc", methods: "String"},
+	{name: "array.conc", methods: "Array", globals: []string{"__order", "__least", "__greatest"}},
+	{name: "map.conc", methods: "Map"},
+	{name: "option.conc", methods: "Option"},
+	{name: "result.conc", methods: "Result"},
+	{name: "range.conc", methods: "Range"},
+	{name: "error.conc", methods: "Error"},
+	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_list", "__messages"}},
+	{name: "agent.conc", methods: "Agent", globals: []string{"__ToolCall", "__Said", "__Traits", "__agent_parts", "__traits",
+		"__agent_call", "__dispatch_among", "__json_schema", "__shape_name", "__read", "__said", "__opening", "__remember",
+		"__converse", "__run_tool", "__tool_args", "__tool_text"}},
+	{name: "host.conc", methods: "Host", globals: []string{"__host_parts", "__with_schema", "__answer", "__decide",
+		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
+		"__host_tool", "__tool_call"}},
+
+	{name: "mod_env.conc", module: "env"},
+	{name: "mod_json.conc", module: "json"},
+	{name: "mod_log.conc", module: "log"},
+	{name: "mod_math.conc", module: "math"},
+	{name: "mod_string.conc", module: "string"},
+	{name: "mod_time.conc", module: "time"},
+}
+
+// preludeFile finds the file that declares a global name, or nil.
+func preludeFile(name string) *file {
+	for i := range files {
+		for _, n := range files[i].globals {
+			if n == name {
+				return &files[i]
+			}
+		}
+	}
+	return nil
+}
