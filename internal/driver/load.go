@@ -1,0 +1,267 @@
+// Package driver is the one way from a path to a checked and generated
+// program, for the command line, tests and embedding alike: it finds the entry
+// file and its manifest (load.go), then parses, checks and generates.
+//
+// It reads files and nothing else of the world. What it reads is shown to
+// users by the path that they gave, and known to the program by the path
+// relative to the project's root, so that a program does not depend on where
+// it lies.
+package driver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Request says what to load: Path, a .conc file or a directory with a
+// manifest, seen from the directory Dir; "" is the manifest in Dir or above.
+type Request struct {
+	Path string
+	Dir  string
+}
+
+// Input is a program's sources as found.
+type Input struct {
+	Entry     *source.File       // the file with main, named as the user sees it; nil when it cannot be had
+	EntryName string             // its path relative to Root, with slashes
+	Root      string             // absolute: the manifest's directory, or the entry's without one
+	Manifest  *manifest.Manifest // nil without one
+	// Scripts are the replies that scripted connections take from files, as
+	// JSON arrays, by the connection's name.
+	Scripts map[string]json.RawMessage
+	// Diagnostics are the manifest's and the scripts'.
+	Diagnostics diag.List
+
+	dir      string // Request.Dir, absolute
+	absolute bool   // the user gave an absolute path
+}
+
+// PathError says that a path leads to no program.
+type PathError struct {
+	Path    string // as the user gave it
+	Message string
+	Hint    string // the next step
+}
+
+func (e *PathError) Error() string {
+	if e.Path == "" {
+		return e.Message
+	}
+	return e.Path + ": " + e.Message
+}
+
+// SourceExt and IRExt end the names of source files and of compiled programs.
+const (
+	SourceExt = ".conc"
+	IRExt     = ".conc-ir"
+)
+
+// Load finds and reads what a request names. The error is a *PathError when the
+// path is wrong, else what reading gave. Mistakes within the files are in the
+// Input's Diagnostics.
+func Load(r Request) (*Input, error) {
+	dir, err := filepath.Abs(r.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
+	}
+	in := &Input{dir: dir, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}}
+	if r.Path == "" {
+		path, ok := manifest.Locate(dir, isFile)
+		if !ok {
+			return nil, &PathError{Message: "there is no " + manifest.FileName + " here or above",
+				Hint: "name a file, as in `concerto run main.conc`, or a directory with a " + manifest.FileName}
+		}
+		return in, in.project(path)
+	}
+	path := in.abs(r.Path)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, missing(r.Path, path)
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", r.Path, cause(err))
+	case info.IsDir():
+		return in, in.directory(r.Path, path)
+	}
+	return in, in.file(r.Path, path)
+}
+
+// directory loads the project of a directory.
+func (in *Input) directory(shown, path string) error {
+	m := filepath.Join(path, manifest.FileName)
+	if !isFile(m) {
+		hint := "name a file in it, or write a " + manifest.FileName + " with [project]"
+		if isFile(filepath.Join(path, "main"+SourceExt)) {
+			hint = "name the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
+		}
+		return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
+	}
+	return in.project(m)
+}
+
+// file loads one source file with the manifest above it, if there is one.
+func (in *Input) file(shown, path string) error {
+	if filepath.Ext(path) != SourceExt {
+		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "programs are files whose names end in " + SourceExt}
+	}
+	in.Root = filepath.Dir(path)
+	if m, ok := manifest.Locate(in.Root, isFile); ok {
+		if err := in.manifest(m); err != nil {
+			return err
+		}
+	}
+	return in.entry(path)
+}
+
+// project loads a manifest and the entry that it names.
+func (in *Input) project(path string) error {
+	if err := in.manifest(path); err != nil {
+		return err
+	}
+	name := in.Manifest.Project.Entry
+	if name == "" {
+		name = "main" + SourceExt
+	}
+	entry := filepath.Join(in.Root, filepath.FromSlash(name))
+	if isFile(entry) {
+		return in.entry(entry)
+	}
+	if in.Diagnostics.HasErrors() {
+		return nil // a manifest that cannot be read names no entry
+	}
+	p, written := in.Manifest.Project.At["entry"]
+	d := diag.ManifestValue.At(p.Value, "the entry file `%s` does not exist", name).In(in.Manifest.File)
+	if written {
+		d.Hint("create it, or correct the path, which is relative to the manifest")
+	} else {
+		d.Hint("create it, or name another with `entry = \"…\"` in [project]")
+	}
+	in.Diagnostics.Add(d)
+	return nil
+}
+
+// manifest reads the manifest and the scripts that it names; its directory is
+// the root.
+func (in *Input) manifest(path string) error {
+	f, err := in.read(path)
+	if err != nil {
+		return err
+	}
+	in.Root = filepath.Dir(path)
+	in.Manifest, in.Diagnostics = manifest.Parse(f)
+	for _, c := range in.Manifest.Connections {
+		if c.Script != "" && c.Provider == "scripted" {
+			in.script(c)
+		}
+	}
+	return nil
+}
+
+// script reads the replies of a scripted connection.
+func (in *Input) script(c *manifest.Connection) {
+	path := filepath.FromSlash(c.Script)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(in.Root, path)
+	}
+	f, err := in.read(path)
+	if err != nil {
+		in.Diagnostics.Add(diag.ManifestValue.At(c.At["script"].Value, "the script `%s` cannot be read: %v", c.Script, errors.Unwrap(err)).
+			In(in.Manifest.File).Hint("the path is relative to the manifest"))
+		return
+	}
+	replies, l := manifest.ParseScript(f)
+	in.Diagnostics.Append(l)
+	in.Scripts[c.Name] = replies
+}
+
+func (in *Input) entry(path string) error {
+	f, err := in.read(path)
+	if err != nil {
+		return err
+	}
+	in.Entry, in.EntryName = f, in.Name(path)
+	return nil
+}
+
+// Name is a file's path relative to the root, with slashes: what the program
+// knows it by. A file outside the root, which only a manifest's odd entry can
+// lead to, keeps its way out.
+func (in *Input) Name(path string) string {
+	rel, err := filepath.Rel(in.Root, path)
+	if err != nil {
+		return filepath.Base(path)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// Read reads another source file of the program, by its name relative to the
+// root.
+func (in *Input) Read(name string) (*source.File, error) {
+	return in.read(filepath.Join(in.Root, filepath.FromSlash(name)))
+}
+
+// read reads a file and names it as the user sees it: by the path from the
+// working directory, or absolute when the user wrote it so.
+func (in *Input) read(path string) (*source.File, error) {
+	shown := path
+	if rel, err := filepath.Rel(in.dir, path); err == nil && !in.absolute {
+		shown = rel
+	}
+	shown = filepath.ToSlash(shown)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+	}
+	return source.NewFile(shown, text), nil
+}
+
+func (in *Input) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(in.dir, path)
+}
+
+// missing is the error for a path that is not there, with the nearest one.
+func missing(shown, path string) error {
+	e := &PathError{Path: shown, Message: "no such file or directory", Hint: "check the path; it is seen from the working directory"}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return e
+	}
+	var names []string
+	for _, x := range entries {
+		if x.IsDir() || strings.HasPrefix(filepath.Ext(x.Name()), SourceExt) {
+			names = append(names, x.Name())
+		}
+	}
+	if near := spell.Nearest(filepath.Base(path), names); near != "" {
+		e.Hint = "did you mean " + filepath.ToSlash(filepath.Join(filepath.Dir(shown), near)) + "?"
+	}
+	return e
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// cause drops what os puts around an error: the operation and the path, which
+// our own message names.
+func cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
