@@ -1,0 +1,35 @@
+package diag
+
+// role is what a piece of rendered text is for.
+type role uint8
+
+const (
+	plain    role = iota
+	bad           // errors and their carets
+	doubtful      // warnings and their carets
+	strong        // the message
+	quiet         // gutter, arrows
+	helpful       // labels and hints
+)
+
+// sgr are the terminal's codes (ECMA-48, SGR) of each role: standard colours
+// only, so that the user's theme decides.
+var sgr = [...]string{bad: "1;31", doubtful: "1;33", strong: "1", quiet: "34", helpful: "36"}
+
+// palette paints text, or leaves it as it is.
+type palette bool
+
+func (p palette) paint(r role, text string) string {
+	if !p || r == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr[r] + "m" + text + "\x1b[0m"
+}
+
+// severityRole is the role of a severity's word and carets.
+func severityRole(s Severity) role {
+	if s == Warning {
+		return doubtful
+	}
+	return bad
+}
