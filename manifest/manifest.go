@@ -24,6 +24,10 @@ import (
 // FileName is the manifest's name in a project's directory.
 const FileName = "Concerto.toml"
 
+// Builtin is the connection that every program has, with or without a
+// manifest: scripted, and echoing as long as no manifest gives it replies.
+const Builtin = "scripted"
+
 // Manifest is a Concerto.toml as data. Sections stand in file order. It is
 // not changed after Parse and safe for concurrent use from then on.
 type Manifest struct {

@@ -40,6 +40,8 @@ type Config struct {
 	// EnvAllowed lists the environment variables that the program may read;
 	// nil allows all.
 	EnvAllowed []string
+	// Args are the program's arguments.
+	Args []string
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
 }
@@ -56,7 +58,7 @@ type Runtime struct {
 
 // New makes a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
-	environment := env.New(c.Environ, c.EnvAllowed)
+	environment := env.New(c.Environ, c.EnvAllowed, c.Args)
 	r := &Runtime{log: log.New(c.Log, c.LogLevel)}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup})
@@ -75,6 +77,7 @@ func New(c Config) *Runtime {
 		effect.KindPrint:         r.sink,
 		effect.KindLog:           r.log,
 		effect.KindEnv:           environment,
+		effect.KindArgs:          environment,
 		effect.KindSleep:         timer,
 		effect.KindClock:         timer,
 	}

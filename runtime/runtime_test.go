@@ -15,7 +15,7 @@ import (
 // requests is one request of each kind that a program can make.
 var requests = []effect.Request{
 	&effect.AgentCall{}, &effect.ExchangeOpen{}, &effect.ExchangeNext{}, &effect.ExchangeReply{}, &effect.ExchangeClose{},
-	&effect.Emit{}, &effect.AwaitEmit{}, &effect.Print{}, &effect.Log{}, &effect.Env{}, &effect.Sleep{}, &effect.Clock{},
+	&effect.Emit{}, &effect.AwaitEmit{}, &effect.Print{}, &effect.Log{}, &effect.Env{}, &effect.Args{}, &effect.Sleep{}, &effect.Clock{},
 }
 
 func TestEveryKindHasAPerformer(t *testing.T) {

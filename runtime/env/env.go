@@ -1,5 +1,5 @@
-// Package env performs effect.Env: it reads environment variables as they were
-// when the run began.
+// Package env performs effect.Env and effect.Args: it reads environment
+// variables as they were when the run began, and the program's arguments.
 package env
 
 import (
@@ -17,13 +17,15 @@ type Environment struct {
 	vars    map[string]string
 	allowed []string
 	all     bool
+	args    []string
 }
 
 // New takes the environment as "NAME=value" strings, of which the last of a
 // name counts. allowed lists the variables that the program may read; nil
-// allows all (the manifest has no [permissions]).
-func New(environ []string, allowed []string) *Environment {
-	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil}
+// allows all (the manifest has no [permissions]). args are the program's
+// arguments.
+func New(environ, allowed, args []string) *Environment {
+	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil, args: args}
 	for _, kv := range environ {
 		if name, v, ok := strings.Cut(kv, "="); ok {
 			e.vars[name] = v
@@ -39,13 +41,19 @@ func (e *Environment) Lookup(name string) (value string, set bool) {
 	return value, set
 }
 
-// Perform reads a variable for the program. One that [permissions] does not
-// grant is an EnvError.
+// Perform reads a variable or the arguments for the program. A variable that
+// [permissions] does not grant is an EnvError.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
-	q, ok := r.(*effect.Env)
-	if !ok {
-		return nil, fmt.Errorf("the environment cannot perform %s", r.Kind())
+	switch q := r.(type) {
+	case *effect.Env:
+		return e.variable(q)
+	case *effect.Args:
+		return &effect.ArgsValue{Args: e.args}, nil
 	}
+	return nil, fmt.Errorf("the environment cannot perform %s", r.Kind())
+}
+
+func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 	if !e.all && !slices.Contains(e.allowed, q.Name) {
 		return nil, effect.Errorf("EnvError", "reading the environment variable %s is not permitted: add it to `env` in [permissions]", q.Name).With("name", q.Name)
 	}

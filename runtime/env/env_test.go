@@ -17,7 +17,7 @@ func read(t *testing.T, e *Environment, name string) effect.EnvValue {
 }
 
 func TestEnvironment(t *testing.T) {
-	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil)
+	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil, nil)
 	for name, want := range map[string]effect.EnvValue{"A": {Value: "x=y", Set: true}, "B": {Set: true}, "C": {}, "broken": {}} {
 		if got := read(t, e, name); got != want {
 			t.Errorf("%s: %+v", name, got)
@@ -28,8 +28,15 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+func TestArgs(t *testing.T) {
+	r, err := New(nil, []string{}, []string{"a", "--b"}).Perform(context.Background(), &effect.Args{})
+	if got := r.(*effect.ArgsValue).Args; err != nil || len(got) != 2 || got[0] != "a" || got[1] != "--b" {
+		t.Error(got, err)
+	}
+}
+
 func TestPermissions(t *testing.T) {
-	e := New([]string{"A=1", "B=2"}, []string{"A"})
+	e := New([]string{"A=1", "B=2"}, []string{"A"}, nil)
 	if got := read(t, e, "A"); got.Value != "1" {
 		t.Error(got)
 	}
@@ -41,13 +48,13 @@ func TestPermissions(t *testing.T) {
 	if v, ok := e.Lookup("B"); v != "2" || !ok {
 		t.Error("the runtime itself must read what the program may not")
 	}
-	if _, err := New(nil, []string{}).Perform(context.Background(), &effect.Env{Name: "A"}); err == nil {
+	if _, err := New(nil, []string{}, nil).Perform(context.Background(), &effect.Env{Name: "A"}); err == nil {
 		t.Error("an empty list grants nothing")
 	}
 }
 
 func TestOtherRequestsAreRefused(t *testing.T) {
-	if _, err := New(nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
+	if _, err := New(nil, nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
 		t.Error(err)
 	}
 }
