@@ -1,0 +1,141 @@
+package ast
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Dump writes a file's tree as text, a node a line, children indented below:
+// what `build --emit ast` shows and goldens hold. A line has the field that
+// the node stands in, its kind, its own data, and where it is, as lines and
+// columns. The text depends on the tree alone.
+func Dump(w io.Writer, file *File) error {
+	d := dumper{w: bufio.NewWriter(w), file: file.Source}
+	for _, decl := range file.Decls {
+		d.node("", reflect.ValueOf(decl), 0)
+	}
+	return d.w.Flush()
+}
+
+// DumpNode is Dump for one node of f.
+func DumpNode(w io.Writer, f *source.File, n Node) error {
+	d := dumper{w: bufio.NewWriter(w), file: f}
+	d.node("", reflect.ValueOf(n), 0)
+	return d.w.Flush()
+}
+
+type dumper struct {
+	w    *bufio.Writer
+	file *source.File
+}
+
+var (
+	nodeType  = reflect.TypeFor[Node]()
+	identType = reflect.TypeFor[*Ident]()
+	spanType  = reflect.TypeFor[source.Span]()
+	stringer  = reflect.TypeFor[fmt.Stringer]()
+)
+
+// node writes the node that v points to, its data on its line, then its
+// children. Which fields are which follows from their types.
+func (d *dumper) node(label string, v reflect.Value, depth int) {
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	n := v.Interface().(Node)
+	s := v.Elem()
+	fmt.Fprintf(d.w, "%*s", 2*depth, "")
+	if label != "" {
+		fmt.Fprintf(d.w, "%s: ", label)
+	}
+	d.w.WriteString(s.Type().Name())
+	d.data(s, n)
+	sp := n.Span()
+	fmt.Fprintf(d.w, " @%s-%s\n", d.file.Position(sp.Start), d.file.Position(sp.End))
+	d.below(s, n, depth+1)
+}
+
+// data writes the fields that are no nodes, but for zero ones: flags by their
+// name, others as name=value. Names of things count as data.
+func (d *dumper) data(s reflect.Value, n Node) {
+	for i := range s.NumField() {
+		f, v := s.Type().Field(i), s.Field(i)
+		switch {
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			if f.Type == reflect.TypeFor[DeclHead]() {
+				d.data(v, n)
+			}
+		case f.Type == spanType, isDefault(n, f.Name, v):
+		case f.Type == identType:
+			fmt.Fprintf(d.w, " %s=%s", f.Name, v.Interface().(*Ident).Name)
+		case f.Type == reflect.SliceOf(identType):
+			var names []string
+			for _, id := range v.Interface().([]*Ident) {
+				names = append(names, id.Name)
+			}
+			fmt.Fprintf(d.w, " %s=%s", f.Name, strings.Join(names, ","))
+		case isNodes(f.Type):
+		case f.Type.Kind() == reflect.Bool && f.Name != "Value":
+			fmt.Fprintf(d.w, " %s", f.Name)
+		case f.Type.Implements(stringer):
+			fmt.Fprintf(d.w, " %s=%s", f.Name, v.Interface())
+		case f.Type.Kind() == reflect.String, f.Type.Kind() == reflect.Slice:
+			fmt.Fprintf(d.w, " %s=%q", f.Name, v.Interface())
+		default:
+			fmt.Fprintf(d.w, " %s=%v", f.Name, v.Interface())
+		}
+	}
+}
+
+// isDefault says whether a field says nothing: zero, or -1 where that stands
+// for none. Literals show their value in any case.
+func isDefault(n Node, name string, v reflect.Value) bool {
+	switch n.(type) {
+	case *IntLit, *FloatLit, *StringLit, *LitType, *TupleIndex:
+		return name != "Value" && name != "Index" && v.IsZero()
+	case *BoolLit:
+		return false
+	case *StoreDecl:
+		return name != "Kind" && v.IsZero()
+	case *PathExpr:
+		return v.IsZero() || name == "ArgsAt" && (v.Int() < 0 || v.Int() == int64(len(n.(*PathExpr).Segments)-1))
+	case *ArrayPat:
+		return name == "Rest" && v.Int() < 0 || name != "Rest" && v.IsZero()
+	}
+	return v.IsZero()
+}
+
+func isNodes(t reflect.Type) bool {
+	return t.Implements(nodeType) || t.Kind() == reflect.Slice && t.Elem().Implements(nodeType)
+}
+
+// below writes the child nodes, field by field.
+func (d *dumper) below(s reflect.Value, n Node, depth int) {
+	for i := range s.NumField() {
+		f, v := s.Type().Field(i), s.Field(i)
+		switch {
+		case f.Anonymous && f.Type == reflect.TypeFor[DeclHead]():
+			d.below(v, n, depth)
+		case f.Anonymous, f.Type == identType, f.Type == reflect.SliceOf(identType), !isNodes(f.Type), v.IsZero():
+		case isSecond(n, f.Name):
+		case f.Type.Kind() == reflect.Slice:
+			for j := range v.Len() {
+				d.node(f.Name, v.Index(j), depth)
+			}
+		default:
+			d.node(f.Name, v, depth)
+		}
+	}
+}
+
+// isSecond says whether a field refers to a node that stands elsewhere in the
+// tree already.
+func isSecond(n Node, field string) bool {
+	_, pipe := n.(*Pipe)
+	return pipe && field == "Call"
+}
