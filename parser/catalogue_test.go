@@ -1,0 +1,47 @@
+package parser
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// parseText parses a text as a file of its own.
+func parseText(text string) ([]*diag.Diagnostic, *source.File) {
+	f := source.NewFile("main.conc", []byte(text))
+	_, list := Parse(f)
+	return list.Sorted(), f
+}
+
+func render(ds []*diag.Diagnostic) string {
+	var b strings.Builder
+	if err := diag.Text(&b, ds, diag.TextOptions{}); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// Each syntax diagnostic's bad example gives it and nothing else, its good
+// one gives nothing.
+func TestCatalogueExamples(t *testing.T) {
+	n := 0
+	for _, info := range diag.Catalogue() {
+		if !strings.HasPrefix(info.Code, "E00") && !strings.HasPrefix(info.Code, "E01") {
+			continue
+		}
+		n++
+		t.Run(info.Code, func(t *testing.T) {
+			if ds, _ := parseText(info.Bad); len(ds) != 1 || ds[0].Info != info {
+				t.Errorf("bad example gives\n%s", render(ds))
+			}
+			if ds, _ := parseText(info.Good); len(ds) != 0 {
+				t.Errorf("good example gives\n%s", render(ds))
+			}
+		})
+	}
+	if n < 30 {
+		t.Errorf("only %d syntax diagnostics were tested", n)
+	}
+}
