@@ -1,0 +1,458 @@
+package stdlib
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var arrayNatives = []native{
+	{"Array.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Array(0).Len)), nil }},
+	{"Array.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Array(0).Len == 0), nil }},
+	{"Array.first", arrayFirst},
+	{"Array.last", arrayLast},
+	{"Array.get", arrayGet},
+	{"Array.contains", func(a *vm.Args) (value.Slot, error) { return value.Bool(find(a.Array(0), a.Slot(1)) >= 0), nil }},
+	{"Array.index_of", arrayIndexOf},
+	{"Array.push", arrayPush},
+	{"Array.pop", arrayPop},
+	{"Array.insert", arrayInsert},
+	{"Array.remove", arrayRemove},
+	{"Array.clear", arrayClear},
+	{"Array.extend", arrayExtend},
+	{"Array.truncate", arrayTruncate},
+	{"Array.swap", arraySwap},
+	{"Array.zip", arrayZip},
+	{"Array.enumerate", arrayEnumerate},
+	{"Array.reverse", arrayReverse},
+	{"Array.unique", arrayUnique},
+	{"Array.join", arrayJoin},
+	{"Array.slice", arraySlice},
+	{"Array.take", arrayTake},
+	{"Array.skip", arraySkip},
+	{"Array.chunks", arrayChunks},
+	{"Array.windows", arrayWindows},
+	{"Array.to_string", text},
+	{"Array.sort", arraySort},
+	{"Array.min", arrayMin},
+	{"Array.max", arrayMax},
+	{"Array.sum", arraySum(value.Int(0))},
+	{"Array.sum_float", arraySum(value.Float(0))},
+	{"Array.product", arrayProduct(value.Int(1))},
+	{"Array.product_float", arrayProduct(value.Float(1))},
+	{"__order", arrayOrder},
+	{"__least", arrayLeast},
+	{"__greatest", arrayGreatest},
+}
+
+// lend gives a value that stays where it is as well: its container is marked.
+func lend(s value.Slot) value.Slot {
+	value.Share(s)
+	return s
+}
+
+func arrayFirst(a *vm.Args) (value.Slot, error) {
+	if x := a.Array(0); x.Len > 0 {
+		return value.Some(lend(x.At(0))), nil
+	}
+	return value.Nil, nil
+}
+
+func arrayLast(a *vm.Args) (value.Slot, error) {
+	if x := a.Array(0); x.Len > 0 {
+		return value.Some(lend(x.At(x.Len - 1))), nil
+	}
+	return value.Nil, nil
+}
+
+func arrayGet(a *vm.Args) (value.Slot, error) {
+	x, i := a.Array(0), a.Int(1)
+	if i < 0 {
+		return value.Nil, value.Faultf("get: the index %d is negative", i)
+	}
+	if i >= int64(x.Len) {
+		return value.Nil, nil
+	}
+	return value.Some(lend(x.At(int(i)))), nil
+}
+
+// find gives the place of the first element of x that equals s, or -1.
+func find(x *value.Array, s value.Slot) int {
+	if x.Sub == value.ReprInts && s.Kind() == value.KindInt {
+		return slices.Index(x.Ints(), s.AsInt())
+	}
+	for i := range x.Len {
+		if value.Equal(x.At(i), s) {
+			return i
+		}
+	}
+	return -1
+}
+
+func arrayIndexOf(a *vm.Args) (value.Slot, error) {
+	if i := find(a.Array(0), a.Slot(1)); i >= 0 {
+		return value.Int(int64(i)), nil
+	}
+	return value.Nil, nil
+}
+
+func arrayPush(a *vm.Args) (value.Slot, error) {
+	a.Array(0).Push(lend(a.Slot(1)))
+	return value.Nil, nil
+}
+
+func arrayPop(a *vm.Args) (value.Slot, error) {
+	s, ok := a.Array(0).Pop()
+	if !ok {
+		return value.Nil, nil
+	}
+	return value.Some(s), nil
+}
+
+// index gives argument i as a place in something of length n; at n itself only
+// when end is allowed.
+func index(a *vm.Args, i, n int, end bool) (int, error) {
+	at := a.Int(i)
+	if at < 0 || at > int64(n) || at == int64(n) && !end {
+		return 0, value.Faultf("index %d is out of range: the length is %d", at, n)
+	}
+	return int(at), nil
+}
+
+func arrayInsert(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	i, err := index(a, 1, x.Len, true)
+	if err == nil {
+		x.Insert(i, lend(a.Slot(2)))
+	}
+	return value.Nil, err
+}
+
+func arrayRemove(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	i, err := index(a, 1, x.Len, false)
+	if err != nil {
+		return value.Nil, err
+	}
+	return x.Remove(i), nil
+}
+
+func arrayClear(a *vm.Args) (value.Slot, error) {
+	a.Set(0, value.NewArray().Slot())
+	return value.Nil, nil
+}
+
+func arrayExtend(a *vm.Args) (value.Slot, error) {
+	a.Array(0).Extend(a.Array(1))
+	return value.Nil, nil
+}
+
+func arrayTruncate(a *vm.Args) (value.Slot, error) {
+	n, err := count(a, "truncate")
+	if err == nil {
+		x := a.Array(0)
+		x.Truncate(min(n, x.Len))
+	}
+	return value.Nil, err
+}
+
+// count gives argument 1, a number of elements that must not be negative,
+// capped where no array reaches.
+func count(a *vm.Args, name string) (int, error) {
+	n := a.Int(1)
+	if n < 0 {
+		return 0, value.Faultf("%s: the count %d is negative", name, n)
+	}
+	return int(min(n, 1<<40)), nil
+}
+
+func arraySwap(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	i, err := index(a, 1, x.Len, false)
+	if err != nil {
+		return value.Nil, err
+	}
+	j, err := index(a, 2, x.Len, false)
+	if err != nil {
+		return value.Nil, err
+	}
+	at := x.At(i)
+	x.Set(i, x.At(j))
+	x.Set(j, at)
+	return value.Nil, nil
+}
+
+func arrayZip(a *vm.Args) (value.Slot, error) {
+	x, y := a.Array(0), a.Array(1)
+	out := value.NewArray()
+	for i := range min(x.Len, y.Len) {
+		out.Push(value.Tuple(lend(x.At(i)), lend(y.At(i))))
+	}
+	return out.Slot(), nil
+}
+
+func arrayEnumerate(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	out := value.NewArray()
+	for i := range x.Len {
+		out.Push(value.Tuple(value.Int(int64(i)), lend(x.At(i))))
+	}
+	return out.Slot(), nil
+}
+
+func arrayReverse(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	y := x.Slice(0, x.Len)
+	switch y.Sub {
+	case value.ReprInts:
+		slices.Reverse(y.Ints())
+	case value.ReprFloats:
+		slices.Reverse(y.Floats())
+	case value.ReprBools:
+		slices.Reverse(y.Bools())
+	case value.ReprSlots:
+		slices.Reverse(y.Slots())
+	}
+	return y.Slot(), nil
+}
+
+// arrayUnique finds repeats by hash where all elements are Ints or all are
+// Strings, else by comparing all with all.
+func arrayUnique(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	out := value.NewArray()
+	if x.Len == 0 {
+		return out.Slot(), nil
+	}
+	kind := x.At(0).Kind()
+	hashed := kind == value.KindInt || kind == value.KindString
+	for i := 1; hashed && x.Sub == value.ReprSlots && i < x.Len; i++ {
+		hashed = x.At(i).Kind() == kind
+	}
+	seen := value.NewMap(0)
+	for i := range x.Len {
+		s := x.At(i)
+		if hashed {
+			if _, ok := seen.Get(s); ok {
+				continue
+			}
+			seen.Set(s, value.Nil)
+		} else if find(out, s) >= 0 {
+			continue
+		}
+		out.Push(lend(s))
+	}
+	return out.Slot(), nil
+}
+
+func arrayJoin(a *vm.Args) (value.Slot, error) {
+	x, sep := a.Array(0), a.String(1)
+	var out []byte
+	for i := range x.Len {
+		if i > 0 {
+			out = append(out, sep...)
+		}
+		out = value.AppendText(out, x.At(i))
+		if len(out) > maxString {
+			return value.Nil, value.Faultf("join: the result would be longer than 1 GiB")
+		}
+	}
+	return value.String(string(out)), nil
+}
+
+func arraySlice(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	lo, hi, err := bounds(a, x.Len)
+	if err != nil {
+		return value.Nil, err
+	}
+	return x.Slice(lo, hi).Slot(), nil
+}
+
+func arrayTake(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	n, err := count(a, "take")
+	if err != nil {
+		return value.Nil, err
+	}
+	return x.Slice(0, min(n, x.Len)).Slot(), nil
+}
+
+func arraySkip(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	n, err := count(a, "skip")
+	if err != nil {
+		return value.Nil, err
+	}
+	return x.Slice(min(n, x.Len), x.Len).Slot(), nil
+}
+
+// size gives argument 1, a length that must be positive.
+func size(a *vm.Args, name string) (int, error) {
+	n := a.Int(1)
+	if n <= 0 {
+		return 0, value.Faultf("%s: the length %d is not positive", name, n)
+	}
+	return int(min(n, 1<<40)), nil
+}
+
+func arrayChunks(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	n, err := size(a, "chunks")
+	if err != nil {
+		return value.Nil, err
+	}
+	out := value.NewArray()
+	for i := 0; i < x.Len; i += n {
+		out.Push(x.Slice(i, min(i+n, x.Len)).Slot())
+	}
+	return out.Slot(), nil
+}
+
+func arrayWindows(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	n, err := size(a, "windows")
+	if err != nil {
+		return value.Nil, err
+	}
+	out := value.NewArray()
+	for i := 0; i+n <= x.Len; i++ {
+		out.Push(x.Slice(i, i+n).Slot())
+	}
+	return out.Slot(), nil
+}
+
+func arraySort(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	if err := comparable(x); err != nil {
+		return value.Nil, err
+	}
+	y := x.Slice(0, x.Len)
+	switch y.Sub {
+	case value.ReprInts:
+		slices.Sort(y.Ints())
+	case value.ReprFloats:
+		slices.SortStableFunc(y.Floats(), cmp.Compare[float64])
+	case value.ReprSlots:
+		slices.SortStableFunc(y.Slots(), order)
+	}
+	return y.Slot(), nil
+}
+
+// comparable faults unless all elements are numbers or all are Strings.
+func comparable(x *value.Array) error {
+	if x.Sub == value.ReprBools {
+		return value.Faultf("cannot order values of type Bool")
+	}
+	if x.Sub != value.ReprSlots {
+		return nil
+	}
+	first := x.At(0)
+	for i := range x.Len {
+		if _, ok := value.Compare(first, x.At(i)); !ok {
+			if i == 0 {
+				return value.Faultf("cannot order values of type %s", value.TypeName(first))
+			}
+			return value.Faultf("cannot order %s and %s", value.TypeName(first), value.TypeName(x.At(i)))
+		}
+	}
+	return nil
+}
+
+// order compares elements of an array that comparable accepts.
+func order(a, b value.Slot) int {
+	c, _ := value.Compare(a, b)
+	return c
+}
+
+// extreme gives the place of the first element before which, by sign, no other
+// stands; -1 for an empty array.
+func extreme(x *value.Array, sign int) (int, error) {
+	if x.Len == 0 {
+		return -1, nil
+	}
+	if err := comparable(x); err != nil {
+		return 0, err
+	}
+	best, s := 0, x.At(0)
+	for i := 1; i < x.Len; i++ {
+		if t := x.At(i); order(t, s)*sign < 0 {
+			best, s = i, t
+		}
+	}
+	return best, nil
+}
+
+func arrayMin(a *vm.Args) (value.Slot, error) { return extremeElement(a, 1) }
+
+func arrayMax(a *vm.Args) (value.Slot, error) { return extremeElement(a, -1) }
+
+func extremeElement(a *vm.Args, sign int) (value.Slot, error) {
+	i, err := extreme(a.Array(0), sign)
+	if err != nil || i < 0 {
+		return value.Nil, err
+	}
+	return a.Array(0).At(i), nil
+}
+
+func arrayLeast(a *vm.Args) (value.Slot, error) { return extremePlace(a, 1) }
+
+func arrayGreatest(a *vm.Args) (value.Slot, error) { return extremePlace(a, -1) }
+
+func extremePlace(a *vm.Args, sign int) (value.Slot, error) {
+	i, err := extreme(a.Array(0), sign)
+	if err != nil || i < 0 {
+		return value.Nil, err
+	}
+	return value.Int(int64(i)), nil
+}
+
+func arrayOrder(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	if err := comparable(x); err != nil {
+		return value.Nil, err
+	}
+	places := make([]int64, x.Len)
+	for i := range places {
+		places[i] = int64(i)
+	}
+	slices.SortStableFunc(places, func(i, j int64) int { return order(x.At(int(i)), x.At(int(j))) })
+	return value.IntArray(places), nil
+}
+
+// arraySum makes a native that adds up from zero, which is the sum of an empty
+// array: a fold over Ints, over Floats, or, seen through Any, over both.
+func arraySum(zero value.Slot) vm.Native {
+	return fold("sum", zero, addInt, func(x, y float64) float64 { return x + y })
+}
+
+// arrayProduct makes a native that multiplies from one.
+func arrayProduct(one value.Slot) vm.Native {
+	return fold("product", one, mulInt, func(x, y float64) float64 { return x * y })
+}
+
+func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), floats func(x, y float64) float64) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		x, acc := a.Array(0), start
+		for i := range x.Len {
+			s := x.At(i)
+			if acc.Kind() == value.KindInt && s.Kind() == value.KindInt {
+				n, ok := ints(acc.AsInt(), s.AsInt())
+				if !ok {
+					return value.Nil, value.Faultf("integer overflow: %s of an array", name)
+				}
+				acc = value.Int(n)
+				continue
+			}
+			f, _ := acc.Number()
+			g, ok := s.Number()
+			if !ok {
+				return value.Nil, value.Faultf("%s: expected numbers, got %s", name, value.TypeName(s))
+			}
+			acc = value.Float(floats(f, g))
+		}
+		return acc, nil
+	}
+}

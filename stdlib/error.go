@@ -1,0 +1,33 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var errorNatives = []native{
+	{"Error.to_string", func(a *vm.Args) (value.Slot, error) { return value.String(value.Text(a.Slot(0))), nil }},
+	{"Error.context", func(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }},
+}
+
+// withContext puts `text: ` before an error's message and keeps its type, since
+// that may be known to the program: a built-in error wraps the old one, a
+// String and a struct with a String field `message` are prefixed, anything else
+// has nothing to prefix and stays.
+func withContext(e value.Slot, text string) value.Slot {
+	e = value.Flat(e)
+	switch {
+	case value.IsError(e):
+		return value.WithContext(e, text)
+	case e.Kind() == value.KindString:
+		return value.String(text + ": " + e.AsString())
+	case e.Kind() == value.KindStruct:
+		i := e.Type().FieldIndex("message")
+		if i >= 0 && e.Fields()[i].Kind() == value.KindString {
+			c := value.Copy(e)
+			c.Fields()[i] = value.String(text + ": " + e.Fields()[i].AsString())
+			return c
+		}
+	}
+	return lend(e)
+}

@@ -1,0 +1,132 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var mapNatives = []native{
+	{"Map.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Map(0).Len())), nil }},
+	{"Map.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Map(0).Len() == 0), nil }},
+	{"Map.get", mapGet},
+	{"Map.get_or", mapGetOr},
+	{"Map.has", mapHas},
+	{"Map.set", mapSet},
+	{"Map.insert", mapSet},
+	{"Map.delete", mapDelete},
+	{"Map.remove", mapRemove},
+	{"Map.clear", mapClear},
+	{"Map.merge", mapMerge},
+	{"Map.keys", mapKeys},
+	{"Map.values", mapValues},
+	{"Map.entries", mapEntries},
+	{"Map.to_array", mapEntries},
+	{"Map.to_string", text},
+}
+
+// key gives argument 1 as a key.
+func key(a *vm.Args) (value.Slot, error) {
+	k := a.Slot(1)
+	if !value.Hashable(k) {
+		return k, value.Faultf("a map's key must be a String, an Int or a Bool, not %s", value.TypeName(k))
+	}
+	return k, nil
+}
+
+func mapGet(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	if v, ok := a.Map(0).Get(k); ok {
+		return value.Some(lend(v)), nil
+	}
+	return value.Nil, nil
+}
+
+func mapGetOr(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	if v, ok := a.Map(0).Get(k); ok {
+		return lend(v), nil
+	}
+	return lend(a.Slot(2)), nil
+}
+
+func mapHas(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	_, ok := a.Map(0).Get(k)
+	return value.Bool(ok), nil
+}
+
+func mapSet(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err == nil {
+		a.Map(0).Set(k, lend(a.Slot(2)))
+	}
+	return value.Nil, err
+}
+
+func mapDelete(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	_, ok := a.Map(0).Delete(k)
+	return value.Bool(ok), nil
+}
+
+func mapRemove(a *vm.Args) (value.Slot, error) {
+	k, err := key(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	if v, ok := a.Map(0).Delete(k); ok {
+		return value.Some(v), nil
+	}
+	return value.Nil, nil
+}
+
+func mapClear(a *vm.Args) (value.Slot, error) {
+	a.Map(0).Clear()
+	return value.Nil, nil
+}
+
+func mapMerge(a *vm.Args) (value.Slot, error) {
+	m, other := a.Map(0), a.Map(1)
+	if m == other {
+		return value.Nil, nil
+	}
+	other.Each(func(k, v value.Slot) bool {
+		m.Set(k, lend(v))
+		return true
+	})
+	return value.Nil, nil
+}
+
+func mapKeys(a *vm.Args) (value.Slot, error) {
+	return gather(a.Map(0), func(k, _ value.Slot) value.Slot { return k })
+}
+
+func mapValues(a *vm.Args) (value.Slot, error) {
+	return gather(a.Map(0), func(_, v value.Slot) value.Slot { return lend(v) })
+}
+
+func mapEntries(a *vm.Args) (value.Slot, error) {
+	return gather(a.Map(0), func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
+}
+
+// gather makes an array of what f gives for each entry.
+func gather(m *value.Map, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
+	out := value.NewArray()
+	m.Each(func(k, v value.Slot) bool {
+		out.Push(f(k, v))
+		return true
+	})
+	return out.Slot(), nil
+}

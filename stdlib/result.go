@@ -1,0 +1,101 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var resultNatives = []native{
+	{"Result.is_ok", func(a *vm.Args) (value.Slot, error) {
+		_, ok, err := result(a)
+		return value.Bool(ok), err
+	}},
+	{"Result.is_err", func(a *vm.Args) (value.Slot, error) {
+		_, ok, err := result(a)
+		return value.Bool(!ok), err
+	}},
+	{"Result.unwrap", resultUnwrap},
+	{"Result.expect", resultExpect},
+	{"Result.unwrap_err", resultUnwrapErr},
+	{"Result.unwrap_or", resultUnwrapOr},
+	{"Result.ok", resultOk},
+	{"Result.err", resultErr},
+	{"Result.context", resultContext},
+}
+
+// result takes the receiver apart: its payload, which the Result still holds,
+// and whether it is Ok.
+func result(a *vm.Args) (payload value.Slot, ok bool, err error) {
+	s := a.Slot(0)
+	if !s.IsResult() {
+		return value.Nil, false, value.Faultf("expected a Result, got %s", value.TypeName(s))
+	}
+	return s.Fields()[0], s.Variant() == value.VariantOk, nil
+}
+
+func resultUnwrap(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err == nil && !ok {
+		err = value.Faultf("unwrap of Err: %s", value.Message(v))
+	}
+	return taken(v, err)
+}
+
+func resultExpect(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err == nil && !ok {
+		err = value.Faultf("%s: %s", a.String(1), value.Message(v))
+	}
+	return taken(v, err)
+}
+
+func resultUnwrapErr(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err == nil && ok {
+		err = value.Faultf("unwrap_err of Ok: %s", value.Text(v))
+	}
+	return taken(v, err)
+}
+
+// taken gives v, lent, unless there is an error.
+func taken(v value.Slot, err error) (value.Slot, error) {
+	if err != nil {
+		return value.Nil, err
+	}
+	return lend(v), nil
+}
+
+func resultUnwrapOr(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if !ok {
+		v = a.Slot(1)
+	}
+	return taken(v, err)
+}
+
+func resultOk(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err != nil || !ok {
+		return value.Nil, err
+	}
+	return value.Some(lend(v)), nil
+}
+
+func resultErr(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err != nil || ok {
+		return value.Nil, err
+	}
+	return value.Some(lend(v)), nil
+}
+
+func resultContext(a *vm.Args) (value.Slot, error) {
+	v, ok, err := result(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	if ok {
+		return lend(a.Slot(0)), nil
+	}
+	return value.Err(withContext(v, a.String(1))), nil
+}

@@ -1,0 +1,83 @@
+package stdlib
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/jsonrepair"
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Natives over run-time types, which callers get from the compiler: their last
+// argument.
+var shapeNatives = []native{
+	{"shape.json_schema", func(a *vm.Args) (value.Slot, error) { return value.String(string(schema.Text(a.Type(0)))), nil }},
+	{"shape.name", func(a *vm.Args) (value.Slot, error) { return value.String(a.Type(0).Name), nil }},
+	{"shape.parse", shapeParse},
+	{"shape.read", shapeRead},
+	{"shape.convert", shapeConvert},
+}
+
+// decode reads JSON as a t. The error has one line that names every field.
+func decode(data []byte, t *value.Type) (value.Slot, error) {
+	v, errs := schema.Decode(data, t)
+	if len(errs) > 0 {
+		return value.Nil, errors.New(schema.Join(errs))
+	}
+	return v, nil
+}
+
+// schemaError is the SchemaError of data that is no t; text is where the data
+// comes from, "" when it was no text.
+func schemaError(t *value.Type, message, text string) error {
+	e := value.Errorf("SchemaError", "%s", message).With("schema", value.String(t.Name))
+	if text != "" {
+		e.With("raw_response", value.String(text))
+	}
+	return e
+}
+
+// shapeParse checks a value, or a String as the JSON in it.
+func shapeParse(a *vm.Args) (value.Slot, error) {
+	x, t := value.Flat(a.Slot(0)), a.Type(1)
+	if x.Kind() != value.KindString {
+		return shapeConvert(a)
+	}
+	v, err := decode([]byte(x.AsString()), t)
+	if err != nil {
+		return value.Nil, schemaError(t, err.Error(), x.AsString())
+	}
+	return v, nil
+}
+
+func shapeConvert(a *vm.Args) (value.Slot, error) {
+	t := a.Type(1)
+	v, errs := schema.Convert(a.Slot(0), t)
+	if len(errs) > 0 {
+		return value.Nil, schemaError(t, schema.Join(errs), "")
+	}
+	return v, nil
+}
+
+// shapeRead reads what a model or host wrote. Where text is wanted, a String or
+// one of some strings, the text may stand there without quotes.
+func shapeRead(a *vm.Args) (value.Slot, error) {
+	text, t := a.String(0), a.Type(1)
+	data, err := jsonrepair.Extract(text)
+	message := "no JSON in the text"
+	if err == nil {
+		v, err := decode(data, t)
+		if err == nil {
+			return v, nil
+		}
+		message = err.Error()
+	}
+	if t.Kind == value.TypeString || t.Kind == value.TypeUnion {
+		if v, errs := schema.Convert(value.String(strings.TrimSpace(text)), t); len(errs) == 0 {
+			return v, nil
+		}
+	}
+	return value.Nil, schemaError(t, message, text)
+}

@@ -1,0 +1,235 @@
+package stdlib
+
+import (
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// tree parses a library file and reports what the parser found.
+func tree(t *testing.T, name string) *ast.File {
+	t.Helper()
+	f, diags := parse(name)
+	for _, d := range diags.Sorted() {
+		p := d.File.Position(d.Span.Start)
+		t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
+	}
+	return f
+}
+
+// TestIndex holds the index against what the files declare.
+func TestIndex(t *testing.T) {
+	embedded, err := fs.Glob(sources, "*.conc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indexed []string
+	for _, f := range files {
+		indexed = append(indexed, f.name)
+		var methods string
+		var globals []string
+		for _, d := range tree(t, f.name).Decls {
+			if impl, ok := d.(*ast.ImplDecl); ok {
+				methods = targetName(impl)
+				continue
+			}
+			globals = append(globals, d.Head().Name.Name)
+		}
+		if methods != f.methods {
+			t.Errorf("%s: methods of %q, indexed as %q", f.name, methods, f.methods)
+		}
+		if f.module != "" {
+			if f.name != "mod_"+f.module+".conc" {
+				t.Errorf("%s is indexed as module %s", f.name, f.module)
+			}
+			continue
+		}
+		if diff := cmp.Diff(globals, f.globals); diff != "" {
+			t.Errorf("%s declares (-), index (+):\n%s", f.name, diff)
+		}
+	}
+	slices.Sort(indexed)
+	if diff := cmp.Diff(embedded, indexed); diff != "" {
+		t.Errorf("embedded (-), indexed (+):\n%s", diff)
+	}
+}
+
+func targetName(d *ast.ImplDecl) string {
+	named, ok := d.Target.(*ast.NamedType)
+	if !ok {
+		return ""
+	}
+	return named.Segments[len(named.Segments)-1].Name
+}
+
+// TestGlobalsAreUnique: a name leads to one file.
+func TestGlobalsAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for _, f := range files {
+		for _, n := range f.globals {
+			if other, ok := seen[n]; ok {
+				t.Errorf("%s is declared in %s and %s", n, other, f.name)
+			}
+			seen[n] = f.name
+		}
+	}
+}
+
+// eachFunction calls f with every function and method of a file and the name
+// under which its native is registered unless @native says otherwise.
+func eachFunction(file *file, tree *ast.File, f func(fn *ast.FnDecl, name string)) {
+	for _, d := range tree.Decls {
+		switch d := d.(type) {
+		case *ast.FnDecl:
+			name := d.Name.Name
+			if file.module != "" {
+				name = file.module + "." + name
+			}
+			f(d, name)
+		case *ast.ImplDecl:
+			for _, m := range d.Methods {
+				f(m, file.methods+"."+m.Name.Name)
+			}
+		}
+	}
+}
+
+func decorator(fn *ast.FnDecl, name string) *ast.Decorator {
+	for _, d := range fn.Decorators {
+		if d.Name.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// registered lists the natives that declarations ask for.
+func registered(t *testing.T) []string {
+	var names []string
+	for i := range files {
+		eachFunction(&files[i], tree(t, files[i].name), func(fn *ast.FnDecl, name string) {
+			d := decorator(fn, "native")
+			if d == nil {
+				return
+			}
+			if len(d.Args) > 0 {
+				name = d.Args[0].Value.(*ast.StringLit).Value
+			}
+			names = append(names, name)
+		})
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// ofCompiler are names that the compiler turns into instructions; ofVM are
+// natives that look into values of package vm, which registers them itself.
+var (
+	ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic"}
+	ofVM       = []string{"Agent.with_context", "Agent.with_memory", "Agent.with_tools", "Agent.without_tools",
+		"Host.__with_schema", "Host.with_context", "Host.with_tools", "Host.without_tools", "agent.parts", "host.parts",
+		"memory.append", "memory.clear", "memory.len", "memory.list"}
+)
+
+// TestNatives: declarations and Go functions match one to one.
+func TestNatives(t *testing.T) {
+	want := registered(t)
+	have := slices.Concat(ofCompiler, ofVM)
+	for name := range Natives() {
+		have = append(have, name)
+	}
+	slices.Sort(have)
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("declared (-), registered (+):\n%s", diff)
+	}
+}
+
+// TestDeclarations: every public function says what it is for, natives and
+// effects have no code of their own, and nothing else is without.
+func TestDeclarations(t *testing.T) {
+	for i := range files {
+		eachFunction(&files[i], tree(t, files[i].name), func(fn *ast.FnDecl, name string) {
+			if fn.Pub && fn.Doc == "" {
+				t.Errorf("%s: %s has no doc comment", files[i].name, name)
+			}
+			if fn.Pub == internal(fn.Name.Name) && !strings.HasPrefix(fn.Name.Name, "__") {
+				t.Errorf("%s: %s is neither public nor internal", files[i].name, name)
+			}
+			foreign := decorator(fn, "native") != nil || decorator(fn, "effect") != nil
+			empty := len(fn.Body.Stmts) == 0 && fn.Body.Tail == nil
+			if foreign != empty {
+				t.Errorf("%s: %s: native or effect %t, empty body %t", files[i].name, name, foreign, empty)
+			}
+		})
+	}
+}
+
+// TestErrorTypes holds errors.conc against the run-time table.
+func TestErrorTypes(t *testing.T) {
+	type field struct {
+		Name, Type string
+		Optional   bool
+	}
+	declared := map[string][]field{}
+	var order []string
+	f := tree(t, "errors.conc")
+	for _, d := range f.Decls {
+		s, ok := d.(*ast.StructDecl)
+		if !ok {
+			t.Fatalf("%s is no struct", d.Head().Name.Name)
+		}
+		order = append(order, s.Name.Name)
+		for _, fd := range s.Fields {
+			typ := f.Source.Slice(fd.Type.Span())
+			inner, optional := strings.CutPrefix(typ, "Option<")
+			declared[s.Name.Name] = append(declared[s.Name.Name], field{fd.Name.Name, strings.TrimSuffix(inner, ">"), optional})
+			if fd.Name.Name != "message" && fd.Default == nil {
+				t.Errorf("%s.%s has no default", s.Name.Name, fd.Name.Name)
+			}
+		}
+	}
+	atRun := map[string][]field{}
+	var names []string
+	for _, e := range value.ErrorTypes {
+		names = append(names, e.Name)
+		for _, fd := range e.Fields {
+			typ := fd.Type
+			if fd.Optional {
+				typ = typ.Args[0]
+			}
+			atRun[e.Name] = append(atRun[e.Name], field{fd.Name, typ.String(), fd.Optional})
+		}
+	}
+	if diff := cmp.Diff(order, names); diff != "" {
+		t.Errorf("declared (-), at run time (+):\n%s", diff)
+	}
+	if diff := cmp.Diff(declared, atRun); diff != "" {
+		t.Errorf("declared (-), at run time (+):\n%s", diff)
+	}
+}
+
+// TestLibrary asks as the checker does.
+func TestLibrary(t *testing.T) {
+	lib := Library()
+	if lib.Prelude("println") == nil || lib.Prelude("println") != lib.Prelude("assert") {
+		t.Error("println and assert stand in one file")
+	}
+	if lib.Prelude("nothing") != nil || lib.Methods("Nothing") != nil || lib.Module("nothing") != nil {
+		t.Error("what is not there is nil")
+	}
+	if lib.Methods("Array") == nil || lib.Module("json") == nil {
+		t.Error("Array has methods, json is a module")
+	}
+	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
+		t.Errorf("names: %v", names)
+	}
+	if diff := cmp.Diff([]string{"env", "json", "log", "math", "string", "time"}, lib.Modules()); diff != "" {
+		t.Error(diff)
+	}
+}

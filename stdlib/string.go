@@ -1,0 +1,337 @@
+package stdlib
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var stringNatives = []native{
+	{"String.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Str(0).Len())), nil }},
+	{"String.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.String(0) == ""), nil }},
+	{"String.contains", stringTest(strings.Contains)},
+	{"String.starts_with", stringTest(strings.HasPrefix)},
+	{"String.ends_with", stringTest(strings.HasSuffix)},
+	{"String.index_of", stringIndex(strings.Index)},
+	{"String.last_index_of", stringIndex(strings.LastIndex)},
+	{"String.char_at", stringCharAt},
+	{"String.slice", stringSlice},
+	{"String.substring", stringSlice},
+	{"String.split", stringSplit},
+	{"String.split_once", stringSplitOnce},
+	{"String.lines", stringLines},
+	{"String.chars", func(a *vm.Args) (value.Slot, error) { return characters(a.String(0)), nil }},
+	{"String.bytes", stringBytes},
+	{"String.code_points", stringCodePoints},
+	{"String.trim", stringMap(strings.TrimSpace)},
+	{"String.trim_start", stringMap(func(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) })},
+	{"String.trim_end", stringMap(func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) })},
+	{"String.trim_prefix", stringMap2(strings.TrimPrefix)},
+	{"String.trim_suffix", stringMap2(strings.TrimSuffix)},
+	{"String.replace", stringReplace(-1)},
+	{"String.replace_first", stringReplace(1)},
+	{"String.to_upper", stringMap(strings.ToUpper)},
+	{"String.to_lower", stringMap(strings.ToLower)},
+	{"String.capitalize", stringMap(capitalize)},
+	{"String.repeat", stringRepeat},
+	{"String.reverse", stringMap(reverseString)},
+	{"String.pad_left", stringPad(true)},
+	{"String.pad_right", stringPad(false)},
+	{"String.count", stringCount},
+	{"String.parse_int", stringParseInt},
+	{"String.parse_float", stringParseFloat},
+	{"String.matches", stringMatches},
+	{"String.compare", stringCompare},
+}
+
+// maxString bounds what one call may build, in bytes.
+const maxString = 1 << 30
+
+func stringTest(f func(s, part string) bool) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) { return value.Bool(f(a.String(0), a.String(1))), nil }
+}
+
+func stringMap(f func(string) string) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) { return changed(a, f(a.String(0))), nil }
+}
+
+func stringMap2(f func(s, t string) string) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) { return changed(a, f(a.String(0), a.String(1))), nil }
+}
+
+// changed gives s as a String: the receiver itself when it is the same text, so
+// that what is known of it stays known.
+func changed(a *vm.Args, s string) value.Slot {
+	if s == a.String(0) {
+		return a.Slot(0)
+	}
+	return value.String(s)
+}
+
+// stringIndex makes a native of a search that gives a byte offset or -1.
+func stringIndex(search func(s, part string) int) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		x := a.Str(0)
+		i := search(x.S, a.String(1))
+		if i < 0 {
+			return value.Nil, nil
+		}
+		if !x.ASCII() {
+			i = utf8.RuneCountInString(x.S[:i])
+		}
+		return value.Int(int64(i)), nil
+	}
+}
+
+func stringCharAt(a *vm.Args) (value.Slot, error) {
+	i := a.Int(1)
+	if i < 0 {
+		return value.Nil, value.Faultf("char_at: the index %d is negative", i)
+	}
+	c, ok := a.Str(0).At(i)
+	if !ok {
+		return value.Nil, nil
+	}
+	return c, nil
+}
+
+func stringSlice(a *vm.Args) (value.Slot, error) {
+	x := a.Str(0)
+	lo, hi, err := bounds(a, x.Len())
+	if err != nil {
+		return value.Nil, err
+	}
+	s, _ := x.Slice(int64(lo), int64(hi))
+	return s, nil
+}
+
+// bounds gives arguments 1 and 2, start and end (nil or missing: n), of a slice
+// of something of length n.
+func bounds(a *vm.Args, n int) (lo, hi int, err error) {
+	from, to := a.Int(1), int64(n)
+	if a.Len() > 2 && !a.Slot(2).IsNil() {
+		to = a.Int(2)
+	}
+	if from < 0 || to < from || to > int64(n) {
+		return 0, 0, value.Faultf("slice %d..%d is out of range: the length is %d", from, to, n)
+	}
+	return int(from), int(to), nil
+}
+
+func stringSplit(a *vm.Args) (value.Slot, error) {
+	s, sep := a.String(0), a.String(1)
+	if sep == "" {
+		return characters(s), nil
+	}
+	return value.StringArray(strings.Split(s, sep)), nil
+}
+
+func stringSplitOnce(a *vm.Args) (value.Slot, error) {
+	before, after, found := strings.Cut(a.String(0), a.String(1))
+	if !found {
+		return value.Nil, nil
+	}
+	return value.Tuple(value.String(before), value.String(after)), nil
+}
+
+func stringLines(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
+	var lines []string
+	for s != "" {
+		line, rest, _ := strings.Cut(s, "\n")
+		lines = append(lines, strings.TrimSuffix(line, "\r"))
+		s = rest
+	}
+	return value.StringArray(lines), nil
+}
+
+// characters gives the code points of s, each as a String.
+func characters(s string) value.Slot {
+	out := value.NewArray()
+	for i, w := 0, 0; i < len(s); i += w {
+		_, w = utf8.DecodeRuneInString(s[i:])
+		out.Push(value.String(s[i : i+w]))
+	}
+	return out.Slot()
+}
+
+func stringBytes(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
+	out := make([]int64, len(s))
+	for i := range len(s) {
+		out[i] = int64(s[i])
+	}
+	return value.IntArray(out), nil
+}
+
+func stringCodePoints(a *vm.Args) (value.Slot, error) {
+	x := a.Str(0)
+	out := make([]int64, 0, x.Len())
+	for _, r := range x.S {
+		out = append(out, int64(r))
+	}
+	return value.IntArray(out), nil
+}
+
+func stringReplace(n int) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		s, from, to := a.String(0), a.String(1), a.String(2)
+		if grow := len(to) - len(from); grow > 0 && len(s) > 0 {
+			if times := strings.Count(s, from); n < 0 && len(s)+times*grow > maxString {
+				return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
+			}
+		}
+		return changed(a, strings.Replace(s, from, to, n)), nil
+	}
+}
+
+func capitalize(s string) string {
+	r, w := utf8.DecodeRuneInString(s)
+	if w == 0 || unicode.ToUpper(r) == r {
+		return s
+	}
+	return string(unicode.ToUpper(r)) + s[w:]
+}
+
+func reverseString(s string) string {
+	out := make([]byte, len(s))
+	at := len(s)
+	for i, w := 0, 0; i < len(s); i += w {
+		_, w = utf8.DecodeRuneInString(s[i:])
+		at -= w
+		copy(out[at:], s[i:i+w])
+	}
+	return string(out)
+}
+
+func stringRepeat(a *vm.Args) (value.Slot, error) {
+	s, n := a.String(0), a.Int(1)
+	switch {
+	case n < 0:
+		return value.Nil, value.Faultf("repeat: the count %d is negative", n)
+	case s != "" && n > int64(maxString/len(s)):
+		return value.Nil, value.Faultf("repeat: the result would be longer than 1 GiB")
+	}
+	if s == "" {
+		n = 0
+	}
+	return value.String(strings.Repeat(s, int(n))), nil
+}
+
+func stringPad(left bool) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		x, w, fill := a.Str(0), a.Int(1), a.Str(2)
+		if fill.S == "" {
+			return value.Nil, value.Faultf("pad: the filling is empty")
+		}
+		missing := w - int64(x.Len())
+		if missing <= 0 {
+			return a.Slot(0), nil
+		}
+		if missing > int64(maxString/len(fill.S)) {
+			return value.Nil, value.Faultf("pad: the result would be longer than 1 GiB")
+		}
+		n := int64(fill.Len())
+		padding := strings.Repeat(fill.S, int(missing/n))
+		part, _ := fill.Slice(0, missing%n)
+		padding += part.AsString()
+		if left {
+			return value.String(padding + x.S), nil
+		}
+		return value.String(x.S + padding), nil
+	}
+}
+
+func stringCount(a *vm.Args) (value.Slot, error) {
+	return value.Int(int64(strings.Count(a.String(0), a.String(1)))), nil
+}
+
+func stringParseInt(a *vm.Args) (value.Slot, error) {
+	s, radix := a.String(0), a.Int(1)
+	if radix < 2 || radix > 36 {
+		return value.Nil, value.Faultf("parse_int: the radix %d must be 2 to 36", radix)
+	}
+	n, err := strconv.ParseInt(s, int(radix), 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return value.Nil, parseError(s, "does not fit an Int")
+	case err != nil && radix != 10:
+		return value.Nil, parseError(s, "is not a whole number in base "+strconv.FormatInt(radix, 10))
+	case err != nil:
+		return value.Nil, parseError(s, "is not a whole number")
+	}
+	return value.Int(n), nil
+}
+
+func stringParseFloat(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
+	switch s {
+	case "inf", "-inf", "NaN": // what to_string writes
+	default:
+		if strings.Trim(s, "0123456789.eE+-") != "" {
+			return value.Nil, parseError(s, "is not a number")
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return value.Nil, parseError(s, "does not fit a Float")
+	}
+	if err != nil {
+		return value.Nil, parseError(s, "is not a number")
+	}
+	return value.Float(f), nil
+}
+
+// parseError quotes the text, or its beginning when it is long.
+func parseError(s, what string) error {
+	const shown = 60
+	quoted := s
+	if utf8.RuneCountInString(s) > shown {
+		quoted = string([]rune(s)[:shown]) + "…"
+	}
+	return value.Errorf("ParseError", "%s %s", value.AppendString(nil, quoted), what).With("input", value.String(s))
+}
+
+func stringMatches(a *vm.Args) (value.Slot, error) {
+	re, err := expression(a.String(1))
+	if err != nil {
+		return value.Nil, err
+	}
+	return value.Bool(re.MatchString(a.String(0))), nil
+}
+
+// expressions holds the last regular expressions that were used, compiled.
+var expressions struct {
+	sync.Mutex
+	byText map[string]*regexp.Regexp
+}
+
+// expression compiles a regular expression. The error is a ParseError.
+func expression(pattern string) (*regexp.Regexp, error) {
+	expressions.Lock()
+	defer expressions.Unlock()
+	if re := expressions.byText[pattern]; re != nil {
+		return re, nil
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
+		return nil, parseError(pattern, "is not a regular expression: "+reason)
+	}
+	if expressions.byText == nil || len(expressions.byText) >= 64 {
+		expressions.byText = map[string]*regexp.Regexp{}
+	}
+	expressions.byText[pattern] = re
+	return re, nil
+}
+
+func stringCompare(a *vm.Args) (value.Slot, error) {
+	return value.Int(int64(strings.Compare(a.String(0), a.String(1)))), nil
+}

@@ -1,0 +1,23 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Invoke calls f outside a run, as CallNative does: window holds the arguments,
+// Full and self-describing, and keeps what a mutating native sets. Where an
+// accessor of Args faults the *value.Fault is given back as the error.
+func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *value.Fault:
+			result, err = value.Nil, p
+		default:
+			panic(p)
+		}
+	}()
+	return f(&Args{base: unsafe.Pointer(unsafe.SliceData(window)), n: len(window), name: name})
+}
