@@ -22,6 +22,7 @@ type player struct {
 	line   string // the last one in
 	last   any    // it, decoded; nil when it is no JSON
 	record *os.File
+	batch  *strings.Builder // of a batch that is being collected; else nil
 }
 
 // stop ends the script with an exit code.
@@ -84,6 +85,15 @@ func (p *player) step(s *step) error {
 			}
 		}
 		return nil
+	case "batch":
+		var b strings.Builder
+		p.batch = &b
+		err := p.run(s.body)
+		p.batch = nil
+		if err != nil {
+			return err
+		}
+		return p.write(b.String())
 	case "serve":
 		for {
 			if _, err := p.in.Peek(1); err != nil {
@@ -143,6 +153,10 @@ func (p *player) need() (string, error) {
 }
 
 func (p *player) write(s string) error {
+	if p.batch != nil {
+		p.batch.WriteString(s)
+		return nil
+	}
 	_, err := os.Stdout.WriteString(s)
 	return err
 }

@@ -29,6 +29,7 @@
 //	spawn-grandchild FILE [own-group] [ignore-sigterm]
 //	                    a child that holds all pipes and hangs; its number in FILE
 //	repeat N … end      the steps between, N times
+//	batch … end         what the steps between send goes out in one piece
 //	serve … end         the steps between, until the input ends
 //	--- spawn           what follows is for the next process started
 //
@@ -95,7 +96,7 @@ type step struct {
 	line int // in the file, from 1
 	op   string
 	arg  string // the rest of the line
-	body []step // of repeat and serve
+	body []step // of repeat, serve and batch
 }
 
 // parse reads a script file: a list of steps for each start.
@@ -118,12 +119,12 @@ func parse(text string) ([][]step, error) {
 			}
 			scripts = append(scripts, stack[0])
 			stack[0] = nil
-		case s.op == "repeat" || s.op == "serve":
+		case s.op == "repeat" || s.op == "serve" || s.op == "batch":
 			heads = append(heads, s)
 			stack = append(stack, nil)
 		case s.op == "end":
 			if top == 0 {
-				return nil, fmt.Errorf("line %d: end without repeat or serve", s.line)
+				return nil, fmt.Errorf("line %d: end without repeat, serve or batch", s.line)
 			}
 			h := heads[top-1]
 			h.body = stack[top]

@@ -180,6 +180,15 @@ func (h *Hosts) Close(ctx context.Context) error {
 	}
 }
 
+// Waiting is how many exchanges wait for their turn with a host.
+func (h *Hosts) Waiting(host string) int {
+	pl := h.pools[host]
+	if pl == nil {
+		return 0
+	}
+	return int(pl.waiting.Load())
+}
+
 // reserve admits one more process, so that Close waits for it; false when the
 // run is ending.
 func (h *Hosts) reserve() bool {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/effect"
 )
@@ -15,6 +16,8 @@ type pool struct {
 	hosts *Hosts
 	cfg   *Config
 	turn  chan struct{} // a token for each free slot
+
+	waiting atomic.Int64 // exchanges that have no slot yet
 
 	mu   sync.Mutex
 	free []*slot
@@ -38,6 +41,8 @@ func newPool(h *Hosts, c *Config) *pool {
 
 // enter takes a slot, one with a running process if there is any.
 func (pl *pool) enter(ctx context.Context) (*slot, error) {
+	pl.waiting.Add(1)
+	defer pl.waiting.Add(-1)
 	select {
 	case <-pl.turn:
 	case <-ctx.Done():

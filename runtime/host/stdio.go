@@ -22,7 +22,7 @@ func (stdio) Connect(c *Config, env []string, stderr func(string)) (Conn, error)
 	}
 	if c.Dir != "" {
 		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-			return nil, c.failure("cannot start in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Dir, c.Connector)
+			return nil, c.failure("cannot start command '%s' in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, c.Connector)
 		}
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, env)

@@ -1,28 +1,75 @@
+// Package hosttest is the conformance suite of host transports: it plays each
+// H rule of spec/host-protocol.md with a scripted host on the other side of the
+// transport. A transport that passes it carries the whole protocol.
+//
+// The rules are quoted in full; a test holds the quotations against the
+// chapter, so that neither can change without the other.
 package hosttest
 
-import "testing"
+import (
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
 
+// rule is one rule of the chapter and the test that plays it.
+type rule struct {
+	id   string
+	text string
+	play func(w *world)
+}
+
+// rules are all of them, in the chapter's order.
+var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules)
+
+// Run plays every rule. Afterwards no goroutine of the hosts may be left, and
+// no process.
 func Run(t *testing.T, peer Peer) {
-	t.Run("smoke", func(t *testing.T) {
-		w := newWorld(t, peer)
-		c := w.worker(`
-> {"type":"init","params":{"a":1}}
-< {"type":"init_ack"}
-> {"type":"prompt","text":"go"}
-< {"type":"progress","message":"p"}
-< {"type":"question","id":"q1","question":"?"}
-> {"type":"response","in_reply_to":"question","answer_to":"q1","value":"yes"}
-< {"type":"result","text":"done"}
-> {"type":"prompt","text":"more"}
-< plain
-`)
-		c.Params = []byte(`{"a":1}`)
-		w.start(c)
-		x := w.open("go")
-		x.want("progress", `{"message":"p"}`)
-		x.reply(x.want("question", `{"id":"q1","question":"?"}`), `"yes"`)
-		x.want("result", `{"text":"done"}`)
-		x.close()
-		w.ask("more", "plain")
-	})
+	for _, r := range rules {
+		t.Run(r.id, func(t *testing.T) {
+			w := newWorld(t, peer)
+			defer func() {
+				if t.Failed() {
+					t.Logf("%s: %s", r.id, r.text)
+				}
+			}()
+			r.play(w)
+			if w.hosts != nil {
+				w.end()
+			}
+			files, err := filepath.Glob(w.file("*.spawns"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				for _, p := range w.spawns(strings.TrimSuffix(filepath.Base(f), ".host.spawns")) {
+					if groupAlive(p) {
+						t.Errorf("group %d is left", p)
+					}
+				}
+			}
+		})
+	}
+	checkGoroutines(t)
+}
+
+// checkGoroutines fails when one runs our code after all is closed. The last
+// ones may be on their way out.
+func checkGoroutines(t *testing.T) {
+	t.Helper()
+	var left []string
+	for end := time.Now().Add(patience); time.Now().Before(end); runtime.Gosched() {
+		buf := make([]byte, 1<<20)
+		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+		left = slices.DeleteFunc(all[1:], func(s string) bool {
+			return !strings.Contains(s, "/runtime/host.") && !strings.Contains(s, "/internal/procgroup.")
+		})
+		if len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("goroutines are left:\n%s", strings.Join(left, "\n\n"))
 }

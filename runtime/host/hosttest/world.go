@@ -3,6 +3,7 @@ package hosttest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,33 @@ func (w *world) end() {
 	}
 }
 
+// endAsync begins to end the run; what it gives cuts the waiting short and
+// returns when all is over.
+func (w *world) endAsync() (stop func()) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.hosts.Close(ctx)
+	}()
+	return func() { cancel(); <-done }
+}
+
+// spawns gives the process numbers of all starts of a host, which are their
+// groups' as well.
+func (w *world) spawns(name string) []int {
+	w.Helper()
+	var pids []int
+	for _, l := range w.lines(name + ".host.spawns") {
+		var pid, pgid int
+		if _, err := fmt.Sscan(l, &pid, &pgid); err != nil || pid != pgid {
+			w.Fatalf("start %q: want a process that leads its group (%v)", l, err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
 func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 
 // lines gives the lines of a file; none when there is no file.
@@ -135,6 +163,12 @@ func (w *world) logged(part string) bool {
 	}
 	return false
 }
+
+// payload gives a message's payload as JSON.
+func payload(m effect.HostMessage) string { return string(value.AppendJSON(nil, m.Payload)) }
+
+// quoted gives s as JSON.
+func quoted(s string) string { return string(value.AppendString(nil, s)) }
 
 // talk is one exchange.
 type talk struct {
@@ -182,14 +216,14 @@ func (x *talk) next() (effect.HostMessage, error) {
 
 // want takes the next message and compares it: its type and its payload as
 // JSON.
-func (x *talk) want(typ, payload string) effect.HostMessage {
+func (x *talk) want(typ, body string) effect.HostMessage {
 	x.w.Helper()
 	m, err := x.next()
 	if err != nil {
 		x.w.Fatalf("want a %s, got the failure %v", typ, err)
 	}
-	if got := string(value.AppendJSON(nil, m.Payload)); m.Type != typ || got != payload {
-		x.w.Fatalf("want %s %s, got %s %s", typ, payload, m.Type, got)
+	if got := payload(m); m.Type != typ || got != body {
+		x.w.Fatalf("want %s %s, got %s %s", typ, body, m.Type, got)
 	}
 	return m
 }

@@ -1,0 +1,190 @@
+package hosttest
+
+import (
+	"strings"
+)
+
+var endRules = []rule{
+	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 and the number, when a signal ended it) and, in `stderr`, the last lines of its standard error.", exits},
+	{"H41", "Everything it said before is handled first.", saidBefore},
+	{"H42", "A host that closes its output and goes on running is given a second to exit; then the exchange fails as if it had, and the process is ended.", closesOutput},
+	{"H43", "The timeout, 120 seconds when none is set, is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
+	{"H44", "At the timeout the program goes on at once. A host with the capability `cancel` is told and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
+	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. It comes to its terminal message, which like all others is dropped, within five seconds, and is kept for the next exchange; else it is ended.", cancelled},
+	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},
+	{"H47", "The program does not wait for a host to be cancelled or ended; only the next exchange with it does.", notAwaited},
+	{"H48", "When the run ends during an exchange, as by Ctrl-C, a host with the capability `cancel` is told and has half a second; then it is ended like the others.", runEnds},
+}
+
+func exits(w *world) {
+	w.start(w.worker(`
+read
+stderr first line
+stderr cannot find the blueprint
+exit 7
+--- spawn
+read
+kill KILL
+`))
+	e := w.open("go").fails()
+	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(7) || e.Fields["host"] != "worker" ||
+		e.Fields["stderr"] != "first line\ncannot find the blueprint" {
+		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+	}
+	e = w.open("go").fails()
+	if _, ok := e.Fields["stderr"]; e.Fields["exit_code"] != int64(137) || ok {
+		w.Errorf("fields %v", e.Fields)
+	}
+}
+
+func saidBefore(w *world) {
+	w.start(w.worker(`
+read
+flood 1000 {"type":"progress","i":${i}}
+exit 1
+`))
+	x := w.open("go")
+	for range 1000 {
+		if _, err := x.next(); err != nil {
+			w.Fatal(err)
+		}
+	}
+	x.fails()
+}
+
+func closesOutput(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"progress"}
+close-stdout
+hang
+`))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	if e := x.fails(); !strings.HasPrefix(e.Message, "host exited without result") || !strings.Contains(e.Message, "closed its output") {
+		w.Errorf("message %q", e.Message)
+	}
+}
+
+func timesOut(w *world) {
+	c := w.worker(`
+read
+repeat 1000000
+flood 100 {"type":"progress"}
+end
+`)
+	c.Timeout = 0.25
+	w.start(c)
+	x := w.open("go")
+	n := 0
+	for {
+		_, err := x.next()
+		if err != nil {
+			if e := w.hostError(err); e.Message != "host 'worker' timed out after 0.25 seconds" || e.Fields["host"] != "worker" {
+				w.Errorf("message %q, fields %v", e.Message, e.Fields)
+			}
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		w.Error("no message came before the timeout")
+	}
+}
+
+const ackCancel = "read\n< {\"type\":\"init_ack\",\"capabilities\":[\"cancel\"]}\n"
+
+func toldAtTimeout(w *world) {
+	c := withParams(w, "on-sigterm signalled\n"+ackCancel+`
+read
+> {"type":"cancel","reason":"timeout"}
+write told x
+hang
+`)
+	c.Timeout = 0.25
+	w.start(c)
+	x := w.open("go")
+	x.fails()
+	x.close()
+	w.await("told")
+	w.await("signalled")
+	w.endAsync()()
+}
+
+func cancelled(w *world) {
+	w.start(withParams(w, ackCancel+`
+> {"type":"prompt","text":"one"}
+< {"type":"question","id":"q"}
+> {"type":"cancel","reason":"enough"}
+< {"type":"progress","message":"winding up"}
+< {"type":"result","text":"half done"}
+> {"type":"prompt","text":"two"}
+< {"type":"progress"}
+> {"type":"cancel","reason":"cancelled"}
+exit 0
+--- spawn
+`+ackCancel+echo))
+	x := w.open("one")
+	x.want("question", `{"id":"q"}`)
+	x.cancel("enough")
+	x = w.open("two")
+	x.want("progress", `{}`)
+	x.cancel("")
+	w.ask("three", "three")
+	if n := len(w.spawns("worker")); n != 2 {
+		w.Errorf("%d starts", n)
+	}
+}
+
+func signalled(w *world) {
+	w.start(w.worker(`
+on-sigterm signalled
+spawn-grandchild child
+read
+< {"type":"progress"}
+hang
+`))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	x.close()
+	w.await("signalled")
+	w.endAsync()()
+}
+
+func notAwaited(w *world) {
+	w.start(w.worker(`
+on-sigterm signalled
+read
+< {"type":"progress"}
+hang
+--- spawn
+` + echo))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	x.close() // it returns although the host does not leave
+	w.await("signalled")
+	first := w.spawns("worker")[0]
+	if !groupAlive(first) {
+		w.Error("the host has left: nothing is shown")
+	}
+	w.ask("next", "next")
+	if groupAlive(first) {
+		w.Error("the next exchange did not wait for the old process")
+	}
+}
+
+func runEnds(w *world) {
+	w.start(withParams(w, "on-sigterm signalled\n"+ackCancel+`
+read
+< {"type":"progress"}
+> {"type":"cancel","reason":"the run is ending"}
+write told x
+exit 0
+`))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	w.end()
+	if w.lines("told") == nil || w.lines("signalled") != nil {
+		w.Errorf("told %v, signalled %v", w.lines("told"), w.lines("signalled"))
+	}
+}

@@ -1,0 +1,175 @@
+package hosttest
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+var initRules = []rule{
+	{"H22", "The first line after the start is `init` with all parameters, in the manifest's order; numbers stay exact.", initFirst},
+	{"H23", "Parameters of `params_env` are read from the environment when the process is started, and sent as strings after the others, or in the place of one with the same name.", paramsEnv},
+	{"H24", "When such a variable is not set, the call fails with an error that names it, and no process is started.", paramsEnvUnset},
+	{"H25", "Without parameters there is no `init`: the first line is the prompt.", noInit},
+	{"H26", "A host that does not answer within its timeout (10 seconds when none is set) fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
+	{"H27", "A host that answers with `error` fails the call with that message.", initError},
+	{"H28", "Any other answer is the failure to acknowledge, and quotes the line; so is the end of the process, with its exit code and the end of its standard error.", initOther},
+	{"H29", "A process whose initialisation failed is ended.", initFailureEnds},
+	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`.", ackMembers},
+}
+
+const ackAndEcho = "< {\"type\":\"init_ack\"}\n" + echo
+
+func initFirst(w *world) {
+	c := w.worker(`
+>= {"type":"init","params":{"z":1,"a":{"y":[1,2.0],"b":"x <&>"},"big":9007199254740993,"f":1e2}}
+` + ackAndEcho)
+	c.Params = []byte(`{"z": 1, "a": {"y":[1,2.0],"b":"x <&>"}, "big": 9007199254740993, "f": 1e2}`)
+	w.start(c)
+	w.ask("one", "one")
+	w.ask("two", "two")
+}
+
+func paramsEnv(w *world) {
+	c := w.worker(`
+>= {"type":"init","params":{"model":"from env","n":1,"token":"s3cr3t \"x\"","empty":""}}
+` + ackAndEcho)
+	c.Params = []byte(`{"model":"opus","n":1}`)
+	c.ParamsEnv = []host.ParamEnv{{Param: "token", Env: "TOKEN"}, {Param: "model", Env: "MODEL"}, {Param: "empty", Env: "EMPTY"}}
+	solo := w.named("solo", `
+>= {"type":"init","params":{"key":"from env"}}
+`+ackAndEcho)
+	solo.ParamsEnv = []host.ParamEnv{{Param: "key", Env: "MODEL"}}
+	w.startIn([]string{`TOKEN=s3cr3t "x"`, "MODEL=wrong", "MODEL=from env", "EMPTY="}, c, solo)
+	w.ask("one", "one")
+	w.openAt("solo", "one").want("result", `{"text":"one"}`)
+}
+
+func paramsEnvUnset(w *world) {
+	c := w.worker("exit 1\n")
+	c.ParamsEnv = []host.ParamEnv{{Param: "token", Env: "WORKER_TOKEN"}}
+	w.startIn(nil, c)
+	e := w.openFails("go")
+	for _, part := range []string{"host 'worker'", "WORKER_TOKEN", "not set", "[hosts.worker.params_env]", "'token'"} {
+		if !strings.Contains(e.Message, part) {
+			w.Errorf("message %q lacks %q", e.Message, part)
+		}
+	}
+	if got := w.spawns("worker"); len(got) != 0 {
+		w.Errorf("%d starts", len(got))
+	}
+}
+
+func noInit(w *world) {
+	c := w.worker("> {\"type\":\"prompt\",\"text\":\"go\"}\n< {\"type\":\"result\",\"text\":\"no init\"}\n")
+	c.Params = []byte(`{}`)
+	w.start(c)
+	w.ask("go", "no init")
+}
+
+// withParams makes worker a host that is initialised.
+func withParams(w *world, script string) host.Config {
+	c := w.worker(script)
+	c.Params = []byte(`{"a":1}`)
+	return c
+}
+
+func initSilence(w *world) {
+	c := withParams(w, "read\nhang\n")
+	c.Timeout = 0.2
+	w.start(c)
+	e := w.openFails("go")
+	if !strings.HasPrefix(e.Message, "host 'worker' did not acknowledge initialization") || !strings.Contains(e.Message, "0.2 seconds") {
+		w.Errorf("message %q", e.Message)
+	}
+}
+
+func initError(w *world) {
+	w.start(withParams(w, `
+read
+< {"type":"error","message":"license expired in May","code":"E7","recoverable":false}
+hang
+--- spawn
+read
+< {"type":"error","code":7}
+hang
+`))
+	e := w.openFails("go")
+	if e.Message != "license expired in May" || e.Fields["code"] != "E7" || e.Fields["recoverable"] != false || e.Fields["host"] != "worker" {
+		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+	}
+	if e := w.openFails("go"); e.Message != `{"type":"error","code":7}` || e.Fields["code"] != "7" {
+		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+	}
+}
+
+func initOther(w *world) {
+	w.start(withParams(w, `
+read
+< Welcome to Worker 3.1
+hang
+--- spawn
+read
+< {"type":"result","text":"too early"}
+hang
+--- spawn
+read
+stderr no such model
+exit 3
+`))
+	for _, says := range []string{"Welcome to Worker 3.1", `{"type":"result","text":"too early"}`} {
+		if e := w.openFails("go"); e.Message != "host 'worker' did not acknowledge initialization: it answered "+says {
+			w.Errorf("message %q", e.Message)
+		}
+	}
+	e := w.openFails("go")
+	if e.Message != "host 'worker' did not acknowledge initialization: it exited with code 3" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "no such model" {
+		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+	}
+}
+
+func initFailureEnds(w *world) {
+	w.start(withParams(w, `
+read
+< no
+spawn-grandchild child
+hang
+--- spawn
+read
+`+ackAndEcho))
+	w.openFails("go")
+	w.ask("go", "go")
+	if p := w.spawns("worker"); len(p) != 2 || groupAlive(p[0]) {
+		w.Errorf("starts %v: the first one is left", p)
+	}
+}
+
+func ackMembers(w *world) {
+	c := withParams(w, `
+read
+< {"type":"init_ack","version":"1.2.0","capabilities":["streaming",5,"cancel"],"note":{"x":1}}
+read
+< {"type":"progress"}
+>~ {"type":"cancel"}
+< {"type":"error","message":"stopped"}
+`+echo)
+	odd := w.named("odd", "read\n< {\"type\":\"init_ack\",\"capabilities\":\"cancel\"}\n"+echo)
+	odd.Params = c.Params
+	w.start(c, odd)
+	x := w.open("go")
+	x.want("progress", `{}`)
+	x.close()
+	w.ask("again", "again")
+	w.openAt("odd", "go").want("result", `{"text":"go"}`)
+}
+
+// openFails opens an exchange that cannot be opened.
+func (w *world) openFails(prompt string) *effect.Error {
+	w.Helper()
+	_, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: prompt})
+	if err == nil {
+		w.Fatal("the exchange was opened")
+	}
+	return w.hostError(err)
+}

@@ -1,0 +1,231 @@
+package hosttest
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+var lineRules = []rule{
+	{"H13", "What Concerto sends is one JSON object a line, in UTF-8, ended by a single `\\n`.", sentLines},
+	{"H14", "What a host sends may end its lines with `\\r\\n`, may begin with a byte order mark, and may have blank lines, which mean nothing.", lenientLines},
+	{"H15", "A line that is not a JSON object with a string member `type` counts as a `result` whose `text` is the line.", plainText},
+	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is ended.", lineLimit},
+	{"H17", "A line that is not UTF-8 is such an error as well.", notUTF8},
+	{"H18", "A last line without an end counts when it is a complete object or plain text. One that begins with `{` and is no JSON is an error that quotes it: the message was cut off.", halfLines},
+	{"H19", "Messages are handled in the order they were sent, and none is lost. A host that sends faster than they are handled is slowed by the pipe.", flood},
+	{"H20", "Both sides may send large lines at the same time without reading first.", largeBothWays},
+	{"H21", "A host that does not read its input never holds up the program for longer than the timeout.", neverReads},
+}
+
+func sentLines(w *world) {
+	w.start(w.worker(`
+>= {"type":"prompt","text":"l1\nl2 \"q\" é 😀 <&>","context":{  "a": 1 }}
+< {"type":"question","id":"q"}
+>= {"type":"response","in_reply_to":"question","answer_to":"q","value":[1,  2]}
+< {"type":"result"}
+`))
+	x, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: "l1\nl2 \"q\" é 😀 <&>", Context: []byte("{\n \"a\": 1\n}")})
+	if err != nil {
+		w.Fatal(err)
+	}
+	x.reply(x.want("question", `{"id":"q"}`), "[1,\n 2]")
+	x.want("result", `{}`)
+}
+
+func lenientLines(w *world) {
+	w.start(w.worker(`
+read
+bytes efbbbf
+crlf {"type":"progress","message":"p"}
+crlf
+raw  
+< 
+crlf {"type":"result","text":"done"}
+read
+crlf plain
+`))
+	x := w.open("one")
+	x.want("progress", `{"message":"p"}`)
+	x.want("result", `{"text":"done"}`)
+	x.close()
+	w.ask("two", "plain")
+}
+
+func plainText(w *world) {
+	lines := []string{
+		`hello there`, `[1, 2]`, `42`, `"a string"`, `{"text": "no type"}`, `{"type": 5, "text": "x"}`,
+		`{"type": "result", "text": "cut`, `{"type":"result"} and more`, `{"type":"a","type":1}`, "tab\there", `  indented`,
+	}
+	w.start(w.worker("read\n< " + strings.Join(lines, "\nread\n< ") + "\n"))
+	for _, l := range lines {
+		x := w.open("go")
+		m, err := x.next()
+		if err != nil {
+			w.Fatalf("%s: %v", l, err)
+		}
+		if got, want := payload(m), fmt.Sprintf(`{"text":%s}`, quoted(l)); m.Type != "result" || got != want || string(m.Text) != l {
+			w.Errorf("got %s %s, want result %s", m.Type, got, want)
+		}
+		x.close()
+	}
+}
+
+func lineLimit(w *world) {
+	c := w.worker(`
+read
+big 16777216 {"type":"progress","fill":"${fill}"}
+big 16777217 {"type":"result","fill":"${fill}"}
+hang
+`)
+	small := w.named("small", `
+read
+< 1234567890
+read
+< 12345678901
+hang
+`)
+	small.MaxLine = 10
+	w.start(c, small)
+	x := w.open("go")
+	if m, err := x.next(); err != nil || len(m.Text) != 16<<20 {
+		w.Fatalf("a line of 16 MiB: %d bytes, %v", len(m.Text), err)
+	}
+	e := x.fails()
+	for _, part := range []string{"host 'worker'", "16777216", "offset 16777217"} {
+		if !strings.Contains(e.Message, part) {
+			w.Errorf("message %q lacks %q", e.Message, part)
+		}
+	}
+	x = w.openAt("small", "go")
+	x.want("result", `{"text":"1234567890"}`)
+	x.close()
+	if e := w.openAt("small", "go").fails(); !strings.Contains(e.Message, "longer than 10 bytes") {
+		w.Errorf("message %q", e.Message)
+	}
+}
+
+func notUTF8(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"progress"}
+bytes 7b22ff227d0a
+hang
+`))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	e := x.fails()
+	for _, part := range []string{"host 'worker'", "line of 5 bytes", "not valid UTF-8", "offset 20"} {
+		if !strings.Contains(e.Message, part) {
+			w.Errorf("message %q lacks %q", e.Message, part)
+		}
+	}
+}
+
+func halfLines(w *world) {
+	w.start(w.worker(`
+read
+raw {"type":"result","text":"whole"}
+exit 0
+--- spawn
+read
+raw plain text
+exit 0
+--- spawn
+read
+raw {"no":"type"}
+exit 0
+--- spawn
+read
+< {"type":"progress"}
+raw {"type":"result","text":"cu
+exit 2
+`))
+	w.ask("go", "whole")
+	w.ask("go", "plain text")
+	w.ask("go", `{\"no\":\"type\"}`)
+	x := w.open("go")
+	x.want("progress", `{}`)
+	e := x.fails()
+	if !strings.Contains(e.Message, "host 'worker' ended in the middle of a message") || !strings.HasSuffix(e.Message, `{"type":"result","text":"cu`) {
+		w.Errorf("message %q", e.Message)
+	}
+	if e.Fields["exit_code"] != int64(2) {
+		w.Errorf("fields %v", e.Fields)
+	}
+}
+
+func flood(w *world) {
+	const n = 30000
+	w.start(w.worker(fmt.Sprintf(`
+read
+flood %d {"type":"progress","message":"working on it, please wait","i":${i}}
+< {"type":"result","text":"end"}
+`, n)))
+	x := w.open("go")
+	for i := range n {
+		m, err := x.next()
+		if err != nil {
+			w.Fatal(err)
+		}
+		if want := fmt.Sprintf(`{"message":"working on it, please wait","i":%d}`, i); payload(m) != want {
+			w.Fatalf("message %d is %s", i, payload(m))
+		}
+		if len(x.kept) >= 256 {
+			w.Fatalf("a batch of more than %d messages", len(x.kept))
+		}
+	}
+	x.want("result", `{"text":"end"}`)
+}
+
+func largeBothWays(w *world) {
+	const size = 1 << 20
+	w.start(w.worker(fmt.Sprintf(`
+repeat 3
+big %[1]d {"type":"question","id":1,"fill":"${fill}"}
+end
+read
+repeat 3
+read
+end
+< {"type":"result","text":"read all"}
+`, size)))
+	x, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: strings.Repeat("p", size)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for range 3 {
+		m, err := x.next()
+		if err != nil {
+			w.Fatal(err)
+		}
+		x.reply(m, payload(m))
+	}
+	x.want("result", `{"text":"read all"}`)
+}
+
+func neverReads(w *world) {
+	c := w.worker(`
+repeat 20
+big 500000 {"type":"question","id":1,"fill":"${fill}"}
+end
+hang
+`)
+	c.Timeout = 1
+	w.start(c)
+	x := w.open("go")
+	for {
+		m, err := x.next()
+		if err == nil {
+			r := &effect.ExchangeReply{ID: x.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: []byte(payload(m))}
+			_, err = w.hosts.Perform(w.ctx, r)
+		}
+		if err != nil {
+			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1 seconds" {
+				w.Errorf("message %q", e.Message)
+			}
+			break
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package hosttest
+
+import (
+	"github.com/concerto-lang/concerto/effect"
+)
+
+var messageRules = []rule{
+	{"H34", "Everything but `type` is the message's payload, in the order sent.", payloads},
+	{"H35", "`result` and `error` end the exchange; the process waits for the next prompt.", terminalMessages},
+	{"H36", "What a host says while no exchange is running is ignored, and said in the log.", outOfTurn},
+	{"H37", "A `withdraw` that comes before its request was handed on takes both out: the program sees neither.", withdrawn},
+	{"H38", "`in_reply_to` is the type of the message answered, `answer_to` its `id` as the host wrote it, left out when it had none. `value` is any JSON; `error`, a text, stands in its place when the message could not be handled.", responses},
+	{"H39", "Requests that were sent before the terminal message are answered, though the terminal message has come.", lateAnswers},
+}
+
+func payloads(w *world) {
+	w.start(w.worker(`
+read
+< {"z":1,"type":"anything at all","a":{"type":"inner"},"list":[1,2.5,null,true],"id":5}
+< {"type":"result","text":"é\n","n":9007199254740993}
+`))
+	x := w.open("go")
+	m := x.want("anything at all", `{"z":1,"a":{"type":"inner"},"list":[1,2.5,null,true],"id":5}`)
+	if m.ID != "5" || string(m.Text) != `{"z":1,"type":"anything at all","a":{"type":"inner"},"list":[1,2.5,null,true],"id":5}` {
+		w.Errorf("id %q, text %s", m.ID, m.Text)
+	}
+	if m = x.want("result", `{"text":"é\n","n":9007199254740993}`); m.ID != "" {
+		w.Errorf("id %q", m.ID)
+	}
+}
+
+func terminalMessages(w *world) {
+	w.start(w.worker(`
+> {"type":"prompt","text":"one"}
+< {"type":"error","message":"no disk","code":"E1"}
+> {"type":"prompt","text":"two"}
+< {"type":"result","text":"fine"}
+`))
+	x := w.open("one")
+	x.want("error", `{"message":"no disk","code":"E1"}`)
+	if _, err := x.next(); err == nil {
+		w.Error("there was something after the terminal message")
+	}
+	x.close()
+	w.ask("two", "fine")
+}
+
+func outOfTurn(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"result","text":"one"}
+< {"type":"progress","message":"too late"}
+< {"type":"result","text":"again"}
+await go
+read
+< {"type":"result","text":"two"}
+`))
+	w.ask("go", "one")
+	w.until("the remark", func() bool { return w.logged("worker: sent a message of type 'progress' outside an exchange") })
+	w.make("go")
+	w.ask("go", "two")
+}
+
+func withdrawn(w *world) {
+	w.start(w.worker(`
+read
+batch
+< {"type":"question","id":"q1"}
+< {"type":"approval","id":7}
+< {"type":"question","id":"q2"}
+< {"type":"withdraw","id":"q1"}
+< {"type":"withdraw","id":7}
+< {"type":"withdraw","id":"unknown"}
+end
+>~ {"answer_to":"q2"}
+< {"type":"result"}
+`))
+	x := w.open("go")
+	m := x.want("question", `{"id":"q2"}`)
+	x.want("withdraw", `{"id":"unknown"}`)
+	x.reply(m, "1")
+	x.want("result", `{}`)
+}
+
+func responses(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"question","id":"q\u00e91"}
+>= {"type":"response","in_reply_to":"question","answer_to":"q\u00e91","value":{"a":[1,null]}}
+< {"type":"approval","id":17}
+>= {"type":"response","in_reply_to":"approval","answer_to":17,"value":false}
+< {"type":"own thing"}
+>= {"type":"response","in_reply_to":"own thing","value":null}
+< {"type":"tool_call","id":"t","tool":"x"}
+>= {"type":"response","in_reply_to":"tool_call","answer_to":"t","error":"no \"x\" here"}
+< {"type":"result"}
+`))
+	x := w.open("go")
+	x.reply(x.want("question", `{"id":"qé1"}`), `{"a":[1,null]}`)
+	x.reply(x.want("approval", `{"id":17}`), `false`)
+	x.reply(x.want("own thing", `{}`), ``)
+	m := x.want("tool_call", `{"id":"t","tool":"x"}`)
+	r := &effect.ExchangeReply{ID: x.id, InReplyTo: m.Type, AnswerTo: m.ID, Error: `no "x" here`}
+	if _, err := w.hosts.Perform(w.ctx, r); err != nil {
+		w.Fatal(err)
+	}
+	x.want("result", `{}`)
+}
+
+func lateAnswers(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"question","id":1}
+< {"type":"question","id":2}
+< {"type":"result","text":"end"}
+> {"type":"response","in_reply_to":"question","answer_to":1,"value":"a"}
+> {"type":"response","in_reply_to":"question","answer_to":2,"value":"b"}
+> {"type":"prompt","text":"next"}
+< {"type":"result","text":"next"}
+`))
+	x := w.open("go")
+	a, b := x.want("question", `{"id":1}`), x.want("question", `{"id":2}`)
+	x.want("result", `{"text":"end"}`)
+	x.reply(a, `"a"`)
+	x.reply(b, `"b"`)
+	x.close()
+	w.ask("next", "next")
+}

@@ -1,0 +1,321 @@
+package hosttest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+var processRules = []rule{
+	{"H1", "A host is started when the program first uses it, and not before.", startsOnUse},
+	{"H2", "It is started in its `working_dir` with the run's environment, to which `env` adds.", dirAndEnv},
+	{"H3", "A `command` with a slash in it is a file, relative to the working directory; any other is looked up in the PATH of the host's environment.", commandLookup},
+	{"H4", "A command that is not found, not executable or no program is an error that names the host and the command and says what to check in the manifest.", spawnFailures},
+	{"H5", "There is one process for a host declaration. It stays when an exchange is over, and keeps its state for the next one.", oneProcess},
+	{"H6", "Exchanges that want the same host at the same time take turns, in the order they came. With `instances = n` up to n processes run side by side, and a process that runs is preferred to a new one.", turns},
+	{"H7", "After a crash, a timeout or a protocol failure the next exchange gets a new process, initialised again. The old one and its group are gone before the new one starts.", replaced},
+	{"H8", "A process that served before and ends without having read the next prompt has not begun to work on it: a new process takes the exchange over.", takenOver},
+	{"H9", "Lines on the standard error go to the run's log, with the host's name.", stderrIsLogged},
+	{"H10", "When the run ends, the input of every idle host ends. A host that has not left 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
+	{"H11", "Signals go to the host's process group. Whatever a host starts and leaves behind in its group ends with it.", groupsEnd},
+	{"H12", "A process that has ended counts as ended, though a process it left behind still holds its pipes.", orphanHoldsPipes},
+}
+
+const echo = `
+serve
+read
+< {"type":"result","text":${.text}}
+end
+`
+
+func startsOnUse(w *world) {
+	w.start(w.worker(echo))
+	if got := w.spawns("worker"); len(got) != 0 {
+		w.Errorf("started before it was used: %v", got)
+	}
+	w.ask("a", "a")
+	if got := w.spawns("worker"); len(got) != 1 {
+		w.Errorf("%d starts", len(got))
+	}
+}
+
+func dirAndEnv(w *world) {
+	c := w.worker(`
+read
+< {"type":"result","dir":${cwd},"own":${env.OWN},"both":${env.BOTH},"run":${env.RUN},"none":${env.NONE}}
+`)
+	dir, err := filepath.EvalSymlinks(w.dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	c.Dir = dir
+	c.Env["OWN"], c.Env["BOTH"] = "1", "own"
+	w.startIn(append(os.Environ(), "RUN=2", "BOTH=run"), c)
+	x := w.open("go")
+	x.want("result", `{"dir":"`+dir+`","own":"1","both":"own","run":"2","none":null}`)
+}
+
+func commandLookup(w *world) {
+	byName, byPath := w.worker(echo), w.named("other", echo)
+	program := byName.Command
+	if err := os.MkdirAll(w.file("bin"), 0o755); err != nil {
+		w.Fatal(err)
+	}
+	if err := os.Symlink(program, w.file("bin/my-host")); err != nil {
+		w.Fatal(err)
+	}
+	byName.Command, byName.Env["PATH"] = "my-host", w.file("bin")
+	byPath.Command, byPath.Dir = "bin/my-host", w.dir
+	w.start(byName, byPath)
+	w.ask("by name", "by name")
+	w.openAt("other", "by path").want("result", `{"text":"by path"}`)
+}
+
+func spawnFailures(w *world) {
+	put := func(name string, mode os.FileMode, text string) string {
+		if err := os.WriteFile(w.file(name), []byte(text), mode); err != nil {
+			w.Fatal(err)
+		}
+		return w.file(name)
+	}
+	cases := []struct{ name, command, dir, says string }{
+		{"none", "", "", "has no command"},
+		{"lost", "no-such-program-here", "", "command 'no-such-program-here' not found"},
+		{"gone", w.file("gone"), "", "not found"},
+		{"text", put("text", 0o644, "hello"), "", "not executable"},
+		{"dir", w.dir, "", "is a directory"},
+		{"magic", put("magic", 0o755, "no first line that names an interpreter"), "", "no program"},
+		{"interp", put("interp", 0o755, "#!/no/such/interpreter\n"), "", "interpreter that does not exist"},
+		{"cwd", "sh", w.file("nowhere"), "working_dir"},
+	}
+	var configs []host.Config
+	for _, c := range cases {
+		configs = append(configs, host.Config{Name: c.name, Connector: c.name, Command: c.command, Dir: c.dir})
+	}
+	w.start(configs...)
+	for _, c := range cases {
+		for range 2 { // a failure leaves the host usable, to fail again
+			_, err := w.tryOpen(effect.ExchangeOpen{Host: c.name, Prompt: "go"})
+			e := w.hostError(err)
+			for _, part := range []string{"host '" + c.name + "'", c.says, c.command, "[hosts." + c.name + "] of Concerto.toml"} {
+				if !strings.Contains(e.Message, part) {
+					w.Errorf("%s: %q lacks %q", c.name, e.Message, part)
+				}
+			}
+			if e.Status != effect.None || e.Fields["host"] != c.name {
+				w.Errorf("%s: status %v, fields %v", c.name, e.Status, e.Fields)
+			}
+		}
+	}
+	_, err := w.tryOpen(effect.ExchangeOpen{Host: "unknown", Prompt: "go"})
+	if e := w.hostError(err); !strings.Contains(e.Message, "'unknown' is not configured") {
+		w.Errorf("message %q", e.Message)
+	}
+}
+
+func oneProcess(w *world) {
+	w.start(w.worker(`
+serve
+> {"type":"prompt","text":"one"}
+< {"type":"result","text":"1"}
+> {"type":"prompt","text":"two"}
+< {"type":"result","text":"2"}
+> {"type":"prompt","text":"three"}
+< {"type":"error","message":"3"}
+end
+`))
+	for range 3 {
+		w.ask("one", "1")
+		w.ask("two", "2")
+		x := w.open("three")
+		x.want("error", `{"message":"3"}`)
+		x.close()
+	}
+	if got := w.spawns("worker"); len(got) != 1 {
+		w.Errorf("%d starts", len(got))
+	}
+}
+
+func turns(w *world) {
+	one, two := w.worker(echo), w.named("pair", echo)
+	two.Instances = 2
+	w.start(one, two)
+
+	first := w.open("first")
+	const n = 4
+	order := make(chan string, n)
+	var waiting sync.WaitGroup
+	for i := range n {
+		// each waits in the queue before the next one comes
+		before := w.hosts.Waiting("worker")
+		waiting.Go(func() {
+			x := w.open(string(rune('a' + i)))
+			m, err := x.next()
+			if err != nil {
+				w.Error(err)
+			}
+			order <- string(m.Text)
+			x.close()
+		})
+		w.until("the exchange to queue", func() bool { return w.hosts.Waiting("worker") > before })
+	}
+	first.want("result", `{"text":"first"}`)
+	first.close()
+	waiting.Wait()
+	for i := range n {
+		if got, want := <-order, `{"type":"result","text":"`+string(rune('a'+i))+`"}`; got != want {
+			w.Errorf("turn %d: %s", i, got)
+		}
+	}
+
+	for range 3 {
+		x := w.openAt("pair", "alone")
+		x.want("result", `{"text":"alone"}`)
+		x.close()
+	}
+	if got := w.spawns("pair"); len(got) != 1 {
+		w.Errorf("%d starts for exchanges one after the other", len(got))
+	}
+	a, b := w.openAt("pair", "a"), w.openAt("pair", "b")
+	b.want("result", `{"text":"b"}`)
+	a.want("result", `{"text":"a"}`)
+	a.close()
+	b.close()
+	if got := w.spawns("pair"); len(got) != 2 {
+		w.Errorf("%d starts for two exchanges at a time", len(got))
+	}
+}
+
+func replaced(w *world) {
+	c := w.worker(`
+> {"type":"init","params":{"a":1}}
+< {"type":"init_ack"}
+> {"type":"prompt","text":"crash"}
+exit 3
+--- spawn
+> {"type":"init","params":{"a":1}}
+< {"type":"init_ack"}
+> {"type":"prompt","text":"silence"}
+spawn-grandchild child
+hang
+--- spawn
+> {"type":"init","params":{"a":1}}
+< {"type":"init_ack"}
+> {"type":"prompt","text":"garbage"}
+bytes ff0a
+hang
+--- spawn
+> {"type":"init","params":{"a":1}}
+< {"type":"init_ack"}
+> {"type":"prompt","text":"idle"}
+< {"type":"result","text":"then dies"}
+stderr dying
+exit 1
+--- spawn
+> {"type":"init","params":{"a":1}}
+< {"type":"init_ack"}
+> {"type":"prompt","text":"work"}
+< {"type":"result","text":"works"}
+`)
+	c.Params = []byte(`{"a":1}`)
+	c.Timeout = 0.5
+	w.start(c)
+	for _, prompt := range []string{"crash", "silence", "garbage"} {
+		x := w.open(prompt)
+		x.fails()
+		x.close()
+	}
+	w.ask("idle", "then dies")
+	w.until("the host to die", func() bool { return w.logged("worker: dying") })
+	w.ask("work", "works")
+	pids := w.spawns("worker")
+	if len(pids) != 5 {
+		w.Fatalf("%d starts", len(pids))
+	}
+	for _, p := range pids[:4] {
+		if groupAlive(p) {
+			w.Errorf("group %d is left after its successor started", p)
+		}
+	}
+}
+
+func takenOver(w *world) {
+	w.start(w.worker(`
+read
+< {"type":"result","text":"and goodbye"}
+exit 0
+`))
+	for range 20 {
+		w.ask("go", "and goodbye")
+	}
+	if got := w.spawns("worker"); len(got) != 20 {
+		w.Errorf("%d starts", len(got))
+	}
+}
+
+func stderrIsLogged(w *world) {
+	w.start(w.worker(`
+stderr starting up
+read
+stderr at work
+< {"type":"result","text":"done"}
+`))
+	w.ask("go", "done")
+	w.end()
+	if !w.logged("worker: starting up") || !w.logged("worker: at work") {
+		w.Errorf("log %q", w.log)
+	}
+}
+
+func idleHostsEnd(w *world) {
+	polite, deaf := w.worker("read\n< {\"type\":\"result\"}\neof\nwrite left x\n"), w.named("deaf", `
+on-sigterm told
+read
+< {"type":"result"}
+hang
+`)
+	w.start(polite, deaf)
+	x, y := w.open("go"), w.openAt("deaf", "go")
+	x.want("result", `{}`)
+	y.want("result", `{}`)
+	x.close()
+	y.close()
+	stop := w.endAsync()
+	w.await("told")
+	stop()
+	if w.lines("left") == nil {
+		w.Error("the polite host was not left to end by itself")
+	}
+}
+
+func groupsEnd(w *world) {
+	w.start(w.worker(`
+ignore-sigterm
+spawn-grandchild child ignore-sigterm
+read
+< {"type":"result"}
+hang
+`))
+	x := w.open("go")
+	x.want("result", `{}`)
+	x.close()
+	w.endAsync()()
+}
+
+func orphanHoldsPipes(w *world) {
+	w.start(w.worker(`
+spawn-grandchild child
+read
+< {"type":"progress"}
+exit 4
+`))
+	x := w.open("go")
+	x.want("progress", `{}`)
+	if e := x.fails(); e.Fields["exit_code"] != int64(4) {
+		w.Errorf("fields %v", e.Fields)
+	}
+}

@@ -1,0 +1,98 @@
+package hosttest
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+var promptRules = []rule{
+	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`.", jsonPrompts},
+	{"H32", "With `input_format` text the prompt is the bare line. A line break in it is sent as the two characters `\\n`, backslashes are left alone, and a context follows as `\\nContext: ` and its JSON, a schema as `\\nSchema: ` and its.", textPrompts},
+	{"H33", "`input_format` is json when it is not given and `output_format` is json or the host has parameters; else it is text.", inputFormat},
+}
+
+func jsonPrompts(w *world) {
+	w.start(w.worker(`
+>= {"type":"prompt","text":"plain"}
+< {"type":"result"}
+>= {"type":"prompt","text":"with context","context":{"files":["a","b"],"depth":2}}
+< {"type":"result"}
+>= {"type":"prompt","text":"with both","context":["x"],"schema":{"type":"object"}}
+< {"type":"result"}
+>= {"type":"prompt","text":"","context":null}
+< {"type":"result"}
+`))
+	for _, r := range []effect.ExchangeOpen{
+		{Prompt: "plain"},
+		{Prompt: "with context", Context: json.RawMessage(`{"files":["a","b"],"depth":2}`)},
+		{Prompt: "with both", Context: json.RawMessage(`["x"]`), Schema: json.RawMessage(`{"type":"object"}`)},
+		{Prompt: "", Context: json.RawMessage(`null`)},
+	} {
+		w.exchange(r)
+	}
+}
+
+// exchange is an exchange with worker whose only message is an empty result.
+func (w *world) exchange(r effect.ExchangeOpen) {
+	w.Helper()
+	if r.Host == "" {
+		r.Host = "worker"
+	}
+	x, err := w.tryOpen(r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	x.want("result", `{}`)
+	x.close()
+}
+
+func textPrompts(w *world) {
+	c := w.worker(`
+>= hello
+< {"type":"result"}
+>= 
+< {"type":"result"}
+>= two\nlines\nand \n, a \\ and "quotes" é
+< {"type":"result"}
+>= go\nContext: {"a":"x\ny"}
+< {"type":"result"}
+>= go\nContext: [1]\nSchema: {"type":"object"}
+< {"type":"result"}
+`)
+	c.InputFormat = "text"
+	w.start(c)
+	for _, r := range []effect.ExchangeOpen{
+		{Prompt: "hello"},
+		{Prompt: ""},
+		{Prompt: "two\nlines\r\nand \\n, a \\\\ and \"quotes\" é"},
+		{Prompt: "go", Context: json.RawMessage(`{"a":"x\ny"}`)},
+		{Prompt: "go", Context: json.RawMessage(`[1]`), Schema: json.RawMessage(`{"type":"object"}`)},
+	} {
+		w.exchange(r)
+	}
+}
+
+func inputFormat(w *world) {
+	const text, jsonLine = ">= go\n< {\"type\":\"result\"}\n", ">= {\"type\":\"prompt\",\"text\":\"go\"}\n< {\"type\":\"result\"}\n"
+	make := func(name, script, input, output string) host.Config {
+		c := w.named(name, script)
+		c.InputFormat, c.OutputFormat = input, output
+		return c
+	}
+	params := make("params", "read\n< {\"type\":\"init_ack\"}\n"+jsonLine, "", "")
+	params.Params = json.RawMessage(`{"a":1}`)
+	given := make("given", "read\n< {\"type\":\"init_ack\"}\n"+text, "text", "json")
+	given.Params = params.Params
+	w.start(
+		make("nothing", text, "", ""),
+		make("out-text", text, "", "text"),
+		make("out-json", jsonLine, "", "json"),
+		make("in-json", jsonLine, "json", "text"),
+		params, given,
+	)
+	for _, name := range []string{"nothing", "out-text", "out-json", "in-json", "params", "given"} {
+		w.exchange(effect.ExchangeOpen{Host: name, Prompt: "go"})
+	}
+}
