@@ -23,6 +23,8 @@ type Program struct {
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
+	// Dynamic lists what calls on Any may reach.
+	Dynamic []Dynamic
 	// ErrorTypes and schemas of the library in use are reached through types.
 }
 
@@ -116,6 +118,7 @@ type Local struct {
 
 	used, assigned bool
 	frame          *frame // the function or closure it belongs to
+	depth          int    // scopes around its declaration
 }
 
 // Function is a function with a body, or one of the library's natives and
@@ -146,6 +149,7 @@ type Function struct {
 	// is the tool itself.
 	Tool *Tool
 
+	assoc   types.Type // the type whose impl declares it
 	checked bool
 }
 
@@ -232,6 +236,8 @@ type Call struct {
 	Args []Arg
 	// TypeArgs are Fn's type arguments, for Shape functions.
 	TypeArgs []types.Type
+
+	pipedConv types.Type
 }
 
 // ArgKind says where a parameter's value comes from.
@@ -414,7 +420,11 @@ type Pipeline struct {
 	Info   *Info
 	Params []*Param // of run
 	Result types.Type
-	Stages []*Stage
+	// ResultConv converts the last stage's output, nil for none.
+	ResultConv types.Type
+	Stages     []*Stage
+
+	pending types.Type // Result while it is not known
 }
 
 // Stage is a stage. A function stage has Params: the pipeline's own first

@@ -1,0 +1,54 @@
+package diag
+
+// Agents, and the fields of declarations.
+var (
+	// UnknownConnection: unknown connection.
+	UnknownConnection = define(Info{
+		Code: "E0721", Title: `unknown connection`,
+		Explain: "An agent's provider names a section [connections.NAME] of Concerto.toml.",
+		Bad:     `agent A uses dmeo { }`,
+		Good:    `agent A uses demo { }`,
+	})
+	// NoProvider: agent without provider.
+	NoProvider = define(Info{
+		Code: "E0722", Title: `agent without provider`,
+		Explain: "An agent needs a connection: the section of Concerto.toml that says where its model is.",
+		Bad:     `agent A { system_prompt: "x" }`,
+		Good:    `agent A uses demo { system_prompt: "x" }`,
+	})
+	// NoModel: agent without model.
+	NoModel = define(Info{
+		Code: "E0723", Title: `agent without model`,
+		Explain: "An agent's model is its own, or its connection's default_model.",
+		Bad:     `agent A uses plain { }`,
+		Good:    `agent A uses plain { model: "m" }`,
+	})
+	// UnknownConfig: unknown field.
+	UnknownConfig = define(Info{
+		Code: "E0724", Title: `unknown field`,
+		Explain: "Agents and hosts have the fields that the language defines.",
+		Bad:     `agent A uses demo { temprature: 0.5 }`,
+		Good:    `agent A uses demo { temperature: 0.5 }`,
+	})
+	// ConfigName: not a name.
+	ConfigName = define(Info{
+		Code: "E0725", Title: `not a name`,
+		Explain: "A provider or connector is named by a word or a string.",
+		Bad:     `host W { connector: 5 }`,
+		Good:    `host W { connector: "worker" }`,
+	})
+	// ConfigValue: value out of range.
+	ConfigValue = define(Info{
+		Code: "E0726", Title: `value out of range`,
+		Explain: "The fields of declarations take the values that the language allows.",
+		Bad:     `agent A uses demo { temperature: 9.0 }`,
+		Good:    `agent A uses demo { temperature: 0.9 }`,
+	})
+	// StoreValue: not a store.
+	StoreValue = define(Info{
+		Code: "E0727", Title: `not a store`,
+		Explain: "A memory is made by Memory::new.",
+		Bad:     `memory m: Memory = 5;`,
+		Good:    `memory m: Memory = Memory::new();`,
+	})
+)

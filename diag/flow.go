@@ -1,0 +1,81 @@
+package diag
+
+// Flow: mutation, definite assignment, reachability.
+var (
+	// Immutable: not mutable.
+	Immutable = define(Info{
+		Code: "E0501", Title: `not mutable`,
+		Explain: "A variable is changed only when it is declared `mut`; so are its fields and elements.",
+		Bad:     `fn main() { let n = 1; n = 2; emit("n", n); }`,
+		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
+	})
+	// NotAPlace: nothing to change.
+	NotAPlace = define(Info{
+		Code: "E0502", Title: `nothing to change`,
+		Explain: "Assignments and mutating methods change a variable, or a field or element of one.",
+		Bad: `fn f() -> Array<Int> { [1] }
+fn main() { f().push(2); }`,
+		Good: `fn f() -> Array<Int> { [1] }
+fn main() { let mut xs = f(); xs.push(2); emit("xs", xs); }`,
+	})
+	// ReceiverCaptured: closure over what is being changed.
+	ReceiverCaptured = define(Info{
+		Code: "E0503", Title: `closure over what is being changed`,
+		Explain: "While a method changes a variable, a closure given to it cannot use that variable.",
+		Bad: `struct B { n: Int }
+impl B { fn set(mut self, f: fn(Int) -> Int) { self.n = f(1); } }
+fn main() { let mut b = B { n: 0 }; b.set(|x| x + b.n); emit("b", b); }`,
+		Good: `struct B { n: Int }
+impl B { fn set(mut self, f: fn(Int) -> Int) { self.n = f(1); } }
+fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b); }`,
+	})
+	// Unassigned: used before it has a value.
+	Unassigned = define(Info{
+		Code: "E0504", Title: `used before it has a value`,
+		Explain: "A variable declared without a value is assigned on every path before it is read.",
+		Bad:     `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } n }`,
+		Good:    `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } else { n = 2; } n }`,
+	})
+	// AssignedTwice: assigned twice.
+	AssignedTwice = define(Info{
+		Code: "E0505", Title: `assigned twice`,
+		Explain: "A variable that is not `mut` gets one value.",
+		Bad:     `fn f() -> Int { let n: Int; n = 1; n = 2; n }`,
+		Good:    `fn f() -> Int { let mut n: Int; n = 1; n = 2; n }`,
+	})
+	// LetWithoutValue: pattern without value.
+	LetWithoutValue = define(Info{
+		Code: "E0506", Title: `pattern without value`,
+		Explain: "A let that takes a value apart needs the value.",
+		Bad:     `fn main() { let (a, b); emit("x", 1); }`,
+		Good:    `fn main() { let (a, b) = (1, 2); emit("x", a + b); }`,
+	})
+	// LetElseFalls: let-else goes on.
+	LetElseFalls = define(Info{
+		Code: "E0507", Title: `let-else goes on`,
+		Explain: "When the pattern of a let-else does not match there is nothing bound, so its block must leave.",
+		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o else { emit("none", 1); }; n }`,
+		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
+	})
+	// LetPlace: let out of place.
+	LetPlace = define(Info{
+		Code: "E0508", Title: `let out of place`,
+		Explain: "`let` as a condition stands in if and while.",
+		Bad:     `fn f(o: Option<Int>) -> Bool { !(let Some(_n) = o) }`,
+		Good:    `fn f(o: Option<Int>) -> Bool { if let Some(_n) = o { false } else { true } }`,
+	})
+	// LoopOutside: outside of a loop.
+	LoopOutside = define(Info{
+		Code: "E0509", Title: `outside of a loop`,
+		Explain: "break and continue leave or repeat a loop of the same function, closure or handler.",
+		Bad:     `fn main() { break; }`,
+		Good:    `fn main() { loop { break; } }`,
+	})
+	// Unreachable: unreachable code.
+	Unreachable = define(Info{
+		Code: "W0510", Title: `unreachable code`,
+		Explain: "What follows a return, throw or endless loop is never reached.",
+		Bad:     `fn f() -> Int { return 1; emit("x", 2); }`,
+		Good:    `fn f() -> Int { emit("x", 2); return 1; }`,
+	})
+)

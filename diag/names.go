@@ -1,0 +1,168 @@
+package diag
+
+// Names: what is declared, and what is not.
+var (
+	// UnknownName: unknown name.
+	UnknownName = define(Info{
+		Code: "E0201", Title: `unknown name`,
+		Explain: "A name must be declared before it can be read: a variable, parameter, function, constant or other declaration in reach.",
+		Bad:     `fn main() { emit("n", cuont); }`,
+		Good:    `fn main() { let count = 1; emit("n", count); }`,
+	})
+	// UnknownType: unknown type.
+	UnknownType = define(Info{
+		Code: "E0202", Title: `unknown type`,
+		Explain: "A type is one of the built-in ones, or declared by struct, schema, enum or type.",
+		Bad:     `fn f(n: Integer) -> Bool { n == 1 }`,
+		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
+	})
+	// UnknownPath: unknown path.
+	UnknownPath = define(Info{
+		Code: "E0203", Title: `unknown path`,
+		Explain: "A path leads through a type, or through `std`, to something declared there.",
+		Bad:     `fn main() { emit("x", Shape::Circle); }`,
+		Good: `enum Shape { Circle }
+fn main() { emit("x", Shape::Circle); }`,
+	})
+	// UnknownField: unknown field.
+	UnknownField = define(Info{
+		Code: "E0204", Title: `unknown field`,
+		Explain: "A struct, schema or error has the fields that its declaration lists.",
+		Bad: `struct P { name: String }
+fn f(p: P) -> String { p.nmae }`,
+		Good: `struct P { name: String }
+fn f(p: P) -> String { p.name }`,
+	})
+	// UnknownVariant: unknown variant.
+	UnknownVariant = define(Info{
+		Code: "E0205", Title: `unknown variant`,
+		Explain: "An enum has the variants that its declaration lists.",
+		Bad: `enum Level { Low, High }
+fn main() { emit("l", Level::Hihg); }`,
+		Good: `enum Level { Low, High }
+fn main() { emit("l", Level::High); }`,
+	})
+	// UnknownMethod: unknown method.
+	UnknownMethod = define(Info{
+		Code: "E0206", Title: `unknown method`,
+		Explain: "A method belongs to the type it is called on: from an impl, or from the library.",
+		Bad:     `fn f(s: String) -> String { s.upper_case() }`,
+		Good:    `fn f(s: String) -> String { s.to_upper() }`,
+	})
+	// UnknownParameter: unknown parameter.
+	UnknownParameter = define(Info{
+		Code: "E0207", Title: `unknown parameter`,
+		Explain: "A named argument names a parameter of the function.",
+		Bad: `fn box(w: Int, h: Int = 1) -> Int { w * h }
+fn main() { emit("b", box(2, hight: 3)); }`,
+		Good: `fn box(w: Int, h: Int = 1) -> Int { w * h }
+fn main() { emit("b", box(2, h: 3)); }`,
+	})
+	// UnknownLabel: unknown label.
+	UnknownLabel = define(Info{
+		Code: "E0208", Title: `unknown label`,
+		Explain: "A label after break or continue names a loop around it.",
+		Bad:     `fn main() { for i in 0..3 { if i == 1 { break 'outer; } } }`,
+		Good:    `fn main() { 'outer: for i in 0..3 { if i == 1 { break 'outer; } } }`,
+	})
+	// UnknownDecorator: unknown decorator.
+	UnknownDecorator = define(Info{
+		Code: "E0209", Title: `unknown decorator`,
+		Explain: "Decorators are the ones of the language; there are no others.",
+		Bad: `@tset
+fn t() { }`,
+		Good: `@test
+fn t() { }`,
+	})
+	// DuplicateName: declared twice.
+	DuplicateName = define(Info{
+		Code: "E0210", Title: `declared twice`,
+		Explain: "One name stands for one thing in its scope.",
+		Bad: `fn a() -> Int { 1 }
+fn a() -> Int { 2 }`,
+		Good: `fn a() -> Int { 1 }
+fn b() -> Int { 2 }`,
+	})
+	// DuplicateField: field twice.
+	DuplicateField = define(Info{
+		Code: "E0211", Title: `field twice`,
+		Explain: "A field is declared, or given, once.",
+		Bad:     `struct P { x: Int, x: Int }`,
+		Good:    `struct P { x: Int, y: Int }`,
+	})
+	// NotAType: not a type.
+	NotAType = define(Info{
+		Code: "E0212", Title: `not a type`,
+		Explain: "Only a type can stand where a type is wanted.",
+		Bad: `fn area() -> Int { 1 }
+fn f(x: area) -> Int { 1 }`,
+		Good: `fn area() -> Int { 1 }
+fn f(_x: Int) -> Int { area() }`,
+	})
+	// NotAValue: not a value.
+	NotAValue = define(Info{
+		Code: "E0213", Title: `not a value`,
+		Explain: "A type or a library function of a special form is no value to pass around.",
+		Bad: `struct P { x: Int }
+fn main() { emit("p", P); }`,
+		Good: `struct P { x: Int }
+fn main() { emit("p", P { x: 1 }); }`,
+	})
+	// AliasCycle: type stands for itself.
+	AliasCycle = define(Info{
+		Code: "E0214", Title: `type stands for itself`,
+		Explain: "A type alias names another type; it cannot name itself.",
+		Bad: `type A = B;
+type B = A;`,
+		Good: `type A = Array<Int>;
+type B = A;`,
+	})
+	// ConstCycle: constant defined by itself.
+	ConstCycle = define(Info{
+		Code: "E0215", Title: `constant defined by itself`,
+		Explain: "A constant is computed from literals and other constants, not from itself.",
+		Bad: `const A: Int = B + 1;
+const B: Int = A;`,
+		Good: `const A: Int = B + 1;
+const B: Int = 1;`,
+	})
+	// NotConstant: not a constant.
+	NotConstant = define(Info{
+		Code: "E0216", Title: `not a constant`,
+		Explain: "A constant expression is made of literals, operators, constants and names of declarations.",
+		Bad: `fn f() -> Int { 1 }
+const A: Int = f();`,
+		Good: `const A: Int = 1;`,
+	})
+	// ConstZero: division by zero in a constant.
+	ConstZero = define(Info{
+		Code: "E0217", Title: `division by zero in a constant`,
+		Explain: "A constant is computed when compiling, so dividing by zero is found there.",
+		Bad:     `const A: Int = 1 / 0;`,
+		Good:    `const A: Int = 1 / 2;`,
+	})
+	// DecoratorPlace: decorator out of place.
+	DecoratorPlace = define(Info{
+		Code: "E0218", Title: `decorator out of place`,
+		Explain: "Each decorator belongs to certain declarations.",
+		Bad: `@expect_fail
+fn t() { }`,
+		Good: `@test
+@expect_fail
+fn t() { panic("x"); }`,
+	})
+	// NotYet: not supported by this version.
+	NotYet = define(Info{
+		Code: "E0219", Title: `not supported by this version`,
+		Explain: "The construct is part of the language, and this version of the compiler does not generate it yet. It refuses it rather than running something else.",
+		Bad:     `trait Named { fn name(self) -> String; }`,
+		Good:    `struct Named { name: String }`,
+	})
+	// UnusedVariable: unused variable.
+	UnusedVariable = define(Info{
+		Code: "W0220", Title: `unused variable`,
+		Explain: "A variable that nothing reads is often a slip. A name that begins with `_` says that it is meant.",
+		Bad:     `fn main() { let n = 1; }`,
+		Good:    `fn main() { let _n = 1; }`,
+	})
+)

@@ -1,0 +1,55 @@
+package diag
+
+// Tools.
+var (
+	// ToolUndescribed: public tool function without description.
+	ToolUndescribed = define(Info{
+		Code: "E0731", Title: `public tool function without description`,
+		Explain: "Models choose tool functions by their descriptions.",
+		Bad:     `tool T { description: "t", pub fn f(self) -> Int { 1 } }`,
+		Good:    `tool T { description: "t", @describe("Gives one") pub fn f(self) -> Int { 1 } }`,
+	})
+	// ToolSelf: tool function without self.
+	ToolSelf = define(Info{
+		Code: "E0732", Title: `tool function without self`,
+		Explain: "A tool's functions work on the tool.",
+		Bad:     `tool T { description: "t", @describe("Gives one") fn f() -> Int { 1 } }`,
+		Good:    `tool T { description: "t", @describe("Gives one") fn f(self) -> Int { 1 } }`,
+	})
+	// ToolState: state without first value.
+	ToolState = define(Info{
+		Code: "E0733", Title: `state without first value`,
+		Explain: "A tool's state begins with the value that its declaration gives.",
+		Bad: `tool T { description: "t", n: Int = f(), @describe("d") fn g(self) -> Int { self.n } }
+fn f() -> Int { 1 }`,
+		Good: `tool T { description: "t", n: Int = 1, @describe("d") fn g(self) -> Int { self.n } }`,
+	})
+	// ToolGeneric: generic tool function.
+	ToolGeneric = define(Info{
+		Code: "E0734", Title: `generic tool function`,
+		Explain: "A tool function's parameters become a JSON Schema, so they have concrete types.",
+		Bad:     `tool T { description: "t", @describe("d") fn f<A>(self, @param("it") x: Int) -> Int { x } }`,
+		Good:    `tool T { description: "t", @describe("d") fn f(self, @param("it") x: Int) -> Int { x } }`,
+	})
+	// ToolParam: parameter description out of place.
+	ToolParam = define(Info{
+		Code: "E0735", Title: `parameter description out of place`,
+		Explain: "@param names a parameter of the function and describes it.",
+		Bad:     `tool T { description: "t", @describe("d") @param("y", "it") fn f(self, @param("it") x: Int) -> Int { x } }`,
+		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
+	})
+	// ToolDescription: tool without description.
+	ToolDescription = define(Info{
+		Code: "W0736", Title: `tool without description`,
+		Explain: "Models choose tools by their descriptions.",
+		Bad:     `tool T { @describe("d") fn f(self) -> Int { 1 } }`,
+		Good:    `tool T { description: "t", @describe("d") fn f(self) -> Int { 1 } }`,
+	})
+	// ToolParamDoc: parameter without description.
+	ToolParamDoc = define(Info{
+		Code: "W0737", Title: `parameter without description`,
+		Explain: "Models fill parameters by their descriptions.",
+		Bad:     `tool T { description: "t", @describe("d") fn f(self, x: Int) -> Int { x } }`,
+		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
+	})
+)

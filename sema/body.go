@@ -1,0 +1,272 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// body checks the inside of one function.
+type body struct {
+	c     *checker
+	m     *module
+	info  *Info
+	ts    *typeScope
+	frame *frame
+	scope *scope
+	flow  flow
+	loops []*loop
+	vars  []pendingVar
+	pipes []pipedCall
+
+	patternDepth, patternStart int // the names of one pattern must differ
+
+	late []func() // checks that wait until the types they look at are fixed
+}
+
+// frame is what `return` and `?` leave: a function, a closure, a handler or a
+// stage. home is the frame whose variables it uses directly: a handler's is
+// the function around it.
+type frame struct {
+	parent  *frame
+	home    *frame
+	fn      *Function
+	closure *Closure
+	handler bool
+	raises  bool       // a stage or test: errors are raised to its boundary
+	result  types.Type // what return takes; nil while a closure's is inferred
+	because reason
+	returns []returned
+	try     *tryScope
+	loops   int // loops of the enclosing frames, which break must not reach
+}
+
+// returned is a value that leaves a closure whose result type is inferred.
+type returned struct {
+	x  ast.Expr
+	ty types.Type
+	at source.Span
+}
+
+// scope is one block's names.
+type scope struct {
+	parent *scope
+	locals []*Local
+	items  map[string]*entity // declarations in the block
+}
+
+// loop is a loop that break and continue can name.
+type loop struct {
+	label string
+	home  *frame
+	depth int
+	broke bool
+	exits []flow // the state at each break
+}
+
+// reason says why a type is wanted, for the label of a mismatch.
+type reason struct {
+	m    *module
+	at   source.Span
+	text string
+}
+
+// pendingVar is an inference variable that something later has to fix.
+type pendingVar struct {
+	v    *types.Var
+	at   source.Span
+	what string
+	hint string
+}
+
+func (c *checker) newBody(m *module, ts *typeScope, f *frame) *body {
+	f.home = f
+	return &body{c: c, m: m, info: m.info, ts: ts, frame: f, scope: &scope{}}
+}
+
+// checkFunction checks a function's defaults and body.
+func (c *checker) checkFunction(fn *Function) {
+	fn.checked = true
+	if fn.Native != "" || fn.Effect != "" {
+		return
+	}
+	m := c.moduleOfInfo(fn.Info)
+	f := &frame{fn: fn, result: fn.Result}
+	if fn.Decl.Result != nil {
+		f.because = reason{m, fn.Decl.Result.Span(), "the function's result type"}
+	} else {
+		f.because = reason{m, fn.Decl.Signature, "the function has no result type, so it gives Nil"}
+	}
+	b := c.newBody(m, &typeScope{m: m, params: fn.Generics, self: fn.Recv}, f)
+	if fn.assoc != nil {
+		b.ts.self = fn.assoc
+	}
+	for _, p := range fn.Params {
+		if p.Default != nil {
+			b.checkAs(p.Default, p.Type, reason{m, p.At, "the parameter's type"})
+		}
+		b.bind(p.Local)
+	}
+	if fn.Decl.Body != nil {
+		b.blockValue(fn.Decl.Body, fn.Result, f.because)
+	}
+	b.finish()
+}
+
+func (c *checker) moduleOfInfo(i *Info) *module {
+	if i == c.entry.info {
+		return c.entry
+	}
+	return c.library[i.File]
+}
+
+// finish looks at what only the whole body shows: variables nobody used, and
+// types nothing fixed.
+func (b *body) finish() {
+	b.leaveScope()
+	for _, f := range b.late {
+		f()
+	}
+	for _, p := range b.vars {
+		if t := types.Resolve(p.v); t == types.Type(p.v) {
+			p.v.Bound = types.Bad
+			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Hint("%s", p.hint))
+		}
+	}
+}
+
+func (b *body) report(d *diag.Diagnostic) { b.c.report(b.m, d) }
+
+// freshVar makes an inference variable that must be fixed by the end of the
+// body.
+func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
+	v := b.c.newVar()
+	b.vars = append(b.vars, pendingVar{v, at, what, hint})
+	return v
+}
+
+func (b *body) enterScope() { b.scope = &scope{parent: b.scope} }
+
+// leaveScope warns about the variables that nothing read.
+func (b *body) leaveScope() {
+	for _, l := range b.scope.locals {
+		if !l.used && l.Name != "" && l.Name[0] != '_' {
+			what := "variable"
+			if l.Param {
+				what = "parameter"
+			}
+			d := diag.UnusedVariable.At(l.At, "%s `%s` is never read", what, l.Name)
+			b.report(d.Hint("name it `_%s` when that is meant", l.Name))
+		}
+	}
+	b.scope = b.scope.parent
+}
+
+// bind makes a variable visible from here on; a name may be shadowed.
+func (b *body) bind(l *Local) {
+	l.frame, l.depth = b.frame.home, b.depth()
+	b.scope.locals = append(b.scope.locals, l)
+}
+
+// local finds a variable by name, noting the closures that capture it.
+func (b *body) local(name string) *Local {
+	for s := b.scope; s != nil; s = s.parent {
+		for i := len(s.locals) - 1; i >= 0; i-- {
+			if l := s.locals[i]; l.Name == name {
+				b.capture(l)
+				return l
+			}
+		}
+		if s.items[name] != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+// item finds a declaration of an enclosing block.
+func (b *body) item(name string) *entity {
+	for s := b.scope; s != nil; s = s.parent {
+		if e := s.items[name]; e != nil {
+			e.used = true
+			return e
+		}
+	}
+	return nil
+}
+
+// capture notes l with every closure between its use and its frame. A mutable
+// variable is captured by reference, so it moves into a cell.
+func (b *body) capture(l *Local) {
+	for f := b.frame.home; f != nil && f != l.frame; {
+		if f.closure != nil && !contains(f.closure.Captures, l) {
+			f.closure.Captures = append(f.closure.Captures, l)
+			if l.Mut || l.Late {
+				l.Cell = true
+			}
+		}
+		if f.parent == nil {
+			return
+		}
+		f = f.parent.home
+	}
+}
+
+func contains(ls []*Local, l *Local) bool {
+	for _, x := range ls {
+		if x == l {
+			return true
+		}
+	}
+	return false
+}
+
+// flow is what is known where control stands: whether it can stand there at
+// all, and the state of each variable declared without a value.
+type flow struct {
+	dead bool
+	late []lateState
+}
+
+// lateState is a late variable's state: maySet and mayUnset, at least one.
+type lateState struct {
+	l     *Local
+	state uint8
+}
+
+const (
+	mayUnset uint8 = 1 << iota
+	maySet
+)
+
+func (f flow) clone() flow {
+	f.late = append([]lateState(nil), f.late...)
+	return f
+}
+
+// joinFlow is what is known where control arrives from either side.
+func joinFlow(a, b flow) flow {
+	if a.dead {
+		return b
+	}
+	if b.dead {
+		return a
+	}
+	out := a.clone()
+	for i := range out.late {
+		if i < len(b.late) {
+			out.late[i].state |= b.late[i].state
+		}
+	}
+	return out
+}
+
+func (f *flow) stateOf(l *Local) *lateState {
+	for i := range f.late {
+		if f.late[i].l == l {
+			return &f.late[i]
+		}
+	}
+	return nil
+}

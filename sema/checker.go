@@ -1,0 +1,166 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// checker holds one run of Check.
+type checker struct {
+	cfg   Config
+	prog  *Program
+	diags diag.List
+
+	entry   *module
+	library map[*ast.File]*module
+	impls   map[any][]*impl // by head of the target type
+	froms   []conversion
+	pending []*Function // library functions whose bodies are still to be checked
+	vars    int
+}
+
+// module is one file's declarations with their names.
+type module struct {
+	info  *Info
+	names map[string]*entity
+}
+
+// entity is what a name of a module stands for: a value (Object), or a type.
+type entity struct {
+	name string
+	mod  *module
+	at   source.Span
+	decl ast.Decl
+	obj  Object
+
+	typ     *types.Decl
+	alias   *aliasDecl
+	builtin types.Type // a basic type of the universe
+	used    bool
+}
+
+type aliasDecl struct {
+	decl    *ast.TypeDecl
+	params  []*types.Param
+	typ     types.Type
+	pending bool
+}
+
+// impl is one impl block: methods for a target type.
+type impl struct {
+	mod      *module
+	generics []*types.Param
+	target   types.Type
+	methods  map[string]*Function
+	order    []*Function
+}
+
+func newChecker(cfg Config) *checker {
+	return &checker{cfg: cfg, prog: &Program{Name: cfg.Name},
+		library: map[*ast.File]*module{}, impls: map[any][]*impl{}}
+}
+
+// program checks everything: names first, then types of declarations, then
+// constants, then bodies, then what of the library they reached.
+func (c *checker) program(files []*ast.File) {
+	for i, f := range files {
+		m := c.newModule(f, false)
+		if i == 0 {
+			c.entry = m
+		}
+		c.declare(m)
+	}
+	if c.entry == nil {
+		return
+	}
+	c.defineConfigs(c.entry)
+	for _, fn := range c.prog.Functions {
+		c.checkFunction(fn)
+	}
+	for _, p := range c.prog.Pipelines {
+		c.checkPipeline(p)
+	}
+	c.drainLibrary()
+	c.checkMain()
+}
+
+// drainLibrary checks the bodies of library functions in use, which may bring
+// further ones into use.
+func (c *checker) drainLibrary() {
+	for len(c.pending) > 0 {
+		fn := c.pending[0]
+		c.pending = c.pending[1:]
+		c.prog.Functions = append(c.prog.Functions, fn)
+		c.checkFunction(fn)
+	}
+}
+
+func (c *checker) newModule(f *ast.File, library bool) *module {
+	m := &module{info: newInfo(f, library), names: map[string]*entity{}}
+	c.prog.Files = append(c.prog.Files, m.info)
+	return m
+}
+
+// report adds a diagnostic of m's file. What is wrong in the library is the
+// toolchain's own mistake; it is reported all the same, with its place.
+func (c *checker) report(m *module, d *diag.Diagnostic) {
+	if d.File == nil {
+		d.File = m.info.File.Source
+	}
+	for i := range d.Labels {
+		if d.Labels[i].File == nil {
+			d.Labels[i].File = d.File
+		}
+	}
+	if m.info.Library && d.Severity() == diag.Warning {
+		return
+	}
+	c.diags.Add(d)
+}
+
+// libraryModule is the module of a library file, declared when first used.
+func (c *checker) libraryModule(f *ast.File) *module {
+	if f == nil {
+		return nil
+	}
+	if m := c.library[f]; m != nil {
+		return m
+	}
+	m := c.newModule(f, true)
+	c.library[f] = m
+	c.declare(m)
+	return m
+}
+
+// lookup finds a name of a module, then of the prelude.
+func (c *checker) lookup(m *module, name string) *entity {
+	if e := m.names[name]; e != nil {
+		e.used = true
+		return e
+	}
+	return c.universe(m, name)
+}
+
+// newVar makes an inference variable.
+func (c *checker) newVar() *types.Var {
+	c.vars++
+	return &types.Var{ID: c.vars}
+}
+
+func (c *checker) checkMain() {
+	e := c.entry.names["main"]
+	if e == nil {
+		return
+	}
+	fn, ok := e.obj.(*Function)
+	if !ok {
+		return
+	}
+	c.prog.Main = fn
+	if len(fn.Params) > 0 {
+		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
+			Hint("read arguments with `std::env::args()`"))
+	}
+}

@@ -1,0 +1,120 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// closure checks a closure. Parameter types it leaves out come from the place
+// it goes to; its result type is annotated, else expected, else the join of
+// what it returns (spec/06-errors.md).
+func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
+	want, _ := hintedFunc(hint)
+	d := &Closure{Type: &types.Func{}}
+	b.info.details[e.Id] = d
+	f := &frame{parent: b.frame, closure: d}
+	f.home = f
+	outer := b.frame
+	b.frame = f
+	b.enterScope()
+	before := b.flow.clone()
+	b.closureParams(e, d, want)
+	d.Type.Result = b.closureBody(e, f, want)
+	b.leaveScope()
+	b.flow = before
+	b.frame = outer
+	return d.Type
+}
+
+func hintedFunc(hint types.Type) (*types.Func, bool) {
+	f, ok := hinted(hint).(*types.Func)
+	return f, ok
+}
+
+func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
+	for i, p := range e.Params {
+		var t types.Type
+		switch {
+		case p.Type != nil:
+			t = b.c.resolve(b.ts, p.Type)
+		case want != nil && i < len(want.Params):
+			t = want.Params[i]
+		default:
+			t = b.freshVar(p.Sp, "the type of this parameter is", "annotate it: `|x: Int|`")
+		}
+		d.Type.Params = append(d.Type.Params, t)
+		if p.Default != nil {
+			b.report(diag.ClosureDefault.At(p.Default.Span(), "a closure's parameter has no default").Hint("remove it"))
+		}
+		if p.Name == nil {
+			d.Params = append(d.Params, nil)
+			b.pattern(p.Pattern, t, p.Mut)
+			b.irrefutable(p.Pattern, t, "a parameter", "take the whole value and `match` it")
+			continue
+		}
+		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp}
+		d.Params = append(d.Params, l)
+		b.bind(l)
+	}
+}
+
+func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Type {
+	switch {
+	case e.Result != nil:
+		f.result = b.c.resolve(b.ts, e.Result)
+		f.because = reason{b.m, e.Result.Span(), "the closure's result type"}
+	case want != nil && want.Result != nil && !types.HasVar(want.Result) && len(want.Params) == len(e.Params):
+		f.result = want.Result
+	case e.Fn && want == nil && blockWithoutTail(e.Body):
+		f.result = nil
+	}
+	if f.result != nil {
+		b.checkAs(e.Body, f.result, f.because)
+		return f.result
+	}
+	t := b.expr(e.Body, nil)
+	return b.inferredResult(e, f, t)
+}
+
+func blockWithoutTail(x ast.Expr) bool {
+	blk, ok := x.(*ast.BlockExpr)
+	return ok && blk.Block.Tail == nil
+}
+
+// inferredResult joins the tail with what the closure returns.
+func (b *body) inferredResult(e *ast.Closure, f *frame, tail types.Type) types.Type {
+	values := []branchValue{{nil, e.Body, tail}}
+	for _, r := range f.returns {
+		if r.x != nil {
+			values = append(values, branchValue{nil, r.x, r.ty})
+		} else {
+			values = append(values, branchValue{nil, e.Body, types.Nil})
+		}
+	}
+	if len(values) == 1 {
+		return tail
+	}
+	return b.joinBranches(values)
+}
+
+// returnExpr checks `return` and `return x`.
+func (b *body) returnExpr(e *ast.ReturnExpr) types.Type {
+	f := b.frame
+	switch {
+	case e.X == nil && f.result == nil:
+		f.returns = append(f.returns, returned{nil, types.Nil, e.Sp})
+	case e.X == nil:
+		if ok, _ := types.Conversion(types.Nil, f.result); !ok && types.Resolve(f.result) != types.Nil {
+			d := diag.Mismatch.At(e.Sp, "expected `%s`, found `return` without a value", types.Full(f.result))
+			b.because(d, f.because)
+			b.report(d.Hint("return a value"))
+		}
+	case f.result == nil:
+		t := b.expr(e.X, nil)
+		f.returns = append(f.returns, returned{e.X, t, e.X.Span()})
+	default:
+		b.checkAs(e.X, f.result, f.because)
+	}
+	return types.Never
+}

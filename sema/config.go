@@ -1,0 +1,338 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// fieldType says what a field of an agent or host declaration takes. A check
+// looks at the value where the type does not say it all.
+type fieldType struct {
+	typ   types.Type
+	check func(c *checker, m *module, f *ast.ConfigField, v any)
+}
+
+var stringArray = &types.Array{Elem: types.String}
+
+// agentFields are the fields of an agent declaration (spec/07-agents.md).
+var agentFields = map[string]fieldType{
+	"provider":        {},
+	"model":           {typ: types.String},
+	"temperature":     {typ: types.Float, check: between(0, 2)},
+	"top_p":           {typ: types.Float, check: between(0, 1)},
+	"max_tokens":      {typ: types.Int, check: positive},
+	"stop_sequences":  {typ: stringArray},
+	"system_prompt":   {typ: types.String},
+	"tools":           {typ: types.Any, check: toolList},
+	"memory":          {typ: types.Memory},
+	"timeout":         {typ: types.Float, check: positive},
+	"retry_policy":    {typ: types.Any, check: retryPolicy},
+	"max_tool_rounds": {typ: types.Int, check: positive},
+	"schema_attempts": {typ: types.Int, check: positive},
+	"knowledge":       {},
+}
+
+// hostFields are the fields of a host declaration (spec/08-hosts.md).
+var hostFields = map[string]fieldType{
+	"connector":        {},
+	"input_format":     {typ: types.String, check: format},
+	"output_format":    {typ: types.String, check: format},
+	"timeout":          {typ: types.Float, check: positive},
+	"question_timeout": {typ: types.Float, check: positive},
+	"question_default": {typ: types.Any},
+	"tools":            {typ: types.Any, check: toolList},
+}
+
+// defineConfigs checks the declarations whose fields are constants, once all
+// names are known.
+func (c *checker) defineConfigs(m *module) {
+	for _, e := range m.names {
+		if k, ok := e.obj.(*Const); ok && k.state == constNew {
+			defer c.constant(m, k, e.decl.(*ast.ConstDecl))
+		}
+	}
+	c.structDefaults(m)
+	for _, t := range c.prog.Tools {
+		c.toolState(t)
+	}
+	for _, a := range c.prog.Agents {
+		c.defineAgent(m, a)
+	}
+	for _, h := range c.prog.Hosts {
+		c.defineHost(m, h)
+	}
+}
+
+// structDefaults checks the defaults of all fields, used or not.
+func (c *checker) structDefaults(m *module) {
+	for _, d := range m.info.File.Decls {
+		if d.Head().Name == nil {
+			continue
+		}
+		e := m.names[d.Head().Name.Name]
+		if e == nil || e.decl != d || e.typ == nil || e.typ.Kind == types.Enum {
+			continue
+		}
+		for _, f := range e.typ.Fields {
+			c.fieldDefault(e.typ, nil, f)
+		}
+	}
+}
+
+// configFields checks the fields of a declaration and gives their values.
+func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField, known map[string]fieldType, out map[string]any) map[string]*ast.ConfigField {
+	seen := map[string]*ast.ConfigField{}
+	for _, f := range fields {
+		ft, ok := known[f.Name.Name]
+		if !ok {
+			c.unknownConfig(m, what, f.Name, known)
+			continue
+		}
+		if first := seen[f.Name.Name]; first != nil {
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(first.Name.Sp, "first here").Hint("remove one"))
+			continue
+		}
+		seen[f.Name.Name] = f
+		if ft.typ == nil {
+			continue
+		}
+		b := c.constBody(m)
+		b.checkAs(f.Value, ft.typ, reason{m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
+		b.finish()
+		if v := c.evaluate(m, f.Value, ft.typ); v != nil {
+			out[f.Name.Name] = v
+			if ft.check != nil {
+				ft.check(c, m, f, v)
+			}
+		}
+	}
+	return seen
+}
+
+func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType) {
+	var names []string
+	for n := range known {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	d := diag.UnknownConfig.At(name.Sp, "%s has no field `%s`", what, name.Name)
+	if near := spell.Nearest(name.Name, names); near != "" {
+		d.Hint("did you mean `%s`?", near)
+	} else {
+		d.Hint("its fields are %s", listed(names))
+	}
+	c.report(m, d)
+}
+
+// word is a field's value that is a bare name or a string: a connection's or
+// connector's name.
+func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool) {
+	switch x := f.Value.(type) {
+	case *ast.PathExpr:
+		if len(x.Segments) == 1 {
+			return x.Segments[0].Name, x.Sp, true
+		}
+	case *ast.StringLit:
+		return x.Value, x.Sp, true
+	}
+	c.report(m, diag.ConfigName.At(f.Value.Span(), "`%s` takes a name", f.Name.Name).Hint("write it bare or as a string"))
+	return "", f.Value.Span(), false
+}
+
+func (c *checker) defineAgent(m *module, a *Agent) {
+	for _, d := range a.Decl.Decorators {
+		c.otherDecorator(m, d)
+	}
+	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
+	at := a.Decl.Name.Sp
+	if f := seen["knowledge"]; f != nil {
+		c.later(m, f.Name.Sp, "`knowledge`")
+	}
+	ok := false
+	if f := seen["provider"]; f != nil {
+		a.Connection, at, ok = c.word(m, f)
+		if a.Decl.Uses != nil {
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is given twice").Label(a.Decl.Uses.Sp, "first here").Hint("remove one"))
+		}
+	} else if a.Decl.Uses != nil {
+		a.Connection, at, ok = a.Decl.Uses.Name, a.Decl.Uses.Sp, true
+	} else {
+		c.report(m, diag.NoProvider.At(at, "agent `%s` names no connection", a.Name).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
+	}
+	if ok {
+		c.connection(m, a, at)
+	}
+}
+
+// connection checks an agent's connection and model against the manifest.
+func (c *checker) connection(m *module, a *Agent, at source.Span) {
+	if c.cfg.Manifest == nil {
+		c.report(m, diag.UnknownConnection.At(at, "no connection `%s`: there is no Concerto.toml", a.Connection).
+			Hint("make one with a section [connections.%s]", a.Connection))
+		return
+	}
+	conn, ok := c.cfg.Manifest.Connections[a.Connection]
+	if !ok {
+		d := diag.UnknownConnection.At(at, "no connection `%s` in %s", a.Connection, c.cfg.Manifest.File)
+		c.nearest(d, a.Connection, keys(c.cfg.Manifest.Connections), "add a section [connections."+a.Connection+"]")
+		c.report(m, d)
+		return
+	}
+	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
+		c.report(m, diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
+			Hint("give one of them"))
+	}
+}
+
+func keys[V any](m map[string]V) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (c *checker) nearest(d *diag.Diagnostic, name string, known []string, otherwise string) {
+	if near := spell.Nearest(name, known); near != "" {
+		d.Hint("did you mean `%s`?", near)
+		return
+	}
+	d.Hint("%s", otherwise)
+}
+
+func (c *checker) defineHost(m *module, h *Host) {
+	for _, d := range h.Decl.Decorators {
+		c.otherDecorator(m, d)
+	}
+	seen := c.configFields(m, "a host", h.Decl.Fields, hostFields, h.Fields)
+	h.Tools = toolsOf(h.Fields["tools"])
+	f := seen["connector"]
+	if f == nil {
+		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).
+			Hint("add `connector: name`, with [hosts.name] in the manifest"))
+		return
+	}
+	name, at, ok := c.word(m, f)
+	if !ok {
+		return
+	}
+	h.Connector = name
+	if c.cfg.Manifest == nil {
+		c.report(m, diag.UnknownConnector.At(at, "no host `%s`: there is no Concerto.toml", name).
+			Hint("make one with a section [hosts.%s] that says which command to run", name))
+		return
+	}
+	if _, ok := c.cfg.Manifest.Hosts[name]; !ok {
+		d := diag.UnknownConnector.At(at, "no host `%s` in %s", name, c.cfg.Manifest.File)
+		c.nearest(d, name, keys(c.cfg.Manifest.Hosts), "add a section [hosts."+name+"] with its command")
+		c.report(m, d)
+	}
+}
+
+// toolsOf are the tools of a constant list.
+func toolsOf(v any) []*Tool {
+	var out []*Tool
+	list, _ := v.([]any)
+	for _, x := range list {
+		if t, ok := x.(*Tool); ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
+	list, ok := v.([]any)
+	if !ok {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` takes a list of tools").Hint("write `tools: [Name]`"))
+		return
+	}
+	for i, x := range list {
+		if _, ok := x.(*Tool); !ok {
+			at := f.Value.Span()
+			if lit, isList := f.Value.(*ast.ArrayLit); isList {
+				at = lit.Elems[i].Span()
+			}
+			c.report(m, diag.ConfigValue.At(at, "this is no tool").Hint("`tools` lists the names of `tool` declarations"))
+		}
+	}
+}
+
+func between(lo, hi float64) func(*checker, *module, *ast.ConfigField, any) {
+	return func(c *checker, m *module, f *ast.ConfigField, v any) {
+		if n, ok := number(v); ok && (n < lo || n > hi) {
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be between %g and %g", f.Name.Name, lo, hi).Hint("choose a value within"))
+		}
+	}
+}
+
+func positive(c *checker, m *module, f *ast.ConfigField, v any) {
+	if n, ok := number(v); ok && n <= 0 {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be more than 0", f.Name.Name).Hint("leave it out for the default"))
+	}
+}
+
+func format(c *checker, m *module, f *ast.ConfigField, v any) {
+	if v != "text" && v != "json" {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` is \"text\" or \"json\"", f.Name.Name).Hint("write one of these"))
+	}
+}
+
+// retryFields are the members of a retry_policy.
+var retryFields = []string{"max_attempts", "backoff", "initial_delay_ms", "max_delay_ms"}
+
+func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
+	p, ok := v.(*ConstMap)
+	if !ok {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`retry_policy` takes a map").Hint("write `retry_policy: { max_attempts: 3, backoff: \"exponential\" }`"))
+		return
+	}
+	for i, k := range p.Keys {
+		_, isInt := p.Values[i].(int64)
+		_, isString := p.Values[i].(string)
+		switch {
+		case !slices.Contains(retryFields, k):
+			d := diag.UnknownConfig.At(f.Value.Span(), "`retry_policy` has no member `%s`", k)
+			c.nearest(d, k, retryFields, "its members are "+strings.Join(retryFields, ", "))
+			c.report(m, d)
+		case k == "backoff" && (!isString || !slices.Contains([]string{"none", "linear", "exponential"}, p.Values[i].(string))):
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`backoff` is \"none\", \"linear\" or \"exponential\"").Hint("write one of these"))
+		case k != "backoff" && (!isInt || p.Values[i].(int64) < 0):
+			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` takes a whole number, 0 or more", k).Hint("write it without a fraction"))
+		}
+	}
+}
+
+// defineStore checks a store declaration: memories for now.
+func (c *checker) defineStore(m *module, s *Store) {
+	s.Type = types.Memory
+	if t := c.resolve(&typeScope{m: m}, s.Decl.Type); t != types.Memory && t != types.Bad {
+		c.report(m, diag.Mismatch.At(s.Decl.Type.Span(), "a memory's type is `Memory`, not `%s`", t).Hint("write `memory %s: Memory = Memory::new();`", s.Name))
+	}
+	call, ok := s.Decl.Value.(*ast.Call)
+	path, isPath := (*ast.PathExpr)(nil), false
+	if ok {
+		path, isPath = call.Fn.(*ast.PathExpr)
+	}
+	if !isPath || len(path.Segments) != 2 || path.Segments[0].Name != "Memory" || path.Segments[1].Name != "new" || len(call.Args) > 1 {
+		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a memory is made by `Memory::new()` or `Memory::new(n)`").Hint("n is how many messages it keeps"))
+		return
+	}
+	if len(call.Args) == 1 {
+		b := c.constBody(m)
+		b.checkAs(call.Args[0].Value, types.Int, reason{})
+		b.finish()
+		n, isInt := c.evaluate(m, call.Args[0].Value, types.Int).(int64)
+		if isInt && n <= 0 {
+			c.report(m, diag.ConfigValue.At(call.Args[0].Value.Span(), "a memory keeps at least 1 message").Hint("leave the number out to keep all"))
+		}
+		s.Window = n
+	}
+}

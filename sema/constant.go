@@ -1,0 +1,383 @@
+package sema
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// The states of a constant while its value is being found.
+const (
+	constNew uint8 = iota
+	constBusy
+	constDone
+)
+
+// constantByName finds the value of a constant when it is first used.
+func (c *checker) constantByName(m *module, k *Const) {
+	if k.state != constNew {
+		if k.state == constBusy {
+			k.Type = types.Bad
+			c.report(m, diag.ConstCycle.At(k.Expr.Span(), "constant `%s` is defined by itself", k.Name).Hint("give it a value of its own"))
+		}
+		return
+	}
+	owner := c.moduleOfInfo(k.Info)
+	for _, e := range owner.names {
+		if e.obj == Object(k) {
+			c.constant(owner, k, e.decl.(*ast.ConstDecl))
+			return
+		}
+	}
+}
+
+// constant types a constant and finds its value.
+func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
+	if k.state != constNew {
+		return
+	}
+	k.state = constBusy
+	b := c.constBody(m)
+	if d.Type != nil {
+		want := c.resolve(b.ts, d.Type)
+		k.Type = want
+		b.checkAs(d.Value, want, reason{m, d.Type.Span(), "the constant's type"})
+	} else {
+		k.Type = types.Bad
+		k.Type = b.expr(d.Value, nil)
+	}
+	b.finish()
+	k.Value = c.evaluate(m, d.Value, k.Type)
+	k.state = constDone
+}
+
+// constBody is a body for expressions outside of any function.
+func (c *checker) constBody(m *module) *body {
+	return c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
+}
+
+// evaluate is a constant expression's value, converted to t.
+func (c *checker) evaluate(m *module, e ast.Expr, t types.Type) any {
+	v, ok := c.fold(m, e)
+	if !ok {
+		return nil
+	}
+	if n, isInt := v.(int64); isInt && t != nil && types.Resolve(t) == types.Float {
+		return float64(n)
+	}
+	return v
+}
+
+// fold computes a constant expression: literals, operators, constants and the
+// names of declarations (spec/04-expressions.md).
+func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
+	switch e := e.(type) {
+	case *ast.IntLit:
+		return int64(e.Value), !e.Overflow
+	case *ast.FloatLit:
+		return e.Value, true
+	case *ast.BoolLit:
+		return e.Value, true
+	case *ast.StringLit:
+		return e.Value, true
+	case *ast.NilLit:
+		return nil, true
+	case *ast.ParenExpr:
+		return c.fold(m, e.X)
+	case *ast.PathExpr:
+		return c.foldPath(m, e)
+	case *ast.Unary:
+		return c.foldUnary(m, e)
+	case *ast.Binary:
+		return c.foldBinary(m, e)
+	case *ast.ArrayLit:
+		return c.foldList(m, e.Elems)
+	case *ast.TupleLit:
+		return c.foldList(m, e.Elems)
+	case *ast.MapLit:
+		return c.foldMap(m, e)
+	}
+	c.notConstant(m, e.Span())
+	return nil, false
+}
+
+func (c *checker) notConstant(m *module, at source.Span) {
+	c.report(m, diag.NotConstant.At(at, "this is no constant expression").
+		Hint("only literals, operators, constants and the names of declarations stand here"))
+}
+
+func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
+	switch o := m.info.objects[e.Id].(type) {
+	case *Const:
+		c.constantByName(m, o)
+		return o.Value, o.state == constDone
+	case *Agent, *Host, *Tool, *Store:
+		return o, true
+	case *VariantRef:
+		if o.Name == "None" && o.Variant == nil {
+			return nil, true
+		}
+		return o, true
+	}
+	if m.info.types[e.Id] == types.Bad || m.info.types[e.Id] == nil {
+		return nil, false
+	}
+	c.notConstant(m, e.Sp)
+	return nil, false
+}
+
+func (c *checker) foldUnary(m *module, e *ast.Unary) (any, bool) {
+	v, ok := c.fold(m, e.X)
+	if !ok {
+		return nil, false
+	}
+	switch v := v.(type) {
+	case bool:
+		return !v, true
+	case int64:
+		if v == math.MinInt64 {
+			return v, true // the literal 1<<63 wraps to what is meant
+		}
+		return -v, true
+	case float64:
+		return -v, true
+	}
+	return nil, false
+}
+
+func (c *checker) foldList(m *module, elems []ast.Expr) (any, bool) {
+	out := make([]any, 0, len(elems))
+	for _, x := range elems {
+		v, ok := c.fold(m, x)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, v)
+	}
+	return out, true
+}
+
+func (c *checker) foldMap(m *module, e *ast.MapLit) (any, bool) {
+	out := &ConstMap{}
+	for _, en := range e.Entries {
+		k, ok := c.fold(m, en.Key)
+		v, also := c.fold(m, en.Value)
+		name, isString := k.(string)
+		if !ok || !also || !isString {
+			if ok && !isString {
+				c.notConstant(m, en.Key.Span())
+			}
+			return nil, false
+		}
+		out.Keys = append(out.Keys, name)
+		out.Values = append(out.Values, v)
+	}
+	return out, true
+}
+
+func (c *checker) foldBinary(m *module, e *ast.Binary) (any, bool) {
+	x, ok := c.fold(m, e.X)
+	y, also := c.fold(m, e.Y)
+	if !ok || !also {
+		return nil, false
+	}
+	if a, isInt := x.(int64); isInt {
+		if b, both := y.(int64); both {
+			return c.foldInt(m, e, a, b)
+		}
+	}
+	if a, isFloat := number(x); isFloat {
+		if b, both := number(y); both {
+			return foldFloat(e.Op, a, b)
+		}
+	}
+	if a, isString := x.(string); isString {
+		if b, both := y.(string); both {
+			return foldString(e.Op, a, b)
+		}
+	}
+	if a, isBool := x.(bool); isBool {
+		if b, both := y.(bool); both {
+			return foldBool(e.Op, a, b)
+		}
+	}
+	c.notConstant(m, e.Sp)
+	return nil, false
+}
+
+func number(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
+	overflow := func() (any, bool) {
+		c.report(m, diag.IntRange.At(e.Sp, "this constant does not fit a 64-bit Int").Hint("use a Float for larger numbers"))
+		return nil, false
+	}
+	switch e.Op {
+	case ast.OpAdd:
+		if s := a + b; (s^a)&(s^b) >= 0 {
+			return s, true
+		}
+		return overflow()
+	case ast.OpSub:
+		if d := a - b; (a^b)&(d^a) >= 0 {
+			return d, true
+		}
+		return overflow()
+	case ast.OpMul:
+		if p := a * b; a == 0 || p/a == b && !(a == -1 && b == math.MinInt64) {
+			return p, true
+		}
+		return overflow()
+	case ast.OpDiv, ast.OpRem:
+		if b == 0 {
+			c.report(m, diag.ConstZero.At(e.Y.Span(), "division by zero").Hint("divide by something else"))
+			return nil, false
+		}
+		if e.Op == ast.OpRem {
+			if b == -1 {
+				return int64(0), true
+			}
+			return a % b, true
+		}
+		if a == math.MinInt64 && b == -1 {
+			return overflow()
+		}
+		return a / b, true
+	}
+	return foldOrder(e.Op, a, b)
+}
+
+func foldFloat(op ast.Op, a, b float64) (any, bool) {
+	switch op {
+	case ast.OpAdd:
+		return a + b, true
+	case ast.OpSub:
+		return a - b, true
+	case ast.OpMul:
+		return a * b, true
+	case ast.OpDiv:
+		return a / b, true
+	case ast.OpRem:
+		return math.Mod(a, b), true
+	}
+	return foldOrder(op, a, b)
+}
+
+func foldString(op ast.Op, a, b string) (any, bool) {
+	if op == ast.OpAdd {
+		return a + b, true
+	}
+	return foldOrder(op, a, b)
+}
+
+func foldBool(op ast.Op, a, b bool) (any, bool) {
+	switch op {
+	case ast.OpAnd:
+		return a && b, true
+	case ast.OpOr:
+		return a || b, true
+	case ast.OpEq:
+		return a == b, true
+	case ast.OpNe:
+		return a != b, true
+	}
+	return nil, false
+}
+
+func foldOrder[T int64 | float64 | string](op ast.Op, a, b T) (any, bool) {
+	switch op {
+	case ast.OpLt:
+		return a < b, true
+	case ast.OpLe:
+		return a <= b, true
+	case ast.OpGt:
+		return a > b, true
+	case ast.OpGe:
+		return a >= b, true
+	case ast.OpEq:
+		return a == b, true
+	case ast.OpNe:
+		return a != b, true
+	}
+	return nil, false
+}
+
+// fieldDefault is the default of a struct's, schema's or variant's field, with
+// the file it stands in.
+func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (ast.Expr, *Info) {
+	m, fields := c.fieldDecls(d, v)
+	for _, decl := range fields {
+		if decl.Name.Name == f.Name && decl.Default != nil {
+			c.checkDefault(m, decl.Default, f.Type)
+			return decl.Default, m.info
+		}
+	}
+	return nil, nil
+}
+
+// fieldDecls finds the written fields of a declaration.
+func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.FieldDecl) {
+	m := c.entry
+	if d.Library {
+		for _, lib := range c.library {
+			if e := lib.names[d.Name]; e != nil && e.typ == d {
+				m = lib
+			}
+		}
+	}
+	e := m.names[d.Name]
+	if e == nil {
+		return m, nil
+	}
+	switch decl := e.decl.(type) {
+	case *ast.StructDecl:
+		return m, decl.Fields
+	case *ast.SchemaDecl:
+		return m, decl.Fields
+	case *ast.EnumDecl:
+		if v != nil {
+			return m, decl.Variants[v.Index].Fields
+		}
+	}
+	return m, nil
+}
+
+// checkDefault types a field's default once and demands a constant.
+func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
+	if m.info.types[x.ID()] != nil {
+		return
+	}
+	b := c.constBody(m)
+	b.checkAs(x, t, reason{})
+	b.finish()
+	if m.info.types[x.ID()] != types.Bad {
+		c.fold(m, x)
+	}
+}
+
+// Default is the constant value of a struct's or schema's field default, for
+// its run-time type; ok is false without one.
+func (p *Program) Default(i *Info, x ast.Expr) (v any, ok bool) {
+	if x == nil {
+		return nil, false
+	}
+	c := &checker{prog: p, library: map[*ast.File]*module{}}
+	m := &module{info: i, names: map[string]*entity{}}
+	c.entry = m
+	v, ok = c.fold(m, x)
+	if n, isInt := v.(int64); isInt && i.conv[x.ID()] != nil && types.Resolve(i.conv[x.ID()]) == types.Float {
+		return float64(n), ok
+	}
+	return v, ok
+}

@@ -1,0 +1,319 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// ifExpr checks an if; want is what its value is wanted as, nil to join the
+// branches.
+func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
+	b.enterScope()
+	b.branchCondition(e.Cond)
+	atElse := b.flow.clone()
+	if e.Else == nil {
+		out := types.Type(types.Nil)
+		if want != nil && !acceptsNil(want) {
+			b.noElse(e, want, why)
+			out = types.Bad
+		}
+		b.blockValue(e.Then, types.Nil, reason{})
+		b.leaveScope()
+		b.flow = joinFlow(b.flow, atElse)
+		return out
+	}
+	then := b.blockValue(e.Then, want, why)
+	b.leaveScope()
+	afterThen := b.flow
+	b.flow = atElse
+	var other types.Type
+	if want != nil {
+		other = b.branch(e.Else, want, why)
+	} else {
+		other = b.expr(e.Else, nil)
+	}
+	b.flow = joinFlow(afterThen, b.flow)
+	if b.flow.dead {
+		return types.Never
+	}
+	if want != nil {
+		return want
+	}
+	return b.joinBranches([]branchValue{{e.Then, nil, then}, {nil, e.Else, other}})
+}
+
+// branch checks an else or arm body against a wanted type. The conversion, if
+// any, stands on the innermost value.
+func (b *body) branch(e ast.Expr, want types.Type, why reason) types.Type {
+	if types.Resolve(want) == types.Nil {
+		b.discard(e)
+		return b.info.types[e.ID()]
+	}
+	got := b.exprFor(e, want, why)
+	if types.Resolve(got) != types.Never {
+		b.coerce(e, got, want, why)
+	}
+	return got
+}
+
+func acceptsNil(t types.Type) bool {
+	t = types.Resolve(t)
+	return t == types.Nil || t == types.Any || optional(t) || t == types.Bad
+}
+
+func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
+	d := diag.MissingElse.At(e.Sp, "expected `%s`, but without `else` an `if` gives Nil", types.Full(want))
+	b.because(d, why)
+	b.report(d.Hint("add `else { … }` with a value"))
+}
+
+// branchValue is one branch of an if or match whose type is the branches'
+// join: a block or an expression.
+type branchValue struct {
+	block *ast.Block
+	x     ast.Expr
+	t     types.Type
+}
+
+func (v branchValue) span() source.Span {
+	if v.block != nil {
+		if v.block.Tail != nil {
+			return v.block.Tail.Span()
+		}
+		return v.block.Sp
+	}
+	return v.x.Span()
+}
+
+// joinBranches is the join of what branches give; each is coerced to it.
+func (b *body) joinBranches(vs []branchValue) types.Type {
+	var joined types.Type = types.Never
+	first := -1
+	for i, v := range vs {
+		t, ok := types.Join(joined, v.t)
+		if !ok {
+			d := diag.NoJoin.At(v.span(), "this branch gives `%s`, another `%s`", types.Full(v.t), types.Full(joined))
+			if first >= 0 {
+				d.Label(vs[first].span(), "this one gives `%s`", types.Full(vs[first].t))
+			}
+			b.report(d.Hint("make the branches agree, or end each with `;` when no value is meant"))
+			return types.Bad
+		}
+		if first < 0 && types.Resolve(v.t) != types.Never {
+			first = i
+		}
+		joined = t
+	}
+	for _, v := range vs {
+		b.coerceBranch(v, joined)
+	}
+	return joined
+}
+
+// coerceBranch puts the conversion to t on the value at a branch's end.
+func (b *body) coerceBranch(v branchValue, t types.Type) {
+	if types.Resolve(v.t) == types.Never {
+		return
+	}
+	x := v.x
+	if v.block != nil {
+		x = v.block.Tail
+	}
+	if x == nil {
+		return
+	}
+	b.coerce(x, b.info.types[x.ID()], t, reason{})
+}
+
+// branchCondition checks the condition of if or while, binding what `let` and
+// `&&` chains of them bind.
+func (b *body) branchCondition(e ast.Expr) {
+	let, ok := unparen(e).(*ast.LetCond)
+	if !ok {
+		b.condition(e)
+		return
+	}
+	t := b.expr(let.X, nil)
+	b.info.types[let.Id] = types.Bool
+	b.pattern(let.Pattern, t, false)
+}
+
+func (b *body) forExpr(e *ast.ForExpr) types.Type {
+	b.enterScope()
+	elem := b.iterated(e.Iter)
+	entry := b.flow.clone()
+	lp := b.enterLoop(e.Label)
+	b.pattern(e.Pattern, elem, false)
+	b.irrefutable(e.Pattern, elem, "`for`", "use `let … else` within the loop to leave out what does not match")
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.leaveLoopBody(lp)
+	b.flow = joinFlow(entry, b.flow)
+	b.flow.dead = entry.dead
+	b.leaveScope()
+	return types.Nil
+}
+
+// iterated is the element type of what `for` goes over.
+func (b *body) iterated(x ast.Expr) types.Type {
+	t := types.Resolve(b.expr(x, nil))
+	switch s := t.(type) {
+	case *types.Array:
+		return s.Elem
+	case *types.Map:
+		return &types.Tuple{Elems: []types.Type{s.Key, s.Value}}
+	case *types.Basic:
+		switch s {
+		case types.Range:
+			return types.Int
+		case types.Any, types.Bad:
+			return s
+		}
+	case *types.Named:
+		if fn := b.c.method(t, "to_array"); fn != nil && s.Decl.Library {
+			if a, ok := types.Resolve(fn.Result).(*types.Array); ok {
+				return types.Substitute(a.Elem, bindings(s.Decl.Params, s.Args))
+			}
+		}
+	}
+	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
+	switch {
+	case types.IsString(t):
+		d.Hint("go over its characters: `.chars()`")
+	case t == types.Int:
+		d.Hint("count with a range: `0..n`")
+	default:
+		d.Hint("only arrays, maps and ranges can be gone over")
+	}
+	b.report(d)
+	return types.Bad
+}
+
+func (b *body) whileExpr(e *ast.WhileExpr) types.Type {
+	b.enterScope()
+	before := b.flow.clone()
+	b.branchCondition(e.Cond)
+	after := b.flow.clone()
+	lp := b.enterLoop(e.Label)
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.leaveLoopBody(lp)
+	b.flow = joinFlow(after, b.flow)
+	b.flow.dead = before.dead
+	b.leaveScope()
+	return types.Nil
+}
+
+func (b *body) loopExpr(e *ast.LoopExpr) types.Type {
+	lp := b.enterLoop(e.Label)
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.loops = b.loops[:len(b.loops)-1]
+	if !lp.broke {
+		return types.Never
+	}
+	b.flow = flow{dead: true}
+	for _, f := range lp.exits {
+		b.flow = joinFlow(b.flow, f)
+	}
+	return types.Nil
+}
+
+func (b *body) enterLoop(label *ast.Ident) *loop {
+	lp := &loop{home: b.frame, depth: b.depth()}
+	if label != nil {
+		lp.label = label.Name
+	}
+	b.loops = append(b.loops, lp)
+	return lp
+}
+
+// leaveLoopBody ends a loop whose condition may also end it.
+func (b *body) leaveLoopBody(lp *loop) {
+	b.loops = b.loops[:len(b.loops)-1]
+	for _, f := range lp.exits {
+		b.flow = joinFlow(b.flow, f)
+	}
+}
+
+// depth counts the scopes around the current place.
+func (b *body) depth() int {
+	n := 0
+	for s := b.scope; s != nil; s = s.parent {
+		n++
+	}
+	return n
+}
+
+// leaveLoop checks break and continue.
+func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) types.Type {
+	lp, outside := b.findLoop(label)
+	switch {
+	case lp != nil:
+		if word == "break" {
+			lp.broke = true
+			lp.exits = append(lp.exits, b.flow.clone())
+		}
+	case outside:
+		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the handler or closure it stands in", word).
+			Hint("`return` a value, and decide outside"))
+	case label != nil:
+		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).Hint("label the loop: `'%s: for …`", label.Name))
+	default:
+		b.report(diag.LoopOutside.At(at, "`%s` stands outside of any loop", word).Hint("remove it, or use `return`"))
+	}
+	return types.Never
+}
+
+// findLoop finds the loop meant; outside says that it belongs to an enclosing
+// function.
+func (b *body) findLoop(label *ast.Ident) (lp *loop, outside bool) {
+	for i := len(b.loops) - 1; i >= 0; i-- {
+		l := b.loops[i]
+		if label != nil && l.label != label.Name {
+			continue
+		}
+		if l.home != b.frame {
+			return nil, true
+		}
+		return l, false
+	}
+	return nil, false
+}
+
+// match checks a match; want is what its value is wanted as, nil to join the
+// arms.
+func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
+	subject := b.expr(e.Subject, nil)
+	entry := b.flow.clone()
+	out := flow{dead: true}
+	var values []branchValue
+	for _, arm := range e.Arms {
+		b.flow = entry.clone()
+		b.enterScope()
+		b.pattern(arm.Pattern, subject, false)
+		if arm.Guard != nil {
+			b.condition(arm.Guard)
+		}
+		var t types.Type
+		if want != nil {
+			t = b.branch(arm.Body, want, why)
+		} else {
+			t = b.expr(arm.Body, nil)
+		}
+		b.leaveScope()
+		values = append(values, branchValue{nil, arm.Body, t})
+		out = joinFlow(out, b.flow)
+	}
+	b.exhaustive(e, subject)
+	if len(e.Arms) == 0 {
+		out = entry
+	}
+	b.flow = out
+	if b.flow.dead {
+		return types.Never
+	}
+	if want != nil {
+		return want
+	}
+	return b.joinBranches(values)
+}

@@ -1,0 +1,319 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// declare enters a file's declarations: all names, then the types they are
+// made of, then signatures, so that order does not matter.
+func (c *checker) declare(m *module) {
+	decls := m.info.File.Decls
+	for _, d := range decls {
+		c.declareName(m, d)
+	}
+	for _, d := range decls {
+		c.defineType(m, d)
+	}
+	for _, d := range decls {
+		c.defineSignatures(m, d)
+	}
+}
+
+// declareName enters one declaration's name, refusing a second one.
+func (c *checker) declareName(m *module, d ast.Decl) {
+	if c.refuseLater(m, d) {
+		return
+	}
+	head := d.Head()
+	if head.Name == nil {
+		return
+	}
+	e := &entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d}
+	if first := m.names[e.name]; first != nil {
+		c.report(m, diag.DuplicateName.At(e.at, "`%s` is declared twice", e.name).
+			Label(first.at, "first declared here").Hint("rename one of them"))
+		return
+	}
+	switch d := d.(type) {
+	case *ast.StructDecl:
+		e.typ = c.newTypeDecl(m, d.Head(), types.Struct, d.Generics)
+	case *ast.SchemaDecl:
+		e.typ = c.newTypeDecl(m, d.Head(), types.Schema, d.Generics)
+	case *ast.EnumDecl:
+		e.typ = c.newTypeDecl(m, d.Head(), types.Enum, d.Generics)
+	case *ast.TypeDecl:
+		e.alias = &aliasDecl{decl: d, params: c.newParams(m, d.Generics)}
+	case *ast.ConstDecl:
+		e.obj = &Const{Name: e.name, Expr: d.Value, Info: m.info}
+	case *ast.AgentDecl:
+		a := &Agent{Name: e.name, Decl: d, Fields: map[string]any{}}
+		a.Type = &types.Declared{Kind: types.Agent, Name: e.name, Origin: a}
+		e.obj = a
+		c.prog.Agents = append(c.prog.Agents, a)
+	case *ast.HostDecl:
+		h := &Host{Name: e.name, Decl: d, Fields: map[string]any{}}
+		h.Type = &types.Declared{Kind: types.Host, Name: e.name, Origin: h}
+		e.obj = h
+		c.prog.Hosts = append(c.prog.Hosts, h)
+	case *ast.ToolDecl:
+		t := &Tool{Name: e.name, Decl: d, Info: m.info}
+		t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
+		e.obj = t
+		c.prog.Tools = append(c.prog.Tools, t)
+	case *ast.StoreDecl:
+		s := &Store{Name: e.name, Kind: d.Kind, Decl: d}
+		e.obj = s
+		c.prog.Stores = append(c.prog.Stores, s)
+	case *ast.PipelineDecl:
+		p := &Pipeline{Name: e.name, Decl: d, Info: m.info}
+		p.Type = &types.Declared{Name: e.name, Origin: p}
+		e.obj = p
+		c.prog.Pipelines = append(c.prog.Pipelines, p)
+	case *ast.FnDecl:
+		e.obj = &Function{Name: e.name, Decl: d, Info: m.info}
+	}
+	m.names[e.name] = e
+}
+
+func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, generics []*ast.TypeParam) *types.Decl {
+	d := &types.Decl{Name: h.Name.Name, Kind: kind, Doc: h.Doc, Params: c.newParams(m, generics), Library: m.info.Library, Origin: h}
+	if m.info.Library && decorator(h.Decorators, "error") != nil {
+		d.Kind = types.ErrorStruct
+	}
+	return d
+}
+
+func (c *checker) newParams(m *module, generics []*ast.TypeParam) []*types.Param {
+	var out []*types.Param
+	for _, g := range generics {
+		if len(g.Bounds) > 0 {
+			c.later(m, g.Sp, "trait bounds")
+		}
+		out = append(out, &types.Param{Name: g.Name.Name})
+	}
+	return out
+}
+
+// defineType fills what a type declaration is made of.
+func (c *checker) defineType(m *module, d ast.Decl) {
+	if d.Head().Name == nil {
+		return
+	}
+	e := m.names[d.Head().Name.Name]
+	if e == nil || e.decl != d {
+		return
+	}
+	switch d := d.(type) {
+	case *ast.StructDecl:
+		e.typ.Fields = c.fields(&typeScope{m: m, params: e.typ.Params}, d.Fields)
+	case *ast.SchemaDecl:
+		e.typ.Fields = c.fields(&typeScope{m: m, params: e.typ.Params}, d.Fields)
+	case *ast.EnumDecl:
+		c.defineEnum(m, e.typ, d)
+	case *ast.TypeDecl:
+		c.aliasType(m, e.alias)
+	}
+}
+
+func (c *checker) fields(ts *typeScope, decls []*ast.FieldDecl) []*types.Field {
+	var out []*types.Field
+	for _, f := range decls {
+		if first := findDecl(decls, f); first != nil {
+			c.report(ts.m, diag.DuplicateField.At(f.Name.Sp, "field `%s` is declared twice", f.Name.Name).
+				Label(first.Name.Sp, "first declared here").Hint("rename or remove one of them"))
+			continue
+		}
+		t := c.resolve(ts, f.Type)
+		if f.Optional {
+			t = types.NewOption(t)
+		}
+		out = append(out, &types.Field{Name: f.Name.Name, Type: t, Optional: f.Optional,
+			Default: f.Default != nil || f.Optional, Pub: f.Pub, Doc: fieldDoc(f), Index: len(out)})
+	}
+	return out
+}
+
+// findDecl is an earlier field of the same name, or nil.
+func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
+	for _, g := range decls {
+		if g == f {
+			return nil
+		}
+		if g.Name.Name == f.Name.Name {
+			return g
+		}
+	}
+	return nil
+}
+
+// fieldDoc is a field's description: @describe's text, else its doc comment.
+func fieldDoc(f *ast.FieldDecl) string {
+	if d := decorator(f.Decorators, "describe"); d != nil && len(d.Args) == 1 {
+		if s, ok := d.Args[0].Value.(*ast.StringLit); ok {
+			return s.Value
+		}
+	}
+	return f.Doc
+}
+
+func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
+	ts := &typeScope{m: m, params: decl.Params}
+	for _, v := range d.Variants {
+		if decl.Variant(v.Name.Name) != nil {
+			c.report(m, diag.DuplicateField.At(v.Name.Sp, "variant `%s` is declared twice", v.Name.Name).
+				Hint("rename or remove one of them"))
+			continue
+		}
+		w := &types.Variant{Name: v.Name.Name, Named: v.Named, Index: len(decl.Variants)}
+		if v.Named {
+			w.Fields = c.fields(ts, v.Fields)
+		}
+		for i, t := range v.Types {
+			w.Fields = append(w.Fields, &types.Field{Name: fmt.Sprint(i), Type: c.resolve(ts, t), Index: i})
+		}
+		decl.Variants = append(decl.Variants, w)
+	}
+}
+
+// defineSignatures types functions, methods, tools and stores, whose bodies
+// come later.
+func (c *checker) defineSignatures(m *module, d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FnDecl:
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+			c.signature(e.obj.(*Function), &typeScope{m: m}, nil)
+			c.enter(m, e.obj.(*Function))
+		}
+	case *ast.ImplDecl:
+		c.defineImpl(m, d)
+	case *ast.ToolDecl:
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+			c.defineTool(m, e.obj.(*Tool))
+		}
+	case *ast.StoreDecl:
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+			c.defineStore(m, e.obj.(*Store))
+		}
+	case *ast.PipelineDecl:
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+			c.definePipeline(m, e.obj.(*Pipeline))
+		}
+	}
+}
+
+// enter lists a user's function for generation; the library's come when used.
+func (c *checker) enter(m *module, fn *Function) {
+	if !m.info.Library {
+		c.prog.Functions = append(c.prog.Functions, fn)
+		c.collectTest(m, fn)
+	}
+}
+
+// use brings a library function into the program when it is first called.
+func (c *checker) use(fn *Function) {
+	if fn.Info.Library && !fn.checked && fn.Native == "" && fn.Effect == "" {
+		fn.checked = true
+		c.pending = append(c.pending, fn)
+	}
+}
+
+func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
+	if d.Trait != nil && !isFrom(d.Trait) {
+		c.later(m, d.Trait.Span(), "implementing a trait")
+		return
+	}
+	im := &impl{mod: m, generics: c.newParams(m, d.Generics), methods: map[string]*Function{}}
+	ts := &typeScope{m: m, params: im.generics}
+	im.target = c.resolveTarget(ts, d.Target)
+	if im.target == types.Bad {
+		return
+	}
+	ts.self = im.target
+	for _, decl := range d.Methods {
+		fn := &Function{Name: im.name() + "." + decl.Name.Name, Decl: decl, Info: m.info, Generics: im.generics, assoc: im.target}
+		if first := im.methods[decl.Name.Name]; first != nil && d.Trait == nil {
+			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "method `%s` is declared twice", decl.Name.Name).
+				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))
+			continue
+		}
+		c.signature(fn, ts, im.target)
+		im.methods[decl.Name.Name] = fn
+		im.order = append(im.order, fn)
+		c.enter(m, fn)
+	}
+	key := implKey(im.target)
+	if d.Trait != nil {
+		c.defineFrom(m, d, im, ts)
+		return
+	}
+	c.impls[key] = append(c.impls[key], im)
+}
+
+// name is how the impl's methods are called in traces.
+func (im *impl) name() string {
+	switch x := im.target.(type) {
+	case *types.Named:
+		return x.Decl.Name
+	case *types.Declared:
+		return x.Name
+	}
+	return methodFile(im.target)
+}
+
+// resolveTarget is resolve for the type of an impl, which may also be the name
+// of an agent, host or tool declaration.
+func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
+	if n, ok := t.(*ast.NamedType); ok && len(n.Segments) == 1 && len(n.Args) == 0 {
+		if e := ts.m.names[n.Segments[0].Name]; e != nil && e.obj != nil {
+			if d := declaredType(e.obj); d != nil {
+				e.used = true
+				return d
+			}
+		}
+		if n.Segments[0].Name == "Tuple" && ts.m.info.Library {
+			return &types.Tuple{}
+		}
+	}
+	return c.resolve(ts, t)
+}
+
+// declaredType is the type of a declaration's own name, nil when it has none.
+func declaredType(o Object) types.Type {
+	switch o := o.(type) {
+	case *Agent:
+		return o.Type
+	case *Host:
+		return o.Type
+	case *Tool:
+		return o.Type
+	case *Pipeline:
+		return o.Type
+	}
+	return nil
+}
+
+// decorator finds a decorator by name, or gives nil.
+func decorator(ds []*ast.Decorator, name string) *ast.Decorator {
+	for _, d := range ds {
+		if d.Name.Name == name {
+			return d
+		}
+	}
+	return nil
+}
+
+// decoratorText is the i-th argument of a decorator when it is a string.
+func decoratorText(d *ast.Decorator, i int) (string, bool) {
+	if d == nil || i >= len(d.Args) {
+		return "", false
+	}
+	s, ok := d.Args[i].Value.(*ast.StringLit)
+	if !ok {
+		return "", false
+	}
+	return s.Value, true
+}

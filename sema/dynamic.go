@@ -1,0 +1,32 @@
+package sema
+
+import (
+	"sort"
+
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Dynamic is a method that a call on an Any may reach: any value of Type with
+// that Name.
+type Dynamic struct {
+	Name string
+	Type types.Type
+	Fn   *Function
+}
+
+// noteDynamic lists a method once.
+func (p *Program) noteDynamic(name string, t types.Type, fn *Function) {
+	for _, d := range p.Dynamic {
+		if d.Fn == fn {
+			return
+		}
+	}
+	p.Dynamic = append(p.Dynamic, Dynamic{name, t, fn})
+	sort.SliceStable(p.Dynamic, func(i, j int) bool {
+		a, b := p.Dynamic[i], p.Dynamic[j]
+		if a.Name != b.Name {
+			return a.Name < b.Name
+		}
+		return a.Fn.Name < b.Fn.Name
+	})
+}

@@ -1,0 +1,478 @@
+package sema
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Usefulness of patterns after Maranget, "Warnings for pattern matching"
+// (JFP 17, 2007): a row is useful when some value matches it and no row above;
+// a match is exhaustive when a row of wildcards is not useful, and the value
+// that it would still match is the witness that the error names.
+
+// cell is a pattern as the algorithm sees it: a wildcard (ctor ""), a
+// constructor with arguments, or alternatives.
+type cell struct {
+	ctor string
+	args []cell
+	alts []cell
+	// rest marks an array pattern with `..`: args are what stands before it,
+	// after what stands behind.
+	rest  bool
+	after []cell
+}
+
+// ctorInfo is a constructor of a type: its name, how a witness shows it, and
+// its arguments' types.
+type ctorInfo struct {
+	name string
+	args []types.Type
+	show func(args []string) string
+}
+
+// exhaustive reports the cases that a match leaves out and the arms that
+// nothing reaches.
+func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
+	t := types.Resolve(subject)
+	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e) {
+		return
+	}
+	var rows [][]cell
+	for _, arm := range e.Arms {
+		row := []cell{b.cell(arm.Pattern)}
+		if useful(rows, row, []types.Type{t}) == nil {
+			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
+				Hint("the arms before it take everything it would; remove or move it"))
+		}
+		if arm.Guard == nil {
+			rows = append(rows, row)
+		}
+	}
+	var missing []string
+	for len(missing) < 4 {
+		w := useful(rows, []cell{{}}, []types.Type{t})
+		if w == nil {
+			break
+		}
+		missing = append(missing, w[0].text)
+		rows = append(rows, []cell{w[0].cell})
+	}
+	if len(missing) == 0 {
+		return
+	}
+	d := diag.MissingArm.At(e.Head, "no arm for %s", listed(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
+	if missing[0] == "_" {
+		d.Hint("add `_ => …` for all other values")
+	} else {
+		d.Hint("add `%s => …`, or `_ => …` for all that is left", missing[0])
+	}
+	b.report(d)
+}
+
+// badPattern says whether a pattern of the match was refused, so that it says
+// nothing of what is covered.
+func (b *body) badPattern(e *ast.MatchExpr) bool {
+	for _, arm := range e.Arms {
+		switch p := arm.Pattern.(type) {
+		case *ast.VariantPat, *ast.StructPat, *ast.PathPat:
+			if b.info.Variant(p) == nil {
+				return true
+			}
+		case *ast.NamePat:
+			if b.info.objects[p.Id] == nil && b.info.Variant(p) == nil {
+				return true
+			}
+		case *ast.BadPat:
+			return true
+		}
+	}
+	return false
+}
+
+// irrefutable reports a pattern that may fail where none may.
+func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
+	t = types.Resolve(t)
+	if t == types.Bad {
+		return
+	}
+	c := b.cell(p)
+	if w := useful([][]cell{{c}}, []cell{{}}, []types.Type{t}); w != nil {
+		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", listed([]string{w[0].text}), where).
+			Hint("%s", hint))
+	}
+}
+
+// cell is a pattern in the algorithm's form.
+func (b *body) cell(p ast.Pattern) cell {
+	switch p := p.(type) {
+	case *ast.NamePat:
+		if v := b.info.Variant(p); v != nil {
+			return cell{ctor: v.Name}
+		}
+		if k, ok := b.info.objects[p.Id].(*Const); ok {
+			return cell{ctor: literalCtor(k.Value)}
+		}
+		return cell{}
+	case *ast.BindPat:
+		return b.cell(p.Pattern)
+	case *ast.LitPat:
+		return cell{ctor: b.literalCell(p.Value)}
+	case *ast.RangePat:
+		return cell{ctor: fmt.Sprintf("range at %d", p.Sp.Start)}
+	case *ast.OrPat:
+		return cell{alts: b.cells(p.Alts)}
+	case *ast.TuplePat:
+		return cell{ctor: "()", args: b.cells(p.Elems)}
+	case *ast.ArrayPat:
+		if p.Rest < 0 {
+			return cell{ctor: "[]", args: b.cells(p.Elems)}
+		}
+		return cell{ctor: "[]", rest: true, args: b.cells(p.Elems[:p.Rest]), after: b.cells(p.Elems[p.Rest:])}
+	case *ast.VariantPat:
+		if v := b.info.Variant(p); v != nil {
+			return cell{ctor: v.Name, args: b.cells(p.Elems)}
+		}
+	case *ast.PathPat:
+		if v := b.info.Variant(p); v != nil {
+			return cell{ctor: v.Name}
+		}
+	case *ast.StructPat:
+		return b.structCell(p)
+	}
+	return cell{}
+}
+
+func (b *body) cells(ps []ast.Pattern) []cell {
+	out := make([]cell, len(ps))
+	for i, p := range ps {
+		out[i] = b.cell(p)
+	}
+	return out
+}
+
+// structCell puts a struct pattern's fields in the order of the declaration.
+func (b *body) structCell(p *ast.StructPat) cell {
+	v := b.info.Variant(p)
+	if v == nil {
+		return cell{}
+	}
+	n := v.Type.(*types.Named)
+	fields, ctor := n.Decl.Fields, "struct "+n.Decl.Name
+	if v.Variant != nil {
+		fields, ctor = v.Variant.Fields, v.Name
+	}
+	args := make([]cell, len(fields))
+	for _, f := range p.Fields {
+		if decl := findField(fields, f.Name.Name); decl != nil {
+			args[decl.Index] = b.cell(f.Pattern)
+		}
+	}
+	return cell{ctor: ctor, args: args}
+}
+
+// literalCell names the constructor that a literal is.
+func (b *body) literalCell(x ast.Expr) string {
+	switch x := x.(type) {
+	case *ast.BoolLit:
+		return strconv.FormatBool(x.Value)
+	case *ast.IntLit:
+		return strconv.FormatUint(x.Value, 10)
+	case *ast.FloatLit:
+		return strconv.FormatFloat(x.Value, 'g', -1, 64)
+	case *ast.StringLit:
+		return strconv.Quote(x.Value)
+	case *ast.NilLit:
+		return "None"
+	case *ast.Unary:
+		return "-" + b.literalCell(x.X)
+	}
+	return "?"
+}
+
+func literalCtor(v any) string {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprint(v)
+}
+
+// witness is a value that a row still matches.
+type witness struct {
+	text string
+	cell cell
+}
+
+// useful gives, for a row that some values reach past the rows above it, one
+// such value a column; else nil.
+func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
+	if len(row) == 0 {
+		if len(rows) == 0 {
+			return []witness{}
+		}
+		return nil
+	}
+	head := row[0]
+	if head.alts != nil {
+		seen := rows
+		for _, alt := range head.alts {
+			r := append([]cell{alt}, row[1:]...)
+			if w := useful(seen, r, ts); w != nil {
+				return w
+			}
+		}
+		return nil
+	}
+	rows = spread(rows)
+	t := types.Resolve(ts[0])
+	if head.ctor != "" && head.ctor != "[]" {
+		return usefulCtor(rows, row, ts, ctorOf(t, head))
+	}
+	ctors, complete := constructorsOf(t, rows, head)
+	if head.ctor == "[]" {
+		for _, k := range ctors {
+			if head.fitsLength(len(k.args)) {
+				if w := usefulCtor(rows, row, ts, k); w != nil {
+					return w
+				}
+			}
+		}
+		return nil
+	}
+	if complete {
+		for _, k := range ctors {
+			if w := usefulCtor(rows, row, ts, k); w != nil {
+				return w
+			}
+		}
+		return nil
+	}
+	return usefulDefault(rows, row, ts)
+}
+
+// usefulDefault looks past the first column of rows that do not look at it.
+func usefulDefault(rows [][]cell, row []cell, ts []types.Type) []witness {
+	var rest [][]cell
+	for _, r := range rows {
+		if r[0].ctor == "" {
+			rest = append(rest, r[1:])
+		}
+	}
+	w := useful(rest, row[1:], ts[1:])
+	if w == nil {
+		return nil
+	}
+	return append([]witness{{text: "_"}}, w...)
+}
+
+// usefulCtor specialises everything by one constructor.
+func usefulCtor(rows [][]cell, row []cell, ts []types.Type, k ctorInfo) []witness {
+	var inner [][]cell
+	for _, r := range rows {
+		if s, ok := specialise(r, k); ok {
+			inner = append(inner, s)
+		}
+	}
+	s, ok := specialise(row, k)
+	if !ok {
+		return nil
+	}
+	w := useful(inner, s, append(append([]types.Type(nil), k.args...), ts[1:]...))
+	if w == nil {
+		return nil
+	}
+	n := len(k.args)
+	texts := make([]string, n)
+	args := make([]cell, n)
+	for i := range n {
+		texts[i], args[i] = w[i].text, w[i].cell
+	}
+	ctor := k.name
+	if strings.HasPrefix(ctor, "[]") {
+		ctor = "[]"
+	}
+	head := witness{text: k.show(texts), cell: cell{ctor: ctor, args: args}}
+	if k.name == "[]+" {
+		head.cell.rest = true
+	}
+	return append([]witness{head}, w[n:]...)
+}
+
+// specialise is a row's rest when its first column can be k.
+func specialise(r []cell, k ctorInfo) ([]cell, bool) {
+	head, n := r[0], len(k.args)
+	var args []cell
+	switch {
+	case head.ctor == "":
+		args = make([]cell, n)
+	case head.ctor == "[]" && strings.HasPrefix(k.name, "[]"):
+		if !head.fitsLength(n) || k.name == "[]+" && !head.rest {
+			return nil, false
+		}
+		args = make([]cell, n)
+		copy(args, head.args)
+		copy(args[n-len(head.after):], head.after)
+	case head.ctor == k.name:
+		args = head.args
+		for len(args) < n {
+			args = append(args, cell{})
+		}
+	default:
+		return nil, false
+	}
+	return append(append([]cell(nil), args...), r[1:]...), true
+}
+
+func (c cell) fitsLength(n int) bool {
+	if c.rest {
+		return n >= len(c.args)+len(c.after)
+	}
+	return n == len(c.args)
+}
+
+// spread turns rows with alternatives in the first column into several.
+func spread(rows [][]cell) [][]cell {
+	var out [][]cell
+	for _, r := range rows {
+		if r[0].alts == nil {
+			out = append(out, r)
+			continue
+		}
+		var alts [][]cell
+		for _, a := range r[0].alts {
+			alts = append(alts, append([]cell{a}, r[1:]...))
+		}
+		out = append(out, spread(alts)...)
+	}
+	return out
+}
+
+// ctorOf is the constructor that a cell of type t names.
+func ctorOf(t types.Type, head cell) ctorInfo {
+	all, _ := constructorsOf(t, nil, head)
+	for _, k := range all {
+		if k.name == head.ctor {
+			return k
+		}
+	}
+	k := ctorInfo{name: head.ctor, show: func([]string) string { return head.ctor }}
+	for range head.args {
+		k.args = append(k.args, types.Any)
+	}
+	return k
+}
+
+// constructorsOf lists a type's constructors; complete says that these are
+// all, so that a match can cover them one by one.
+func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complete bool) {
+	constant := func(name string) ctorInfo {
+		return ctorInfo{name: name, show: func([]string) string { return name }}
+	}
+	switch x := t.(type) {
+	case *types.Basic:
+		if x == types.Bool {
+			return []ctorInfo{constant("true"), constant("false")}, true
+		}
+	case *types.Union:
+		for _, v := range x.Values {
+			ctors = append(ctors, constant(strconv.Quote(v)))
+		}
+		return ctors, true
+	case *types.Option:
+		some := ctorInfo{"Some", []types.Type{x.Elem}, call("Some")}
+		return []ctorInfo{some, constant("None")}, true
+	case *types.Result:
+		return []ctorInfo{{"Ok", []types.Type{x.Ok}, call("Ok")}, {"Err", []types.Type{x.Err}, call("Err")}}, true
+	case *types.Tuple:
+		return []ctorInfo{{"()", x.Elems, call("")}}, true
+	case *types.Array:
+		return arrayCtors(x, rows, head), true
+	case *types.Named:
+		return namedCtors(x), true
+	}
+	return nil, false
+}
+
+func call(name string) func([]string) string {
+	return func(args []string) string { return name + "(" + strings.Join(args, ", ") + ")" }
+}
+
+func namedCtors(n *types.Named) []ctorInfo {
+	m := bindings(n.Decl.Params, n.Args)
+	ctor := func(name, shown string, fields []*types.Field, named bool) ctorInfo {
+		k := ctorInfo{name: name}
+		for _, f := range fields {
+			k.args = append(k.args, types.Substitute(f.Type, m))
+		}
+		k.show = func(args []string) string {
+			if len(fields) == 0 && !named {
+				return shown
+			}
+			if !named {
+				return call(shown)(args)
+			}
+			return shown + " { " + namedWitness(fields, args) + " }"
+		}
+		return k
+	}
+	if n.Decl.Kind != types.Enum {
+		return []ctorInfo{ctor("struct "+n.Decl.Name, n.Decl.Name, n.Decl.Fields, true)}
+	}
+	var out []ctorInfo
+	for _, v := range n.Decl.Variants {
+		out = append(out, ctor(v.Name, n.Decl.Name+"::"+v.Name, v.Fields, v.Named))
+	}
+	return out
+}
+
+// namedWitness shows the fields that matter, `..` for the rest.
+func namedWitness(fields []*types.Field, args []string) string {
+	var parts []string
+	for i, f := range fields {
+		if args[i] != "_" {
+			parts = append(parts, f.Name+": "+args[i])
+		}
+	}
+	if len(parts) < len(fields) {
+		parts = append(parts, "..")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// arrayCtors are the lengths that the patterns tell apart, and all longer
+// ones as one.
+func arrayCtors(a *types.Array, rows [][]cell, head cell) []ctorInfo {
+	longest := 0
+	look := func(c cell) {
+		if c.ctor == "[]" {
+			n := len(c.args) + len(c.after)
+			if !c.rest {
+				n++
+			}
+			longest = max(longest, n)
+		}
+	}
+	look(head)
+	for _, r := range rows {
+		look(r[0])
+	}
+	var out []ctorInfo
+	for n := 0; n <= longest; n++ {
+		k := ctorInfo{name: "[]" + strconv.Itoa(n), show: func(args []string) string { return "[" + strings.Join(args, ", ") + "]" }}
+		for range n {
+			k.args = append(k.args, a.Elem)
+		}
+		if n == longest {
+			k.name = "[]+"
+			k.show = func(args []string) string { return "[" + strings.Join(append(args, ".."), ", ") + "]" }
+		}
+		out = append(out, k)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return len(out[i].args) < len(out[j].args) })
+	return out
+}

@@ -1,0 +1,236 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// expr checks an expression and gives its type. hint is the type wanted, as
+// far as it is known: it shapes literals and closures, but is not demanded.
+func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
+	var t types.Type
+	switch p := b.takePiped(e); x := e.(type) {
+	case *ast.Call:
+		t = b.call(x, hint, p)
+	case *ast.MethodCall:
+		t = b.methodCall(x, hint, p)
+	default:
+		if p != nil {
+			t = b.pipedInto(e, hint, p)
+		} else {
+			t = b.form(e, hint)
+		}
+	}
+	if t == nil {
+		t = types.Bad
+	}
+	b.info.types[e.ID()] = t
+	if types.Resolve(t) == types.Never {
+		b.flow.dead = true
+	}
+	return t
+}
+
+// checkAs checks an expression whose value is wanted as want.
+func (b *body) checkAs(e ast.Expr, want types.Type, why reason) types.Type {
+	got := b.exprFor(e, want, why)
+	b.coerce(e, got, want, why)
+	return want
+}
+
+// exprFor is expr with the reason handed on to the branches of e.
+func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
+	var t types.Type
+	switch x := e.(type) {
+	case *ast.IfExpr:
+		t = b.ifExpr(x, want, why)
+	case *ast.MatchExpr:
+		t = b.match(x, want, why)
+	case *ast.BlockExpr:
+		t = b.blockValue(x.Block, want, why)
+	case *ast.TryExpr:
+		t = b.try(x, want, why)
+	case *ast.ParenExpr:
+		t = b.checkAs(x.X, want, why)
+	default:
+		return b.expr(e, want)
+	}
+	b.info.types[e.ID()] = t
+	if types.Resolve(t) == types.Never {
+		b.flow.dead = true
+	}
+	return t
+}
+
+// coerce records the conversion of e's value to want, or reports that there is
+// none.
+func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
+	ok, convert := types.Conversion(got, want)
+	if !ok {
+		b.mismatch(e, got, want, why)
+		return
+	}
+	if convert {
+		b.info.conv[e.ID()] = want
+	}
+}
+
+// mismatch reports a value of the wrong type, with the repair where one is
+// plain.
+func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
+	got, want = types.Full(got), types.Full(want)
+	if lit, ok := e.(*ast.StringLit); ok {
+		if u, isUnion := want.(*types.Union); isUnion {
+			d := diag.NotInUnion.At(e.Span(), "%q is none of `%s`", lit.Value, u)
+			b.because(d, why)
+			b.report(d.Hint("write one of them"))
+			return
+		}
+	}
+	d := diag.Mismatch.At(e.Span(), "expected `%s`, found `%s`", want, got)
+	b.because(d, why)
+	if h := conversionHint(got, want); h != "" {
+		d.Hint("%s", h)
+	}
+	b.report(d)
+}
+
+func conversionHint(got, want types.Type) string {
+	switch {
+	case want == types.String:
+		return "turn it into text with `.to_string()` or `\"${…}\"`"
+	case got == types.Float && want == types.Int:
+		return "`as Int` cuts off the fraction"
+	case got == types.String && want == types.Int:
+		return "`.parse_int()?` reads a number"
+	case got == types.String && want == types.Float:
+		return "`.parse_float()?` reads a number"
+	}
+	switch g := got.(type) {
+	case *types.Option:
+		if ok, _ := types.Conversion(g.Elem, want); ok {
+			return "it may be None: use `??` for a default, `?`, or `match`"
+		}
+	case *types.Result:
+		if ok, _ := types.Conversion(g.Ok, want); ok {
+			return "it may be an Err: use `?`, `match`, or `.unwrap_or(…)`"
+		}
+	}
+	if r, ok := want.(*types.Result); ok {
+		if ok, _ := types.Conversion(got, r.Ok); ok {
+			return "wrap it: `Ok(…)`"
+		}
+	}
+	if u, ok := want.(*types.Union); ok && got == types.String {
+		return "a String may be anything; check it with `as` or `match`: it must be one of " + u.String()
+	}
+	return ""
+}
+
+// form dispatches on what kind of expression e is.
+func (b *body) form(e ast.Expr, hint types.Type) types.Type {
+	switch e := e.(type) {
+	case *ast.IntLit:
+		return b.intLit(e, false)
+	case *ast.FloatLit:
+		return types.Float
+	case *ast.BoolLit:
+		return types.Bool
+	case *ast.NilLit:
+		return types.Nil
+	case *ast.StringLit:
+		return stringType(e.Value, hint)
+	case *ast.InterpLit:
+		return b.interpolation(e)
+	case *ast.PathExpr:
+		return b.pathExpr(e, hint)
+	case *ast.ParenExpr:
+		return b.expr(e.X, hint)
+	case *ast.ArrayLit:
+		return b.arrayLit(e, hint)
+	case *ast.MapLit:
+		return b.mapLit(e, hint)
+	case *ast.TupleLit:
+		return b.tupleLit(e, hint)
+	case *ast.StructLit:
+		return b.structLit(e, hint)
+	case *ast.Unary:
+		return b.unary(e, hint)
+	case *ast.Binary:
+		return b.binary(e, hint)
+	case *ast.Assign:
+		return b.assign(e)
+	case *ast.Pipe:
+		return b.pipe(e, hint)
+	case *ast.RangeExpr:
+		return b.rangeExpr(e)
+	case *ast.Cast:
+		return b.cast(e)
+	case *ast.FieldExpr:
+		return b.field(e)
+	case *ast.TupleIndex:
+		return b.tupleIndex(e)
+	case *ast.IndexExpr:
+		return b.index(e)
+	case *ast.Question:
+		return b.question(e, hint)
+	case *ast.IfExpr:
+		return b.ifExpr(e, statement(hint), reason{})
+	case *ast.MatchExpr:
+		return b.match(e, statement(hint), reason{})
+	case *ast.BlockExpr:
+		return b.blockValue(e.Block, statement(hint), reason{})
+	case *ast.TryExpr:
+		return b.try(e, statement(hint), reason{})
+	default:
+		return b.control(e, hint)
+	}
+}
+
+// statement keeps a hint that says the value is discarded, and drops others.
+func statement(hint types.Type) types.Type {
+	if hint != nil && types.Resolve(hint) == types.Nil {
+		return types.Nil
+	}
+	return nil
+}
+
+// control dispatches on what steers the program or has effects.
+func (b *body) control(e ast.Expr, hint types.Type) types.Type {
+	switch e := e.(type) {
+	case *ast.ForExpr:
+		return b.forExpr(e)
+	case *ast.WhileExpr:
+		return b.whileExpr(e)
+	case *ast.LoopExpr:
+		return b.loopExpr(e)
+	case *ast.Closure:
+		return b.closure(e, hint)
+	case *ast.EmitExpr:
+		return b.emit(e)
+	case *ast.ListenExpr:
+		return b.listen(e)
+	case *ast.ReturnExpr:
+		return b.returnExpr(e)
+	case *ast.BreakExpr:
+		return b.leaveLoop(e.Label, e.Sp, "break")
+	case *ast.ContinueExpr:
+		return b.leaveLoop(e.Label, e.Sp, "continue")
+	case *ast.ThrowExpr:
+		return b.throw(e)
+	case *ast.LetCond:
+		b.report(diag.LetPlace.At(e.Sp, "`let` is a condition only of `if` and `while`").Hint("write it as a statement"))
+		return types.Bad
+	case *ast.Await:
+		b.c.later(b.m, e.Sp, "`await` on tasks")
+		b.expr(e.X, nil)
+	case *ast.AwaitAll:
+		b.c.later(b.m, e.Sp, "`await ( … )`")
+	case *ast.Race:
+		b.c.later(b.m, e.Sp, "`race`")
+	case *ast.ParallelFor:
+		b.c.later(b.m, e.Sp, "`parallel for`")
+	}
+	return types.Bad
+}

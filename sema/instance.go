@@ -1,0 +1,329 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// instance finds the type arguments of one use of a generic declaration. A
+// parameter becomes the join of what its arguments give it, closures last,
+// with the parameters that the others have settled; then all are coerced
+// (spec/03-types.md).
+type instance struct {
+	params   []*types.Param
+	solved   map[*types.Param]types.Type
+	hints    map[*types.Param]types.Type
+	args     []instanceArg
+	closures []instanceArg
+}
+
+type instanceArg struct {
+	x     ast.Expr
+	t     types.Type // the argument's own type
+	param types.Type // the declared type, with parameters
+	why   reason
+}
+
+func newInstance(params []*types.Param) *instance {
+	if len(params) == 0 {
+		return &instance{}
+	}
+	return &instance{params: params, solved: map[*types.Param]types.Type{}, hints: map[*types.Param]types.Type{}}
+}
+
+// given fixes all parameters, as `f::<A, B>` does.
+func (in *instance) given(args []types.Type) {
+	for i, p := range in.params {
+		if i < len(args) {
+			in.solved[p] = args[i]
+		}
+	}
+}
+
+// hint notes what the place of the whole wants, without demanding it.
+func (in *instance) hint(declared, wanted []types.Type) {
+	for i, d := range declared {
+		if i < len(wanted) {
+			in.matchHint(d, wanted[i])
+		}
+	}
+}
+
+func (in *instance) matchHint(d, w types.Type) {
+	if len(in.params) == 0 {
+		return
+	}
+	d, w = types.Resolve(d), types.Resolve(w)
+	if p, ok := d.(*types.Param); ok {
+		if in.has(p) && in.hints[p] == nil && !types.HasVar(w) && w != types.Nil {
+			in.hints[p] = w
+		}
+		return
+	}
+	if o, ok := w.(*types.Option); ok {
+		if _, also := d.(*types.Option); !also {
+			in.matchHint(d, o.Elem)
+			return
+		}
+	}
+	dp, wp := types.Parts(d), types.Parts(w)
+	if sameForm(d, w) && len(dp) == len(wp) {
+		for i := range dp {
+			in.matchHint(dp[i], wp[i])
+		}
+	}
+}
+
+func (in *instance) has(p *types.Param) bool {
+	for _, q := range in.params {
+		if q == p {
+			return true
+		}
+	}
+	return false
+}
+
+// sameForm says whether a and b are built by the same constructor.
+func sameForm(a, b types.Type) bool {
+	switch x := a.(type) {
+	case *types.Array:
+		_, ok := b.(*types.Array)
+		return ok
+	case *types.Map:
+		_, ok := b.(*types.Map)
+		return ok
+	case *types.HashMap:
+		_, ok := b.(*types.HashMap)
+		return ok
+	case *types.Option:
+		_, ok := b.(*types.Option)
+		return ok
+	case *types.Result:
+		_, ok := b.(*types.Result)
+		return ok
+	case *types.Task:
+		_, ok := b.(*types.Task)
+		return ok
+	case *types.Tuple:
+		y, ok := b.(*types.Tuple)
+		return ok && len(x.Elems) == len(y.Elems)
+	case *types.Func:
+		y, ok := b.(*types.Func)
+		return ok && len(x.Params) == len(y.Params)
+	case *types.Named:
+		y, ok := b.(*types.Named)
+		return ok && x.Decl == y.Decl
+	}
+	return false
+}
+
+// solve holds a declared type against an actual one and settles what
+// parameters it can.
+func (in *instance) solve(d, a types.Type) {
+	if len(in.params) == 0 {
+		return
+	}
+	d, a = types.Resolve(d), types.Resolve(a)
+	if p, ok := d.(*types.Param); ok {
+		if in.has(p) {
+			in.add(p, a)
+		}
+		return
+	}
+	if o, ok := d.(*types.Option); ok {
+		if _, also := a.(*types.Option); !also {
+			if a != types.Nil && a != types.Any {
+				in.solve(o.Elem, a)
+			}
+			return
+		}
+	}
+	dp, ap := types.Parts(d), types.Parts(a)
+	if sameForm(d, a) && len(dp) == len(ap) {
+		for i := range dp {
+			in.solve(dp[i], ap[i])
+		}
+		return
+	}
+	if a == types.Any {
+		types.Walk(d, func(t types.Type) bool {
+			if p, ok := t.(*types.Param); ok && in.has(p) && in.solved[p] == nil {
+				in.solved[p] = types.Any
+			}
+			return true
+		})
+	}
+}
+
+func (in *instance) add(p *types.Param, a types.Type) {
+	old := in.solved[p]
+	if old == nil {
+		in.solved[p] = a
+		return
+	}
+	if t, ok := types.Join(old, a); ok {
+		in.solved[p] = t
+	}
+}
+
+// known is d with what is settled put in; ok says that nothing is left open.
+func (in *instance) known(d types.Type, withHints bool) (types.Type, bool) {
+	t := types.Substitute(d, in.solved)
+	if withHints {
+		t = types.Substitute(t, in.hints)
+	}
+	return t, !in.open(t)
+}
+
+func (in *instance) open(t types.Type) bool {
+	open := false
+	types.Walk(t, func(u types.Type) bool {
+		if p, ok := u.(*types.Param); ok && in.has(p) {
+			open = true
+		}
+		return !open
+	})
+	return open
+}
+
+// argument checks one argument against its declared type. Closures wait for
+// settle.
+func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reason) {
+	if !in.open(declared) {
+		b.checkAs(x, declared, why)
+		return
+	}
+	if _, isClosure := unparen(x).(*ast.Closure); isClosure {
+		in.closures = append(in.closures, instanceArg{x: x, param: declared, why: why})
+		return
+	}
+	want, closed := in.known(declared, true)
+	if !closed {
+		want = nil
+	}
+	in.typed(x, b.expr(x, want), declared, why)
+}
+
+// typed takes an argument whose type is known.
+func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
+	in.args = append(in.args, instanceArg{x, t, declared, why})
+	want, closed := in.known(declared, true)
+	if closed && in.hinted(declared) {
+		if ok, _ := types.Conversion(t, want); ok {
+			in.takeHints(declared)
+			return
+		}
+	}
+	in.solve(declared, t)
+}
+
+// hinted says whether a parameter in d is settled by nothing but a hint.
+func (in *instance) hinted(d types.Type) bool {
+	found := false
+	types.Walk(d, func(t types.Type) bool {
+		if p, ok := t.(*types.Param); ok && in.solved[p] == nil && in.hints[p] != nil {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (in *instance) takeHints(d types.Type) {
+	types.Walk(d, func(t types.Type) bool {
+		if p, ok := t.(*types.Param); ok && in.solved[p] == nil && in.hints[p] != nil {
+			in.solved[p] = in.hints[p]
+		}
+		return true
+	})
+}
+
+// settle coerces the arguments to what the parameters have become, then
+// checks the closures with it.
+func (in *instance) settle(b *body) {
+	for _, a := range in.args {
+		b.coerce(a.x, a.t, types.Substitute(a.param, in.solved), a.why)
+	}
+	for _, a := range in.closures {
+		in.closure(b, a)
+	}
+	in.args, in.closures = nil, nil
+}
+
+func (in *instance) closure(b *body, a instanceArg) {
+	want, closed := in.known(a.param, false)
+	if closed {
+		b.checkAs(a.x, want, a.why)
+		return
+	}
+	f, ok := types.Resolve(want).(*types.Func)
+	if !ok {
+		in.solve(a.param, b.expr(a.x, nil))
+		return
+	}
+	hint := &types.Func{Result: f.Result}
+	for _, p := range f.Params {
+		hint.Params = append(hint.Params, in.vars(b, p))
+	}
+	if in.open(f.Result) {
+		hint.Result, _ = in.known(f.Result, true)
+		if in.open(hint.Result) {
+			hint.Result = nil
+		}
+	}
+	got := b.expr(a.x, hint)
+	if g, ok := types.Resolve(got).(*types.Func); ok && len(g.Params) == len(f.Params) {
+		in.solve(f, got)
+	}
+	b.coerce(a.x, got, types.Substitute(a.param, in.solved), a.why)
+}
+
+// vars puts inference variables for the parameters that are still open.
+func (in *instance) vars(b *body, t types.Type) types.Type {
+	types.Walk(t, func(u types.Type) bool {
+		if p, ok := u.(*types.Param); ok && in.has(p) && in.solved[p] == nil {
+			in.solved[p] = b.c.newVar()
+		}
+		return true
+	})
+	return types.Substitute(t, in.solved)
+}
+
+// apply is t with the type arguments put in. What nothing settled becomes a
+// variable that later uses must fix.
+func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
+	if len(in.params) == 0 {
+		return t
+	}
+	for _, p := range in.params {
+		if in.solved[p] != nil {
+			continue
+		}
+		if h := in.hints[p]; h != nil {
+			in.solved[p] = h
+			continue
+		}
+		in.solved[p] = b.freshVar(at, "`"+p.Name+"` is here", "annotate the variable or parameter it goes into")
+	}
+	return types.Substitute(t, in.solved)
+}
+
+// arguments are the type arguments in the order of the parameters.
+func (in *instance) arguments() []types.Type {
+	out := make([]types.Type, len(in.params))
+	for i, p := range in.params {
+		out[i] = in.solved[p]
+	}
+	return out
+}
+
+func unparen(x ast.Expr) ast.Expr {
+	for {
+		p, ok := x.(*ast.ParenExpr)
+		if !ok {
+			return x
+		}
+		x = p.X
+	}
+}

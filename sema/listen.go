@@ -1,0 +1,322 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// asking are the message types that a host waits on.
+var asking = []string{"question", "approval"}
+
+// known are the message types of the protocol that a handler can take, with
+// the built-in schema of each.
+var knownMessages = map[string]string{
+	"progress": "HostProgress", "question": "HostQuestion", "approval": "HostApproval",
+	"tool_call": "HostToolCall", "log": "HostLog", "partial": "HostPartial",
+}
+
+// listen checks a listen expression (spec/09-listen.md).
+func (b *body) listen(e *ast.ListenExpr) types.Type {
+	d := &Listen{}
+	b.info.details[e.Id] = d
+	ok := b.listenCall(e, d)
+	seen := map[string]*ast.Handler{}
+	for _, h := range e.Handlers {
+		if first := seen[h.Type.Value]; first != nil {
+			b.report(diag.DuplicateHandler.At(h.Type.Sp, "a second handler for %q", h.Type.Value).
+				Label(first.Type.Sp, "the first").Hint("join them into one"))
+		}
+		seen[h.Type.Value] = h
+		b.handlerType(h, d)
+		d.Handlers = append(d.Handlers, b.handler(h))
+	}
+	if ok && !b.info.Library {
+		b.unanswered(e, d, seen)
+	}
+	if !ok {
+		return types.Bad
+	}
+	if d.Schema != nil {
+		return &types.Result{Ok: d.Schema, Err: types.Error}
+	}
+	return &types.Result{Ok: &types.Map{Key: types.String, Value: types.Any}, Err: types.Error}
+}
+
+// listenCall checks what is listened to: a builder chain on a host that ends
+// in execute or execute_with_schema.
+func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
+	call, ok := unparen(e.Call).(*ast.MethodCall)
+	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
+		b.expr(e.Call, nil)
+		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a host's call").
+			Hint("write `listen Host.execute(prompt) { … }`"))
+		return false
+	}
+	t := types.Resolve(b.expr(call.Recv, nil))
+	if !isHost(t) {
+		b.arguments(call.Args)
+		if t != types.Bad {
+			b.report(diag.ListenTarget.At(call.Recv.Span(), "`listen` needs a host, and this is `%s`", types.Full(t)).
+				Hint("declare it with `host Name { connector: … }`"))
+		}
+		return false
+	}
+	b.info.types[call.Id] = types.Nil
+	d.Builder = call.Recv
+	d.Host = hostOf(b.info, call.Recv)
+	if len(call.Args) != 1 {
+		b.arguments(call.Args)
+		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, not %d", call.Name.Name, len(call.Args)).Hint("give the prompt"))
+		return false
+	}
+	b.checkAs(call.Args[0].Value, types.String, reason{})
+	d.Prompt = call.Args[0].Value
+	d.Dispatch = b.libraryHelper("__host_tool")
+	if call.Name.Name == "execute_with_schema" {
+		if len(call.TypeArgs) != 1 {
+			b.report(diag.TypeArguments.At(call.Sp, "`execute_with_schema` takes 1 type argument, not %d", len(call.TypeArgs)).
+				Hint("name the type of the result: `execute_with_schema<T>(…)`"))
+			return false
+		}
+		d.Schema = b.c.resolve(b.ts, call.TypeArgs[0])
+		b.decodable(d.Schema, call.TypeArgs[0].Span())
+		d.Typed = b.libraryHelper("__listen_typed")
+	}
+	return true
+}
+
+// libraryHelper is a function of the library that listens need.
+func (b *body) libraryHelper(name string) *Function {
+	if b.c.cfg.Library == nil {
+		return nil
+	}
+	m := b.c.libraryModule(b.c.cfg.Library.Prelude(name))
+	if m == nil || m.names[name] == nil {
+		return nil
+	}
+	fn, _ := m.names[name].obj.(*Function)
+	if fn != nil {
+		b.c.use(fn)
+	}
+	return fn
+}
+
+func isHost(t types.Type) bool {
+	if t == types.Host {
+		return true
+	}
+	d, ok := t.(*types.Declared)
+	return ok && d.Kind == types.Host
+}
+
+// hostOf is the declaration at the root of a builder chain, nil when only
+// known at run time.
+func hostOf(i *Info, e ast.Expr) *Host {
+	for {
+		switch x := unparen(e).(type) {
+		case *ast.MethodCall:
+			e = x.Recv
+		case *ast.PathExpr:
+			h, _ := i.objects[x.Id].(*Host)
+			return h
+		default:
+			return nil
+		}
+	}
+}
+
+// handlerType checks the message type that a handler is for.
+func (b *body) handlerType(h *ast.Handler, d *Listen) {
+	typ := h.Type.Value
+	if typ == "result" || typ == "error" {
+		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q ends the listen, so it has no handler", typ).
+			Hint("match the listen's Result instead"))
+		return
+	}
+	if typ == "withdraw" || typ == "init_ack" || typ == "" {
+		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q is the protocol's own and never reaches a handler", typ).Hint("remove the handler"))
+		return
+	}
+	if d.Host == nil || b.c.cfg.Manifest == nil {
+		b.misspelt(h)
+		return
+	}
+	mh, ok := b.c.cfg.Manifest.Hosts[d.Host.Connector]
+	if !ok || mh.MessageTypes == nil {
+		b.misspelt(h)
+		return
+	}
+	if !slices.Contains(mh.MessageTypes, typ) {
+		dg := diag.NeverSent.At(h.Type.Sp, "host `%s` never sends %q", d.Host.Name, typ)
+		if near := spell.Nearest(typ, mh.MessageTypes); near != "" {
+			dg.Hint("did you mean %q?", near)
+		} else {
+			dg.Hint("its message_types in %s are %s", b.c.cfg.Manifest.File, strings.Join(mh.MessageTypes, ", "))
+		}
+		b.report(dg)
+	}
+}
+
+// misspelt warns where a type is nearly one of the protocol's.
+func (b *body) misspelt(h *ast.Handler) {
+	typ := h.Type.Value
+	if knownMessages[typ] != "" {
+		return
+	}
+	var names []string
+	for n := range knownMessages {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	if near := spell.Nearest(typ, names); near != "" {
+		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is no type of the protocol", typ).
+			Hint("did you mean %q? Declare `message_types` in the manifest when the host really sends it", near))
+	}
+}
+
+// unanswered warns where the host may ask what nobody answers.
+func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
+	for _, typ := range asking {
+		if seen[typ] != nil || d.Host == nil || b.hasDefault(d.Host, typ) || !b.maySend(d.Host, typ) {
+			continue
+		}
+		hint := "add a handler, or `question_default: \"…\"` to the host"
+		if typ == "approval" {
+			hint = "add a handler, or `approval_default` to its section of the manifest"
+		}
+		b.report(diag.Unanswered.At(e.Head, "no handler for %q, and host `%s` declares no default", typ, d.Host.Name).Hint("%s", hint))
+	}
+}
+
+func (b *body) hasDefault(h *Host, typ string) bool {
+	if typ == "question" && h.Fields["question_default"] != nil {
+		return true
+	}
+	if b.c.cfg.Manifest == nil {
+		return false
+	}
+	mh := b.c.cfg.Manifest.Hosts[h.Connector]
+	return typ == "question" && mh.QuestionDefault || typ == "approval" && mh.ApprovalDefault
+}
+
+// maySend says whether the manifest leaves it open that the host sends typ.
+func (b *body) maySend(h *Host, typ string) bool {
+	if b.c.cfg.Manifest == nil {
+		return true
+	}
+	mh, ok := b.c.cfg.Manifest.Hosts[h.Connector]
+	return !ok || mh.MessageTypes == nil || slices.Contains(mh.MessageTypes, typ)
+}
+
+// handler checks one handler. A closure's body sees the enclosing function's
+// variables as they are; `return` and errors leave the handler.
+func (b *body) handler(h *ast.Handler) *Handler {
+	out := &Handler{Type: h.Type.Value}
+	cl, ok := h.Value.(*ast.Closure)
+	if !ok {
+		b.namedHandler(h, out)
+		return out
+	}
+	f := &frame{parent: b.frame.parent, home: b.frame.home, handler: true, result: types.Any, fn: b.frame.fn, closure: b.frame.closure}
+	outer := b.frame
+	b.frame = f
+	b.enterScope()
+	before := b.flow.clone()
+	b.handlerParam(cl, out)
+	if cl.Result != nil {
+		f.result = b.c.resolve(b.ts, cl.Result)
+		f.because = reason{b.m, cl.Result.Span(), "the handler's result type"}
+	}
+	out.Body = cl.Body
+	t := b.exprFor(cl.Body, f.result, f.because)
+	if types.Resolve(t) != types.Never {
+		b.coerce(cl.Body, t, f.result, f.because)
+	}
+	b.serialisable(cl.Body)
+	b.leaveScope()
+	b.flow = before
+	b.frame = outer
+	return out
+}
+
+func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
+	if len(cl.Params) != 1 {
+		at := cl.Sp
+		if len(cl.Params) > 1 {
+			at = cl.Params[1].Sp
+		}
+		b.report(diag.HandlerParams.At(at, "a handler takes one parameter, the message, not %d", len(cl.Params)).Hint("write `|message| …`"))
+	}
+	for i, p := range cl.Params {
+		t := types.Type(types.Any)
+		if p.Type != nil {
+			t = b.c.resolve(b.ts, p.Type)
+			if i == 0 {
+				b.decodable(t, p.Type.Span())
+				if t != types.Any && t != types.Bad {
+					out.Schema = t
+				}
+			}
+		}
+		if p.Name == nil {
+			b.pattern(p.Pattern, t, p.Mut)
+			if _, wild := p.Pattern.(*ast.WildPat); !wild {
+				b.report(diag.HandlerParams.At(p.Sp, "a handler's parameter is a name").Hint("take the message apart in the body"))
+			}
+			continue
+		}
+		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: true}
+		if i == 0 {
+			out.Param = l
+		}
+		b.bind(l)
+	}
+}
+
+// serialisable refuses a handler whose value has no JSON form worth sending.
+func (b *body) serialisable(x ast.Expr) {
+	for {
+		blk, ok := x.(*ast.BlockExpr)
+		if !ok {
+			break
+		}
+		if blk.Block.Tail == nil {
+			return
+		}
+		x = blk.Block.Tail
+	}
+	switch t := types.Resolve(b.info.types[x.ID()]).(type) {
+	case *types.Func, *types.Task:
+		b.report(diag.NotSerialisable.At(x.Span(), "a handler's value goes to the host as JSON, and `%s` has no such form", types.Full(t)).
+			Hint("end the handler with data, or with `;` to send nothing"))
+	}
+}
+
+// namedHandler is a function as a handler.
+func (b *body) namedHandler(h *ast.Handler, out *Handler) {
+	out.Value = h.Value
+	t := types.Resolve(b.expr(h.Value, nil))
+	f, ok := t.(*types.Func)
+	if !ok {
+		if t != types.Bad {
+			b.report(diag.HandlerParams.At(h.Value.Span(), "a handler is a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`"))
+		}
+		return
+	}
+	if len(f.Params) != 1 {
+		b.report(diag.HandlerParams.At(h.Value.Span(), "a handler takes one parameter, the message, not %d", len(f.Params)).Hint("wrap it: `|message| …`"))
+		return
+	}
+	if p := types.Resolve(f.Params[0]); p != types.Any {
+		b.decodable(p, h.Value.Span())
+		out.Schema = p
+	}
+	if path, ok := h.Value.(*ast.PathExpr); ok {
+		out.Fn, _ = b.info.objects[path.Id].(*Function)
+	}
+}

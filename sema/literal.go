@@ -1,0 +1,388 @@
+package sema
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// intLit checks that a literal fits 64 bits; negated says that a minus stands
+// before it, which makes room for one more.
+func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
+	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
+		b.report(diag.IntRange.At(e.Sp, "this number does not fit a 64-bit Int").
+			Hint("the largest Int is 9223372036854775807; write a Float such as 1e19 for more"))
+	}
+	return types.Int
+}
+
+// stringType is the type of a string literal: the union wanted when it is one
+// of its members, else String.
+func stringType(s string, hint types.Type) types.Type {
+	if hint == nil {
+		return types.String
+	}
+	t := types.Resolve(hint)
+	if o, ok := t.(*types.Option); ok {
+		t = types.Resolve(o.Elem)
+	}
+	if u, ok := t.(*types.Union); ok && u.Has(s) {
+		return u
+	}
+	return types.String
+}
+
+func (b *body) interpolation(e *ast.InterpLit) types.Type {
+	for _, x := range e.Exprs {
+		t := b.expr(x, nil)
+		if r := types.Resolve(t); r != types.Never && r != types.Bad {
+			b.info.conv[x.ID()] = types.Any
+		}
+	}
+	return types.String
+}
+
+// part is one of the expressions whose join types a literal or branch.
+type part struct {
+	x ast.Expr
+	t types.Type
+}
+
+// join is the join of parts, each coerced to it. what names them in the error
+// when there is none.
+func (b *body) join(parts []part, what string) types.Type {
+	if len(parts) == 0 {
+		return types.Never
+	}
+	joined := parts[0].t
+	for _, p := range parts[1:] {
+		t, ok := types.Join(joined, p.t)
+		if !ok {
+			b.report(diag.NoJoin.At(p.x.Span(), "this is `%s`, but the %s before it `%s`", types.Full(p.t), what, types.Full(joined)).
+				Label(parts[0].x.Span(), "the first is `%s`", types.Full(parts[0].t)).
+				Hint("make them agree, or annotate a type that holds both, such as Any"))
+			return types.Bad
+		}
+		joined = t
+	}
+	for _, p := range parts {
+		b.coerce(p.x, p.t, joined, reason{})
+	}
+	return joined
+}
+
+func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
+	want := elemHint(hint)
+	if want != nil {
+		for _, x := range e.Elems {
+			b.checkAs(x, want, reason{})
+		}
+		return &types.Array{Elem: want}
+	}
+	if len(e.Elems) == 0 {
+		return &types.Array{Elem: b.freshVar(e.Sp, "the elements of this array are",
+			"annotate it: `let xs: Array<Int> = [];`")}
+	}
+	return &types.Array{Elem: b.join(b.parts(e.Elems), "elements")}
+}
+
+// elemHint is the element type that a hint wants of an array; nil when it
+// wants none.
+func elemHint(hint types.Type) types.Type {
+	switch h := hinted(hint).(type) {
+	case *types.Array:
+		if _, unknown := types.Resolve(h.Elem).(*types.Var); !unknown {
+			return h.Elem
+		}
+	case *types.Basic:
+		if h == types.Any {
+			return types.Any
+		}
+	}
+	return nil
+}
+
+// hinted is a hint seen through an Option, which takes the value itself.
+func hinted(hint types.Type) types.Type {
+	if hint == nil {
+		return nil
+	}
+	t := types.Resolve(hint)
+	if o, ok := t.(*types.Option); ok {
+		return types.Resolve(o.Elem)
+	}
+	return t
+}
+
+func (b *body) parts(xs []ast.Expr) []part {
+	parts := make([]part, len(xs))
+	for i, x := range xs {
+		parts[i] = part{x, b.expr(x, nil)}
+	}
+	return parts
+}
+
+func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
+	switch h := hinted(hint).(type) {
+	case *types.Map:
+		if !types.HasVar(h) {
+			for _, en := range e.Entries {
+				b.checkAs(en.Key, h.Key, reason{})
+				b.checkAs(en.Value, h.Value, reason{})
+			}
+			return h
+		}
+	case *types.Basic:
+		if h == types.Any {
+			for _, en := range e.Entries {
+				b.mapKey(en.Key)
+				b.checkAs(en.Value, types.Any, reason{})
+			}
+			return &types.Map{Key: b.keysOf(e), Value: types.Any}
+		}
+	}
+	if len(e.Entries) == 0 {
+		const help = "annotate it: `let m: Map<String, Int> = {};`"
+		return &types.Map{Key: b.freshVar(e.Sp, "the keys of this map are", help),
+			Value: b.freshVar(e.Sp, "the values of this map are", help)}
+	}
+	var keys, values []part
+	for _, en := range e.Entries {
+		keys = append(keys, part{en.Key, b.mapKey(en.Key)})
+		values = append(values, part{en.Value, b.expr(en.Value, nil)})
+	}
+	return &types.Map{Key: b.join(keys, "keys"), Value: b.join(values, "values")}
+}
+
+func (b *body) mapKey(x ast.Expr) types.Type {
+	t := b.expr(x, nil)
+	if !types.IsHashable(t) {
+		b.report(diag.MapKey.At(x.Span(), "`%s` cannot be a map's key", types.Full(t)).Hint("keys are String, Int or Bool"))
+		return types.Bad
+	}
+	return t
+}
+
+// keysOf is the key type of a map literal whose values are Any.
+func (b *body) keysOf(e *ast.MapLit) types.Type {
+	var parts []part
+	for _, en := range e.Entries {
+		parts = append(parts, part{en.Key, b.info.types[en.Key.ID()]})
+	}
+	if len(parts) == 0 {
+		return types.String
+	}
+	return b.join(parts, "keys")
+}
+
+func (b *body) tupleLit(e *ast.TupleLit, hint types.Type) types.Type {
+	h, _ := hinted(hint).(*types.Tuple)
+	t := &types.Tuple{}
+	for i, x := range e.Elems {
+		if h != nil && len(h.Elems) == len(e.Elems) && !types.HasVar(h.Elems[i]) {
+			t.Elems = append(t.Elems, b.checkAs(x, h.Elems[i], reason{}))
+			continue
+		}
+		if hint != nil && types.Resolve(hint) == types.Any {
+			t.Elems = append(t.Elems, b.checkAs(x, types.Any, reason{}))
+			continue
+		}
+		t.Elems = append(t.Elems, b.expr(x, nil))
+	}
+	return t
+}
+
+// structLit checks `P { x: 1, ..base }` and named variants.
+func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
+	ref := b.structPath(e.Path)
+	if ref == nil {
+		for _, f := range e.Fields {
+			b.expr(f.Value, nil)
+		}
+		return types.Bad
+	}
+	lit := &StructLit{Variant: ref.variant}
+	in := newInstance(ref.named.Decl.Params)
+	if h, ok := hinted(hint).(*types.Named); ok && h.Decl == ref.named.Decl && len(e.Path.TypeArgs) == 0 {
+		in.hint(ref.named.Args, h.Args)
+	}
+	if len(e.Path.TypeArgs) > 0 {
+		in.given(b.c.resolveAll(b.ts, e.Path.TypeArgs))
+	}
+	b.structRest(e, ref, in)
+	b.structFields(e, ref, lit, in)
+	t := in.apply(b, ref.named, e.Sp).(*types.Named)
+	lit.Type = t
+	b.info.details[e.Id] = lit
+	return t
+}
+
+// structRef is what a struct literal or pattern names.
+type structRef struct {
+	named   *types.Named // with the declaration's own parameters as arguments
+	variant *VariantRef
+	fields  []*types.Field
+	what    string
+}
+
+// structPath finds the struct, schema or named variant of a literal.
+func (b *body) structPath(p *ast.PathExpr) *structRef {
+	if len(p.Segments) == 2 {
+		if e := b.typeEntity(p.Segments[0].Name); e != nil && e.typ != nil && e.typ.Kind == types.Enum {
+			return b.variantStruct(p, e)
+		}
+	}
+	e := b.structEntity(p)
+	if e == nil {
+		return nil
+	}
+	if e.typ == nil || e.typ.Kind == types.Enum {
+		b.report(diag.NotAStruct.At(p.Sp, "`%s` is no struct or schema", e.name).Hint("only these have fields to fill"))
+		return nil
+	}
+	return &structRef{named: generic(e.typ), fields: e.typ.Fields, what: e.typ.Kind.String() + " `" + e.name + "`"}
+}
+
+func (b *body) structEntity(p *ast.PathExpr) *entity {
+	if len(p.Segments) > 1 {
+		return b.c.path(b.m, p.Segments)
+	}
+	name := p.Segments[0].Name
+	if name == "Self" && b.ts.selfType() != nil {
+		if n, ok := b.ts.selfType().(*types.Named); ok {
+			return &entity{name: "Self", typ: n.Decl}
+		}
+	}
+	if e := b.typeEntity(name); e != nil {
+		return b.throughAlias(e)
+	}
+	b.report(unknownName(diag.UnknownType, p.Segments[0], "unknown type `%s`", b.c.typeNames(b.ts)))
+	return nil
+}
+
+// throughAlias is the struct that an alias stands for.
+func (b *body) throughAlias(e *entity) *entity {
+	if e.alias != nil {
+		if n, ok := b.c.aliasType(e.mod, e.alias).(*types.Named); ok {
+			return &entity{name: e.name, typ: n.Decl, at: e.at}
+		}
+	}
+	return e
+}
+
+func (b *body) typeEntity(name string) *entity {
+	if e := b.c.lookup(b.m, name); e != nil && (e.typ != nil || e.alias != nil) {
+		return e
+	}
+	return nil
+}
+
+func (b *body) variantStruct(p *ast.PathExpr, e *entity) *structRef {
+	v := e.typ.Variant(p.Segments[1].Name)
+	if v == nil {
+		b.unknownVariant(e.typ, p.Segments[1])
+		return nil
+	}
+	if !v.Named {
+		b.report(diag.NotAStruct.At(p.Sp, "variant `%s` has no named fields", v.Name).
+			Hint("write `%s`", variantExample(e.typ, v)))
+		return nil
+	}
+	n := generic(e.typ)
+	ref := &VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v}
+	return &structRef{named: n, variant: ref, fields: v.Fields, what: "variant `" + e.name + "::" + v.Name + "`"}
+}
+
+func (b *body) unknownVariant(d *types.Decl, name *ast.Ident) {
+	var names []string
+	for _, v := range d.Variants {
+		names = append(names, v.Name)
+	}
+	b.report(unknownName(diag.UnknownVariant, name, "enum `"+d.Name+"` has no variant `%s`", names).
+		Hint("its variants are %s", listed(names)))
+}
+
+// generic is a declaration's type with its own parameters as arguments.
+func generic(d *types.Decl) *types.Named {
+	n := &types.Named{Decl: d}
+	for _, p := range d.Params {
+		n.Args = append(n.Args, p)
+	}
+	return n
+}
+
+func (b *body) structRest(e *ast.StructLit, ref *structRef, in *instance) {
+	if e.Rest == nil {
+		return
+	}
+	t := b.expr(e.Rest, nil)
+	if n, ok := types.Resolve(t).(*types.Named); ok && n.Decl == ref.named.Decl && ref.variant == nil {
+		in.solve(ref.named, n)
+		return
+	}
+	if types.Resolve(t) != types.Bad {
+		b.report(diag.Mismatch.At(e.Rest.Span(), "expected `%s` after `..`, found `%s`", ref.named.Decl.Name, types.Full(t)).
+			Hint("the rest of the fields comes from a value of the same type"))
+	}
+}
+
+func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in *instance) {
+	lit.Fields = make([]FieldSource, len(ref.fields))
+	for i := range lit.Fields {
+		lit.Fields[i] = FieldSource{Index: -1, Rest: e.Rest != nil}
+	}
+	for i, f := range e.Fields {
+		decl := findField(ref.fields, f.Name.Name)
+		if decl == nil {
+			b.unknownField(f.Name, ref)
+			b.expr(f.Value, nil)
+			continue
+		}
+		if lit.Fields[decl.Index].Index >= 0 {
+			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).Hint("remove one"))
+		}
+		lit.Fields[decl.Index] = FieldSource{Index: i}
+		in.argument(b, f.Value, decl.Type, reason{})
+	}
+	in.settle(b)
+	var missing []string
+	for i, s := range lit.Fields {
+		if s.Index >= 0 || s.Rest {
+			continue
+		}
+		f := ref.fields[i]
+		if !f.Default {
+			missing = append(missing, f.Name)
+			continue
+		}
+		lit.Fields[i].Default, lit.Fields[i].Info = b.c.fieldDefault(ref.named.Decl, ref.variant, f)
+	}
+	if len(missing) > 0 {
+		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), listed(missing)).
+			Hint("give each a value, or take the rest from another: `..base`"))
+	}
+}
+
+func findField(fs []*types.Field, name string) *types.Field {
+	for _, f := range fs {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+func (b *body) unknownField(name *ast.Ident, ref *structRef) {
+	var names []string
+	for _, f := range ref.fields {
+		names = append(names, f.Name)
+	}
+	d := unknownName(diag.UnknownField, name, ref.what+" has no field `%s`", names)
+	if spell.Nearest(name.Name, names) == "" && len(names) > 0 {
+		d.Hint("its fields are %s", listed(names))
+	}
+	b.report(d)
+}

@@ -1,0 +1,458 @@
+package sema
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// method finds a method or associated function of a type: of the user's impls
+// first, then of the library.
+func (c *checker) method(t types.Type, name string) *Function {
+	t = types.Resolve(t)
+	if fn := c.methodIn(implKey(t), t, name); fn != nil {
+		return fn
+	}
+	file := methodFile(t)
+	if file == "" || c.cfg.Library == nil {
+		return nil
+	}
+	c.libraryModule(c.cfg.Library.Methods(file))
+	key := any(file)
+	if fn := c.methodIn(key, t, name); fn != nil {
+		return fn
+	}
+	return nil
+}
+
+func (c *checker) methodIn(key any, t types.Type, name string) *Function {
+	for _, im := range c.impls[key] {
+		if fn := im.methods[name]; fn != nil && matches(im, t) {
+			return fn
+		}
+	}
+	return nil
+}
+
+// matches says whether an impl is for t: its target's own parameters stand for
+// anything.
+func matches(im *impl, t types.Type) bool {
+	if tuple, ok := im.target.(*types.Tuple); ok && len(tuple.Elems) == 0 {
+		return true
+	}
+	in := newInstance(im.generics)
+	in.solve(im.target, t)
+	want := types.Substitute(im.target, in.solved)
+	if in.open(want) {
+		return true
+	}
+	ok, _ := types.Conversion(t, want)
+	return ok
+}
+
+// methodNames lists the methods of a type, for suggestions.
+func (c *checker) methodNames(t types.Type) []string {
+	t = types.Resolve(t)
+	var names []string
+	add := func(key any) {
+		for _, im := range c.impls[key] {
+			for _, fn := range im.order {
+				if n := fn.Decl.Name.Name; !strings.HasPrefix(n, "__") {
+					names = append(names, n)
+				}
+			}
+		}
+	}
+	add(implKey(t))
+	if file := methodFile(t); file != "" && any(file) != implKey(t) {
+		add(any(file))
+	}
+	sort.Strings(names)
+	return names
+}
+
+// methodCall checks `x.f(args)`.
+func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Type {
+	recvType := b.expr(e.Recv, nil)
+	t := types.Resolve(recvType)
+	switch x := t.(type) {
+	case *types.Basic:
+		if x == types.Bad {
+			b.arguments(e.Args)
+			return types.Bad
+		}
+		if x == types.Any {
+			return b.anyMethod(e, p)
+		}
+	case *types.Var:
+		b.arguments(e.Args)
+		b.report(diag.CannotInfer.At(e.Recv.Span(), "nothing says yet what this is, so it has no method `%s`", e.Name.Name).
+			Hint("annotate it"))
+		return types.Bad
+	case *types.Declared:
+		if pl, ok := x.Origin.(*Pipeline); ok {
+			return b.pipelineCall(e, pl, p)
+		}
+		if tool, ok := x.Origin.(*Tool); ok {
+			if fn := tool.method(e.Name.Name); fn != nil {
+				return b.invoke(e, fn, t, hint, p)
+			}
+		}
+	case *types.Param:
+		b.arguments(e.Args)
+		b.report(diag.UnknownMethod.At(e.Name.Sp, "type parameter `%s` has no methods", x.Name).Hint("pass a function that does it"))
+		return types.Bad
+	}
+	fn := b.c.method(t, e.Name.Name)
+	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
+		b.arguments(e.Args)
+		b.unknownMethod(e, t, fn)
+		return types.Bad
+	}
+	return b.invoke(e, fn, t, hint, p)
+}
+
+// invoke calls a method that has been found.
+func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *piped) types.Type {
+	recv := &receiver{x: e.Recv, t: t, at: e.Sp}
+	if len(e.TypeArgs) > 0 {
+		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
+	}
+	if fn.MutSelf && !isReference(t) {
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.closuresOver(e)
+	}
+	out := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, p)
+	return out
+}
+
+// closuresOver refuses a closure argument that captures the variable which the
+// method is changing.
+func (b *body) closuresOver(e *ast.MethodCall) {
+	root := rootName(e.Recv)
+	if root == nil {
+		return
+	}
+	l, ok := b.info.objects[root.Id].(*Local)
+	if !ok {
+		return
+	}
+	b.late = append(b.late, func() {
+		for _, a := range e.Args {
+			if cl, isClosure := unparen(a.Value).(*ast.Closure); isClosure {
+				if d := b.info.Closure(cl); d != nil && contains(d.Captures, l) {
+					b.report(diag.ReceiverCaptured.At(a.Value.Span(), "this closure uses `%s`, which `%s` is changing meanwhile", l.Name, e.Name.Name).
+						Label(e.Recv.Span(), "changed here").Hint("copy what it needs into another variable first"))
+				}
+			}
+		}
+	})
+}
+
+// isReference says whether values of t are references, whose methods need no
+// mutable place.
+func isReference(t types.Type) bool {
+	switch x := types.Resolve(t).(type) {
+	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
+		return true
+	case *types.Basic:
+		return x == types.Agent || x == types.Host || x == types.Tool || x == types.Memory || x == types.Ledger
+	}
+	return false
+}
+
+func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
+	ft := types.Full(t)
+	if fn != nil && fn.Recv == nil {
+		b.report(diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of the type `%s`, not of a value", e.Name.Name, ft).
+			Hint("call it as `%s::%s(…)`", ft, e.Name.Name))
+		return
+	}
+	d := unknownName(diag.UnknownMethod, e.Name, "`"+ft.String()+"` has no method `%s`", b.c.methodNames(t))
+	if f := b.fieldOf(t, e.Name.Name); f != nil {
+		d.Hint("it has a field of that name: call it as `(x.%s)(…)`, or read it without parentheses", e.Name.Name)
+	}
+	if len(d.Hints) == 0 {
+		d.Hint("%s", b.methodInstead(t, e.Name.Name))
+	}
+	b.report(d)
+}
+
+// methodInstead finds a repair for a method that is not there.
+func (b *body) methodInstead(t types.Type, name string) string {
+	switch x := t.(type) {
+	case *types.Option:
+		if b.c.method(x.Elem, name) != nil {
+			return "it may be None: `?` or `??` first, or `.map(|x| x." + name + "(…))`"
+		}
+	case *types.Result:
+		if b.c.method(x.Ok, name) != nil {
+			return "it may be an Err: put `?` before it"
+		}
+	}
+	return "declare it in an impl of the type"
+}
+
+// fieldOf is the field of a struct type by name, or nil.
+func (b *body) fieldOf(t types.Type, name string) *types.Field {
+	if n, ok := types.Resolve(t).(*types.Named); ok {
+		return n.Decl.Field(name)
+	}
+	return nil
+}
+
+// anyMethod is a method of an Any, found at run time.
+func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
+	d := &Call{Kind: CallAnyMethod, Name: e.Name.Name, Piped: p != nil, Args: []Arg{{Kind: ArgReceiver}}}
+	if p != nil {
+		d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: types.Any})
+	}
+	for i, a := range e.Args {
+		if a.Name != nil {
+			b.report(diag.UnknownParameter.At(a.Name.Sp, "arguments of a call on Any have no names").Hint("give the value alone"))
+		}
+		b.checkAs(a.Value, types.Any, reason{})
+		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
+	}
+	b.info.details[e.Id] = d
+	if !b.c.methodAnywhere(e.Name.Name) {
+		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or cast with `as`"))
+	}
+	return types.Any
+}
+
+// anyKinds are the library's method files that an Any's call can reach.
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error"}
+
+// methodAnywhere brings every method of that name into the program and says
+// whether there is one.
+func (c *checker) methodAnywhere(name string) bool {
+	if c.cfg.Library != nil {
+		for _, k := range anyKinds {
+			c.libraryModule(c.cfg.Library.Methods(k))
+		}
+	}
+	found := false
+	for _, list := range c.impls {
+		for _, im := range list {
+			if fn := im.methods[name]; fn != nil && fn.Recv != nil {
+				c.use(fn)
+				found = true
+				c.prog.noteDynamic(name, im.target, fn)
+			}
+		}
+	}
+	return found
+}
+
+// field checks `x.name`.
+func (b *body) field(e *ast.FieldExpr) types.Type {
+	recv := b.expr(e.X, nil)
+	t := types.Resolve(recv)
+	set := func(k SelectKind, f *types.Field) { b.info.details[e.Id] = &Selection{Kind: k, Field: f} }
+	switch x := t.(type) {
+	case *types.Named:
+		if f := x.Decl.Field(e.Name.Name); f != nil && x.Decl.Kind != types.Enum {
+			set(SelectField, f)
+			return types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
+		}
+		if x.Decl.Kind == types.ErrorStruct {
+			if ft := errorField(e.Name.Name); ft != nil {
+				set(SelectError, nil)
+				return ft
+			}
+		}
+	case *types.Map:
+		if types.IsString(x.Key) {
+			set(SelectMap, nil)
+			return types.NewOption(x.Value)
+		}
+	case *types.Declared:
+		if tool, ok := x.Origin.(*Tool); ok {
+			if f := findField(tool.State, e.Name.Name); f != nil {
+				set(SelectTool, f)
+				return f.Type
+			}
+		}
+	case *types.Basic:
+		switch x {
+		case types.Any:
+			set(SelectAny, nil)
+			return types.Any
+		case types.Error:
+			if ft := errorField(e.Name.Name); ft != nil {
+				set(SelectError, nil)
+				return ft
+			}
+		case types.Bad:
+			return types.Bad
+		}
+	case *types.Var:
+		b.report(diag.CannotInfer.At(e.X.Span(), "nothing says yet what this is, so it has no field `%s`", e.Name.Name).Hint("annotate it"))
+		return types.Bad
+	}
+	b.noField(e, t)
+	return types.Bad
+}
+
+// errorField is the type of a field that every error has; nil for others.
+func errorField(name string) types.Type {
+	switch name {
+	case "message", "kind":
+		return types.String
+	case "source":
+		return types.Any
+	}
+	return nil
+}
+
+func (b *body) noField(e *ast.FieldExpr, t types.Type) {
+	ft := types.Full(t)
+	var names []string
+	if n, ok := t.(*types.Named); ok && n.Decl.Kind != types.Enum {
+		for _, f := range n.Decl.Fields {
+			names = append(names, f.Name)
+		}
+	}
+	if d, ok := t.(*types.Declared); ok {
+		if tool, isTool := d.Origin.(*Tool); isTool {
+			for _, f := range tool.State {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	if t == types.Error || len(names) > 0 && t.(interface{ String() string }) != nil && isErrorStruct(t) {
+		names = append(names, "message", "kind", "source")
+	}
+	d := unknownName(diag.UnknownField, e.Name, "`"+ft.String()+"` has no field `%s`", names)
+	switch {
+	case b.c.method(t, e.Name.Name) != nil:
+		d.Hint("it has a method of that name: write `.%s(…)`", e.Name.Name)
+	case len(d.Hints) > 0:
+	default:
+		d.Hint("%s", b.fieldInstead(t, e.Name.Name, names))
+	}
+	b.report(d)
+}
+
+func isErrorStruct(t types.Type) bool {
+	n, ok := t.(*types.Named)
+	return ok && n.Decl.Kind == types.ErrorStruct
+}
+
+func (b *body) fieldInstead(t types.Type, name string, names []string) string {
+	switch x := t.(type) {
+	case *types.Option:
+		if b.fieldOf(x.Elem, name) != nil || types.Resolve(x.Elem) == types.Any {
+			return "it may be None: use `?`, `??` or `match` first"
+		}
+	case *types.Result:
+		if b.fieldOf(x.Ok, name) != nil || hasMembers(x.Ok) {
+			return "it may be an Err: put `?` before the `.`"
+		}
+	}
+	if len(names) > 0 {
+		return "its fields are " + listed(names)
+	}
+	return "values of this type have no fields"
+}
+
+func hasMembers(t types.Type) bool {
+	switch x := types.Resolve(t).(type) {
+	case *types.Map:
+		return true
+	case *types.Basic:
+		return x == types.Any
+	}
+	return false
+}
+
+func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
+	switch t := types.Resolve(b.expr(e.X, nil)).(type) {
+	case *types.Tuple:
+		if e.Index < len(t.Elems) {
+			return t.Elems[e.Index]
+		}
+		b.report(diag.UnknownField.At(e.At, "`%s` has no element %d", types.Full(t), e.Index).
+			Hint("its last is `.%d`", len(t.Elems)-1))
+	case *types.Basic:
+		if t == types.Any {
+			return types.Any
+		}
+		if t != types.Bad {
+			b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", t).Hint("only tuples have numbered elements"))
+		}
+	default:
+		b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", types.Full(t)).Hint("array elements are read as `[%d]`", e.Index))
+	}
+	return types.Bad
+}
+
+// index checks `x[i]` and slices.
+func (b *body) index(e *ast.IndexExpr) types.Type {
+	recv := types.Resolve(b.expr(e.X, nil))
+	if r, ok := e.Index.(*ast.RangeExpr); ok && !isMap(recv) {
+		return b.slice(e, r, recv)
+	}
+	switch t := recv.(type) {
+	case *types.Array:
+		b.indexInt(e.Index)
+		return t.Elem
+	case *types.Map:
+		b.checkAs(e.Index, t.Key, reason{})
+		return t.Value
+	case *types.Union:
+		b.indexInt(e.Index)
+		return types.String
+	case *types.Basic:
+		switch t {
+		case types.String:
+			b.indexInt(e.Index)
+			return types.String
+		case types.Any:
+			b.checkAs(e.Index, types.Any, reason{})
+			return types.Any
+		case types.Bad:
+			b.expr(e.Index, nil)
+			return types.Bad
+		}
+	}
+	b.expr(e.Index, nil)
+	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
+	if _, ok := recv.(*types.Tuple); ok {
+		d.Hint("tuple elements are read as `.0`")
+	} else {
+		d.Hint("only arrays, maps and strings can")
+	}
+	b.report(d)
+	return types.Bad
+}
+
+func isMap(t types.Type) bool { _, ok := t.(*types.Map); return ok }
+
+func (b *body) indexInt(x ast.Expr) { b.checkAs(x, types.Int, reason{}) }
+
+func (b *body) slice(e *ast.IndexExpr, r *ast.RangeExpr, recv types.Type) types.Type {
+	if r.Lo != nil {
+		b.indexInt(r.Lo)
+	}
+	if r.Hi != nil {
+		b.indexInt(r.Hi)
+	}
+	b.info.types[r.Id] = types.Range
+	switch recv.(type) {
+	case *types.Array:
+		return recv
+	case *types.Union:
+		return types.String
+	}
+	switch recv {
+	case types.String, types.Any, types.Bad:
+		return recv
+	}
+	b.report(diag.NotIndexable.At(e.X.Span(), "`%s` cannot be sliced", types.Full(recv)).Hint("only arrays and strings can"))
+	return types.Bad
+}

@@ -1,0 +1,369 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
+	if e.Op == ast.OpNot {
+		b.condition(e.X)
+		return types.Bool
+	}
+	if lit, ok := e.X.(*ast.IntLit); ok {
+		t := b.intLit(lit, true)
+		b.info.types[lit.Id] = t
+		return t
+	}
+	t := types.Resolve(b.expr(e.X, hint))
+	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never {
+		return t
+	}
+	b.report(diag.Operand.At(e.X.Span(), "`-` takes a number, not `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
+	return types.Bad
+}
+
+// condition checks an expression that must be a Bool; an Any is checked at run
+// time.
+func (b *body) condition(e ast.Expr) {
+	t := types.Resolve(b.expr(e, types.Bool))
+	switch {
+	case t == types.Bool || t == types.Bad || t == types.Never:
+	case t == types.Any:
+		b.info.conv[e.ID()] = types.Bool
+	default:
+		if v, ok := t.(*types.Var); ok {
+			types.Subtype(v, types.Bool)
+			return
+		}
+		d := diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t))
+		switch x := t.(type) {
+		case *types.Option:
+			d.Hint("say what is meant: `.is_some()` or `!= nil`")
+		case *types.Basic:
+			if x == types.Int {
+				d.Hint("say what is meant: `!= 0`")
+			} else {
+				d.Hint("there is no implicit truthiness: compare with something")
+			}
+		default:
+			d.Hint("there is no implicit truthiness: compare with something")
+		}
+		b.report(d)
+	}
+}
+
+func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
+	switch e.Op {
+	case ast.OpAnd, ast.OpOr:
+		b.condition(e.X)
+		after := b.flow.clone()
+		b.condition(e.Y)
+		b.flow = joinFlow(after, b.flow)
+		return types.Bool
+	case ast.OpCoalesce:
+		return b.coalesce(e, hint)
+	case ast.OpEq, ast.OpNe:
+		b.equality(e)
+		return types.Bool
+	}
+	var operandHint types.Type
+	if hint != nil && e.Op == ast.OpAdd {
+		if _, isArray := types.Resolve(hint).(*types.Array); isArray {
+			operandHint = hint
+		}
+	}
+	x := types.Resolve(b.expr(e.X, operandHint))
+	if a, ok := x.(*types.Array); ok && operandHint == nil && !types.HasVar(a) {
+		operandHint = a
+	}
+	y := types.Resolve(b.expr(e.Y, operandHint))
+	if x == types.Bad || y == types.Bad {
+		if e.Op >= ast.OpLt && e.Op <= ast.OpGe {
+			return types.Bool
+		}
+		return types.Bad
+	}
+	return b.operate(e, x, y)
+}
+
+// operate types an arithmetic or ordering operator on two known operands.
+func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
+	compare := e.Op >= ast.OpLt && e.Op <= ast.OpGe
+	t := operated(e.Op, x, y)
+	if t == nil {
+		b.badOperands(e, x, y)
+		if compare {
+			return types.Bool
+		}
+		return types.Bad
+	}
+	b.convertOperand(e.X, x, t)
+	b.convertOperand(e.Y, y, t)
+	if compare && t != types.Any {
+		return types.Bool
+	}
+	return t
+}
+
+// operated is the type in which an operator works on x and y: nil when it does
+// not.
+func operated(op ast.Op, x, y types.Type) types.Type {
+	switch {
+	case x == types.Never || y == types.Never:
+		if x == types.Never {
+			return y
+		}
+		return x
+	case x == types.Any || y == types.Any:
+		return types.Any
+	case types.IsNumeric(x) && types.IsNumeric(y):
+		if x == types.Float || y == types.Float {
+			return types.Float
+		}
+		return types.Int
+	}
+	compare := op >= ast.OpLt && op <= ast.OpGe
+	if types.IsString(x) && types.IsString(y) && (op == ast.OpAdd || compare) {
+		return types.String
+	}
+	if op != ast.OpAdd {
+		return nil
+	}
+	if _, ok := x.(*types.Array); ok {
+		if _, ok := y.(*types.Array); ok {
+			if t, ok := types.Join(x, y); ok {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func (b *body) convertOperand(e ast.Expr, t, want types.Type) {
+	if want == types.Float && t == types.Int || want == types.Any && t != types.Any {
+		b.info.conv[e.ID()] = want
+	}
+}
+
+func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
+	d := diag.Operand.At(e.OpSpan, "`%s` does not take `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
+		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+	switch {
+	case e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y)):
+		d.Hint("join text with interpolation: `\"${a}${b}\"`")
+	case optional(x) || optional(y):
+		d.Hint("one may be None: use `??` for a default, or `?`")
+	default:
+		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
+	}
+	b.report(d)
+}
+
+func optional(t types.Type) bool { _, ok := t.(*types.Option); return ok }
+
+// equality checks `==` and `!=`: both sides must have a common type; an Option
+// compares with its element and with nil.
+func (b *body) equality(e *ast.Binary) {
+	x := types.Resolve(b.expr(e.X, nil))
+	y := types.Resolve(b.expr(e.Y, x))
+	if x == types.Bad || y == types.Bad {
+		return
+	}
+	if t, ok := comparable(x, y); ok {
+		b.convertOperand(e.X, x, t)
+		b.convertOperand(e.Y, y, t)
+		return
+	}
+	b.report(diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
+		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y)).
+		Hint("compare values of one type"))
+}
+
+// comparable is the type in which x and y are compared.
+func comparable(x, y types.Type) (types.Type, bool) {
+	if u, ok := x.(*types.Union); ok {
+		if v, ok := y.(*types.Union); ok {
+			for _, s := range u.Values {
+				if v.Has(s) {
+					return types.String, true
+				}
+			}
+			return nil, false
+		}
+	}
+	if x == types.Nil || y == types.Nil {
+		other := x
+		if x == types.Nil {
+			other = y
+		}
+		return other, other == types.Nil || other == types.Any || optional(other)
+	}
+	return types.Join(x, y)
+}
+
+// coalesce checks `a ?? b`: the Option's element, or b where it is None.
+func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
+	x := types.Resolve(b.expr(e.X, nil))
+	before := b.flow.clone()
+	var out types.Type
+	switch t := x.(type) {
+	case *types.Option:
+		if hint != nil && types.Resolve(hint) == types.Any {
+			b.checkAs(e.Y, types.Any, reason{})
+			out = types.Any
+			break
+		}
+		y := b.expr(e.Y, t.Elem)
+		j, ok := types.Join(t.Elem, y)
+		if !ok {
+			b.mismatch(e.Y, y, t.Elem, reason{b.m, e.X.Span(), "the left side is `" + types.Full(x).String() + "`"})
+			j = types.Bad
+		} else {
+			b.coerce(e.Y, y, j, reason{})
+			if ok, convert := types.Conversion(t.Elem, j); ok && convert {
+				b.info.details[e.Id] = &Coalesce{From: t.Elem, To: j}
+			}
+		}
+		out = j
+	case *types.Basic:
+		switch t {
+		case types.Any:
+			b.checkAs(e.Y, types.Any, reason{})
+			out = types.Any
+		case types.Nil:
+			out = b.expr(e.Y, hint)
+		default:
+			b.expr(e.Y, nil)
+			out = b.neverNone(e, x)
+		}
+	default:
+		b.expr(e.Y, nil)
+		out = b.neverNone(e, x)
+	}
+	b.flow = joinFlow(before, b.flow)
+	return out
+}
+
+// Coalesce is the detail of a `??` whose left element is converted.
+type Coalesce struct{ From, To types.Type }
+
+// Coalesce gives the conversion of a `??`'s left element, nil for none.
+func (i *Info) Coalesce(e *ast.Binary) *Coalesce { d, _ := i.details[e.Id].(*Coalesce); return d }
+
+func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
+	if x == types.Bad || x == types.Never {
+		return types.Bad
+	}
+	d := diag.NotOptional.At(e.X.Span(), "`%s` is never None, so `??` has nothing to replace", types.Full(x))
+	if _, ok := x.(*types.Result); ok {
+		d.Hint("for a Result write `.unwrap_or(…)`")
+	} else {
+		d.Hint("remove `?? …`")
+	}
+	b.report(d)
+	return x
+}
+
+func (b *body) rangeExpr(e *ast.RangeExpr) types.Type {
+	for _, x := range []ast.Expr{e.Lo, e.Hi} {
+		if x == nil {
+			continue // the parser has refused it
+		}
+		b.checkAs(x, types.Int, reason{})
+	}
+	return types.Range
+}
+
+// cast checks `x as T`.
+func (b *body) cast(e *ast.Cast) types.Type {
+	want := b.c.resolve(b.ts, e.Type)
+	got := types.Resolve(b.expr(e.X, nil))
+	if got == types.Bad || want == types.Bad {
+		return want
+	}
+	_, union := want.(*types.Union)
+	switch {
+	case types.IsNumeric(got) && types.IsNumeric(want):
+	case got == types.Any:
+		b.decodable(want, e.Type.Span())
+	case union && types.IsString(got):
+	case types.Subtype(got, want):
+	default:
+		d := diag.BadCast.At(e.Sp, "`%s` cannot be cast to `%s`", types.Full(got), types.Full(want))
+		if h := conversionHint(got, want); h != "" {
+			d.Hint("%s", h)
+		} else {
+			d.Hint("`as` converts Int and Float, checks an Any, and a String against a union")
+		}
+		b.report(d)
+	}
+	return want
+}
+
+// decodable checks that a type can be checked at run time: no functions or
+// references, no type parameters.
+func (b *body) decodable(t types.Type, at source.Span) {
+	bad := undecodable(t, map[*types.Decl]bool{})
+	if bad == nil {
+		return
+	}
+	if _, ok := bad.(*types.Param); ok {
+		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("name a concrete type"))
+		return
+	}
+	b.report(diag.Undecodable.At(at, "values of `%s` cannot be made from data", types.Full(bad)).
+		Hint("use scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums"))
+}
+
+// undecodable is the part of t that data cannot give, or nil.
+func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
+	t = types.Resolve(t)
+	switch x := t.(type) {
+	case *types.Param, *types.Func, *types.Task, *types.Result, *types.HashMap, *types.Declared:
+		return t
+	case *types.Map:
+		if k := types.Resolve(x.Key); !types.IsString(k) && k != types.Bad && k != types.Any {
+			return t
+		}
+	case *types.Basic:
+		switch x {
+		case types.Never, types.Error, types.Range, types.Agent, types.Host, types.Tool, types.Memory, types.Ledger, types.Shape:
+			return t
+		}
+	case *types.Named:
+		if seen[x.Decl] {
+			return nil
+		}
+		seen[x.Decl] = true
+		m := bindings(x.Decl.Params, x.Args)
+		for _, fs := range namedFields(x.Decl) {
+			for _, f := range fs {
+				if bad := undecodable(types.Substitute(f.Type, m), seen); bad != nil {
+					return bad
+				}
+			}
+		}
+		return nil
+	}
+	for _, p := range types.Parts(t) {
+		if bad := undecodable(p, seen); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// namedFields are the fields of a declaration, variant by variant.
+func namedFields(d *types.Decl) [][]*types.Field {
+	if d.Kind != types.Enum {
+		return [][]*types.Field{d.Fields}
+	}
+	var out [][]*types.Field
+	for _, v := range d.Variants {
+		out = append(out, v.Fields)
+	}
+	return out
+}

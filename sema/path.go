@@ -1,0 +1,187 @@
+package sema
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// pathExpr types a name used as a value.
+func (b *body) pathExpr(e *ast.PathExpr, hint types.Type) types.Type {
+	if len(e.Segments) == 1 {
+		return b.name(e, hint)
+	}
+	obj, _ := b.associated(e)
+	return b.objectValue(e, obj, hint)
+}
+
+func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
+	name := e.Segments[0].Name
+	if l := b.local(name); l != nil {
+		return b.readLocal(e, l)
+	}
+	if name == "None" {
+		return b.none(e, hint)
+	}
+	if v := builtinVariant(name); v != nil {
+		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", name).Hint("write `%s(…)`, or `|x| %s(x)` for a function", name, name))
+		return types.Bad
+	}
+	en := b.item(name)
+	if en == nil {
+		en = b.c.lookup(b.m, name)
+	}
+	if en == nil {
+		b.unknownValue(e)
+		return types.Bad
+	}
+	if en.obj == nil {
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Hint("make a value of it, such as `%s { … }` or `%s::…`", name, name))
+		return types.Bad
+	}
+	return b.objectValue(e, en.obj, hint)
+}
+
+func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
+	b.info.objects[e.Id] = l
+	l.used = true
+	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && !b.flow.dead {
+		b.report(diag.Unassigned.At(e.Sp, "`%s` may not have a value here", l.Name).
+			Label(l.At, "declared without a value").Hint("assign it on every path before this"))
+		s.state = maySet
+	}
+	return l.Type
+}
+
+// none is None: an Option whose element a use must fix.
+func (b *body) none(e *ast.PathExpr, hint types.Type) types.Type {
+	b.info.objects[e.Id] = noneRef
+	if hint != nil {
+		switch h := types.Resolve(hint).(type) {
+		case *types.Option:
+			return h
+		case *types.Basic:
+			if h == types.Any || h == types.Nil {
+				return types.Nil
+			}
+		}
+	}
+	return &types.Option{Elem: b.c.newVar()}
+}
+
+// objectValue is the type of an object used as a value.
+func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.Type {
+	if obj == nil {
+		return types.Bad
+	}
+	b.info.objects[e.Id] = obj
+	switch o := obj.(type) {
+	case *Function:
+		return b.functionValue(e, o, hint)
+	case *Const:
+		b.c.constantByName(b.m, o)
+		o.used = true
+		return o.Type
+	case *Agent:
+		o.used = true
+		return o.Type
+	case *Host:
+		o.used = true
+		return o.Type
+	case *Tool:
+		o.used = true
+		return o.Type
+	case *Store:
+		o.used = true
+		return o.Type
+	case *Pipeline:
+		return o.Type
+	case *VariantRef:
+		return b.unitVariant(e, o, hint)
+	case *errorNew:
+		b.report(diag.NotAValue.At(e.Sp, "`%s::new` is called, not passed on", o.t.Decl.Name).Hint("write `|m| %s::new(m)`", o.t.Decl.Name))
+	}
+	return types.Bad
+}
+
+// functionValue is a function passed as a value. A generic one takes its type
+// arguments from the place it goes to.
+func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) types.Type {
+	b.c.use(fn)
+	b.testCalled(fn, e.Sp)
+	if fn.Shape || fn.variadic() || fn.Effect != "" {
+		b.report(diag.NotAValue.At(e.Sp, "`%s` cannot be passed as a value", fn.Name).Hint("wrap it in a closure"))
+		return types.Bad
+	}
+	in := newInstance(fn.Generics)
+	if len(e.TypeArgs) > 0 {
+		b.typeArguments(in, fn, b.c.resolveAll(b.ts, e.TypeArgs), e.Sp, true)
+	}
+	t := fn.Type()
+	if hint != nil {
+		in.matchHint(t, hint)
+	}
+	return in.apply(b, t, e.Sp)
+}
+
+func (b *body) unitVariant(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
+	d := v.Type.(*types.Named).Decl
+	if len(v.Variant.Fields) > 0 || v.Variant.Named {
+		b.report(diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name).Hint("write `%s`", variantExample(d, v.Variant)))
+		return types.Bad
+	}
+	in := newInstance(d.Params)
+	if len(e.TypeArgs) > 0 {
+		in.given(b.c.resolveAll(b.ts, e.TypeArgs))
+	}
+	if hint != nil {
+		in.matchHint(v.Type, hint)
+	}
+	return b.variantType(v, in, e.Sp)
+}
+
+// unknownValue reports a name that nothing declares.
+func (b *body) unknownValue(e *ast.PathExpr) {
+	id := e.Segments[0]
+	b.info.details[e.Id] = unknown
+	d := diag.UnknownName.At(id.Sp, "unknown name `%s`", id.Name)
+	switch {
+	case id.Name == "self":
+		d.Hint("`self` stands only in methods that declare it as their first parameter")
+	default:
+		if near := spell.Nearest(id.Name, b.valueNames()); near != "" {
+			d.Hint("did you mean `%s`?", near)
+		} else {
+			d.Hint("declare it with `let`, or check the spelling")
+		}
+	}
+	b.report(d)
+}
+
+func (b *body) valueNames() []string {
+	var names []string
+	for s := b.scope; s != nil; s = s.parent {
+		for _, l := range s.locals {
+			names = append(names, l.Name)
+		}
+		for n := range s.items {
+			names = append(names, n)
+		}
+	}
+	for n, e := range b.m.names {
+		if e.obj != nil {
+			names = append(names, n)
+		}
+	}
+	if b.c.cfg.Library != nil {
+		for _, n := range b.c.cfg.Library.Names() {
+			if !strings.HasPrefix(n, "__") {
+				names = append(names, n)
+			}
+		}
+	}
+	return append(names, "None", "Some", "Ok", "Err")
+}

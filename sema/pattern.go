@@ -1,0 +1,439 @@
+package sema
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// pattern checks a pattern against values of type t and binds its names.
+func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
+	t = types.Resolve(t)
+	b.info.types[p.ID()] = t
+	if b.patternDepth == 0 {
+		b.patternStart = len(b.scope.locals)
+	}
+	b.patternDepth++
+	defer func() { b.patternDepth-- }()
+	switch p := p.(type) {
+	case *ast.NamePat:
+		b.namePattern(p, t, mut)
+	case *ast.BindPat:
+		b.pattern(p.Pattern, t, mut)
+		b.bindName(p.Id, p.Name, t, mut)
+	case *ast.LitPat:
+		b.literalPattern(p.Value, t)
+	case *ast.RangePat:
+		b.rangePattern(p, t)
+	case *ast.OrPat:
+		b.orPattern(p, t, mut)
+	case *ast.TuplePat:
+		b.tuplePattern(p, t, mut)
+	case *ast.ArrayPat:
+		b.arrayPattern(p, t, mut)
+	case *ast.StructPat:
+		b.structPattern(p, t, mut)
+	case *ast.VariantPat:
+		b.variantPattern(p, t, mut)
+	case *ast.PathPat:
+		b.pathPattern(p, t)
+	}
+}
+
+func (b *body) bindName(id ast.ID, name *ast.Ident, t types.Type, mut bool) {
+	for _, l := range b.scope.locals[b.patternStart:] {
+		if l.Name == name.Name {
+			b.report(diag.DuplicateName.At(name.Sp, "`%s` is bound twice in one pattern", name.Name).Label(l.At, "first here").
+				Hint("rename one of them"))
+		}
+	}
+	l := &Local{Name: name.Name, Type: t, Mut: mut, At: name.Sp}
+	b.info.objects[id] = l
+	b.bind(l)
+}
+
+// namePattern is a binding, unless the name is a constant or None; any other
+// upper-case name is refused, so that a misspelt variant never binds all.
+func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
+	name := p.Name.Name
+	if name == "None" {
+		b.noneInPattern(p, t)
+		return
+	}
+	en := b.item(name)
+	if en == nil {
+		en = b.m.names[name]
+	}
+	if en != nil {
+		if k, ok := en.obj.(*Const); ok {
+			en.used = true
+			b.c.constantByName(b.m, k)
+			b.info.objects[p.Id] = k
+			b.patternValue(p, k.Type, t)
+			return
+		}
+	}
+	if r, _ := utf8.DecodeRuneInString(name); unicode.IsUpper(r) {
+		d := diag.UpperCasePattern.At(p.Sp, "`%s` is no constant and no variant here", name)
+		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
+			d.Hint("write `%s::%s`", n.Decl.Name, name)
+		} else {
+			d.Hint("variables begin with a lower-case letter; variants are written `Enum::%s`", name)
+		}
+		b.report(d)
+		return
+	}
+	b.bindName(p.Id, p.Name, t, mut)
+}
+
+func (b *body) noneInPattern(p *ast.NamePat, t types.Type) {
+	switch x := t.(type) {
+	case *types.Option:
+		b.info.details[p.Id] = &VariantRef{Type: x, Name: "None", Index: 1}
+		return
+	case *types.Basic:
+		if x == types.Any || x == types.Bad {
+			b.info.details[p.Id] = &VariantRef{Type: types.NewOption(types.Any), Name: "None", Index: 1}
+			return
+		}
+	}
+	b.patternMismatch(p, "None", t)
+}
+
+func (b *body) patternMismatch(p ast.Pattern, what string, t types.Type) {
+	if t == types.Bad {
+		return
+	}
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches a `%s`", what, types.Full(t)).Hint("%s", patternHelp(t)))
+}
+
+func patternHelp(t types.Type) string {
+	switch x := t.(type) {
+	case *types.Option:
+		return "an Option is `Some(…)` or `None`"
+	case *types.Result:
+		return "a Result is `Ok(…)` or `Err(…)`"
+	case *types.Named:
+		if x.Decl.Kind == types.Enum {
+			var names []string
+			for _, v := range x.Decl.Variants {
+				names = append(names, variantExample(x.Decl, v))
+			}
+			return "its patterns are " + listed(names)
+		}
+	}
+	return "write a pattern of that type"
+}
+
+// patternValue checks that a constant or literal of type v can equal a t.
+func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
+	if t == types.Bad || v == types.Bad || t == types.Error || t == types.Any {
+		return
+	}
+	if _, ok := comparable(types.Resolve(v), t); !ok {
+		b.report(diag.PatternType.At(p.Span(), "a `%s` never matches a `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+	}
+}
+
+func (b *body) literalPattern(x ast.Expr, t types.Type) {
+	v := types.Resolve(b.expr(x, t))
+	if u, ok := t.(*types.Union); ok {
+		if s, isString := x.(*ast.StringLit); isString && !u.Has(s.Value) {
+			b.report(diag.NotInUnion.At(x.Span(), "%q is none of `%s`", s.Value, u).Hint("write one of them"))
+			return
+		}
+	}
+	if t == types.Bad || t == types.Any || t == types.Error {
+		return
+	}
+	if v == types.Float && t == types.Int {
+		b.report(diag.PatternType.At(x.Span(), "a `Float` never matches an `Int`").Hint("write a whole number"))
+		return
+	}
+	if _, ok := comparable(v, t); !ok {
+		b.report(diag.PatternType.At(x.Span(), "a `%s` never matches a `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+	}
+}
+
+func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
+	for _, x := range []ast.Expr{p.Lo, p.Hi} {
+		if x != nil {
+			b.literalPattern(x, t)
+		}
+	}
+	if !types.IsNumeric(t) && t != types.Any && t != types.Bad && !types.IsString(t) {
+		b.patternMismatch(p, "a range", t)
+	}
+}
+
+// orPattern checks that all alternatives bind the same names.
+func (b *body) orPattern(p *ast.OrPat, t types.Type, mut bool) {
+	start := len(b.scope.locals)
+	var first []*Local
+	for i, alt := range p.Alts {
+		b.pattern(alt, t, mut)
+		bound := append([]*Local(nil), b.scope.locals[start:]...)
+		b.scope.locals = b.scope.locals[:start]
+		if i == 0 {
+			first = bound
+			continue
+		}
+		b.sameNames(alt, first, bound)
+	}
+	b.scope.locals = append(b.scope.locals, first...)
+}
+
+// sameNames lets the names of a later alternative stand for those of the first.
+func (b *body) sameNames(alt ast.Pattern, first, bound []*Local) {
+	for _, l := range bound {
+		same := findLocal(first, l.Name)
+		if same == nil {
+			b.report(diag.OrPatternNames.At(l.At, "`%s` is not bound in the other alternative", l.Name).Hint("bind the same names in each"))
+			continue
+		}
+		if t, ok := types.Join(same.Type, l.Type); !ok || !types.Identical(t, same.Type) {
+			b.report(diag.OrPatternNames.At(l.At, "`%s` is `%s` here and `%s` in the other alternative", l.Name, types.Full(l.Type), types.Full(same.Type)).
+				Hint("give them different arms"))
+		}
+		b.replaceObject(alt, l, same)
+	}
+	for _, l := range first {
+		if findLocal(bound, l.Name) == nil {
+			b.report(diag.OrPatternNames.At(alt.Span(), "`%s` is not bound in this alternative", l.Name).Hint("bind the same names in each"))
+		}
+	}
+}
+
+func findLocal(ls []*Local, name string) *Local {
+	for _, l := range ls {
+		if l.Name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// replaceObject lets every binding of old within p stand for l.
+func (b *body) replaceObject(p ast.Pattern, old, l *Local) {
+	for id := range b.info.objects {
+		if b.info.objects[id] == Object(old) {
+			b.info.objects[id] = l
+		}
+	}
+}
+
+func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
+	tuple, ok := t.(*types.Tuple)
+	if !ok && t != types.Any && t != types.Bad {
+		b.patternMismatch(p, "a tuple", t)
+		t = types.Bad
+	}
+	if ok && len(tuple.Elems) != len(p.Elems) {
+		b.report(diag.PatternType.At(p.Sp, "a pattern of %s never matches `%s`", count(len(p.Elems), "element"), types.Full(t)).
+			Hint("use `_` for what does not matter"))
+		ok = false
+	}
+	for i, q := range p.Elems {
+		b.pattern(q, partType(ok, t, func() types.Type { return tuple.Elems[i] }), mut)
+	}
+}
+
+// partType is the type of a part: as known, Any within Any, else Bad.
+func partType(known bool, t types.Type, part func() types.Type) types.Type {
+	switch {
+	case known:
+		return part()
+	case t == types.Any || t == types.Error:
+		return types.Any
+	}
+	return types.Bad
+}
+
+func (b *body) arrayPattern(p *ast.ArrayPat, t types.Type, mut bool) {
+	a, ok := t.(*types.Array)
+	if !ok && t != types.Any && t != types.Bad {
+		b.patternMismatch(p, "an array", t)
+		t = types.Bad
+	}
+	for i, q := range p.Elems {
+		if i == p.Rest {
+			b.restPattern(p, t, mut)
+		}
+		b.pattern(q, partType(ok, t, func() types.Type { return a.Elem }), mut)
+	}
+	if p.Rest == len(p.Elems) {
+		b.restPattern(p, t, mut)
+	}
+}
+
+func (b *body) restPattern(p *ast.ArrayPat, t types.Type, mut bool) {
+	if p.RestName != nil {
+		b.info.types[p.RestName.Id] = t
+		b.bindName(p.RestName.Id, p.RestName.Name, t, mut)
+	}
+}
+
+func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
+	ref := b.structPath(p.Path)
+	if ref == nil {
+		for _, f := range p.Fields {
+			b.pattern(f.Pattern, types.Bad, mut)
+		}
+		return
+	}
+	n, ok := t.(*types.Named)
+	known := ok && n.Decl == ref.named.Decl
+	if !known && t != types.Any && t != types.Error && t != types.Bad {
+		b.patternMismatch(p, ref.named.Decl.Name, t)
+	}
+	if !known {
+		n = ref.named
+	}
+	subst := bindings(n.Decl.Params, n.Args)
+	b.info.details[p.Id] = &VariantRef{Type: n, Name: n.Decl.Name, Index: -1}
+	if ref.variant != nil {
+		b.info.details[p.Id] = &VariantRef{Type: n, Name: ref.variant.Name, Index: ref.variant.Index, Variant: ref.variant.Variant}
+	}
+	seen := map[string]bool{}
+	for _, f := range p.Fields {
+		ft := types.Type(types.Bad)
+		if decl := findField(ref.fields, f.Name.Name); decl != nil {
+			ft = types.Substitute(decl.Type, subst)
+		} else if et := errorField(f.Name.Name); et != nil && n.Decl.Kind == types.ErrorStruct {
+			ft = et
+		} else {
+			b.unknownField(f.Name, ref)
+		}
+		seen[f.Name.Name] = true
+		b.pattern(f.Pattern, ft, mut)
+	}
+	b.allFields(p, ref, seen)
+}
+
+// allFields demands `..` where a struct pattern leaves fields out.
+func (b *body) allFields(p *ast.StructPat, ref *structRef, seen map[string]bool) {
+	if p.Rest {
+		return
+	}
+	var missing []string
+	for _, f := range ref.fields {
+		if !seen[f.Name] {
+			missing = append(missing, f.Name)
+		}
+	}
+	if len(missing) > 0 {
+		b.report(diag.MissingField.At(p.Sp, "the pattern leaves out %s", listed(missing)).Hint("name them, or end the pattern with `..`"))
+	}
+}
+
+func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
+	ref, fields := b.patternVariant(p.Path, p, t)
+	if ref == nil {
+		for _, q := range p.Elems {
+			b.pattern(q, types.Bad, mut)
+		}
+		return
+	}
+	b.info.details[p.Id] = ref
+	if len(fields) != len(p.Elems) {
+		b.report(diag.PatternType.At(p.Sp, "`%s` has %s, the pattern %d", ref.Name, count(len(fields), "part"), len(p.Elems)).
+			Hint("use `_` for what does not matter"))
+	}
+	for i, q := range p.Elems {
+		ft := types.Type(types.Bad)
+		if i < len(fields) {
+			ft = fields[i]
+		}
+		b.pattern(q, ft, mut)
+	}
+}
+
+// patternVariant finds the variant that a pattern names, with the types of its
+// parts for a subject of type t.
+func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
+	if len(path.Segments) == 1 {
+		return b.builtinPattern(path.Segments[0].Name, path, p, t)
+	}
+	e := b.typeEntity(path.Segments[0].Name)
+	if path.Segments[0].Name == "Self" {
+		if n, ok := b.ts.selfType().(*types.Named); ok {
+			e = &entity{name: "Self", typ: n.Decl}
+		}
+	}
+	if e != nil {
+		e = b.throughAlias(e)
+	}
+	if e == nil || e.typ == nil || e.typ.Kind != types.Enum {
+		b.report(unknownName(diag.UnknownType, path.Segments[0], "unknown enum `%s`", b.c.typeNames(b.ts)))
+		return nil, nil
+	}
+	v := e.typ.Variant(path.Segments[1].Name)
+	if v == nil {
+		b.unknownVariant(e.typ, path.Segments[1])
+		return nil, nil
+	}
+	n, ok := t.(*types.Named)
+	if !ok || n.Decl != e.typ {
+		if t != types.Any && t != types.Error && t != types.Bad {
+			b.patternMismatch(p, e.name+"::"+v.Name, t)
+			return nil, nil
+		}
+		n = generic(e.typ)
+	}
+	var fields []types.Type
+	for _, f := range v.Fields {
+		fields = append(fields, types.Substitute(f.Type, bindings(e.typ.Params, n.Args)))
+	}
+	return &VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v}, fields
+}
+
+// builtinPattern is Some, Ok or Err.
+func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
+	ref := builtinVariant(name)
+	if ref == nil {
+		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
+			b.report(diag.UpperCasePattern.At(path.Sp, "`%s` is no variant here", name).Hint("write `%s::%s`", n.Decl.Name, name))
+			return nil, nil
+		}
+		b.report(unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is no variant", []string{"Some", "Ok", "Err"}).
+			Hint("variants are written `Enum::%s(…)`", name))
+		return nil, nil
+	}
+	switch x := t.(type) {
+	case *types.Option:
+		if name == "Some" {
+			return &VariantRef{Type: x, Name: name}, []types.Type{x.Elem}
+		}
+	case *types.Result:
+		if name == "Ok" {
+			return &VariantRef{Type: x, Name: name}, []types.Type{x.Ok}
+		}
+		if name == "Err" {
+			return &VariantRef{Type: x, Name: name, Index: 1}, []types.Type{x.Err}
+		}
+	}
+	if t == types.Any {
+		if name == "Some" {
+			return &VariantRef{Type: types.NewOption(types.Any), Name: name}, []types.Type{types.Any}
+		}
+		return &VariantRef{Type: &types.Result{Ok: types.Any, Err: types.Any}, Name: name, Index: ref.Index}, []types.Type{types.Any}
+	}
+	b.patternMismatch(p, name+"(…)", t)
+	return nil, nil
+}
+
+// pathPattern is a unit variant `A::B`.
+func (b *body) pathPattern(p *ast.PathPat, t types.Type) {
+	ref, fields := b.patternVariant(p.Path, p, t)
+	if ref == nil {
+		return
+	}
+	if len(fields) > 0 || ref.Variant != nil && ref.Variant.Named {
+		b.report(diag.PatternType.At(p.Sp, "variant `%s` has values", ref.Name).
+			Hint("write `%s`", variantExample(ref.Type.(*types.Named).Decl, ref.Variant)))
+	}
+	b.info.details[p.Id] = ref
+}

@@ -1,0 +1,215 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// definePipeline types a pipeline's parameters and function stages
+// (spec/13-pipelines.md).
+func (c *checker) definePipeline(m *module, p *Pipeline) {
+	for _, d := range p.Decl.Decorators {
+		c.otherDecorator(m, d)
+	}
+	ts := &typeScope{m: m}
+	if p.Decl.HasParams {
+		p.Params = c.stageParams(ts, p.Decl.Params)
+	}
+	names := map[string]*ast.Stage{}
+	for _, d := range p.Decl.Stages {
+		if first := names[d.Name.Name]; first != nil {
+			c.report(m, diag.DuplicateName.At(d.Name.Sp, "stage `%s` is declared twice", d.Name.Name).Label(first.Name.Sp, "first declared here").
+				Hint("rename one of them"))
+		}
+		names[d.Name.Name] = d
+		for _, x := range d.Decorators {
+			c.otherDecorator(m, x)
+		}
+		s := &Stage{Name: d.Name.Name, Decl: d}
+		if !d.IsBinding() {
+			s.Params = c.stageParams(ts, d.Params)
+			s.Output, s.Unwraps = payload(c.resolve(ts, d.Result))
+		}
+		p.Stages = append(p.Stages, s)
+	}
+	if len(p.Stages) == 0 {
+		c.report(m, diag.EmptyPipeline.At(p.Decl.Name.Sp, "pipeline `%s` has no stages", p.Name).Hint("add `stage name(input: T) -> U { … }`"))
+	}
+	if !p.Decl.HasParams {
+		p.Params = firstParams(p)
+	}
+	if p.Decl.Result != nil {
+		p.Result, _ = payload(c.resolve(ts, p.Decl.Result))
+	}
+}
+
+// payload is what a stage hands on: a Result unwrapped.
+func payload(t types.Type) (types.Type, bool) {
+	if r, ok := types.Resolve(t).(*types.Result); ok {
+		return r.Ok, true
+	}
+	return t, false
+}
+
+func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
+	fn := &Function{Name: "stage", Info: ts.m.info}
+	for i, d := range decls {
+		c.parameter(fn, ts, d, i, nil)
+	}
+	return fn.Params
+}
+
+// firstParams are the parameters of run in a pipeline without its own: those
+// of the first function stage.
+func firstParams(p *Pipeline) []*Param {
+	for _, s := range p.Stages {
+		if !s.Decl.IsBinding() {
+			return s.Params
+		}
+	}
+	return nil
+}
+
+// checkPipeline checks the stages, each against the one before it.
+func (c *checker) checkPipeline(p *Pipeline) {
+	m := c.moduleOfInfo(p.Info)
+	b := c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
+	if p.Decl.HasParams {
+		for _, q := range p.Params {
+			b.bind(q.Local)
+			q.Local.used = true
+		}
+	}
+	var before *Stage
+	first := true
+	for _, s := range p.Stages {
+		if s.Decl.IsBinding() {
+			b.bindingStage(s)
+		} else {
+			b.functionStage(p, s, before, first)
+			first = false
+		}
+		s.Local = &Local{Name: s.Name, Type: s.Output, At: s.Decl.Name.Sp, used: true}
+		b.bind(s.Local)
+		before = s
+	}
+	b.finish()
+	c.pipelineResult(m, p, before)
+}
+
+func (b *body) bindingStage(s *Stage) {
+	t := b.expr(s.Decl.Value, nil)
+	s.Output, s.Unwraps = payload(types.Resolve(t))
+	b.flow.dead = false
+}
+
+// functionStage checks a stage's body and that it takes what comes before.
+func (b *body) functionStage(p *Pipeline, s, before *Stage, first bool) {
+	switch {
+	case first && p.Decl.HasParams:
+		b.takesAll(p, s)
+	case before != nil:
+		b.takesPrevious(s, before)
+	}
+	outer := b.frame
+	result := types.Type(types.Nil)
+	if s.Decl.Result != nil {
+		result = b.info.types[s.Decl.Result.ID()]
+	}
+	f := &frame{parent: outer.parent, home: outer.home, result: result, raises: false}
+	if s.Decl.Result != nil {
+		f.because = reason{b.m, s.Decl.Result.Span(), "the stage's result type"}
+	}
+	b.frame = f
+	b.enterScope()
+	for _, q := range s.Params {
+		b.bind(q.Local)
+	}
+	b.blockValue(s.Decl.Body, result, f.because)
+	b.leaveScope()
+	b.flow.dead = false
+	b.frame = outer
+}
+
+// takesAll checks that the first function stage receives the pipeline's
+// parameters, one by one.
+func (b *body) takesAll(p *Pipeline, s *Stage) {
+	if len(s.Params) != len(p.Params) {
+		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but the pipeline has %d", s.Name, count(len(s.Params), "parameter"), len(p.Params)).
+			Label(p.Decl.Name.Sp, "the pipeline's parameters").Hint("the first function stage receives them all"))
+		return
+	}
+	for i, q := range s.Params {
+		if ok, _ := types.Conversion(p.Params[i].Type, q.Type); !ok {
+			b.report(diag.StageInput.At(q.At, "stage `%s` takes `%s`, but the pipeline's `%s` is `%s`", s.Name, types.Full(q.Type), p.Params[i].Name, types.Full(p.Params[i].Type)).
+				Label(p.Params[i].At, "declared here").Hint("make the two types agree"))
+		}
+	}
+}
+
+func (b *body) takesPrevious(s, before *Stage) {
+	if len(s.Params) != 1 {
+		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but gets one value, the output of `%s`", s.Name, count(len(s.Params), "parameter"), before.Name).
+			Hint("take one parameter; earlier names are visible in the body"))
+		return
+	}
+	q := s.Params[0]
+	ok, convert := types.Conversion(before.Output, q.Type)
+	if !ok {
+		b.report(diag.StageInput.At(q.At, "stage `%s` takes `%s`, but `%s` gives `%s`", s.Name, types.Full(q.Type), before.Name, types.Full(before.Output)).
+			Label(before.Decl.Name.Sp, "this stage gives `%s`", types.Full(before.Output)).Hint("make the two types agree, or put a stage between them"))
+	}
+	if convert {
+		s.InputConv = q.Type
+	}
+}
+
+func (c *checker) pipelineResult(m *module, p *Pipeline, last *Stage) {
+	if last == nil {
+		p.Result = types.Nil
+		return
+	}
+	if p.Result == nil {
+		p.Result = last.Output
+		return
+	}
+	ok, convert := types.Conversion(last.Output, p.Result)
+	if !ok {
+		c.report(m, diag.StageInput.At(last.Decl.Name.Sp, "the last stage gives `%s`, but the pipeline promises `%s`", types.Full(last.Output), types.Full(p.Result)).
+			Label(p.Decl.Result.Span(), "promised here").Hint("make the two types agree"))
+	}
+	if convert {
+		p.ResultConv = p.Result
+	}
+}
+
+// pipelineCall checks `P.run(args)`.
+func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Type {
+	if e.Name.Name != "run" {
+		b.arguments(e.Args)
+		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Hint("start it with `.run(…)`"))
+		return types.Bad
+	}
+	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, Params: p.Params, Result: types.Nil}
+	fn.Decl.Signature = p.Decl.Name.Sp
+	d := &Call{Kind: CallPipeline, Pipeline: p, Name: fn.Name, Piped: pp != nil}
+	b.bindArguments(e, d, fn, newInstance(nil), nil, e.Args, pp)
+	b.info.details[e.Id] = d
+	return &types.Result{Ok: b.c.pipelineOutput(p), Err: types.Error}
+}
+
+// pipelineOutput is a pipeline's output type. A pipeline without a written
+// result may be called before it is checked.
+func (c *checker) pipelineOutput(p *Pipeline) types.Type {
+	if p.Result != nil {
+		return p.Result
+	}
+	if n := len(p.Stages); n > 0 && p.Stages[n-1].Output != nil {
+		return p.Stages[n-1].Output
+	}
+	if p.pending == nil {
+		p.pending = c.newVar()
+	}
+	return p.pending
+}

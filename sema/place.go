@@ -1,0 +1,201 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// rootName is the variable at the root of a place, nil when there is none.
+func rootName(e ast.Expr) *ast.PathExpr {
+	for {
+		switch x := e.(type) {
+		case *ast.PathExpr:
+			if len(x.Segments) == 1 {
+				return x
+			}
+			return nil
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.FieldExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+// assign checks `place = value` and the compound forms.
+func (b *body) assign(e *ast.Assign) types.Type {
+	if path, ok := unparen(e.Target).(*ast.PathExpr); ok && len(path.Segments) == 1 {
+		if l := b.local(path.Segments[0].Name); l != nil {
+			b.assignLocal(e, path, l)
+			return types.Nil
+		}
+	}
+	t := types.Resolve(b.expr(e.Target, nil))
+	if t != types.Bad {
+		b.mutated(e.Target, "this assigns to it")
+	}
+	b.notSlice(e.Target)
+	b.assignValue(e, t, reason{})
+	return types.Nil
+}
+
+// notSlice refuses targets that are read but cannot be written.
+func (b *body) notSlice(target ast.Expr) {
+	switch x := unparen(target).(type) {
+	case *ast.IndexExpr:
+		_, isRange := x.Index.(*ast.RangeExpr)
+		recv := types.Resolve(b.info.types[x.X.ID()])
+		if isRange || types.IsString(recv) {
+			b.report(diag.NotAPlace.At(x.Sp, "part of a %s cannot be assigned to", map[bool]string{true: "slice", false: "String"}[isRange]).
+				Hint("build a new value and assign the whole"))
+		}
+	case *ast.FieldExpr:
+		if s := b.info.Select(x); s != nil && s.Kind == SelectMap {
+			b.report(diag.NotAPlace.At(x.Sp, "`.%s` on a Map is a lookup, not a place", x.Name.Name).Hint("write `[%q] = …`", x.Name.Name))
+		}
+	}
+}
+
+func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
+	b.info.objects[path.Id] = l
+	b.info.types[path.Id] = l.Type
+	if e.Op != ast.OpNone {
+		b.readLocal(path, l)
+	}
+	b.assignValue(e, l.Type, reason{b.m, l.At, "`" + l.Name + "` is `" + types.Full(l.Type).String() + "`"})
+	state := b.flow.stateOf(l)
+	switch {
+	case l.Late && !l.Mut:
+		b.assignLate(path, l, state)
+	case !l.Mut:
+		b.immutable(path.Sp, l, "this assigns to it")
+	}
+	if state != nil {
+		state.state = maySet
+	}
+	l.assigned = true
+	if l.frame != b.frame.home {
+		l.used = true
+	}
+}
+
+// assignLate is the one assignment that an immutable late variable gets.
+func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
+	inLoop := false
+	for _, lp := range b.loops {
+		if lp.home.home == b.frame.home && lp.depth > l.depth {
+			inLoop = true
+		}
+	}
+	if state == nil || state.state&maySet != 0 && !b.flow.dead || inLoop {
+		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
+			Label(l.At, "declared here").Hint("declare it with `let mut`, or assign it once on every path"))
+	}
+}
+
+func (b *body) immutable(at source.Span, l *Local, what string) {
+	d := diag.Immutable.At(at, "`%s` is not mutable", l.Name).Label(l.At, "declared here")
+	switch {
+	case l.Name == "self":
+		d.Hint("declare the method with `mut self`")
+	case l.Param:
+		d.Hint("declare the parameter as `mut %s`", l.Name)
+	default:
+		d.Hint("declare it with `let mut %s`", l.Name)
+	}
+	b.report(d)
+}
+
+func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
+	if e.Op == ast.OpNone {
+		b.checkAs(e.Value, t, why)
+		return
+	}
+	target := types.Resolve(t)
+	v := types.Resolve(b.expr(e.Value, t))
+	if target == types.Bad || v == types.Bad {
+		return
+	}
+	if opt, ok := target.(*types.Option); ok {
+		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s`", e.Op, types.Full(opt)).Hint("it may be None: unwrap it first"))
+		return
+	}
+	out := operated(e.Op, target, v)
+	if out == nil {
+		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
+			Label(e.Target.Span(), "this is `%s`", types.Full(target)).Label(e.Value.Span(), "this is `%s`", types.Full(v)).
+			Hint("both sides must be of the variable's type"))
+		return
+	}
+	if out != types.Any {
+		if ok, _ := types.Conversion(out, target); !ok || out == types.Float && target == types.Int {
+			b.mismatch(e.Value, v, target, why)
+			return
+		}
+	}
+	b.convertOperand(e.Value, v, out)
+}
+
+// mutated checks that a place may be changed: a variable declared mut, or a
+// field, element or slot of one.
+func (b *body) mutated(place ast.Expr, what string) {
+	switch x := unparen(place).(type) {
+	case *ast.PathExpr:
+		b.mutatedName(x, what)
+	case *ast.FieldExpr:
+		b.mutatedField(x, what)
+	case *ast.TupleIndex:
+		b.mutated(x.X, what)
+	case *ast.IndexExpr:
+		b.mutated(x.X, what)
+	default:
+		b.report(diag.NotAPlace.At(place.Span(), "this is a value of its own, and %s", what).
+			Hint("put it into a `let mut` variable first"))
+	}
+}
+
+func (b *body) mutatedField(x *ast.FieldExpr, what string) {
+	s := b.info.Select(x)
+	if s == nil {
+		return
+	}
+	switch s.Kind {
+	case SelectMap:
+		b.report(diag.NotAPlace.At(x.Sp, "`.%s` on a Map gives a copy, and %s", x.Name.Name, what).Hint("write `[%q]`", x.Name.Name))
+	case SelectError:
+		b.report(diag.NotAPlace.At(x.Sp, "an error's `%s` cannot be changed", x.Name.Name).Hint("make a new error"))
+	case SelectTool:
+		if root := rootName(x); root != nil && root.Segments[0].Name == "self" {
+			if l, ok := b.info.objects[root.Id].(*Local); ok && !l.Mut {
+				b.immutable(root.Sp, l, what)
+			}
+			return
+		}
+		b.report(diag.NotAPlace.At(x.Sp, "a tool's state is changed only by its own functions").Hint("add a function to the tool"))
+	default:
+		b.mutated(x.X, what)
+	}
+}
+
+func (b *body) mutatedName(x *ast.PathExpr, what string) {
+	l, ok := b.info.objects[x.Id].(*Local)
+	if !ok {
+		if b.info.types[x.Id] != types.Bad {
+			b.report(diag.NotAPlace.At(x.Sp, "`%s` cannot be changed", x.Segments[len(x.Segments)-1].Name).
+				Hint("copy it into a `let mut` variable"))
+		}
+		return
+	}
+	if !l.Mut && !isReference(l.Type) {
+		b.immutable(x.Sp, l, what)
+	}
+	l.assigned = true
+}

@@ -1,0 +1,258 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// tryScope is a try whose body is being checked.
+type tryScope struct {
+	outer *tryScope
+	x     *ast.TryExpr
+	bare  bool
+}
+
+// question checks `x?`: the value of an Ok or Some; else the error leaves
+// (spec/06-errors.md).
+func (b *body) question(e *ast.Question, hint types.Type) types.Type {
+	t := types.Resolve(b.expr(e.X, nil))
+	switch x := t.(type) {
+	case *types.Result:
+		b.info.details[e.Id] = b.leave(x.Err, false, e.Sp)
+		return x.Ok
+	case *types.Option:
+		b.info.details[e.Id] = b.leave(nil, true, e.Sp)
+		return x.Elem
+	case *types.Basic:
+		if x == types.Any {
+			// An Any shows no Option: nil leaves, anything else goes on.
+			b.info.details[e.Id] = b.leave(nil, true, e.Sp)
+			return types.Any
+		}
+		if x == types.Bad || x == types.Never {
+			return x
+		}
+	}
+	b.report(diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t)).Hint("remove the `?`"))
+	return t
+}
+
+// throw checks `throw x`.
+func (b *body) throw(e *ast.ThrowExpr) types.Type {
+	t := types.Resolve(b.expr(e.X, nil))
+	if t != types.Bad && t != types.Any && !types.IsErrorLike(t) {
+		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `ToolError::new(…)`, or any plain value"))
+	}
+	if types.Resolve(t) != types.Bad {
+		b.info.conv[e.X.ID()] = types.Any
+	}
+	b.info.details[e.Id] = b.leave(t, false, e.Sp)
+	return types.Never
+}
+
+// leave decides where an error of type err goes; none says that it is a None.
+func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
+	if ts := b.frame.try; ts != nil {
+		l := &Leave{Kind: LeaveTry, Option: none, Try: ts.x}
+		if !ts.bare && !hasBareCatch(ts.x) {
+			saved := b.frame.try
+			b.frame.try = ts.outer
+			l.Next = b.leave(err, none, at)
+			b.frame.try = saved
+		}
+		return l
+	}
+	return b.leaveFrame(err, none, at)
+}
+
+func hasBareCatch(x *ast.TryExpr) bool {
+	for _, c := range x.Catches {
+		if c.Type == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveFrame decides what leaving the function, closure or handler by an error
+// means: its Err or None, or raising.
+func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
+	f := b.frame
+	raise := &Leave{Kind: LeaveRaise, Option: none}
+	if f.raises || f.result == nil {
+		return raise
+	}
+	switch r := types.Resolve(f.result).(type) {
+	case *types.Result:
+		return b.leaveResult(r, err, none, at)
+	case *types.Option:
+		if none {
+			return &Leave{Kind: LeaveReturn, Option: true}
+		}
+		if f.handler {
+			return raise
+		}
+		b.report(diag.QuestionKind.At(at, "the error has no place in `%s`, which the function returns", types.Full(r)).
+			Hint("drop the error with `.ok()?`, or return a Result"))
+	}
+	return raise
+}
+
+func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source.Span) *Leave {
+	l := &Leave{Kind: LeaveReturn, Option: none}
+	if none {
+		l.NoneError = true
+		err = b.c.errorType("RuntimeError")
+		if err == nil {
+			return l
+		}
+	}
+	if ok, _ := types.Conversion(err, r.Err); ok && (types.Resolve(err) != types.Int || types.Resolve(r.Err) != types.Float) {
+		return l
+	}
+	if fn := b.c.from(err, r.Err); fn != nil {
+		b.c.use(fn)
+		l.Convert = fn
+		return l
+	}
+	if none {
+		b.report(diag.QuestionKind.At(at, "a None has no place in `%s`, which the function returns", types.Full(r)).
+			Hint("say what the error is: `.ok_or(…)?`"))
+		return l
+	}
+	d := diag.ErrorConversion.At(at, "`%s` does not become `%s`", types.Full(err), types.Full(r.Err))
+	b.because(d, b.frame.because)
+	b.report(d.Hint("declare `impl From<%s> for %s`, or convert with `.map_err(…)?`", types.Full(err), types.Full(r.Err)))
+	return l
+}
+
+// errorType is a built-in error type by name, nil without a library.
+func (c *checker) errorType(name string) types.Type {
+	e := c.universe(c.entry, name)
+	if e == nil || e.typ == nil {
+		return nil
+	}
+	return &types.Named{Decl: e.typ}
+}
+
+// isFrom says whether an impl's trait is the built-in From.
+func isFrom(t ast.Type) bool {
+	n, ok := t.(*ast.NamedType)
+	return ok && len(n.Segments) == 1 && n.Segments[0].Name == "From" && len(n.Args) == 1
+}
+
+// conversion is one `impl From<E1> for E2`.
+type conversion struct {
+	from, to types.Type
+	fn       *Function
+}
+
+// defineFrom notes an error conversion.
+func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
+	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
+	fn := im.methods["from"]
+	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Result, im.target) {
+		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` needs exactly that function", from, im.target).
+			Hint("declare `fn from(e: %s) -> %s`", from, im.target))
+		return
+	}
+	c.froms = append(c.froms, conversion{from, im.target, fn})
+}
+
+// from is the function that converts one error type to another, or nil.
+func (c *checker) from(err, to types.Type) *Function {
+	for _, v := range c.froms {
+		if types.Identical(v.from, err) && types.Identical(v.to, to) {
+			return v.fn
+		}
+	}
+	return nil
+}
+
+// try checks a try with its clauses; without any it is a Result<T, Error>.
+func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
+	d := &Try{Bare: len(e.Catches) == 0}
+	b.info.details[e.Id] = d
+	entry := b.flow.clone()
+	b.frame.try = &tryScope{b.frame.try, e, d.Bare}
+	if d.Bare {
+		return b.bareTry(e, want, entry)
+	}
+	t := b.blockValue(e.Body, want, why)
+	b.frame.try = b.frame.try.outer
+	out := b.flow
+	values := []branchValue{{e.Body, nil, t}}
+	for _, c := range e.Catches {
+		b.flow = joinFlow(entry, out).clone()
+		b.flow.dead = entry.dead
+		ct := b.catch(c, d, want, why)
+		out = joinFlow(out, b.flow)
+		values = append(values, branchValue{c.Body, nil, ct})
+	}
+	b.flow = out
+	b.unreachableCatches(e, d)
+	if b.flow.dead {
+		return types.Never
+	}
+	if want != nil {
+		return want
+	}
+	return b.joinBranches(values)
+}
+
+func (b *body) bareTry(e *ast.TryExpr, want types.Type, entry flow) types.Type {
+	var inner types.Type
+	if r, ok := hinted(want).(*types.Result); ok {
+		inner = r.Ok
+	}
+	var t types.Type
+	if inner != nil {
+		t = b.blockValue(e.Body, inner, reason{})
+		t = inner
+	} else {
+		t = b.blockValue(e.Body, nil, reason{})
+	}
+	b.frame.try = b.frame.try.outer
+	b.flow = joinFlow(b.flow, entry)
+	b.flow.dead = entry.dead
+	out := &types.Result{Ok: t, Err: types.Error}
+	if want == nil || types.Resolve(want) == types.Nil {
+		return out
+	}
+	b.coerce(e, out, want, reason{})
+	return want
+}
+
+func (b *body) catch(c *ast.Catch, d *Try, want types.Type, why reason) types.Type {
+	t := types.Type(types.Error)
+	if c.Type != nil {
+		t = b.c.resolve(b.ts, c.Type)
+	}
+	d.Types = append(d.Types, t)
+	b.enterScope()
+	var l *Local
+	if c.Name != nil {
+		l = &Local{Name: c.Name.Name, Type: t, At: c.Name.Sp}
+		l.used = true
+		b.bind(l)
+	}
+	d.Catches = append(d.Catches, l)
+	out := b.blockValue(c.Body, want, why)
+	b.leaveScope()
+	return out
+}
+
+// unreachableCatches warns about clauses behind one that takes all.
+func (b *body) unreachableCatches(e *ast.TryExpr, d *Try) {
+	for i, c := range e.Catches {
+		for j := range i {
+			if types.Resolve(d.Types[j]) == types.Error || types.Identical(d.Types[i], d.Types[j]) && d.Types[i] != types.Bad {
+				b.report(diag.UnreachableArm.At(c.Sp, "no error reaches this clause").
+					Label(e.Catches[j].Sp, "this one takes them").Hint("remove it, or move it forward"))
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+// Package sema checks a parsed program: names, types, flow. It reads the tree
+// without touching it and writes tables keyed by node. What it needs from
+// outside comes as configuration: it knows neither the manifest's format nor
+// where the library lives, and performs no IO.
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+)
+
+// Config is what checking needs besides the file.
+type Config struct {
+	// Name is the program's name.
+	Name string
+	// Library gives the library's declarations; nil for a program without one
+	// (tests).
+	Library Library
+	// Manifest says what the manifest declares; nil when there is none.
+	Manifest *Manifest
+	// Tests says that @test functions and mocks are generated.
+	Tests bool
+}
+
+// Library hands out the library's files, each parsed when first asked for.
+// Files are keyed by what they declare.
+type Library interface {
+	// Prelude is the file that declares the global name (a function, type or
+	// schema that needs no import), or nil.
+	Prelude(name string) *ast.File
+	// Methods is the file with the methods of a built-in type ("String",
+	// "Array", "Agent", …), or nil.
+	Methods(typ string) *ast.File
+	// Module is the file of std::name, or nil.
+	Module(name string) *ast.File
+	// Names lists all global names and, for a type, none; for suggestions.
+	Names() []string
+	// Modules lists the modules of std.
+	Modules() []string
+}
+
+// Manifest is what the checker needs to know of Concerto.toml.
+type Manifest struct {
+	// File is its name as diagnostics show it.
+	File string
+	// Connections maps each [connections.X] to its model aliases.
+	Connections map[string]ManifestConnection
+	// Hosts maps each [hosts.X].
+	Hosts map[string]ManifestHost
+	// Mcp names each [mcp.X].
+	Mcp map[string]bool
+}
+
+// ManifestConnection is a connection as the checker sees it.
+type ManifestConnection struct {
+	DefaultModel string
+	// Scripted says that the connection needs no model.
+	Scripted bool
+	Aliases  map[string]string
+}
+
+// ManifestHost is a host's section as the checker sees it.
+type ManifestHost struct {
+	// MessageTypes is nil when not declared.
+	MessageTypes []string
+	// QuestionDefault and ApprovalDefault say that a default is declared.
+	QuestionDefault, ApprovalDefault bool
+}
+
+// Check checks the user's files, the entry file first, and what of the
+// library they use. The Program is complete when the list has no errors.
+func Check(cfg Config, files ...*ast.File) (*Program, diag.List) {
+	c := newChecker(cfg)
+	c.program(files)
+	return c.prog, c.diags
+}

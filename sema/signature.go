@@ -1,0 +1,164 @@
+package sema
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// signature types a function's parameters and result. recv is the type of
+// self in an impl or tool, nil outside.
+func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
+	d := fn.Decl
+	if d.Async {
+		c.later(fn.Info.moduleOf(outer), d.Signature, "async functions")
+	}
+	own := c.newParams(outer.m, d.Generics)
+	fn.Generics = append(slices.Clone(fn.Generics), own...)
+	ts := &typeScope{m: outer.m, params: own, self: recv, parent: outer}
+	for i, p := range d.Params {
+		c.parameter(fn, ts, p, i, recv)
+	}
+	fn.Result = c.resolve(ts, d.Result)
+	if fn.Info.Library {
+		c.libraryMarks(fn)
+	} else {
+		c.functionDecorators(outer.m, fn)
+	}
+}
+
+// moduleOf is the module that a scope reads in.
+func (*Info) moduleOf(ts *typeScope) *module { return ts.m }
+
+func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, recv types.Type) {
+	if p.IsSelf {
+		switch {
+		case recv == nil:
+			c.report(ts.m, diag.SelfOutside.At(p.Sp, "`self` stands only in methods of an impl, trait or tool").
+				Hint("give the parameter a name and a type"))
+			return
+		case i > 0:
+			c.report(ts.m, diag.SelfOutside.At(p.Sp, "`self` must be the first parameter").Hint("move it to the front"))
+			return
+		}
+		fn.Recv, fn.MutSelf = recv, p.Mut
+		l := &Local{Name: "self", Type: recv, Mut: p.Mut, Param: true, At: p.Sp, used: true}
+		fn.Params = append(fn.Params, &Param{Name: "self", Type: recv, Local: l, At: p.Sp})
+		return
+	}
+	t := types.Type(types.Bad)
+	if p.Type == nil {
+		c.report(ts.m, diag.ParameterType.At(p.Sp, "parameter `%s` needs a type", p.Name.Name).
+			Hint("write `%s: Type`; only closures leave it out", p.Name.Name))
+	} else {
+		t = c.resolve(ts, p.Type)
+	}
+	for _, q := range fn.Params {
+		if q.Name == p.Name.Name {
+			c.report(ts.m, diag.DuplicateName.At(p.Name.Sp, "parameter `%s` is declared twice", p.Name.Name).
+				Label(q.At, "first declared here").Hint("rename one of them"))
+		}
+	}
+	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil {
+		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
+			Hint("give it a default, or move it forward"))
+	}
+	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library}
+	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
+	if doc, ok := decoratorText(decorator(p.Decorators, "param"), 0); ok {
+		param.Doc = doc
+	}
+	fn.Params = append(fn.Params, param)
+}
+
+// libraryMarks reads the decorators by which the library says how a function
+// is made.
+func (c *checker) libraryMarks(fn *Function) {
+	ds := fn.Decl.Decorators
+	if d := decorator(ds, "native"); d != nil {
+		fn.Native = fn.Name
+		if name, ok := decoratorText(d, 0); ok {
+			fn.Native = name
+		}
+	}
+	if name, ok := decoratorText(decorator(ds, "effect"), 0); ok {
+		fn.Effect = name
+	}
+	_, isResult := fn.Result.(*types.Result)
+	fn.Wraps = isResult && (fn.Native != "" || fn.Effect != "")
+	fn.Shape = decorator(ds, "shape") != nil
+	if fn.Native == "" && fn.Effect == "" && fn.Decl.Body == nil {
+		panic(fmt.Sprintf("library function %s has neither body nor native", fn.Name))
+	}
+}
+
+// variadic says that callers write any number of arguments.
+func (fn *Function) variadic() bool {
+	return fn.Info.Library && decorator(fn.Decl.Decorators, "variadic") != nil
+}
+
+// IsVariadic says that the call packs all its arguments into one array.
+func (fn *Function) IsVariadic() bool { return fn.variadic() }
+
+// Type is the function as a value.
+func (fn *Function) Type() *types.Func {
+	f := &types.Func{Result: fn.Result}
+	for _, p := range fn.Params {
+		f.Params = append(f.Params, p.Type)
+	}
+	return f
+}
+
+// knownDecorators are the decorators of the language; those of later versions
+// are refused by name, others are unknown.
+var knownDecorators = []string{"test", "expect_fail", "describe", "param", "retry", "timeout", "log", "cache", "limit",
+	"sequential", "approve"}
+
+// functionDecorators checks what stands before a user's function.
+func (c *checker) functionDecorators(m *module, fn *Function) {
+	for _, d := range fn.Decl.Decorators {
+		switch d.Name.Name {
+		case "test":
+		case "expect_fail":
+			if decorator(fn.Decl.Decorators, "test") == nil {
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").Hint("add `@test` before it"))
+			}
+		case "describe", "param":
+			if fn.Tool == nil {
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands only on tool functions", d.Name.Name).
+					Hint("write a `///` comment instead"))
+			}
+		default:
+			c.otherDecorator(m, d)
+		}
+	}
+}
+
+// otherDecorator refuses a decorator that this place does not take.
+func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
+	if slices.Contains(knownDecorators, d.Name.Name) {
+		c.later(m, d.Sp, "the decorator `@"+d.Name.Name+"`")
+		return
+	}
+	c.report(m, unknownName(diag.UnknownDecorator, d.Name, "unknown decorator `@%s`", knownDecorators).
+		Hint("decorators are %s", listed(knownDecorators)))
+}
+
+// collectTest notes an @test function.
+func (c *checker) collectTest(m *module, fn *Function) {
+	d := decorator(fn.Decl.Decorators, "test")
+	if d == nil {
+		return
+	}
+	name := fn.Name
+	if text, ok := decoratorText(d, 0); ok {
+		name = text
+	}
+	if len(fn.Params) > 0 {
+		c.report(m, diag.MainSignature.At(fn.Decl.Signature, "a test takes no parameters").Hint("make the values inside it"))
+	}
+	c.prog.Tests = append(c.prog.Tests, &Test{Name: name, Fn: fn})
+}

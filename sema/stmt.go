@@ -1,0 +1,224 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// blockValue checks a block whose value is wanted as want; nil infers it. It
+// gives the block's type: Never when its end is not reached.
+func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Type {
+	b.enterScope()
+	b.declareItems(blk)
+	b.statements(blk)
+	t := b.tail(blk, want, why)
+	b.leaveScope()
+	if b.flow.dead {
+		return types.Never
+	}
+	return t
+}
+
+func (b *body) statements(blk *ast.Block) {
+	warned := false
+	for _, s := range blk.Stmts {
+		warned = b.warnUnreachable(s.Span(), warned)
+		b.stmt(s)
+	}
+	if blk.Tail != nil {
+		b.warnUnreachable(blk.Tail.Span(), warned)
+	}
+}
+
+func (b *body) warnUnreachable(at source.Span, warned bool) bool {
+	if b.flow.dead && !warned {
+		b.report(diag.Unreachable.At(at, "this is never reached").Hint("remove it, or what leaves before it"))
+		return true
+	}
+	return warned
+}
+
+// tail checks the value at a block's end.
+func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
+	switch {
+	case blk.Tail == nil:
+		if want == nil || b.flow.dead {
+			return types.Nil
+		}
+		b.emptyTail(blk, types.Resolve(want), why)
+		return want
+	case want == nil:
+		return b.expr(blk.Tail, nil)
+	case types.Resolve(want) == types.Nil:
+		b.discard(blk.Tail)
+		return types.Nil
+	default:
+		return b.checkAs(blk.Tail, want, why)
+	}
+}
+
+// emptyTail is a block that ends without the value wanted of it.
+func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
+	if ok, _ := types.Conversion(types.Nil, want); ok {
+		return
+	}
+	at := source.Span{Start: blk.Sp.End - 1, End: blk.Sp.End}
+	d := diag.MissingValue.At(at, "expected `%s`, but the block ends without a value (Nil)", want)
+	if n := len(blk.Stmts); n > 0 {
+		if s, ok := blk.Stmts[n-1].(*ast.ExprStmt); ok {
+			if t := b.info.types[s.X.ID()]; t != nil && s.Semi {
+				if ok, _ := types.Conversion(t, want); ok && types.Resolve(t) != types.Any {
+					b.because(d, why)
+					b.report(d.Hint("remove the `;` after the last expression"))
+					return
+				}
+			}
+		}
+	}
+	b.because(d, why)
+	b.report(d.Hint("end it with a value, or leave it by `return`, `throw` or `panic`"))
+}
+
+// because adds the label that says where an expectation comes from.
+func (b *body) because(d *diag.Diagnostic, why reason) {
+	if why.m == nil || why.at.IsZero() {
+		return
+	}
+	if why.m != b.m {
+		d.LabelIn(why.m.info.File.Source, why.at, "%s", why.text)
+		return
+	}
+	d.Label(why.at, "%s", why.text)
+}
+
+func (b *body) stmt(s ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.LetStmt:
+		b.let(s)
+	case *ast.ExprStmt:
+		b.discard(s.X)
+	case *ast.MockStmt:
+		b.c.later(b.m, s.Sp, "`mock`")
+	}
+}
+
+// declareItems makes a block's own declarations visible in all of it.
+func (b *body) declareItems(blk *ast.Block) {
+	for _, s := range blk.Stmts {
+		d, ok := s.(*ast.DeclStmt)
+		if !ok {
+			continue
+		}
+		k, isConst := d.Decl.(*ast.ConstDecl)
+		if !isConst {
+			b.c.later(b.m, d.Sp, "declarations within a function")
+			continue
+		}
+		if b.scope.items == nil {
+			b.scope.items = map[string]*entity{}
+		}
+		obj := &Const{Name: k.Name.Name, Expr: k.Value, Info: b.info}
+		b.scope.items[k.Name.Name] = &entity{name: k.Name.Name, mod: b.m, at: k.Name.Sp, decl: k, obj: obj}
+	}
+	for _, e := range b.scope.items {
+		b.c.constant(b.m, e.obj.(*Const), e.decl.(*ast.ConstDecl))
+	}
+}
+
+func (b *body) let(s *ast.LetStmt) {
+	if s.Value == nil {
+		b.lateLet(s)
+		return
+	}
+	var t types.Type
+	if s.Type != nil {
+		t = b.c.resolve(b.ts, s.Type)
+		b.checkAs(s.Value, t, reason{b.m, s.Type.Span(), "the variable's type"})
+	} else {
+		t = b.expr(s.Value, nil)
+	}
+	if s.Else != nil {
+		b.letElse(s, t)
+		return
+	}
+	b.pattern(s.Pattern, t, s.Mut)
+	b.irrefutable(s.Pattern, t, "`let`", "add `else { … }` that leaves, or use `match`")
+}
+
+func (b *body) letElse(s *ast.LetStmt, t types.Type) {
+	before := b.flow.clone()
+	got := b.blockValue(s.Else, nil, reason{})
+	if got != types.Never {
+		b.report(diag.LetElseFalls.At(s.Else.Sp, "the `else` of a `let` must not go on").
+			Hint("leave it by `return`, `throw`, `break`, `continue` or `panic`"))
+	}
+	b.flow = before
+	b.pattern(s.Pattern, t, s.Mut)
+}
+
+// lateLet declares a variable that is assigned later.
+func (b *body) lateLet(s *ast.LetStmt) {
+	p, ok := s.Pattern.(*ast.NamePat)
+	if !ok {
+		b.report(diag.LetWithoutValue.At(s.Pattern.Span(), "a pattern needs a value to take apart").Hint("add `= value`"))
+		return
+	}
+	var t types.Type
+	if s.Type != nil {
+		t = b.c.resolve(b.ts, s.Type)
+	} else {
+		t = b.freshVar(p.Sp, "the type of `"+p.Name.Name+"` is", "write `let "+p.Name.Name+": Type;`")
+	}
+	l := &Local{Name: p.Name.Name, Type: t, Mut: s.Mut, Late: true, At: p.Name.Sp}
+	b.info.types[p.Id], b.info.objects[p.Id] = t, l
+	b.bind(l)
+	b.flow.late = append(b.flow.late, lateState{l, mayUnset})
+}
+
+// discard checks an expression whose value nobody takes.
+func (b *body) discard(e ast.Expr) {
+	t := types.Resolve(b.expr(e, types.Nil))
+	if t != types.Nil && t != types.Never {
+		b.info.conv[e.ID()] = types.Nil
+	}
+	b.warnUnused(e, t)
+}
+
+// warnUnused warns where a discarded value is the only point of what gave it.
+func (b *body) warnUnused(e ast.Expr, t types.Type) {
+	switch t.(type) {
+	case *types.Result:
+		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, and an error in it with it").
+			Hint("handle it with `?` or `match`, or write `let _ = …`"))
+		return
+	case *types.Task:
+		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").Hint("`await` it, or write `let _ = …`"))
+		return
+	}
+	call, ok := e.(*ast.MethodCall)
+	if !ok || t == types.Nil || t == types.Never {
+		return
+	}
+	d := b.info.Call(call)
+	if d != nil && d.Fn != nil && d.Fn.pure() {
+		b.report(diag.UnusedResult.At(e.Span(), "`%s` gives a new value, which is discarded", call.Name.Name).
+			Hint("it does not change what it is called on; assign the result"))
+	}
+}
+
+// pure says that calling the method has no point but its value: a library
+// method of a value type that does not mutate.
+func (fn *Function) pure() bool {
+	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
+		return false
+	}
+	switch t := types.Resolve(fn.Recv).(type) {
+	case *types.Array, *types.Map, *types.Option, *types.Result:
+		return fn.Decl.Name.Name != "each"
+	case *types.Basic:
+		return t == types.String || t == types.Int || t == types.Float || t == types.Bool
+	}
+	return false
+}

@@ -1,0 +1,127 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// defineTool types a tool's state and functions (spec/10-tools-mcp.md).
+func (c *checker) defineTool(m *module, t *Tool) {
+	d := t.Decl
+	for _, x := range d.Decorators {
+		c.otherDecorator(m, x)
+	}
+	if d.Description != nil {
+		t.Description = d.Description.Value
+	} else {
+		c.report(m, diag.ToolDescription.At(d.Name.Sp, "tool `%s` has no description", t.Name).
+			Hint("add `description: \"…\"`; models choose tools by it"))
+	}
+	ts := &typeScope{m: m, self: t.Type}
+	t.State = c.fields(ts, d.Fields)
+	for _, decl := range d.Methods {
+		fn := &Function{Name: t.Name + "." + decl.Name.Name, Decl: decl, Info: m.info, Tool: t}
+		if first := t.method(decl.Name.Name); first != nil {
+			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "tool function `%s` is declared twice", decl.Name.Name).
+				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))
+			continue
+		}
+		if len(decl.Generics) > 0 {
+			c.report(m, diag.ToolGeneric.At(decl.Name.Sp, "a tool function has no type parameters").Hint("name concrete types; models see them as a JSON Schema"))
+		}
+		c.signature(fn, ts, t.Type)
+		if fn.Recv == nil {
+			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "a tool function's first parameter is `self`").Hint("write `fn %s(self, …)`", decl.Name.Name))
+			fn.Recv = t.Type
+			fn.Params = append([]*Param{{Name: "self", Type: t.Type, Local: &Local{Name: "self", Type: t.Type, Param: true, used: true}}}, fn.Params...)
+		}
+		t.Methods = append(t.Methods, fn)
+		t.Described = append(t.Described, c.toolMethod(m, t, fn))
+		c.enter(m, fn)
+	}
+}
+
+// method finds a tool function by name, or gives nil.
+func (t *Tool) method(name string) *Function {
+	for _, fn := range t.Methods {
+		if fn.Decl.Name.Name == name {
+			return fn
+		}
+	}
+	return nil
+}
+
+// toolMethod checks what a tool function says of itself and gives @describe's
+// text.
+func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
+	d := fn.Decl
+	text, described := decoratorText(decorator(d.Decorators, "describe"), 0)
+	if !described {
+		if d.Pub {
+			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "`%s` is offered to models, but nothing describes it", fn.Name).
+				Hint("add `@describe(\"…\")`, or remove `pub`"))
+		}
+		return ""
+	}
+	for _, x := range d.Decorators {
+		if x.Name.Name != "param" {
+			continue
+		}
+		name, _ := decoratorText(x, 0)
+		doc, ok := decoratorText(x, 1)
+		p := findParam(fn, name)
+		if !ok || p == nil {
+			c.report(m, diag.ToolParam.At(x.Sp, "`@param` takes the name of a parameter and its description").
+				Hint("write `@param(\"name\", \"what it is\")`"))
+			continue
+		}
+		p.Doc = doc
+	}
+	b := c.constBody(m)
+	for _, p := range fn.Params[1:] {
+		if p.Type != types.Bad && p.Type != types.Any {
+			b.decodable(p.Type, p.At)
+		}
+		if p.Doc == "" {
+			c.report(m, diag.ToolParamDoc.At(p.At, "parameter `%s` has no description", p.Name).
+				Hint("add `@param(\"%s\", \"…\")`", p.Name))
+		}
+	}
+	return text
+}
+
+func findParam(fn *Function, name string) *Param {
+	for _, p := range fn.Params {
+		if p.Name == name && p.Local.Name != "self" {
+			return p
+		}
+	}
+	return nil
+}
+
+// toolState checks the first values of a tool's fields.
+func (c *checker) toolState(t *Tool) {
+	m := c.moduleOfInfo(t.Info)
+	for _, f := range t.Decl.Fields {
+		field := findField(t.State, f.Name.Name)
+		if field == nil {
+			continue
+		}
+		if f.Default == nil {
+			c.report(m, diag.ToolState.At(f.Name.Sp, "state `%s` has no first value", f.Name.Name).Hint("write `%s: %s = …`", f.Name.Name, types.Full(field.Type)))
+			continue
+		}
+		c.checkDefault(m, f.Default, field.Type)
+	}
+}
+
+// StateValue is the expression of a state field's first value.
+func (t *Tool) StateValue(f *types.Field) ast.Expr {
+	for _, d := range t.Decl.Fields {
+		if d.Name.Name == f.Name {
+			return d.Default
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package sema
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// count is "1 argument", "2 arguments".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// listed is "`a`, `b` and `c`".
+func listed(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = "`" + n + "`"
+	}
+	if len(quoted) < 2 {
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
+}
+
+// describe says what an object is: "a function", "an agent".
+func describe(o Object) string {
+	switch o := o.(type) {
+	case *Local:
+		return "a variable"
+	case *Function:
+		return "a function"
+	case *Const:
+		return "a constant"
+	case *Agent:
+		return "an agent"
+	case *Host:
+		return "a host"
+	case *Tool:
+		return "a tool"
+	case *Store:
+		return "a " + o.Kind.String()
+	case *Pipeline:
+		return "a pipeline"
+	case *VariantRef:
+		return "a variant"
+	}
+	return "no value"
+}
+
+// unknownName is a diagnostic about a name that is not there, with the nearest
+// of those that are.
+func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
+	d := info.At(name.Sp, format, name.Name)
+	if near := spell.Nearest(name.Name, known); near != "" {
+		d.Hint("did you mean `%s`?", near)
+	}
+	return d
+}
+
+// later refuses a construct that this version does not compile yet.
+func (c *checker) later(m *module, at source.Span, what string) {
+	c.report(m, diag.NotYet.At(at, "%s: not supported by this version", what).
+		Hint("the construct is part of the language; a later version compiles it"))
+}
+
+// refuseLater refuses declarations of a later version, and says whether it did.
+func (c *checker) refuseLater(m *module, d ast.Decl) bool {
+	what := ""
+	switch d := d.(type) {
+	case *ast.TraitDecl:
+		what = "traits"
+	case *ast.ModDecl:
+		what = "modules"
+	case *ast.UseDecl:
+		what = "`use` declarations"
+	case *ast.McpDecl:
+		what = "`mcp` declarations"
+	case *ast.StoreDecl:
+		if d.Kind != ast.MemoryStore {
+			what = "`" + d.Kind.String() + "` stores"
+		}
+	case *ast.BadDecl:
+		return true
+	}
+	if what == "" {
+		return false
+	}
+	at := d.Head().Sp
+	if n := d.Head().Name; n != nil {
+		at = n.Sp
+	}
+	c.later(m, at, what)
+	return true
+}

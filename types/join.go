@@ -1,0 +1,188 @@
+package types
+
+// Join is the type of something that is an a or a b: Int with Float is Float,
+// T with nil Option<T>, different errors are Error, string unions and literals
+// String, Never anything (spec/03-types.md). It fails when nothing fits both.
+func Join(a, b Type) (Type, bool) {
+	a, b = Resolve(a), Resolve(b)
+	switch {
+	case a == b || b == Never || b == Bad:
+		return a, true
+	case a == Never || a == Bad:
+		return b, true
+	case a == Any || b == Any:
+		return Any, true
+	}
+	if _, ok := a.(*Var); ok {
+		return b, Subtype(b, a)
+	}
+	if _, ok := b.(*Var); ok {
+		return a, Subtype(a, b)
+	}
+	if a == Nil || b == Nil {
+		return joinNil(a, b)
+	}
+	if IsNumeric(a) && IsNumeric(b) {
+		return Float, true
+	}
+	if t, ok := joinOption(a, b); ok {
+		return t, true
+	}
+	if u, ok := joinStrings(a, b); ok {
+		return u, true
+	}
+	if t, ok := joinParts(a, b); ok {
+		return t, true
+	}
+	switch {
+	case Subtype(a, b):
+		return b, true
+	case Subtype(b, a):
+		return a, true
+	case isError(a) && isError(b):
+		return Error, true
+	}
+	return nil, false
+}
+
+func joinNil(a, b Type) (Type, bool) {
+	other := a
+	if a == Nil {
+		other = b
+	}
+	if _, ok := other.(*Option); ok {
+		return other, true
+	}
+	return NewOption(other), true
+}
+
+func joinOption(a, b Type) (Type, bool) {
+	x, xok := a.(*Option)
+	y, yok := b.(*Option)
+	switch {
+	case xok && yok:
+		if e, ok := Join(x.Elem, y.Elem); ok && !converts(x.Elem, e) && !converts(y.Elem, e) {
+			return NewOption(e), true
+		}
+	case xok:
+		if e, ok := Join(x.Elem, b); ok && !converts(x.Elem, e) {
+			return NewOption(e), true
+		}
+	case yok:
+		if e, ok := Join(a, y.Elem); ok && !converts(y.Elem, e) {
+			return NewOption(e), true
+		}
+	}
+	return nil, false
+}
+
+// converts says whether going from a to its join e changes the value, which
+// cannot be done to what already stands in a container.
+func converts(a, e Type) bool { return !Subtype(a, e) }
+
+func joinStrings(a, b Type) (Type, bool) {
+	x, xok := a.(*Union)
+	y, yok := b.(*Union)
+	if xok && yok {
+		if x.within(y) {
+			return y, true
+		}
+		if y.within(x) {
+			return x, true
+		}
+	}
+	if IsString(a) && IsString(b) {
+		return String, true
+	}
+	return nil, false
+}
+
+// joinParts joins containers of the same shape part by part, where that needs
+// no conversion.
+func joinParts(a, b Type) (Type, bool) {
+	if !sameShape(a, b) {
+		return nil, false
+	}
+	pa, pb := Parts(a), Parts(b)
+	joined := make([]Type, len(pa))
+	for i := range pa {
+		j, ok := Join(pa[i], pb[i])
+		if !ok || converts(pa[i], j) || converts(pb[i], j) {
+			return nil, false
+		}
+		joined[i] = j
+	}
+	i := -1
+	return Rebuild(a, func(Type) Type { i++; return joined[i] }), true
+}
+
+func sameShape(a, b Type) bool {
+	switch x := a.(type) {
+	case *Array:
+		_, ok := b.(*Array)
+		return ok
+	case *Map:
+		_, ok := b.(*Map)
+		return ok
+	case *Tuple:
+		y, ok := b.(*Tuple)
+		return ok && len(x.Elems) == len(y.Elems)
+	case *Result:
+		_, ok := b.(*Result)
+		return ok
+	case *Task:
+		_, ok := b.(*Task)
+		return ok
+	case *Named:
+		y, ok := b.(*Named)
+		return ok && x.Decl == y.Decl
+	}
+	return false
+}
+
+// isError says whether t is declared as an error type, or Error itself.
+func isError(t Type) bool {
+	if t == Error {
+		return true
+	}
+	n, ok := t.(*Named)
+	return ok && n.Decl.Kind == ErrorStruct
+}
+
+// Conversion says whether a value of type a can be given where b is wanted,
+// and whether a conversion is due: Int to Float, T to Option<T>, Any to T,
+// anything to Nil (spec/03-types.md).
+func Conversion(a, b Type) (ok, convert bool) {
+	a, b = Resolve(a), Resolve(b)
+	switch {
+	case a == b:
+		return true, false
+	case b == Nil:
+		return true, a != Never && a != Nil
+	case a == Never || a == Bad || b == Bad:
+		return true, false
+	}
+	if _, isVar := b.(*Var); isVar {
+		return Subtype(a, b), false
+	}
+	switch {
+	case b == Any:
+		return true, true
+	case a == Any:
+		return true, true
+	case a == Int && b == Float:
+		return true, true
+	}
+	if o, isOption := b.(*Option); isOption {
+		if a == Nil {
+			return true, false
+		}
+		if _, also := a.(*Option); !also || !Subtype(a, b) {
+			if _, isVar := a.(*Var); !isVar {
+				ok, _ := Conversion(a, o.Elem)
+				return ok, true
+			}
+		}
+	}
+	return Subtype(a, b), false
+}
