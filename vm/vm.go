@@ -1,3 +1,146 @@
 // Package vm runs programs: it loads IR into its own instructions, keeps tasks
-// as saved frames, and reaches the world through one door, effect.Performer.
+// as saved frames on one stack of slots each, and reaches the world through one
+// door, effect.Performer. Nothing else here or in natives touches the world.
+//
+// A VM runs one program once; it is not safe for concurrent use.
 package vm
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Config is what a run needs.
+type Config struct {
+	Program   *ir.Program       // passed ir.Verify
+	Natives   map[string]Native // the library's, by registered name
+	Performer effect.Performer
+
+	// AlwaysCopy makes every copy-on-write copy, to show that no program can
+	// tell the difference.
+	AlwaysCopy bool
+
+	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
+	// Recursion beyond it is a fault.
+	MaxStack int
+}
+
+// Outcome is what a run that went well gave.
+type Outcome struct {
+	Value value.Slot // what main returned
+	Stats Stats
+}
+
+// Stats counts what a run did.
+type Stats struct {
+	Copied   int64 // containers copied by copy-on-write
+	Requests int64 // effects performed
+}
+
+// VM is a loaded program and the state of its run.
+type VM struct {
+	config     Config
+	program    *ir.Program
+	code       []ins
+	origin     []int32 // code[pc] comes from instruction origin[pc] of its block
+	blocks     []block // by start
+	constants  []value.Slot
+	functions  []function
+	closures   []value.Slot // of functions without captures, made when first wanted
+	natives    []native
+	performing map[int32]*performing // by constant
+	types      []*value.Type
+	typeDescs  []value.Slot
+	methods    map[string][]method
+	agents     []value.Slot
+	hosts      []value.Slot
+	stores     []value.Slot
+	tools      []*tool
+
+	maxStack int
+	tasks    int // ids given
+	stats    Stats
+
+	// Scheduling: see sched.go.
+	ready    []*task
+	flights  map[int]flight
+	requests int
+	done     chan completion
+	goroutes sync.WaitGroup
+	fatal    error // ends the run: a performer's, or a broken invariant
+}
+
+// New loads a program. The error says what the program needs and is not there.
+func New(config Config) (*VM, error) {
+	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]flight{}, done: make(chan completion, 16)}
+	if m.maxStack == 0 {
+		m.maxStack = 8 << 20
+	}
+	if err := m.load(); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// ErrNoMain says that a program has no main to run.
+var ErrNoMain = errors.New("the program has no function `main`")
+
+// Run runs main. The error is an *Uncaught when the program failed,
+// context.Cause(ctx) when ctx ended it, else what ended it from outside. Every
+// goroutine of the run has ended when Run returns.
+func (m *VM) Run(ctx context.Context) (*Outcome, error) {
+	if m.program.Entry < 0 {
+		return nil, ErrNoMain
+	}
+	return m.Call(ctx, m.program.Entry)
+}
+
+// Call runs function f of the program with Full arguments, as Run does main.
+func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
+	if err := m.initTools(ctx); err != nil {
+		return nil, err
+	}
+	v, err := m.runTask(ctx, &m.functions[f], args)
+	if err != nil {
+		return nil, err
+	}
+	return &Outcome{Value: v, Stats: m.stats}, nil
+}
+
+// runTask runs one function as the main task and gives its result.
+func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
+	t := m.newTask(ctx, f, args)
+	m.loop(t)
+	t.cancel(nil)
+	switch {
+	case m.fatal != nil:
+		return value.Nil, m.fatal
+	case t.raised != nil && t.raised.cancelled:
+		return value.Nil, context.Cause(ctx)
+	case t.raised != nil:
+		return value.Nil, m.uncaught(t.raised)
+	}
+	v := boxed(t.stack[0], f.info.Result)
+	if v.IsResult() && v.Variant() == value.VariantErr {
+		return value.Nil, m.uncaught(&raised{value: v.Fields()[0], trace: []int{f.entry}})
+	}
+	return v, nil
+}
+
+// boxed makes a register of a class self-describing.
+func boxed(s value.Slot, c ir.Class) value.Slot {
+	switch c {
+	case ir.Int:
+		return value.Int(s.AsInt())
+	case ir.Float:
+		return value.Float(s.AsFloat())
+	case ir.Bool:
+		return value.Bool(s.Bits&1 != 0)
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	slow[ir.OpCall] = func(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }
+	slow[opSubIntKCall] = opSubIntKCallSlow
+	slow[ir.OpCallClosure] = opCallClosure
+	slow[ir.OpCallNative] = opCallNative
+	slow[ir.OpCallMethod] = opCallMethod
+	slow[ir.OpNewClosure] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.NewClosure(&t.m.functions[in.imm].Function, t.window(in.b, in.c)...)
+		return running
+	}
+	slow[ir.OpNewCell] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.NewCell(*t.slot(in.b))
+		return running
+	}
+}
+
+// window gives n registers from base. They are the stack's own.
+func (t *task) window(base, n uint8) []value.Slot { return unsafe.Slice(t.slot(base), int(n)) }
+
+func (t *task) tooDeep() status { return t.fault("recursion is too deep") }
+
+// enter calls the function at entry with window w, making room on the stack
+// first. closure is the running closure, nil for a plain function.
+func (t *task) enter(w uint8, entry int, closure unsafe.Pointer) status {
+	if !t.need(int(w), headroom) {
+		return t.tooDeep()
+	}
+	t.fp = unsafe.Add(t.fp, uintptr(w)*slotSize)
+	link := (*value.Slot)(t.fp)
+	link.Bits = uint64(uintptr(t.ip) - uintptr(t.code))
+	if closure != nil {
+		link.Ref = closure
+	}
+	t.ip = unsafe.Add(t.code, uintptr(entry)*insSize)
+	if t.budget--; t.budget < 0 {
+		// Not tick: an operation must not end in the middle of its call.
+		t.budget = 0
+	}
+	return running
+}
+
+func opCallClosure(t *task, in *ins) status {
+	c := *t.slot(in.a)
+	if c.Kind() != value.KindClosure {
+		return t.fault("cannot call %s: not a function", describe(c))
+	}
+	f := functionOf(c)
+	if f.Params != int(in.b) {
+		return t.fault("%s takes %s, called with %d", functionName(&f.Function), count(f.Params, "argument"), in.b)
+	}
+	return t.enter(in.a, f.entry, c.Ref)
+}
+
+func functionName(f *value.Function) string {
+	if f.Name == "" {
+		return "the function"
+	}
+	return "function " + f.Name
+}
+
+func opCallNative(t *task, in *ins) status {
+	n := &t.m.natives[in.imm]
+	v, err := n.call(t.arguments(in, n.name))
+	if err != nil {
+		e, program := err.(*value.Error)
+		if !program || in.c == 0 {
+			return t.throwError(err)
+		}
+		v = value.Err(e.Slot())
+	} else if in.c != 0 {
+		v = value.Ok(v)
+	}
+	*t.slot(in.a) = v
+	return running
+}
+
+// opCallMethod finds a method by the receiver's run-time type.
+func opCallMethod(t *task, in *ins) status {
+	name := t.m.constants[in.imm].AsString()
+	receiver := value.Flat(*t.slot(in.a + 1))
+	*t.slot(in.a + 1) = receiver
+	for _, x := range t.m.methods[name] {
+		if hasType(receiver, x.on) {
+			if x.fn.Params != int(in.b) {
+				return t.fault("method %s of %s takes %s, called with %d", name, value.TypeName(receiver), count(x.fn.Params-1, "argument"), in.b-1)
+			}
+			return t.enter(in.a, x.fn.entry, nil)
+		}
+	}
+	if v, ok := value.FieldByName(receiver, name); ok && v.Kind() == value.KindClosure {
+		return t.fault("%s has no method %s; to call its field write (x.%s)(…)", value.TypeName(receiver), name, name)
+	}
+	return t.fault("%s has no method %s", value.TypeName(receiver), name)
+}

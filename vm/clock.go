@@ -1,0 +1,35 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	performs["sleep"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.Sleep{Milliseconds: max(a.Int(0), 0)}, nil
+		},
+		value: nothing,
+	}
+	performs["clock.now"] = &performing{
+		request: func(*task, *Args) (effect.Request, error) { return &effect.Clock{}, nil },
+		value: func(r effect.Result) (value.Slot, error) {
+			now := r.(*effect.Time)
+			m := value.NewMap(2)
+			m.SetString("unix_ms", value.Int(now.Unix))
+			m.SetString("monotonic_ms", value.Int(now.Monotonic))
+			return m.Slot(), nil
+		},
+	}
+}
+
+// now reads the monotonic clock, in milliseconds, for durations in events.
+func (t *task) now() (ms int64, err error) {
+	t.m.stats.Requests++
+	r, err := t.m.config.Performer.Perform(t.context(), &effect.Clock{})
+	if err != nil {
+		return 0, err
+	}
+	return r.(*effect.Time).Monotonic, nil
+}

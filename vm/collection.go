@@ -1,0 +1,156 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Arrays and maps, where the loop's own path does not fit: another
+// representation, an index out of range, growth.
+
+func init() {
+	slow[ir.OpArrayGet] = func(t *task, in *ins) status { return t.arrayGet(in, true) }
+	for _, op := range []ir.Op{ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool} {
+		slow[op] = func(t *task, in *ins) status { return t.arrayGet(in, false) }
+	}
+	slow[ir.OpArraySet] = func(t *task, in *ins) status { return t.arraySet(in, *t.slot(in.c)) }
+	slow[ir.OpArraySetInt] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Int)) }
+	slow[ir.OpArraySetFloat] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Float)) }
+	slow[ir.OpArraySetBool] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Bool)) }
+	slow[ir.OpArrayPush] = func(t *task, in *ins) status { return t.arrayPush(in, *t.slot(in.b)) }
+	slow[ir.OpArrayPushInt] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Int)) }
+	slow[ir.OpArrayPushFloat] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Float)) }
+	slow[ir.OpArrayPushBool] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Bool)) }
+	slow[ir.OpMapLen] = func(t *task, in *ins) status {
+		m := t.slot(in.b).Map()
+		if m == nil {
+			return t.badOperand(in)
+		}
+		*intAt(t.fp, in.a) = int64(m.Len())
+		return running
+	}
+	slow[ir.OpMapGet] = opMapGet
+	slow[ir.OpMapFind] = opMapFind
+	slow[ir.OpMapSet] = func(t *task, in *ins) status {
+		m, k := t.slot(in.a).Map(), *t.slot(in.b)
+		if m == nil {
+			return t.badOperand(in)
+		}
+		if !value.Hashable(k) {
+			return t.badKey(k)
+		}
+		m.Set(k, *t.slot(in.c))
+		return running
+	}
+	slow[ir.OpIterate] = opIterate
+}
+
+func (t *task) outOfRange(i int64, n int) status {
+	return t.fault("index %d is out of range: the length is %d", i, n)
+}
+
+func (t *task) arrayGet(in *ins, full bool) status {
+	a := t.slot(in.b).Array()
+	if a == nil {
+		return t.badOperand(in)
+	}
+	i := *intAt(t.fp, in.c)
+	if uint64(i) >= uint64(a.Len) {
+		return t.outOfRange(i, a.Len)
+	}
+	if s := a.At(int(i)); full {
+		*t.slot(in.a) = s
+	} else {
+		*bitsAt(t.fp, in.a) = s.Bits
+	}
+	return running
+}
+
+func (t *task) arraySet(in *ins, s value.Slot) status {
+	a := t.slot(in.a).Array()
+	if a == nil {
+		return t.badOperand(in)
+	}
+	i := *intAt(t.fp, in.b)
+	if uint64(i) >= uint64(a.Len) {
+		return t.outOfRange(i, a.Len)
+	}
+	a.Set(int(i), s)
+	return running
+}
+
+func (t *task) arrayPush(in *ins, s value.Slot) status {
+	a := t.slot(in.a).Array()
+	if a == nil {
+		return t.badOperand(in)
+	}
+	a.Push(s)
+	return running
+}
+
+func opMapGet(t *task, in *ins) status {
+	m, k := t.slot(in.b).Map(), *t.slot(in.c)
+	if m == nil {
+		return t.badOperand(in)
+	}
+	v, ok := value.Nil, false
+	if value.Hashable(k) {
+		v, ok = m.Get(k)
+	}
+	if !ok {
+		return t.noKey(k)
+	}
+	*t.slot(in.a) = v
+	return running
+}
+
+func (t *task) noKey(k value.Slot) status {
+	return t.fault("the map has no key %s", value.AppendJSON(nil, k))
+}
+
+func opMapFind(t *task, in *ins) status {
+	m, k := t.slot(in.b).Map(), *t.slot(in.c)
+	if m == nil {
+		return t.badOperand(in)
+	}
+	d := t.slot(in.a)
+	*d = value.Nil
+	if value.Hashable(k) {
+		if v, ok := m.Get(k); ok {
+			*d = value.Some(v)
+		}
+	}
+	return running
+}
+
+// opIterate gives what `for` goes over. It is read while the body may change
+// the collection, so an array is marked and every other thing is copied.
+func opIterate(t *task, in *ins) status {
+	s := value.Flat(*t.slot(in.b))
+	switch s.Kind() {
+	case value.KindArray:
+		value.Share(s)
+	case value.KindMap:
+		pairs := value.NewArray()
+		s.Map().Each(func(k, v value.Slot) bool {
+			value.Share(v)
+			pairs.Push(value.Tuple(k, v))
+			return true
+		})
+		s = pairs.Slot()
+	case value.KindRange:
+		lo, hi := s.Range()
+		if n := hi - lo; lo < hi && (n < 0 || n > 1<<28) {
+			return t.fault("range %s is too long to go over as an array", value.Text(s))
+		}
+		ints := make([]int64, 0, max(hi-lo, 0))
+		for i := lo; i < hi; i++ {
+			ints = append(ints, i)
+		}
+		s = value.IntArray(ints)
+	default:
+		return t.fault("cannot go over %s", describe(s))
+	}
+	*t.slot(in.a) = s
+	return running
+}

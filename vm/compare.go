@@ -1,0 +1,34 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	slow[ir.OpLtString] = func(t *task, in *ins) status { return t.compareStrings(in, false) }
+	slow[ir.OpLeString] = func(t *task, in *ins) status { return t.compareStrings(in, true) }
+	slow[ir.OpEqual] = func(t *task, in *ins) status {
+		*bitsAt(t.fp, in.a) = bit(value.Equal(*t.slot(in.b), *t.slot(in.c)))
+		return running
+	}
+	slow[ir.OpJumpEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, true) }
+	slow[ir.OpJumpNotEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, false) }
+}
+
+// compareStrings orders by code point, which for UTF-8 is the order of bytes.
+func (t *task) compareStrings(in *ins, orEqual bool) status {
+	a, b := t.slot(in.b).Str(), t.slot(in.c).Str()
+	if a == nil || b == nil {
+		return t.badOperand(in)
+	}
+	*bitsAt(t.fp, in.a) = bit(a.S < b.S || orEqual && a.S == b.S)
+	return running
+}
+
+func (t *task) jumpWhen(in *ins, equal bool) status {
+	if value.Equal(*t.slot(in.a), *t.slot(in.b)) == equal {
+		t.ip = jump(t.ip, in.imm)
+	}
+	return running
+}

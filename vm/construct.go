@@ -1,0 +1,97 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	slow[ir.OpNewArray] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.ArrayOf(t.window(in.b, in.c)...)
+		return running
+	}
+	slow[ir.OpNewMap] = opNewMap
+	slow[ir.OpNewTuple] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.Tuple(t.window(in.b, in.c)...)
+		return running
+	}
+	slow[ir.OpNewStruct] = opNewStruct
+	slow[ir.OpNewVariant] = opNewVariant
+	slow[ir.OpNewOk] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.Ok(*t.slot(in.b))
+		return running
+	}
+	slow[ir.OpNewErr] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.Err(*t.slot(in.b))
+		return running
+	}
+	slow[ir.OpWrapSome] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.Some(*t.slot(in.b))
+		return running
+	}
+	slow[ir.OpUnwrap] = func(t *task, in *ins) status {
+		*t.slot(in.a) = value.Unwrap(*t.slot(in.b))
+		return running
+	}
+	slow[ir.OpNewRange] = opNewRange
+	slow[ir.OpRangeLo] = func(t *task, in *ins) status { return t.rangeBound(in, 0) }
+	slow[ir.OpRangeHi] = func(t *task, in *ins) status { return t.rangeBound(in, 1) }
+}
+
+func opNewMap(t *task, in *ins) status {
+	m := value.NewMap(int(in.c))
+	w := t.window(in.b, 2*in.c)
+	for i := 0; i < len(w); i += 2 {
+		if !value.Hashable(w[i]) {
+			return t.badKey(w[i])
+		}
+		m.Set(w[i], w[i+1])
+	}
+	*t.slot(in.a) = m.Slot()
+	return running
+}
+
+func (t *task) badKey(k value.Slot) status {
+	return t.fault("%s cannot be a key: keys are Strings, Ints or Bools", describe(k))
+}
+
+func opNewStruct(t *task, in *ins) status {
+	typ := t.m.types[in.imm]
+	slots := t.window(in.b, uint8(len(typ.Fields)))
+	if typ.Kind == value.TypeError {
+		*t.slot(in.a) = value.New(value.KindStruct, 0, typ, append(append([]value.Slot(nil), slots...), value.Nil)...)
+		return running
+	}
+	*t.slot(in.a) = typ.Struct(slots...)
+	return running
+}
+
+func opNewVariant(t *task, in *ins) status {
+	typ := t.m.types[in.imm]
+	if int(in.c) >= len(typ.Variants) {
+		return t.badOperand(in)
+	}
+	*t.slot(in.a) = typ.Enum(int(in.c), t.window(in.b, uint8(len(typ.Variants[in.c].Fields)))...)
+	return running
+}
+
+func opNewRange(t *task, in *ins) status {
+	lo, hi := *intAt(t.fp, in.b), *intAt(t.fp, in.c)
+	if in.imm == 1 {
+		if hi+1 < hi {
+			return t.fault("integer overflow")
+		}
+		hi++
+	}
+	*t.slot(in.a) = value.NewRange(lo, hi)
+	return running
+}
+
+func (t *task) rangeBound(in *ins, n int) status {
+	s := *t.slot(in.b)
+	if s.Kind() != value.KindRange {
+		return t.badOperand(in)
+	}
+	*intAt(t.fp, in.a) = s.Fields()[n].AsInt()
+	return running
+}

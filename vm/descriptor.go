@@ -1,0 +1,101 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// loadTypes makes run-time types of the program's; a built-in error type is
+// the one of package value.
+func (m *VM) loadTypes() error {
+	infos := m.program.Types
+	m.types = make([]*value.Type, len(infos))
+	m.typeDescs = make([]value.Slot, len(infos))
+	for i := range infos {
+		info := &infos[i]
+		if t := value.ErrorType(info.Name); t != nil && info.Kind == "error" {
+			m.types[i] = t
+			continue
+		}
+		kind := value.TypeKindOf(info.Kind)
+		if kind == value.TypeInvalid || kind == value.TypeError && info.Name != "" {
+			return fmt.Errorf("load type %d: no type of kind %q named %q", i, info.Kind, info.Name)
+		}
+		m.types[i] = &value.Type{Kind: kind, Name: info.Name, Doc: info.Doc, Values: info.Values}
+	}
+	for i := range infos {
+		if err := m.fillType(m.types[i], &infos[i]); err != nil {
+			return fmt.Errorf("load type %s: %w", infos[i].Name, err)
+		}
+		m.typeDescs[i] = value.NewTypeDesc(m.types[i])
+	}
+	return nil
+}
+
+// fillType sets what refers to other types.
+func (m *VM) fillType(t *value.Type, info *ir.TypeInfo) error {
+	if t.Kind == value.TypeError && t.Name != "" {
+		return nil
+	}
+	for _, a := range info.Args {
+		if a < 0 || a >= len(m.types) {
+			return fmt.Errorf("no type %d", a)
+		}
+		t.Args = append(t.Args, m.types[a])
+	}
+	var err error
+	if t.Fields, err = m.fields(info.Fields); err != nil {
+		return err
+	}
+	for _, v := range info.Variants {
+		fields, err := m.fields(v.Fields)
+		if err != nil {
+			return err
+		}
+		t.Variants = append(t.Variants, value.Variant{Name: v.Name, Named: v.Named, Fields: fields})
+	}
+	if t.Kind == value.TypeResult {
+		t.Variants = value.ResultType.Variants
+	}
+	t.Seal()
+	return nil
+}
+
+func (m *VM) fields(infos []ir.FieldInfo) ([]value.Field, error) {
+	var fields []value.Field
+	for _, f := range infos {
+		if f.Type < 0 || f.Type >= len(m.types) {
+			return nil, fmt.Errorf("field %s: no type %d", f.Name, f.Type)
+		}
+		field := value.Field{Name: f.Name, Type: m.types[f.Type], Doc: f.Doc, Optional: f.Optional}
+		if f.Default != nil {
+			v, err := value.Parse(f.Default)
+			if err != nil {
+				return nil, fmt.Errorf("default of field %s: %w", f.Name, err)
+			}
+			value.Share(v)
+			field.HasDefault, field.Default = true, v
+		}
+		fields = append(fields, field)
+	}
+	return fields, nil
+}
+
+// method is one function that CallMethod may find under a name.
+type method struct {
+	on *value.Type
+	fn *function
+}
+
+func (m *VM) loadMethods() error {
+	m.methods = map[string][]method{}
+	for _, x := range m.program.Methods {
+		if x.Type < 0 || x.Type >= len(m.types) || x.Function < 0 || x.Function >= len(m.functions) {
+			return fmt.Errorf("load method %s: no type %d or function %d", x.Name, x.Type, x.Function)
+		}
+		m.methods[x.Name] = append(m.methods[x.Name], method{m.types[x.Type], &m.functions[x.Function]})
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package vm
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Operations on Any: checked at run time. An Any never shows an Option.
+
+func init() {
+	slow[ir.OpAnyBinary] = opAnyBinary
+	slow[ir.OpAnyNeg] = opAnyNeg
+	slow[ir.OpAnyBool] = opAnyBool
+	slow[ir.OpAnyField] = func(t *task, in *ins) status {
+		v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.constants[in.imm])
+		if st == running {
+			*t.slot(in.a) = value.Flat(v)
+		}
+		return st
+	}
+	slow[ir.OpAnyIndex] = func(t *task, in *ins) status {
+		v, st := t.anyIndex(value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c)))
+		if st == running {
+			*t.slot(in.a) = value.Flat(v)
+		}
+		return st
+	}
+	slow[ir.OpAnySetField] = opAnySetField
+	slow[ir.OpAnySetIndex] = opAnySetIndex
+	slow[ir.OpAnyOwnField] = opAnyOwnField
+	slow[ir.OpAnyOwnIndex] = opAnyOwnIndex
+	slow[ir.OpErrorField] = opErrorField
+}
+
+var anyOps = [...]string{"+", "-", "*", "/", "%", "<", "<=", ">", ">="}
+
+func opAnyBinary(t *task, in *ins) status {
+	a, b := value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c))
+	op := ir.AnyOp(in.imm)
+	if op < 0 || int(op) >= len(anyOps) {
+		return t.badOperand(in)
+	}
+	var v value.Slot
+	var st status
+	if op >= ir.AnyLt {
+		v, st = t.anyCompare(op, a, b)
+	} else {
+		v, st = t.anyArith(op, a, b)
+	}
+	if st == running {
+		*t.slot(in.a) = v
+	}
+	return st
+}
+
+func (t *task) noOperator(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
+	return a, t.fault("cannot apply %s to %s and %s", anyOps[op], describe(a), describe(b))
+}
+
+func (t *task) anyCompare(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
+	x, okx := a.Number()
+	y, oky := b.Number()
+	if okx && oky && (a.Kind() == value.KindFloat || b.Kind() == value.KindFloat) {
+		return value.Bool(map[ir.AnyOp]bool{ir.AnyLt: x < y, ir.AnyLe: x <= y, ir.AnyGt: x > y, ir.AnyGe: x >= y}[op]), running
+	}
+	c, ok := value.Compare(a, b)
+	if !ok {
+		return t.noOperator(op, a, b)
+	}
+	return value.Bool(map[ir.AnyOp]bool{ir.AnyLt: c < 0, ir.AnyLe: c <= 0, ir.AnyGt: c > 0, ir.AnyGe: c >= 0}[op]), running
+}
+
+func (t *task) anyArith(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
+	ka, kb := a.Kind(), b.Kind()
+	switch {
+	case ka == value.KindInt && kb == value.KindInt:
+		return t.intArith(op, a.AsInt(), b.AsInt())
+	case op == ir.AnyAdd && ka == value.KindString && kb == value.KindString:
+		return value.String(a.AsString() + b.AsString()), running
+	case op == ir.AnyAdd && ka == value.KindArray && kb == value.KindArray:
+		joined := a.Array().Slice(0, a.Array().Len)
+		joined.Extend(b.Array())
+		return joined.Slot(), running
+	}
+	x, okx := a.Number()
+	y, oky := b.Number()
+	if !okx || !oky {
+		return t.noOperator(op, a, b)
+	}
+	switch op {
+	case ir.AnyAdd:
+		return value.Float(x + y), running
+	case ir.AnySub:
+		return value.Float(x - y), running
+	case ir.AnyMul:
+		return value.Float(x * y), running
+	case ir.AnyDiv:
+		return value.Float(x / y), running
+	}
+	return value.Float(math.Mod(x, y)), running
+}
+
+func (t *task) intArith(op ir.AnyOp, x, y int64) (value.Slot, status) {
+	over := false
+	var n int64
+	switch op {
+	case ir.AnyAdd:
+		n = x + y
+		over = (n^x)&(n^y) < 0
+	case ir.AnySub:
+		n = x - y
+		over = (x^y)&(n^x) < 0
+	case ir.AnyMul:
+		n = x * y
+		over = mulOverflows(x, y)
+	case ir.AnyDiv:
+		if y == 0 {
+			return value.Nil, t.fault("division by zero")
+		}
+		n = x / y
+		over = y == -1 && x == math.MinInt64
+	case ir.AnyRem:
+		if y == 0 {
+			return value.Nil, t.fault("remainder by zero")
+		}
+		n = x % y
+	}
+	if over {
+		return value.Nil, t.fault("integer overflow")
+	}
+	return value.Int(n), running
+}
+
+func opAnyNeg(t *task, in *ins) status {
+	s := value.Flat(*t.slot(in.b))
+	switch s.Kind() {
+	case value.KindInt:
+		if s.AsInt() == math.MinInt64 {
+			return t.fault("integer overflow")
+		}
+		*t.slot(in.a) = value.Int(-s.AsInt())
+	case value.KindFloat:
+		*t.slot(in.a) = value.Float(-s.AsFloat())
+	default:
+		return t.fault("cannot negate %s", describe(s))
+	}
+	return running
+}
+
+func opAnyBool(t *task, in *ins) status {
+	s := value.Flat(*t.slot(in.b))
+	if s.Kind() != value.KindBool {
+		return t.fault("expected a Bool, got %s", describe(s))
+	}
+	*bitsAt(t.fp, in.a) = s.Bits
+	return running
+}
+
+// anyField gives member k of o: a map's value or nil, a struct's field, and of
+// any error its message, kind and source. A tuple's members are "0", "1", ….
+func (t *task) anyField(o, k value.Slot) (value.Slot, status) {
+	name := k.AsString()
+	switch o.Kind() {
+	case value.KindMap:
+		v, _ := o.Map().Get(k)
+		return v, running
+	case value.KindStruct:
+		if v, ok := value.FieldByName(o, name); ok {
+			return v, running
+		}
+		if value.IsError(o) {
+			switch name {
+			case "kind":
+				return value.String(value.ErrorKind(o)), running
+			case "source":
+				return value.Source(o), running
+			}
+		}
+	case value.KindTuple:
+		if len(name) == 1 && name[0] >= '0' && int(name[0]-'0') < len(o.Fields()) {
+			return o.Fields()[name[0]-'0'], running
+		}
+	case value.KindNil:
+		return o, t.fault("nil has no member %s", name)
+	}
+	return o, t.fault("%s has no member %s", value.TypeName(o), name)
+}
+
+func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
+	switch o.Kind() {
+	case value.KindMap:
+		if !value.Hashable(i) {
+			return o, t.badKey(i)
+		}
+		v, ok := o.Map().Get(i)
+		if !ok {
+			return o, t.noKey(i)
+		}
+		return v, running
+	case value.KindArray, value.KindString:
+		if i.Kind() == value.KindRange {
+			lo, hi := i.Range()
+			return t.slice(o, value.Int(lo), value.Int(hi), false)
+		}
+		if i.Kind() != value.KindInt {
+			return o, t.fault("an index is an Int, not %s", describe(i))
+		}
+		if o.Kind() == value.KindString {
+			v, ok := o.Str().At(i.AsInt())
+			if !ok {
+				return o, t.outOfRange(i.AsInt(), o.Str().Len())
+			}
+			return v, running
+		}
+		a := o.Array()
+		if uint64(i.AsInt()) >= uint64(a.Len) {
+			return o, t.outOfRange(i.AsInt(), a.Len)
+		}
+		return a.At(int(i.AsInt())), running
+	}
+	return o, t.fault("cannot index %s", describe(o))
+}
+
+func opAnySetField(t *task, in *ins) status {
+	o, name := *t.slot(in.a), t.m.constants[in.imm].AsString()
+	if o.Kind() == value.KindStruct {
+		if i := o.Type().FieldIndex(name); i >= 0 {
+			v, errs := schema.Convert(*t.slot(in.b), o.Type().Fields[i].Type)
+			if len(errs) > 0 {
+				return t.fault("field %s: %s", name, schema.Join(errs))
+			}
+			o.Fields()[i] = v
+			return running
+		}
+	}
+	if o.Kind() == value.KindMap {
+		return t.fault("a map's entry is set with m[\"%s\"] = …", name)
+	}
+	return t.fault("%s has no field %s", value.TypeName(o), name)
+}
+
+func opAnySetIndex(t *task, in *ins) status {
+	o, i, s := *t.slot(in.a), value.Flat(*t.slot(in.b)), *t.slot(in.c)
+	switch o.Kind() {
+	case value.KindMap:
+		if !value.Hashable(i) {
+			return t.badKey(i)
+		}
+		o.Map().Set(i, s)
+		return running
+	case value.KindArray:
+		if i.Kind() != value.KindInt {
+			return t.fault("an index is an Int, not %s", describe(i))
+		}
+		a := o.Array()
+		if uint64(i.AsInt()) >= uint64(a.Len) {
+			return t.outOfRange(i.AsInt(), a.Len)
+		}
+		a.Set(int(i.AsInt()), s)
+		return running
+	}
+	return t.fault("cannot assign to an element of %s", describe(o))
+}
+
+func opAnyOwnField(t *task, in *ins) status {
+	o, k := *t.slot(in.b), t.m.constants[in.imm]
+	switch o.Kind() {
+	case value.KindStruct:
+		if i := o.Type().FieldIndex(k.AsString()); i >= 0 {
+			return t.ownField(in.a, o, i, in)
+		}
+	case value.KindMap:
+		return t.ownKey(in.a, o.Map(), k)
+	}
+	return t.fault("%s has no member %s", value.TypeName(o), k.AsString())
+}
+
+func opAnyOwnIndex(t *task, in *ins) status {
+	o, i := *t.slot(in.b), value.Flat(*t.slot(in.c))
+	switch o.Kind() {
+	case value.KindMap:
+		return t.ownKey(in.a, o.Map(), i)
+	case value.KindArray:
+		if i.Kind() != value.KindInt {
+			return t.fault("an index is an Int, not %s", describe(i))
+		}
+		return t.ownElem(in.a, o.Array(), i.AsInt())
+	}
+	return t.fault("cannot index %s", describe(o))
+}
+
+// opErrorField reads message, kind or source of any value as an error.
+func opErrorField(t *task, in *ins) status {
+	e := *t.slot(in.b)
+	d := t.slot(in.a)
+	switch t.m.constants[in.imm].AsString() {
+	case "message":
+		*d = value.String(value.Message(e))
+	case "kind":
+		*d = value.String(value.ErrorKind(e))
+	case "source":
+		*d = value.Source(e)
+		value.Share(*d)
+	default:
+		return t.badOperand(in)
+	}
+	return running
+}

@@ -1,0 +1,85 @@
+package vm
+
+import (
+	"errors"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	slow[ir.OpEmit] = func(t *task, in *ins) status {
+		return t.emitFrom(in, &effect.Emit{Payload: value.AppendJSON(nil, *t.slot(in.b))})
+	}
+	slow[ir.OpEmitBare] = func(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
+	slow[ir.OpAwaitEmit] = opAwaitEmit
+	performs["print"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.Print{Text: value.Text(a.Slot(0)), Newline: a.Bool(1)}, nil
+		},
+		value: nothing,
+	}
+	performs["log"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
+			if a.Len() > 2 {
+				if f := value.Flat(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
+					l.Fields = value.AppendJSON(nil, f.Slot())
+				}
+			}
+			return l, nil
+		},
+		value: nothing,
+	}
+}
+
+// emitFrom emits on the channel in register a.
+func (t *task) emitFrom(in *ins, e *effect.Emit) status {
+	channel := t.slot(in.a).Str()
+	if channel == nil {
+		return t.badOperand(in)
+	}
+	e.Channel = channel.S
+	return t.emit(e)
+}
+
+// emit performs an emit of the program or of the VM itself.
+func (t *task) emit(e *effect.Emit) status {
+	t.m.stats.Requests++
+	if _, err := t.m.config.Performer.Perform(t.context(), e); err != nil {
+		if t.cancelled() {
+			return raising
+		}
+		return t.broken(err)
+	}
+	return running
+}
+
+func opAwaitEmit(t *task, in *ins) status {
+	channel := t.slot(in.a + 1).Str()
+	if channel == nil {
+		return t.badOperand(in)
+	}
+	e := &effect.AwaitEmit{Channel: channel.S}
+	if in.b > 1 {
+		e.Payload = value.AppendJSON(nil, *t.slot(in.a + 2))
+	}
+	return t.request(t.context(), e, &wait{kind: waitAnswer, window: in.a})
+}
+
+func (t *task) answered(w *wait) status {
+	d := t.slot(w.window)
+	var e *effect.Error
+	if errors.As(w.err, &e) {
+		*d = value.Err(programError(e))
+		return running
+	}
+	v, err := value.Parse(w.result.(*effect.Answer).Value)
+	if err != nil {
+		*d = value.Err(value.NewError("EmitError", "the answer is not JSON: "+err.Error(), value.ErrorField{Name: "reason", Value: value.String("refused")}))
+		return running
+	}
+	*d = value.Ok(v)
+	return running
+}

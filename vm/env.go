@@ -1,0 +1,19 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	performs["env"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) { return &effect.Env{Name: a.String(0)}, nil },
+		value: func(r effect.Result) (value.Slot, error) {
+			v := r.(*effect.EnvValue)
+			if !v.Set {
+				return value.Nil, nil
+			}
+			return value.String(v.Value), nil
+		},
+	}
+}

@@ -1,0 +1,86 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// raised is an error on its way up.
+type raised struct {
+	value     value.Slot
+	fault     bool   // born as a fault
+	panicked  bool   // not catchable
+	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
+	until     *scope // nil: the whole task
+	trace     []int  // instruction numbers, the place first, then its callers'
+}
+
+// throw raises v.
+func (t *task) throw(v value.Slot) status {
+	t.raised = &raised{value: value.Flat(v)}
+	return raising
+}
+
+// throwError raises an error that Go code gave: a *value.Error as itself,
+// anything else as a fault.
+func (t *task) throwError(err error) status {
+	switch e := err.(type) {
+	case *value.Error:
+		return t.throw(e.Slot())
+	case *value.Fault:
+		return t.fault("%s", e.Message)
+	}
+	return t.fault("%s", err.Error())
+}
+
+// fault raises a RuntimeError.
+func (t *task) fault(format string, args ...any) status {
+	t.raised = &raised{value: value.NewError("RuntimeError", fmt.Sprintf(format, args...)), fault: true}
+	return raising
+}
+
+// badOperand faults because an operand is not what the operation takes: the
+// program was compiled wrongly, or its file was changed.
+func (t *task) badOperand(in *ins) status {
+	return t.fault("broken program: operand of %s", ir.Op(in.op))
+}
+
+func init() {
+	slow[ir.OpThrow] = func(t *task, in *ins) status { return t.throw(*t.slot(in.a)) }
+	slow[ir.OpRethrow] = opRethrow
+	slow[ir.OpFault] = func(t *task, in *ins) status {
+		return t.fault("%s", t.m.constants[in.imm].AsString())
+	}
+	slow[ir.OpPanic] = func(t *task, in *ins) status {
+		t.raised = &raised{value: value.String(value.Text(*t.slot(in.a))), panicked: true}
+		return raising
+	}
+	slow[opTrap] = func(t *task, in *ins) status {
+		return t.fault("broken program: control left a function")
+	}
+}
+
+// opRethrow raises what a region caught, with its first place and trace.
+func opRethrow(t *task, in *ins) status {
+	v := *t.slot(in.a)
+	for i := len(t.caught) - 1; i >= 0; i-- {
+		if c := t.caught[i]; c.value == v {
+			t.caught = t.caught[:i]
+			t.raised = c
+			return raising
+		}
+	}
+	return t.throw(v)
+}
+
+// keepCaught remembers an error that a region took, for Rethrow. Few are kept:
+// a clause that handles its error leaves it behind.
+func (t *task) keepCaught(r *raised) {
+	if len(t.caught) == 8 {
+		copy(t.caught, t.caught[1:])
+		t.caught = t.caught[:7]
+	}
+	t.caught = append(t.caught, r)
+}

@@ -1,0 +1,244 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// handler is a loaded handler: a block over its function's registers.
+type handler struct {
+	info   *ir.Handler
+	schema *value.Type // of the parameter; nil when it is dynamic
+	entry  int
+}
+
+// handlerRun is one run of a handler: a scope of its own, with a context that
+// ends when the message is withdrawn or the question's time is over.
+type handlerRun struct {
+	message  effect.HostMessage
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	endTimer context.CancelFunc // nil without a timer
+}
+
+// Why a handler run was cancelled.
+var (
+	errWithdrawn = errors.New("withdrawn by the host")
+	errExpired   = errors.New("the question's time is over")
+	errLost      = errors.New("the exchange is lost")
+	errHandled   = errors.New("handled")
+)
+
+func init() {
+	slow[ir.OpBlockEnd] = opBlockEnd
+	slow[ir.OpBlockReply] = opBlockReply
+}
+
+// waits says whether the host waits for an answer to messages of a type.
+func waits(typ string) bool { return typ == "question" || typ == "approval" || typ == "tool_call" }
+
+// handle puts a message into its handler's parameter and jumps to the block.
+func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
+	payload := m.Payload
+	if h.schema != nil {
+		v, errs := schema.Convert(payload, h.schema)
+		if len(errs) > 0 {
+			st = t.invalid(s, m, schema.Join(errs))
+			return st, st == running
+		}
+		payload = v
+	}
+	run := &handlerRun{message: *m}
+	s.drop()
+	run.ctx, run.cancel = context.WithCancelCause(t.context())
+	s.run = run
+	if seconds := s.decl.QuestionTimeout; seconds > 0 && (m.Type == "question" || m.Type == "approval") {
+		var ctx context.Context
+		ctx, run.endTimer = context.WithCancel(t.ctx)
+		t.m.start(ctx, &effect.Sleep{Milliseconds: int64(seconds * 1000)}, flight{t: t, run: run, end: run.endTimer}, nil)
+	}
+	*t.slot(uint8(h.info.Param)) = payload
+	t.setPC(h.entry)
+	return running, false
+}
+
+// finish ends a run's context and its timer.
+func (r *handlerRun) finish() {
+	r.cancel(errHandled)
+	if r.endTimer != nil {
+		r.endTimer()
+	}
+}
+
+// expire hears of the timer.
+func (r *handlerRun) expire(err error) {
+	if err == nil {
+		r.cancel(errExpired)
+	}
+}
+
+// invalid reports a message that does not fit its handler's parameter.
+func (t *task) invalid(s *scope, m *effect.HostMessage, problem string) status {
+	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
+	if st == running && waits(m.Type) {
+		st = t.reply(s, m, nil, "invalid "+m.Type+": "+problem)
+	}
+	return st
+}
+
+// notice emits {host, type, message} about a message.
+func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.Map)) status {
+	p := value.NewMap(4)
+	p.SetString("host", value.String(s.decl.Name))
+	p.SetString("type", value.String(m.Type))
+	p.SetString("message", m.Payload)
+	if fill != nil {
+		fill(p)
+	}
+	return s.t.emit(&effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, p.Slot())})
+}
+
+// unhandled deals with a message that no handler takes.
+func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
+	if m.Type == "partial" {
+		for _, name := range []string{"text", "chunk"} {
+			if v, ok := m.Payload.Map().GetString(name); ok && v.Kind() == value.KindString {
+				s.partial = append(s.partial, v.AsString()...)
+				break
+			}
+		}
+		return running, true
+	}
+	if st = s.notice("listen:unhandled", m, nil); st == running && waits(m.Type) {
+		answer, ok := s.fallback(m.Type)
+		if ok {
+			st = t.reply(s, m, answer, "")
+		} else {
+			st = t.reply(s, m, nil, "nothing handles "+m.Type+" messages")
+		}
+	}
+	return st, st == running
+}
+
+// fallback gives the declared default answer for a message type.
+func (s *scope) fallback(typ string) (json.RawMessage, bool) {
+	switch {
+	case typ == "question" && s.decl.QuestionDefault != nil:
+		return *s.decl.QuestionDefault, true
+	case typ == "approval" && s.decl.ApprovalDefault != nil:
+		return value.AppendString(nil, *s.decl.ApprovalDefault), true
+	}
+	return nil, false
+}
+
+// reply answers a message with a value, or with an error when that is not "".
+// A host that is gone is not answered: what comes next says so.
+func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
+	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
+	t.m.stats.Requests++
+	_, err := t.m.config.Performer.Perform(t.context(), r)
+	var e *effect.Error
+	if err == nil || errors.As(err, &e) {
+		return running
+	}
+	if t.cancelled() {
+		return raising
+	}
+	return t.broken(err)
+}
+
+// endRun takes the handler run off its listen, when the block has ended.
+func (t *task) endRun() (*scope, *effect.HostMessage) {
+	s := t.innermost()
+	r := s.run
+	r.finish()
+	s.run = nil
+	t.setPC(s.pc + 1)
+	return s, &r.message
+}
+
+// running block? A BlockEnd outside one is a broken program.
+func (t *task) inBlock() bool {
+	s := t.innermost()
+	return s != nil && s.run != nil && s.depth == t.depth()
+}
+
+func opBlockEnd(t *task, in *ins) status {
+	if !t.inBlock() {
+		return t.badOperand(in)
+	}
+	if t.cancelled() {
+		return raising
+	}
+	v := value.Flat(*t.slot(in.a))
+	if v.IsResult() {
+		if v.Variant() == value.VariantErr {
+			// Not into a region of the block: the handler gives the error as
+			// its value.
+			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: []int{t.pc()}}
+			t.setPC(t.innermost().pc + 1)
+			return raising
+		}
+		v = value.Flat(v.Fields()[0])
+	}
+	s, m := t.endRun()
+	if !v.IsNil() {
+		if st := t.reply(s, m, value.AppendJSON(nil, v), ""); st != running {
+			return st
+		}
+	}
+	return t.pump(s)
+}
+
+func opBlockReply(t *task, in *ins) status {
+	v := *t.slot(in.a)
+	if !t.inBlock() || !v.IsResult() {
+		return t.badOperand(in)
+	}
+	if t.cancelled() {
+		return raising
+	}
+	s, m := t.endRun()
+	var st status
+	if payload := v.Fields()[0]; v.Variant() == value.VariantErr {
+		st = t.reply(s, m, nil, value.Message(payload))
+	} else {
+		st = t.reply(s, m, value.AppendJSON(nil, payload), "")
+	}
+	if st != running {
+		return st
+	}
+	return t.pump(s)
+}
+
+// runCancelled goes on after a handler run was cancelled and its frames are
+// gone: a withdrawn message is not answered, an expired question is.
+func (t *task) runCancelled(s *scope) status {
+	cause := context.Cause(s.run.ctx)
+	_, m := t.endRun()
+	if cause == errExpired {
+		answer, ok := s.fallback(m.Type)
+		problem := ""
+		if !ok {
+			problem = m.Type + " timed out after " + seconds(s.decl.QuestionTimeout)
+		}
+		if st := t.reply(s, m, answer, problem); st != running {
+			return st
+		}
+	}
+	return t.pump(s)
+}
+
+func seconds(n float64) string {
+	if n == 1 {
+		return "1 second"
+	}
+	return strconv.FormatFloat(n, 'f', -1, 64) + " seconds"
+}

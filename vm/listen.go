@@ -1,0 +1,334 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// listen is a loaded listen expression.
+type listen struct {
+	info     *ir.ListenInfo
+	handlers []handler
+}
+
+// scope is an open listen: ListenBegin opens the exchange, then messages are
+// taken one after the other, each by a jump into its handler's block over the
+// same frame, until a terminal message. The frame's depth never changes, so an
+// error that leaves a handler finds its listen by the frame it is in.
+type scope struct {
+	t       *task
+	l       *listen
+	depth   int // of the frame
+	pc      int // of ListenBegin
+	window  uint8
+	host    value.Slot
+	decl    *ir.Host
+	ctx     context.Context // of the listen itself: ends with the handler around it
+	started int64           // monotonic milliseconds
+
+	id      int64
+	open    bool // the exchange has been opened and not yet closed
+	queue   []effect.HostMessage
+	err     error              // how the exchange broke, after what is in queue
+	over    bool               // a terminal message is in queue: nothing comes after it
+	next    <-chan empty       // of the request for messages on its way; nil without one
+	endNext context.CancelFunc // ends it
+	run     *handlerRun        // the handler that runs
+	partial []byte             // texts of unhandled partial messages
+}
+
+// closeTime is how long a cancelled exchange may take to close.
+const closeTime = 5 * time.Second
+
+// queueLimit bounds the messages that wait behind a running handler; beyond it
+// the host's pipe fills up.
+const queueLimit = 4096
+
+func init() { slow[ir.OpListenBegin] = opListenBegin }
+
+func opListenBegin(t *task, in *ins) status {
+	host, prompt := *t.slot(in.a + 1), t.slot(in.a+2).Str()
+	if host.Kind() != value.KindHost || prompt == nil {
+		return t.badOperand(in)
+	}
+	f := host.Fields()
+	s := &scope{t: t, l: &t.m.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
+		host: host, ctx: t.context(), decl: &t.m.program.Hosts[f[partyIndex].AsInt()]}
+	started, err := t.now()
+	if err != nil {
+		return t.broken(err)
+	}
+	s.started = started
+	if st := s.event("listen:start", nil); st != running {
+		return st
+	}
+	r := &effect.ExchangeOpen{Host: s.decl.Name, Prompt: prompt.S}
+	if c := f[partyContext]; !c.IsNil() {
+		r.Context = value.AppendJSON(nil, c)
+	}
+	if x := t.slot(in.a + 3).Str(); x != nil {
+		r.Schema = json.RawMessage(x.S)
+	}
+	return t.request(t.context(), r, &wait{kind: waitOpen, scope: s})
+}
+
+// event emits a listen event with host, duration_ms (but not at the start) and
+// what fill adds. In Execute mode there are none.
+func (s *scope) event(channel string, fill func(*value.Map)) status {
+	if s.l.info.Execute {
+		return running
+	}
+	m := value.NewMap(3)
+	m.SetString("host", value.String(s.decl.Name))
+	if channel != "listen:start" {
+		now, err := s.t.now()
+		if err != nil {
+			return s.t.broken(err)
+		}
+		m.SetString("duration_ms", value.Int(now-s.started))
+	}
+	if fill != nil {
+		fill(m)
+	}
+	return s.t.emit(&effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, m.Slot())})
+}
+
+// opened goes on when the exchange is open.
+func (t *task) opened(w *wait) status {
+	s := w.scope
+	var e *effect.Error
+	if errors.As(w.err, &e) {
+		return t.finish(s, value.Err(programError(e)))
+	}
+	t.hold(w)
+	return t.pump(s)
+}
+
+// hold makes an exchange that has been opened the task's, to be closed
+// whatever comes.
+func (t *task) hold(w *wait) {
+	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
+	t.scopes = append(t.scopes, w.scope)
+}
+
+// pump takes messages until one needs a handler or ends the listen, or none is
+// there. It runs with the frame of the listen.
+func (t *task) pump(s *scope) status {
+	for {
+		if len(s.queue) == 0 {
+			if s.err != nil {
+				return t.lost(s)
+			}
+			s.fetch()
+			t.wait = &wait{kind: waitMessages, scope: s}
+			t.park()
+			return parked
+		}
+		m := &s.queue[0]
+		st, again := t.message(s, m)
+		if !again {
+			return st
+		}
+		s.drop()
+	}
+}
+
+// drop takes the first message off the queue.
+func (s *scope) drop() {
+	s.queue[0] = effect.HostMessage{}
+	if s.queue = s.queue[1:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+}
+
+// fetch asks for the next messages, unless that is under way, senseless, or too
+// much waits already.
+func (s *scope) fetch() {
+	if s.next != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit {
+		return
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.endNext = cancel
+	s.next = s.t.m.start(ctx, &effect.ExchangeNext{ID: s.id}, flight{t: s.t, scope: s, end: cancel}, nil)
+}
+
+// arrived hears of messages. Of these only withdraw overtakes a running
+// handler; an exchange that has timed out ends it too.
+func (s *scope) arrived(c completion) {
+	s.next, s.endNext = nil, nil
+	if c.err != nil {
+		s.err = c.err
+		var e *effect.Error
+		if s.run != nil && errors.As(c.err, &e) && (e.Kind == "TimeoutError" || e.Fields["code"] == "timeout") {
+			s.queue = nil
+			s.run.cancel(errLost)
+		}
+		return
+	}
+	for _, m := range c.result.(*effect.ExchangeMessages).Messages {
+		if m.Type == "withdraw" && s.withdraw(m.ID) {
+			continue
+		}
+		s.over = s.over || m.Type == "result" || m.Type == "error"
+		s.queue = append(s.queue, m)
+	}
+	if s.run != nil && s.t.wait != nil {
+		s.fetch()
+	}
+}
+
+// withdraw takes back the message with this id: the one being handled, or one
+// that still waits. It says whether there was one.
+func (s *scope) withdraw(id string) bool {
+	if id == "" {
+		return false
+	}
+	if s.run != nil && s.run.message.ID == id {
+		s.run.cancel(errWithdrawn)
+		return true
+	}
+	for i := range s.queue {
+		if s.queue[i].ID == id {
+			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// message deals with one message; again is true when the next one may follow.
+func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
+	switch m.Type {
+	case "result":
+		payload := m.Payload
+		if len(s.partial) > 0 {
+			payload.Map().SetString("partial_output", value.String(string(s.partial)))
+		}
+		return t.close(s, value.Ok(payload)), false
+	case "error":
+		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
+	case "withdraw":
+		return running, true // what it takes back has been handled already
+	}
+	if h := s.handler(m.Type); h != nil {
+		return t.handle(s, h, m)
+	}
+	return t.unhandled(s, m)
+}
+
+// handler finds the block for a message type; an implicit one counts only when
+// the host has tools and the program has none of its own.
+func (s *scope) handler(typ string) *handler {
+	var implicit *handler
+	for i := range s.l.handlers {
+		h := &s.l.handlers[i]
+		if h.info.Type != typ {
+			continue
+		}
+		if !h.info.Implicit {
+			return h
+		}
+		if s.t.m.toolsOf(s.host).Array().Len > 0 {
+			implicit = h
+		}
+	}
+	return implicit
+}
+
+// hostError is the error that a host's error message stands for.
+func (s *scope) hostError(m *value.Map) value.Slot {
+	e := &value.Error{Kind: "HostError", Message: "the host reported an error"}
+	if v, ok := m.GetString("message"); ok {
+		e.Message = value.Text(v)
+	}
+	if v, _ := m.GetString("code"); !v.IsNil() {
+		e.With("code", value.String(value.Text(v)))
+	}
+	if v, _ := m.GetString("recoverable"); v.Kind() == value.KindBool {
+		e.With("recoverable", v)
+	}
+	return e.With("host", value.String(s.decl.Name)).Slot()
+}
+
+// close gives the process back after a terminal message; the listen then gives
+// result.
+func (t *task) close(s *scope, result value.Slot) status {
+	return t.request(s.ctx, &effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s, payload: result})
+}
+
+func (t *task) closed(w *wait) status {
+	w.scope.open = false
+	t.leave(w.scope)
+	return t.finish(w.scope, w.payload)
+}
+
+// leave takes the scope, the innermost one, off the task.
+func (t *task) leave(s *scope) {
+	t.scopes[len(t.scopes)-1] = nil
+	t.scopes = t.scopes[:len(t.scopes)-1]
+}
+
+// lost ends a listen whose exchange broke.
+func (t *task) lost(s *scope) status {
+	var e *effect.Error
+	if !errors.As(s.err, &e) {
+		if t.cancelled() {
+			return raising
+		}
+		return t.broken(s.err)
+	}
+	return t.close(s, value.Err(programError(e)))
+}
+
+// finish makes result what ListenBegin gives, with the event that belongs to it.
+func (t *task) finish(s *scope, result value.Slot) status {
+	t.setPC(s.pc + 1)
+	*t.slot(s.window) = result
+	if result.Variant() == value.VariantOk {
+		return s.event("listen:complete", nil)
+	}
+	e := result.Fields()[0]
+	return s.event("listen:error", func(m *value.Map) { m.SetString("error", value.String(value.Message(e))) })
+}
+
+// leaveScope lets an error or a cancellation out of a listen: out of one
+// handler run only, or by closing the exchange out of the whole. on is true
+// when it goes on upwards, with ip at the listen.
+func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
+	if r.cancelled && r.until == s {
+		t.raised = nil
+		return t.runCancelled(s), false
+	}
+	if s.run != nil {
+		s.run.finish()
+		s.run = nil
+	}
+	t.setPC(s.pc + 1)
+	if s.open {
+		reason := "cancelled"
+		if !r.cancelled {
+			reason = value.Message(r.value)
+		}
+		var before <-chan empty
+		if s.next != nil {
+			s.endNext()
+			before = s.next
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), closeTime)
+		t.wait = &wait{kind: waitUnwind, scope: s}
+		t.m.start(ctx, &effect.ExchangeClose{ID: s.id, Reason: reason}, flight{t: t, wait: t.wait, end: cancel}, before)
+		return parked, false
+	}
+	t.leave(s)
+	if r.cancelled || r.panicked {
+		return running, true
+	}
+	t.raised = nil
+	return t.finish(s, r.asErr()), false
+}

@@ -1,0 +1,315 @@
+package vm
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/store"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// function is a loaded function. It begins with what values know of it, so that
+// a closure's second word serves both.
+type function struct {
+	value.Function
+	entry     int // number of its first instruction
+	registers int
+	info      *ir.Function
+	listens   []listen
+}
+
+type native struct {
+	name string
+	call Native
+}
+
+// load builds the VM's tables and code of the program.
+func (m *VM) load() error {
+	p := m.program
+	m.constants = make([]value.Slot, max(len(p.Constants), 1))
+	for i, c := range p.Constants {
+		switch {
+		case c.Int != nil:
+			m.constants[i] = value.Int(*c.Int)
+		case c.Float != nil:
+			m.constants[i] = value.Float(*c.Float)
+		case c.String != nil:
+			m.constants[i] = value.String(*c.String)
+		}
+	}
+	if err := m.loadTypes(); err != nil {
+		return err
+	}
+	if err := m.loadNatives(); err != nil {
+		return err
+	}
+	m.loadDeclarations()
+	return m.loadCode()
+}
+
+func (m *VM) loadNatives() error {
+	m.natives = make([]native, len(m.program.Natives))
+	for i, name := range m.program.Natives {
+		call := m.config.Natives[name]
+		if call == nil {
+			call = ownNatives[name]
+		}
+		if call == nil {
+			call = m.bind(name)
+		}
+		if call == nil {
+			return fmt.Errorf("the program needs the library function %s, which this version does not have", name)
+		}
+		m.natives[i] = native{name, call}
+	}
+	return nil
+}
+
+// loadDeclarations makes the values of agents, hosts and stores. Tools get
+// theirs when the run starts: their state is computed.
+func (m *VM) loadDeclarations() {
+	p := m.program
+	m.stores = make([]value.Slot, len(p.Stores))
+	for i, s := range p.Stores {
+		m.stores[i] = value.NewHandle("Memory", s.Name, store.NewMemory(s.Window))
+	}
+	m.agents = make([]value.Slot, len(p.Agents))
+	for i, a := range p.Agents {
+		memory := value.Nil
+		if a.Memory >= 0 && a.Memory < len(m.stores) {
+			memory = m.stores[a.Memory]
+		}
+		m.agents[i] = newParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory)
+	}
+	m.hosts = make([]value.Slot, len(p.Hosts))
+	for i, h := range p.Hosts {
+		m.hosts[i] = newParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: h.Name}, i, value.Nil)
+	}
+}
+
+// loadCode lays all functions out in one run of instructions. Instructions 0
+// and 1 are what a bottom frame was "called" by and returns to.
+func (m *VM) loadCode() error {
+	p := m.program
+	m.functions = make([]function, len(p.Functions))
+	m.closures = make([]value.Slot, len(p.Functions))
+	m.code = []ins{{op: opTrap}, {op: opFrameEnd}}
+	m.origin = []int32{0, 0}
+	m.blocks = []block{{start: 0, end: 2}}
+	for i := range p.Functions {
+		f := &m.functions[i]
+		f.info = &p.Functions[i]
+		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
+	}
+	for i := range m.functions {
+		if err := m.loadFunction(&m.functions[i]); err != nil {
+			return fmt.Errorf("load function %s: %w", m.functions[i].Name, err)
+		}
+	}
+	if err := m.loadMethods(); err != nil {
+		return err
+	}
+	if err := m.loadTools(); err != nil {
+		return err
+	}
+	for i := range m.code {
+		if in := &m.code[i]; ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall {
+			in.imm = int32(m.functions[in.imm].entry)
+		}
+	}
+	return nil
+}
+
+// loadFunction appends a function's block and those of its handlers.
+func (m *VM) loadFunction(f *function) error {
+	f.entry = len(m.code)
+	if f.registers > headroom {
+		m.emitIns(ins{op: opEnter, imm: int32(f.registers)}, 0)
+	}
+	if err := m.loadBlock(f, nil, &f.info.Block); err != nil {
+		return err
+	}
+	f.listens = make([]listen, len(f.info.Listens))
+	for i := range f.info.Listens {
+		l := &f.listens[i]
+		l.info = &f.info.Listens[i]
+		l.handlers = make([]handler, len(l.info.Handlers))
+		for j := range l.handlers {
+			h := &l.handlers[j]
+			h.info = &l.info.Handlers[j]
+			if h.info.Schema >= 0 {
+				h.schema = m.types[h.info.Schema]
+			}
+			h.entry = len(m.code)
+			if err := m.loadBlock(f, h, &h.info.Block); err != nil {
+				return fmt.Errorf("handler %q: %w", h.info.Type, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (m *VM) emitIns(in ins, origin int) {
+	m.code = append(m.code, in)
+	m.origin = append(m.origin, int32(origin))
+}
+
+// loadBlock appends the instructions of one block, fused where that pays, its
+// jumps made relative, with a trap behind them.
+func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
+	start := len(m.code)
+	if h == nil {
+		start = f.entry // opEnter belongs to it
+	}
+	at := make([]int, len(b.Code)+1) // at[i]: where instruction i went
+	fusing := fusable(b)
+	for i := 0; i < len(b.Code); {
+		at[i] = len(m.code)
+		if in, n := fuse(b.Code, i, fusing); n > 0 {
+			for k := 1; k < n; k++ {
+				at[i+k] = len(m.code)
+			}
+			m.emitIns(in, i)
+			i += n
+			continue
+		}
+		in, err := m.loadIns(f, b.Code[i])
+		if err != nil {
+			return fmt.Errorf("instruction %d, %s: %w", i, b.Code[i].Op, err)
+		}
+		m.emitIns(in, i)
+		i++
+	}
+	at[len(b.Code)] = len(m.code)
+	m.emitIns(ins{op: opTrap}, max(len(b.Code)-1, 0))
+	for pc := at[0]; pc < at[len(b.Code)]; pc++ {
+		if in := &m.code[pc]; jumps(in.op) {
+			if in.imm < 0 || int(in.imm) > len(b.Code) {
+				return fmt.Errorf("jump target %d is out of bounds", in.imm)
+			}
+			in.imm = int32(at[in.imm] - (pc + 1))
+		}
+	}
+	loaded := block{start: start, end: len(m.code), fn: f, handler: h, info: b.Positions}
+	for _, r := range b.Regions {
+		if r.From < 0 || r.To > len(b.Code) || r.Target < 0 || r.Target > len(b.Code) {
+			return fmt.Errorf("region %v is out of bounds", r)
+		}
+		loaded.regions = append(loaded.regions, region{at[r.From], at[r.To], at[r.Target], uint8(r.Register)})
+	}
+	m.blocks = append(m.blocks, loaded)
+	return nil
+}
+
+// jumps says whether an operation's imm is a target.
+func jumps(op uint8) bool {
+	if op >= opTrap {
+		return op == opSkipGiven
+	}
+	for _, o := range ir.Table[op].Operands {
+		if o.Role == ir.RoleTarget {
+			return true
+		}
+	}
+	return false
+}
+
+// loadIns makes one instruction of an IR instruction; a jump's target and a
+// call's function stay as they are for now.
+func (m *VM) loadIns(f *function, i ir.Instr) (ins, error) {
+	in := ins{uint8(i.Op), i.A, i.B, i.C, i.Imm}
+	info := ir.Describe(i.Op)
+	if info == nil {
+		return in, fmt.Errorf("no such operation")
+	}
+	for _, o := range info.Operands {
+		if n, ok := m.tableSize(f, i.Op, o.Role); ok && (i.Imm < 0 || int(i.Imm) >= n) {
+			return in, fmt.Errorf("index %d is out of bounds", i.Imm)
+		}
+	}
+	switch i.Op {
+	case ir.OpCall:
+		if m.program.Functions[i.Imm].Captures > 0 {
+			return in, fmt.Errorf("function %d has captures", i.Imm)
+		}
+	case ir.OpPerform:
+		name := m.constants[i.Imm]
+		if name.Str() == nil || performs[name.AsString()] == nil {
+			return in, fmt.Errorf("no effect %s", value.Text(name))
+		}
+		if m.performing == nil {
+			m.performing = map[int32]*performing{}
+		}
+		m.performing[i.Imm] = performs[name.AsString()]
+	case ir.OpOwn:
+		if m.config.AlwaysCopy {
+			in.op = opOwnAlways
+		}
+	}
+	return in, nil
+}
+
+// tableSize gives the length of the table that an operand of a role indexes.
+func (m *VM) tableSize(f *function, op ir.Op, role ir.Role) (n int, ok bool) {
+	p := m.program
+	switch role {
+	case ir.RoleConstant:
+		return len(p.Constants), true
+	case ir.RoleFunction:
+		return len(p.Functions), true
+	case ir.RoleNative:
+		return len(p.Natives), true
+	case ir.RoleType:
+		return len(p.Types), true
+	case ir.RoleListen:
+		return len(f.info.Listens), true
+	case ir.RoleDeclared:
+		switch op {
+		case ir.OpLoadAgent:
+			return len(p.Agents), true
+		case ir.OpLoadHost:
+			return len(p.Hosts), true
+		case ir.OpLoadTool:
+			return len(p.Tools), true
+		case ir.OpLoadStore:
+			return len(p.Stores), true
+		}
+	}
+	return 0, false
+}
+
+func init() {
+	slow[opFrameEnd] = func(t *task, in *ins) status { return finished }
+	slow[opEnter] = func(t *task, in *ins) status {
+		if !t.need(0, int(in.imm)) {
+			return t.tooDeep()
+		}
+		return running
+	}
+	load := func(table func(*VM) []value.Slot) func(*task, *ins) status {
+		return func(t *task, in *ins) status {
+			*t.slot(in.a) = table(t.m)[in.imm]
+			return running
+		}
+	}
+	slow[ir.OpLoadAgent] = load(func(m *VM) []value.Slot { return m.agents })
+	slow[ir.OpLoadHost] = load(func(m *VM) []value.Slot { return m.hosts })
+	slow[ir.OpLoadStore] = load(func(m *VM) []value.Slot { return m.stores })
+	slow[ir.OpLoadType] = load(func(m *VM) []value.Slot { return m.typeDescs })
+	slow[ir.OpLoadTool] = func(t *task, in *ins) status {
+		*t.slot(in.a) = t.m.tools[in.imm].self
+		return running
+	}
+	slow[ir.OpLoadFunction] = func(t *task, in *ins) status {
+		c := &t.m.closures[in.imm]
+		if c.IsNil() {
+			*c = value.NewClosure(&t.m.functions[in.imm].Function)
+		}
+		*t.slot(in.a) = *c
+		return running
+	}
+}
+
+// functionOf gives the function that a closure runs.
+func functionOf(c value.Slot) *function { return (*function)(unsafe.Pointer(c.Function())) }

@@ -1,0 +1,118 @@
+package vm
+
+import (
+	"strconv"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.
+
+func init() {
+	slow[ir.OpIsType] = func(t *task, in *ins) status {
+		*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.types[in.imm]))
+		return running
+	}
+	slow[ir.OpCheck] = opCheck
+}
+
+// typeKinds says which kind of object the values of a form of type are.
+var typeKinds = map[value.TypeKind]value.Kind{value.TypeInt: value.KindInt, value.TypeFloat: value.KindFloat, value.TypeString: value.KindString,
+	value.TypeBool: value.KindBool, value.TypeNil: value.KindNil, value.TypeArray: value.KindArray, value.TypeMap: value.KindMap,
+	value.TypeTuple: value.KindTuple, value.TypeFunction: value.KindClosure, value.TypeRange: value.KindRange, value.TypeAgent: value.KindAgent,
+	value.TypeHost: value.KindHost, value.TypeTool: value.KindTool}
+
+// hasType says whether s is of type t, not looking at parameters: any array is
+// an Array<Int>. A named agent's, host's or tool's type has that one alone.
+func hasType(s value.Slot, t *value.Type) bool {
+	if k, ok := typeKinds[t.Kind]; ok {
+		if s.Kind() != k {
+			return false
+		}
+		switch t.Kind {
+		case value.TypeAgent, value.TypeHost, value.TypeTool:
+			return t.Name == "" || t.Name == s.Type().Name
+		}
+		return true
+	}
+	switch t.Kind {
+	case value.TypeAny:
+		return true
+	case value.TypeOption:
+		return true // None is nil, and any value is Some of itself
+	case value.TypeResult:
+		return s.IsResult()
+	case value.TypeStruct, value.TypeSchema, value.TypeEnum:
+		return s.Type() == t
+	case value.TypeError:
+		return t.Name == "" || s.Type() == t
+	case value.TypeUnion:
+		_, errs := schema.Convert(s, t)
+		return len(errs) == 0
+	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeTask:
+		h := s.Handle()
+		return h != nil && h.Type == t.String()
+	}
+	return false
+}
+
+// isType is hasType that also looks into tuples, so that patterns on Any can
+// tell pairs from triples.
+func isType(s value.Slot, t *value.Type) bool {
+	if !hasType(s, t) {
+		return false
+	}
+	if t.Kind == value.TypeTuple && len(t.Args) > 0 {
+		f := s.Fields()
+		if len(f) != len(t.Args) {
+			return false
+		}
+		for i := range f {
+			if !isType(value.Flat(f[i]), t.Args[i]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// opCheck gives an Any as a T.
+func opCheck(t *task, in *ins) status {
+	typ := t.m.types[in.imm]
+	v, errs := schema.Convert(*t.slot(in.b), typ)
+	if len(errs) == 0 {
+		*t.slot(in.a) = v
+		return running
+	}
+	if typ.Kind == value.TypeSchema {
+		return t.throw(value.NewError("SchemaError", schema.Join(errs), value.ErrorField{Name: "schema", Value: value.String(typ.Name)}))
+	}
+	if len(errs) == 1 && errs[0].Path == "" {
+		return t.fault("%s", errs[0].Message)
+	}
+	return t.fault("not a %s: %s", typ, schema.Join(errs))
+}
+
+// describe names a value in a fault: scalars by themselves, the rest by type.
+func describe(s value.Slot) string {
+	switch s.Kind() {
+	case value.KindNil:
+		return "nil"
+	case value.KindInt, value.KindFloat, value.KindBool:
+		return value.TypeName(s) + " " + value.Text(s)
+	case value.KindString:
+		return "String " + string(value.AppendString(nil, s.AsString()))
+	}
+	return value.TypeName(s)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return strconv.Itoa(n) + " " + what + "s"
+}
+
+func floatText(f float64) string { return string(value.AppendFloat(nil, f)) }

@@ -1,0 +1,95 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Walking down to the place that is mutated: each container on the way is made
+// owned and written back into the one above, which is owned already.
+
+func init() {
+	slow[ir.OpShare] = func(t *task, in *ins) status {
+		value.Share(*t.slot(in.a))
+		return running
+	}
+	slow[ir.OpOwn] = opOwn
+	slow[opOwnAlways] = opOwn
+	slow[ir.OpOwnField] = func(t *task, in *ins) status {
+		return t.ownField(in.a, *t.slot(in.b), int(in.c), in)
+	}
+	slow[ir.OpOwnElem] = opOwnElem
+	slow[ir.OpOwnKey] = opOwnKey
+	slow[ir.OpOwnCell] = func(t *task, in *ins) status {
+		c := *t.slot(in.b)
+		if c.Kind() != value.KindCell {
+			return t.badOperand(in)
+		}
+		return t.ownField(in.a, c, 0, in)
+	}
+}
+
+// own gives s owned, and counts the copy that this takes.
+func (t *task) own(s value.Slot) value.Slot {
+	if value.Shared(s) || t.m.config.AlwaysCopy {
+		c := value.Copy(s)
+		if c != s {
+			t.m.stats.Copied++
+		}
+		return c
+	}
+	return s
+}
+
+func opOwn(t *task, in *ins) status {
+	d := t.slot(in.a)
+	*d = t.own(*d)
+	return running
+}
+
+func (t *task) ownField(d uint8, o value.Slot, n int, in *ins) status {
+	f := o.Fields()
+	if n >= len(f) {
+		return t.badOperand(in)
+	}
+	f[n] = t.own(f[n])
+	*t.slot(d) = f[n]
+	return running
+}
+
+func opOwnElem(t *task, in *ins) status {
+	a := t.slot(in.b).Array()
+	if a == nil {
+		return t.badOperand(in)
+	}
+	return t.ownElem(in.a, a, *intAt(t.fp, in.c))
+}
+
+func (t *task) ownElem(d uint8, a *value.Array, i int64) status {
+	if uint64(i) >= uint64(a.Len) {
+		return t.outOfRange(i, a.Len)
+	}
+	s := t.own(a.At(int(i)))
+	a.Set(int(i), s)
+	*t.slot(d) = s
+	return running
+}
+
+func opOwnKey(t *task, in *ins) status {
+	m := t.slot(in.b).Map()
+	if m == nil {
+		return t.badOperand(in)
+	}
+	return t.ownKey(in.a, m, *t.slot(in.c))
+}
+
+func (t *task) ownKey(d uint8, m *value.Map, k value.Slot) status {
+	if !value.Hashable(k) || !m.Update(k, func(v value.Slot) value.Slot {
+		v = t.own(v)
+		*t.slot(d) = v
+		return v
+	}) {
+		return t.noKey(k)
+	}
+	return running
+}

@@ -1,0 +1,630 @@
+package vm
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// ins is an instruction of the VM: the IR's fields, but a jump's imm counts
+// instructions from the next one, a call's is the callee's entry.
+type ins struct {
+	op, a, b, c uint8
+	imm         int32
+}
+
+const (
+	insSize  = unsafe.Sizeof(ins{})
+	slotSize = value.SlotSize
+)
+
+// The VM's own operations follow those of the IR.
+const (
+	opTrap         = uint8(ir.OpBlockReply) + 1 + iota // past the end of a function
+	opFrameEnd                                         // the bottom frame has returned
+	opEnter                                            // room for a frame of imm registers
+	opSkipGiven                                        // jump when argument a was given (tool stubs)
+	opToolError                                        // raises a as a ToolError (tool stubs)
+	opToolResult                                       // a = what a tool's result stands for (tool stubs)
+	opOwnAlways                                        // Own with Config.AlwaysCopy
+	opMulAddInt                                        // fused: MulInt, AddInt
+	opSubIntKCall                                      // fused: SubIntK into w+1, Call
+	opAddIntReturn                                     // fused: AddInt, ReturnInt
+	opReturnLtIntK                                     // fused: JumpGeIntK over ReturnInt of the same register
+	opCount
+)
+
+// How an operation went on.
+type status int
+
+const (
+	running  status = iota
+	raising         // t.raised says what; the stack is to be unwound
+	parked          // the task waits for a completion
+	finished        // the bottom frame has returned or unwound
+)
+
+// slow holds the operations that the loop does not do itself, by opcode.
+var slow [256]func(*task, *ins) status
+
+// The faults that the loop raises by itself.
+const (
+	faultOverflow = iota
+	faultDivide
+	faultRemainder
+	faultIndex
+)
+
+func bitsAt(fp unsafe.Pointer, i uint8) *uint64 {
+	return (*uint64)(unsafe.Add(fp, uintptr(i)*slotSize))
+}
+func intAt(fp unsafe.Pointer, i uint8) *int64 { return (*int64)(unsafe.Add(fp, uintptr(i)*slotSize)) }
+func floatAt(fp unsafe.Pointer, i uint8) *float64 {
+	return (*float64)(unsafe.Add(fp, uintptr(i)*slotSize))
+}
+func refAt(fp unsafe.Pointer, i uint8) *unsafe.Pointer {
+	return (*unsafe.Pointer)(unsafe.Add(fp, uintptr(i)*slotSize+8))
+}
+func slotAt(fp unsafe.Pointer, i uint8) *value.Slot {
+	return (*value.Slot)(unsafe.Add(fp, uintptr(i)*slotSize))
+}
+
+// jump gives the instruction imm further on.
+func jump(ip unsafe.Pointer, imm int32) unsafe.Pointer {
+	return unsafe.Add(ip, int(imm)*int(insSize))
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// run executes the task until it parks, finishes, or an error that nothing
+// catches is left in t.raised. It is the one dispatch loop. Nothing lives
+// across a call in it but t: ip and fp are saved before and read again after.
+func (t *task) run() status {
+	if t.raised != nil {
+		if st := t.unwind(); st != running {
+			return st
+		}
+	}
+	ip, fp := t.ip, t.fp
+	var code int
+	for {
+		in := (*ins)(ip)
+		ip = unsafe.Add(ip, insSize)
+		switch ir.Op(in.op) {
+
+		// Moves and constants.
+		case ir.OpMove:
+			*slotAt(fp, in.a) = *slotAt(fp, in.b)
+			continue
+		case ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool:
+			*bitsAt(fp, in.a) = *bitsAt(fp, in.b)
+			continue
+		case ir.OpLoadInt, ir.OpLoadBool:
+			*intAt(fp, in.a) = int64(in.imm)
+			continue
+		case ir.OpLoadNil:
+			*slotAt(fp, in.a) = value.Slot{}
+			continue
+		case ir.OpLoadConst:
+			*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(t.constants, uintptr(in.imm)*slotSize))
+			continue
+		case ir.OpLoadIntConst, ir.OpLoadFloatConst:
+			*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(t.constants, uintptr(in.imm)*slotSize))
+			continue
+		case ir.OpBoxInt:
+			*slotAt(fp, in.a) = value.Slot{Bits: *bitsAt(fp, in.b), Ref: unsafe.Pointer(&value.IntHead)}
+			continue
+		case ir.OpBoxFloat:
+			*slotAt(fp, in.a) = value.Slot{Bits: *bitsAt(fp, in.b), Ref: unsafe.Pointer(&value.FloatHead)}
+			continue
+		case ir.OpBoxBool:
+			*slotAt(fp, in.a) = value.Slot{Bits: *bitsAt(fp, in.b), Ref: unsafe.Pointer(&value.BoolHead)}
+			continue
+
+		// Int.
+		case ir.OpAddInt:
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			s := x + y
+			if (s^x)&(s^y) < 0 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpSubInt:
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			s := x - y
+			if (x^y)&(s^x) < 0 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpMulInt:
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			s := x * y
+			if (int64(int32(x)) != x || int64(int32(y)) != y) && mulOverflows(x, y) {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpDivInt:
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			if y == 0 {
+				code = faultDivide
+				break
+			}
+			if y == -1 && x == math.MinInt64 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = x / y
+			continue
+		case ir.OpRemInt:
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			if uint64(x|y)>>32 == 0 && y != 0 {
+				*intAt(fp, in.a) = int64(uint32(x) % uint32(y))
+				continue
+			}
+			if y == 0 {
+				code = faultRemainder
+				break
+			}
+			*intAt(fp, in.a) = x % y
+			continue
+		case ir.OpAddIntK:
+			x, y := *intAt(fp, in.b), int64(in.imm)
+			s := x + y
+			if (s^x)&(s^y) < 0 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpSubIntK:
+			x, y := *intAt(fp, in.b), int64(in.imm)
+			s := x - y
+			if (x^y)&(s^x) < 0 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpMulIntK:
+			x, y := *intAt(fp, in.b), int64(in.imm)
+			s := x * y
+			if int64(int32(x)) != x && mulOverflows(x, y) {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = s
+			continue
+		case ir.OpDivIntK:
+			x, y := *intAt(fp, in.b), int64(in.imm)
+			if y == -1 && x == math.MinInt64 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = x / y
+			continue
+		case ir.OpRemIntK:
+			x, y := *intAt(fp, in.b), int64(in.imm)
+			if uint64(x)>>32 == 0 && y > 0 {
+				*intAt(fp, in.a) = int64(uint32(x) % uint32(y))
+			} else {
+				*intAt(fp, in.a) = x % y
+			}
+			continue
+		case ir.OpNegInt:
+			x := *intAt(fp, in.b)
+			if x == math.MinInt64 {
+				code = faultOverflow
+				break
+			}
+			*intAt(fp, in.a) = -x
+			continue
+
+		// Float.
+		case ir.OpAddFloat:
+			*floatAt(fp, in.a) = *floatAt(fp, in.b) + *floatAt(fp, in.c)
+			continue
+		case ir.OpSubFloat:
+			*floatAt(fp, in.a) = *floatAt(fp, in.b) - *floatAt(fp, in.c)
+			continue
+		case ir.OpMulFloat:
+			*floatAt(fp, in.a) = *floatAt(fp, in.b) * *floatAt(fp, in.c)
+			continue
+		case ir.OpDivFloat:
+			*floatAt(fp, in.a) = *floatAt(fp, in.b) / *floatAt(fp, in.c)
+			continue
+		case ir.OpNegFloat:
+			*floatAt(fp, in.a) = -*floatAt(fp, in.b)
+			continue
+		case ir.OpIntToFloat:
+			*floatAt(fp, in.a) = float64(*intAt(fp, in.b))
+			continue
+
+		// Comparison and logic.
+		case ir.OpEqInt:
+			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) == *intAt(fp, in.c))
+			continue
+		case ir.OpLtInt:
+			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) < *intAt(fp, in.c))
+			continue
+		case ir.OpLeInt:
+			*bitsAt(fp, in.a) = bit(*intAt(fp, in.b) <= *intAt(fp, in.c))
+			continue
+		case ir.OpEqFloat:
+			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) == *floatAt(fp, in.c))
+			continue
+		case ir.OpLtFloat:
+			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) < *floatAt(fp, in.c))
+			continue
+		case ir.OpLeFloat:
+			*bitsAt(fp, in.a) = bit(*floatAt(fp, in.b) <= *floatAt(fp, in.c))
+			continue
+		case ir.OpEqBool:
+			*bitsAt(fp, in.a) = bit(*bitsAt(fp, in.b)&1 == *bitsAt(fp, in.c)&1)
+			continue
+		case ir.OpNot:
+			*bitsAt(fp, in.a) = *bitsAt(fp, in.b)&1 ^ 1
+			continue
+		case ir.OpIsNil:
+			*bitsAt(fp, in.a) = bit(*refAt(fp, in.b) == nil)
+			continue
+
+		// Jumps.
+		case ir.OpJump:
+			ip = jump(ip, in.imm)
+			continue
+		case ir.OpJumpIf:
+			if *bitsAt(fp, in.a)&1 != 0 {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpIfNot:
+			if *bitsAt(fp, in.a)&1 == 0 {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpEqInt:
+			if *intAt(fp, in.a) == *intAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNeInt:
+			if *intAt(fp, in.a) != *intAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLtInt:
+			if *intAt(fp, in.a) < *intAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLeInt:
+			if *intAt(fp, in.a) <= *intAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpEqIntK:
+			if *intAt(fp, in.a) == short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNeIntK:
+			if *intAt(fp, in.a) != short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLtIntK:
+			if *intAt(fp, in.a) < short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLeIntK:
+			if *intAt(fp, in.a) <= short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpGtIntK:
+			if *intAt(fp, in.a) > short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpGeIntK:
+			if *intAt(fp, in.a) >= short(in) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLtFloat:
+			if *floatAt(fp, in.a) < *floatAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpLeFloat:
+			if *floatAt(fp, in.a) <= *floatAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNotLtFloat:
+			if !(*floatAt(fp, in.a) < *floatAt(fp, in.b)) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNotLeFloat:
+			if !(*floatAt(fp, in.a) <= *floatAt(fp, in.b)) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNil:
+			if *refAt(fp, in.a) == nil {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNotNil:
+			if *refAt(fp, in.a) != nil {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpVariant:
+			if h := (*value.Head)(*refAt(fp, in.a)); h.Kind == value.KindEnum && h.Sub == uint16(in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpJumpNotVariant:
+			if h := (*value.Head)(*refAt(fp, in.a)); h.Kind != value.KindEnum || h.Sub != uint16(in.b) {
+				ip = jump(ip, in.imm)
+			}
+			continue
+		case ir.OpForInt:
+			// No overflow: i < limit held before.
+			x := *intAt(fp, in.a) + 1
+			*intAt(fp, in.a) = x
+			if x < *intAt(fp, in.b) {
+				ip = jump(ip, in.imm)
+				if t.budget--; t.budget < 0 {
+					goto tick
+				}
+			}
+			continue
+		case ir.OpLoop:
+			ip = jump(ip, in.imm)
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+
+		// Arrays.
+		case ir.OpArrayLen:
+			a := (*value.Array)(*refAt(fp, in.b))
+			if a.Kind == value.KindArray {
+				*intAt(fp, in.a) = int64(a.Len)
+				continue
+			}
+		case ir.OpArrayGet:
+			a := (*value.Array)(*refAt(fp, in.b))
+			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize)))
+				continue
+			}
+		case ir.OpArrayGetInt:
+			a := (*value.Array)(*refAt(fp, in.b))
+			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
+				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(a.Data, i*8))
+				continue
+			}
+		case ir.OpArrayGetFloat:
+			a := (*value.Array)(*refAt(fp, in.b))
+			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
+				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(a.Data, i*8))
+				continue
+			}
+		case ir.OpArrayGetBool:
+			a := (*value.Array)(*refAt(fp, in.b))
+			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprBools && i < uint64(a.Len) {
+				*bitsAt(fp, in.a) = uint64(*(*uint8)(unsafe.Add(a.Data, i)))
+				continue
+			}
+		case ir.OpArraySet:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+				*(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize))) = *slotAt(fp, in.c)
+				continue
+			}
+		case ir.OpArraySetInt:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
+				*(*uint64)(unsafe.Add(a.Data, i*8)) = *bitsAt(fp, in.c)
+				continue
+			}
+		case ir.OpArraySetFloat:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
+				*(*uint64)(unsafe.Add(a.Data, i*8)) = *bitsAt(fp, in.c)
+				continue
+			}
+		case ir.OpArraySetBool:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprBools && i < uint64(a.Len) {
+				*(*uint8)(unsafe.Add(a.Data, i)) = uint8(*bitsAt(fp, in.c)) & 1
+				continue
+			}
+		case ir.OpArrayPush:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if n := a.Len; a.Kind == value.KindArray && a.Sub == value.ReprSlots && n < a.Cap {
+				a.Len = n + 1
+				*(*value.Slot)(unsafe.Add(a.Data, uintptr(n)*slotSize)) = *slotAt(fp, in.b)
+				continue
+			}
+		case ir.OpArrayPushInt:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if n := a.Len; a.Kind == value.KindArray && a.Sub == value.ReprInts && n < a.Cap {
+				a.Len = n + 1
+				*(*uint64)(unsafe.Add(a.Data, n*8)) = *bitsAt(fp, in.b)
+				continue
+			}
+		case ir.OpArrayPushFloat:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if n := a.Len; a.Kind == value.KindArray && a.Sub == value.ReprFloats && n < a.Cap {
+				a.Len = n + 1
+				*(*uint64)(unsafe.Add(a.Data, n*8)) = *bitsAt(fp, in.b)
+				continue
+			}
+		case ir.OpArrayPushBool:
+			a := (*value.Array)(*refAt(fp, in.a))
+			if n := a.Len; a.Kind == value.KindArray && a.Sub == value.ReprBools && n < a.Cap {
+				a.Len = n + 1
+				*(*uint8)(unsafe.Add(a.Data, n)) = uint8(*bitsAt(fp, in.b)) & 1
+				continue
+			}
+
+		// Blocks. N is 0 for whatever has no slots, so one compare is the whole
+		// check; slot n stands at byte (1+n)*slotSize, at index 1+n of bitsAt.
+		case ir.OpField:
+			o := *refAt(fp, in.b)
+			if uint32(in.c) < (*value.Head)(o).N {
+				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				continue
+			}
+		case ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
+			o := *refAt(fp, in.b)
+			if uint32(in.c) < (*value.Head)(o).N {
+				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				continue
+			}
+		case ir.OpSetField:
+			o := *refAt(fp, in.a)
+			if uint32(in.b) < (*value.Head)(o).N {
+				*(*value.Slot)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize)) = *slotAt(fp, in.c)
+				continue
+			}
+		case ir.OpSetFieldInt, ir.OpSetFieldFloat, ir.OpSetFieldBool:
+			o := *refAt(fp, in.a)
+			if uint32(in.b) < (*value.Head)(o).N {
+				*(*uint64)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize)) = *bitsAt(fp, in.c)
+				continue
+			}
+		case ir.OpVariant:
+			*bitsAt(fp, in.a) = uint64((*value.Head)(*refAt(fp, in.b)).Sub)
+			continue
+		case ir.OpShare:
+			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Kind < value.KindArray {
+				continue
+			}
+		case ir.OpOwn:
+			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Flags&value.FlagShared == 0 {
+				continue
+			}
+
+		// Calls.
+		case ir.OpCall:
+			if uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
+				break
+			}
+			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
+			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			ip = unsafe.Add(t.code, uintptr(in.imm)*insSize)
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+		case ir.OpReturn:
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*value.Slot)(fp) = *slotAt(fp, in.a)
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			continue
+		case ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool:
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*uint64)(fp) = *bitsAt(fp, in.a)
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			continue
+		case ir.OpReturnNil:
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*value.Slot)(fp) = value.Slot{}
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			continue
+		case ir.OpCallClosure:
+			o := *refAt(fp, in.a)
+			if o == nil || (*value.Head)(o).Kind != value.KindClosure {
+				break
+			}
+			f := *(**function)(unsafe.Add(o, 8))
+			if f.Params != int(in.b) || uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
+				break
+			}
+			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
+			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+		case ir.OpCaptured:
+			o := *refAt(fp, 0)
+			if uint32(in.b) < (*value.Head)(o).N {
+				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize))
+				continue
+			}
+		case ir.OpCellGet:
+			o := *refAt(fp, in.b)
+			if (*value.Head)(o).Kind == value.KindCell {
+				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(o, slotSize))
+				continue
+			}
+		case ir.OpCellSet:
+			o := *refAt(fp, in.a)
+			if (*value.Head)(o).Kind == value.KindCell {
+				*(*value.Slot)(unsafe.Add(o, slotSize)) = *slotAt(fp, in.b)
+				continue
+			}
+		}
+
+		// Whatever is not done yet: a fault of an arithmetic operation, or an
+		// operation outside the loop.
+		t.ip, t.fp = ip, fp
+		if st := t.step(in, code); st != running {
+			return st
+		}
+		ip, fp = t.ip, t.fp
+		continue
+
+	tick:
+		t.ip, t.fp = ip, fp
+		if st := t.tick(); st != running {
+			return st
+		}
+		ip, fp = t.ip, t.fp
+	}
+}
+
+// step does what the loop leaves: an operation outside it, or the fault of one
+// inside. An error is unwound to where it is caught.
+//
+//go:noinline
+func (t *task) step(in *ins, code int) status {
+	var st status
+	if op := slow[in.op]; op != nil {
+		st = op(t, in)
+	} else {
+		st = t.hotFault(in, code)
+	}
+	if st == raising {
+		st = t.unwind()
+	}
+	return st
+}
+
+// short gives operand BC of an instruction.
+func short(in *ins) int64 { return int64(int16(uint16(in.b) | uint16(in.c)<<8)) }

@@ -1,0 +1,150 @@
+package vm
+
+import (
+	"context"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// A task is a program's thread as data: one contiguous stack of slots, an
+// instruction pointer, a frame pointer, and what it waits for. Frames are
+// windows of the stack; slot 0 of a window is its link: bits the return
+// address as byte offset in the code, ref the closure that runs.
+//
+// Only fp points into the stack, so that it can be moved when it grows.
+type task struct {
+	code      unsafe.Pointer // first instruction of the program
+	constants unsafe.Pointer
+	ip, fp    unsafe.Pointer // saved while the loop does not run
+	limit     uintptr        // a frame may begin at or below this address
+	budget    int            // back-edges and calls until the next tick
+
+	m      *VM
+	id     int
+	stack  []value.Slot
+	raised *raised   // an error on its way
+	caught []*raised // errors that regions took, for Rethrow
+	scopes []*scope  // open listens and handler runs, innermost last
+	wait   *wait     // what a parked task waits for
+	args   Args      // of the native being called
+
+	ctx    context.Context // ends when the task is cancelled
+	cancel context.CancelCauseFunc
+	result value.Slot // of the bottom frame, when finished without error
+}
+
+const (
+	firstStack = 128
+	headroom   = 64 // slots that every frame may use; larger ones begin with opEnter
+	budget     = 50_000
+)
+
+func (m *VM) newTask(ctx context.Context, f *function, args []value.Slot) *task {
+	t := &task{m: m, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)),
+		budget: budget, id: m.tasks}
+	m.tasks++
+	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	t.setStack(make([]value.Slot, max(firstStack, headroom+len(args)+1)))
+	t.fp = unsafe.Pointer(unsafe.SliceData(t.stack))
+	*(*uint64)(t.fp) = uint64(insSize) // returns to code[1], opFrameEnd, "called" by code[0]
+	copy(t.stack[1:], args)
+	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
+	return t
+}
+
+func (t *task) setStack(s []value.Slot) {
+	t.stack = s
+	t.limit = uintptr(unsafe.Pointer(unsafe.SliceData(s))) + uintptr(len(s)-headroom)*slotSize
+}
+
+// depth is the frame pointer as a number of slots from the stack's start.
+func (t *task) depth() int {
+	return int((uintptr(t.fp) - uintptr(unsafe.Pointer(unsafe.SliceData(t.stack)))) / slotSize)
+}
+
+func (t *task) setDepth(n int) {
+	t.fp = unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.stack)), uintptr(n)*slotSize)
+}
+
+// need makes room for a frame of n slots that begins `at` slots above fp; false
+// when the stack's limit is reached.
+func (t *task) need(at, n int) bool {
+	depth := t.depth()
+	want := depth + at + max(n, headroom)
+	if want <= len(t.stack) {
+		return true
+	}
+	size := len(t.stack)
+	for size < want {
+		size *= 2
+	}
+	if size > t.m.maxStack {
+		return false
+	}
+	grown := make([]value.Slot, size)
+	copy(grown, t.stack)
+	t.setStack(grown)
+	t.setDepth(depth)
+	return true
+}
+
+// slot gives register i of the running frame.
+func (t *task) slot(i uint8) *value.Slot { return slotAt(t.fp, i) }
+
+// pc is the number of the instruction that ip has just left.
+func (t *task) pc() int { return int((uintptr(t.ip)-uintptr(t.code))/insSize) - 1 }
+
+func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
+
+// clearAbove drops what lies above the running frame, so that a parked task
+// keeps nothing alive by old registers.
+func (t *task) clearAbove() {
+	b := t.m.blockAt(t.pc())
+	clear(t.stack[min(t.depth()+b.fn.registers, len(t.stack)):])
+}
+
+// tick runs when the budget is used up: it looks at cancellation, of the task
+// and of the handlers that it is in.
+func (t *task) tick() status {
+	t.budget = budget
+	if len(t.scopes) > 0 {
+		t.m.poll()
+	}
+	if t.cancelled() {
+		return t.unwind()
+	}
+	return running
+}
+
+// wait is what a parked task waits for, as data: who goes on with the result.
+type wait struct {
+	kind    waitKind
+	window  uint8       // the op's window in the running frame
+	wrap    bool        // the result becomes a Result
+	perform *performing // of waitPerform
+	scope   *scope      // of a listen's waits
+	payload value.Slot  // of waitClose: what the listen gives
+	result  effect.Result
+	err     error
+}
+
+type waitKind uint8
+
+const (
+	waitPerform  waitKind = iota // an effect of Perform
+	waitAnswer                   // an awaited emit
+	waitOpen                     // an exchange being opened
+	waitMessages                 // the next messages of an exchange
+	waitReply                    // a reply being queued
+	waitClose                    // an exchange being closed after a terminal message
+	waitUnwind                   // an exchange being closed while an error goes through it
+)
+
+// completion is a request that has come back.
+type completion struct {
+	seq    int
+	result effect.Result
+	err    error
+}

@@ -1,0 +1,91 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	slow[ir.OpConcat] = opConcat
+	slow[ir.OpInterpolate] = opInterpolate
+	slow[ir.OpStringAt] = opStringAt
+	slow[ir.OpSlice] = opSlice
+}
+
+func opConcat(t *task, in *ins) status {
+	a, b := t.slot(in.b).Str(), t.slot(in.c).Str()
+	if a == nil || b == nil {
+		return t.badOperand(in)
+	}
+	switch {
+	case a.S == "":
+		*t.slot(in.a) = *t.slot(in.c)
+	case b.S == "":
+		*t.slot(in.a) = *t.slot(in.b)
+	default:
+		*t.slot(in.a) = value.String(a.S + b.S)
+	}
+	return running
+}
+
+func opInterpolate(t *task, in *ins) status {
+	var room [128]byte
+	text := room[:0]
+	for _, s := range t.window(in.b, in.c) {
+		text = value.AppendText(text, s)
+	}
+	*t.slot(in.a) = value.String(string(text))
+	return running
+}
+
+func opStringAt(t *task, in *ins) status {
+	x := t.slot(in.b).Str()
+	if x == nil {
+		return t.badOperand(in)
+	}
+	i := *intAt(t.fp, in.c)
+	s, ok := x.At(i)
+	if !ok {
+		return t.outOfRange(i, x.Len())
+	}
+	*t.slot(in.a) = s
+	return running
+}
+
+func opSlice(t *task, in *ins) status {
+	v, st := t.slice(value.Flat(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
+	if st == running {
+		*t.slot(in.a) = v
+	}
+	return st
+}
+
+// slice gives s[lo..hi] of a String or an Array; a nil bound is open.
+func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
+	var n int
+	switch s.Kind() {
+	case value.KindString:
+		n = s.Str().Len()
+	case value.KindArray:
+		n = s.Array().Len
+	default:
+		return s, t.fault("cannot slice %s", describe(s))
+	}
+	from, to := int64(0), int64(n)
+	if lo.Kind() == value.KindInt {
+		from = lo.AsInt()
+	}
+	if hi.Kind() == value.KindInt {
+		if to = hi.AsInt(); included && to < int64(n)+1 {
+			to++
+		}
+	}
+	if from < 0 || from > to || to > int64(n) {
+		return s, t.fault("slice %d..%d is out of range: the length is %d", from, to, n)
+	}
+	if s.Kind() == value.KindArray {
+		return s.Array().Slice(int(from), int(to)).Slot(), running
+	}
+	v, _ := s.Str().Slice(from, to)
+	return v, running
+}

@@ -1,0 +1,281 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// tool is a declared tool: its one value, whose slots are its state, and its
+// functions.
+type tool struct {
+	info    *ir.Tool
+	self    value.Slot
+	methods []toolMethod
+}
+
+// toolMethod is a tool function that models and hosts may call. Its stub is a
+// function the loader writes: it fills in defaults, calls the function, unwraps
+// an Ok, and makes every error a ToolError.
+type toolMethod struct {
+	tool   *tool
+	info   *ir.ToolMethod
+	params []value.Field
+	stub   *function
+}
+
+// absentHead marks an argument that was not given, in a stub's window.
+var absentHead value.Head
+
+var absent = value.Slot{Ref: unsafe.Pointer(&absentHead)}
+
+func (m *VM) loadTools() error {
+	p := m.program
+	m.tools = make([]*tool, len(p.Tools))
+	for i := range p.Tools {
+		info := &p.Tools[i]
+		typ := &value.Type{Kind: value.TypeTool, Name: info.Name, Doc: info.Description}
+		if info.State >= 0 && info.State < len(m.types) {
+			typ.Fields = m.types[info.State].Fields
+		}
+		x := &tool{info: info, self: value.New(value.KindTool, 0, typ, make([]value.Slot, len(typ.Fields))...)}
+		m.tools[i] = x
+		for j := range info.Methods {
+			method, err := m.loadToolMethod(x, &info.Methods[j])
+			if err != nil {
+				return fmt.Errorf("load tool %s: %w", info.Name, err)
+			}
+			x.methods = append(x.methods, method)
+		}
+	}
+	return nil
+}
+
+func (m *VM) loadToolMethod(x *tool, info *ir.ToolMethod) (toolMethod, error) {
+	method := toolMethod{tool: x, info: info}
+	if info.Function < 0 || info.Function >= len(m.functions) {
+		return method, fmt.Errorf("method %s: no function %d", info.Name, info.Function)
+	}
+	for _, p := range info.Params {
+		if p.Type < 0 || p.Type >= len(m.types) || p.Default >= len(m.functions) {
+			return method, fmt.Errorf("method %s: no type %d or function %d", info.Name, p.Type, p.Default)
+		}
+		method.params = append(method.params, value.Field{Name: p.Name, Type: m.types[p.Type], Doc: p.Description})
+	}
+	method.stub = m.writeStub(&method)
+	return method, nil
+}
+
+// writeStub appends the stub of a tool function. Its registers: 1 is the tool,
+// then the parameters, then a window for calls.
+func (m *VM) writeStub(x *toolMethod) *function {
+	n := len(x.params)
+	w := uint8(n + 2)
+	target := &m.functions[x.info.Function]
+	f := &function{Function: value.Function{Name: x.tool.info.Name + "." + x.info.Name, Params: n + 1},
+		entry: len(m.code), registers: 2*n + 4, info: target.info}
+	if f.registers > headroom {
+		m.emitIns(ins{op: opEnter, imm: int32(f.registers)}, 0)
+	}
+	for i, p := range x.info.Params {
+		if p.Default >= 0 {
+			r := uint8(2 + i)
+			m.emitIns(ins{op: opSkipGiven, a: r, imm: 2}, 0)
+			m.emitIns(ins{op: uint8(ir.OpCall), a: w, imm: int32(p.Default)}, 0)
+			m.emitIns(ins{op: uint8(ir.OpMove), a: r, b: w}, 0)
+		}
+	}
+	for i := 0; i <= n; i++ {
+		m.emitIns(ins{op: uint8(ir.OpMove), a: w + 1 + uint8(i), b: 1 + uint8(i)}, 0)
+	}
+	call := len(m.code)
+	m.emitIns(ins{op: uint8(ir.OpCall), a: w, imm: int32(x.info.Function)}, 0)
+	m.emitIns(ins{op: opToolResult, a: w}, 0)
+	m.emitIns(ins{op: uint8(ir.OpReturn), a: w}, 0)
+	caught := len(m.code)
+	m.emitIns(ins{op: opToolError, a: w}, 0)
+	m.emitIns(ins{op: opTrap}, 0)
+	m.blocks = append(m.blocks, block{start: f.entry, end: len(m.code), fn: f,
+		regions: []region{{call, call + 1, caught, w}}})
+	return f
+}
+
+func init() {
+	slow[opSkipGiven] = func(t *task, in *ins) status {
+		if t.slot(in.a).Ref != absent.Ref {
+			t.ip = jump(t.ip, in.imm)
+		}
+		return running
+	}
+	slow[opToolResult] = func(t *task, in *ins) status {
+		d := t.slot(in.a)
+		if d.IsResult() {
+			v := d.Fields()[0]
+			if d.Variant() == value.VariantErr {
+				return t.throwTool(v)
+			}
+			*d = v
+		}
+		return running
+	}
+	slow[opToolError] = func(t *task, in *ins) status {
+		v := *t.slot(in.a)
+		if value.IsError(v) && v.Type().Name == "ToolError" {
+			return opRethrow(t, in)
+		}
+		return t.throwTool(v)
+	}
+	slow[ir.OpDispatchTool] = opDispatchTool
+}
+
+// throwTool raises v as a ToolError.
+func (t *task) throwTool(v value.Slot) status {
+	if value.IsError(v) && v.Type().Name == "ToolError" {
+		return t.throw(v)
+	}
+	value.Share(v)
+	return t.throw(value.NewError("ToolError", value.Message(v),
+		value.ErrorField{Name: "tool", Value: value.String(t.m.blockAt(t.pc()).fn.Name)}, value.ErrorField{Name: "source", Value: v}))
+}
+
+// initTools computes the first state of every tool, before anything else runs.
+func (m *VM) initTools(ctx context.Context) error {
+	for _, x := range m.tools {
+		if x.info.Init < 0 || x.info.Init >= len(m.functions) {
+			continue
+		}
+		v, err := m.runTask(ctx, &m.functions[x.info.Init], nil)
+		if err != nil {
+			return err
+		}
+		if copy(x.self.Fields(), v.Fields()) < len(x.self.Fields()) {
+			return fmt.Errorf("tool %s: its first state has too few fields", x.info.Name)
+		}
+	}
+	return nil
+}
+
+// opDispatchTool calls a tool function by name with a map of arguments.
+func opDispatchTool(t *task, in *ins) status {
+	name := t.slot(in.a + 2).Str()
+	args := value.Flat(*t.slot(in.a + 3)).Map()
+	if name == nil || args == nil {
+		return t.badOperand(in)
+	}
+	fail := func(format string, a ...any) status {
+		return t.throw(value.NewError("ToolError", fmt.Sprintf(format, a...), value.ErrorField{Name: "tool", Value: value.String(name.S)}))
+	}
+	x, problem := findTool(t.m.offered(*t.slot(in.a + 1)), name.S)
+	if x == nil {
+		return fail("%s", problem)
+	}
+	given, errs := x.arguments(args)
+	if len(errs) > 0 {
+		return fail("bad arguments for %s: %s", name.S, schema.Join(errs))
+	}
+	if !t.need(int(in.a), max(headroom, len(given)+2)) {
+		return t.tooDeep()
+	}
+	*t.slot(in.a + 1) = x.tool.self
+	for i, v := range given {
+		*t.slot(in.a + 2 + uint8(i)) = v
+	}
+	return t.enter(in.a, x.stub.entry, nil)
+}
+
+// offered lists the tools of an Array of Tool, or all declared ones for nil.
+func (m *VM) offered(list value.Slot) []*tool {
+	a := list.Array()
+	if a == nil {
+		return m.tools
+	}
+	var tools []*tool
+	for i := range a.Len {
+		for _, x := range m.tools {
+			if x.self == a.At(i) {
+				tools = append(tools, x)
+			}
+		}
+	}
+	return tools
+}
+
+// findTool finds a function by "T::m", "T_m", or "m" when only one tool has it.
+func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
+	var plain []*toolMethod
+	var known []string
+	for _, tool := range tools {
+		for i := range tool.methods {
+			m := &tool.methods[i]
+			if !m.info.Described {
+				continue
+			}
+			t := tool.info.Name
+			if name == t+"::"+m.info.Name || name == t+"_"+m.info.Name || name == t+"."+m.info.Name {
+				return m, ""
+			}
+			if name == m.info.Name {
+				plain = append(plain, m)
+			}
+			known = append(known, t+"::"+m.info.Name)
+		}
+	}
+	if len(plain) == 1 {
+		return plain[0], ""
+	}
+	if len(plain) > 1 {
+		var names []string
+		for _, m := range plain {
+			names = append(names, m.tool.info.Name+"::"+name)
+		}
+		return nil, fmt.Sprintf("tool %s is ambiguous: %s", name, strings.Join(names, ", "))
+	}
+	if len(known) == 0 {
+		return nil, fmt.Sprintf("no tool %s: there are no tools", name)
+	}
+	sort.Strings(known)
+	return nil, fmt.Sprintf("no tool %s; there are %s", name, strings.Join(known, ", "))
+}
+
+// arguments checks a call's arguments and puts them into the order of the
+// parameters; absent stands where the default is to be computed.
+func (x *toolMethod) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
+	given = make([]value.Slot, len(x.params))
+	for i := range x.params {
+		p := &x.params[i]
+		v, ok := args.GetString(p.Name)
+		hasDefault := x.info.Params[i].Default >= 0
+		if hasDefault && (!ok || v.IsNil() && p.Type.Kind != value.TypeAny && p.Type.Kind != value.TypeOption) {
+			given[i] = absent
+			continue
+		}
+		if !ok && p.Type.Kind != value.TypeOption {
+			errs = append(errs, schema.FieldError{Path: p.Name, Message: "missing, expected " + p.Type.String()})
+			continue
+		}
+		var more []schema.FieldError
+		given[i], more = schema.Convert(v, p.Type)
+		for _, e := range more {
+			if e.Path = strings.TrimSuffix(p.Name+"."+e.Path, "."); strings.HasPrefix(e.Path, p.Name+".[") {
+				e.Path = p.Name + e.Path[len(p.Name)+1:]
+			}
+			errs = append(errs, e)
+		}
+	}
+	return given, errs
+}
+
+// parameters gives a tool function's parameters as a JSON Schema.
+func (x *toolMethod) parameters() []byte {
+	fields := append([]value.Field(nil), x.params...)
+	for i := range fields {
+		fields[i].Optional = x.info.Params[i].Default >= 0
+	}
+	return schema.Object(fields)
+}

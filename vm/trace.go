@@ -1,0 +1,69 @@
+package vm
+
+import (
+	"sort"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Uncaught is how a run fails: an error that nothing caught, or a panic.
+type Uncaught struct {
+	Value   value.Slot
+	Kind    string // the error's type
+	Message string
+	Panic   bool
+	Place           // where it was raised
+	Trace   []Place // the place first, then the calls that led to it
+}
+
+// Place is a place in the program's source. File is as ir.Program.Files names
+// it; Line and Column count from 1, 0 when not known.
+type Place struct {
+	Function string
+	File     string
+	Text     string // the file's text, for an excerpt; "" for library files
+	Line     int
+	Column   int
+}
+
+func (e *Uncaught) Error() string { return e.Message }
+
+func (m *VM) uncaught(r *raised) *Uncaught {
+	e := &Uncaught{Value: r.value, Kind: value.ErrorKind(r.value), Message: value.Message(r.value), Panic: r.panicked}
+	for _, pc := range r.trace {
+		e.Trace = append(e.Trace, m.place(pc))
+	}
+	if len(e.Trace) > 0 {
+		e.Place = e.Trace[0]
+	}
+	// A fault in the library is the caller's: the first place with a text is
+	// what the user can look at.
+	for _, p := range e.Trace {
+		if p.Text != "" {
+			e.Place = p
+			break
+		}
+	}
+	return e
+}
+
+// positions are those of a block's IR.
+type positions = []ir.Position
+
+// place finds the source of an instruction.
+func (m *VM) place(pc int) Place {
+	b := m.blockAt(pc)
+	if b.fn == nil {
+		return Place{}
+	}
+	p := Place{Function: b.fn.Name, Line: b.fn.info.Line}
+	if f := b.fn.info.File; f >= 0 && f < len(m.program.Files) {
+		p.File, p.Text = m.program.Files[f].Name, m.program.Files[f].Text
+	}
+	at := int(m.origin[pc])
+	if i := sort.Search(len(b.info), func(i int) bool { return b.info[i].PC > at }) - 1; i >= 0 {
+		p.Line, p.Column = b.info[i].Line, b.info[i].Column
+	}
+	return p
+}

@@ -1,0 +1,106 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// unwind takes t.raised from the instruction just left up to what takes it: a
+// catch region, the listen whose handler it leaves, or the task's end. Closing
+// an exchange on the way parks the task; its completion calls unwind again.
+func (t *task) unwind() status {
+	r := t.raised
+	pc := t.pc()
+	if len(r.trace) == 0 {
+		r.trace = append(r.trace, pc)
+	}
+	for {
+		s := t.innermost()
+		if s != nil && s.depth != t.depth() {
+			s = nil // of a frame further down
+		}
+		if s == nil || s.pc != pc { // at a listen itself, regions around it come after it
+			if reg := t.m.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
+				t.raised = nil
+				t.keepCaught(r)
+				*t.slot(reg.register) = r.value
+				t.setPC(reg.target)
+				return running
+			}
+		}
+		if s != nil {
+			// The frame is inside a listen: its handler's block is left, or the
+			// listen itself is.
+			st, on := t.leaveScope(s, r)
+			if !on {
+				return st
+			}
+			pc = t.pc()
+			r.trace = append(r.trace, pc)
+			continue
+		}
+		back := *(*uint64)(t.fp)
+		pc = int(back/uint64(insSize)) - 1
+		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
+		if pc == 0 { // the bottom frame
+			t.ip = unsafe.Add(t.code, insSize)
+			return finished
+		}
+		t.ip = unsafe.Add(t.code, uintptr(back))
+		t.fp = unsafe.Add(t.fp, -int(call.a)*int(slotSize))
+		r.trace = append(r.trace, pc)
+	}
+}
+
+func (t *task) innermost() *scope {
+	if n := len(t.scopes); n > 0 {
+		return t.scopes[n-1]
+	}
+	return nil
+}
+
+// region is an ir.Region over the VM's own instruction numbers.
+type region struct {
+	from, to, target int
+	register         uint8
+}
+
+// block is a run of instructions with its regions: a function's body, or a
+// handler's.
+type block struct {
+	start, end int
+	fn         *function
+	handler    *handler // nil for a function's body
+	info       positions
+	regions    []region
+}
+
+// regionAt finds the innermost region around pc.
+func (b *block) regionAt(pc int) *region {
+	for i := range b.regions {
+		if r := &b.regions[i]; r.from <= pc && pc < r.to {
+			return r
+		}
+	}
+	return nil
+}
+
+// blockAt finds the block of an instruction.
+func (m *VM) blockAt(pc int) *block {
+	lo, hi := 0, len(m.blocks)
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; m.blocks[mid].start <= pc {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return &m.blocks[lo]
+}
+
+// asErr gives the Err of an error that leaves a listen or ends a run.
+func (r *raised) asErr() value.Slot {
+	value.Share(r.value)
+	return value.Err(r.value)
+}
