@@ -1,7 +1,6 @@
 package parser
 
 import (
-	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -110,99 +109,4 @@ func (p *parser) mapAhead() bool {
 		return p.kindAt(p.partner(p.i+1)+1) == lexer.Colon
 	}
 	return false
-}
-
-// outOfBraces says whether the text has left the braces that are being read:
-// at the end of the file, or at a declaration in column 0 of a file whose
-// braces do not balance.
-func (p *parser) outOfBraces() bool {
-	if p.k == lexer.EOF {
-		return true
-	}
-	return startsDecl[p.k] && p.column0(p.i) && p.findCulprit() >= 0
-}
-
-// unclosed reports a `{` that is never closed: the one that indentation gives
-// away, once for the file. open is the token of the one being read. When all
-// braces balance, recovery has passed its partner: nothing is said.
-func (p *parser) unclosed(open int) {
-	if p.findCulprit() < 0 || p.blamed {
-		return
-	}
-	p.blamed = true
-	at := p.toks[p.culprit]
-	d := diag.Unclosed.At(at.Span(), "this `{` is never closed")
-	if p.culprit != open {
-		o := p.toks[open]
-		d.Label(o.Span(), "so this one stays open to the end")
-	}
-	if p.mute {
-		return
-	}
-	p.diags.Add(d.In(p.file).Hint("add its `}`"))
-}
-
-// failUnclosed reports a bracket that the end of the file leaves open.
-func (p *parser) failUnclosed(open int) {
-	o := p.toks[open]
-	if p.findCulprit() >= 0 && o.Kind != lexer.LBrace {
-		p.unclosed(p.culprit)
-	} else if !p.blamed && !p.mute {
-		p.blamed = true
-		p.diags.Add(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]).In(p.file))
-	}
-	panic(bailout{})
-}
-
-// unopened reports a closing bracket at module level.
-func (p *parser) unopened() {
-	p.report(diag.Unopened.At(p.span(), "no %s is open here", map[lexer.Kind]string{lexer.RBrace: "`{`"}[p.k]).
-		Hint("remove it, or look for a `}` too many above"))
-	p.next()
-}
-
-// findCulprit finds the `{` to blame when braces do not balance, -1 when they
-// do: the innermost one open at the first `}` that is indented less than the
-// line of the `{` it would close; else the last one left open.
-func (p *parser) findCulprit() int {
-	if p.culprit != -2 {
-		return p.culprit
-	}
-	p.culprit = -1
-	suspect := -1
-	var stack []int
-	for i, t := range p.toks {
-		switch t.Kind {
-		case lexer.LBrace:
-			stack = append(stack, i)
-		case lexer.RBrace:
-			n := len(stack) - 1
-			if n < 0 {
-				continue
-			}
-			if suspect < 0 && p.startsLine(i) && p.indent(i) < p.indent(stack[n]) {
-				suspect = stack[n]
-			}
-			stack = stack[:n]
-		}
-	}
-	if len(stack) > 0 {
-		if p.culprit = suspect; suspect < 0 {
-			p.culprit = stack[len(stack)-1]
-		}
-	}
-	return p.culprit
-}
-
-// indent is the width of the white space that token i's line starts with.
-func (p *parser) indent(i int) int {
-	start := int(p.toks[i].Start)
-	for start > 0 && p.src[start-1] != '\n' {
-		start--
-	}
-	n := 0
-	for start+n < len(p.src) && (p.src[start+n] == ' ' || p.src[start+n] == '\t') {
-		n++
-	}
-	return n
 }

@@ -40,10 +40,9 @@ func (p *parser) closure() ast.Expr {
 }
 
 func (p *parser) closureBlock() ast.Expr {
-	if p.k != lexer.LBrace {
-		p.fail(p.expected("`{`").Hint("a closure with a result type has a block as its body"))
-	}
-	return p.blockExpr()
+	return p.blockExprOr(func() *diag.Diagnostic {
+		return p.expected("`{`").Hint("a closure with a result type has a block as its body")
+	})
 }
 
 func (p *parser) closeBar(open int) {
@@ -101,10 +100,9 @@ func (p *parser) fnClosure() ast.Expr {
 	}
 	p.inHead, p.slice = head, slice
 	p.deeper()
-	if p.k != lexer.LBrace {
-		p.fail(p.expected("`{`").Hint("an `fn` has a block as its body; `|x| x + 1` takes any expression"))
-	}
-	n.Body = p.blockExpr()
+	n.Body = p.blockExprOr(func() *diag.Diagnostic {
+		return p.expected("`{`").Hint("an `fn` has a block as its body; `|x| x + 1` takes any expression")
+	})
 	p.shallower()
 	n.IDBase = p.base(start)
 	return n
@@ -131,13 +129,13 @@ func (p *parser) listenExpr() ast.Expr {
 	n := &ast.ListenExpr{}
 	n.Call = p.inHeadOf(p.unary)
 	n.Head = p.from(start)
-	p.rows(func() { n.Handlers = append(n.Handlers, p.handler()) })
+	p.rows(func(b braces) { n.Handlers = append(n.Handlers, p.handler(b)) })
 	n.IDBase = p.base(start)
 	return n
 }
 
 // handler reads `[on] "type" => closure or function`, with its comma.
-func (p *parser) handler() *ast.Handler {
+func (p *parser) handler(b braces) *ast.Handler {
 	start := p.here()
 	h := &ast.Handler{}
 	if p.isWord("on") && p.peek(1) != lexer.FatArrow {
@@ -158,6 +156,6 @@ func (p *parser) handler() *ast.Handler {
 		h.Value = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: h.Value.Span().Start, End: h.Value.Span().End})}
 	}
 	h.Sp = p.from(start)
-	p.armEnd()
+	p.armEnd(b)
 	return h
 }

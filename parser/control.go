@@ -81,43 +81,28 @@ func (p *parser) matchExpr() ast.Expr {
 	p.next()
 	n := &ast.MatchExpr{Subject: p.headExpr()}
 	n.Head = p.from(start)
-	p.rows(func() { n.Arms = append(n.Arms, p.arm()) })
+	p.rows(func(b braces) { n.Arms = append(n.Arms, p.arm(b)) })
 	n.IDBase = p.base(start)
 	return n
 }
 
 // rows reads the braces of match and listen, where values stand: as members,
 // with the state of heads and slices put aside.
-func (p *parser) rows(one func()) {
+func (p *parser) rows(one func(b braces)) {
 	head, slice := p.inHead, p.slice
 	p.inHead, p.slice = false, -1
-	p.rowsWithin(one)
-	p.inHead, p.slice = head, slice
-}
-
-// rowsWithin is members for rows that may end in a block and then need no
-// comma.
-func (p *parser) rowsWithin(one func()) {
-	open := p.i
-	p.want(lexer.LBrace)
-	p.deeper()
-	for p.k != lexer.RBrace {
-		if p.outOfBraces() {
-			p.unclosed(open)
-			p.shallower()
-			return
-		}
+	b := p.openBraces(nil)
+	for p.within(b) {
 		start := p.i
-		if !p.guard(one) {
+		if !p.guard(func() { one(b) }) {
 			p.sync(start, inList)
 		}
 	}
-	p.shallower()
-	p.next()
+	p.inHead, p.slice = head, slice
 }
 
 // arm reads `pattern if guard => body` with its comma.
-func (p *parser) arm() *ast.Arm {
+func (p *parser) arm(b braces) *ast.Arm {
 	start := p.here()
 	a := &ast.Arm{Pattern: p.pattern()}
 	if p.eat(lexer.If) {
@@ -131,8 +116,8 @@ func (p *parser) arm() *ast.Arm {
 		p.fail(d)
 	}
 	p.next()
-	if p.k == lexer.LBrace && !p.mapAhead() {
-		a.Body = p.blockExpr()
+	if p.k == lexer.Let || p.k == lexer.LBrace && !p.mapAhead() {
+		a.Body = p.bodyBlock()
 		if p.k != lexer.Dot && p.k != lexer.Question {
 			a.Sp = p.from(start)
 			p.eat(lexer.Comma)
@@ -143,19 +128,19 @@ func (p *parser) arm() *ast.Arm {
 		a.Body = p.expr()
 	}
 	a.Sp = p.from(start)
-	p.armEnd()
+	p.armEnd(b)
 	return a
 }
 
 // armEnd wants the comma after an arm or handler. One missing at a line's end
 // is reported there, and the list goes on.
-func (p *parser) armEnd() {
+func (p *parser) armEnd(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace {
 		return
 	}
 	d := p.expected("`,` or `}`")
 	if p.newLine() && p.k != lexer.EOF {
-		if !p.outOfBraces() {
+		if !p.left(b) {
 			e := p.prevEnd()
 			d.Span = source.Span{Start: e, End: e}
 			p.report(d.Hint("end this one with `,`"))

@@ -61,23 +61,30 @@ func (p *parser) kindAt(i int) lexer.Kind {
 
 // module reads declarations up to the end of the file.
 func (p *parser) module() (decls []ast.Decl) {
-	loose := false
+	wrong := false
 	for p.k != lexer.EOF {
-		if p.k == lexer.RBrace {
+		switch {
+		case p.k != lexer.RBrace:
+			decls, wrong = p.moduleItem(decls, wrong)
+		case wrong:
+			p.next()
+		default:
 			p.unopened()
-			continue
 		}
-		decls, loose = p.moduleItem(decls, loose)
 	}
 	return decls
 }
 
-// moduleItem reads one declaration of a module. loose says that the item
-// before was a statement: a run of them is one mistake.
-func (p *parser) moduleItem(decls []ast.Decl, loose bool) ([]ast.Decl, bool) {
+// moduleItem reads one declaration of a module. wrong says that the item
+// before was none: a run of statements and stray tokens is one mistake.
+func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
+	if wrong && !startsDecl[p.k] && !startsExpr[p.k] && p.k != lexer.Let {
+		p.next()
+		return decls, true
+	}
 	if p.looseStatement() {
-		if !loose {
+		if !wrong {
 			p.report(diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level").
 				Hint("put it into a function: `fn main() { … }`"))
 		}
@@ -91,7 +98,7 @@ func (p *parser) moduleItem(decls []ast.Decl, loose bool) ([]ast.Decl, bool) {
 		p.syncDecl(start)
 		bad := &ast.BadDecl{}
 		bad.Sp = p.from(p.toks[start].Start)
-		d = bad
+		return append(decls, bad), true
 	}
 	return append(decls, d), false
 }
@@ -208,14 +215,13 @@ func isNative(ds []*ast.Decorator) bool {
 
 // fnBody reads the block after a header, with the words for a missing one.
 func (p *parser) fnBody() *ast.Block {
-	if p.k != lexer.LBrace {
+	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
 		if p.k == lexer.Colon {
 			d.Hint("a result type stands after `->`")
 		}
-		p.fail(d)
-	}
-	return p.block()
+		return d
+	})
 }
 
 // fnHead reads a signature. When it is wrong but its body can be told, the
@@ -293,19 +299,11 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 func (p *parser) modDecl(h head) *ast.ModDecl {
 	n := run(p, &p.grammar.mod, p.memberEnd(p.i)).node()
 	if p.k == lexer.LBrace {
-		open := p.i
-		p.next()
-		p.deeper()
+		b := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}
-		for loose := false; p.k != lexer.RBrace; {
-			if p.k == lexer.EOF {
-				p.unclosed(open)
-				break
-			}
-			n.Decls, loose = p.moduleItem(n.Decls, loose)
+		for wrong := false; p.within(b); {
+			n.Decls, wrong = p.moduleItem(n.Decls, wrong)
 		}
-		p.shallower()
-		p.eat(lexer.RBrace)
 	} else {
 		p.declSemi()
 	}

@@ -18,7 +18,7 @@ type bailout struct{ deep bool }
 // file that the lexer could not read to its end.
 func (p *parser) report(d *diag.Diagnostic) {
 	at := d.Span.Start
-	if at == p.lastAt || p.k == lexer.Bad || p.i > 0 && p.toks[p.i-1].Kind == lexer.Bad || p.mute && p.k == lexer.EOF {
+	if at == p.lastAt || p.lexed[at] || p.k == lexer.Bad || p.i > 0 && p.toks[p.i-1].Kind == lexer.Bad || p.mute && p.k == lexer.EOF {
 		return
 	}
 	p.lastAt = at

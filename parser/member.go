@@ -10,34 +10,23 @@ import (
 // members reads `{ one, one, … }`: each member is guarded by itself, so that
 // a wrong one does not hide the others.
 func (p *parser) members(one func()) {
-	open := p.i
-	p.want(lexer.LBrace)
-	p.deeper()
-	for p.k != lexer.RBrace {
-		if p.outOfBraces() {
-			p.unclosed(open)
-			p.shallower()
-			return
-		}
+	b := p.openBraces(nil)
+	for p.within(b) {
 		start := p.i
-		if p.guard(func() { one(); p.separator(open) }) {
-			continue
+		if !p.guard(func() { one(); p.separator(b) }) {
+			p.sync(start, inList)
 		}
-		p.sync(start, inList)
 	}
-	p.shallower()
-	p.next()
 }
 
 // separator wants `,` or the end of the list. A comma missing at a line's end
 // is reported there, and the list goes on.
-func (p *parser) separator(open int) {
+func (p *parser) separator(b braces) {
 	if p.eat(lexer.Comma) || p.k == lexer.RBrace || p.k == lexer.EOF {
 		return
 	}
-	o := p.toks[open]
 	d := diag.Unexpected.At(p.span(), "expected `,` or `}`, found %s", p.found())
-	if p.newLine() && p.outOfBraces() {
+	if p.left(b) {
 		return
 	}
 	if p.newLine() && (p.k.IsWord() || p.k == lexer.At || p.k == lexer.String) {
@@ -51,7 +40,7 @@ func (p *parser) separator(open int) {
 		p.next()
 		return
 	}
-	p.fail(d.Label(o.Span(), "in the braces opened here"))
+	p.fail(d.Label(p.toks[b.open].Span(), "in the braces opened here"))
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
@@ -133,19 +122,12 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 // methods reads `{ fn … fn … }`; other handles what starts with no `fn`, if
 // given, and says whether it did.
 func (p *parser) methods(one func(h head), other func(start source.Pos) bool) {
-	open := p.i
-	p.want(lexer.LBrace)
-	p.deeper()
-	for p.k != lexer.RBrace {
-		if p.outOfBraces() {
-			p.unclosed(open)
-			p.shallower()
-			return
-		}
+	b := p.openBraces(nil)
+	for p.within(b) {
 		start := p.i
 		ok := p.guard(func() {
 			if other != nil && other(p.here()) {
-				p.separator(open)
+				p.separator(b)
 				return
 			}
 			h := p.prefix()
@@ -158,8 +140,6 @@ func (p *parser) methods(one func(h head), other func(start source.Pos) bool) {
 			p.sync(start, inMethods)
 		}
 	}
-	p.shallower()
-	p.next()
 }
 
 func (p *parser) failMethod() {
@@ -262,21 +242,13 @@ func (p *parser) description(n *ast.ToolDecl) {
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	n := run(p, &p.grammar.pipeline, p.memberEnd(p.i)).node(p)
-	open := p.i
-	p.want(lexer.LBrace)
-	p.deeper()
-	for p.k != lexer.RBrace {
-		if p.outOfBraces() {
-			p.unclosed(open)
-			break
-		}
+	b := p.openBraces(nil)
+	for p.within(b) {
 		start := p.i
 		if !p.guard(func() { n.Stages = append(n.Stages, p.stage()) }) {
 			p.sync(start, inStages)
 		}
 	}
-	p.shallower()
-	p.eat(lexer.RBrace)
 	p.finish(&n.DeclHead, h)
 	return n
 }

@@ -286,16 +286,26 @@ func (p *parser) brace() ast.Expr {
 	return p.blockExpr()
 }
 
-// bodyExpr reads the body of an arm or closure, where `{}` is a block.
+// bodyExpr reads the body of a closure, where `{}` is a block.
 func (p *parser) bodyExpr() ast.Expr {
-	if p.k == lexer.LBrace && p.peek(1) == lexer.RBrace {
-		return p.blockExpr()
+	if p.k == lexer.Let || p.k == lexer.LBrace && p.peek(1) == lexer.RBrace {
+		return p.bodyBlock()
 	}
 	return p.expr()
 }
 
-func (p *parser) blockExpr() *ast.BlockExpr {
-	b := p.block()
+// bodyBlock reads the block that is a body.
+func (p *parser) bodyBlock() *ast.BlockExpr {
+	return p.blockExprOr(func() *diag.Diagnostic {
+		return p.expected("`{`").Hint("several statements need a block: `{ … }`")
+	})
+}
+
+func (p *parser) blockExpr() *ast.BlockExpr { return p.blockExprOr(nil) }
+
+// blockExprOr is blockExpr with the diagnostic for a missing `{`.
+func (p *parser) blockExprOr(missing func() *diag.Diagnostic) *ast.BlockExpr {
+	b := p.blockOr(missing)
 	return &ast.BlockExpr{IDBase: p.baseAt(b.Sp), Block: b}
 }
 

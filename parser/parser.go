@@ -77,16 +77,17 @@ type parser struct {
 
 	ids    ast.ID
 	diags  diag.List
-	lastAt source.Pos // where the last error was reported, -1 at first
-	mute   bool       // the lexer gave up on the file's end: say nothing about it
-	depth  int        // nesting of brackets, blocks, operators
-	inHead bool       // a bare `{` opens the body
-	slice  int        // the `[` whose range may be open: index of its token
+	lastAt source.Pos          // where the last error was reported, -1 at first
+	lexed  map[source.Pos]bool // where the lexer reported errors
+	mute   bool                // the lexer gave up on the file's end: say nothing about it
+	depth  int                 // nesting of brackets, blocks, operators
+	inHead bool                // a bare `{` opens the body
+	slice  int                 // the `[` whose range may be open: index of its token
 
 	noArgs    argScan // what the last search for type arguments saw
 	matches   []int32 // partner of each bracket token; nil until wanted
-	culprit   int     // token of the `{` to blame for imbalance; -1 none, -2 not looked for
-	blamed    bool    // it has been reported
+	excess    int     // how many `}` there are more than `{`
+	culprit   int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
 	grammar   grammar
 	frames    []*frame // participle lexers, by nesting of forms
 	nesting   int      // how many frames are in use
@@ -107,9 +108,14 @@ func open(f *source.File) *parser {
 		grammar: p.grammar, frames: p.frames,
 	}
 	for _, d := range list.Sorted() {
+		if p.lexed == nil {
+			p.lexed = map[source.Pos]bool{}
+		}
+		p.lexed[d.Span.Start] = true
 		p.mute = p.mute || d.Info == diag.OpenComment
 	}
 	p.k = toks[0].Kind
+	p.countBraces()
 	return p
 }
 

@@ -30,13 +30,16 @@ var startsStmt = [lexer.NumKinds]bool{
 // token is passed.
 func (p *parser) sync(start int, mode syncMode) {
 	stack := p.openBrackets(start)
+	angles := 0
 	for ; p.k != lexer.EOF; p.next() {
 		if p.i > start && p.column0(p.i) && startsDecl[p.k] {
 			return
 		}
 		switch k := p.k; {
 		case isOpening(k):
-			stack = append(stack, k)
+			if !p.passCulprit(p.i) {
+				stack = append(stack, k)
+			}
 		case isClosing(k):
 			n := matching(stack, k)
 			if n < 0 && k == lexer.RBrace {
@@ -55,7 +58,11 @@ func (p *parser) sync(start int, mode syncMode) {
 		case k == lexer.Semi && !holdsBrace(stack):
 			p.next()
 			return
-		case k == lexer.Comma && mode == inList && len(stack) == 0:
+		case k == lexer.Less && mode == inList:
+			angles++
+		case k == lexer.Greater:
+			angles = max(angles-1, 0)
+		case k == lexer.Comma && mode == inList && len(stack) == 0 && angles == 0 && mayFollowComma(p.peek(1)):
 			p.next()
 			return
 		case p.i > start && !holdsBrace(stack) && p.newLine() && p.mayStart(mode):
@@ -100,7 +107,9 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	for i := start; i < p.i; i++ {
 		k := p.toks[i].Kind
 		if isOpening(k) {
-			stack = append(stack, k)
+			if !p.passCulprit(i) {
+				stack = append(stack, k)
+			}
 		} else if isClosing(k) {
 			if n := matching(stack, k); n >= 0 {
 				stack = stack[:n]
@@ -110,11 +119,34 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 	return stack
 }
 
-// matching is the index of the opening bracket that k closes, or -1.
+// passCulprit says whether token i is the `{` that is never closed: recovery
+// must not look for its `}`. The error that led here has told of it.
+func (p *parser) passCulprit(i int) bool {
+	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
+		return false
+	}
+	p.culprit = -1
+	return true
+}
+
+// mayFollowComma says whether the next row of a list may start with k.
+func mayFollowComma(k lexer.Kind) bool {
+	switch k {
+	case lexer.Colon, lexer.FatArrow, lexer.Assign, lexer.RParen, lexer.RBracket, lexer.Greater, lexer.Comma, lexer.Question:
+		return false
+	}
+	return true
+}
+
+// matching is the index of the opening bracket that k closes, or -1. Round
+// and square ones do not reach out of braces.
 func matching(stack []lexer.Kind, k lexer.Kind) int {
 	for i := len(stack) - 1; i >= 0; i-- {
 		if closes(stack[i], k) {
 			return i
+		}
+		if stack[i] == lexer.LBrace {
+			return -1
 		}
 	}
 	return -1
@@ -187,6 +219,10 @@ func (p *parser) bodyAfter(start int) int {
 // the token before, and the statement counts as read.
 func (p *parser) semi() {
 	if p.eat(lexer.Semi) {
+		return
+	}
+	if p.k == lexer.RBrace && p.excess > 0 && p.peek(1) == lexer.Semi {
+		p.unopened()
 		return
 	}
 	if p.newLine() || p.k == lexer.RBrace || p.k == lexer.EOF || startsStmt[p.k] {

@@ -8,23 +8,19 @@ import (
 )
 
 // block reads `{ statements }`.
-func (p *parser) block() *ast.Block {
-	start, open := p.here(), p.i
-	p.want(lexer.LBrace)
-	p.deeper()
+func (p *parser) block() *ast.Block { return p.blockOr(nil) }
+
+// blockOr is block with the diagnostic for a missing `{`.
+func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
+	start := p.here()
+	braces := p.openBraces(missing)
 	head, slice := p.inHead, p.slice
 	p.inHead, p.slice = false, -1
 	b := &ast.Block{}
-	for p.k != lexer.RBrace {
-		if p.outOfBraces() {
-			p.unclosed(open)
-			break
-		}
+	for p.within(braces) {
 		p.stmtOrSync(b)
 	}
 	p.inHead, p.slice = head, slice
-	p.shallower()
-	p.eat(lexer.RBrace)
 	b.Sp = p.from(start)
 	return b
 }
@@ -182,7 +178,7 @@ func (p *parser) exprStmt(b *ast.Block) {
 		x = p.expr()
 	}
 	switch {
-	case p.k == lexer.RBrace, p.k == lexer.EOF && p.findCulprit() >= 0:
+	case p.k == lexer.RBrace, p.k == lexer.EOF:
 		b.Tail = x
 	default:
 		p.semi()

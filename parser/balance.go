@@ -1,0 +1,190 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// When a file has more `{` than `}`, or fewer, the place where that shows is
+// seldom the place of the mistake. Indentation tells: a `{` whose line is
+// indented more than the first `}` that would close it lacks its own; a `}`
+// that does not stand under the line of its `{` is one too many. Files whose
+// braces balance never come here.
+
+// braces is a pair of braces that is being read as a list or a block.
+type braces struct {
+	open int // token of the `{`; of the token before a missing one
+	errs int // how many diagnostics there were
+}
+
+// openBraces passes a `{`. A missing one is reported as missing says and, in
+// a file with a `}` too many, counts as read.
+func (p *parser) openBraces(missing func() *diag.Diagnostic) braces {
+	b := braces{p.i, p.diags.Len()}
+	if p.k == lexer.LBrace {
+		p.next()
+	} else {
+		d := p.expected("`{`")
+		if missing != nil {
+			d = missing()
+		}
+		p.report(d)
+		if p.excess <= 0 {
+			panic(bailout{})
+		}
+		p.excess--
+		b.open--
+	}
+	p.deeper()
+	return b
+}
+
+// within says whether the braces hold something more. At their end it passes
+// the `}`; where that is missing it says so, and passes nothing.
+func (p *parser) within(b braces) bool {
+	for {
+		switch {
+		case p.left(b):
+			p.unclosed(b)
+		case p.k != lexer.RBrace:
+			return true
+		case p.excess > 0 && p.strayClosing(b):
+			p.unopened()
+			continue
+		default:
+			p.next()
+		}
+		p.shallower()
+		return false
+	}
+}
+
+// left says whether the text has left braces that lack their `}`: at the end
+// of the file; where braces do not balance, also at a line indented no more
+// than that of the `{` to blame, or at a declaration in column 0.
+func (p *parser) left(b braces) bool {
+	if p.k == lexer.EOF {
+		return true
+	}
+	if p.excess >= 0 || p.findCulprit() < 0 || !p.newLine() {
+		return false
+	}
+	if startsDecl[p.k] && p.column0(p.i) {
+		return true
+	}
+	here, open := p.indent(p.i), p.indent(b.open)
+	return b.open == p.culprit && (here < open || here == open && p.k != lexer.RBrace)
+}
+
+// strayClosing says whether the `}` here is the one too many: it does not
+// close the line that the `{` stands on, as the others do.
+func (p *parser) strayClosing(b braces) bool {
+	open := max(b.open, 0)
+	sameLine := true
+	for i := open + 1; i <= p.i && sameLine; i++ {
+		sameLine = !p.startsLine(i)
+	}
+	return !sameLine && !(p.newLine() && p.indent(p.i) == p.indent(open))
+}
+
+// unclosed reports the `{` that is never closed, once for the file: the one
+// that indentation gives away. An error within its braces has told of it.
+func (p *parser) unclosed(b braces) {
+	at := p.findCulprit()
+	if at < 0 {
+		return
+	}
+	p.culprit = -1
+	if at == b.open && b.errs != p.diags.Len() || p.mute {
+		return
+	}
+	d := diag.Unclosed.At(p.toks[at].Span(), "this `{` is never closed")
+	if at != b.open {
+		d.Label(p.toks[b.open].Span(), "so this one stays open to the end")
+	}
+	p.diags.Add(d.In(p.file).Hint("add its `}`"))
+}
+
+// failUnclosed reports a bracket within an expression that the end of the
+// file leaves open.
+func (p *parser) failUnclosed(open int) {
+	o := p.toks[open]
+	if at := p.findCulprit(); at >= 0 && at != open {
+		p.unclosed(braces{open, p.diags.Len()})
+	} else {
+		p.culprit = -1
+		p.report(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]))
+	}
+	panic(bailout{})
+}
+
+// unopened reports a closing brace too many and passes it, with the closing
+// brackets and separators of the same mistake behind it.
+func (p *parser) unopened() {
+	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").Hint("remove it"))
+	p.excess--
+	for p.next(); !p.newLine() && (p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.RBracket); {
+		p.next()
+	}
+}
+
+// countBraces finds how many `}` there are more than `{`.
+func (p *parser) countBraces() {
+	for _, t := range p.toks {
+		switch t.Kind {
+		case lexer.LBrace:
+			p.excess--
+		case lexer.RBrace:
+			p.excess++
+		}
+	}
+}
+
+// findCulprit finds the `{` to blame when there are too many, else -1: the
+// innermost one open at the first `}` that is indented less than the line of
+// the `{` it would close; without one, the last left open.
+func (p *parser) findCulprit() int {
+	if p.excess >= 0 {
+		return -1
+	}
+	if p.culprit != -2 {
+		return p.culprit
+	}
+	p.culprit = -1
+	suspect := -1
+	var stack []int
+	for i, t := range p.toks {
+		switch t.Kind {
+		case lexer.LBrace:
+			stack = append(stack, i)
+		case lexer.RBrace:
+			n := len(stack) - 1
+			if n < 0 {
+				continue
+			}
+			if suspect < 0 && p.startsLine(i) && p.indent(i) < p.indent(stack[n]) {
+				suspect = stack[n]
+			}
+			stack = stack[:n]
+		}
+	}
+	if len(stack) > 0 {
+		if p.culprit = suspect; suspect < 0 {
+			p.culprit = stack[len(stack)-1]
+		}
+	}
+	return p.culprit
+}
+
+// indent is the width of the white space that token i's line starts with.
+func (p *parser) indent(i int) int {
+	start := int(p.toks[max(i, 0)].Start)
+	for start > 0 && p.src[start-1] != '\n' {
+		start--
+	}
+	n := 0
+	for start+n < len(p.src) && (p.src[start+n] == ' ' || p.src[start+n] == '\t') {
+		n++
+	}
+	return n
+}
