@@ -20,6 +20,9 @@ type body struct {
 	vars  []pendingVar
 	pipes []pipedCall
 
+	unused []*diag.Diagnostic // warnings worth showing when nothing is wrong
+	failed bool
+
 	patternDepth, patternStart int // the names of one pattern must differ
 
 	late []func() // checks that wait until the types they look at are fixed
@@ -134,9 +137,17 @@ func (b *body) finish() {
 			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Hint("%s", p.hint))
 		}
 	}
+	for _, d := range b.unused {
+		if !b.failed {
+			b.report(d)
+		}
+	}
 }
 
-func (b *body) report(d *diag.Diagnostic) { b.c.report(b.m, d) }
+func (b *body) report(d *diag.Diagnostic) {
+	b.failed = b.failed || d.Severity() == diag.Error
+	b.c.report(b.m, d)
+}
 
 // freshVar makes an inference variable that must be fixed by the end of the
 // body.
@@ -157,7 +168,7 @@ func (b *body) leaveScope() {
 				what = "parameter"
 			}
 			d := diag.UnusedVariable.At(l.At, "%s `%s` is never read", what, l.Name)
-			b.report(d.Hint("name it `_%s` when that is meant", l.Name))
+			b.unused = append(b.unused, d.Hint("name it `_%s` when that is meant", l.Name))
 		}
 	}
 	b.scope = b.scope.parent

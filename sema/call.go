@@ -75,6 +75,9 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 			if fn, ok := e.obj.(*Function); ok {
 				return fn, nil
 			}
+			if e.refused {
+				b.info.details[path.Id] = unknown
+			}
 			return nil, nil
 		}
 		b.unknownValue(path)
@@ -133,6 +136,9 @@ func (b *body) ownerType(owner *ast.Ident) types.Type {
 	}
 	if e := b.m.names[owner.Name]; e != nil {
 		e.used = true
+		if e.refused {
+			return nil
+		}
 		if t := b.entityOwner(e); t != nil {
 			return t
 		}
@@ -303,7 +309,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		} else {
 			next++
 		}
-		if k >= len(fn.Params) || fn.Params[k].Type == types.Shape {
+		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) {
 			surplus++
 			b.expr(a.Value, nil)
 			continue
@@ -364,12 +370,12 @@ func (b *body) fillDefaults(e ast.Expr, d *Call, fn *Function, filled []bool, gi
 	}
 	want := 0
 	for k, p := range fn.Params {
-		if k >= first && p.Type != types.Shape {
+		if k >= first && !fn.implicit(p) {
 			want++
 		}
 		switch {
 		case filled[k]:
-		case p.Type == types.Shape:
+		case fn.implicit(p):
 			d.Args[k] = Arg{Kind: ArgShape, Index: -1}
 		case p.Default != nil:
 			d.Args[k] = Arg{Kind: ArgDefault}
@@ -394,6 +400,9 @@ func (b *body) fillDefaults(e ast.Expr, d *Call, fn *Function, filled []bool, gi
 	}
 	b.report(dg)
 }
+
+// implicit says that calls leave p out: the compiler passes the run-time type.
+func (fn *Function) implicit(p *Param) bool { return fn.Shape && p.Type == types.Shape }
 
 // callVariant makes an enum value, or Ok, Err, Some.
 func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint types.Type, p *piped) types.Type {
@@ -602,10 +611,20 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 }
 
-// arguments checks arguments whose callee is unknown.
+// arguments checks arguments whose callee is unknown. What a closure among
+// them takes is unknown too, and no further mistake.
 func (b *body) arguments(args []*ast.Arg) {
 	for _, a := range args {
-		b.expr(a.Value, nil)
+		cl, ok := unparen(a.Value).(*ast.Closure)
+		if !ok {
+			b.expr(a.Value, nil)
+			continue
+		}
+		hint := &types.Func{Result: types.Bad}
+		for range cl.Params {
+			hint.Params = append(hint.Params, types.Bad)
+		}
+		b.expr(a.Value, hint)
 	}
 }
 

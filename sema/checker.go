@@ -17,6 +17,7 @@ type checker struct {
 	library map[*ast.File]*module
 	impls   map[any][]*impl // by head of the target type
 	froms   []conversion
+	refused map[string]bool // names of methods whose trait or impl was refused
 	pending []*Function // library functions whose bodies are still to be checked
 	vars    int
 }
@@ -38,6 +39,7 @@ type entity struct {
 	typ     *types.Decl
 	alias   *aliasDecl
 	builtin types.Type // a basic type of the universe
+	refused bool       // of a later version: what uses it says nothing more
 	used    bool
 }
 
@@ -59,7 +61,7 @@ type impl struct {
 
 func newChecker(cfg Config) *checker {
 	return &checker{cfg: cfg, prog: &Program{Name: cfg.Name},
-		library: map[*ast.File]*module{}, impls: map[any][]*impl{}}
+		library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{}}
 }
 
 // program checks everything: names first, then types of declarations, then

@@ -40,6 +40,8 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 			t = b.c.resolve(b.ts, p.Type)
 		case want != nil && i < len(want.Params):
 			t = want.Params[i]
+		case want != nil:
+			t = types.Bad // one parameter too many; the place it goes to says so
 		default:
 			t = b.freshVar(p.Sp, "the type of this parameter is", "annotate it: `|x: Int|`")
 		}

@@ -14,6 +14,7 @@ const (
 	constNew uint8 = iota
 	constBusy
 	constDone
+	constFailed // reported; what uses it says nothing more
 )
 
 // constantByName finds the value of a constant when it is first used.
@@ -50,8 +51,12 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 		k.Type = b.expr(d.Value, nil)
 	}
 	b.finish()
+	errors := c.diags.Errors()
 	k.Value = c.evaluate(m, d.Value, k.Type)
 	k.state = constDone
+	if k.Value == nil && (k.Type == types.Bad || c.diags.Errors() > errors || b.failed || k.Type != types.Nil) {
+		k.state = constFailed
+	}
 }
 
 // constBody is a body for expressions outside of any function.

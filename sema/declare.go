@@ -25,6 +25,9 @@ func (c *checker) declare(m *module) {
 
 // declareName enters one declaration's name, refusing a second one.
 func (c *checker) declareName(m *module, d ast.Decl) {
+	if t, ok := d.(*ast.TraitDecl); ok {
+		c.refuseMethods(t.Methods)
+	}
 	if c.refuseLater(m, d) {
 		return
 	}
@@ -104,7 +107,7 @@ func (c *checker) defineType(m *module, d ast.Decl) {
 		return
 	}
 	e := m.names[d.Head().Name.Name]
-	if e == nil || e.decl != d {
+	if e == nil || e.decl != d || e.refused {
 		return
 	}
 	switch d := d.(type) {
@@ -184,22 +187,22 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 func (c *checker) defineSignatures(m *module, d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.FnDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
 			c.signature(e.obj.(*Function), &typeScope{m: m}, nil)
 			c.enter(m, e.obj.(*Function))
 		}
 	case *ast.ImplDecl:
 		c.defineImpl(m, d)
 	case *ast.ToolDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
 			c.defineTool(m, e.obj.(*Tool))
 		}
 	case *ast.StoreDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
 			c.defineStore(m, e.obj.(*Store))
 		}
 	case *ast.PipelineDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d {
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
 			c.definePipeline(m, e.obj.(*Pipeline))
 		}
 	}
@@ -224,6 +227,7 @@ func (c *checker) use(fn *Function) {
 func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	if d.Trait != nil && !isFrom(d.Trait) {
 		c.later(m, d.Trait.Span(), "implementing a trait")
+		c.refuseMethods(d.Methods)
 		return
 	}
 	im := &impl{mod: m, generics: c.newParams(m, d.Generics), methods: map[string]*Function{}}
@@ -251,6 +255,14 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 		return
 	}
 	c.impls[key] = append(c.impls[key], im)
+}
+
+// refuseMethods notes methods that exist but are not compiled, so that calls of
+// them say nothing more.
+func (c *checker) refuseMethods(ms []*ast.FnDecl) {
+	for _, d := range ms {
+		c.refused[d.Name.Name] = true
+	}
 }
 
 // name is how the impl's methods are called in traces.

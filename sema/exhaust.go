@@ -233,7 +233,7 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 	if head.ctor != "" && head.ctor != "[]" {
 		return usefulCtor(rows, row, ts, ctorOf(t, head))
 	}
-	ctors, complete := constructorsOf(t, rows, head)
+	ctors, finite := constructorsOf(t, rows, head)
 	if head.ctor == "[]" {
 		for _, k := range ctors {
 			if head.fitsLength(len(k.args)) {
@@ -244,30 +244,65 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 		}
 		return nil
 	}
-	if complete {
-		for _, k := range ctors {
-			if w := usefulCtor(rows, row, ts, k); w != nil {
-				return w
+	if absent := missingCtor(rows, ctors); !finite || absent != nil {
+		return usefulDefault(rows, row, ts, absent)
+	}
+	for _, k := range ctors {
+		if w := usefulCtor(rows, row, ts, k); w != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// missingCtor is a constructor that no row looks for in its first column, nil
+// when all are looked for. Only a column that names them all is worth
+// splitting: recursive types end there.
+func missingCtor(rows [][]cell, ctors []ctorInfo) *ctorInfo {
+	for i, k := range ctors {
+		found := false
+		for _, r := range rows {
+			if r[0].ctor == k.name || r[0].ctor == "[]" && strings.HasPrefix(k.name, "[]") && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].rest) {
+				found = true
+				break
 			}
 		}
-		return nil
+		if !found {
+			return &ctors[i]
+		}
 	}
-	return usefulDefault(rows, row, ts)
+	return nil
 }
 
 // usefulDefault looks past the first column of rows that do not look at it.
-func usefulDefault(rows [][]cell, row []cell, ts []types.Type) []witness {
+// absent is a constructor that none of the others is, to name as witness.
+func usefulDefault(rows [][]cell, row []cell, ts []types.Type, absent *ctorInfo) []witness {
 	var rest [][]cell
+	looked := false
 	for _, r := range rows {
 		if r[0].ctor == "" {
 			rest = append(rest, r[1:])
+		} else {
+			looked = true
 		}
 	}
 	w := useful(rest, row[1:], ts[1:])
 	if w == nil {
 		return nil
 	}
-	return append([]witness{{text: "_"}}, w...)
+	if !looked || absent == nil {
+		return append([]witness{{text: "_"}}, w...)
+	}
+	wild := make([]string, len(absent.args))
+	for i := range wild {
+		wild[i] = "_"
+	}
+	ctor := absent.name
+	if strings.HasPrefix(ctor, "[]") {
+		ctor = "[]"
+	}
+	head := cell{ctor: ctor, args: make([]cell, len(absent.args)), rest: absent.name == "[]+"}
+	return append([]witness{{absent.show(wild), head}}, w...)
 }
 
 // usefulCtor specialises everything by one constructor.

@@ -219,9 +219,6 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 		return b.leaveLoop(e.Label, e.Sp, "continue")
 	case *ast.ThrowExpr:
 		return b.throw(e)
-	case *ast.LetCond:
-		b.report(diag.LetPlace.At(e.Sp, "`let` is a condition only of `if` and `while`").Hint("write it as a statement"))
-		return types.Bad
 	case *ast.Await:
 		b.c.later(b.m, e.Sp, "`await` on tasks")
 		b.expr(e.X, nil)

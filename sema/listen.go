@@ -181,16 +181,23 @@ func (b *body) misspelt(h *ast.Handler) {
 
 // unanswered warns where the host may ask what nobody answers.
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
+	var open []string
 	for _, typ := range asking {
-		if seen[typ] != nil || d.Host == nil || b.hasDefault(d.Host, typ) || !b.maySend(d.Host, typ) {
-			continue
+		if seen[typ] == nil && d.Host != nil && !b.hasDefault(d.Host, typ) && b.maySend(d.Host, typ) {
+			open = append(open, typ)
 		}
-		hint := "add a handler, or `question_default: \"…\"` to the host"
-		if typ == "approval" {
-			hint = "add a handler, or `approval_default` to its section of the manifest"
-		}
-		b.report(diag.Unanswered.At(e.Head, "no handler for %q, and host `%s` declares no default", typ, d.Host.Name).Hint("%s", hint))
 	}
+	if len(open) == 0 {
+		return
+	}
+	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` declares no default", listed(open), d.Host.Name)
+	if slices.Contains(open, "question") {
+		dg.Hint("add a handler, or `question_default: \"…\"` to the host")
+	}
+	if slices.Contains(open, "approval") {
+		dg.Hint("add a handler, or `approval_default` to [hosts.%s]", d.Host.Connector)
+	}
+	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
 }
 
 func (b *body) hasDefault(h *Host, typ string) bool {

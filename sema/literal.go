@@ -251,6 +251,9 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 		return b.c.path(b.m, p.Segments)
 	}
 	name := p.Segments[0].Name
+	if e := b.m.names[name]; e != nil && e.refused {
+		return nil
+	}
 	if name == "Self" && b.ts.selfType() != nil {
 		if n, ok := b.ts.selfType().(*types.Named); ok {
 			return &entity{name: "Self", typ: n.Decl}
@@ -331,6 +334,7 @@ func (b *body) structRest(e *ast.StructLit, ref *structRef, in *instance) {
 
 func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in *instance) {
 	lit.Fields = make([]FieldSource, len(ref.fields))
+	unknown := false
 	for i := range lit.Fields {
 		lit.Fields[i] = FieldSource{Index: -1, Rest: e.Rest != nil}
 	}
@@ -339,6 +343,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		if decl == nil {
 			b.unknownField(f.Name, ref)
 			b.expr(f.Value, nil)
+			unknown = true
 			continue
 		}
 		if lit.Fields[decl.Index].Index >= 0 {
@@ -360,7 +365,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		}
 		lit.Fields[i].Default, lit.Fields[i].Info = b.c.fieldDefault(ref.named.Decl, ref.variant, f)
 	}
-	if len(missing) > 0 {
+	if len(missing) > 0 && !unknown {
 		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), listed(missing)).
 			Hint("give each a value, or take the rest from another: `..base`"))
 	}

@@ -103,13 +103,18 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 	case *types.Param:
 		b.arguments(e.Args)
+		if b.c.refused[e.Name.Name] {
+			return types.Bad
+		}
 		b.report(diag.UnknownMethod.At(e.Name.Sp, "type parameter `%s` has no methods", x.Name).Hint("pass a function that does it"))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
-		b.unknownMethod(e, t, fn)
+		if !b.c.refused[e.Name.Name] {
+			b.unknownMethod(e, t, fn)
+		}
 		return types.Bad
 	}
 	return b.invoke(e, fn, t, hint, p)

@@ -38,6 +38,9 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		b.unknownValue(e)
 		return types.Bad
 	}
+	if en.refused {
+		return types.Bad
+	}
 	if en.obj == nil {
 		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Hint("make a value of it, such as `%s { … }` or `%s::…`", name, name))
 		return types.Bad

@@ -156,6 +156,9 @@ func exampleOf(name string) string {
 func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.Type {
 	e.used = true
 	args := c.resolveAll(ts, t.Args)
+	if e.refused {
+		return types.Bad
+	}
 	switch {
 	case e.builtin != nil:
 		c.noTypeArgs(ts.m, t, e.name)
@@ -260,6 +263,9 @@ func (c *checker) typeNames(ts *typeScope) []string {
 // path finds what `std::module::name` names, reporting what it does not find.
 func (c *checker) path(m *module, segs []*ast.Ident) *entity {
 	last := segs[len(segs)-1]
+	if e := m.names[segs[0].Name]; e != nil && e.refused {
+		return nil
+	}
 	if segs[0].Name != "std" || len(segs) != 3 {
 		span := source.Join(segs[0].Sp, last.Sp)
 		c.report(m, diag.UnknownPath.At(span, "no module `%s` here", segs[0].Name).

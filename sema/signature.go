@@ -50,10 +50,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 		return
 	}
 	t := types.Type(types.Bad)
-	if p.Type == nil {
-		c.report(ts.m, diag.ParameterType.At(p.Sp, "parameter `%s` needs a type", p.Name.Name).
-			Hint("write `%s: Type`; only closures leave it out", p.Name.Name))
-	} else {
+	if p.Type != nil { // else the parser has refused it
 		t = c.resolve(ts, p.Type)
 	}
 	for _, q := range fn.Params {
@@ -66,7 +63,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
 			Hint("give it a default, or move it forward"))
 	}
-	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library}
+	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library || t == types.Bad}
 	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
 	if doc, ok := decoratorText(decorator(p.Decorators, "param"), 0); ok {
 		param.Doc = doc

@@ -108,11 +108,9 @@ func (c *checker) toolState(t *Tool) {
 		if field == nil {
 			continue
 		}
-		if f.Default == nil {
-			c.report(m, diag.ToolState.At(f.Name.Sp, "state `%s` has no first value", f.Name.Name).Hint("write `%s: %s = …`", f.Name.Name, types.Full(field.Type)))
-			continue
+		if f.Default != nil { // else the parser has refused it
+			c.checkDefault(m, f.Default, field.Type)
 		}
-		c.checkDefault(m, f.Default, field.Type)
 	}
 }
 

@@ -98,5 +98,36 @@ func (c *checker) refuseLater(m *module, d ast.Decl) bool {
 		at = n.Sp
 	}
 	c.later(m, at, what)
+	for _, name := range declaredNames(d) {
+		if m.names[name.Name] == nil {
+			m.names[name.Name] = &entity{name: name.Name, mod: m, at: name.Sp, decl: d, refused: true}
+		}
+	}
 	return true
+}
+
+// declaredNames are the names that a declaration brings in.
+func declaredNames(d ast.Decl) []*ast.Ident {
+	if u, ok := d.(*ast.UseDecl); ok {
+		return importedNames(u.Tree)
+	}
+	if n := d.Head().Name; n != nil {
+		return []*ast.Ident{n}
+	}
+	return nil
+}
+
+func importedNames(t *ast.UseTree) []*ast.Ident {
+	var out []*ast.Ident
+	switch {
+	case t.List != nil:
+		for _, sub := range t.List {
+			out = append(out, importedNames(sub)...)
+		}
+	case t.Alias != nil:
+		out = append(out, t.Alias)
+	case !t.Glob && len(t.Path) > 0:
+		out = append(out, t.Path[len(t.Path)-1])
+	}
+	return out
 }

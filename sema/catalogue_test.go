@@ -1,0 +1,68 @@
+package sema_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// manifest is what the programs of these tests find in Concerto.toml.
+var manifest = &sema.Manifest{
+	File: "Concerto.toml",
+	Connections: map[string]sema.ManifestConnection{
+		"demo":  {Scripted: true},
+		"plain": {},
+	},
+	Hosts: map[string]sema.ManifestHost{
+		"worker": {},
+		"quiet":  {MessageTypes: []string{"progress", "result"}},
+	},
+}
+
+func check(name, src string) (*sema.Program, diag.List) {
+	file, list := parser.Parse(source.NewFile(name, []byte(src)))
+	if list.HasErrors() {
+		return nil, list
+	}
+	prog, found := sema.Check(sema.Config{Name: "t", Library: stdlib.Library(), Manifest: manifest}, file)
+	list.Append(found)
+	return prog, list
+}
+
+func codes(l diag.List) string {
+	var out []string
+	for _, d := range l.Sorted() {
+		out = append(out, d.Info.Code+" "+d.Message)
+	}
+	return strings.Join(out, "\n")
+}
+
+// Every entry's wrong program gives that diagnostic and no other, its repaired
+// one none.
+func TestCatalogue(t *testing.T) {
+	for _, info := range diag.Catalogue() {
+		if info.Manifest || info.Code < "E0200" || info.Code >= "E0800" && info.Code < "W" || info.Code > "W0800" {
+			continue
+		}
+		t.Run(info.Code, func(t *testing.T) {
+			_, bad := check("bad.conc", info.Bad)
+			ds := bad.Sorted()
+			if len(ds) != 1 || ds[0].Info != info {
+				t.Errorf("bad program:\n%s\ngives:\n%s\nwant only %s", info.Bad, codes(bad), info.Code)
+			}
+			for _, d := range ds {
+				if len(d.Hints) == 0 {
+					t.Errorf("%s has no hint: %s", d.Info.Code, d.Message)
+				}
+			}
+			if _, good := check("good.conc", info.Good); good.Len() > 0 {
+				t.Errorf("good program:\n%s\ngives:\n%s", info.Good, codes(good))
+			}
+		})
+	}
+}
