@@ -38,8 +38,8 @@ fn main() { emit("f", f(1, b: 2)); }`,
 	ClosureDefault = define(Info{
 		Code: "E0405", Title: `default in a closure`,
 		Explain: "A closure is called through its type, which knows no defaults.",
-		Bad:     `fn main() { let f = |x: Int = 1| x; emit("f", f(1)); }`,
-		Good:    `fn main() { let f = |x: Int| x; emit("f", f(1)); }`,
+		Bad:     `fn main() { let f = fn(x: Int = 1) -> Int { x }; emit("f", f(1)); }`,
+		Good:    `fn main() { let f = fn(x: Int) -> Int { x }; emit("f", f(1)); }`,
 	})
 	// SelfOutside: self out of place.
 	SelfOutside = define(Info{

@@ -57,13 +57,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o else { emit("none", 1); }; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
 	})
-	// LetPlace: let out of place.
-	LetPlace = define(Info{
-		Code: "E0508", Title: `let out of place`,
-		Explain: "`let` as a condition stands in if and while.",
-		Bad:     `fn f(o: Option<Int>) -> Bool { !(let Some(_n) = o) }`,
-		Good:    `fn f(o: Option<Int>) -> Bool { if let Some(_n) = o { false } else { true } }`,
-	})
 	// LoopOutside: outside of a loop.
 	LoopOutside = define(Info{
 		Code: "E0509", Title: `outside of a loop`,

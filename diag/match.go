@@ -36,7 +36,7 @@ fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
 	OrPatternNames = define(Info{
 		Code: "E0605", Title: `alternatives bind different names`,
 		Explain: "Alternatives of a pattern bind the same names, of the same types.",
-		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => 1 } }`,
+		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => x } }`,
 		Good:    `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (x, _) => x } }`,
 	})
 	// UnreachableArm: unreachable arm.

@@ -16,14 +16,6 @@ var (
 		Bad:     `tool T { description: "t", @describe("Gives one") fn f() -> Int { 1 } }`,
 		Good:    `tool T { description: "t", @describe("Gives one") fn f(self) -> Int { 1 } }`,
 	})
-	// ToolState: state without first value.
-	ToolState = define(Info{
-		Code: "E0733", Title: `state without first value`,
-		Explain: "A tool's state begins with the value that its declaration gives.",
-		Bad: `tool T { description: "t", n: Int = f(), @describe("d") fn g(self) -> Int { self.n } }
-fn f() -> Int { 1 }`,
-		Good: `tool T { description: "t", n: Int = 1, @describe("d") fn g(self) -> Int { self.n } }`,
-	})
 	// ToolGeneric: generic tool function.
 	ToolGeneric = define(Info{
 		Code: "E0734", Title: `generic tool function`,

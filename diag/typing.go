@@ -139,13 +139,6 @@ fn f() -> P { P { x: 1 } }`,
 		Good: `struct P { x: Int, y: Int }
 fn f() -> P { P { x: 1, y: 2 } }`,
 	})
-	// ParameterType: parameter without type.
-	ParameterType = define(Info{
-		Code: "E0321", Title: `parameter without type`,
-		Explain: "Signatures are annotated; only closures take their types from context.",
-		Bad:     `fn f(n) -> Int { 1 }`,
-		Good:    `fn f(_n: Int) -> Int { 1 }`,
-	})
 	// QuestionOperand: `?` on neither Result nor Option.
 	QuestionOperand = define(Info{
 		Code: "E0322", Title: "`?` on neither Result nor Option",
