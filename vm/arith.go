@@ -13,11 +13,15 @@ func init() {
 		return running
 	}
 	slow[ir.OpFloatToInt] = opFloatToInt
+	slow[ir.OpAddInt], slow[ir.OpAddIntK] = intRest(ir.AnyAdd, false), intRest(ir.AnyAdd, true)
+	slow[ir.OpSubInt], slow[ir.OpSubIntK] = intRest(ir.AnySub, false), intRest(ir.AnySub, true)
+	slow[ir.OpMulInt], slow[ir.OpMulIntK] = intRest(ir.AnyMul, false), intRest(ir.AnyMul, true)
+	slow[ir.OpDivInt], slow[ir.OpDivIntK] = intRest(ir.AnyDiv, false), intRest(ir.AnyDiv, true)
+	slow[ir.OpRemInt], slow[ir.OpRemIntK] = intRest(ir.AnyRem, false), intRest(ir.AnyRem, true)
+	slow[ir.OpNegInt] = func(t *task, in *ins) status { return t.fault("integer overflow") }
 }
 
 // mulOverflows says whether x * y leaves 64 bits.
-//
-//go:noinline
 func mulOverflows(x, y int64) bool {
 	hi, lo := bits.Mul64(uint64(x), uint64(y))
 	high := int64(hi) // of the signed product
@@ -48,18 +52,18 @@ func opFloatToInt(t *task, in *ins) status {
 	return running
 }
 
-// hotFault raises the fault of an operation of the loop that has no part
-// outside it.
-func (t *task) hotFault(in *ins, code int) status {
-	switch code {
-	case faultDivide:
-		return t.fault("division by zero")
-	case faultRemainder:
-		return t.fault("remainder by zero")
+// intRest does what the loop leaves of an Int operation: products of large
+// numbers, division by -1, and every fault.
+func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
+	return func(t *task, in *ins) status {
+		y := int64(in.imm)
+		if !constant {
+			y = *intAt(t.fp, in.c)
+		}
+		v, st := t.intArith(op, *intAt(t.fp, in.b), y)
+		if st == running {
+			*intAt(t.fp, in.a) = v.AsInt()
+		}
+		return st
 	}
-	switch ir.Op(in.op) {
-	case ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK, ir.OpNegInt:
-		return t.fault("integer overflow")
-	}
-	return t.badOperand(in)
 }

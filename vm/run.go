@@ -49,14 +49,6 @@ const (
 // slow holds the operations that the loop does not do itself, by opcode.
 var slow [256]func(*task, *ins) status
 
-// The faults that the loop raises by itself.
-const (
-	faultOverflow = iota
-	faultDivide
-	faultRemainder
-	faultIndex
-)
-
 func bitsAt(fp unsafe.Pointer, i uint8) *uint64 {
 	return (*uint64)(unsafe.Add(fp, uintptr(i)*slotSize))
 }
@@ -93,7 +85,6 @@ func (t *task) run() status {
 		}
 	}
 	ip, fp := t.ip, t.fp
-	var code int
 	for {
 		in := (*ins)(ip)
 		ip = unsafe.Add(ip, insSize)
@@ -133,7 +124,6 @@ func (t *task) run() status {
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
 			s := x + y
 			if (s^x)&(s^y) < 0 {
-				code = faultOverflow
 				break
 			}
 			*intAt(fp, in.a) = s
@@ -142,28 +132,20 @@ func (t *task) run() status {
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
 			s := x - y
 			if (x^y)&(s^x) < 0 {
-				code = faultOverflow
 				break
 			}
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpMulInt:
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
-			s := x * y
-			if (int64(int32(x)) != x || int64(int32(y)) != y) && mulOverflows(x, y) {
-				code = faultOverflow
+			if int64(int32(x)) != x || int64(int32(y)) != y {
 				break
 			}
-			*intAt(fp, in.a) = s
+			*intAt(fp, in.a) = x * y
 			continue
 		case ir.OpDivInt:
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
-			if y == 0 {
-				code = faultDivide
-				break
-			}
-			if y == -1 && x == math.MinInt64 {
-				code = faultOverflow
+			if y == 0 || y == -1 {
 				break
 			}
 			*intAt(fp, in.a) = x / y
@@ -175,7 +157,6 @@ func (t *task) run() status {
 				continue
 			}
 			if y == 0 {
-				code = faultRemainder
 				break
 			}
 			*intAt(fp, in.a) = x % y
@@ -184,7 +165,6 @@ func (t *task) run() status {
 			x, y := *intAt(fp, in.b), int64(in.imm)
 			s := x + y
 			if (s^x)&(s^y) < 0 {
-				code = faultOverflow
 				break
 			}
 			*intAt(fp, in.a) = s
@@ -193,24 +173,20 @@ func (t *task) run() status {
 			x, y := *intAt(fp, in.b), int64(in.imm)
 			s := x - y
 			if (x^y)&(s^x) < 0 {
-				code = faultOverflow
 				break
 			}
 			*intAt(fp, in.a) = s
 			continue
 		case ir.OpMulIntK:
 			x, y := *intAt(fp, in.b), int64(in.imm)
-			s := x * y
-			if int64(int32(x)) != x && mulOverflows(x, y) {
-				code = faultOverflow
+			if int64(int32(x)) != x {
 				break
 			}
-			*intAt(fp, in.a) = s
+			*intAt(fp, in.a) = x * y
 			continue
 		case ir.OpDivIntK:
 			x, y := *intAt(fp, in.b), int64(in.imm)
-			if y == -1 && x == math.MinInt64 {
-				code = faultOverflow
+			if y == 0 || y == -1 {
 				break
 			}
 			*intAt(fp, in.a) = x / y
@@ -219,14 +195,16 @@ func (t *task) run() status {
 			x, y := *intAt(fp, in.b), int64(in.imm)
 			if uint64(x)>>32 == 0 && y > 0 {
 				*intAt(fp, in.a) = int64(uint32(x) % uint32(y))
-			} else {
-				*intAt(fp, in.a) = x % y
+				continue
 			}
+			if y == 0 {
+				break
+			}
+			*intAt(fp, in.a) = x % y
 			continue
 		case ir.OpNegInt:
 			x := *intAt(fp, in.b)
 			if x == math.MinInt64 {
-				code = faultOverflow
 				break
 			}
 			*intAt(fp, in.a) = -x
@@ -594,7 +572,7 @@ func (t *task) run() status {
 		// Whatever is not done yet: a fault of an arithmetic operation, or an
 		// operation outside the loop.
 		t.ip, t.fp = ip, fp
-		if st := t.step(in, code); st != running {
+		if st := t.step(in); st != running {
 			return st
 		}
 		ip, fp = t.ip, t.fp
@@ -613,12 +591,12 @@ func (t *task) run() status {
 // inside. An error is unwound to where it is caught.
 //
 //go:noinline
-func (t *task) step(in *ins, code int) status {
-	var st status
+func (t *task) step(in *ins) status {
+	st := raising
 	if op := slow[in.op]; op != nil {
 		st = op(t, in)
 	} else {
-		st = t.hotFault(in, code)
+		t.badOperand(in)
 	}
 	if st == raising {
 		st = t.unwind()

@@ -1,0 +1,174 @@
+package vm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// asm builds programs by hand, for tests of the VM alone. Code is the text of
+// ir, one instruction a line; a leading `@name:` names the next instruction,
+// and `@name` stands for its number.
+type asm struct {
+	ir.Program
+}
+
+func newAsm() *asm {
+	return &asm{ir.Program{Version: ir.Version, Name: "test", Files: []ir.File{{Name: "main.conc", Text: "source"}}}}
+}
+
+// fn adds a function. sig is "name(Class, …) Class registers", full unless a
+// parameter or the result is a scalar.
+func (a *asm) fn(sig, code string) *ir.Function {
+	name, rest, _ := strings.Cut(sig, "(")
+	params, rest, _ := strings.Cut(rest, ")")
+	f := ir.Function{Name: name, Line: 1, ABI: ir.FullABI}
+	class := func(s string) ir.Class {
+		for _, c := range []ir.Class{ir.Int, ir.Float, ir.Bool, ir.Full} {
+			if c.String() == s {
+				if c != ir.Full {
+					f.ABI = ir.Typed
+				}
+				return c
+			}
+		}
+		panic("class " + s)
+	}
+	for _, p := range strings.FieldsFunc(params, func(r rune) bool { return r == ',' || r == ' ' }) {
+		f.Params = append(f.Params, class(p))
+	}
+	fields := strings.Fields(rest)
+	f.Result = class(fields[0])
+	fmt.Sscan(fields[1], &f.Registers)
+	f.Block = block2(code)
+	a.Functions = append(a.Functions, f)
+	if name == "main" {
+		a.Entry = len(a.Functions) - 1
+	}
+	return &a.Functions[len(a.Functions)-1]
+}
+
+// block2 assembles code. A line `catch @from @to @target rN` adds a region.
+func block2(code string) ir.Block {
+	var lines []string
+	labels := map[string]int{}
+	var regions []string
+	for _, l := range strings.Split(code, "\n") {
+		l = strings.TrimSpace(l)
+		for strings.HasPrefix(l, "@") && strings.Contains(l, ":") {
+			name, rest, _ := strings.Cut(l, ":")
+			labels[name] = len(lines)
+			l = strings.TrimSpace(rest)
+		}
+		switch {
+		case l == "":
+		case strings.HasPrefix(l, "catch "):
+			regions = append(regions, l)
+		default:
+			lines = append(lines, l)
+		}
+	}
+	var b ir.Block
+	for i, l := range lines {
+		words := strings.Fields(l)
+		for j, w := range words {
+			if n, ok := labels[w]; ok {
+				words[j] = fmt.Sprintf("@%d", n)
+			}
+		}
+		in, err := ir.ParseInstr(strings.Join(words, " "))
+		if err != nil {
+			panic(err)
+		}
+		b.Code = append(b.Code, in)
+		b.Positions = append(b.Positions, ir.Position{PC: i, Line: i + 1, Column: 1})
+	}
+	for _, l := range regions {
+		w := strings.Fields(l)
+		r := ir.Region{From: labels[w[1]], To: labels[w[2]], Target: labels[w[3]]}
+		fmt.Sscanf(w[4], "r%d", &r.Register)
+		b.Regions = append(b.Regions, r)
+	}
+	return b
+}
+
+func (a *asm) str(s string) int {
+	a.Constants = append(a.Constants, ir.Const{String: &s})
+	return len(a.Constants) - 1
+}
+
+func (a *asm) float(f float64) int {
+	a.Constants = append(a.Constants, ir.Const{Float: &f})
+	return len(a.Constants) - 1
+}
+
+func (a *asm) int(n int64) int {
+	a.Constants = append(a.Constants, ir.Const{Int: &n})
+	return len(a.Constants) - 1
+}
+
+func (a *asm) typ(t ir.TypeInfo) int {
+	a.Types = append(a.Types, t)
+	return len(a.Types) - 1
+}
+
+// effectless refuses every effect.
+var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+	return nil, fmt.Errorf("unexpected effect %s", r.Kind())
+})
+
+// seen counts the operations that tests have executed, by name.
+var seen = map[ir.Op]bool{}
+
+func (a *asm) run(t testing.TB, config Config) (*Outcome, error) {
+	t.Helper()
+	if err := ir.Verify(&a.Program); err != nil {
+		t.Fatalf("verify: %v", err)
+	}
+	config.Program = &a.Program
+	if config.Performer == nil {
+		config.Performer = effectless
+	}
+	m, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Run(context.Background())
+}
+
+// want runs main and compares its result, as JSON.
+func (a *asm) want(t testing.TB, want string) {
+	t.Helper()
+	out, err := a.run(t, Config{})
+	if err != nil {
+		t.Errorf("%v, want %s", err, want)
+		return
+	}
+	if got := string(value.AppendJSON(nil, out.Value)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// wantError runs main and compares the message of the error that it ends with.
+func (a *asm) wantError(t testing.TB, want string) *Uncaught {
+	t.Helper()
+	out, err := a.run(t, Config{})
+	if err == nil {
+		t.Errorf("got %s, want error %q", value.Text(out.Value), want)
+		return nil
+	}
+	u, ok := err.(*Uncaught)
+	if !ok {
+		t.Errorf("got %T %v, want an uncaught error", err, err)
+		return nil
+	}
+	if u.Message != want {
+		t.Errorf("got error %q, want %q", u.Message, want)
+	}
+	return u
+}
