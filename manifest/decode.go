@@ -95,11 +95,25 @@ func (r *reader) syntax(err error, skipped int) {
 		if len(m) > 1 {
 			group = m[1]
 		}
+		if strings.HasSuffix(w.message, "is not a value") {
+			// The decoder stops at the first digit of a word.
+			span.End = span.Start + source.Pos(bareWord(r.file.Text[start:]))
+			group = r.file.Slice(span)
+		}
 		d := diag.ManifestSyntax.At(span, "%s", strings.ReplaceAll(w.message, "$1", group))
 		r.add(d.Hint("%s", strings.ReplaceAll(w.hint, "$1", group)))
 		return
 	}
 	r.add(diag.ManifestSyntax.At(span, "%s", strings.TrimSuffix(pe.Message, ".")).Hint("the file must be TOML"))
+}
+
+// bareWord is the length of the word that text begins with: up to a blank, a
+// comment or what ends a value.
+func bareWord(text []byte) int {
+	if i := bytes.IndexAny(text, " \t\r\n,]}#"); i >= 0 {
+		return i
+	}
+	return len(text)
 }
 
 // json decodes the file's text as JSON, with places.

@@ -278,7 +278,7 @@ func TestParams(t *testing.T) {
 
 func TestDiagnostics(t *testing.T) {
 	for _, c := range []struct{ name, toml, want string }{
-		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: `python` is not a value (put text in quotes: \"python\")\n"},
+		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: `python3` is not a value (put text in quotes: \"python3\")\n"},
 		{"key twice", "a = 1\na = 2\n", "2:1: E0801: `a` is defined twice (keep one of them)\n"},
 		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: `hosts` is defined twice (keep one of them)\n"},
 		{"open string", "[project]\nname = \"x\n", "2:10: E0801: this string does not end on its line (close it with a quote, or use \"\"\" for several lines)\n"},
