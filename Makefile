@@ -1,0 +1,57 @@
+# The project's own commands. `make check` is what a commit must pass.
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover check conformance
+
+all: build
+
+build:
+	go build -o bin/concerto ./cmd/concerto
+
+test:
+	go test ./...
+
+# The VM addresses its stack by pointer arithmetic, which -race would check at
+# 80 times the cost; the checkptr target checks it by itself.
+race:
+	go test -race -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/value=-d=checkptr=0 ./...
+
+checkptr:
+	go test -gcflags=all=-d=checkptr ./value ./vm
+
+lint:
+	go vet ./...
+	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
+
+fmt:
+	gofmt -w .
+
+# Files written by programs: spec/bytecode.md, spec/diagnostics.md.
+gen:
+	go generate ./...
+
+# Rewrites the expectations of the golden tests; read the diff.
+golden:
+	go test ./lexer ./parser ./sema ./codegen -update
+
+FUZZTIME ?= 10s
+fuzz:
+	.ci/fuzz $(FUZZTIME)
+
+bench:
+	bench/run.sh
+
+# The manual's examples are tests.
+spec:
+	go test ./spec/...
+
+cover:
+	go test -coverpkg=./... -coverprofile=cover.out ./...
+	go tool cover -func=cover.out | tail -1
+
+# The black-box suite, when it lies beside the checkout.
+conformance: build
+	.ci/conformance
+
+check: lint test race checkptr spec gen
+	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
+	go test ./lexer ./parser ./sema ./codegen -update
+	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
