@@ -206,11 +206,55 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		in.matchHint(fn.Result, hint)
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
+	b.allowed(fn, in, e.Span())
 	t := in.apply(b, fn.Result, e.Span())
+	if recv != nil && fn.givesSelf() {
+		t = recv.t
+	}
 	d.TypeArgs = in.arguments()
 	b.shapes(d, fn, e.Span())
 	b.info.details[e.ID()] = d
 	return t
+}
+
+// givesSelf says that a library method gives a value of its receiver's own
+// type: a HostError's context is a HostError, an agent's builder that agent.
+func (fn *Function) givesSelf() bool {
+	n, ok := fn.Decl.Result.(*ast.NamedType)
+	return ok && fn.Info.Library && len(n.Segments) == 1 && n.Segments[0].Name == "Self"
+}
+
+// allowed holds the type arguments of a library function against what its
+// @only allows.
+func (b *body) allowed(fn *Function, in *instance, at source.Span) {
+	if !fn.Info.Library {
+		return
+	}
+	for _, d := range fn.Decl.Decorators {
+		name, ok := decoratorText(d, 0)
+		if !ok || d.Name.Name != "only" {
+			continue
+		}
+		for _, p := range in.params {
+			if p.Name == name && in.solved[p] != nil {
+				b.onlyType(fn, d, types.Resolve(in.solved[p]), at)
+			}
+		}
+	}
+}
+
+func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.Span) {
+	var names []string
+	for i := 1; i < len(d.Args); i++ {
+		name, _ := decoratorText(d, i)
+		names = append(names, name)
+		if t.String() == name {
+			return
+		}
+	}
+	if t != types.Any && t != types.Bad && t != types.Never {
+		b.report(diag.Mismatch.At(at, "`%s` takes %s, not `%s`", fn.Name, listed(names), types.Full(t)).Hint("convert the argument first"))
+	}
 }
 
 // hasOwnParams says that a type's arguments are its declaration's parameters,

@@ -60,8 +60,9 @@ type impl struct {
 }
 
 func newChecker(cfg Config) *checker {
-	return &checker{cfg: cfg, prog: &Program{Name: cfg.Name},
-		library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{}}
+	c := &checker{cfg: cfg, library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{}}
+	c.prog = &Program{Name: cfg.Name, checker: c}
+	return c
 }
 
 // program checks everything: names first, then types of declarations, then
@@ -78,11 +79,11 @@ func (c *checker) program(files []*ast.File) {
 		return
 	}
 	c.defineConfigs(c.entry)
+	for _, p := range c.prog.Pipelines { // first: their results may be inferred
+		c.checkPipeline(p)
+	}
 	for _, fn := range c.prog.Functions {
 		c.checkFunction(fn)
-	}
-	for _, p := range c.prog.Pipelines {
-		c.checkPipeline(p)
 	}
 	c.drainLibrary()
 	c.checkMain()

@@ -55,7 +55,8 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 			b.irrefutable(p.Pattern, t, "a parameter", "take the whole value and `match` it")
 			continue
 		}
-		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp}
+		// What calls a closure decides its parameters, so an unused one is no slip.
+		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: true}
 		d.Params = append(d.Params, l)
 		b.bind(l)
 	}

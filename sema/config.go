@@ -172,6 +172,9 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 
 // connection checks an agent's connection and model against the manifest.
 func (c *checker) connection(m *module, a *Agent, at source.Span) {
+	if a.Connection == scripted {
+		return
+	}
 	if c.cfg.Manifest == nil {
 		c.report(m, diag.UnknownConnection.At(at, "no connection `%s`: there is no Concerto.toml", a.Connection).
 			Hint("make one with a section [connections.%s]", a.Connection))
@@ -189,6 +192,10 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 			Hint("give one of them"))
 	}
 }
+
+// scripted is the connection that is there without a manifest: it plays
+// replies, so that a program can be tried without a key.
+const scripted = "scripted"
 
 func keys[V any](m map[string]V) []string {
 	var out []string

@@ -371,18 +371,24 @@ func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
 	}
 }
 
-// Default is the constant value of a struct's or schema's field default, for
-// its run-time type; ok is false without one.
-func (p *Program) Default(i *Info, x ast.Expr) (v any, ok bool) {
+// FieldDefault is the default of a struct's, schema's or named variant's field
+// as a constant, nil when it has none. v is nil but for a variant's field.
+func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) *Const {
+	var ref *VariantRef
+	if v != nil {
+		ref = &VariantRef{Index: v.Index}
+	}
+	x, info := p.checker.fieldDefault(d, ref, f)
 	if x == nil {
-		return nil, false
+		return nil
 	}
-	c := &checker{prog: p, library: map[*ast.File]*module{}}
-	m := &module{info: i, names: map[string]*entity{}}
-	c.entry = m
-	v, ok = c.fold(m, x)
-	if n, isInt := v.(int64); isInt && i.conv[x.ID()] != nil && types.Resolve(i.conv[x.ID()]) == types.Float {
-		return float64(n), ok
-	}
-	return v, ok
+	value := p.checker.evaluate(p.checker.moduleOfInfo(info), x, f.Type)
+	return &Const{Name: f.Name, Type: f.Type, Expr: x, Info: info, Value: value, state: constDone}
+}
+
+// ErrorType is a built-in error type by name, nil in a program without a
+// library.
+func (p *Program) ErrorType(name string) *types.Named {
+	n, _ := p.checker.errorType(name).(*types.Named)
+	return n
 }

@@ -25,7 +25,8 @@ type Program struct {
 	Tests     []*Test
 	// Dynamic lists what calls on Any may reach.
 	Dynamic []Dynamic
-	// ErrorTypes and schemas of the library in use are reached through types.
+
+	checker *checker
 }
 
 // Info holds what is known of one file's nodes, as tables keyed by the dense

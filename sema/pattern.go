@@ -293,6 +293,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 		n = ref.named
 	}
 	subst := bindings(n.Decl.Params, n.Args)
+	b.info.types[p.Path.Id] = n
 	b.info.details[p.Id] = &VariantRef{Type: n, Name: n.Decl.Name, Index: -1}
 	if ref.variant != nil {
 		b.info.details[p.Id] = &VariantRef{Type: n, Name: ref.variant.Name, Index: ref.variant.Index, Variant: ref.variant.Variant}

@@ -172,6 +172,9 @@ func (c *checker) pipelineResult(m *module, p *Pipeline, last *Stage) {
 	}
 	if p.Result == nil {
 		p.Result = last.Output
+		if v, ok := p.pending.(*types.Var); ok && v.Bound == nil {
+			v.Bound = p.Result
+		}
 		return
 	}
 	ok, convert := types.Conversion(last.Output, p.Result)

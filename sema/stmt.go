@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/source"
@@ -214,9 +216,12 @@ func (fn *Function) pure() bool {
 	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
 		return false
 	}
+	if strings.HasPrefix(fn.Decl.Name.Name, "unwrap") || fn.Decl.Name.Name == "expect" || fn.Decl.Name.Name == "each" {
+		return false // called for their fault, or for what the closure does
+	}
 	switch t := types.Resolve(fn.Recv).(type) {
 	case *types.Array, *types.Map, *types.Option, *types.Result:
-		return fn.Decl.Name.Name != "each"
+		return true
 	case *types.Basic:
 		return t == types.String || t == types.Int || t == types.Float || t == types.Bool
 	}
