@@ -102,6 +102,10 @@ func (c *codec) program(p *Program) {
 			c.limits(&p.Limits)
 			c.line()
 		}
+		if !c.writing || p.Permissions != nil {
+			c.permissions(&p.Permissions)
+			c.line()
+		}
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
 		c.int("entry", &p.Entry)
@@ -349,6 +353,19 @@ func (c *codec) limits(l *Limits) {
 		c.object(func() {
 			c.optFloat("max_run_seconds", &l.MaxRunSeconds)
 			c.optInt64("max_memory_mb", &l.MaxMemoryMB)
+			c.optInt64("max_tokens", &l.MaxTokens)
+		})
+		c.done()
+	}
+}
+
+func (c *codec) permissions(p **Permissions) {
+	if c.member("permissions") {
+		if !c.writing {
+			*p = &Permissions{}
+		}
+		c.object(func() {
+			list(c, "env", &(*p).Env, false, c.strElem)
 		})
 		c.done()
 	}

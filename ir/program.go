@@ -23,6 +23,7 @@ type Program struct {
 	Tools       []Tool
 	Stores      []Store
 	Limits      Limits
+	Permissions *Permissions // nil without the section: nothing is refused
 	Tests       []Test
 	Entry       int // index into Functions of main; -1 without one
 }
@@ -253,6 +254,13 @@ type Store struct {
 type Limits struct {
 	MaxRunSeconds float64
 	MaxMemoryMB   int64
+	MaxTokens     int64
+}
+
+// Permissions is [permissions]: what the program may touch; what is not
+// granted is refused. Env lists names of environment variables.
+type Permissions struct {
+	Env []string
 }
 
 // Test is an @test function.

@@ -41,6 +41,7 @@ type Key struct {
 	Min     int64 // least Integer
 	Example string
 	Doc     string
+	Later   bool // nothing reads it yet: a warning says so
 
 	set func(t *target, v *setting)
 }
@@ -188,13 +189,13 @@ var keys = []Key{
 
 	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
 		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
-	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values.",
+	{Path: "limits.max_memory_mb", Later: true, Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values.",
 		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
 	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out.",
 		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
-	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together.",
+	{Path: "limits.max_cost_usd", Later: true, Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together.",
 		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
-	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
+	{Path: "limits.max_tasks", Later: true, Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
 		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
 
 	{Path: "permissions.fs", Type: Strings, Default: "[]", Example: `["data"]`, Doc: "Directories whose files may be read and written.",
@@ -203,7 +204,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.permissions.Env = v.texts }},
 	{Path: "permissions.net", Type: Strings, Default: "[]", Example: `["api.example.com"]`, Doc: "Network hosts that may be called.",
 		set: func(t *target, v *setting) { t.permissions.Net = v.texts }},
-	{Path: "permissions.tools", Type: Strings, Default: "[]", Example: `["Calc"]`, Doc: "Tools that models and hosts may call.",
+	{Path: "permissions.tools", Later: true, Type: Strings, Default: "[]", Example: `["Calc"]`, Doc: "Tools that models and hosts may call.",
 		set: func(t *target, v *setting) { t.permissions.Tools = v.texts }},
 	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
 		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
