@@ -2,10 +2,9 @@ package vm
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -18,11 +17,11 @@ const (
 	partyAuto            // Bool: the memory is read and written by calls
 	partyTools           // Array of added tools, or nil
 	partyToolsOff        // Bool: declared tools are not offered
-	partySlots
+	partySchema          // of a host: JSON Schema text that goes with the prompt, or nil
 )
 
 func newParty(k value.Kind, t *value.Type, index int, memory value.Slot) value.Slot {
-	return value.New(k, 0, t, value.Int(int64(index)), value.Nil, memory, value.Bool(true), value.Nil, value.Bool(false))
+	return value.New(k, 0, t, value.Int(int64(index)), value.Nil, memory, value.Bool(true), value.Nil, value.Bool(false), value.Nil)
 }
 
 // party gives the agent or host in argument i.
@@ -66,85 +65,64 @@ func init() {
 			return a.with(func(f []value.Slot) { f[partyTools], f[partyToolsOff] = value.Nil, value.Bool(true) })
 		}
 	}
-	accessor := func(name string, n int) {
-		get := func(a *Args) (value.Slot, error) {
-			v := a.party(0)[n]
-			value.Share(v)
-			return v, nil
-		}
-		ownNatives["agent."+name], ownNatives["host."+name] = get, get
+	ownNatives["Host.__with_schema"] = func(a *Args) (value.Slot, error) {
+		return a.with(func(f []value.Slot) { f[partySchema] = value.String(a.String(1)) })
 	}
-	accessor("context", partyContext)
-	accessor("memory", partyMemory)
-	accessor("memory_auto", partyAuto)
-	ownNatives["agent.name"] = func(a *Args) (value.Slot, error) {
-		a.party(0)
-		return value.String(a.Slot(0).Type().Name), nil
-	}
-	ownNatives["host.name"] = ownNatives["agent.name"]
 	performs["agent.call"] = &performing{request: agentCall, value: agentReply}
 }
 
 // bind makes the natives that read declarations of this program.
 func (m *VM) bind(name string) Native {
-	agent := func(get func(*ir.Agent) value.Slot) Native {
-		return func(a *Args) (value.Slot, error) {
-			return get(&m.program.Agents[a.party(0)[partyIndex].AsInt()]), nil
-		}
-	}
-	host := func(get func(*ir.Host) value.Slot) Native {
-		return func(a *Args) (value.Slot, error) {
-			return get(&m.program.Hosts[a.party(0)[partyIndex].AsInt()]), nil
-		}
-	}
 	switch name {
-	case "agent.tools", "host.tools":
-		return func(a *Args) (value.Slot, error) { return m.toolsOf(a.Slot(0)), nil }
-	case "agent.system":
-		return agent(func(x *ir.Agent) value.Slot { return text(x.System) })
-	case "agent.model":
-		return agent(func(x *ir.Agent) value.Slot { return value.String(x.Model) })
-	case "agent.connection":
-		return agent(func(x *ir.Agent) value.Slot { return value.String(x.Connection) })
-	case "agent.max_tool_rounds":
-		return agent(func(x *ir.Agent) value.Slot { return number(x.MaxToolRounds) })
-	case "agent.schema_attempts":
-		return agent(func(x *ir.Agent) value.Slot { return number(x.SchemaAttempts) })
-	case "host.question_default":
-		return host(func(x *ir.Host) value.Slot {
-			if x.QuestionDefault == nil {
-				return value.Nil
-			}
-			v, err := value.Parse(*x.QuestionDefault)
-			if err != nil {
-				return value.Nil
-			}
-			return v
-		})
-	case "host.approval_default":
-		return host(func(x *ir.Host) value.Slot {
-			if x.ApprovalDefault == nil {
-				return value.Nil
-			}
-			return value.String(*x.ApprovalDefault)
-		})
+	case "agent.parts":
+		return m.agentParts
+	case "host.parts":
+		return m.hostParts
 	}
 	return nil
 }
 
-// text is a String, or nil when empty; number an Int, or nil when 0.
-func text(s string) value.Slot {
-	if s == "" {
-		return value.Nil
+// What an agent has when it says nothing.
+const (
+	maxToolRounds  = 10
+	schemaAttempts = 3
+)
+
+// agentParts gives name, memory, whether it is added to, context as JSON text,
+// tools, max_tool_rounds, schema_attempts, model and connection.
+func (m *VM) agentParts(a *Args) (value.Slot, error) {
+	f := a.party(0)
+	d := &m.program.Agents[f[partyIndex].AsInt()]
+	context := value.Nil
+	if !f[partyContext].IsNil() {
+		context = value.String(string(value.AppendJSON(nil, f[partyContext])))
 	}
-	return value.String(s)
+	rounds, attempts := int64(maxToolRounds), int64(schemaAttempts)
+	if d.MaxToolRounds > 0 {
+		rounds = d.MaxToolRounds
+	}
+	if d.SchemaAttempts > 0 {
+		attempts = d.SchemaAttempts
+	}
+	return value.Tuple(value.String(d.Name), f[partyMemory], f[partyAuto], context, m.toolsOf(a.Slot(0)), value.Int(rounds), value.Int(attempts),
+		value.String(d.Model), value.String(d.Connection)), nil
 }
 
-func number(n int64) value.Slot {
-	if n == 0 {
-		return value.Nil
+// hostParts gives name, tools, question_default and approval_default.
+func (m *VM) hostParts(a *Args) (value.Slot, error) {
+	d := &m.program.Hosts[a.party(0)[partyIndex].AsInt()]
+	question, approval := value.Nil, value.Nil
+	if d.QuestionDefault != nil {
+		v, err := value.Parse(*d.QuestionDefault)
+		if err != nil {
+			return value.Nil, fmt.Errorf("question_default of host %s: %w", d.Name, err)
+		}
+		question = v
 	}
-	return value.Int(n)
+	if d.ApprovalDefault != nil {
+		approval = value.String(*d.ApprovalDefault)
+	}
+	return value.Tuple(value.String(d.Name), m.toolsOf(a.Slot(0)), question, approval), nil
 }
 
 // withTools adds argument 1, an Array of Tool, to the party's tools.
@@ -196,7 +174,9 @@ func (m *VM) toolsOf(s value.Slot) value.Slot {
 }
 
 // agentCall makes the request of agent.call(agent, messages, schema,
-// schema_name, offer_tools).
+// schema_name). A message is a tuple of role, content, tool calls, the id of
+// the call it answers, and whether that failed; a tool call one of id, name and
+// arguments as JSON text.
 func agentCall(t *task, a *Args) (effect.Request, error) {
 	if a.Slot(0).Kind() != value.KindAgent {
 		a.wrong(0, "an Agent")
@@ -208,92 +188,50 @@ func agentCall(t *task, a *Args) (effect.Request, error) {
 		retry := effect.Retry(*d.Retry)
 		r.Retry = &retry
 	}
-	messages := a.Array(1)
-	for i := range messages.Len {
-		m, err := chatMessage(value.Flat(messages.At(i)))
-		if err != nil {
-			return nil, err
+	for _, m := range tuples(a.Slot(1), 5) {
+		c := effect.ChatMessage{Role: value.Text(m[0]), Content: value.Text(m[1]), ToolCallID: value.Text(m[3]), IsError: m[4].Bits&1 != 0}
+		for _, call := range tuples(m[2], 3) {
+			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: value.Text(call[0]), Name: value.Text(call[1]), Args: value.Text(call[2])})
 		}
-		r.Messages = append(r.Messages, m)
+		r.Messages = append(r.Messages, c)
 	}
-	if s := a.Slot(2).Str(); s != nil {
-		r.Schema = json.RawMessage(s.S)
+	if !a.Slot(2).IsNil() {
+		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
 	}
-	if s := a.Slot(3).Str(); s != nil {
-		r.SchemaName = s.S
-	}
-	if a.Len() > 4 && a.Bool(4) {
-		for _, x := range t.m.offered(t.m.toolsOf(a.Slot(0))) {
-			for i := range x.methods {
-				if m := &x.methods[i]; m.info.Described {
-					r.Tools = append(r.Tools, effect.ToolSpec{Name: x.info.Name + "_" + m.info.Name,
-						Description: m.info.Description, Parameters: m.parameters()})
-				}
+	for _, x := range t.m.offered(t.m.toolsOf(a.Slot(0))) {
+		for i := range x.methods {
+			if m := &x.methods[i]; m.info.Described {
+				r.Tools = append(r.Tools, effect.ToolSpec{Name: x.info.Name + "_" + m.info.Name,
+					Description: m.info.Description, Parameters: m.parameters()})
 			}
 		}
 	}
 	return r, nil
 }
 
-// chatMessage reads a message: a map, or a struct with the same fields.
-func chatMessage(s value.Slot) (effect.ChatMessage, error) {
-	field := func(of value.Slot, name string) value.Slot {
-		v, _ := value.FieldByName(of, name)
-		return value.Flat(v)
+// tuples gives the tuples of n in an Array; anything else faults.
+func tuples(s value.Slot, n int) [][]value.Slot {
+	a := s.Array()
+	if a == nil {
+		panic(value.Faultf("expected an Array of tuples, got %s", describe(s)))
 	}
-	str := func(of value.Slot, name string) string {
-		if v := field(of, name); !v.IsNil() {
-			return value.Text(v)
-		}
-		return ""
-	}
-	m := effect.ChatMessage{Role: str(s, "role"), Content: str(s, "content"), ToolCallID: str(s, "tool_call_id")}
-	if v := field(s, "is_error"); v.Kind() == value.KindBool {
-		m.IsError = v.AsBool()
-	}
-	if calls := field(s, "tool_calls").Array(); calls != nil {
-		for i := range calls.Len {
-			c := value.Flat(calls.At(i))
-			m.ToolCalls = append(m.ToolCalls, effect.ToolCall{ID: str(c, "id"), Name: str(c, "name"), Args: str(c, "args")})
+	all := make([][]value.Slot, a.Len)
+	for i := range all {
+		if all[i] = a.At(i).Fields(); len(all[i]) != n {
+			panic(value.Faultf("expected a tuple of %d, got %s", n, describe(a.At(i))))
 		}
 	}
-	if m.Role == "" {
-		return m, value.Faultf("a message needs a role and a content, got %s", describe(s))
-	}
-	return m, nil
+	return all
 }
 
-// agentReply gives a reply as a map.
+// agentReply gives a reply as a tuple: text, tool calls, tokens in and out,
+// model, connection, milliseconds, reason why it stopped.
 func agentReply(r effect.Result) (value.Slot, error) {
 	reply := r.(*effect.AgentReply)
 	calls := value.NewArray()
 	for _, c := range reply.ToolCalls {
-		m := value.NewMap(3)
-		m.SetString("id", value.String(c.ID))
-		m.SetString("name", value.String(c.Name))
-		m.SetString("args", value.String(c.Args))
-		calls.Push(m.Slot())
+		calls.Push(value.Tuple(value.String(c.ID), value.String(c.Name), value.String(c.Args)))
 	}
-	m := value.NewMap(8)
-	m.SetString("text", value.String(reply.Text))
-	m.SetString("tool_calls", calls.Slot())
-	m.SetString("tokens_in", value.Int(reply.TokensIn))
-	m.SetString("tokens_out", value.Int(reply.TokensOut))
-	m.SetString("model", value.String(reply.Model))
-	m.SetString("provider", value.String(reply.Provider))
-	m.SetString("latency_ms", value.Int(reply.LatencyMS))
-	m.SetString("stop_reason", value.String(reply.StopReason))
-	return m.Slot(), nil
-}
-
-// messagesOf gives a memory's messages as maps with role and content.
-func messagesOf(m *store.Memory) value.Slot {
-	all := value.NewArray()
-	for _, x := range m.Messages() {
-		e := value.NewMap(2)
-		e.SetString("role", value.String(x.Role))
-		e.SetString("content", value.String(x.Content))
-		all.Push(e.Slot())
-	}
-	return all.Slot()
+	return value.Tuple(value.String(reply.Text), calls.Slot(), value.Int(reply.TokensIn), value.Int(reply.TokensOut),
+		value.String(reply.Model), value.String(reply.Provider), value.Int(reply.LatencyMS), value.String(reply.StopReason)), nil
 }

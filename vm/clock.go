@@ -12,14 +12,11 @@ func init() {
 		},
 		value: nothing,
 	}
-	performs["clock.now"] = &performing{
+	performs["clock"] = &performing{
 		request: func(*task, *Args) (effect.Request, error) { return &effect.Clock{}, nil },
 		value: func(r effect.Result) (value.Slot, error) {
 			now := r.(*effect.Time)
-			m := value.NewMap(2)
-			m.SetString("unix_ms", value.Int(now.Unix))
-			m.SetString("monotonic_ms", value.Int(now.Monotonic))
-			return m.Slot(), nil
+			return value.Tuple(value.Int(now.Unix), value.Int(now.Monotonic)), nil
 		},
 	}
 }

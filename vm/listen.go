@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -72,8 +73,15 @@ func opListenBegin(t *task, in *ins) status {
 	if c := f[partyContext]; !c.IsNil() {
 		r.Context = value.AppendJSON(nil, c)
 	}
-	if x := t.slot(in.a + 3).Str(); x != nil {
-		r.Schema = json.RawMessage(x.S)
+	switch x := *t.slot(in.a + 3); x.Kind() {
+	case value.KindString:
+		r.Schema = json.RawMessage(x.AsString())
+	case value.KindTypeDesc:
+		r.Schema = schema.Text(x.TypeDesc())
+	default:
+		if !f[partySchema].IsNil() {
+			r.Schema = json.RawMessage(f[partySchema].AsString())
+		}
 	}
 	return t.request(t.context(), r, &wait{kind: waitOpen, scope: s})
 }

@@ -161,7 +161,14 @@ func TestJumps(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
-	consts := func(a *asm) { a.str("né"); a.str("😀x"); a.str(""); a.int(1); a.float(2); a.int(2) }
+	consts := func(a *asm) {
+		a.str("né")
+		a.str("😀x")
+		a.str("")
+		a.int(1)
+		a.float(2)
+		a.int(2)
+	}
 	for _, c := range []struct{ code, want string }{
 		{"LoadConst r2 k0\nLoadConst r3 k1\nConcat r1 r2 r3", `"né😀x"`},
 		{"LoadConst r2 k2\nLoadConst r3 k1\nConcat r1 r2 r3", `"😀x"`},

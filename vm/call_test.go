@@ -1,0 +1,241 @@
+package vm
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func TestCalls(t *testing.T) {
+	a := newAsm()
+	a.str("double")
+	a.str("none")
+	a.int(4)
+	a.typ(ir.TypeInfo{Kind: "int"})
+	a.fn("main() Full 12", `
+		LoadInt r6 20
+		Call r5 f1
+		BoxInt r2 r5
+		LoadFunction r5 f2
+		LoadConst r6 k2
+		CallClosure r5 1
+		Move r3 r5
+		LoadConst r7 k2
+		LoadConst r8 k2
+		NewClosure r5 r7 2 f3
+		CallClosure r5 0
+		Move r4 r5
+		LoadConst r6 k2
+		CallMethod r5 1 k0
+		NewTuple r1 r2 4
+		Return r1`)
+	a.fn("next(Int) Int 4", "AddIntK r2 r1 1\nReturnInt r2")
+	a.fn("double(Full) Full 4", "AnyBinary r2 r1 r1 0\nReturn r2")
+	a.fn("sum() Full 6", "Captured r1 0\nCaptured r2 1\nAnyBinary r1 r1 r2 0\nReturn r1").Captures = 2
+	a.Methods = []ir.Method{{Name: "double", Type: 0, Function: 2}}
+	a.want(t, "[21,8,8,8]")
+}
+
+func TestCallFaults(t *testing.T) {
+	prepare := func(a *asm) {
+		a.str("nope")
+		a.int(4)
+		a.fn("helper(Full) Full 4", "Return r1")
+	}
+	for _, c := range []struct{ code, want string }{
+		{"LoadConst r1 k1\nCallClosure r1 0", "error cannot call Int 4: not a function"},
+		{"LoadNil r1\nCallClosure r1 0", "error cannot call nil: not a function"},
+		{"LoadFunction r1 f0\nCallClosure r1 0", "error function helper takes 1 argument, called with 0"},
+		{"LoadConst r2 k1\nCallMethod r1 1 k0", "error Int has no method nope"},
+		{"LoadNil r2\nCallMethod r1 1 k0", "error Nil has no method nope"},
+	} {
+		expr(t, c.code, c.want, prepare)
+	}
+}
+
+// TestReturns: each form of return, and that a float and a bool come back.
+func TestReturns(t *testing.T) {
+	a := newAsm()
+	a.float(1.5)
+	a.fn("main() Full 8", "Call r5 f1\nBoxFloat r2 r5\nCall r5 f2\nBoxBool r3 r5\nCall r5 f3\nMove r4 r5\nNewTuple r1 r2 3\nReturn r1")
+	a.fn("f() Float 2", "LoadFloatConst r1 k0\nReturnFloat r1")
+	a.fn("b() Bool 2", "LoadBool r1 1\nReturnBool r1")
+	a.fn("n() Full 2", "ReturnNil")
+	a.want(t, "[1.5,true,null]")
+}
+
+// TestRecursion: the stack grows, and beyond its limit recursion is a fault
+// that can be caught.
+func TestRecursion(t *testing.T) {
+	a := newAsm()
+	a.fn("main() Full 6", "LoadInt r3 100000\nCall r2 f1\nBoxInt r1 r2\nReturn r1")
+	a.fn("depth(Int) Int 6", "JumpGtIntK r1 0 @go\nReturnInt r1\n@go: SubIntK r4 r1 1\nCall r3 f1\nAddIntK r3 r3 1\nReturnInt r3")
+	a.want(t, "100000")
+
+	b := newAsm()
+	b.fn("main() Full 90", "@from: Call r80 f1\n@to: Move r1 r80\nReturn r1\n@caught: Return r2\ncatch @from @to @caught r2")
+	b.fn("down() Full 90", "Call r80 f1\nReturn r80")
+	out, err := b.run(t, Config{MaxStack: 1 << 16})
+	if err != nil || value.Text(out.Value) != "recursion is too deep" {
+		t.Error(out, err)
+	}
+}
+
+func TestErrorsAndRegions(t *testing.T) {
+	prepare := func(a *asm) {
+		a.str("boom")
+		a.int(1)
+		a.fn("thrower() Full 2", "LoadConst r1 k0\nThrow r1")
+	}
+	for _, c := range []struct{ code, want string }{
+		{"LoadConst r2 k0\nThrow r2", "error boom"},
+		{"Fault k0", "error boom"},
+		{"@a: Call r2 f0\n@b: Return r2\n@c: Move r1 r3\ncatch @a @b @c r3", `"boom"`},
+		{"@a: LoadConst r2 k0\nThrow r2\n@b: LoadNil r3\n@c: Move r1 r3\ncatch @a @b @c r3", `"boom"`},
+		{"@a: Fault k0\n@c: Move r1 r3\ncatch @a @c @c r3", `{"message":"boom","kind":"RuntimeError"}`},
+		// the innermost region takes it; its handler's own error goes further out
+		{"@a: Call r2 f0\n@b: Return r2\n@c: LoadConst r4 k1\nThrow r4\n@d: Move r1 r5\ncatch @a @b @c r3\ncatch @a @d @d r5", "1"},
+	} {
+		expr(t, c.code, c.want, prepare)
+	}
+}
+
+// TestTrace: an uncaught error has its place and the calls to it; Rethrow keeps
+// them.
+func TestTrace(t *testing.T) {
+	a := newAsm()
+	a.str("boom")
+	a.fn("main() Full 6", "LoadNil r1\n@a: Call r2 f1\n@b: Return r2\n@c: LoadNil r4\nRethrow r3\ncatch @a @b @c r3")
+	a.fn("middle() Full 6", "Call r2 f2\nReturn r2")
+	a.fn("inner() Full 6", "LoadConst r1 k0\nThrow r1")
+	u := a.wantError(t, "boom")
+	var got []string
+	for _, p := range u.Trace {
+		got = append(got, p.Function+":"+string(rune('0'+p.Line)))
+	}
+	if diff := cmp.Diff([]string{"inner:2", "middle:1", "main:2"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if u.File != "main.conc" || u.Line != 2 || u.Column != 1 || u.Kind != "String" || u.Panic {
+		t.Error(u.Place, u.Kind, u.Panic)
+	}
+}
+
+func TestPanicIsNotCaught(t *testing.T) {
+	a := newAsm()
+	a.str("end")
+	a.fn("main() Full 6", "LoadConst r2 k0\n@a: Panic r2\n@c: Return r3\ncatch @a @c @c r3")
+	if u := a.wantError(t, "end"); u == nil || !u.Panic {
+		t.Error("no panic")
+	}
+}
+
+// TestMainErr: an Err that main returns is uncaught.
+func TestMainErr(t *testing.T) {
+	a := newAsm()
+	a.str("bad")
+	a.fn("main() Full 3", "LoadConst r1 k0\nNewErr r1 r1\nReturn r1")
+	a.wantError(t, "bad")
+}
+
+func TestNatives(t *testing.T) {
+	natives := map[string]Native{
+		"add": func(a *Args) (value.Slot, error) { return value.Int(a.Int(0) + a.Int(1)), nil },
+		"push": func(a *Args) (value.Slot, error) {
+			a.Array(0).Push(a.Slot(1))
+			return value.Nil, nil
+		},
+		"replace": func(a *Args) (value.Slot, error) {
+			a.Set(0, value.String("new"))
+			return value.Nil, nil
+		},
+		"fail":  func(a *Args) (value.Slot, error) { return value.Nil, value.Errorf("ParseError", "no number") },
+		"fault": func(a *Args) (value.Slot, error) { return value.Nil, value.Faultf("misused") },
+	}
+	run := func(code, want string) {
+		t.Helper()
+		a := newAsm()
+		a.int(2)
+		a.str("s")
+		a.Natives = []string{"add", "push", "replace", "fail", "fault"}
+		a.fn("main() Full 8", code)
+		out, err := a.run(t, Config{Natives: natives})
+		got := ""
+		if err != nil {
+			got = "error " + err.Error()
+		} else {
+			got = string(value.AppendJSON(nil, out.Value))
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", code, got, want)
+		}
+	}
+	run("LoadConst r2 k0\nLoadConst r3 k0\nCallNative r1 2 0 n0\nReturn r1", "4")
+	run("LoadConst r2 k0\nLoadConst r3 k0\nCallNative r1 2 1 n0\nReturn r1", `{"ok":4}`)
+	run("NewArray r2 r2 0\nLoadConst r3 k0\nCallNative r1 2 0 n1\nReturn r2", "[2]")
+	run("LoadConst r2 k0\nCallNative r1 1 0 n2\nReturn r2", `"new"`)
+	run("CallNative r1 0 0 n3\nReturn r1", "error no number")
+	run("CallNative r1 0 1 n3\nNewTuple r1 r1 1\nReturn r1", `[{"err":{"message":"no number","kind":"ParseError","input":""}}]`)
+	run("CallNative r1 0 0 n4\nReturn r1", "error misused")
+	run("CallNative r1 0 1 n4\nReturn r1", "error misused")
+	// an argument of another kind than the native wants, and a missing one
+	run("LoadConst r2 k0\nLoadConst r3 k1\n@a: CallNative r1 2 0 n0\n@b: Return r1\n@c: Return r4\ncatch @a @b @c r4",
+		`{"message":"add: expected an Int, got String","kind":"RuntimeError"}`)
+	run("LoadConst r2 k0\nCallNative r1 1 0 n0\nReturn r1", "error add: argument 2 is missing")
+
+	a := newAsm()
+	a.Natives = []string{"not_there"}
+	a.fn("main() Full 2", "ReturnNil")
+	if _, err := New(Config{Program: &a.Program, Performer: effectless}); err == nil || !strings.Contains(err.Error(), "not_there") {
+		t.Error(err)
+	}
+}
+
+// TestMutSelf: the receiver stays readable after the call, also when an error
+// unwinds from it.
+func TestMutSelf(t *testing.T) {
+	a := newAsm()
+	a.int(5)
+	a.str("late")
+	a.fn("main() Full 8", `
+		NewArray r4 r4 0
+		@a: Call r3 f1
+		@b: LoadNil r1
+		Return r1
+		@c: NewTuple r1 r4 1
+		Return r1
+		catch @a @b @c r5`)
+	f := a.fn("push(Full) Full 4", "LoadConst r2 k0\nOwn r1\nArrayPush r1 r2\nLoadConst r3 k1\nThrow r3")
+	f.MutSelf = true
+	a.want(t, "[[5]]")
+}
+
+func TestNoMain(t *testing.T) {
+	a := newAsm()
+	a.fn("f() Full 2", "ReturnNil")
+	a.Entry = -1
+	if _, err := a.run(t, Config{}); err != ErrNoMain {
+		t.Error(err)
+	}
+}
+
+// TestCancel: a loop without effects ends when the run is cancelled, past
+// every region.
+func TestCancel(t *testing.T) {
+	a := newAsm()
+	a.fn("main() Full 4", "@a: Loop @a\n@b: ReturnNil\ncatch @a @b @b r2")
+	m, err := New(Config{Program: &a.Program, Performer: effectless})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := m.Run(ctx); err != context.Canceled {
+		t.Error(err)
+	}
+}
