@@ -48,7 +48,7 @@ func (ex *exchange) drained() bool {
 	for {
 		select {
 		case <-ex.in.ended:
-			return ex.in.failed() == nil
+			return ex.in.why() == nil
 		case <-t.C:
 			return false
 		case <-closing:

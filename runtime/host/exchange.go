@@ -89,14 +89,17 @@ func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.Excha
 		return nil, err
 	}
 	for {
-		msgs, failure, again := ex.in.take()
-		switch {
-		case len(msgs) > 0:
+		msgs, now := ex.in.take()
+		if len(msgs) > 0 {
 			return &effect.ExchangeMessages{Messages: msgs}, nil
-		case failure != nil:
-			ex.free()
-			return nil, failure
-		case again:
+		}
+		switch now {
+		case failed:
+			ex.leave()
+			return nil, ex.in.why()
+		case complete:
+			return nil, ex.noMore()
+		case untaken:
 			if err := ex.restart(ctx); err != nil {
 				return nil, err
 			}
@@ -107,7 +110,7 @@ func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.Excha
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-ex.life:
-			if ex.in.failed() == nil {
+			if ex.in.why() == nil {
 				return nil, ex.noMore()
 			}
 		}
@@ -177,11 +180,18 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 		}()
 		return nil
 	}
-	if ex.in.failed() == nil {
+	if ex.in.why() == nil {
 		p.rest(true)
 	}
-	ex.free()
+	ex.leave()
 	return nil
+}
+
+// leave gives the slot back, unless expire has yet to end the process.
+func (ex *exchange) leave() {
+	if !ex.in.expired() {
+		ex.free()
+	}
 }
 
 func (ex *exchange) process() *process {

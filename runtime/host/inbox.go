@@ -27,6 +27,7 @@ type inbox struct {
 	done    bool          // the terminal message has come
 	discard bool          // the exchange is cancelled: messages are dropped
 	failure *effect.Error // why no terminal message will come; given after msgs
+	late    bool          // because the time was over
 	again   bool          // the host ended without having read the prompt
 }
 
@@ -90,30 +91,59 @@ func (in *inbox) withdraw(id string) bool {
 	return false
 }
 
-// take gives all that waits, or nil.
-func (in *inbox) take() (msgs []effect.HostMessage, failure *effect.Error, again bool) {
+// state is what an inbox without messages is in.
+type state uint8
+
+const (
+	waiting  state = iota // more may come
+	complete              // the terminal message has been taken, or the exchange closed
+	failed                // none will come; why says why
+	untaken               // the prompt has not been read: another process is wanted
+)
+
+// take gives all that waits; when that is nothing, how things stand.
+func (in *inbox) take() ([]effect.HostMessage, state) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if len(in.msgs) > 0 {
-		msgs, in.msgs, in.reqs, in.size = in.msgs, nil, 0, 0
+	switch {
+	case len(in.msgs) > 0:
+		msgs := in.msgs
+		in.msgs, in.reqs, in.size = nil, 0, 0
 		in.space.Signal()
-		return msgs, nil, false
+		return msgs, waiting
+	case in.discard:
+		return nil, complete
+	case in.failure != nil:
+		return nil, failed
+	case in.again:
+		return nil, untaken
+	case in.done:
+		return nil, complete
 	}
-	return nil, in.failure, in.again
+	return nil, waiting
 }
 
-// fail says that no terminal message will come, and why; now drops what waits.
-// It gives false when the terminal message has come or it had failed before.
-func (in *inbox) fail(e *effect.Error, now bool) bool {
+// fail says that no terminal message will come, and why, unless it has come or
+// another failure has.
+func (in *inbox) fail(e *effect.Error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.done && in.failure == nil {
+		in.failure = e
+		in.end()
+	}
+}
+
+// expire is fail because the time is over: what waits is dropped. It gives false
+// when the exchange had ended before.
+func (in *inbox) expire(e *effect.Error) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.done || in.failure != nil {
 		return false
 	}
-	if now {
-		in.msgs, in.reqs, in.size = nil, 0, 0
-	}
-	in.failure = e
+	in.msgs, in.reqs, in.size = nil, 0, 0
+	in.failure, in.late = e, true
 	in.end()
 	return true
 }
@@ -148,11 +178,20 @@ func (in *inbox) drain() bool {
 	return !in.closed()
 }
 
-// expired says that the exchange failed before its terminal message, and how.
-func (in *inbox) failed() *effect.Error {
+// why is why the exchange failed before its terminal message; nil when it did
+// not.
+func (in *inbox) why() *effect.Error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.failure
+}
+
+// expired says that the exchange failed because its time was over; who ended it
+// so sees to its process.
+func (in *inbox) expired() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.late
 }
 
 func (in *inbox) end() {

@@ -98,12 +98,12 @@ func (p *process) initialise(ctx context.Context, line []byte) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	for {
-		msgs, failure, _ := in.take()
-		if failure != nil {
-			return p.noAck(failure)
-		}
+		msgs, now := in.take()
 		if len(msgs) > 0 {
 			return p.acknowledged(&msgs[0])
+		}
+		if now == failed {
+			return p.noAck(in.why())
 		}
 		select {
 		case <-in.ready:

@@ -211,7 +211,7 @@ func (p *process) tell(in *inbox) {
 	if untouched && in.restart() {
 		return
 	}
-	in.fail(failure, false)
+	in.fail(failure)
 }
 
 // retire ends the process and all it started: its input ends, and if it has not

@@ -39,7 +39,7 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 		p := ex.process()
 		select {
 		case <-ex.life:
-			if f := ex.in.failed(); f != nil {
+			if f := ex.in.why(); f != nil {
 				return f
 			}
 			if _, ok := p.out.put(line, false); !ok {

@@ -19,7 +19,7 @@ func (c *Config) timeoutOr(d time.Duration) time.Duration {
 // process is told to cancel, if it can be, and ended. An exchange whose terminal
 // message has come does not fail any more, but nobody waits for the host to read.
 func (ex *exchange) expire() {
-	late := ex.in.fail(ex.pool.cfg.timedOut(), true)
+	late := ex.in.expire(ex.pool.cfg.timedOut())
 	ex.over()
 	if !late {
 		return

@@ -20,7 +20,7 @@ type Transport interface {
 }
 
 // A Conn is one running host, as lines. Read and Ready are called from one
-// goroutine, Write and CloseWrite from another, the rest from any.
+// goroutine, Write from another, the rest from any and more than once.
 type Conn interface {
 	// Read waits for the host's next line. It fails with io.EOF when the host
 	// has ended or will not send any more, and as ndjson.Reader.Next does.

@@ -2,6 +2,8 @@ package hosttest
 
 import (
 	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
 )
 
 var endRules = []rule{
@@ -73,14 +75,14 @@ repeat 1000000
 flood 100 {"type":"progress"}
 end
 `)
-	c.Timeout = 0.25
+	c.Timeout = 1.5
 	w.start(c)
 	x := w.open("go")
 	n := 0
 	for {
 		_, err := x.next()
 		if err != nil {
-			if e := w.hostError(err); e.Message != "host 'worker' timed out after 0.25 seconds" || e.Fields["host"] != "worker" {
+			if e := w.hostError(err); e.Message != "host 'worker' timed out after 1.5 seconds" || e.Fields["host"] != "worker" {
 				w.Errorf("message %q, fields %v", e.Message, e.Fields)
 			}
 			break
@@ -101,7 +103,7 @@ read
 write told x
 hang
 `)
-	c.Timeout = 0.25
+	c.Timeout = 3 // the initialisation must fit, however busy the machine
 	w.start(c)
 	x := w.open("go")
 	x.fails()
@@ -156,7 +158,8 @@ func notAwaited(w *world) {
 on-sigterm signalled
 read
 < {"type":"progress"}
-hang
+await leave
+exit 0
 --- spawn
 ` + echo))
 	x := w.open("go")
@@ -167,10 +170,23 @@ hang
 	if !groupAlive(first) {
 		w.Error("the host has left: nothing is shown")
 	}
-	w.ask("next", "next")
-	if groupAlive(first) {
-		w.Error("the next exchange did not wait for the old process")
-	}
+	next := make(chan struct{})
+	go func() {
+		defer close(next)
+		y, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: "next"})
+		if err != nil {
+			w.Error(err)
+			return
+		}
+		if groupAlive(first) {
+			w.Error("the next exchange did not wait for the old process")
+		}
+		if m, err := y.next(); err != nil || payload(m) != `{"text":"next"}` {
+			w.Errorf("got %s, %v", m.Text, err)
+		}
+	}()
+	w.make("leave")
+	<-next
 }
 
 func runEnds(w *world) {

@@ -1,6 +1,7 @@
 package hosttest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -153,12 +154,13 @@ func turns(w *world) {
 		// each waits in the queue before the next one comes
 		before := w.hosts.Waiting("worker")
 		waiting.Go(func() {
-			x := w.open(string(rune('a' + i)))
-			m, err := x.next()
+			x, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: string(rune('a' + i))})
 			if err != nil {
 				w.Error(err)
+				return
 			}
-			order <- string(m.Text)
+			m, err := x.next()
+			order <- fmt.Sprint(string(m.Text), err)
 			x.close()
 		})
 		w.until("the exchange to queue", func() bool { return w.hosts.Waiting("worker") > before })
@@ -167,7 +169,7 @@ func turns(w *world) {
 	first.close()
 	waiting.Wait()
 	for i := range n {
-		if got, want := <-order, `{"type":"result","text":"`+string(rune('a'+i))+`"}`; got != want {
+		if got, want := <-order, `{"type":"result","text":"`+string(rune('a'+i))+`"}<nil>`; got != want {
 			w.Errorf("turn %d: %s", i, got)
 		}
 	}
@@ -222,7 +224,7 @@ exit 1
 < {"type":"result","text":"works"}
 `)
 	c.Params = []byte(`{"a":1}`)
-	c.Timeout = 0.5
+	c.Timeout = 3 // initialisations must fit, however busy the machine
 	w.start(c)
 	for _, prompt := range []string{"crash", "silence", "garbage"} {
 		x := w.open(prompt)

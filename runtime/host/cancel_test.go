@@ -1,0 +1,238 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+func TestDrain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		after  time.Duration
+		kept   bool
+		events string
+	}{
+		{"in time", 4900 * time.Millisecond, true, ""},
+		{"too late", 5100 * time.Millisecond, false, "term@5 exit@5.1"},
+		{"never", 0, false, "term@5 kill@10 exit@10"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
+					withCancel(h)
+					h.say(`{"type":"progress","message":"dropped"}`)
+					h.hear() // cancel
+					if c.after == 0 {
+						h.hang()
+					}
+					time.Sleep(c.after)
+					h.say(`{"type":"result","text":"dropped too"}`)
+					echoes(h)
+				}, func(h *memHost) {
+					h.hear()
+					h.say(`{"type":"init_ack"}`)
+					echoes(h)
+				})
+				id, start := b.begin(), time.Now()
+				b.end(id, "enough")
+				if since(start) != "0" {
+					t.Errorf("the program waited %s seconds", since(start))
+				}
+				id = b.begin()
+				b.hears(id, `result {"text":"fine"}`)
+				if kept := len(b.mem.all) == 1; kept != c.kept {
+					t.Errorf("kept %v", kept)
+				}
+				b.happened(0, c.events)
+			})
+		})
+	}
+}
+
+func TestCancelWithoutCapability(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) { h.hear(); h.untilTerm(); time.Sleep(time.Second) }, echoes)
+		id, start := b.begin(), time.Now()
+		b.end(id, "race lost")
+		if since(start) != "0" {
+			t.Errorf("the program waited %s seconds", since(start))
+		}
+		id = b.begin()
+		if since(start) != "1" {
+			t.Errorf("the next exchange began after %s seconds", since(start))
+		}
+		b.hears(id, `result {"text":"fine"}`)
+		b.happened(0, "term@0 exit@1")
+	})
+}
+
+// TestGivenUpNextLosesNothing: a message that comes when nobody waits is there
+// for the next call.
+func TestGivenUpNextLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.hear()
+			time.Sleep(time.Second)
+			h.say(`{"type":"progress","i":1}`)
+			h.say(`{"type":"progress","i":2}`)
+			time.Sleep(time.Second)
+			h.say(`{"type":"result"}`)
+		})
+		id := b.begin()
+		gaveUp := errors.New("gave up")
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(500*time.Millisecond, func() { cancel(gaveUp) })
+		if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != gaveUp {
+			t.Errorf("error %v", err)
+		}
+		time.Sleep(time.Second)
+		b.hears(id, `progress {"i":1}; progress {"i":2}`)
+		if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != gaveUp {
+			t.Errorf("error %v", err)
+		}
+		b.hears(id, `result {}`)
+	})
+}
+
+// TestGivenUpOpen: who gives up in the queue, or while a process initialises,
+// leaves the host usable.
+func TestGivenUpOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() }, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"init_ack"}`)
+			echoes(h)
+		})
+		gaveUp := errors.New("gave up")
+		open := func(after time.Duration) error {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(after, func() { cancel(gaveUp) })
+			_, err := b.Perform(ctx, &effect.ExchangeOpen{Host: "w"})
+			return err
+		}
+		if err := open(time.Second); err != gaveUp {
+			t.Errorf("during the initialisation: %v", err)
+		}
+		id := b.begin()
+		if err := open(time.Second); err != gaveUp {
+			t.Errorf("in the queue: %v", err)
+		}
+		b.hears(id, `result {"text":"fine"}`)
+		b.end(id, "")
+		b.end(b.begin(), "")
+		b.happened(0, "term@1 exit@1")
+	})
+}
+
+func TestCloseIdle(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		play   func(*memHost)
+		events string
+	}{
+		{"polite", func(h *memHost) { echoes(h) }, "eof@0 exit@0"},
+		{"busy", func(h *memHost) { echoes(h); h.untilTerm() }, "eof@0 term@0.2 exit@0.2"},
+		{"stubborn", func(h *memHost) { echoes(h); h.hang() }, "eof@0 term@0.2 kill@5.2 exit@5.2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{}, c.play)
+				id := b.begin()
+				b.hears(id, `result {"text":"fine"}`)
+				b.end(id, "")
+				if err := b.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+				b.happened(0, c.events)
+				if _, err := b.tryBegin(); !errors.Is(err, ErrClosed) {
+					t.Errorf("open after close: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestCloseDuringExchange(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		params bool
+		play   func(*memHost)
+		events string
+	}{
+		{"told, leaves", true, func(h *memHost) { withCancel(h); h.hear() }, "exit@0"},
+		{"told, ends its exchange", true, func(h *memHost) {
+			withCancel(h)
+			h.hear()
+			h.say(`{"type":"result"}`)
+			h.hear()
+		}, "eof@0 exit@0"},
+		{"told, does nothing", true, func(h *memHost) { withCancel(h); h.hear(); h.untilTerm() }, "term@0.5 exit@0.5"},
+		{"signalled", false, func(h *memHost) { h.hear(); h.untilTerm() }, "term@0 exit@0"},
+		{"stubborn", false, (*memHost).hang, "term@0 kill@2 exit@2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conf := Config{}
+				if c.params {
+					conf.Params = someParams
+				}
+				b := newBubble(t, conf, c.play)
+				id := b.begin()
+				next := make(chan string)
+				go func() { next <- b.outcome(id) }()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				err := b.Close(ctx)
+				if stubborn := c.name == "stubborn"; stubborn != errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("close: %v", err)
+				}
+				if got := <-next; got != "exchange 1 has ended: nothing is left to wait for" {
+					t.Errorf("the waiting request got %s", got)
+				}
+				synctest.Wait()
+				b.happened(0, c.events)
+			})
+		})
+	}
+}
+
+// TestCloseDuringInit: a host that is being initialised is ended as well.
+func TestCloseDuringInit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) { h.hear(); h.untilTerm() })
+		opened := make(chan error)
+		go func() { _, err := b.tryBegin(); opened <- err }()
+		go func() { _, err := b.tryBegin(); opened <- err }() // waits in the queue
+		synctest.Wait()
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if err := <-opened; !errors.Is(err, ErrClosed) {
+				t.Errorf("open: %v", err)
+			}
+		}
+		b.happened(0, "term@0 exit@0")
+	})
+}
+
+// TestMisuse: requests that no program makes are Go errors, not the program's.
+func TestMisuse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, echoes)
+		for _, r := range []effect.Request{&effect.ExchangeNext{ID: 7}, &effect.ExchangeReply{ID: 7}, &effect.Clock{}} {
+			_, err := b.Perform(context.Background(), r)
+			var e *effect.Error
+			if err == nil || errors.As(err, &e) {
+				t.Errorf("%s: %v", r.Kind(), err)
+			}
+		}
+		b.end(7, "")
+	})
+}

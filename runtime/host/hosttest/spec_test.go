@@ -1,0 +1,33 @@
+package hosttest
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestRulesAreTheChapters: every H rule of the chapter is played, in its order
+// and in its words.
+func TestRulesAreTheChapters(t *testing.T) {
+	chapter, err := os.ReadFile("../../../spec/host-protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := regexp.MustCompile(`(?m)^- \*\*(H\d+)\*\* (.*)$`).FindAllStringSubmatch(string(chapter), -1)
+	for i, m := range written {
+		if i >= len(rules) {
+			t.Errorf("%s has no test: %s", m[1], m[2])
+			continue
+		}
+		if r := rules[i]; r.id != m[1] || r.text != m[2] {
+			t.Errorf("the chapter says %s %s\nthe suite says   %s %s", m[1], m[2], r.id, r.text)
+		}
+	}
+	for _, r := range rules[min(len(written), len(rules)):] {
+		t.Errorf("%s is not in the chapter: %s", r.id, r.text)
+	}
+	if n := strings.Count(string(chapter), "**H"); n != len(written) {
+		t.Errorf("%d rules look like rules, %d are", n, len(written))
+	}
+}

@@ -1,0 +1,275 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// memory is a transport to hosts that are functions, for tests in synctest
+// bubbles: their time is the bubble's.
+type memory struct {
+	play []func(h *memHost) // for each start; the last one for later ones
+	all  []*memHost
+}
+
+// memHost is a host that is a function, from its side.
+type memHost struct {
+	toHost   chan string
+	fromHost chan string
+	inClosed chan struct{}
+	closing  sync.Once
+	dying    sync.Once
+	outOver  chan struct{}
+	term     chan struct{} // SIGTERM
+	dead     chan struct{}
+	exit     Exit
+	began    time.Time
+
+	mu     sync.Mutex
+	events []event
+}
+
+// event is something that happened to a host, with the time since it began.
+type event struct {
+	what string
+	at   time.Duration
+}
+
+// rank orders what happened at the same time: that it did is what counts.
+var rank = map[string]int{"eof": 1, "term": 2, "kill": 3, "exit": 4}
+
+func (m *memory) Connect(*Config, []string, func(string)) (Conn, error) {
+	h := &memHost{
+		toHost: make(chan string), fromHost: make(chan string), began: time.Now(),
+		inClosed: make(chan struct{}), outOver: make(chan struct{}), term: make(chan struct{}), dead: make(chan struct{}),
+	}
+	play := m.play[min(len(m.all), len(m.play)-1)]
+	m.all = append(m.all, h)
+	go func() {
+		play(h)
+		h.die(Exit{})
+	}()
+	return &memConn{h}, nil
+}
+
+func (h *memHost) note(what string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, event{what, time.Since(h.began)})
+}
+
+// hear gives the next line; "" at the end of the input and of the host.
+func (h *memHost) hear() string {
+	select {
+	case l := <-h.toHost:
+		return l
+	case <-h.inClosed:
+	case <-h.dead:
+	}
+	return ""
+}
+
+func (h *memHost) say(line string) {
+	select {
+	case h.fromHost <- line:
+	case <-h.dead:
+	}
+}
+
+func (h *memHost) closeOutput() { close(h.outOver) }
+
+// hang waits for the end, whatever it is asked.
+func (h *memHost) hang() { <-h.dead }
+
+// untilTerm waits for SIGTERM.
+func (h *memHost) untilTerm() {
+	select {
+	case <-h.term:
+	case <-h.dead:
+	}
+}
+
+func (h *memHost) die(e Exit) {
+	h.dying.Do(func() {
+		h.exit = e
+		h.note("exit")
+		close(h.dead)
+	})
+}
+
+// memConn is Concerto's side.
+type memConn struct{ h *memHost }
+
+func (c *memConn) Read() (ndjson.Line, error) {
+	select {
+	case l := <-c.h.fromHost:
+		return ndjson.Line{Text: []byte(l)}, nil
+	case <-c.h.outOver:
+	case <-c.h.dead:
+	}
+	return ndjson.Line{}, io.EOF
+}
+
+func (c *memConn) Ready() bool { return false }
+
+func (c *memConn) Write(b []byte) (int, error) {
+	for n, l := range strings.SplitAfter(string(b), "\n") {
+		if l == "" {
+			continue
+		}
+		select {
+		case c.h.toHost <- strings.TrimSuffix(l, "\n"):
+		case <-c.h.inClosed:
+			return n, io.ErrClosedPipe
+		case <-c.h.dead:
+			return n, io.ErrClosedPipe
+		}
+	}
+	return len(b), nil
+}
+
+func (c *memConn) CloseWrite() {
+	c.h.closing.Do(func() {
+		if !c.ended() {
+			c.h.note("eof")
+		}
+		close(c.h.inClosed)
+	})
+}
+
+func (c *memConn) ended() bool {
+	select {
+	case <-c.h.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *memConn) Unread() int { return -1 }
+
+func (c *memConn) Done() <-chan struct{} { return c.h.dead }
+
+func (c *memConn) Exit() Exit { return c.h.exit }
+
+func (c *memConn) End(grace time.Duration, stop <-chan struct{}) {
+	if c.ended() {
+		return
+	}
+	c.h.note("term")
+	close(c.h.term)
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-c.h.dead:
+		return
+	case <-t.C:
+	case <-stop:
+	}
+	c.h.note("kill")
+	c.h.die(Exit{Code: 137})
+}
+
+// bubble is hosts with one declaration, w, over the memory transport.
+type bubble struct {
+	*testing.T
+	*Hosts
+	mem *memory
+}
+
+func newBubble(t *testing.T, c Config, play ...func(*memHost)) *bubble {
+	b := &bubble{T: t, mem: &memory{play: play}}
+	c.Name, c.Connector, c.OutputFormat, c.Transport = "w", "w", "json", "memory"
+	b.Hosts = New(Options{Configs: []Config{c}, Transports: map[string]Transport{"memory": b.mem}})
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func (b *bubble) begin() int64 {
+	b.Helper()
+	id, err := b.tryBegin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return id
+}
+
+func (b *bubble) tryBegin() (int64, error) {
+	r, err := b.Perform(context.Background(), &effect.ExchangeOpen{Host: "w", Prompt: "go"})
+	if err != nil {
+		return 0, err
+	}
+	return r.(*effect.ExchangeOpened).ID, nil
+}
+
+// hears takes one message.
+func (b *bubble) hears(id int64, want string) {
+	b.Helper()
+	if got := b.outcome(id); got != want {
+		b.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// outcome is the next message as "type payload", or the failure's text.
+func (b *bubble) outcome(id int64) string {
+	r, err := b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
+	var e *effect.Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind + ": " + e.Message
+	case err != nil:
+		return err.Error()
+	}
+	var all []string
+	for _, m := range r.(*effect.ExchangeMessages).Messages {
+		all = append(all, m.Type+" "+string(value.AppendJSON(nil, m.Payload)))
+	}
+	return strings.Join(all, "; ")
+}
+
+func (b *bubble) end(id int64, reason string) {
+	b.Helper()
+	if _, err := b.Perform(context.Background(), &effect.ExchangeClose{ID: id, Reason: reason}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// happened compares what happened to the n-th process.
+func (b *bubble) happened(n int, want string) {
+	b.Helper()
+	h := b.mem.all[n]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	slices.SortStableFunc(h.events, func(x, y event) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(rank[x.what], rank[y.what]))
+	})
+	var all []string
+	for _, e := range h.events {
+		// At the signal the input ends too, when the host is still there to see.
+		if e.what == "eof" && slices.Contains(h.events, event{"term", e.at}) {
+			continue
+		}
+		all = append(all, e.what+"@"+seconds(e.at.Seconds()))
+	}
+	if got := strings.Join(all, " "); got != want {
+		b.Errorf("process %d: %s, want %s", n, got, want)
+	}
+}
+
+// since is how many seconds of the bubble's time have passed.
+func since(t time.Time) string { return seconds(time.Since(t).Seconds()) }

@@ -1,0 +1,189 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+var someParams = json.RawMessage(`{"a":1}`)
+
+// withCancel acknowledges with the capability cancel, then takes the prompt.
+func withCancel(h *memHost) {
+	h.hear()
+	h.say(`{"type":"init_ack","capabilities":["cancel"]}`)
+	h.hear()
+}
+
+func echoes(h *memHost) {
+	for h.hear() != "" {
+		h.say(`{"type":"result","text":"fine"}`)
+	}
+}
+
+func TestTimeoutDefaults(t *testing.T) {
+	for _, c := range []struct {
+		timeout        float64
+		message, ended string
+	}{
+		{0, "timed out after 120 seconds", "term@120 kill@125 exit@125"},
+		{2.5, "timed out after 2.5 seconds", "term@2.5 kill@7.5 exit@7.5"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, Config{Timeout: c.timeout}, func(h *memHost) { h.hear(); h.hang() }, echoes)
+			id, start := b.begin(), time.Now()
+			b.hears(id, "HostError: host 'w' "+c.message)
+			if got := since(start); !strings.Contains(c.message, "after "+got+" ") {
+				t.Errorf("it failed after %s seconds", got)
+			}
+			b.end(id, "")
+			id = b.begin() // waits for the old process
+			b.hears(id, `result {"text":"fine"}`)
+			b.happened(0, c.ended)
+		})
+	}
+}
+
+func TestTimeoutTellsHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
+			withCancel(h)
+			h.note(h.hear())
+			h.hang()
+		})
+		id := b.begin()
+		b.hears(id, "HostError: host 'w' timed out after 10 seconds")
+		b.end(id, "")
+		time.Sleep(time.Minute)
+		b.happened(0, `{"type":"cancel","reason":"timeout"}@10 eof@10 term@11 kill@16 exit@16`)
+	})
+}
+
+// TestTimeoutBeginsWithPrompt: neither the queue nor the initialisation counts.
+func TestTimeoutBeginsWithPrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 10, Params: someParams}, func(h *memHost) {
+			h.hear()
+			time.Sleep(9 * time.Second)
+			h.say(`{"type":"init_ack"}`)
+			for range 2 {
+				h.hear()
+				time.Sleep(9 * time.Second)
+				h.say(`{"type":"result"}`)
+			}
+		})
+		start := time.Now()
+		first := b.begin()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			second := b.begin()
+			b.hears(second, `result {}`)
+		}()
+		b.hears(first, `result {}`)
+		b.end(first, "")
+		<-done
+		if got := since(start); got != "27" {
+			t.Errorf("it took %s seconds", got)
+		}
+	})
+}
+
+func TestInitTimeout(t *testing.T) {
+	for _, c := range []struct {
+		timeout float64
+		want    string
+	}{{0, "10"}, {3, "3"}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, Config{Timeout: c.timeout, Params: someParams}, (*memHost).hang)
+			start := time.Now()
+			_, err := b.tryBegin()
+			if err == nil || err.Error() != "host 'w' did not acknowledge initialization: it sent nothing within "+c.want+" seconds" {
+				t.Errorf("error %v", err)
+			}
+			if since(start) != c.want {
+				t.Errorf("it took %s seconds", since(start))
+			}
+		})
+	}
+}
+
+// TestSlowProgramIsNotTimeout: the host was in time, so handling its messages
+// may take as long as it likes.
+func TestSlowProgramIsNotTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 10}, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"question","id":1}`)
+			h.say(`{"type":"result"}`)
+			h.note(h.hear())
+			h.hear()
+		})
+		id := b.begin()
+		time.Sleep(11 * time.Second)
+		b.hears(id, `question {"id":1}; result {}`)
+		b.Perform(context.Background(), &effect.ExchangeReply{ID: id, InReplyTo: "question", AnswerTo: "1"})
+		b.end(id, "")
+		synctest.Wait()
+		b.happened(0, `{"type":"response","in_reply_to":"question","answer_to":1,"value":null}@11`)
+	})
+}
+
+func TestOutputClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.hear()
+			h.closeOutput()
+			time.Sleep(900 * time.Millisecond)
+			h.die(Exit{Code: 3})
+		}, func(h *memHost) {
+			h.hear()
+			h.closeOutput()
+			h.untilTerm()
+		})
+		id := b.begin()
+		b.hears(id, "HostError: host exited without result")
+		b.end(id, "")
+		id = b.begin()
+		b.hears(id, "HostError: host exited without result: it closed its output and goes on running")
+		b.end(id, "")
+		synctest.Wait()
+		b.happened(1, "term@1 exit@1")
+	})
+}
+
+// TestReplyWaitsForTimeoutAtMost: the queue is full because the host reads
+// nothing; the waiting reply gives the exchange's failure.
+func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 7}, (*memHost).hang)
+		id, start := b.begin(), time.Now()
+		big := json.RawMessage(`"` + strings.Repeat("x", outboxLimit/2) + `"`)
+		var err error
+		n := 0
+		for ; err == nil && n < 10; n++ {
+			_, err = b.Perform(context.Background(), &effect.ExchangeReply{ID: id, InReplyTo: "question", Value: big})
+		}
+		if err == nil || err.Error() != "host 'w' timed out after 7 seconds" || since(start) != "7" {
+			t.Errorf("reply %d: %v after %s seconds", n, err, since(start))
+		}
+		if n > 5 {
+			t.Errorf("%d large replies were taken", n)
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		id = b.begin()
+		time.AfterFunc(time.Second, func() { cancel(errors.New("stopped")) })
+		for err = nil; err == nil; {
+			_, err = b.Perform(ctx, &effect.ExchangeReply{ID: id, InReplyTo: "question", Value: big})
+		}
+		if err.Error() != "stopped" {
+			t.Errorf("error %v", err)
+		}
+	})
+}
