@@ -28,3 +28,15 @@ func appendFloat(b []byte, f float64) []byte {
 	}
 	return b
 }
+
+// FloatJSON is a Float as it stands in the format's JSON; what JSON has no
+// number for is null, as in the language's own mapping.
+func FloatJSON(f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null")
+	}
+	return appendFloat(nil, f)
+}
+
+// StringJSON is a String as it stands in the format's JSON.
+func StringJSON(s string) []byte { return appendString(nil, s) }

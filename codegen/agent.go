@@ -1,0 +1,130 @@
+package codegen
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// declarations fills the tables of what is declared besides functions. Their
+// fields are constants by now.
+func (g *generator) declarations() {
+	for i, s := range g.p.Stores {
+		g.stores[s] = i
+		g.out.Stores = append(g.out.Stores, ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window)})
+	}
+	for i, t := range g.p.Tools {
+		g.tools[t] = i
+	}
+	for i, a := range g.p.Agents {
+		g.agents[a] = i
+		g.out.Agents = append(g.out.Agents, g.agent(a))
+	}
+	for i, h := range g.p.Hosts {
+		g.hosts[h] = i
+		g.out.Hosts = append(g.out.Hosts, g.host(h))
+	}
+	for _, p := range g.p.Pipelines {
+		g.pipelines[p] = g.reserve()
+	}
+	for _, t := range g.p.Tools {
+		g.out.Tools = append(g.out.Tools, g.tool(t))
+	}
+	for _, p := range g.p.Pipelines {
+		g.pipeline(g.pipelines[p], p)
+	}
+}
+
+func (g *generator) agent(a *sema.Agent) ir.Agent {
+	out := ir.Agent{Name: a.Name, Connection: a.Connection, Memory: -1,
+		Model:          text(a.Fields["model"]),
+		System:         text(a.Fields["system_prompt"]),
+		Temperature:    optFloat(a.Fields["temperature"]),
+		TopP:           optFloat(a.Fields["top_p"]),
+		MaxTokens:      optInt(a.Fields["max_tokens"]),
+		Timeout:        float(a.Fields["timeout"]),
+		MaxToolRounds:  integer(a.Fields["max_tool_rounds"]),
+		SchemaAttempts: integer(a.Fields["schema_attempts"]),
+		Tools:          g.toolList(a.Fields["tools"]),
+	}
+	for _, s := range list(a.Fields["stop_sequences"]) {
+		out.Stop = append(out.Stop, text(s))
+	}
+	if s, ok := a.Fields["memory"].(*sema.Store); ok {
+		out.Memory = g.stores[s]
+	}
+	if m, ok := a.Fields["retry_policy"].(*sema.ConstMap); ok {
+		out.Retry = retryPolicy(m)
+	}
+	return out
+}
+
+// retryPolicy is a retry_policy; what it leaves out takes its default.
+func retryPolicy(m *sema.ConstMap) *ir.Retry {
+	r := &ir.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 1000, MaxDelay: 30000}
+	for i, k := range m.Keys {
+		switch v := m.Values[i]; strings.TrimSuffix(k, "_ms") {
+		case "max_attempts":
+			r.MaxAttempts = integer(v)
+		case "backoff":
+			r.Backoff = text(v)
+		case "initial_delay":
+			r.InitialDelay = integer(v)
+		case "max_delay":
+			r.MaxDelay = integer(v)
+		}
+	}
+	return r
+}
+
+func (g *generator) toolList(v any) []int {
+	var out []int
+	for _, x := range list(v) {
+		if t, ok := x.(*sema.Tool); ok {
+			out = append(out, g.tools[t])
+		}
+	}
+	return out
+}
+
+// Constant fields, each with its zero when it is not given.
+
+func list(v any) []any {
+	xs, _ := v.([]any)
+	return xs
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+func integer(v any) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+func float(v any) float64 {
+	if n, ok := v.(int64); ok {
+		return float64(n)
+	}
+	x, _ := v.(float64)
+	return x
+}
+
+func optFloat(v any) *float64 {
+	if v == nil {
+		return nil
+	}
+	x := float(v)
+	return &x
+}
+
+func optInt(v any) *int64 {
+	if v == nil {
+		return nil
+	}
+	n := integer(v)
+	return &n
+}

@@ -1,0 +1,156 @@
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// closure makes a closure value: a function over copies of the immutable
+// variables and the cells of the mutable ones that it uses.
+func (f *builder) closure(e *ast.Closure, hint int) val {
+	c := f.info.Closure(e)
+	base := f.top
+	for _, l := range c.Captures {
+		r := f.alloc()
+		v := f.variable(l)
+		if v.cell {
+			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
+		} else {
+			x := f.load(v, l.Type, r)
+			f.share(x, l.Type)
+			f.move(r, ir.Full, x)
+		}
+		f.free(r + 1)
+	}
+	n := f.g.reserve()
+	info, name := f.info, f.closureName()
+	f.g.later(func() { f.g.closureCode(n, info, name, e, c) })
+	d := f.target(hint)
+	if len(c.Captures) == 0 {
+		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
+	} else {
+		f.emit(ir.OpNewClosure, d, base, len(c.Captures), int32(n))
+	}
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// closureName numbers the closures of a function, for traces.
+func (f *builder) closureName() string {
+	f.closures++
+	return fmt.Sprintf("%s closure %d", f.out.Name, f.closures)
+}
+
+// closureCode generates a closure's function.
+func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Closure, c *sema.Closure) {
+	s := signature{result: ir.Full, abi: ir.FullABI}
+	for range e.Params {
+		s.params = append(s.params, ir.Full)
+	}
+	g.build(n, func(spilled bool) *builder {
+		f := g.newFn(info, name, e.Span().Start, s)
+		f.out.Captures = len(c.Captures)
+		for i, l := range c.Captures {
+			r := f.alloc()
+			f.emit(ir.OpCaptured, r, i, 0, 0)
+			f.isVar[r] = true
+			f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+		}
+		f.startSpill(spilled)
+		for i, l := range c.Params {
+			f.param(l, 1+i, ir.Full)
+		}
+		for i, p := range e.Params {
+			if c.Params[i] == nil && p.Pattern != nil {
+				f.declarePattern(p.Pattern)
+				f.match(p.Pattern, val{reg: 1 + i, class: ir.Full}, c.Type.Params[i], nil)
+			}
+		}
+		f.leave = leave{kind: leaveFunction, result: c.Type.Result}
+		if b, ok := e.Body.(*ast.BlockExpr); ok && info.Conv(b) == nil {
+			f.body(b.Block, c.Type.Result)
+		} else {
+			f.giveBack(f.closureValue(e.Body, c.Type.Result), c.Type.Result)
+		}
+		return f.finish()
+	})
+}
+
+// closureValue is the value of a closure's body.
+func (f *builder) closureValue(e ast.Expr, t types.Type) val {
+	if types.Resolve(t) == types.Nil {
+		f.discard(e)
+		return f.nilValue(-1)
+	}
+	return f.lastUse(e, -1)
+}
+
+// adapter gives a function of abi full that does what fn does, for use as a
+// value: fn itself when it is one already.
+func (g *generator) adapter(fn *sema.Function) int {
+	own, generated := g.functions[fn]
+	if generated && g.signatureOf(fn).abi == ir.FullABI {
+		return own
+	}
+	if n, ok := g.adapters[fn]; ok {
+		return n
+	}
+	n := g.reserve()
+	g.adapters[fn] = n
+	g.later(func() {
+		s := signature{result: ir.Full, abi: ir.FullABI}
+		for range fn.Params {
+			s.params = append(s.params, ir.Full)
+		}
+		g.build(n, func(bool) *builder {
+			f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
+			f.out.MutSelf = fn.MutSelf
+			w := f.alloc()
+			for i := range fn.Params {
+				c := ir.Full
+				if generated {
+					c = g.signatureOf(fn).params[i]
+				}
+				f.move(f.alloc(), c, val{reg: 1 + i, class: ir.Full})
+			}
+			v := f.invoke(fn, w)
+			if fn.MutSelf {
+				f.emit(ir.OpMove, 1, w+1, 0, 0)
+			}
+			f.emit(ir.OpReturn, f.boxed(v, -1).reg, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return n
+}
+
+// variantAdapter gives a function that makes an enum's variant, Ok, Err or
+// Some.
+func (g *generator) variantAdapter(v *sema.VariantRef, t types.Type, info *sema.Info, at source.Pos) int {
+	key := fmt.Sprintf("%s %s", g.typeKey(t), v.Name)
+	if n, ok := g.adapters[key]; ok {
+		return n
+	}
+	n := g.reserve()
+	g.adapters[key] = n
+	count := 1
+	if v.Variant != nil {
+		count = len(v.Variant.Fields)
+	}
+	g.later(func() {
+		s := signature{result: ir.Full, abi: ir.FullABI}
+		for range count {
+			s.params = append(s.params, ir.Full)
+		}
+		g.build(n, func(bool) *builder {
+			f := g.newFn(info, v.Name, at, s)
+			f.emit(ir.OpReturn, f.makeVariant(v, t, 1, -1).reg, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return n
+}

@@ -1,0 +1,176 @@
+// Package codegen turns a checked program into IR. It comes after sema and
+// before the VM (or the file that holds the IR), performs no IO, and gives the
+// same bytes for the same program.
+//
+// Invariants. Every variable has one register, one cell, or one place in the
+// function's spill block, of one class for its whole life. Temporaries are a
+// stack above the variables. What a use of a variable copies is marked shared;
+// every mutation walks from the variable through Own. What cannot be generated
+// has been refused by sema: meeting it here is our bug and panics.
+package codegen
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// ManifestData is what of the manifest a program carries with it, as plain
+// data. Hosts and connections are found by their section's name.
+type ManifestData struct {
+	Connections []ir.Connection
+	Hosts       []ManifestHost
+	Limits      ir.Limits
+}
+
+// ManifestHost is a [hosts.X] section. Its Config's Name and Connector stay
+// empty; what the declaration gives wins over it.
+type ManifestHost struct {
+	Section string
+	Config  ir.Host
+}
+
+// Generate makes the IR of a program that sema has checked without errors. The
+// only diagnostics are about limits of the machine: a function that needs too
+// many registers at once.
+func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
+	g := &generator{
+		p: p, manifest: m,
+		out:       &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Limits: m.Limits, Entry: -1},
+		ints:      map[int64]int{},
+		floats:    map[uint64]int{},
+		strings:   map[string]int{},
+		natives:   map[string]int{},
+		types:     map[string]int{},
+		decls:     map[*types.Decl]int{},
+		files:     map[*sema.Info]int{},
+		functions: map[*sema.Function]int{},
+		adapters:  map[any]int{},
+		pipelines: map[*sema.Pipeline]int{},
+		agents:    map[*sema.Agent]int{},
+		hosts:     map[*sema.Host]int{},
+		tools:     map[*sema.Tool]int{},
+		stores:    map[*sema.Store]int{},
+	}
+	g.program()
+	return g.out, g.diags
+}
+
+// generator is what the whole program shares: the tables under construction
+// and where each thing stands in them.
+type generator struct {
+	p        *sema.Program
+	manifest ManifestData
+	out      *ir.Program
+	diags    diag.List
+
+	ints    map[int64]int
+	floats  map[uint64]int
+	strings map[string]int
+	natives map[string]int
+	types   map[string]int
+	decls   map[*types.Decl]int // numbered as met, to tell equal names apart
+	files   map[*sema.Info]int
+
+	functions map[*sema.Function]int
+	adapters  map[any]int
+	pipelines map[*sema.Pipeline]int
+	agents    map[*sema.Agent]int
+	hosts     map[*sema.Host]int
+	tools     map[*sema.Tool]int
+	stores    map[*sema.Store]int
+
+	// fault is the type RuntimeError, once needed.
+	fault *types.Named
+
+	// queue holds what has an index and waits for its code.
+	queue []func()
+}
+
+func (g *generator) program() {
+	for _, info := range g.p.Files {
+		g.file(info)
+	}
+	for _, fn := range g.p.Functions {
+		if fn.Native == "" && fn.Effect == "" && fn.Decl.Body != nil {
+			g.functions[fn] = g.reserve()
+		}
+	}
+	g.declarations()
+	for _, fn := range g.p.Functions {
+		if n, ok := g.functions[fn]; ok {
+			g.function(n, fn)
+			g.drain()
+		}
+	}
+	g.methods()
+	g.tests()
+	g.drain()
+	if g.p.Main != nil {
+		g.out.Entry = g.functions[g.p.Main]
+	}
+}
+
+// reserve makes room for a function whose code follows.
+func (g *generator) reserve() int {
+	g.out.Functions = append(g.out.Functions, ir.Function{})
+	return len(g.out.Functions) - 1
+}
+
+// later queues the code of a reserved function.
+func (g *generator) later(f func()) { g.queue = append(g.queue, f) }
+
+// drain generates what is queued, and what that queues in turn.
+func (g *generator) drain() {
+	for len(g.queue) > 0 {
+		f := g.queue[0]
+		g.queue = g.queue[1:]
+		f()
+	}
+}
+
+func (g *generator) file(info *sema.Info) int {
+	if n, ok := g.files[info]; ok {
+		return n
+	}
+	n := len(g.out.Files)
+	g.files[info] = n
+	f := ir.File{Name: info.File.Source.Name}
+	if !info.Library {
+		f.Text = string(info.File.Source.Text)
+	}
+	g.out.Files = append(g.out.Files, f)
+	return n
+}
+
+// tests lists the test functions.
+func (g *generator) tests() {
+	for _, t := range g.p.Tests {
+		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.functions[t.Fn]})
+	}
+}
+
+// bug stops on a tree that sema should not have let through.
+func bug(info *sema.Info, at source.Span, format string, args ...any) {
+	place := ""
+	if info != nil {
+		place = fmt.Sprintf("%s:%s: ", info.File.Source.Name, info.File.Source.Position(at.Start))
+	}
+	panic("codegen: " + place + fmt.Sprintf(format, args...))
+}
+
+// unparen looks through parentheses that convert nothing.
+func unparen(info *sema.Info, e ast.Expr) ast.Expr {
+	for {
+		p, ok := e.(*ast.ParenExpr)
+		if !ok || info.Conv(p) != nil {
+			return e
+		}
+		e = p.X
+	}
+}

@@ -1,0 +1,88 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// convert takes the steps from one type to another that Info.Conv names.
+func (f *builder) convert(v val, from, to types.Type, hint int) val {
+	from, to = types.Resolve(from), types.Resolve(to)
+	switch {
+	case from == types.Never || from == to:
+		return v
+	case to == types.Any:
+		return f.toAny(v, from)
+	case from == types.Any:
+		return f.fromAny(v, to, hint)
+	case to == types.Float && from == types.Int:
+		d := f.target(hint)
+		f.emit(ir.OpIntToFloat, d, v.reg, 0, 0)
+		return val{reg: d, class: ir.Float, owned: true}
+	}
+	if o, ok := to.(*types.Option); ok && from != types.Nil && optionDepth(to) > optionDepth(from) {
+		return f.some(f.convert(v, from, o.Elem, hint), o.Elem, hint)
+	}
+	return v
+}
+
+func optionDepth(t types.Type) int {
+	n := 0
+	for {
+		o, ok := types.Resolve(t).(*types.Option)
+		if !ok {
+			return n
+		}
+		n, t = n+1, o.Elem
+	}
+}
+
+// some makes Some(v) of a v of type t: v itself where it cannot be nil.
+func (f *builder) some(v val, t types.Type, hint int) val {
+	v = f.boxed(v, hint)
+	if !boxable(t) {
+		return v
+	}
+	f.share(v, t)
+	d := f.target(hint)
+	f.emit(ir.OpWrapSome, d, v.reg, 0, 0)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// toAny takes the boxes of nested Options off: Any never shows one.
+func (f *builder) toAny(v val, from types.Type) val {
+	o, ok := from.(*types.Option)
+	if !ok {
+		return v
+	}
+	for t := o.Elem; boxable(t); {
+		d := f.alloc()
+		end := &label{}
+		f.emit(ir.OpMove, d, v.reg, 0, 0)
+		f.jump(ir.OpJumpNil, d, 0, end)
+		f.emit(ir.OpUnwrap, d, d, 0, 0)
+		f.land(end)
+		v.reg = d
+		inner, ok := types.Resolve(t).(*types.Option)
+		if !ok {
+			break
+		}
+		t = inner.Elem
+	}
+	return v
+}
+
+// fromAny checks a value at run time.
+func (f *builder) fromAny(v val, to types.Type, hint int) val {
+	switch to.(type) {
+	case *types.Param:
+		return v
+	}
+	d := f.target(hint)
+	if to == types.Bool {
+		f.emit(ir.OpAnyBool, d, v.reg, 0, 0)
+		return val{reg: d, class: ir.Bool, owned: true}
+	}
+	f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
+	return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+}

@@ -1,0 +1,230 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// builder is one function under construction.
+type builder struct {
+	g *generator
+	// info describes the expressions under way, home the function's own file.
+	info, home *sema.Info
+	out        ir.Function
+	// blk is where instructions go: the function's own block or a handler's.
+	blk *ir.Block
+	// pos is the place in the source of what is being generated.
+	pos source.Pos
+	// foreign counts the expressions of other files around; the place stays that
+	// of the expression which needs them.
+	foreign int
+	// dead says that control does not reach the next instruction; nothing is
+	// emitted until a label is.
+	dead bool
+
+	top   int // the first free register
+	vars  map[*sema.Local]*variable
+	isVar [256]bool // registers that hold a variable
+	spill spill
+
+	leave leave
+	loops []*loop
+	pipes []pipedInto
+	tries map[*ast.TryExpr]*try
+	// touched caches what expressions change (touch.go).
+	touched  map[ast.Expr]*touch
+	closures int
+	// keepsSelf says that the frame's first register is given back.
+	keepsSelf bool
+}
+
+// signature is how a function is called.
+type signature struct {
+	params []ir.Class
+	result ir.Class
+	abi    ir.ABI
+}
+
+// signatureOf gives a function's calling convention. Whatever the VM itself
+// calls, and whatever has only Full registers anyway, is full.
+func (g *generator) signatureOf(fn *sema.Function) signature {
+	s := signature{result: class(fn.Result), abi: ir.Typed}
+	full := fn.Tool != nil || fn == g.p.Main || g.isTest(fn)
+	for i, p := range fn.Params {
+		c := class(p.Type)
+		if full || i == 0 && fn.MutSelf {
+			c = ir.Full
+		}
+		s.params = append(s.params, c)
+	}
+	if full {
+		s.result = ir.Full
+	}
+	if s.isFull() {
+		s.abi = ir.FullABI
+	}
+	return s
+}
+
+func (s signature) isFull() bool {
+	for _, c := range s.params {
+		if c != ir.Full {
+			return false
+		}
+	}
+	return s.result == ir.Full
+}
+
+func (g *generator) isTest(fn *sema.Function) bool {
+	for _, t := range g.p.Tests {
+		if t.Fn == fn {
+			return true
+		}
+	}
+	return false
+}
+
+// newFn starts a function. Its parameters take the registers from 1 on.
+func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signature) *builder {
+	f := &builder{g: g, info: info, home: info, pos: at, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
+		tries: map[*ast.TryExpr]*try{}, touched: map[ast.Expr]*touch{}}
+	f.out = ir.Function{Name: name, File: g.file(info), Line: info.File.Source.Position(at).Line,
+		Params: s.params, ABI: s.abi, Result: s.result, Registers: f.top}
+	f.blk = &f.out.Block
+	return f
+}
+
+// build generates a function into its reserved place. When its variables and
+// temporaries need more registers than there are, it is generated again with
+// its later variables in a spill block.
+func (g *generator) build(n int, body func(spilled bool) *builder) {
+	mark := g.mark()
+	f := body(false)
+	if f.spill.overflow {
+		g.reset(mark)
+		f = body(true)
+	}
+	if f.spill.overflow {
+		g.diags.Add(diag.TooManyRegisters.At(source.Span{Start: f.spill.at, End: f.spill.at}, "`%s` holds too many values at once here", f.out.Name).
+			Hint("split the expression: give its parts to variables, or move some into a function").In(f.info.File.Source))
+	}
+	g.out.Functions[n] = f.out
+}
+
+// mark is where the functions and the queue stood, to generate one again.
+type mark struct{ functions, queue int }
+
+func (g *generator) mark() mark { return mark{len(g.out.Functions), len(g.queue)} }
+
+// reset forgets what was reserved since m. Constants and types may stay: each
+// stands in its table once.
+func (g *generator) reset(m mark) {
+	g.out.Functions = g.out.Functions[:m.functions]
+	g.queue = g.queue[:m.queue]
+	for k, n := range g.adapters {
+		if n >= m.functions {
+			delete(g.adapters, k)
+		}
+	}
+}
+
+// function generates a declared function.
+func (g *generator) function(n int, fn *sema.Function) {
+	s := g.signatureOf(fn)
+	g.build(n, func(spilled bool) *builder {
+		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
+		f.out.MutSelf, f.keepsSelf = fn.MutSelf, fn.MutSelf
+		f.startSpill(spilled)
+		for i, p := range fn.Params {
+			f.param(p.Local, 1+i, s.params[i])
+		}
+		f.leave = leave{kind: leaveFunction, result: fn.Result}
+		f.body(fn.Decl.Body, fn.Result)
+		return f.finish()
+	})
+}
+
+// body generates a function's block and returns its value.
+func (f *builder) body(b *ast.Block, result types.Type) {
+	v := f.blockValue(b, result, -1, true)
+	f.here(b.Span().End - 1)
+	f.giveBack(v, result)
+}
+
+// finish ends the function.
+func (f *builder) finish() *builder {
+	f.finishSpill()
+	return f
+}
+
+// param binds a parameter's register to its variable. A nil Local is an unused
+// one.
+func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
+	f.isVar[reg] = true
+	if l == nil {
+		return
+	}
+	v := &variable{reg: reg, class: c}
+	if l.Cell {
+		v.class, v.cell = ir.Full, true
+		if c != ir.Full {
+			f.box(reg, reg, c)
+		}
+		f.emit(ir.OpNewCell, reg, reg, 0, 0)
+	}
+	f.vars[l] = v
+}
+
+// emit appends an instruction unless control cannot reach it.
+func (f *builder) emit(op ir.Op, a, b, c int, imm int32) {
+	if f.dead {
+		return
+	}
+	f.place()
+	f.blk.Code = append(f.blk.Code, ir.Instr{Op: op, A: uint8(a), B: uint8(b), C: uint8(c), Imm: imm})
+	f.dead = ir.Describe(op).Ends
+}
+
+// emitBC is emit for the ops whose B and C are one number.
+func (f *builder) emitBC(op ir.Op, a int, bc int16, imm int32) {
+	if f.dead {
+		return
+	}
+	i := ir.Instr{Op: op, A: uint8(a), Imm: imm}
+	i.SetBC(bc)
+	f.place()
+	f.blk.Code = append(f.blk.Code, i)
+}
+
+// place notes the source position of the next instruction when it changes.
+func (f *builder) place() {
+	p := f.home.File.Source.Position(f.pos)
+	ps := f.blk.Positions
+	if n := len(ps); n > 0 && ps[n-1].Line == p.Line && ps[n-1].Column == p.Column {
+		return
+	}
+	f.blk.Positions = append(ps, ir.Position{PC: len(f.blk.Code), Line: p.Line, Column: p.Column})
+}
+
+// at sets the place for what f generates and gives the way back.
+func (f *builder) at(p source.Pos) func() {
+	old := f.pos
+	if f.foreign == 0 {
+		f.pos = p
+	}
+	return func() { f.pos = old }
+}
+
+// next is the index of the next instruction.
+func (f *builder) next() int { return len(f.blk.Code) }
+
+// here moves the place on within the expression under way.
+func (f *builder) here(p source.Pos) {
+	if f.foreign == 0 {
+		f.pos = p
+	}
+}

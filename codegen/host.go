@@ -1,0 +1,91 @@
+package codegen
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// host joins a host declaration with its manifest section: where both give a
+// value the source wins.
+func (g *generator) host(h *sema.Host) ir.Host {
+	out := ir.Host{}
+	for _, m := range g.manifest.Hosts {
+		if m.Section == h.Connector {
+			out = m.Config
+		}
+	}
+	out.Name, out.Connector = h.Name, h.Connector
+	if s := text(h.Fields["input_format"]); s != "" {
+		out.InputFormat = s
+	}
+	if s := text(h.Fields["output_format"]); s != "" {
+		out.OutputFormat = s
+	}
+	if h.Fields["timeout"] != nil {
+		out.Timeout = float(h.Fields["timeout"])
+	}
+	if h.Fields["question_timeout"] != nil {
+		out.QuestionTimeout = float(h.Fields["question_timeout"])
+	}
+	if v, given := h.Fields["question_default"]; given {
+		j := constJSON(v)
+		out.QuestionDefault = &j
+	}
+	for _, t := range h.Tools {
+		out.Tools = append(out.Tools, g.tools[t])
+	}
+	return out
+}
+
+// constJSON is a constant as JSON.
+func constJSON(v any) json.RawMessage {
+	switch v := v.(type) {
+	case []any:
+		out := []byte{'['}
+		for i, x := range v {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, constJSON(x)...)
+		}
+		return append(out, ']')
+	case *sema.ConstMap:
+		out := []byte{'{'}
+		for i, k := range v.Keys {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(out, plainJSON(k)...)
+			out = append(out, ':')
+			out = append(out, constJSON(v.Values[i])...)
+		}
+		return append(out, '}')
+	case *sema.VariantRef:
+		return plainJSON(v.Name)
+	case *sema.Agent:
+		return plainJSON("<agent " + v.Name + ">")
+	case *sema.Host:
+		return plainJSON("<host " + v.Name + ">")
+	case *sema.Tool:
+		return plainJSON("<tool " + v.Name + ">")
+	case *sema.Store:
+		return plainJSON("<" + v.Kind.String() + " " + v.Name + ">")
+	case float64:
+		return ir.FloatJSON(v)
+	}
+	return plainJSON(v)
+}
+
+// plainJSON is the JSON of a scalar or nil.
+func plainJSON(v any) json.RawMessage {
+	if s, ok := v.(string); ok {
+		return ir.StringJSON(s)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("codegen: a constant has no JSON: " + err.Error())
+	}
+	return b
+}

@@ -1,0 +1,99 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Library functions for which the machine has an instruction. Each also exists
+// as a native, so that it can be a value; the two agree.
+
+// reader is a native that reads its one argument into a register.
+type reader struct {
+	op     ir.Op
+	result ir.Class
+}
+
+var readers = map[string]reader{
+	"Array.len":      {ir.OpArrayLen, ir.Int},
+	"Map.len":        {ir.OpMapLen, ir.Int},
+	"Option.is_none": {ir.OpIsNil, ir.Bool},
+	"Int.to_float":   {ir.OpIntToFloat, ir.Float},
+	"Float.to_int":   {ir.OpFloatToInt, ir.Int},
+}
+
+// intrinsic generates the call of a function that has an instruction; ok is
+// false for any other.
+func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok bool) {
+	fn := in.call.Fn
+	if fn.Native == "" || in.recv == nil || in.piped != nil {
+		return val{}, false
+	}
+	if r, ok := readers[fn.Native]; ok && len(in.written) == 0 {
+		x := f.value(in.recv, -1)
+		if r.op == ir.OpArrayLen || r.op == ir.OpMapLen || r.op == ir.OpIsNil {
+			x = f.boxed(x, -1)
+		}
+		d := f.target(hint)
+		f.emit(r.op, d, x.reg, 0, 0)
+		return val{reg: d, class: r.result, owned: true}, true
+	}
+	switch fn.Native {
+	case "Option.is_some":
+		x := f.boxed(f.value(in.recv, -1), -1)
+		d := f.scratch(hint)
+		f.emit(ir.OpIsNil, d, x.reg, 0, 0)
+		f.emit(ir.OpNot, d, d, 0, 0)
+		return val{reg: d, class: ir.Bool, owned: true}, true
+	case "Map.get":
+		if len(in.written) == 1 && in.written[0].Name == nil {
+			k := in.written[0].Value
+			x := f.operand(in.recv, k)
+			key := f.full(k)
+			d := f.target(hint)
+			f.emit(ir.OpMapFind, d, x.reg, key.reg, 0)
+			return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, true
+		}
+	}
+	return val{}, false
+}
+
+var pushes = map[ir.Class]ir.Op{ir.Full: ir.OpArrayPush, ir.Int: ir.OpArrayPushInt, ir.Float: ir.OpArrayPushFloat, ir.Bool: ir.OpArrayPushBool}
+
+// mutatingIntrinsic is intrinsic for a mutating method on the place p.
+func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, ok bool) {
+	if in.piped != nil || len(in.written) == 0 || in.written[0].Name != nil {
+		return val{}, false
+	}
+	kept := func(e ast.Expr, later ...ast.Expr) val {
+		x := f.value(e, -1)
+		f.share(x, f.resultType(e))
+		if !x.owned && f.isVar[x.reg] && len(later) > 0 && f.disturbed(e, x, later) {
+			d := f.alloc()
+			f.emit(moves[x.class], d, x.reg, 0, 0)
+			x.reg = d
+		}
+		return x
+	}
+	switch native := in.call.Fn.Native; {
+	case native == "Array.push" && len(in.written) == 1:
+		x := kept(in.written[0].Value)
+		elem := types.Type(types.Any)
+		if a, ok := types.Resolve(p.typ()).(*types.Array); ok {
+			elem = a.Elem
+		}
+		c := class(elem)
+		if c == ir.Full {
+			x = f.boxed(x, -1)
+		}
+		f.emit(pushes[c], f.own(p, len(p.steps)), x.reg, 0, 0)
+	case (native == "Map.set" || native == "Map.insert") && len(in.written) == 2 && in.written[1].Name == nil:
+		k := f.boxed(kept(in.written[0].Value, in.written[1].Value), -1)
+		x := f.boxed(kept(in.written[1].Value), -1)
+		f.emit(ir.OpMapSet, f.own(p, len(p.steps)), k.reg, x.reg, 0)
+	default:
+		return val{}, false
+	}
+	return f.nilValue(result), true
+}

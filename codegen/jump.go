@@ -1,0 +1,228 @@
+package codegen
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// label is a place further on in the block that jumps lead to.
+type label struct{ from []int }
+
+// jump emits a jump op to l.
+func (f *builder) jump(op ir.Op, a, b int, l *label) {
+	if f.dead {
+		return
+	}
+	l.from = append(l.from, f.next())
+	f.emit(op, a, b, 0, 0)
+}
+
+func (f *builder) jumpK(op ir.Op, a int, n int16, l *label) {
+	if f.dead {
+		return
+	}
+	l.from = append(l.from, f.next())
+	f.emitBC(op, a, n, 0)
+}
+
+// land puts l here: control arrives if anything jumps to it.
+func (f *builder) land(l *label) {
+	for _, pc := range l.from {
+		f.blk.Code[pc].Imm = int32(f.next())
+	}
+	if len(l.from) > 0 {
+		f.dead = false
+	}
+}
+
+// cond jumps to l when e is `when`, and else goes on.
+func (f *builder) cond(e ast.Expr, l *label, when bool) {
+	defer f.free(f.top)
+	if f.info.Conv(e) == nil {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			f.cond(x.X, l, when)
+			return
+		case *ast.BoolLit:
+			if x.Value == when {
+				f.jump(ir.OpJump, 0, 0, l)
+			}
+			return
+		case *ast.Unary:
+			if x.Op == ast.OpNot {
+				f.cond(x.X, l, !when)
+				return
+			}
+		case *ast.Binary:
+			if f.condBinary(x, l, when) {
+				return
+			}
+		case *ast.LetCond:
+			f.condLet(x, l, when)
+			return
+		}
+	}
+	v := f.value(e, -1)
+	if when {
+		f.jump(ir.OpJumpIf, v.reg, 0, l)
+	} else {
+		f.jump(ir.OpJumpIfNot, v.reg, 0, l)
+	}
+}
+
+// condBinary is cond of an operator that jumps by itself; it says whether e is
+// one.
+func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
+	switch e.Op {
+	case ast.OpAnd, ast.OpOr:
+		if (e.Op == ast.OpAnd) != when { // one side decides
+			f.cond(e.X, l, when)
+			f.cond(e.Y, l, when)
+			return true
+		}
+		skip := &label{}
+		f.cond(e.X, skip, !when)
+		f.cond(e.Y, l, when)
+		f.land(skip)
+		return true
+	case ast.OpEq, ast.OpNe, ast.OpLt, ast.OpLe, ast.OpGt, ast.OpGe:
+		return f.condCompare(e, l, when)
+	}
+	return false
+}
+
+// condCompare jumps by a comparison.
+func (f *builder) condCompare(e *ast.Binary, l *label, when bool) bool {
+	x, y := types.Resolve(f.resultType(e.X)), types.Resolve(f.resultType(e.Y))
+	op := e.Op
+	switch {
+	case x == types.Int && y == types.Int:
+		if !when {
+			op = negated[op]
+		}
+		f.jumpInts(op, e, l)
+		return true
+	case x == types.Float && y == types.Float && op != ast.OpEq && op != ast.OpNe:
+		f.jumpFloats(op, e, l, when)
+		return true
+	case op == ast.OpEq || op == ast.OpNe:
+		if class(x) != ir.Full && class(x) == class(y) {
+			return false
+		}
+		f.jumpEqual(e, l, when == (op == ast.OpEq))
+		return true
+	}
+	return false
+}
+
+var negated = map[ast.Op]ast.Op{ast.OpEq: ast.OpNe, ast.OpNe: ast.OpEq, ast.OpLt: ast.OpGe, ast.OpGe: ast.OpLt,
+	ast.OpGt: ast.OpLe, ast.OpLe: ast.OpGt}
+
+var mirrored = map[ast.Op]ast.Op{ast.OpEq: ast.OpEq, ast.OpNe: ast.OpNe, ast.OpLt: ast.OpGt, ast.OpGt: ast.OpLt,
+	ast.OpLe: ast.OpGe, ast.OpGe: ast.OpLe}
+
+var jumpIntK = map[ast.Op]ir.Op{ast.OpEq: ir.OpJumpEqIntK, ast.OpNe: ir.OpJumpNeIntK, ast.OpLt: ir.OpJumpLtIntK,
+	ast.OpLe: ir.OpJumpLeIntK, ast.OpGt: ir.OpJumpGtIntK, ast.OpGe: ir.OpJumpGeIntK}
+
+// jumpInts jumps when `x op y` holds for two Ints.
+func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
+	if n, ok := f.smallInt(e.Y, math.MinInt16, math.MaxInt16); ok {
+		f.jumpK(jumpIntK[op], f.operand(e.X).reg, int16(n), l)
+		return
+	}
+	if n, ok := f.smallInt(e.X, math.MinInt16, math.MaxInt16); ok {
+		f.jumpK(jumpIntK[mirrored[op]], f.operand(e.Y).reg, int16(n), l)
+		return
+	}
+	x := f.operand(e.X, e.Y)
+	y := f.operand(e.Y)
+	switch op {
+	case ast.OpEq:
+		f.jump(ir.OpJumpEqInt, x.reg, y.reg, l)
+	case ast.OpNe:
+		f.jump(ir.OpJumpNeInt, x.reg, y.reg, l)
+	case ast.OpLt:
+		f.jump(ir.OpJumpLtInt, x.reg, y.reg, l)
+	case ast.OpLe:
+		f.jump(ir.OpJumpLeInt, x.reg, y.reg, l)
+	case ast.OpGt:
+		f.jump(ir.OpJumpLtInt, y.reg, x.reg, l)
+	case ast.OpGe:
+		f.jump(ir.OpJumpLeInt, y.reg, x.reg, l)
+	}
+}
+
+// jumpFloats jumps when `x op y` is `when` for two Floats; with a NaN it is
+// false.
+func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
+	x := f.operand(e.X, e.Y)
+	y := f.operand(e.Y)
+	if op == ast.OpGt || op == ast.OpGe {
+		x, y, op = y, x, mirrored[op]
+	}
+	ops := map[ast.Op][2]ir.Op{ast.OpLt: {ir.OpJumpNotLtFloat, ir.OpJumpLtFloat}, ast.OpLe: {ir.OpJumpNotLeFloat, ir.OpJumpLeFloat}}[op]
+	if when {
+		f.jump(ops[1], x.reg, y.reg, l)
+	} else {
+		f.jump(ops[0], x.reg, y.reg, l)
+	}
+}
+
+// jumpEqual jumps when two values are equal, or when they are not.
+func (f *builder) jumpEqual(e *ast.Binary, l *label, equal bool) {
+	if f.isNil(e.Y) {
+		f.jumpNil(f.full(e.X).reg, l, equal)
+		return
+	}
+	if f.isNil(e.X) {
+		f.jumpNil(f.full(e.Y).reg, l, equal)
+		return
+	}
+	x := f.full(e.X, e.Y)
+	y := f.full(e.Y)
+	if equal {
+		f.jump(ir.OpJumpEqual, x.reg, y.reg, l)
+	} else {
+		f.jump(ir.OpJumpNotEqual, x.reg, y.reg, l)
+	}
+}
+
+func (f *builder) jumpNil(reg int, l *label, isNil bool) {
+	if isNil {
+		f.jump(ir.OpJumpNil, reg, 0, l)
+	} else {
+		f.jump(ir.OpJumpNotNil, reg, 0, l)
+	}
+}
+
+// isNil says whether e is written as nil or None.
+func (f *builder) isNil(e ast.Expr) bool {
+	switch x := unparen(f.info, e).(type) {
+	case *ast.NilLit:
+		return true
+	case *ast.PathExpr:
+		return f.isNone(x)
+	}
+	return false
+}
+
+// smallInt gives the value of e when it is an Int known now, between lo and hi.
+func (f *builder) smallInt(e ast.Expr, lo, hi int64) (int64, bool) {
+	n, ok := f.knownInt(e)
+	return n, ok && n >= lo && n <= hi
+}
+
+// condLet tests `let p = x`; its variables are declared in the scope around.
+func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
+	if when {
+		bug(f.info, e.Sp, "let condition that jumps when it holds")
+	}
+	f.declarePattern(e.Pattern)
+	top := f.top
+	v := f.value(e.X, -1)
+	f.match(e.Pattern, v, f.resultType(e.X), l)
+	f.free(top)
+}

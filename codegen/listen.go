@@ -1,0 +1,135 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// listen generates a listen: the window with host, prompt and schema, and a
+// block of instructions for each handler, which runs over the registers of
+// this function. The window's place is kept free for the result.
+func (f *builder) listen(e *ast.ListenExpr, hint int) val {
+	l := f.info.Listen(e)
+	n := len(f.out.Listens)
+	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
+	w := f.window(hint)
+	host, prompt, schema := f.alloc(), f.alloc(), f.alloc()
+	f.lend(l.Builder, host, l.Prompt)
+	f.lend(l.Prompt, prompt)
+	if l.Schema != nil {
+		f.emit(ir.OpLoadType, schema, 0, 0, int32(f.g.typeIndex(l.Schema)))
+	} else {
+		f.emit(ir.OpLoadNil, schema, 0, 0, 0)
+	}
+	f.emit(ir.OpListenBegin, w, 0, 0, int32(n))
+	info := ir.ListenInfo{Host: -1, Execute: f.info.Library}
+	if l.Host != nil {
+		info.Host = f.g.hosts[l.Host]
+	}
+	f.free(w + 1)
+	wasVar := f.isVar[w]
+	f.isVar[w] = true
+	hasCall := false
+	for _, h := range l.Handlers {
+		info.Handlers = append(info.Handlers, f.handler(h))
+		hasCall = hasCall || h.Type == "tool_call"
+	}
+	if l.Dispatch != nil && !hasCall {
+		info.Handlers = append(info.Handlers, f.toolCalls(l))
+	}
+	f.isVar[w] = wasVar
+	f.out.Listens[n] = info
+	f.free(w + 1)
+	if l.Typed != nil {
+		f.typedResult(l, w)
+	}
+	return val{reg: w, class: ir.Full, owned: true}
+}
+
+// inHandler generates a handler's block: gen its code, given the register of
+// the message.
+func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
+	defer f.free(f.top)
+	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
+	blk, dead, leaving, loops := f.blk, f.dead, f.leave, f.loops
+	f.blk, f.dead, f.loops = &h.Block, false, nil
+	f.leave = leave{kind: leaveHandler, result: types.Any}
+	gen(h.Param)
+	f.blk, f.dead, f.leave, f.loops = blk, dead, leaving, loops
+	return h
+}
+
+func (f *builder) handler(h *sema.Handler) ir.Handler {
+	out := f.inHandler(h.Type, func(param int) {
+		switch {
+		case h.Body != nil:
+			f.handlerBody(h, param)
+		case h.Fn != nil:
+			c := f.g.windowClasses(h.Fn)[0]
+			w := f.alloc()
+			f.move(f.alloc(), c, val{reg: param, class: ir.Full})
+			f.giveBack(f.invoke(h.Fn, w), types.Any)
+		default:
+			w := f.alloc()
+			f.lend(h.Value, w)
+			f.emit(ir.OpMove, f.alloc(), param, 0, 0)
+			f.emit(ir.OpCallClosure, w, 1, 0, 0)
+			f.giveBack(val{reg: w, class: ir.Full, owned: true}, types.Any)
+		}
+	})
+	if h.Schema != nil {
+		out.Schema = f.g.typeIndex(h.Schema)
+	}
+	return out
+}
+
+// handlerBody generates a closure's body as a block. Its parameter is a
+// variable of the function's frame.
+func (f *builder) handlerBody(h *sema.Handler, param int) {
+	if l := h.Param; l != nil {
+		v := f.declare(l)
+		f.init(v, val{reg: param, class: ir.Full, owned: true})
+	}
+	f.here(h.Body.Span().Start)
+	if types.Resolve(f.resultType(h.Body)) == types.Nil {
+		f.discard(h.Body)
+		f.here(h.Body.Span().End - 1)
+		f.giveNil()
+		return
+	}
+	v := f.value(h.Body, -1)
+	f.here(h.Body.Span().End - 1)
+	f.giveBack(v, types.Any)
+}
+
+// toolCalls is the handler for tool calls that the program does not handle: it
+// runs when the host has tools and answers from them.
+func (f *builder) toolCalls(l *sema.Listen) ir.Handler {
+	h := f.inHandler("tool_call", func(param int) {
+		w := f.alloc()
+		host, message := f.alloc(), f.alloc()
+		if l.Host != nil {
+			f.declared(l.Host, host)
+		} else {
+			f.lend(l.Builder, host)
+		}
+		f.emit(ir.OpMove, message, param, 0, 0)
+		v := f.invoke(l.Dispatch, w)
+		f.emit(ir.OpBlockReply, v.reg, 0, 0, 0)
+	})
+	h.Implicit = true
+	return h
+}
+
+// typedResult has the library turn the raw result into a Result<T, Error>.
+func (f *builder) typedResult(l *sema.Listen, w int) {
+	defer f.free(w + 1)
+	x := f.alloc()
+	raw, shape := f.alloc(), f.alloc()
+	f.emit(ir.OpMove, raw, w, 0, 0)
+	f.emit(ir.OpLoadType, shape, 0, 0, int32(f.g.typeIndex(l.Schema)))
+	v := f.invoke(l.Typed, x)
+	f.move(w, ir.Full, v)
+}

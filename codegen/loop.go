@@ -1,0 +1,212 @@
+package codegen
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// loop is a loop around the code under way.
+type loop struct {
+	label    string
+	out, on  *label // where break and continue lead
+	handlers int    // handlers around it
+}
+
+func (f *builder) enterLoop(name *ast.Ident) *loop {
+	l := &loop{out: &label{}, on: &label{}}
+	if name != nil {
+		l.label = name.Name
+	}
+	f.loops = append(f.loops, l)
+	return l
+}
+
+func (f *builder) endLoop() { f.loops = f.loops[:len(f.loops)-1] }
+
+// leaveLoop generates break or continue.
+func (f *builder) leaveLoop(name *ast.Ident, out bool) {
+	for i := len(f.loops) - 1; i >= 0; i-- {
+		l := f.loops[i]
+		if name == nil || l.label == name.Name {
+			if out {
+				f.jump(ir.OpJump, 0, 0, l.out)
+			} else {
+				f.jump(ir.OpJump, 0, 0, l.on)
+			}
+			return
+		}
+	}
+	panic("codegen: break or continue outside a loop")
+}
+
+// back jumps back to an instruction.
+func (f *builder) back(pc int) { f.emit(ir.OpLoop, 0, 0, 0, int32(pc)) }
+
+func (f *builder) whileLoop(e *ast.WhileExpr) {
+	l := f.enterLoop(e.Label)
+	start := f.next()
+	top := f.top
+	f.cond(e.Cond, l.out, false)
+	f.block(e.Body)
+	f.free(top)
+	f.land(l.on)
+	f.back(start)
+	f.endLoop()
+	f.land(l.out)
+}
+
+func (f *builder) endlessLoop(e *ast.LoopExpr) {
+	l := f.enterLoop(e.Label)
+	start := f.next()
+	f.block(e.Body)
+	f.land(l.on)
+	f.back(start)
+	f.endLoop()
+	f.land(l.out)
+}
+
+func (f *builder) forLoop(e *ast.ForExpr) {
+	if r, ok := unparen(f.info, e.Iter).(*ast.RangeExpr); ok && f.info.Conv(r) == nil {
+		f.forInts(e, func() (lo, hi int) { return f.rangeEnds(r) })
+		return
+	}
+	t := types.Resolve(f.resultType(e.Iter))
+	if t == types.Range {
+		f.forInts(e, func() (lo, hi int) {
+			r := f.operand(e.Iter)
+			lo, hi = f.alloc(), f.alloc()
+			f.emit(ir.OpRangeLo, lo, r.reg, 0, 0)
+			f.emit(ir.OpRangeHi, hi, r.reg, 0, 0)
+			return lo, hi
+		})
+		return
+	}
+	f.forElements(e, t)
+}
+
+// rangeEnds puts the first Int and the one after the last into two registers.
+func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int) {
+	lo, hi = f.alloc(), f.alloc()
+	f.into(r.Lo, lo, ir.Int, true)
+	if n, ok := f.knownInt(r.Hi); ok && (!r.Inclusive || n < math.MaxInt64) {
+		if r.Inclusive {
+			n++
+		}
+		f.intValue(n, hi)
+		return lo, hi
+	}
+	f.into(r.Hi, hi, ir.Int, true)
+	if r.Inclusive {
+		f.emit(ir.OpAddIntK, hi, hi, 0, 1)
+	}
+	return lo, hi
+}
+
+// forInts counts. The counter is the loop's variable when nothing can change
+// it or hold it as a cell.
+func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int)) {
+	defer f.free(f.top)
+	i, hi := ends()
+	f.isVar[i], f.isVar[hi] = true, true
+	l := f.enterLoop(e.Label)
+	f.jump(ir.OpJumpLeInt, hi, i, l.out)
+	start := f.next()
+	top := f.top
+	if p, ok := e.Pattern.(*ast.NamePat); ok {
+		v, isLocal := f.info.Object(p).(*sema.Local)
+		if isLocal && !v.Cell && !v.Mut {
+			f.vars[v] = &variable{reg: i, class: ir.Int}
+		} else {
+			f.bindLoop(e.Pattern, val{reg: i, class: ir.Int}, types.Int)
+		}
+	} else {
+		f.bindLoop(e.Pattern, val{reg: i, class: ir.Int}, types.Int)
+	}
+	f.block(e.Body)
+	f.free(top)
+	f.land(l.on)
+	f.emit(ir.OpForInt, i, hi, 0, int32(start))
+	f.endLoop()
+	f.land(l.out)
+}
+
+// bindLoop gives the loop's pattern its value for one round.
+func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
+	f.declarePattern(p)
+	f.match(p, v, t, nil)
+}
+
+// forElements goes over the elements of an array, or of a snapshot of what
+// else can be iterated.
+func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
+	defer f.free(f.top)
+	elem := types.Type(types.Any)
+	xs := f.alloc()
+	switch t := t.(type) {
+	case *types.Array:
+		elem = t.Elem
+		xs = f.iterated(e, xs)
+	case *types.Map:
+		elem = &types.Tuple{Elems: []types.Type{t.Key, t.Value}}
+		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
+	default:
+		f.emit(ir.OpIterate, xs, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
+	}
+	i, n := f.alloc(), f.alloc()
+	f.isVar[xs], f.isVar[i], f.isVar[n] = true, true, true
+	f.emit(ir.OpArrayLen, n, xs, 0, 0)
+	f.emit(ir.OpLoadInt, i, 0, 0, 0)
+	l := f.enterLoop(e.Label)
+	f.jump(ir.OpJumpLeInt, n, i, l.out)
+	start := f.next()
+	top := f.top
+	f.eachElement(e.Pattern, xs, i, elem)
+	f.block(e.Body)
+	f.free(top)
+	f.land(l.on)
+	f.emit(ir.OpForInt, i, n, 0, int32(start))
+	f.endLoop()
+	f.land(l.out)
+}
+
+// eachElement binds the loop's pattern to element i.
+func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
+	c := class(elem)
+	f.declarePattern(p)
+	top := f.top
+	d := f.alloc()
+	if name, ok := p.(*ast.NamePat); ok {
+		if l, ok := f.info.Object(name).(*sema.Local); ok {
+			if v := f.vars[l]; !v.spill && !v.cell && v.class == c {
+				f.emit(arrayGets[c], v.reg, xs, i, 0)
+				f.share(val{reg: v.reg, class: c}, elem)
+				f.free(top)
+				return
+			}
+		}
+	}
+	f.emit(arrayGets[c], d, xs, i, 0)
+	f.match(p, val{reg: d, class: c}, elem, nil)
+	f.free(top)
+}
+
+// iterated gives a register with the array that a loop goes over. A variable
+// that the body does not change is only lent.
+func (f *builder) iterated(e *ast.ForExpr, xs int) int {
+	v := f.value(e.Iter, xs)
+	if !v.owned {
+		t := &touch{}
+		f.touchInto(t, e.Body)
+		root := f.rootOf(e.Iter)
+		if f.isVar[v.reg] && root != nil && !t.changes(root) && !f.vars[root].cell {
+			return v.reg
+		}
+		f.share(v, f.resultType(e.Iter))
+	}
+	f.move(xs, ir.Full, v)
+	return xs
+}

@@ -1,0 +1,249 @@
+package codegen
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// knownInt gives an Int that is known when compiling: a literal, its negation,
+// or a constant.
+func (f *builder) knownInt(e ast.Expr) (int64, bool) {
+	if f.info.Conv(e) != nil {
+		return 0, false
+	}
+	switch x := e.(type) {
+	case *ast.ParenExpr:
+		return f.knownInt(x.X)
+	case *ast.IntLit:
+		return int64(x.Value), x.Value <= math.MaxInt64
+	case *ast.Unary:
+		lit, ok := x.X.(*ast.IntLit)
+		return -int64(lit0(lit)), ok && x.Op == ast.OpNeg
+	case *ast.PathExpr:
+		if c, ok := f.info.Object(x).(*sema.Const); ok {
+			n, ok := c.Value.(int64)
+			return n, ok && types.Resolve(c.Type) == types.Int
+		}
+	}
+	return 0, false
+}
+
+func lit0(l *ast.IntLit) uint64 {
+	if l == nil {
+		return 0
+	}
+	return l.Value
+}
+
+func (f *builder) unary(e *ast.Unary, hint int) val {
+	if n, ok := f.knownInt(e); ok {
+		return f.intValue(n, hint)
+	}
+	x := f.operand(e.X)
+	d := f.target(hint)
+	if e.Op == ast.OpNot {
+		f.emit(ir.OpNot, d, x.reg, 0, 0)
+		return val{reg: d, class: ir.Bool, owned: true}
+	}
+	switch types.Resolve(f.resultType(e.X)) {
+	case types.Int:
+		f.emit(ir.OpNegInt, d, x.reg, 0, 0)
+		return val{reg: d, class: ir.Int, owned: true}
+	case types.Float:
+		f.emit(ir.OpNegFloat, d, x.reg, 0, 0)
+		return val{reg: d, class: ir.Float, owned: true}
+	}
+	f.emit(ir.OpAnyNeg, d, f.boxed(x, -1).reg, 0, 0)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+func (f *builder) binary(e *ast.Binary, hint int) val {
+	switch e.Op {
+	case ast.OpAnd, ast.OpOr:
+		return f.logic(e, hint)
+	case ast.OpCoalesce:
+		return f.coalesce(e, hint)
+	case ast.OpEq, ast.OpNe:
+		return f.equality(e, hint)
+	case ast.OpLt, ast.OpLe, ast.OpGt, ast.OpGe:
+		return f.compare(e, hint)
+	}
+	t := types.Resolve(f.resultType(e.X))
+	if t == types.Int {
+		if v, ok := f.arithK(e, hint); ok {
+			return v
+		}
+	}
+	x := f.operand(e.X, e.Y)
+	y := f.operand(e.Y)
+	return f.arith(e.Op, t, x, y, hint)
+}
+
+type arithOps struct{ ints, intK, floats ir.Op }
+
+var arithmetic = map[ast.Op]arithOps{
+	ast.OpAdd: {ir.OpAddInt, ir.OpAddIntK, ir.OpAddFloat},
+	ast.OpSub: {ir.OpSubInt, ir.OpSubIntK, ir.OpSubFloat},
+	ast.OpMul: {ir.OpMulInt, ir.OpMulIntK, ir.OpMulFloat},
+	ast.OpDiv: {ir.OpDivInt, ir.OpDivIntK, ir.OpDivFloat},
+	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat},
+}
+
+// arithK uses the form with a number in place, when one operand is small and
+// known; ok is false when there is none.
+func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
+	ops := arithmetic[e.Op]
+	n, ok := f.smallInt(e.Y, math.MinInt32, math.MaxInt32)
+	x := e.X
+	if !ok && (e.Op == ast.OpAdd || e.Op == ast.OpMul) {
+		n, ok = f.smallInt(e.X, math.MinInt32, math.MaxInt32)
+		x = e.Y
+	}
+	if !ok || n == 0 && (e.Op == ast.OpDiv || e.Op == ast.OpRem) {
+		return val{}, false
+	}
+	a := f.operand(x)
+	d := f.target(hint)
+	f.emit(ops.intK, d, a.reg, 0, int32(n))
+	return val{reg: d, class: ir.Int, owned: true}, true
+}
+
+var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast.OpMul: ir.AnyMul, ast.OpDiv: ir.AnyDiv,
+	ast.OpRem: ir.AnyRem, ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
+
+// arith applies an arithmetic operator to two values of type t.
+func (f *builder) arith(op ast.Op, t types.Type, x, y val, hint int) val {
+	d := f.target(hint)
+	switch {
+	case t == types.Int:
+		f.emit(arithmetic[op].ints, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Int, owned: true}
+	case t == types.Float:
+		f.emit(arithmetic[op].floats, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Float, owned: true}
+	case types.IsString(t):
+		f.emit(ir.OpConcat, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Full, owned: true}
+	}
+	f.emit(ir.OpAnyBinary, d, f.boxed(x, -1).reg, f.boxed(y, -1).reg, int32(anyOps[op]))
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// compare gives an ordering as a value.
+func (f *builder) compare(e *ast.Binary, hint int) val {
+	t := types.Resolve(f.resultType(e.X))
+	x := f.operand(e.X, e.Y)
+	y := f.operand(e.Y)
+	d := f.target(hint)
+	if t == types.Any {
+		f.emit(ir.OpAnyBinary, d, f.boxed(x, -1).reg, f.boxed(y, -1).reg, int32(anyOps[e.Op]))
+		return val{reg: d, class: ir.Full, owned: true}
+	}
+	lt, le := ir.OpLtString, ir.OpLeString
+	switch t {
+	case types.Int:
+		lt, le = ir.OpLtInt, ir.OpLeInt
+	case types.Float:
+		lt, le = ir.OpLtFloat, ir.OpLeFloat
+	}
+	switch e.Op {
+	case ast.OpLt:
+		f.emit(lt, d, x.reg, y.reg, 0)
+	case ast.OpLe:
+		f.emit(le, d, x.reg, y.reg, 0)
+	case ast.OpGt:
+		f.emit(lt, d, y.reg, x.reg, 0)
+	case ast.OpGe:
+		f.emit(le, d, y.reg, x.reg, 0)
+	}
+	return val{reg: d, class: ir.Bool, owned: true}
+}
+
+func (f *builder) equality(e *ast.Binary, hint int) val {
+	d := f.equal(e, hint)
+	if e.Op == ast.OpNe {
+		f.emit(ir.OpNot, d, d, 0, 0)
+	}
+	return val{reg: d, class: ir.Bool, owned: true}
+}
+
+// equal puts `x == y` into a register. The result is written last, so that it
+// may be a variable of an operand.
+func (f *builder) equal(e *ast.Binary, hint int) int {
+	t := types.Resolve(f.resultType(e.X))
+	switch {
+	case f.isNil(e.Y) || f.isNil(e.X):
+		x := e.X
+		if f.isNil(x) {
+			x = e.Y
+		}
+		v := f.full(x)
+		d := f.scratch(hint)
+		f.emit(ir.OpIsNil, d, v.reg, 0, 0)
+		return d
+	case class(t) != ir.Full && class(t) == class(f.resultType(e.Y)):
+		op := map[ir.Class]ir.Op{ir.Int: ir.OpEqInt, ir.Float: ir.OpEqFloat, ir.Bool: ir.OpEqBool}[class(t)]
+		x := f.operand(e.X, e.Y)
+		y := f.operand(e.Y)
+		d := f.scratch(hint)
+		f.emit(op, d, x.reg, y.reg, 0)
+		return d
+	}
+	x := f.full(e.X, e.Y)
+	y := f.full(e.Y)
+	d := f.scratch(hint)
+	f.emit(ir.OpEqual, d, x.reg, y.reg, 0)
+	return d
+}
+
+// logic gives `&&` or `||` as a value.
+func (f *builder) logic(e *ast.Binary, hint int) val {
+	d := f.scratch(hint)
+	no, end := &label{}, &label{}
+	f.cond(e, no, false)
+	f.emit(ir.OpLoadBool, d, 0, 0, 1)
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(no)
+	f.emit(ir.OpLoadBool, d, 0, 0, 0)
+	f.land(end)
+	return val{reg: d, class: ir.Bool, owned: true}
+}
+
+// coalesce gives `x ?? y`; y runs only when x is None.
+func (f *builder) coalesce(e *ast.Binary, hint int) val {
+	t := f.info.TypeOf(e)
+	c := class(t)
+	d := f.scratch(hint)
+	top := f.top
+	x := f.boxed(f.value(e.X, -1), -1)
+	none, end := &label{}, &label{}
+	f.jump(ir.OpJumpNil, x.reg, 0, none)
+	from := f.resultType(e.X)
+	v := f.unwrapped(x, from)
+	if co := f.info.Coalesce(e); co != nil {
+		v = f.convert(v, co.From, co.To, -1)
+	}
+	f.share(v, t)
+	f.move(d, c, v)
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(none)
+	f.free(top)
+	f.into(e.Y, d, c, true)
+	f.land(end)
+	return val{reg: d, class: c, owned: true}
+}
+
+// unwrapped is what an Option that is not None holds.
+func (f *builder) unwrapped(v val, t types.Type) val {
+	o, ok := types.Resolve(t).(*types.Option)
+	if !ok || !boxable(o.Elem) {
+		return v
+	}
+	d := f.alloc()
+	f.emit(ir.OpUnwrap, d, v.reg, 0, 0)
+	return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+}

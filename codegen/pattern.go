@@ -1,0 +1,448 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// declarePattern makes room for the variables that a pattern binds. All
+// alternatives bind the same ones.
+func (f *builder) declarePattern(p ast.Pattern) {
+	switch p := p.(type) {
+	case *ast.NamePat:
+		if l, ok := f.info.Object(p).(*sema.Local); ok {
+			f.declare(l)
+		}
+	case *ast.BindPat:
+		f.declare(f.info.Object(p).(*sema.Local))
+		f.declarePattern(p.Pattern)
+	case *ast.OrPat:
+		f.declarePattern(p.Alts[0])
+	case *ast.TuplePat:
+		f.declarePatterns(p.Elems)
+	case *ast.VariantPat:
+		f.declarePatterns(p.Elems)
+	case *ast.ArrayPat:
+		f.declarePatterns(p.Elems)
+		if p.RestName != nil {
+			f.declarePattern(p.RestName)
+		}
+	case *ast.StructPat:
+		for _, fp := range p.Fields {
+			f.declarePattern(fp.Pattern)
+		}
+	}
+}
+
+func (f *builder) declarePatterns(ps []ast.Pattern) {
+	for _, p := range ps {
+		f.declarePattern(p)
+	}
+}
+
+// match holds p against v, of type t, and binds its variables; where it does
+// not match control goes to fail. A nil fail is a pattern that always matches.
+func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
+	defer f.at(p.Span().Start)()
+	defer f.free(f.top)
+	t = types.Resolve(t)
+	switch p := p.(type) {
+	case *ast.WildPat:
+	case *ast.NamePat:
+		f.matchName(p, v, t, fail)
+	case *ast.BindPat:
+		v.owned = false
+		f.match(p.Pattern, v, t, fail)
+		f.bind(f.info.Object(p).(*sema.Local), v, t)
+	case *ast.LitPat:
+		f.matchLiteral(p.Value, v, t, fail)
+	case *ast.RangePat:
+		f.matchRange(p, v, t, fail)
+	case *ast.OrPat:
+		f.matchAlternatives(p, v, t, fail)
+	case *ast.TuplePat:
+		f.matchTuple(p, v, t, fail)
+	case *ast.ArrayPat:
+		f.matchArray(p, v, t, fail)
+	case *ast.StructPat:
+		f.matchStruct(p, v, t, fail)
+	case *ast.VariantPat:
+		f.matchVariant(f.info.Variant(p), p.Elems, v, t, fail)
+	case *ast.PathPat:
+		f.matchPath(p, v, t, fail)
+	default:
+		bug(f.info, p.Span(), "%T cannot be generated", p)
+	}
+}
+
+// bind gives a variable of a pattern its value.
+func (f *builder) bind(l *sema.Local, v val, t types.Type) {
+	f.share(v, t)
+	f.init(f.variable(l), v)
+}
+
+func (f *builder) matchName(p *ast.NamePat, v val, t types.Type, fail *label) {
+	switch o := f.info.Object(p).(type) {
+	case *sema.Local:
+		f.bind(o, v, t)
+	case *sema.Const:
+		f.matchConst(o.Value, o.Type, v, t, fail)
+	default:
+		f.matchVariant(f.info.Variant(p), nil, v, t, fail)
+	}
+}
+
+func (f *builder) matchPath(p *ast.PathPat, v val, t types.Type, fail *label) {
+	if ref := f.info.Variant(p); ref != nil {
+		f.matchVariant(ref, nil, v, t, fail)
+		return
+	}
+	c, ok := f.info.Object(p).(*sema.Const)
+	if !ok {
+		bug(f.info, p.Sp, "a path pattern that names nothing")
+	}
+	f.matchConst(c.Value, c.Type, v, t, fail)
+}
+
+func (f *builder) matchLiteral(e ast.Expr, v val, t types.Type, fail *label) {
+	x, lt := literalValue(e)
+	f.matchConst(x, lt, v, t, fail)
+}
+
+// literalValue is the value and type of a literal in a pattern.
+func literalValue(e ast.Expr) (any, types.Type) {
+	switch e := e.(type) {
+	case *ast.IntLit:
+		return int64(e.Value), types.Int
+	case *ast.FloatLit:
+		return e.Value, types.Float
+	case *ast.BoolLit:
+		return e.Value, types.Bool
+	case *ast.StringLit:
+		return e.Value, types.String
+	case *ast.Unary:
+		switch x, _ := literalValue(e.X); x := x.(type) {
+		case int64:
+			return -x, types.Int
+		case float64:
+			return -x, types.Float
+		}
+	case *ast.ParenExpr:
+		return literalValue(e.X)
+	}
+	return nil, types.Nil
+}
+
+// patternConst is the value of a literal or constant in a pattern.
+func (f *builder) patternConst(e ast.Expr) (any, types.Type) {
+	if p, ok := e.(*ast.PathExpr); ok {
+		if c, ok := f.info.Object(p).(*sema.Const); ok {
+			return c.Value, c.Type
+		}
+	}
+	return literalValue(e)
+}
+
+// matchConst compares with a value known when compiling.
+func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *label) {
+	if n, ok := x.(int64); ok && holdsFloat(t) {
+		x, xt = float64(n), types.Float
+	}
+	switch {
+	case x == nil:
+		f.jump(ir.OpJumpNotNil, f.boxed(v, -1).reg, 0, fail)
+	case t == types.Int && xt == types.Int:
+		f.jumpIntConst(ir.OpJumpNeIntK, ir.OpJumpNeInt, v, x.(int64), fail)
+	case t == types.Bool && xt == types.Bool:
+		op := ir.OpJumpIfNot
+		if !x.(bool) {
+			op = ir.OpJumpIf
+		}
+		f.jump(op, v.reg, 0, fail)
+	default:
+		k := f.boxed(f.constant(x, xt, -1), -1)
+		f.jump(ir.OpJumpNotEqual, f.boxed(v, -1).reg, k.reg, fail)
+	}
+}
+
+// holdsFloat says whether values of t are Floats, perhaps optional ones, so
+// that an Int literal stands for a Float.
+func holdsFloat(t types.Type) bool {
+	t = types.Resolve(t)
+	if o, ok := t.(*types.Option); ok {
+		return holdsFloat(o.Elem)
+	}
+	return t == types.Float
+}
+
+func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) {
+	if n == int64(int16(n)) {
+		f.jumpK(small, v.reg, int16(n), fail)
+		return
+	}
+	f.jump(large, v.reg, f.intValue(n, -1).reg, fail)
+}
+
+// matchRange tests both ends that are given.
+func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) {
+	if t == types.Any {
+		f.onlyComparable(p, v, fail)
+	}
+	for i, e := range []ast.Expr{p.Lo, p.Hi} {
+		if e == nil {
+			continue
+		}
+		x, xt := f.patternConst(e)
+		if n, ok := x.(int64); ok && t == types.Float {
+			x, xt = float64(n), types.Float
+		}
+		k := f.constant(x, xt, -1)
+		switch {
+		case t == types.Int && i == 0:
+			f.jump(ir.OpJumpLtInt, v.reg, k.reg, fail)
+		case t == types.Int && p.Inclusive:
+			f.jump(ir.OpJumpLtInt, k.reg, v.reg, fail)
+		case t == types.Int:
+			f.jump(ir.OpJumpLeInt, k.reg, v.reg, fail)
+		case t == types.Float && i == 0:
+			f.jump(ir.OpJumpNotLeFloat, k.reg, v.reg, fail)
+		case t == types.Float && p.Inclusive:
+			f.jump(ir.OpJumpNotLeFloat, v.reg, k.reg, fail)
+		case t == types.Float:
+			f.jump(ir.OpJumpNotLtFloat, v.reg, k.reg, fail)
+		default:
+			f.rangeEnd(i == 0, p.Inclusive, t, v, k, fail)
+		}
+	}
+}
+
+// rangeEnd tests an end of a range of Strings, or of an Any.
+func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *label) {
+	d := f.alloc()
+	k = f.boxed(k, -1)
+	switch {
+	case t == types.Any && lo:
+		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyGe))
+	case t == types.Any && inclusive:
+		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyLe))
+	case t == types.Any:
+		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyLt))
+	case lo:
+		f.emit(ir.OpLeString, d, k.reg, v.reg, 0)
+	case inclusive:
+		f.emit(ir.OpLeString, d, v.reg, k.reg, 0)
+	default:
+		f.emit(ir.OpLtString, d, v.reg, k.reg, 0)
+	}
+	f.jump(ir.OpJumpIfNot, d, 0, fail)
+}
+
+// onlyComparable leads an Any that the range's ends do not compare with to
+// fail.
+func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
+	end := p.Lo
+	if end == nil {
+		end = p.Hi
+	}
+	ok := &label{}
+	kinds := []types.Type{types.Int, types.Float}
+	if _, t := f.patternConst(end); types.IsString(t) {
+		kinds = []types.Type{types.String}
+	}
+	for _, k := range kinds {
+		d := f.alloc()
+		f.emit(ir.OpIsType, d, v.reg, 0, int32(f.g.typeIndex(k)))
+		f.jump(ir.OpJumpIf, d, 0, ok)
+	}
+	f.jump(ir.OpJump, 0, 0, fail)
+	f.land(ok)
+}
+
+func (f *builder) matchAlternatives(p *ast.OrPat, v val, t types.Type, fail *label) {
+	done := &label{}
+	v.owned = false
+	last := len(p.Alts) - 1
+	for _, alt := range p.Alts[:last] {
+		next := &label{}
+		f.match(alt, v, t, next)
+		f.jump(ir.OpJump, 0, 0, done)
+		f.land(next)
+	}
+	f.match(p.Alts[last], v, t, fail)
+	f.land(done)
+}
+
+// only leads values of other types than t to fail, where the static type from
+// leaves it open.
+func (f *builder) only(t, from types.Type, v val, fail *label) {
+	if from != types.Any && from != types.Error {
+		return
+	}
+	d := f.alloc()
+	f.emit(ir.OpIsType, d, v.reg, 0, int32(f.g.typeIndex(t)))
+	f.jump(ir.OpJumpIfNot, d, 0, fail)
+}
+
+func (f *builder) matchTuple(p *ast.TuplePat, v val, t types.Type, fail *label) {
+	tuple, ok := t.(*types.Tuple)
+	if !ok {
+		tuple = &types.Tuple{}
+		for range p.Elems {
+			tuple.Elems = append(tuple.Elems, types.Any)
+		}
+		f.only(tuple, t, v, fail)
+	}
+	for i, q := range p.Elems {
+		f.matchField(q, v, i, tuple.Elems[i], fail)
+	}
+}
+
+// matchField holds a pattern against slot n of a block.
+func (f *builder) matchField(q ast.Pattern, v val, n int, t types.Type, fail *label) {
+	if _, wild := q.(*ast.WildPat); wild {
+		return
+	}
+	top := f.top
+	f.match(q, f.readField(v, n, class(t), -1), t, fail)
+	f.free(top)
+}
+
+func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) {
+	elem := types.Type(types.Any)
+	if a, ok := t.(*types.Array); ok {
+		elem = a.Elem
+	} else {
+		f.only(&types.Array{Elem: types.Any}, t, v, fail)
+	}
+	n := f.alloc()
+	f.emit(ir.OpArrayLen, n, v.reg, 0, 0)
+	if fail != nil {
+		op, large := ir.OpJumpNeIntK, ir.OpJumpNeInt
+		if p.Rest >= 0 {
+			op, large = ir.OpJumpLtIntK, ir.OpJumpLtInt
+		}
+		f.jumpIntConst(op, large, val{reg: n, class: ir.Int}, int64(len(p.Elems)), fail)
+	}
+	for k, q := range p.Elems {
+		top := f.top
+		i := f.alloc()
+		if p.Rest >= 0 && k >= p.Rest {
+			f.emit(ir.OpSubIntK, i, n, 0, int32(len(p.Elems)-k))
+		} else {
+			f.emit(ir.OpLoadInt, i, 0, 0, int32(k))
+		}
+		d, c := f.alloc(), class(elem)
+		f.emit(arrayGets[c], d, v.reg, i, 0)
+		f.match(q, val{reg: d, class: c, owned: v.owned}, elem, fail)
+		f.free(top)
+	}
+	if p.RestName != nil {
+		f.bindRest(p, v, n, t)
+	}
+}
+
+// bindRest gives `..rest` the elements that no other pattern takes.
+func (f *builder) bindRest(p *ast.ArrayPat, v val, n int, t types.Type) {
+	l, ok := f.info.Object(p.RestName).(*sema.Local)
+	if !ok {
+		return
+	}
+	base := f.alloc()
+	f.alloc()
+	f.emit(ir.OpLoadInt, base, 0, 0, int32(p.Rest))
+	f.box(base, base, ir.Int)
+	f.emit(ir.OpSubIntK, base+1, n, 0, int32(len(p.Elems)-p.Rest))
+	f.box(base+1, base+1, ir.Int)
+	d := f.alloc()
+	f.emit(ir.OpSlice, d, v.reg, base, 0)
+	f.bind(l, val{reg: d, class: ir.Full, owned: true}, t)
+}
+
+func (f *builder) matchStruct(p *ast.StructPat, v val, t types.Type, fail *label) {
+	ref := f.info.Variant(p)
+	named := types.Resolve(ref.Type).(*types.Named)
+	f.only(named, t, v, fail)
+	fields := named.Decl.Fields
+	if ref.Index >= 0 {
+		fields = ref.Variant.Fields
+		f.jumpVariant(v, ref.Index, fail)
+	}
+	bound := map[*types.Param]types.Type{}
+	for i, q := range named.Decl.Params {
+		bound[q] = named.Args[i]
+	}
+	for _, fp := range p.Fields {
+		field := fieldNamed(fields, fp.Name.Name)
+		if field == nil { // of every error: kind, source
+			top := f.top
+			d := f.alloc()
+			f.emit(ir.OpErrorField, d, v.reg, 0, f.g.stringConst(fp.Name.Name))
+			f.match(fp.Pattern, val{reg: d, class: ir.Full}, f.info.PatternType(fp.Pattern), fail)
+			f.free(top)
+			continue
+		}
+		f.matchField(fp.Pattern, v, field.Index, types.Substitute(field.Type, bound), fail)
+	}
+}
+
+func fieldNamed(fields []*types.Field, name string) *types.Field {
+	for _, fd := range fields {
+		if fd.Name == name {
+			return fd
+		}
+	}
+	return nil
+}
+
+// jumpVariant leads other variants to fail.
+func (f *builder) jumpVariant(v val, n int, fail *label) {
+	if fail != nil {
+		f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
+	}
+}
+
+// matchVariant tests a variant and holds its payload against patterns.
+func (f *builder) matchVariant(ref *sema.VariantRef, elems []ast.Pattern, v val, t types.Type, fail *label) {
+	switch {
+	case ref.Variant == nil && ref.Name == "None":
+		f.jump(ir.OpJumpNotNil, f.boxed(v, -1).reg, 0, fail)
+	case ref.Variant == nil && ref.Name == "Some":
+		if fail != nil {
+			f.jump(ir.OpJumpNil, v.reg, 0, fail)
+		}
+		elem := types.Type(types.Any)
+		if o, ok := t.(*types.Option); ok {
+			elem = o.Elem
+		}
+		f.match(elems[0], f.unwrapped(v, t), elem, fail)
+	case ref.Variant == nil:
+		payload := types.Type(types.Any)
+		if r, ok := t.(*types.Result); ok {
+			payload = [...]types.Type{r.Ok, r.Err}[ref.Index]
+		} else {
+			f.only(&types.Result{Ok: types.Any, Err: types.Any}, t, v, fail)
+		}
+		f.jumpVariant(v, ref.Index, fail)
+		f.matchField(elems[0], v, 0, payload, fail)
+	default:
+		f.matchEnum(ref, elems, v, t, fail)
+	}
+}
+
+func (f *builder) matchEnum(ref *sema.VariantRef, elems []ast.Pattern, v val, t types.Type, fail *label) {
+	named, ok := t.(*types.Named)
+	if !ok {
+		named = types.Resolve(ref.Type).(*types.Named)
+		f.only(named, t, v, fail)
+	}
+	f.jumpVariant(v, ref.Index, fail)
+	bound := map[*types.Param]types.Type{}
+	for i, q := range named.Decl.Params {
+		bound[q] = named.Args[i]
+	}
+	for i, q := range elems {
+		f.matchField(q, v, i, types.Substitute(ref.Variant.Fields[i].Type, bound), fail)
+	}
+}

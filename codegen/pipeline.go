@@ -1,0 +1,217 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// A pipeline is one function: its stages one after the other, each within a
+// region, with the lifecycle emitted around them (spec/13-pipelines.md). Its
+// result is a Result<Out, Error>.
+
+func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
+	s := signature{result: ir.Full, abi: ir.Typed}
+	for _, q := range p.Params {
+		s.params = append(s.params, class(q.Type))
+	}
+	if s.isFull() {
+		s.abi = ir.FullABI
+	}
+	return s
+}
+
+// pipe is the state of a pipeline's function.
+type pipe struct {
+	p       *sema.Pipeline
+	result  int // of the whole pipeline
+	started int // when the pipeline began, in milliseconds
+	stage   int // when the stage began
+	error   int // the error on its way out
+	value   int // a stage's own value, a Result unwrapped
+}
+
+func (g *generator) pipeline(n int, p *sema.Pipeline) {
+	g.later(func() {
+		g.build(n, func(spilled bool) *builder {
+			f := g.newFn(p.Info, p.Name+".run", p.Decl.Name.Span().Start, g.pipelineSignature(p))
+			f.startSpill(spilled)
+			for i, q := range p.Params {
+				if p.Decl.HasParams {
+					f.param(q.Local, 1+i, f.out.Params[i])
+				} else {
+					f.param(nil, 1+i, f.out.Params[i])
+				}
+			}
+			x := &pipe{p: p, result: f.alloc(), started: f.alloc(), stage: f.alloc(), error: f.alloc(), value: f.alloc()}
+			for _, r := range []int{x.result, x.started, x.stage, x.error, x.value} {
+				f.isVar[r] = true
+			}
+			f.stages(x)
+			f.emit(ir.OpReturn, x.result, 0, 0, 0)
+			return f.finish()
+		})
+	})
+}
+
+// stages generates all stages and the way out of each.
+func (f *builder) stages(x *pipe) {
+	failed, end := &label{}, &label{}
+	f.now(x.started)
+	f.lifecycle("pipeline:start", x, nil, -1)
+	var before *sema.Stage
+	firstFn := true
+	for _, s := range x.p.Stages {
+		f.here(s.Decl.Name.Span().Start)
+		f.oneStage(x, s, before, firstFn, failed)
+		firstFn = firstFn && s.Decl.IsBinding()
+		before = s
+	}
+	f.here(x.p.Decl.Name.Span().Start)
+	f.lifecycle("pipeline:complete", x, nil, x.started)
+	out := val{reg: x.value, class: ir.Full}
+	if before != nil && x.p.ResultConv != nil {
+		out = f.boxed(f.convert(out, before.Output, x.p.ResultConv, -1), -1)
+	}
+	f.share(out, types.Any)
+	f.emit(ir.OpNewOk, x.result, out.reg, 0, 0)
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(failed)
+	f.emit(ir.OpNewErr, x.result, x.error, 0, 0)
+	f.land(end)
+}
+
+// oneStage generates a stage: its value, unwrapped, is in x.value and in the
+// variable of its name; an error leads to failed.
+func (f *builder) oneStage(x *pipe, s, before *sema.Stage, firstFn bool, failed *label) {
+	v := f.declare(s.Local)
+	top := f.top
+	f.now(x.stage)
+	f.lifecycle("pipeline:stage_start", x, s, -1)
+	from := f.next()
+	if s.Decl.IsBinding() {
+		f.move(x.value, ir.Full, f.bindingStage(s))
+	} else {
+		f.functionStage(x, s, before, firstFn)
+	}
+	to := f.next()
+	f.free(top)
+	good, bad := &label{}, &label{}
+	if s.Unwraps {
+		f.jump(ir.OpJumpVariant, x.value, 0, good)
+		f.emit(ir.OpField, x.error, x.value, 0, 0)
+		f.jump(ir.OpJump, 0, 0, bad)
+	} else {
+		f.jump(ir.OpJump, 0, 0, good)
+	}
+	f.catch(from, to, x.error)
+	f.land(bad)
+	f.lifecycle("pipeline:error", x, s, x.stage)
+	f.jump(ir.OpJump, 0, 0, failed)
+	f.land(good)
+	if s.Unwraps {
+		f.emit(ir.OpField, x.value, x.value, 0, 0)
+	}
+	f.share(val{reg: x.value, class: ir.Full}, s.Output)
+	f.init(v, val{reg: x.value, class: ir.Full})
+	f.free(top)
+	f.lifecycle("pipeline:stage_complete", x, s, x.stage)
+}
+
+func (f *builder) bindingStage(s *sema.Stage) val {
+	v := f.value(s.Decl.Value, -1)
+	f.share(v, f.resultType(s.Decl.Value))
+	return v
+}
+
+// functionStage generates a stage's body over the pipeline's frame; `return`
+// ends the stage.
+func (f *builder) functionStage(x *pipe, s, before *sema.Stage, firstFn bool) {
+	for i, q := range s.Params {
+		v := f.declare(q.Local)
+		top := f.top
+		switch {
+		case firstFn && (x.p.Decl.HasParams || before == nil):
+			in, from := val{reg: 1 + i, class: f.out.Params[i]}, x.p.Params[i].Type
+			if x.p.Decl.HasParams {
+				in, from = f.load(f.variable(x.p.Params[i].Local), from, -1), x.p.Params[i].Type
+			}
+			f.share(in, from)
+			f.init(v, f.convert(in, from, q.Type, -1))
+		default:
+			in := val{reg: x.value, class: ir.Full}
+			f.share(in, before.Output)
+			if s.InputConv != nil {
+				in = f.convert(in, before.Output, s.InputConv, -1)
+			}
+			f.init(v, in)
+		}
+		f.free(top)
+	}
+	out := &label{}
+	f.leave = leave{kind: leaveStage, result: stageResult(f, s), out: out, dst: x.value}
+	loops := f.loops
+	f.loops = nil
+	f.stageBody(s.Decl.Body)
+	f.loops = loops
+	f.land(out)
+	f.leave = leave{}
+}
+
+func (f *builder) stageBody(b *ast.Block) {
+	v := f.blockValue(b, f.leave.result, -1, false)
+	if !f.dead {
+		f.move(f.leave.dst, ir.Full, v)
+	}
+}
+
+// stageResult is the written result of a function stage.
+func stageResult(f *builder, s *sema.Stage) types.Type {
+	if s.Decl.Result == nil {
+		return types.Nil
+	}
+	return f.info.Written(s.Decl.Result)
+}
+
+// now puts the monotonic clock, in milliseconds, into register r, boxed.
+func (f *builder) now(r int) {
+	w := f.alloc()
+	f.emit(ir.OpPerform, w, 0, 0, f.g.stringConst("clock"))
+	f.emit(ir.OpField, r, w, 1, 0)
+	f.free(w)
+}
+
+// lifecycle emits one of the pipeline's events. since is the register of when
+// what ends here began, -1 for what begins.
+func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
+	if f.dead {
+		return
+	}
+	top := f.top
+	m := f.alloc()
+	base := f.top
+	pair := func(key string, value func(r int)) {
+		f.stringValue(key, f.alloc())
+		value(f.alloc())
+	}
+	pair("name", func(r int) { f.stringValue(x.p.Name, r) })
+	if s != nil {
+		pair("stage", func(r int) { f.stringValue(s.Name, r) })
+	}
+	if since >= 0 {
+		pair("duration_ms", func(r int) {
+			f.now(r)
+			f.emit(ir.OpSubInt, r, r, since, 0)
+			f.box(r, r, ir.Int)
+		})
+	}
+	if channel == "pipeline:error" {
+		pair("error", func(r int) { f.emit(ir.OpErrorField, r, x.error, 0, f.g.stringConst("message")) })
+	}
+	n := (f.top - base) / 2
+	f.emit(ir.OpNewMap, m, base, n, 0)
+	c := f.stringValue(channel, base)
+	f.emit(ir.OpEmit, c.reg, m, 0, 0)
+	f.free(top)
+}

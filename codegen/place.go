@@ -1,0 +1,218 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// place is something that can be assigned or mutated: a variable and the way
+// from it. Its indices have been evaluated; the way itself is walked anew for
+// each use, so that nothing runs between the walk and the change.
+type place struct {
+	v     *variable
+	root  types.Type
+	steps []step
+}
+
+// step is one part of the way.
+type step struct {
+	kind stepKind
+	n    int        // slot, or the register of an index
+	name int32      // constant, of a field of an Any
+	elem types.Type // type of what the step leads to
+}
+
+type stepKind uint8
+
+const (
+	stepField stepKind = iota // slot n of a block
+	stepElem                  // element of an array; n holds an Int
+	stepKey                   // value of a map's key in n
+	stepAnyField
+	stepAnyIndex // n holds the index, boxed
+)
+
+// placeOf evaluates the indices of e, which what stands in later cannot
+// change.
+func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
+	switch x := e.(type) {
+	case *ast.ParenExpr:
+		return f.placeOf(x.X, later...)
+	case *ast.PathExpr:
+		l, ok := f.info.Object(x).(*sema.Local)
+		if !ok {
+			bug(f.info, e.Span(), "a place that is no variable")
+		}
+		return place{v: f.variable(l), root: l.Type}
+	case *ast.FieldExpr:
+		p := f.placeOf(x.X, later...)
+		s := f.info.Select(x)
+		if s.Kind == sema.SelectAny {
+			return p.to(step{kind: stepAnyField, name: f.g.stringConst(x.Name.Name), elem: types.Any})
+		}
+		return p.to(step{kind: stepField, n: s.Field.Index, elem: f.info.TypeOf(x)})
+	case *ast.TupleIndex:
+		p := f.placeOf(x.X, later...)
+		return p.to(step{kind: stepField, n: x.Index, elem: f.info.TypeOf(x)})
+	case *ast.IndexExpr:
+		p := f.placeOf(x.X, append([]ast.Expr{x.Index}, later...)...)
+		i := f.operand(x.Index, later...)
+		switch t := types.Resolve(f.resultType(x.X)).(type) {
+		case *types.Array:
+			return p.to(step{kind: stepElem, n: i.reg, elem: t.Elem})
+		case *types.Map:
+			return p.to(step{kind: stepKey, n: f.boxed(i, -1).reg, elem: t.Value})
+		default:
+			return p.to(step{kind: stepAnyIndex, n: f.boxed(i, -1).reg, elem: types.Any})
+		}
+	}
+	bug(f.info, e.Span(), "%T is no place", e)
+	return place{}
+}
+
+func (p place) to(s step) place {
+	p.steps = append(p.steps[:len(p.steps):len(p.steps)], s)
+	return p
+}
+
+// own walks to a place's value with everything on the way made the place's
+// own, and gives the register that holds it.
+func (f *builder) own(p place, steps int) int {
+	var r int
+	switch {
+	case p.v.cell:
+		r = f.alloc()
+		f.emit(ir.OpOwnCell, r, f.cellOf(p.v), 0, 0)
+	case p.v.spill:
+		i := f.alloc()
+		r = f.alloc()
+		f.emit(ir.OpLoadInt, i, 0, 0, int32(p.v.slot))
+		f.emit(ir.OpOwnElem, r, f.spill.reg, i, 0)
+	default:
+		r = p.v.reg
+		if mayShare(p.root) {
+			f.emit(ir.OpOwn, r, 0, 0, 0)
+		}
+	}
+	for _, s := range p.steps[:steps] {
+		d := f.alloc()
+		switch s.kind {
+		case stepField:
+			f.emit(ir.OpOwnField, d, r, s.n, 0)
+		case stepElem:
+			f.emit(ir.OpOwnElem, d, r, s.n, 0)
+		case stepKey:
+			f.emit(ir.OpOwnKey, d, r, s.n, 0)
+		case stepAnyField:
+			f.emit(ir.OpAnyOwnField, d, r, 0, s.name)
+		case stepAnyIndex:
+			f.emit(ir.OpAnyOwnIndex, d, r, s.n, 0)
+		}
+		r = d
+	}
+	return r
+}
+
+var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
+var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
+
+// set walks to the last container of a place and writes v into it.
+func (f *builder) set(p place, v val) {
+	if len(p.steps) == 0 {
+		f.store(p.v, v)
+		return
+	}
+	last := p.steps[len(p.steps)-1]
+	c := class(last.elem)
+	if last.kind != stepField && last.kind != stepElem || v.class != c && v.class != ir.Full {
+		c = ir.Full
+	}
+	if c == ir.Full {
+		v = f.boxed(v, -1)
+	}
+	r := f.own(p, len(p.steps)-1)
+	switch last.kind {
+	case stepField:
+		f.emit(setFields[c], r, last.n, v.reg, 0)
+	case stepElem:
+		f.emit(arraySets[c], r, last.n, v.reg, 0)
+	case stepKey:
+		f.emit(ir.OpMapSet, r, last.n, v.reg, 0)
+	case stepAnyField:
+		f.emit(ir.OpAnySetField, r, v.reg, 0, last.name)
+	case stepAnyIndex:
+		f.emit(ir.OpAnySetIndex, r, last.n, v.reg, 0)
+	}
+}
+
+// read gives a place's value, lent.
+func (f *builder) read(p place) val {
+	v := f.load(p.v, p.root, -1)
+	for _, s := range p.steps {
+		d, c := f.alloc(), class(s.elem)
+		switch s.kind {
+		case stepField:
+			f.emit(fieldOps[c], d, v.reg, s.n, 0)
+		case stepElem:
+			f.emit(arrayGets[c], d, v.reg, s.n, 0)
+		case stepKey:
+			c = ir.Full
+			f.emit(ir.OpMapGet, d, v.reg, s.n, 0)
+		case stepAnyField:
+			f.emit(ir.OpAnyField, d, v.reg, 0, s.name)
+		case stepAnyIndex:
+			f.emit(ir.OpAnyIndex, d, v.reg, s.n, 0)
+		}
+		v = val{reg: d, class: c, volatile: v.volatile}
+	}
+	return v
+}
+
+// placeType is the type of a place's value.
+func (p place) typ() types.Type {
+	if n := len(p.steps); n > 0 {
+		return p.steps[n-1].elem
+	}
+	return p.root
+}
+
+// assign generates `target = v` and `target op= v`.
+func (f *builder) assign(e *ast.Assign) {
+	defer f.free(f.top)
+	f.here(e.OpSpan.Start)
+	if e.Op != ast.OpNone {
+		f.assignOp(e)
+		return
+	}
+	p := f.placeOf(e.Target, e.Value)
+	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
+		f.into(e.Value, p.v.reg, p.v.class, true)
+		return
+	}
+	v := f.value(e.Value, -1)
+	f.share(v, f.resultType(e.Value))
+	f.set(p, v)
+}
+
+// assignOp reads the old value, then the operand, and writes the result back.
+func (f *builder) assignOp(e *ast.Assign) {
+	p := f.placeOf(e.Target, e.Value)
+	t := types.Resolve(p.typ())
+	plain := len(p.steps) == 0 && !p.v.cell && !p.v.spill
+	hint := -1
+	if plain && p.v.class == class(t) {
+		hint = p.v.reg
+	}
+	if n, ok := f.smallInt(e.Value, -1<<31, 1<<31-1); ok && t == types.Int && (n != 0 || e.Op != ast.OpDiv && e.Op != ast.OpRem) {
+		x := f.read(p)
+		d := f.target(hint)
+		f.emit(arithmetic[e.Op].intK, d, x.reg, 0, int32(n))
+		f.set(p, val{reg: d, class: ir.Int, owned: true})
+		return
+	}
+	x := f.stable(e.Target, f.read(p), []ast.Expr{e.Value})
+	y := f.operand(e.Value)
+	f.set(p, f.arith(e.Op, t, x, y, hint))
+}

@@ -1,0 +1,182 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Registers are a stack: a block's variables, and above them the temporaries
+// of the expression under way. Past spillFrom registers variables go to the
+// spill block, an array that one register holds.
+
+const spillFrom = 150
+
+// variable is where a local lives: in a register, in a cell that the register
+// holds, or in the spill block.
+type variable struct {
+	reg   int
+	class ir.Class
+	cell  bool
+	slot  int // in the spill block, when spilled
+	spill bool
+	// captured says that the closure holds the value too.
+	captured bool
+}
+
+// spill is the state of a function's spill block.
+type spill struct {
+	on       bool
+	reg      int // holds the block
+	slots    int
+	at       source.Pos // where the registers ran out
+	overflow bool
+	count    int // pc of the instruction that says how many slots there are
+}
+
+// alloc takes the next register.
+func (f *builder) alloc() int {
+	r := f.top
+	if r >= ir.MaxRegisters {
+		if !f.spill.overflow {
+			f.spill.overflow, f.spill.at = true, f.pos
+		}
+		return ir.MaxRegisters - 1
+	}
+	f.top++
+	f.out.Registers = max(f.out.Registers, f.top)
+	return r
+}
+
+// free gives back all registers from r on, and the variables in them.
+func (f *builder) free(r int) {
+	if f.spill.overflow {
+		return
+	}
+	for i := r; i < f.top; i++ {
+		f.isVar[i] = false
+	}
+	f.top = r
+}
+
+// startSpill makes the spill block, whose size is filled in at the end.
+func (f *builder) startSpill(on bool) {
+	f.spill.on = on
+	if !on {
+		return
+	}
+	f.spill.reg = f.alloc()
+	f.isVar[f.spill.reg] = true
+	i, n, x := f.alloc(), f.alloc(), f.alloc()
+	f.emit(ir.OpNewArray, f.spill.reg, i, 0, 0)
+	f.emit(ir.OpLoadInt, i, 0, 0, 0)
+	f.spill.count = f.next()
+	f.emit(ir.OpLoadInt, n, 0, 0, 0)
+	f.emit(ir.OpLoadNil, x, 0, 0, 0)
+	top := f.next()
+	f.emit(ir.OpArrayPush, f.spill.reg, x, 0, 0)
+	f.emit(ir.OpForInt, i, n, 0, int32(top))
+	f.free(i)
+}
+
+func (f *builder) finishSpill() {
+	if f.spill.on {
+		f.out.Code[f.spill.count].Imm = int32(f.spill.slots)
+	}
+}
+
+// declare makes room for a variable. Without a value yet a cell is made at
+// once, so that closures share it.
+func (f *builder) declare(l *sema.Local) *variable {
+	v := &variable{class: class(l.Type), cell: l.Cell}
+	if v.cell {
+		v.class = ir.Full
+	}
+	if f.spill.on && f.top >= spillFrom {
+		v.spill, v.class, v.slot = true, ir.Full, f.spill.slots
+		f.spill.slots++
+	} else {
+		v.reg = f.alloc()
+		f.isVar[v.reg] = true
+	}
+	f.vars[l] = v
+	return v
+}
+
+// init gives a declared variable its first value. own says that x is the
+// variable's alone, or has been marked.
+func (f *builder) init(v *variable, x val) {
+	switch {
+	case v.cell && !v.spill:
+		b := f.boxed(x, -1)
+		f.emit(ir.OpNewCell, v.reg, b.reg, 0, 0)
+	case v.cell:
+		b := f.boxed(x, -1)
+		c := f.alloc()
+		f.emit(ir.OpNewCell, c, b.reg, 0, 0)
+		f.setSlot(v, c)
+	case v.spill:
+		f.setSlot(v, f.boxed(x, -1).reg)
+	default:
+		f.move(v.reg, v.class, x)
+	}
+}
+
+// setSlot writes a Full register into a spilled variable's slot.
+func (f *builder) setSlot(v *variable, reg int) {
+	i := f.alloc()
+	f.emit(ir.OpLoadInt, i, 0, 0, int32(v.slot))
+	f.emit(ir.OpArraySet, f.spill.reg, i, reg, 0)
+}
+
+// slot reads a spilled variable's slot.
+func (f *builder) slot(v *variable) int {
+	i, d := f.alloc(), f.alloc()
+	f.emit(ir.OpLoadInt, i, 0, 0, int32(v.slot))
+	f.emit(ir.OpArrayGet, d, f.spill.reg, i, 0)
+	return d
+}
+
+// cellOf gives a register that holds the cell of a variable.
+func (f *builder) cellOf(v *variable) int {
+	if v.spill {
+		return f.slot(v)
+	}
+	return v.reg
+}
+
+// load reads a variable. A plain one is lent: its own register, so that
+// nothing is copied.
+func (f *builder) load(v *variable, t types.Type, hint int) val {
+	switch {
+	case v.cell:
+		d := f.target(hint)
+		f.emit(ir.OpCellGet, d, f.cellOf(v), 0, 0)
+		return val{reg: d, class: ir.Full, volatile: true}
+	case v.spill:
+		return val{reg: f.slot(v), class: ir.Full}
+	}
+	return val{reg: v.reg, class: v.class}
+}
+
+// store assigns to a variable; x is owned or marked.
+func (f *builder) store(v *variable, x val) {
+	switch {
+	case v.cell:
+		f.emit(ir.OpCellSet, f.cellOf(v), f.boxed(x, -1).reg, 0, 0)
+	case v.spill:
+		f.setSlot(v, f.boxed(x, -1).reg)
+	default:
+		f.move(v.reg, v.class, x)
+	}
+}
+
+// variable finds where a local lives.
+func (f *builder) variable(l *sema.Local) *variable {
+	v := f.vars[l]
+	if v == nil {
+		bug(f.info, l.At, "variable %s has no place in %s", l.Name, f.out.Name)
+	}
+	return v
+}

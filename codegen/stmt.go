@@ -1,0 +1,155 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// block generates a block whose value nobody takes.
+func (f *builder) block(b *ast.Block) {
+	defer f.free(f.top)
+	f.statements(b)
+	if b.Tail != nil {
+		f.discard(b.Tail)
+	}
+}
+
+// blockValue generates a block's value of type t. leaving says that the
+// function ends with it, so that a variable's value can be handed on as it is.
+func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool) val {
+	if b.Tail == nil || types.Resolve(t) == types.Nil {
+		f.block(b)
+		return f.nilValue(hint)
+	}
+	if leaving {
+		f.statements(b)
+		return f.lastUse(b.Tail, hint)
+	}
+	c := class(t)
+	d := f.target(hint)
+	if f.isVar[d] {
+		d = f.alloc()
+	}
+	top := f.top
+	f.statements(b)
+	f.into(b.Tail, d, c, true)
+	f.free(top)
+	return val{reg: d, class: c, owned: true}
+}
+
+func (f *builder) statements(b *ast.Block) {
+	for _, s := range b.Stmts {
+		f.stmt(s)
+	}
+}
+
+func (f *builder) stmt(s ast.Stmt) {
+	defer f.at(s.Span().Start)()
+	switch s := s.(type) {
+	case *ast.LetStmt:
+		f.let(s)
+	case *ast.ExprStmt:
+		f.discard(s.X)
+	case *ast.DeclStmt: // constants stand where they are used, functions by themselves
+	default:
+		bug(f.info, s.Span(), "%T cannot be generated", s)
+	}
+}
+
+func (f *builder) let(s *ast.LetStmt) {
+	if p, ok := s.Pattern.(*ast.NamePat); ok {
+		if l, ok := f.info.Object(p).(*sema.Local); ok {
+			f.letName(s, l)
+			return
+		}
+	}
+	f.declarePattern(s.Pattern)
+	top := f.top
+	v := f.value(s.Value, -1)
+	t := f.resultType(s.Value)
+	if s.Else == nil {
+		f.match(s.Pattern, v, t, nil)
+		f.free(top)
+		return
+	}
+	fail, end := &label{}, &label{}
+	f.match(s.Pattern, v, t, fail)
+	f.free(top)
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(fail)
+	f.block(s.Else)
+	f.land(end)
+}
+
+// letName declares one variable. An immutable one takes its value in the class
+// in which it comes.
+func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
+	if s.Value == nil {
+		v := f.declare(l)
+		if v.cell {
+			top := f.top
+			f.init(v, f.nilValue(-1))
+			f.free(top)
+		}
+		return
+	}
+	v := f.declare(l)
+	if v.spill || v.cell {
+		top := f.top
+		x := f.value(s.Value, -1)
+		f.share(x, f.resultType(s.Value))
+		f.init(v, x)
+		f.free(top)
+		return
+	}
+	f.isVar[v.reg] = false // its value may be made in place
+	top := f.top
+	x := f.value(s.Value, v.reg)
+	f.share(x, f.resultType(s.Value))
+	if !l.Mut {
+		v.class = x.class
+	}
+	f.move(v.reg, v.class, x)
+	f.free(top)
+	f.isVar[v.reg] = true
+}
+
+// ifStmt generates an if whose value nobody takes.
+func (f *builder) ifStmt(e *ast.IfExpr) {
+	no, end := &label{}, &label{}
+	top := f.top
+	f.cond(e.Cond, no, false)
+	f.block(e.Then)
+	f.free(top)
+	if e.Else == nil {
+		f.land(no)
+		return
+	}
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(no)
+	f.discard(e.Else)
+	f.land(end)
+}
+
+func (f *builder) ifValue(e *ast.IfExpr, hint int) val {
+	t := f.info.TypeOf(e)
+	if t == types.Nil || e.Else == nil {
+		f.ifStmt(e)
+		return f.nilValue(hint)
+	}
+	c := class(t)
+	d := f.scratch(hint)
+	no, end := &label{}, &label{}
+	top := f.top
+	f.cond(e.Cond, no, false)
+	f.move(d, c, f.blockValue(e.Then, t, d, false))
+	f.free(top)
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(no)
+	f.into(e.Else, d, c, true)
+	f.free(top)
+	f.land(end)
+	return val{reg: d, class: c, owned: true}
+}

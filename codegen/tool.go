@@ -1,0 +1,78 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// tool lists a tool's functions with what models and hosts are told of them.
+func (g *generator) tool(t *sema.Tool) ir.Tool {
+	out := ir.Tool{Name: t.Name, Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
+	for i, fn := range t.Methods {
+		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.functions[fn], Result: g.typeIndex(fn.Result)}
+		for _, d := range fn.Decl.Decorators {
+			m.Described = m.Described || d.Name.Name == "describe"
+		}
+		for _, p := range fn.Params[1:] {
+			out := ir.ToolParam{Name: p.Name, Description: p.Doc, Type: g.typeIndex(p.Type), Default: -1}
+			if p.Default != nil {
+				out.Default = g.defaultFunction(fn, p)
+			}
+			m.Params = append(m.Params, out)
+		}
+		out.Methods = append(out.Methods, m)
+	}
+	return out
+}
+
+// toolState is the type of a tool's fields.
+func (g *generator) toolState(t *sema.Tool) int {
+	info := ir.TypeInfo{Kind: "tool", Name: t.Name}
+	for _, f := range t.State {
+		info.Fields = append(info.Fields, ir.FieldInfo{Name: f.Name, Type: g.typeIndex(f.Type)})
+	}
+	g.out.Types = append(g.out.Types, info)
+	return len(g.out.Types) - 1
+}
+
+// toolInit gives the function that makes the first values of a tool's fields.
+func (g *generator) toolInit(t *sema.Tool) int {
+	n := g.reserve()
+	g.later(func() {
+		g.build(n, func(spilled bool) *builder {
+			f := g.newFn(t.Info, t.Name+" state", t.Decl.Span().Start, signature{result: ir.Full, abi: ir.FullABI})
+			f.startSpill(spilled)
+			f.leave = leave{kind: leaveFunction, result: types.Any}
+			base := f.top
+			for _, field := range t.State {
+				r := f.alloc()
+				f.keep(t.StateValue(field), r)
+			}
+			d := f.alloc()
+			f.emit(ir.OpNewTuple, d, base, len(t.State), 0)
+			f.emit(ir.OpReturn, d, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return n
+}
+
+// methods lists what calls on Any may reach.
+func (g *generator) methods() {
+	for _, d := range g.p.Dynamic {
+		g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: g.typeIndex(d.Type), Function: g.adapter(d.Fn)})
+	}
+}
+
+// runtimeError is the built-in error type of faults.
+func (g *generator) runtimeError() *types.Named {
+	if g.fault == nil {
+		g.fault = g.p.ErrorType("RuntimeError")
+	}
+	if g.fault == nil { // a program without a library
+		g.fault = &types.Named{Decl: &types.Decl{Name: "RuntimeError", Kind: types.ErrorStruct, Library: true,
+			Fields: []*types.Field{{Name: "message", Type: types.String}}}}
+	}
+	return g.fault
+}

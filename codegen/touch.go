@@ -1,0 +1,87 @@
+package codegen
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// touch is what running an expression can do to values that are lent
+// meanwhile.
+type touch struct {
+	locals []*sema.Local // variables that it assigns or mutates
+	calls  bool          // it runs code that is not seen here
+}
+
+func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l) }
+
+// touches finds what an expression, with all in it, can change.
+func (f *builder) touches(e ast.Expr) *touch {
+	if t := f.touched[e]; t != nil {
+		return t
+	}
+	t := &touch{}
+	f.touched[e] = t
+	f.touchInto(t, e)
+	return t
+}
+
+// touchInto adds what runs within n.
+func (f *builder) touchInto(t *touch, n ast.Node) {
+	inspect(n, func(n ast.Node) bool {
+		switch e := n.(type) {
+		case *ast.Assign:
+			f.touchRoot(t, e.Target)
+		case *ast.MethodCall:
+			t.calls = true
+			if c := f.info.Call(e); c == nil || c.Kind == sema.CallAnyMethod || c.Fn != nil && c.Fn.MutSelf {
+				f.touchRoot(t, e.Recv)
+			}
+		case *ast.Call, *ast.Pipe, *ast.ListenExpr, *ast.Await, *ast.AwaitAll, *ast.Race, *ast.ParallelFor:
+			t.calls = true
+		case *ast.EmitExpr:
+			t.calls = t.calls || e.Await
+		case *ast.Closure:
+			return false // its body runs when it is called; what it changes lives in cells
+		}
+		return true
+	})
+}
+
+func (f *builder) touchRoot(t *touch, e ast.Expr) {
+	if l := f.rootOf(e); l != nil && !t.changes(l) {
+		t.locals = append(t.locals, l)
+	}
+}
+
+// rootOf is the variable whose value e is, or is a part of; nil for anything
+// else.
+func (f *builder) rootOf(e ast.Expr) *sema.Local {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.FieldExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.Question:
+			e = x.X
+		case *ast.Binary:
+			if x.Op != ast.OpCoalesce {
+				return nil
+			}
+			e = x.X
+		case *ast.Cast:
+			e = x.X
+		case *ast.PathExpr:
+			l, _ := f.info.Object(x).(*sema.Local)
+			return l
+		default:
+			return nil
+		}
+	}
+}

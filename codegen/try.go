@@ -1,0 +1,275 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// leave is what `return` leaves: a function or closure, a handler's block, or
+// a pipeline's stage.
+type leave struct {
+	kind   leaveKind
+	result types.Type
+	out    *label // of a stage: where its value, in dst, is taken
+	dst    int
+}
+
+type leaveKind uint8
+
+const (
+	leaveFunction leaveKind = iota
+	leaveHandler
+	leaveStage
+)
+
+// try is a try whose body or clauses are being generated.
+type try struct {
+	error   int      // register of the error on its way to a clause
+	clauses []*label // where each clause begins
+	bare    *label   // of a try without clauses: where an error becomes Err
+}
+
+func (f *builder) returnExpr(e *ast.ReturnExpr) {
+	switch {
+	case e.X == nil:
+		f.giveNil()
+	case types.Resolve(f.leave.result) == types.Nil:
+		f.discard(e.X)
+		f.giveNil()
+	default:
+		f.giveBack(f.lastUse(e.X, -1), f.leave.result)
+	}
+}
+
+// lastUse generates a value that leaves the function: a variable of its own
+// hands its value on, since nothing can use it afterwards.
+func (f *builder) lastUse(e ast.Expr, hint int) val {
+	v := f.value(e, hint)
+	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
+		if l, ok := f.info.Object(p).(*sema.Local); ok {
+			if x := f.vars[l]; !x.cell && !x.spill && !x.captured && !(f.keepsSelf && x.reg == 1) {
+				return v
+			}
+		}
+	}
+	f.share(v, f.resultType(e))
+	return v
+}
+
+// giveNil leaves with nil.
+func (f *builder) giveNil() {
+	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
+		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
+		return
+	}
+	f.giveBack(f.nilValue(-1), types.Nil)
+}
+
+var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, ir.Float: ir.OpReturnFloat, ir.Bool: ir.OpReturnBool}
+
+// giveBack leaves with a value.
+func (f *builder) giveBack(v val, t types.Type) {
+	switch f.leave.kind {
+	case leaveFunction:
+		c := f.out.Result
+		if c == ir.Full {
+			v = f.boxed(v, -1)
+		}
+		f.emit(returns[c], v.reg, 0, 0, 0)
+	case leaveHandler:
+		f.emit(ir.OpBlockEnd, f.boxed(v, -1).reg, 0, 0, 0)
+	case leaveStage:
+		f.move(f.leave.dst, ir.Full, v)
+		f.jump(ir.OpJump, 0, 0, f.leave.out)
+	}
+}
+
+// question generates `x?`.
+func (f *builder) question(e *ast.Question, hint int) val {
+	l := f.info.Question(e)
+	v := f.boxed(f.value(e.X, -1), -1)
+	f.here(e.Sp.End - 1)
+	good := &label{}
+	r, isResult := types.Resolve(f.resultType(e.X)).(*types.Result)
+	if !isResult {
+		f.jump(ir.OpJumpNotNil, v.reg, 0, good)
+		top := f.top
+		f.leaveNone(l)
+		f.free(top)
+		f.land(good)
+		return f.unwrapped(v, f.resultType(e.X))
+	}
+	f.jump(ir.OpJumpVariant, v.reg, 0, good)
+	top := f.top
+	err := f.readField(v, 0, ir.Full, -1)
+	f.share(err, r.Err)
+	f.leaveBy(l, err)
+	f.free(top)
+	f.land(good)
+	return f.readField(v, 0, class(r.Ok), hint)
+}
+
+func (f *builder) throw(e *ast.ThrowExpr) {
+	v := f.boxed(f.value(e.X, -1), -1)
+	f.share(v, f.resultType(e.X))
+	f.leaveBy(f.info.Throw(e), v)
+}
+
+// leaveNone leaves because of a None: as None where the function returns an
+// Option, else as an error.
+func (f *builder) leaveNone(l *sema.Leave) {
+	if l.Kind == sema.LeaveReturn && !l.NoneError {
+		f.giveNil()
+		return
+	}
+	base := f.alloc()
+	f.stringValue("value is None", base)
+	f.leaveBy(l, f.newError(f.g.runtimeError(), base, -1))
+}
+
+// leaveBy takes an error to where sema says it goes.
+func (f *builder) leaveBy(l *sema.Leave, err val) {
+	switch l.Kind {
+	case sema.LeaveRaise:
+		f.emit(ir.OpThrow, err.reg, 0, 0, 0)
+	case sema.LeaveReturn:
+		if l.Convert != nil {
+			w := f.alloc()
+			f.move(f.alloc(), f.g.windowClasses(l.Convert)[0], err)
+			err = f.boxed(f.invoke(l.Convert, w), -1)
+		}
+		d := f.alloc()
+		f.emit(ir.OpNewErr, d, err.reg, 0, 0)
+		f.giveBack(val{reg: d, class: ir.Full, owned: true}, f.leave.result)
+	case sema.LeaveTry:
+		t := f.tries[l.Try]
+		f.move(t.error, ir.Full, err)
+		f.dispatch(t, f.info.Try(l.Try))
+		if l.Next != nil {
+			f.leaveBy(l.Next, err)
+		}
+	}
+}
+
+// dispatch leads the error of a try to the clause that takes it; it goes on
+// when none does.
+func (f *builder) dispatch(t *try, d *sema.Try) {
+	if d.Bare {
+		f.jump(ir.OpJump, 0, 0, t.bare)
+		return
+	}
+	for i, clause := range t.clauses {
+		if types.Resolve(d.Types[i]) == types.Error {
+			f.jump(ir.OpJump, 0, 0, clause)
+			return
+		}
+		b := f.alloc()
+		f.emit(ir.OpIsType, b, t.error, 0, int32(f.g.typeIndex(d.Types[i])))
+		f.jump(ir.OpJumpIf, b, 0, clause)
+		f.free(b)
+	}
+}
+
+// catch makes the instructions from `from` to `to` a region whose errors come
+// here, in register r; it says whether there are any.
+func (f *builder) catch(from, to, r int) bool {
+	if from == to {
+		return false
+	}
+	f.blk.Regions = append(f.blk.Regions, ir.Region{From: from, To: to, Target: f.next(), Register: r})
+	f.dead = false
+	return true
+}
+
+// tryStmt generates a try whose value nobody takes.
+func (f *builder) tryStmt(e *ast.TryExpr) {
+	if f.info.Try(e).Bare {
+		f.tryValue(e, -1)
+		return
+	}
+	f.tryWith(e, func(b *ast.Block) { f.block(b) })
+}
+
+func (f *builder) tryValue(e *ast.TryExpr, hint int) val {
+	t := f.info.TypeOf(e)
+	if f.info.Try(e).Bare {
+		return f.bareTry(e, t, hint)
+	}
+	if t == types.Nil {
+		f.tryStmt(e)
+		return f.nilValue(hint)
+	}
+	c := class(t)
+	d := f.scratch(hint)
+	top := f.top
+	f.tryWith(e, func(b *ast.Block) {
+		inner := f.top
+		f.move(d, c, f.blockValue(b, t, d, false))
+		f.free(inner)
+	})
+	f.free(top)
+	return val{reg: d, class: c, owned: true}
+}
+
+// tryWith generates a try with clauses; gen generates its body and each
+// clause's.
+func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
+	defer f.free(f.top)
+	d := f.info.Try(e)
+	t := &try{error: f.alloc()}
+	f.isVar[t.error] = true
+	for range e.Catches {
+		t.clauses = append(t.clauses, &label{})
+	}
+	f.tries[e] = t
+	from := f.next()
+	gen(e.Body)
+	to := f.next()
+	end := &label{}
+	f.jump(ir.OpJump, 0, 0, end)
+	if f.catch(from, to, t.error) {
+		f.dispatch(t, d)
+		f.emit(ir.OpRethrow, t.error, 0, 0, 0)
+	}
+	for i, c := range e.Catches {
+		f.land(t.clauses[i])
+		top := f.top
+		if l := d.Catches[i]; l != nil {
+			f.declare(l)
+			f.bind(l, val{reg: t.error, class: ir.Full, owned: true}, types.Any)
+		}
+		gen(c.Body)
+		f.free(top)
+		f.jump(ir.OpJump, 0, 0, end)
+	}
+	f.land(end)
+}
+
+// bareTry generates a try without clauses: a Result<T, Error>.
+func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
+	d := f.scratch(hint)
+	top := f.top
+	t := &try{error: f.alloc(), bare: &label{}}
+	f.isVar[t.error] = true
+	f.tries[e] = t
+	ok := types.Type(types.Nil)
+	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
+		ok = r.Ok
+	}
+	from := f.next()
+	v := f.boxed(f.blockValue(e.Body, ok, -1, false), -1)
+	f.emit(ir.OpNewOk, d, v.reg, 0, 0)
+	to := f.next()
+	end := &label{}
+	f.jump(ir.OpJump, 0, 0, end)
+	caught := f.catch(from, to, t.error)
+	f.land(t.bare)
+	if caught || !f.dead {
+		f.emit(ir.OpNewErr, d, t.error, 0, 0)
+	}
+	f.land(end)
+	f.free(top)
+	return val{reg: d, class: ir.Full, owned: true}
+}

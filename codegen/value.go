@@ -1,0 +1,186 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// val is a value in a register.
+type val struct {
+	reg   int
+	class ir.Class
+	// owned says that no variable or container holds the value as well, so
+	// that it may be handed on without a mark.
+	owned bool
+	// volatile says that any call could change what holds the value: it was
+	// read from a cell or from a tool's state.
+	volatile bool
+}
+
+// target is hint, or a new register when there is none.
+func (f *builder) target(hint int) int {
+	if hint >= 0 {
+		return hint
+	}
+	return f.alloc()
+}
+
+// scratch is target for what writes its result before it has read all its
+// operands: never a variable's register.
+func (f *builder) scratch(hint int) int {
+	if hint >= 0 && !f.isVar[hint] {
+		return hint
+	}
+	return f.alloc()
+}
+
+// value generates e, with its conversion, into any register. hint, when not
+// -1, is the register where the result would be best.
+func (f *builder) value(e ast.Expr, hint int) val {
+	from, to := f.info.TypeOf(e), f.info.Conv(e)
+	if to == nil {
+		return f.expr(e, hint)
+	}
+	if to == types.Nil {
+		f.discard(e)
+		return f.nilValue(hint)
+	}
+	return f.convert(f.expr(e, hint), from, to, hint)
+}
+
+// into generates e into register dst of class c. own says that the receiver
+// keeps the value: what is held elsewhere too is marked.
+func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
+	top := f.top
+	v := f.value(e, dst)
+	if own {
+		f.share(v, f.resultType(e))
+	}
+	f.move(dst, c, v)
+	f.free(top)
+}
+
+// resultType is the type of e's value after its conversion.
+func (f *builder) resultType(e ast.Expr) types.Type {
+	if to := f.info.Conv(e); to != nil {
+		return to
+	}
+	return f.info.TypeOf(e)
+}
+
+// share marks a value that is about to be held twice.
+func (f *builder) share(v val, t types.Type) {
+	if !v.owned && v.class == ir.Full && mayShare(t) {
+		f.emit(ir.OpShare, v.reg, 0, 0, 0)
+	}
+}
+
+var moves = map[ir.Class]ir.Op{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
+
+// move puts v into register dst as class c.
+func (f *builder) move(dst int, c ir.Class, v val) {
+	switch {
+	case v.class == c && v.reg == dst:
+	case c == ir.Full && v.class != ir.Full:
+		f.box(dst, v.reg, v.class)
+	default:
+		f.emit(moves[c], dst, v.reg, 0, 0)
+	}
+}
+
+var boxes = map[ir.Class]ir.Op{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.Bool: ir.OpBoxBool}
+
+func (f *builder) box(dst, src int, c ir.Class) { f.emit(boxes[c], dst, src, 0, 0) }
+
+// boxed gives v as a Full register.
+func (f *builder) boxed(v val, hint int) val {
+	if v.class == ir.Full {
+		return v
+	}
+	d := f.target(hint)
+	f.box(d, v.reg, v.class)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// operand generates e for an instruction that reads it after the expressions
+// of later have run: what those could change is copied first.
+func (f *builder) operand(e ast.Expr, later ...ast.Expr) val {
+	return f.stable(e, f.value(e, -1), later)
+}
+
+// full is operand in a Full register.
+func (f *builder) full(e ast.Expr, later ...ast.Expr) val {
+	return f.boxed(f.operand(e, later...), -1)
+}
+
+// stable protects a value that is only lent from what runs before it is read.
+func (f *builder) stable(e ast.Expr, v val, later []ast.Expr) val {
+	if v.owned || len(later) == 0 || !f.disturbed(e, v, later) {
+		return v
+	}
+	f.share(v, f.resultType(e))
+	if f.isVar[v.reg] {
+		d := f.alloc()
+		f.emit(moves[v.class], d, v.reg, 0, 0)
+		v.reg = d
+	}
+	v.owned, v.volatile = true, false
+	return v
+}
+
+// disturbed says whether running later could change the variable that e's
+// value is lent from.
+func (f *builder) disturbed(e ast.Expr, v val, later []ast.Expr) bool {
+	root := f.rootOf(e)
+	for _, l := range later {
+		if l == nil {
+			continue
+		}
+		t := f.touches(l)
+		if v.volatile && t.calls || root != nil && t.changes(root) {
+			return true
+		}
+	}
+	return false
+}
+
+// nilValue is nil in a register.
+func (f *builder) nilValue(hint int) val {
+	d := f.target(hint)
+	f.emit(ir.OpLoadNil, d, 0, 0, 0)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// intValue is a known Int in a register.
+func (f *builder) intValue(n int64, hint int) val {
+	d := f.target(hint)
+	if n == int64(int32(n)) {
+		f.emit(ir.OpLoadInt, d, 0, 0, int32(n))
+	} else {
+		f.emit(ir.OpLoadIntConst, d, 0, 0, f.g.intConst(n))
+	}
+	return val{reg: d, class: ir.Int, owned: true}
+}
+
+func (f *builder) floatValue(x float64, hint int) val {
+	d := f.target(hint)
+	f.emit(ir.OpLoadFloatConst, d, 0, 0, f.g.floatConst(x))
+	return val{reg: d, class: ir.Float, owned: true}
+}
+
+func (f *builder) boolValue(b bool, hint int) val {
+	d := f.target(hint)
+	n := int32(0)
+	if b {
+		n = 1
+	}
+	f.emit(ir.OpLoadBool, d, 0, 0, n)
+	return val{reg: d, class: ir.Bool, owned: true}
+}
+
+func (f *builder) stringValue(s string, hint int) val {
+	d := f.target(hint)
+	f.emit(ir.OpLoadConst, d, 0, 0, f.g.stringConst(s))
+	return val{reg: d, class: ir.Full, owned: true}
+}
