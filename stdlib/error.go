@@ -7,8 +7,11 @@ import (
 
 var errorNatives = []native{
 	{"Error.to_string", func(a *vm.Args) (value.Slot, error) { return value.String(value.Text(a.Slot(0))), nil }},
-	{"Error.context", func(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }},
+	{"Error.context", errorContext},
+	{"__with_context", errorContext},
 }
+
+func errorContext(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }
 
 // withContext puts `text: ` before an error's message and keeps its type, since
 // that may be known to the program: a built-in error wraps the old one, a

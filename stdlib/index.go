@@ -26,7 +26,7 @@ var files = [...]file{
 	{name: "array.conc", methods: "Array", globals: []string{"__order", "__least", "__greatest"}},
 	{name: "map.conc", methods: "Map"},
 	{name: "option.conc", methods: "Option"},
-	{name: "result.conc", methods: "Result"},
+	{name: "result.conc", methods: "Result", globals: []string{"__with_context"}},
 	{name: "range.conc", methods: "Range"},
 	{name: "error.conc", methods: "Error"},
 	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_list", "__messages"}},

@@ -528,10 +528,9 @@ func TestResult(t *testing.T) {
 		{"Result.ok", `[{"err": 4}]`, `null`, ""},
 		{"Result.err", `[{"err": 4}]`, `4`, ""},
 		{"Result.err", `[{"ok": 4}]`, `null`, ""},
-		{"Result.context", `[{"ok": 4}, "c"]`, `{"ok":4}`, ""},
-		{"Result.context", `[{"err": "e"}, "c"]`, `{"err":"c: e"}`, ""},
-		{"Result.context", `[{"err": 4}, "c"]`, `{"err":4}`, ""},
-		{"Result.context", `[{"err": {"error": "e"}}, "c"]`, `{"err":{"message":"c: e","kind":"ToolError","tool":""}}`, ""},
+		{"__with_context", `["e", "c"]`, `"c: e"`, ""},
+		{"__with_context", `[4, "c"]`, `4`, ""},
+		{"__with_context", `[{"error": "e"}, "c"]`, `{"message":"c: e","kind":"ToolError","tool":""}`, ""},
 	})
 }
 

@@ -20,7 +20,6 @@ var resultNatives = []native{
 	{"Result.unwrap_or", resultUnwrapOr},
 	{"Result.ok", resultOk},
 	{"Result.err", resultErr},
-	{"Result.context", resultContext},
 }
 
 // result takes the receiver apart: its payload, which the Result still holds,
@@ -87,15 +86,4 @@ func resultErr(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	return value.Some(lend(v)), nil
-}
-
-func resultContext(a *vm.Args) (value.Slot, error) {
-	v, ok, err := result(a)
-	if err != nil {
-		return value.Nil, err
-	}
-	if ok {
-		return lend(a.Slot(0)), nil
-	}
-	return value.Err(withContext(v, a.String(1))), nil
 }

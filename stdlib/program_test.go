@@ -1,0 +1,221 @@
+package stdlib_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestPrograms runs the programs of testdata, which use every public function
+// of the library and assert what it gives: with and without copy-on-write.
+func TestPrograms(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.conc")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		for _, copies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/copy=%t", filepath.Base(path), copies), func(t *testing.T) {
+				runProgram(t, compile(t, path), copies)
+			})
+		}
+	}
+}
+
+// compile makes the IR of a program; it must give no diagnostic at all.
+func compile(t *testing.T, path string) *ir.Program {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, diags := parser.Parse(source.NewFile(filepath.Base(path), text))
+	var program *ir.Program
+	if diags.Len() == 0 {
+		var checked *sema.Program
+		checked, diags = sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
+			Hosts: map[string]sema.ManifestHost{"worker": {}},
+		}}, tree)
+		if diags.Len() == 0 {
+			program, diags = codegen.Generate(checked, codegen.ManifestData{
+				Hosts: []codegen.ManifestHost{{Section: "worker"}},
+			})
+		}
+	}
+	for _, d := range diags.Sorted() {
+		p := d.File.Position(d.Span.Start)
+		t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
+	}
+	if diags.Len() > 0 {
+		t.FailNow()
+	}
+	if err := ir.Verify(program); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+// runProgram runs p and gives the world it ran in.
+func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
+	t.Helper()
+	w := &world{}
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Run(context.Background())
+	var uncaught *vm.Uncaught
+	switch {
+	case errors.As(err, &uncaught):
+		t.Errorf("%s: %s", uncaught.Kind, uncaught.Message)
+		for _, p := range uncaught.Trace {
+			t.Logf("  %s at %s:%d:%d", p.Function, p.File, p.Line, p.Column)
+		}
+	case err != nil:
+		t.Error(err)
+	}
+	return w
+}
+
+// world performs what the programs of testdata ask for, without a world: models
+// echo, hosts play a script for each prompt, clocks stand still.
+type world struct {
+	said    []string // prints, logs and emits
+	replies []string // to hosts
+	opened  []*effect.ExchangeOpen
+	play    [][]string // by exchange: the messages to come
+}
+
+func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Print:
+		w.said = append(w.said, "print "+r.Text)
+	case *effect.Log:
+		w.said = append(w.said, strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Level, r.Message, r.Fields)))
+	case *effect.Emit:
+		w.said = append(w.said, fmt.Sprintf("[%s] %s", r.Channel, r.Payload))
+	case *effect.AwaitEmit:
+		w.said = append(w.said, fmt.Sprintf("[%s] %s?", r.Channel, r.Payload))
+		return nil, effect.Errorf("EmitError", "nobody answers on %s", r.Channel).With("channel", r.Channel).With("reason", "no_listener")
+	case *effect.Sleep:
+	case *effect.Clock:
+		return &effect.Time{Unix: 1_772_357_400_250, Monotonic: 5}, nil
+	case *effect.Env:
+		return &effect.EnvValue{Value: "here", Set: r.Name == "STDLIB_TEST_SET"}, nil
+	case *effect.Args:
+		return &effect.ArgsValue{}, nil
+	case *effect.AgentCall:
+		return answer(r), nil
+	case *effect.ExchangeOpen:
+		w.opened = append(w.opened, r)
+		w.play = append(w.play, scripts[r.Prompt])
+		return &effect.ExchangeOpened{ID: int64(len(w.play) - 1)}, nil
+	case *effect.ExchangeNext:
+		return w.next(r.ID)
+	case *effect.ExchangeReply:
+		w.replies = append(w.replies, fmt.Sprintf("%s %s: %s%s", r.InReplyTo, r.AnswerTo, r.Value, r.Error))
+	case *effect.ExchangeClose:
+	default:
+		return nil, fmt.Errorf("the test performs no %T", r)
+	}
+	return nil, nil
+}
+
+// next gives one message of an exchange.
+func (w *world) next(id int64) (effect.Result, error) {
+	line := w.play[id][0]
+	w.play[id] = w.play[id][1:]
+	typ, tag, payload, err := value.ParseMessage([]byte(line))
+	if err != nil {
+		return nil, err
+	}
+	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(tag), Payload: payload, Text: []byte(line)}}}, nil
+}
+
+// scripts are what hosts send, by prompt.
+var scripts = map[string][]string{
+	"text":     {`{"type":"progress","message":"p"}`, `{"type":"log","message":"l"}`, `{"type":"result","text":"done"}`},
+	"partials": {`{"type":"partial","text":"one "}`, `{"type":"partial","text":"two"}`, `{"type":"result"}`},
+	"payload":  {`{"type":"result","files":["a"],"passed":true}`},
+	"number":   {`{"type":"result","text":42}`},
+	"asks": {`{"type":"question","id":"q","question":"why?"}`, `{"type":"approval","id":"a","description":"drop"}`,
+		`{"type":"result","text":"end"}`},
+	"tools": {`{"type":"tool_call","id":"t1","tool":"lookup","args":{"email":"ann@example.com"}}`,
+		`{"type":"tool_call","id":"t2","tool":"Users::lookup","args":{"email":"bob@example.com"}}`,
+		`{"type":"tool_call","id":"t3","tool":"nothing"}`, `{"type":"tool_call","id":"t4"}`, `{"type":"result","text":"end"}`},
+	"fails":      {`{"type":"error","message":"no disk","code":"E7"}`},
+	"json text":  {`{"type":"result","text":"Sure: {\"files\":[\"a\",\"b\"],\"passed\":false,}"}`},
+	"wrong json": {`{"type":"result","text":"{\"passed\":1}"}`},
+}
+
+// answer is an echo, but for prompts that play a part.
+func answer(r *effect.AgentCall) *effect.AgentReply {
+	last := r.Messages[len(r.Messages)-1]
+	reply := &effect.AgentReply{Text: "scripted reply to: " + last.Content, TokensIn: 10, TokensOut: 1, Model: "m",
+		Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
+	if r.Schema != nil {
+		reply.Text = `{"label":"good","score":0.0}`
+	}
+	return reply
+}
+
+// TestHostConversation: what the default handlers of execute say and answer.
+func TestHostConversation(t *testing.T) {
+	w := runProgram(t, compile(t, "testdata/host.conc"), false)
+	replies := []string{
+		`question "q": ""`, `approval "a": "yes"`,
+		`question "q": "skip"`, `approval "a": "yes"`,
+		`tool_call "t1": "Ann"`, `tool_call "t2": no user bob@example.com`,
+	}
+	if len(w.replies) < len(replies)+2 {
+		t.Fatalf("replies: %q", w.replies)
+	}
+	if diff := cmp.Diff(replies, w.replies[:len(replies)]); diff != "" {
+		t.Errorf("want (-), got (+):\n%s", diff)
+	}
+	for i, want := range []string{`tool_call "t3": `, `tool_call "t4": `} {
+		if got := w.replies[len(replies)+i]; !strings.HasPrefix(got, want) || len(got) == len(want) {
+			t.Errorf("reply %s", got)
+		}
+	}
+	said := strings.Join(w.said, "\n")
+	for _, want := range []string{
+		`[host:progress] {"message":"p"}`,
+		`[host:log] {"message":"l"}`,
+		`[host:question] {"id":"q","question":"why?"}?`,
+		`[host:approval] {"id":"a","description":"drop"}?`,
+		`warn: host 'Worker': question answered with "": nobody answers on host:question {"message":{"id":"q","question":"why?"}}`,
+		`warn: host 'Worker': approval answered with "yes": nobody answers on host:approval {"message":{"id":"a","description":"drop"}}`,
+		`warn: host 'Careful': question answered with "skip": nobody answers on host:question {"message":{"id":"q","question":"why?"}}`,
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("nothing says %s in:\n%s", want, said)
+		}
+	}
+	for _, o := range w.opened {
+		typed := strings.Contains(string(o.Schema), `"passed"`)
+		if wanted := o.Prompt == "json text" || o.Prompt == "wrong json"; wanted && !typed {
+			t.Errorf("no schema with %q: %s", o.Prompt, o.Schema)
+		}
+		if o.Schema == nil && typed || o.Schema != nil && !json.Valid(o.Schema) {
+			t.Errorf("schema %s", o.Schema)
+		}
+	}
+}
