@@ -1,0 +1,28 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/runtime/emit"
+)
+
+// answers reads the values of --answer: channel=value each.
+func answers(given []string) ([]emit.Fixed, error) {
+	var out []emit.Fixed
+	for _, g := range given {
+		channel, v, ok := strings.Cut(g, "=")
+		if !ok || channel == "" {
+			return nil, usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
+		}
+		out = append(out, emit.Fixed{Channel: channel, Value: v})
+	}
+	return out, nil
+}
+
+// prompter asks on the terminal, when there is one.
+func (a *app) prompter() emit.Prompter {
+	if !a.terminal {
+		return nil
+	}
+	return emit.NewTerminal(a.stdin, a.stderr)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
+)
+
+// stage is one of build's outputs.
+type stage func(w io.Writer, in *driver.Input) (diag.List, error)
+
+// stages are the values of build's --emit.
+var stages = map[string]stage{
+	"tokens": driver.Tokens,
+	"ast":    driver.Tree,
+	"ir":     compiled((*concerto.Program).Encode),
+	"asm":    compiled(func(p *concerto.Program) []byte { return []byte(p.Assembly()) }),
+}
+
+var stageNames = []string{"ir", "tokens", "ast", "asm"}
+
+// compiled is a stage that needs the whole program.
+func compiled(form func(*concerto.Program) []byte) stage {
+	return func(w io.Writer, in *driver.Input) (diag.List, error) {
+		p, found := concerto.Generate(in)
+		if p == nil {
+			return found, nil
+		}
+		_, err := w.Write(form(p))
+		return found, err
+	}
+}
+
+func (a *app) buildCommand() *cobra.Command {
+	var out, emit string
+	c := &cobra.Command{
+		Use:   "build [PATH]",
+		Short: "Compile a program into one file",
+		Long: `Compiles a program, with what its manifest says, into one .conc-ir file that
+` + "`concerto run`" + ` runs without the sources. Keys are in it only by the names of their
+environment variables. The same sources give the same bytes, wherever they lie.
+
+  concerto build                        writes main.conc-ir for an entry main.conc
+  concerto build triage.conc -o t.conc-ir
+  concerto build --emit asm triage.conc  shows the instructions
+
+--emit shows a stage on stdout: tokens, ast (the syntax tree), asm (the code as
+text) or ir (the file's content).`,
+		Args: onePath(false),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("emit") {
+				if err := oneOf("--emit", emit, stageNames); err != nil {
+					return err
+				}
+			}
+			p, _ := path(c, args)
+			return a.build(p, emit, out)
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
+	c.Flags().StringVar(&emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
+	return c
+}
+
+// build writes a stage: to out, or to stdout when it was asked for by name,
+// else to a file named after the entry.
+func (a *app) build(path, emit, out string) error {
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
+	if err != nil {
+		return refused(err)
+	}
+	if in.Entry == nil {
+		return a.show(in.Diagnostics)
+	}
+	name := emit
+	if name == "" {
+		name = "ir"
+	}
+	var text bytes.Buffer
+	found, err := stages[name](&text, in)
+	if err != nil {
+		return err
+	}
+	if err := a.show(found); err != nil {
+		return err
+	}
+	if out == "" && emit == "" {
+		base := filepath.Base(filepath.FromSlash(in.EntryName))
+		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
+	}
+	if out == "" || out == "-" {
+		_, err := a.stdout.Write(text.Bytes())
+		return err
+	}
+	if err := writeFile(a.abs(out), text.Bytes()); err != nil {
+		return usage("", "write %s: %v", out, err)
+	}
+	a.say("wrote %s, %d bytes", out, text.Len())
+	return nil
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".concerto-*")
+	if err != nil {
+		return cause(err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return cause(err)
+	}
+	if err := f.Close(); err != nil {
+		return cause(err)
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil {
+		return cause(err)
+	}
+	return cause(os.Rename(f.Name(), path))
+}
+
+// cause drops the temporary file's path from an error.
+func cause(err error) error {
+	switch e := err.(type) {
+	case *os.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/diag"
+)
+
+// compile compiles what path leads to and shows what was found. With errors
+// the error is an exitError.
+func (a *app) compile(path string) (*concerto.Program, error) {
+	p, found, err := concerto.Compile(path, a.dir)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return p, a.show(found)
+}
+
+// refused makes an error of reading what should be compiled one of usage: a
+// file that cannot be read is no program that failed.
+func refused(err error) error {
+	if _, ok := err.(*concerto.PathError); ok {
+		return err
+	}
+	return usage("", "%v", err)
+}
+
+// show writes diagnostics to stderr, warnings unless --quiet. With errors it
+// adds their number and gives an exitError.
+func (a *app) show(found diag.List) error {
+	all := found.Sorted()
+	shown := all
+	if a.quiet {
+		shown = nil
+		for _, d := range all {
+			if d.Severity() == diag.Error {
+				shown = append(shown, d)
+			}
+		}
+	}
+	if err := diag.Text(a.stderr, shown, diag.TextOptions{Color: a.color}); err != nil {
+		return err
+	}
+	if !found.HasErrors() {
+		return nil
+	}
+	fmt.Fprintf(a.stderr, "\n%s\n", count(all))
+	return exitError(exitRefused)
+}
+
+// count is the number of errors and warnings in words.
+func count(all []*diag.Diagnostic) string {
+	n := [2]int{}
+	for _, d := range all {
+		n[d.Severity()]++
+	}
+	var parts []string
+	for i, word := range [2]string{"error", "warning"} {
+		switch {
+		case n[i] == 1:
+			parts = append(parts, "1 "+word)
+		case n[i] > 1:
+			parts = append(parts, fmt.Sprintf("%d %ss", n[i], word))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// usageError says that the command line is wrong.
+type usageError struct {
+	message string
+	hint    string // the next step; "" without one
+}
+
+func (e *usageError) Error() string { return e.message }
+
+func usage(hint, format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...), hint}
+}
+
+// exitError ends with a code; what there is to say has been said.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// errInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
+var errInterrupted = errors.New("interrupted")
+
+// failed reports an error and gives its exit code.
+func (a *app) failed(err error) int {
+	var usage *usageError
+	var path *concerto.PathError
+	var exit exitError
+	var uncaught *concerto.Uncaught
+	switch {
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		a.complain(usage.message, usage.hint)
+		return exitRefused
+	case errors.As(err, &path):
+		a.complain(path.Error(), path.Hint)
+		return exitRefused
+	case errors.As(err, &uncaught):
+		a.report(uncaught)
+		return exitFailed
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		a.complain("interrupted", "")
+		return exitInterrupted
+	case errors.Is(err, vm.ErrNoMain):
+		a.complain(err.Error(), "a run begins with `fn main() { … }`")
+		return exitRefused
+	case errors.Is(err, emit.ErrNoReader):
+		// Whoever read the output wants no more of it: no reason to shout.
+		return exitFailed
+	}
+	a.complain(err.Error(), "")
+	return exitFailed
+}
+
+// complain writes a message and the next step.
+func (a *app) complain(message, hint string) {
+	fmt.Fprintf(a.stderr, "concerto: %s\n", message)
+	if hint != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
+	}
+}

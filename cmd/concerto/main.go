@@ -1,0 +1,84 @@
+// Command concerto checks, builds and runs Concerto programs. It turns flags
+// into calls of package concerto and results into text and exit codes;
+// everything else is below it (spec/18-cli.md).
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// The exit codes (spec/18-cli.md).
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the program failed
+	exitRefused     = 2   // it did not compile, or the command was misused
+	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
+)
+
+func main() {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "concerto: find the working directory: %v\n", err)
+		os.Exit(exitRefused)
+	}
+	if _, set := os.LookupEnv("GOGC"); !set {
+		// Programs live shortly and allocate in bursts: collecting less often
+		// is worth the memory.
+		debug.SetGCPercent(400)
+	}
+	os.Exit(Main(os.Args[1:], &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir,
+		terminal: term.IsTerminal(int(os.Stdin.Fd())),
+		color:    term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+	}))
+}
+
+// app is what all commands share: where they read and write, and the global
+// flags.
+type app struct {
+	stdin    io.Reader
+	stdout   io.Writer
+	stderr   io.Writer
+	environ  []string
+	dir      string // working directory; -C changes it
+	terminal bool   // stdin is one: awaited emits may be asked for
+	color    bool   // stderr takes colours
+
+	quiet    bool
+	verbose  bool
+	logLevel string
+	code     int // exit code of what went well so far
+}
+
+// Main runs the command line args and gives the exit code.
+func Main(args []string, a *app) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			a.bug(p)
+			code = exitFailed
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	if err := root.Execute(); err != nil {
+		return a.failed(err)
+	}
+	return a.code
+}
+
+// maxStack is how many lines of the stack a report of a bug shows.
+const maxStack = 40
+
+// bug reports a broken invariant of ours.
+func (a *app) bug(p any) {
+	stack := strings.SplitAfterN(string(debug.Stack()), "\n", maxStack+2)
+	stack = stack[1:min(len(stack), maxStack+1)] // without the goroutine's number
+	fmt.Fprintf(a.stderr, "concerto: this is our bug, not yours: %v\n\nPlease report it with the program and these lines:\nconcerto %s\n%s",
+		p, version(), strings.Join(stack, ""))
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// start runs the command in a directory with a main.conc, as a terminal's user
+// who types input.
+func start(t *testing.T, program, input string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(program), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, err bytes.Buffer
+	code = Main(args, &app{stdin: strings.NewReader(input), stdout: &out, stderr: &err, dir: dir, terminal: true})
+	return code, out.String(), err.String()
+}
+
+func TestPrompt(t *testing.T) {
+	const program = `
+fn ask(c: String) {
+    match await emit(c, "ok?") { Ok(v) => emit("yes", v), Err(e) => emit("no", e.kind) }
+}
+fn main() { ask("a"); ask("b"); ask("c"); }`
+	code, out, err := start(t, program, "one\ntwo\n", "run", "--answer", "b=given", "main.conc")
+	if want := "[a] ok?\n[yes] one\n[b] ok?\n[yes] given\n[c] ok?\n[yes] two\n"; code != 0 || out != want || err != "a> c> " {
+		t.Errorf("exit %d\n%s%q", code, out, err)
+	}
+	code, out, err = start(t, program, "one\n", "run", "main.conc")
+	if want := "[a] ok?\n[yes] one\n[b] ok?\n[no] EmitError\n[c] ok?\n[no] EmitError\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s%q", code, out, err)
+	}
+}
+
+// A broken invariant is told as our bug, without Go's own crash report.
+func TestBug(t *testing.T) {
+	var err bytes.Buffer
+	code := Main([]string{"version"}, &app{stdout: broken{}, stderr: &err})
+	text := err.String()
+	if code != exitFailed || !strings.HasPrefix(text, "concerto: this is our bug, not yours: broken\n\nPlease report it") || strings.Contains(text, "[running]") {
+		t.Errorf("exit %d\n%s", code, text)
+	}
+	if n := strings.Count(text, "\n"); n > maxStack+5 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("broken") }
+
+func TestColor(t *testing.T) {
+	var out, err bytes.Buffer
+	dir := t.TempDir()
+	if e := os.WriteFile(filepath.Join(dir, "main.conc"), []byte("fn main() { let a: Int = true; emit(\"a\", a); }"), 0o666); e != nil {
+		t.Fatal(e)
+	}
+	if code := Main([]string{"check", "main.conc"}, &app{stdout: &out, stderr: &err, dir: dir, color: true}); code != exitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
+		t.Errorf("exit %d\n%q", code, err.String())
+	}
+}
+
+func TestFill(t *testing.T) {
+	if got := fill("aa  bb\ncc dddd é", 5); got != "aa bb\ncc\ndddd\né" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/runtime/log"
+)
+
+const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
+supervise external agent programs (hosts), answer their questions and hand on
+their results.
+
+  concerto run triage.conc        run a program
+  concerto check                  look for mistakes in the project here
+  concerto build -o triage.conc-ir  compile it into one file
+
+A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
+.conc-ir file. Without one, the Concerto.toml here or above decides.
+
+Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
+was misused, 130 interrupted.`
+
+// planned are the commands that the language's definition names and this
+// version lacks.
+var planned = []string{"test", "fmt", "init"}
+
+// root is the command with all its commands, a file each.
+func (a *app) root() *cobra.Command {
+	var chdir string
+	root := &cobra.Command{
+		Use:           "concerto",
+		Short:         "Run programs that orchestrate AI agents",
+		Long:          rootHelp + "\n\nNot there yet: " + strings.Join(planned, ", ") + ".",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          a.unknownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return a.global(chdir)
+		},
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetVersionTemplate("concerto {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	f := root.PersistentFlags()
+	f.StringVarP(&chdir, "directory", "C", "", "work as if started in `DIR`")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
+	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
+	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.explainCommand(), a.versionCommand())
+	return root
+}
+
+// global applies the flags of all commands.
+func (a *app) global(chdir string) error {
+	if chdir != "" {
+		a.dir = a.abs(chdir)
+		if info, err := os.Stat(a.dir); err != nil || !info.IsDir() {
+			return usage("-C takes a directory that exists", "no directory %s", chdir)
+		}
+	}
+	switch {
+	case a.quiet && a.verbose:
+		return usage("give one of them", "--quiet and --verbose contradict each other")
+	case a.logLevel != "":
+		return oneOf("--log-level", a.logLevel, log.Levels)
+	case a.quiet:
+		a.logLevel = "error"
+	case a.verbose:
+		a.logLevel = "debug"
+	}
+	return nil
+}
+
+// abs is a path seen from the working directory.
+func (a *app) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.dir, path)
+}
+
+// say writes what is done, for --verbose.
+func (a *app) say(format string, args ...any) {
+	if a.verbose {
+		fmt.Fprintf(a.stderr, "concerto: "+format+"\n", args...)
+	}
+}
+
+// unknownCommand refuses what follows `concerto` and is no command.
+func (a *app) unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	name := args[0]
+	if slices.Contains(planned, name) {
+		return usage("this version has run, build, check, explain and version", "`concerto %s` is not there yet", name)
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	hint := "`concerto --help` lists the commands"
+	if near := spell.Nearest(name, names); near != "" {
+		hint = "did you mean `concerto " + near + "`?"
+	} else if strings.HasSuffix(name, ".conc") || strings.HasSuffix(name, ".conc-ir") {
+		hint = "run it with `concerto run " + name + "`"
+	}
+	return usage(hint, "unknown command %q", name)
+}
+
+// flagError turns the flag parser's errors into ours, with the nearest flag.
+func flagError(c *cobra.Command, err error) error {
+	hint := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
+	var none *pflag.NotExistError
+	if errors.As(err, &none) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := none.GetSpecifiedName()
+		if near := spell.Nearest(name, names); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+		if len(name) > 1 {
+			return usage(hint, "unknown flag --%s", name)
+		}
+		return usage(hint, "unknown flag -%s", name)
+	}
+	return usage(hint, "%v", err)
+}
+
+// onePath takes at most one argument, before `--`; what follows is the
+// program's when rest says so.
+func onePath(rest bool) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		before := args
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			before = args[:n]
+			if !rest && len(args) > n {
+				return usage("only `concerto run` passes arguments on", "%s takes no arguments after --", c.Name())
+			}
+		}
+		if len(before) > 1 {
+			hint := "name one of them"
+			if rest {
+				hint = "put arguments for the program after `--`"
+			}
+			return usage(hint, "%s takes one path, not %d", c.Name(), len(before))
+		}
+		return nil
+	}
+}
+
+// path is the PATH argument, "" without one, and rest what follows `--`.
+func path(c *cobra.Command, args []string) (path string, rest []string) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		args, rest = args[:n], args[n:]
+	}
+	if len(args) > 0 {
+		path = args[0]
+	}
+	return path, rest
+}
+
+// oneOf refuses a flag's value that is not in its list.
+func oneOf(flag, v string, list []string) error {
+	if slices.Contains(list, v) {
+		return nil
+	}
+	hint := fmt.Sprintf("%s is %s or %s", flag, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
+	if near := spell.Nearest(v, list); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return usage(hint, "%s cannot be %q", flag, v)
+}

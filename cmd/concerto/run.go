@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/runtime/emit"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	emit    string
+	answers []string
+	handler string
+}
+
+var modeNames = []string{"text", "ndjson", "none"}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [PATH] [-- ARGS…]",
+		Short: "Run a program",
+		Long: `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
+stderr. Ctrl-C ends the run with everything it has started; a second one does so
+without waiting for hosts that take their time.
+
+  concerto run                      the project here or above
+  concerto run triage.conc          one file
+  concerto run triage.conc-ir       a compiled program
+  concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
+
+Awaited emits (await emit("approve", x)) are answered by, in this order:
+  --answer approve=yes              the same value each time; repeatable
+  --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
+                                    {"value":…} or {"error":"…"} out, a line each
+  you, when stdin is a terminal`,
+		Args: onePath(true),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, rest := path(c, args)
+			return a.run(c.Context(), p, rest, &f)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
+	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
+	return c
+}
+
+func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
+	if err := oneOf("--emit", f.emit, modeNames); err != nil {
+		return err
+	}
+	fixed, err := answers(f.answers)
+	if err != nil {
+		return err
+	}
+	// Signals count from before the program exists: a Ctrl-C while compiling
+	// ends with 130 too.
+	if parent == nil {
+		parent = context.Background()
+	}
+	ctx, kill, stop := interruptible(parent)
+	defer stop()
+	p, dir, err := a.program(path)
+	if err != nil {
+		return err
+	}
+	return p.Run(ctx, concerto.Options{
+		Dir: dir, Args: args, Environ: a.environ,
+		Stdout: a.stdout, Mode: emit.Modes[f.emit],
+		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
+		Log: a.stderr, LogLevel: a.logLevel, Kill: kill,
+	})
+}
+
+// program compiles or loads what path leads to. dir is where the relative
+// paths of a loaded program's manifest start.
+func (a *app) program(path string) (p *concerto.Program, dir string, err error) {
+	if filepath.Ext(path) != driver.IRExt {
+		p, err = a.compile(path)
+		return p, a.dir, err
+	}
+	full := a.abs(path)
+	data, err := os.ReadFile(full)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, "", usage("make it with `concerto build -o "+path+"`", "%s: no such file", path)
+		}
+		return nil, "", usage("", "read %s: %v", path, cause(err))
+	}
+	p, err = concerto.Load(data)
+	if err != nil {
+		return nil, "", usage(reload(err), "%s: %v", path, err)
+	}
+	dir = filepath.Dir(full)
+	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
+		dir = filepath.Dir(m)
+	}
+	a.say("loaded %s; relative paths start at %s", path, dir)
+	return p, dir, nil
+}
+
+// reload is the next step after a compiled program that cannot be loaded.
+func reload(err error) string {
+	switch {
+	case errors.Is(err, ir.ErrVersion):
+		return "build it again with this version of concerto"
+	case errors.Is(err, ir.ErrInvalid):
+		return "the file was changed after it was built: build it again"
+	}
+	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"
+}

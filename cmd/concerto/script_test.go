@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/concerto-lang/concerto/internal/testhost"
+	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/runtime/host/hosttest"
+)
+
+// The programs of the scripts are this test binary: concerto itself, testhost
+// and testllm, which play scripts, and exits, which looks at exit codes and
+// sends signals.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"concerto": main,
+		"testhost": func() { os.Exit(testhost.Main(os.Args[1:])) },
+		"testllm":  func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"exits":    func() { os.Exit(exits(os.Args[1:])) },
+	})
+}
+
+// TestScripts runs testdata/script: the command as its users see it. With
+// CONCERTO_UPDATE=1 the files that `cmp` compares are rewritten.
+//
+// In a script's archive, files that end in .host are scripts of hosts; when
+// there is no Concerto.toml, one is written with a section for each. `llm FILE`
+// starts a model server with FILE's replies and puts its address into LLM_URL;
+// `subst FILE` replaces $LLM_URL and $WORK in a file.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       os.Getenv("CONCERTO_UPDATE") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"llm":      startLLM,
+			"subst":    subst,
+			"requests": requests,
+		},
+	})
+}
+
+func setup(env *testscript.Env) error {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("NO_COLOR", "1")
+	hosts, err := filepath.Glob(filepath.Join(env.WorkDir, "*.host"))
+	if err != nil {
+		return err
+	}
+	manifest := filepath.Join(env.WorkDir, "Concerto.toml")
+	if _, err := os.Stat(manifest); len(hosts) > 0 && errors.Is(err, os.ErrNotExist) {
+		var b strings.Builder
+		for _, h := range hosts {
+			name := strings.TrimSuffix(filepath.Base(h), ".host")
+			fmt.Fprintf(&b, "[hosts.%s]\ncommand = \"testhost\"\nargs = [%q]\n\n", name, filepath.Base(h))
+		}
+		if err := os.WriteFile(manifest, []byte(b.String()), 0o666); err != nil {
+			return err
+		}
+	}
+	env.Defer(func() {
+		if err := leftovers(env.WorkDir); err != nil {
+			env.T().(interface{ Error(...any) }).Error(err)
+		}
+	})
+	return nil
+}
+
+// leftovers looks for hosts of a script that met what they did not expect, or
+// that still run.
+func leftovers(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".fail":
+			text, _ := os.ReadFile(path)
+			return fmt.Errorf("%s: %s", filepath.Base(path), text)
+		case ".spawns":
+			return stillRunning(path)
+		}
+		return nil
+	})
+}
+
+// stillRunning reads a host's list of starts, "pid pgid" each.
+func stillRunning(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 2 {
+			return fmt.Errorf("%s: odd line %q", path, line)
+		}
+		group, err := strconv.Atoi(f[1])
+		if err != nil {
+			return err
+		}
+		if hosttest.GroupAlive(group) {
+			return fmt.Errorf("the process group %d of %s still runs", group, filepath.Base(path))
+		}
+	}
+	return nil
+}
+
+// servers are the model servers of running scripts.
+var servers sync.Map
+
+func startLLM(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: llm FILE")
+	}
+	replies, err := testllm.Load([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	s := testllm.Start(replies...)
+	ts.Defer(s.Close)
+	ts.Setenv("LLM_URL", s.URL)
+	servers.Store(ts, s)
+}
+
+// requests checks how many requests the model server got, and, with
+// expressions, what their texts hold.
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	v, ok := servers.Load(ts)
+	if !ok || len(args) == 0 || neg {
+		ts.Fatalf("usage: requests N [REGEXP…], after llm")
+	}
+	got := v.(*testllm.Server).Requests()
+	if n, err := strconv.Atoi(args[0]); err != nil || n != len(got) {
+		ts.Fatalf("%d requests, want %s", len(got), args[0])
+	}
+	var all strings.Builder
+	for _, r := range got {
+		fmt.Fprintf(&all, "%s %v\n%s\n", r.Path, r.Header, r.Text)
+	}
+	for _, re := range args[1:] {
+		if !regexp.MustCompile(re).MatchString(all.String()) {
+			ts.Fatalf("no %s in the requests:\n%s", re, all.String())
+		}
+	}
+}
+
+func subst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: subst FILE")
+	}
+	r := strings.NewReplacer("$LLM_URL", ts.Getenv("LLM_URL"), "$WORK", ts.Getenv("WORK"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(r.Replace(ts.ReadFile(args[0]))), 0o666))
+}
+
+// exits runs a command and succeeds when its exit code is the wanted one:
+//
+//	exits CODE COMMAND…
+//	exits -after TEXT -signal INT[,TERM] CODE COMMAND…
+//
+// With -after it sends the signals as soon as a line of the command's output
+// holds TEXT. Signals of one kind may become one on the way, so several are of
+// different kinds.
+func exits(args []string) int {
+	opts := map[string]string{}
+	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		opts[args[0]], args = args[1], args[2:]
+	}
+	want, err := strconv.Atoi(args[0])
+	if err != nil || len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: exits [-after TEXT -signal S] CODE COMMAND…")
+		return 2
+	}
+	c := exec.Command(args[1], args[2:]...)
+	c.Stdin, c.Stderr = os.Stdin, os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "exits:", err)
+		return 2
+	}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	sent := opts["-after"] == ""
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		fmt.Println(lines.Text())
+		if !sent && strings.Contains(lines.Text(), opts["-after"]) {
+			sent = true
+			for name := range strings.SplitSeq(opts["-signal"], ",") {
+				_ = c.Process.Signal(signals[name])
+			}
+		}
+	}
+	_ = c.Wait()
+	if got := c.ProcessState.ExitCode(); got != want {
+		fmt.Fprintf(os.Stderr, "exits: %s, want exit code %d\n", c.ProcessState, want)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// release is the version of the command and of the language. Releases set
+// it with -ldflags "-X main.release=…".
+var release = "0.1.0-dev"
+
+// version is the release with what it runs and was built with.
+func version() string {
+	return fmt.Sprintf("%s (IR %s, %s %s/%s)", release, ir.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Long:  "Prints the version of the command, and of the compiled programs that it runs.",
+		Args:  onePath(false),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.stdout, "concerto %s\n", version())
+			return err
+		},
+	}
+}

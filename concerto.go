@@ -1,0 +1,283 @@
+// Package concerto embeds Concerto: it compiles programs, loads compiled ones,
+// and runs them with the application on the other side of their emits. The
+// command `concerto` is built on it.
+//
+//	p, found, err := concerto.Compile("triage.conc", ".")
+//	if p == nil { … show found or err … }
+//	err = p.Run(ctx, concerto.Options{
+//		Environ: os.Environ(),
+//		OnEmit:  func(channel string, payload json.RawMessage) { … },
+//	})
+//
+// Compiling prints nothing and running writes only where its Options say.
+package concerto
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Program is a compiled program. It can be run any number of times, also at
+// once.
+type Program struct {
+	ir   *ir.Program
+	root string // where the manifest's relative paths start; "" for a loaded program
+}
+
+// Uncaught is how Run reports an error that the program did not catch, or a
+// panic: what it was, where, and by which calls.
+type Uncaught = vm.Uncaught
+
+// PathError is how Compile reports a path that leads to no program.
+type PathError = driver.PathError
+
+// Compile compiles the program that path leads to: a .conc file, a directory
+// with a manifest, or "" for the manifest in dir or above. path is seen from
+// dir. The list holds errors and warnings; with errors the program is nil. The
+// Go error, a *PathError or one of reading, says that there was nothing to
+// compile.
+func Compile(path, dir string) (*Program, diag.List, error) {
+	in, err := driver.Load(driver.Request{Path: path, Dir: dir})
+	if err != nil {
+		return nil, diag.List{}, err
+	}
+	p, found := Generate(in)
+	return p, found, nil
+}
+
+// Generate compiles sources that have been loaded, as the command's build does.
+// With errors in the list the program is nil.
+func Generate(in *driver.Input) (*Program, diag.List) {
+	p, found := driver.Build(in)
+	if p == nil {
+		return nil, found
+	}
+	return &Program{ir: p, root: in.Root}, found
+}
+
+// Load reads a compiled program and verifies it. Errors wrap ir.ErrNotIR,
+// ir.ErrVersion or ir.ErrInvalid.
+func Load(data []byte) (*Program, error) {
+	p, err := ir.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := ir.Verify(p); err != nil {
+		return nil, err
+	}
+	return &Program{ir: p}, nil
+}
+
+// Encode gives the program as Load reads it: the same bytes for the same
+// sources, wherever they lie.
+func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
+
+// Assembly gives the program's code as text.
+func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
+
+// Options say what a run gets of the world. The zero Options give it nothing:
+// no environment, no output, nobody who answers.
+type Options struct {
+	// Dir is where the relative paths of a loaded program's manifest start; a
+	// compiled one starts at its project's root.
+	Dir string
+	// Args are what std::env::args gives.
+	Args []string
+	// Environ is the environment as "NAME=value": of the program, of its hosts,
+	// and where the keys of models are.
+	Environ []string
+
+	// Stdout takes emits and printed text in the form of Mode; nil drops them.
+	Stdout io.Writer
+	Mode   emit.Mode
+	// Answers, Handler (a command, run in HandlerDir) and Prompter answer
+	// awaited emits, in this order (spec/11-emit.md).
+	Answers    []emit.Fixed
+	Handler    string
+	HandlerDir string
+	Prompter   emit.Prompter
+	// OnEmit receives every emit, awaited ones too, instead of Stdout. It is
+	// called in the program's order, one at a time, and holds the program up
+	// until it returns.
+	OnEmit func(channel string, payload json.RawMessage)
+	// OnAwait answers awaited emits instead of all others. Its error is the
+	// program's EmitError.
+	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
+
+	// Log takes the run's log; nil drops it. LogLevel is "debug", "info",
+	// "warn" or "error", "" for "info".
+	Log      io.Writer
+	LogLevel string
+	// Kill, when closed, ends at once what a cancelled run still waits for:
+	// hosts that take their time to leave.
+	Kill <-chan struct{}
+}
+
+// Run runs the program's main until it ends, ctx ends, or the manifest's
+// max_run_seconds are over. When it returns, every process and goroutine of the
+// run has ended. The error is an *Uncaught when the program failed, the cause of
+// ctx's end, or what else kept it from running.
+func (p *Program) Run(ctx context.Context, o Options) error {
+	config, err := p.runtimeConfig(&o)
+	if err != nil {
+		return err
+	}
+	world := runtime.New(config)
+	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-o.Kill:
+			stop()
+			world.Kill()
+		case <-ended:
+		}
+	}()
+	err = p.run(ctx, world)
+	if cerr := world.Close(closing); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func (p *Program) run(ctx context.Context, world effect.Performer) error {
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+	if err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	ctx, cancel := limit.Run(ctx, p.ir.Limits.MaxRunSeconds)
+	defer cancel()
+	_, err = machine.Run(ctx)
+	return err
+}
+
+// runtimeConfig translates what the IR and the options say.
+func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
+	root := p.root
+	if root == "" {
+		var err error
+		if root, err = filepath.Abs(o.Dir); err != nil {
+			return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.Dir, err)
+		}
+	}
+	c := runtime.Config{
+		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
+		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
+		MaxTokens: p.ir.Limits.MaxTokens,
+	}
+	if p.ir.Permissions != nil {
+		c.EnvAllowed = append([]string{}, p.ir.Permissions.Env...)
+	}
+	if o.Stdout == nil {
+		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None
+	}
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	if o.OnEmit != nil || o.OnAwait != nil {
+		c.Layers = append(c.Layers, o.application)
+	}
+	for i := range p.ir.Hosts {
+		c.Hosts = append(c.Hosts, hostConfig(&p.ir.Hosts[i], root))
+	}
+	for _, x := range p.ir.Connections {
+		conn, err := llm.ParseConnection(x.Name, x.Config)
+		if err != nil {
+			return c, err
+		}
+		c.Connections = append(c.Connections, conn)
+	}
+	return c, nil
+}
+
+// hostConfig is a host as its performer wants it. Paths of the manifest start
+// at root.
+func hostConfig(h *ir.Host, root string) host.Config {
+	c := host.Config{
+		Name: h.Name, Connector: h.Connector, Transport: h.Transport, Command: h.Command, Args: h.Args,
+		Dir: root, Timeout: h.Timeout, InputFormat: h.InputFormat, OutputFormat: h.OutputFormat,
+		Params: h.Params, MaxLine: h.MaxLine, Instances: h.Instances,
+	}
+	below := func(path string) string {
+		if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(root, path)
+	}
+	if h.WorkingDir != "" {
+		c.Dir = below(h.WorkingDir)
+	}
+	if strings.Contains(h.Command, "/") {
+		c.Command = below(h.Command)
+	}
+	for _, v := range h.Env {
+		if c.Env == nil {
+			c.Env = map[string]string{}
+		}
+		c.Env[v.Name] = v.Value
+	}
+	for _, v := range h.ParamsEnv {
+		c.ParamsEnv = append(c.ParamsEnv, host.ParamEnv{Param: v.Name, Env: v.Value})
+	}
+	return c
+}
+
+// application is the layer that hands emits to the embedding application.
+func (o *Options) application(next effect.Performer) effect.Performer {
+	var turn sync.Mutex // awaited emits come from goroutines of their own
+	receive := func(channel string, payload json.RawMessage) {
+		turn.Lock()
+		defer turn.Unlock()
+		o.OnEmit(channel, payload)
+	}
+	return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+		switch r := r.(type) {
+		case *effect.Emit:
+			if o.OnEmit != nil {
+				receive(r.Channel, r.Payload)
+				return nil, nil
+			}
+		case *effect.AwaitEmit:
+			if o.OnEmit != nil {
+				receive(r.Channel, r.Payload)
+			}
+			return o.await(ctx, r, next)
+		}
+		return next.Perform(ctx, r)
+	})
+}
+
+func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {
+	if o.OnAwait == nil {
+		return next.Perform(ctx, r)
+	}
+	v, err := o.OnAwait(ctx, r.Channel, r.Payload)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, effect.Errorf("EmitError", "%v", err).With("channel", r.Channel).With("reason", "refused")
+	case !json.Valid(v):
+		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", r.Channel).With("channel", r.Channel).With("reason", "refused")
+	}
+	return &effect.Answer{Value: v}, nil
+}

@@ -1,0 +1,77 @@
+package driver
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/manifest"
+)
+
+// Build checks a program and generates its IR, with what of the manifest it
+// needs in it. The program is nil when the list has errors. It depends on the
+// sources alone: not on the working directory, nor on where the project lies.
+func Build(in *Input) (*ir.Program, diag.List) {
+	checked, l := Check(in)
+	if checked == nil {
+		return nil, l
+	}
+	p, found := codegen.Generate(checked, in.embedded())
+	l.Append(found)
+	if found.HasErrors() {
+		return nil, l
+	}
+	if m := in.Manifest; m != nil && m.Permissions != nil {
+		p.Permissions = &ir.Permissions{Env: m.Permissions.Env}
+	}
+	for i := range p.Files {
+		if p.Files[i].Name == in.Entry.Name {
+			p.Files[i].Name = in.EntryName
+		}
+	}
+	return p, l
+}
+
+// embedded is what of the manifest goes into the IR.
+func (in *Input) embedded() codegen.ManifestData {
+	m := in.Manifest
+	if m == nil {
+		return codegen.ManifestData{}
+	}
+	d := codegen.ManifestData{Limits: ir.Limits{
+		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens,
+	}}
+	for _, c := range m.Connections {
+		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})
+	}
+	for _, h := range m.Hosts {
+		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Config: hostConfig(h)})
+	}
+	return d
+}
+
+func hostConfig(h *manifest.Host) ir.Host {
+	c := ir.Host{
+		Transport: h.Transport, Command: h.Command, Args: h.Args, Env: pairs(h.Env), WorkingDir: h.WorkingDir,
+		InputFormat: h.InputFormat, OutputFormat: h.OutputFormat, Timeout: h.Timeout, QuestionTimeout: h.QuestionTimeout,
+		ApprovalDefault: h.ApprovalDefault, Params: h.Params, ParamsEnv: pairs(h.ParamsEnv),
+		Instances: int(h.Instances), MaxLine: int(h.MaxLine),
+	}
+	if h.QuestionDefault != nil {
+		text, err := json.Marshal(*h.QuestionDefault)
+		if err != nil {
+			panic("driver: a string has no JSON: " + err.Error())
+		}
+		c.QuestionDefault = (*json.RawMessage)(&text)
+	}
+	return c
+}
+
+func pairs(vs []manifest.Variable) []ir.Pair {
+	var out []ir.Pair
+	for _, v := range vs {
+		out = append(out, ir.Pair(v))
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package driver
+
+import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+const hosts = `
+-- Concerto.toml --
+[project]
+name = "demo"
+entry = "src/main.conc"
+
+[connections.rules]
+provider = "scripted"
+script = "replies.json"
+
+[hosts.worker]
+command = "./bin/worker"
+args = ["-v"]
+env = { B = "2", A = "1" }
+working_dir = "bin"
+timeout = 30
+question_timeout = 5
+question_default = "no \"idea\""
+approval_default = "no"
+output_format = "text"
+instances = 2
+max_line = 1000
+[hosts.worker.params]
+z = 1
+a = 9007199254740993
+[hosts.worker.params_env]
+token = "TOKEN"
+
+[limits]
+max_run_seconds = 60
+max_tokens = 1000
+
+[permissions]
+env = ["HOME"]
+-- replies.json --
+[{"text": "yes"}]
+-- src/main.conc --
+host Worker { connector: worker, output_format: "json", timeout: 20 }
+agent A uses rules { model: "m" }
+
+fn main() {
+    emit("a", A.execute(Worker.execute("x")?)?.text);
+}
+`
+
+func build(t *testing.T, path, dir string) *ir.Program {
+	t.Helper()
+	in, err := Load(Request{Path: path, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, l := Build(in)
+	if p == nil || l.HasErrors() {
+		for _, d := range l.Sorted() {
+			t.Errorf("%s: %s", d.Info.Code, d.Message)
+		}
+		t.FailNow()
+	}
+	return p
+}
+
+// What the manifest says goes into the IR; what the source says wins.
+func TestBuildEmbedsTheManifest(t *testing.T) {
+	p := build(t, "", tree(t, hosts))
+	text, no := []byte(`"no \"idea\""`), "no"
+	want := ir.Host{
+		Name: "Worker", Connector: "worker", Transport: "stdio", Command: "./bin/worker", Args: []string{"-v"},
+		Env: []ir.Pair{{Name: "B", Value: "2"}, {Name: "A", Value: "1"}}, WorkingDir: "bin", OutputFormat: "json",
+		Timeout: 20, QuestionTimeout: 5, QuestionDefault: (*json.RawMessage)(&text), ApprovalDefault: &no,
+		Params: []byte(`{"z":1,"a":9007199254740993}`), ParamsEnv: []ir.Pair{{Name: "token", Value: "TOKEN"}},
+		Instances: 2, MaxLine: 1000,
+	}
+	if len(p.Hosts) != 1 {
+		t.Fatalf("%d hosts", len(p.Hosts))
+	}
+	if d := cmp.Diff(want, p.Hosts[0]); d != "" {
+		t.Error(d)
+	}
+	if got := string(p.Connections[0].Config); got != `{"provider":"scripted","replies":[{"text":"yes"}],"origin":"Concerto.toml:5"}` {
+		t.Error(got)
+	}
+	if p.Name != "demo" || p.Limits != (ir.Limits{MaxRunSeconds: 60, MaxTokens: 1000}) || p.Permissions == nil || len(p.Permissions.Env) != 1 {
+		t.Errorf("%s %+v %+v", p.Name, p.Limits, p.Permissions)
+	}
+	if p.Files[0].Name != "src/main.conc" {
+		t.Error(p.Files[0].Name)
+	}
+}
+
+// The same sources give the same bytes, wherever they lie and wherever one
+// stands.
+func TestBuildIsTheSameAnywhere(t *testing.T) {
+	a, b := tree(t, hosts), tree(t, hosts)
+	first := ir.Encode(build(t, "", a))
+	for _, c := range [][2]string{
+		{"", filepath.Join(a, "src")}, {".", b}, {"main.conc", filepath.Join(b, "src")},
+		{filepath.Join(b, "src", "main.conc"), a}, {b, a},
+	} {
+		if got := ir.Encode(build(t, c[0], c[1])); !bytes.Equal(got, first) {
+			t.Errorf("%q in %s: %s", c[0], c[1], cmp.Diff(string(first), string(got)))
+		}
+	}
+}
+
+// The manifest's mistakes and the program's are told in one run.
+func TestCheckTellsAll(t *testing.T) {
+	in, err := Load(Request{Dir: tree(t, "-- Concerto.toml --\n[hosts.w]\ntimeout = \"x\"\n-- main.conc --\nfn main() { let a: Int = true; emit(\"a\", a); }\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, l := Check(in)
+	var got []string
+	for _, d := range l.Sorted() {
+		got = append(got, d.File.Name+" "+d.File.Position(d.Span.Start).String())
+	}
+	if d := cmp.Diff([]string{"Concerto.toml 1:8", "Concerto.toml 2:11", "main.conc 1:26"}, got); d != "" || p != nil {
+		t.Error(d)
+	}
+	if built, _ := Build(in); built != nil {
+		t.Error("a program with errors was built")
+	}
+}
+
+func TestStages(t *testing.T) {
+	in, err := Load(Request{Path: "main.conc", Dir: tree(t, "-- main.conc --\nfn f() { 1 }\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if l, err := Tokens(&b, in); l.Len() != 0 || err != nil {
+		t.Error(l, err)
+	}
+	if want := "1:1 `fn` \"fn\"\n1:4 a name \"f\"\n1:5 `(` \"(\"\n1:6 `)` \")\"\n1:8 `{` \"{\"\n1:10 an integer \"1\"\n1:12 `}` \"}\"\n2:1 the end of the file \"\"\n"; b.String() != want {
+		t.Error(b.String())
+	}
+	b.Reset()
+	if l, err := Tree(&b, in); l.Len() != 0 || err != nil || !bytes.HasPrefix(b.Bytes(), []byte("FnDecl Name=f")) {
+		t.Error(b.String(), l, err)
+	}
+}

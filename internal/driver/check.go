@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"path"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// Parse parses the entry file.
+func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
+
+// Check parses and checks a program. The list holds everything found, the
+// manifest's mistakes first; the program is nil when it has errors. What lies
+// behind a syntax error is not checked: it would be guesswork.
+func Check(in *Input) (*sema.Program, diag.List) {
+	var l diag.List
+	l.Append(in.Diagnostics)
+	if in.Entry == nil {
+		return nil, l
+	}
+	file, found := Parse(in)
+	l.Append(found)
+	if found.HasErrors() {
+		return nil, l
+	}
+	p, found := sema.Check(sema.Config{Name: in.name(), Library: stdlib.Library(), Manifest: in.universe()}, file)
+	l.Append(found)
+	if l.HasErrors() {
+		return nil, l
+	}
+	return p, l
+}
+
+// name is the program's name: the project's, or the entry file's.
+func (in *Input) name() string {
+	if in.Manifest != nil && in.Manifest.Project.Name != "" {
+		return in.Manifest.Project.Name
+	}
+	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
+}
+
+// universe is what the checker needs of the manifest; nil without one.
+func (in *Input) universe() *sema.Manifest {
+	m := in.Manifest
+	if m == nil {
+		return nil
+	}
+	u := &sema.Manifest{
+		File:        m.File.Name,
+		Connections: map[string]sema.ManifestConnection{manifest.Builtin: {DefaultModel: "scripted"}},
+		Hosts:       map[string]sema.ManifestHost{},
+		Mcp:         map[string]bool{},
+	}
+	for _, c := range m.Connections {
+		known := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
+		if c.Provider == "scripted" && c.DefaultModel == "" {
+			known.DefaultModel = "scripted" // a script asks for no model
+		}
+		for _, a := range c.Models {
+			known.Aliases[a.Name] = a.Model
+		}
+		u.Connections[c.Name] = known
+	}
+	for _, h := range m.Hosts {
+		u.Hosts[h.Name] = sema.ManifestHost{
+			MessageTypes: h.MessageTypes, QuestionDefault: h.QuestionDefault != nil, ApprovalDefault: h.ApprovalDefault != nil,
+		}
+	}
+	for _, s := range m.MCP {
+		u.Mcp[s.Name] = true
+	}
+	return u
+}
