@@ -341,12 +341,13 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		take(Arg{Kind: ArgRest})
 		return
 	}
-	surplus := 0
+	surplus, misnamed := 0, false
 	for i, a := range args {
 		k := next
 		if a.Name != nil {
 			k = b.namedParameter(fn, a, filled)
 			if k < 0 {
+				misnamed = true
 				b.expr(a.Value, nil)
 				continue
 			}
@@ -363,6 +364,9 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		in.argument(b, a.Value, param.Type, b.parameterReason(fn, param))
 	}
 	in.settle(b)
+	if misnamed {
+		return // reported; how many are missing follows from it
+	}
 	b.fillDefaults(e, d, fn, filled, len(args), surplus)
 }
 
@@ -440,7 +444,7 @@ func (b *body) fillDefaults(e ast.Expr, d *Call, fn *Function, filled []bool, gi
 	if len(missing) > 0 {
 		dg.Hint("give %s", listed(missing))
 	} else {
-		dg.Hint("remove the last %s", count(surplus, "argument"))
+		dg.Hint("remove %s", count(surplus, "argument"))
 	}
 	b.report(dg)
 }

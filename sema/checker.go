@@ -18,7 +18,7 @@ type checker struct {
 	impls   map[any][]*impl // by head of the target type
 	froms   []conversion
 	refused map[string]bool // names of methods whose trait or impl was refused
-	pending []*Function // library functions whose bodies are still to be checked
+	pending []*Function     // library functions whose bodies are still to be checked
 	vars    int
 }
 

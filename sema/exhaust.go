@@ -353,10 +353,8 @@ func specialise(r []cell, k ctorInfo) ([]cell, bool) {
 		copy(args, head.args)
 		copy(args[n-len(head.after):], head.after)
 	case head.ctor == k.name:
-		args = head.args
-		for len(args) < n {
-			args = append(args, cell{})
-		}
+		args = make([]cell, n) // a pattern of the wrong length has been reported
+		copy(args, head.args)
 	default:
 		return nil, false
 	}

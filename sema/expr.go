@@ -3,6 +3,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -90,10 +91,20 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	}
 	d := diag.Mismatch.At(e.Span(), "expected `%s`, found `%s`", want, got)
 	b.because(d, why)
-	if h := conversionHint(got, want); h != "" {
+	if h := conversionHint(got, want); h != "" && !isLiteral(e) {
 		d.Hint("%s", h)
+	} else {
+		d.Hint("give a value of type `%s`", want)
 	}
 	b.report(d)
+}
+
+func isLiteral(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.StringLit, *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit:
+		return true
+	}
+	return false
 }
 
 func conversionHint(got, want types.Type) string {
@@ -220,14 +231,20 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	case *ast.ThrowExpr:
 		return b.throw(e)
 	case *ast.Await:
-		b.c.later(b.m, e.Sp, "`await` on tasks")
+		b.later(e.Sp, "`await` on tasks")
 		b.expr(e.X, nil)
 	case *ast.AwaitAll:
-		b.c.later(b.m, e.Sp, "`await ( … )`")
+		b.later(e.Sp, "`await ( … )`")
 	case *ast.Race:
-		b.c.later(b.m, e.Sp, "`race`")
+		b.later(e.Sp, "`race`")
 	case *ast.ParallelFor:
-		b.c.later(b.m, e.Sp, "`parallel for`")
+		b.later(e.Sp, "`parallel for`")
 	}
 	return types.Bad
+}
+
+// later refuses an expression of a later version.
+func (b *body) later(at source.Span, what string) {
+	b.failed = true
+	b.c.later(b.m, at, what)
 }

@@ -147,7 +147,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	if len(e.Entries) == 0 {
 		const help = "annotate it: `let m: Map<String, Int> = {};`"
 		return &types.Map{Key: b.freshVar(e.Sp, "the keys of this map are", help),
-			Value: b.freshVar(e.Sp, "the values of this map are", help)}
+			Value: b.c.newVar()} // one complaint is enough
 	}
 	var keys, values []part
 	for _, en := range e.Entries {

@@ -107,7 +107,7 @@ func (b *body) patternMismatch(p ast.Pattern, what string, t types.Type) {
 	if t == types.Bad {
 		return
 	}
-	b.report(diag.PatternType.At(p.Span(), "`%s` never matches a `%s`", what, types.Full(t)).Hint("%s", patternHelp(t)))
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).Hint("%s", patternHelp(t)))
 }
 
 func patternHelp(t types.Type) string {
@@ -134,7 +134,7 @@ func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 		return
 	}
 	if _, ok := comparable(types.Resolve(v), t); !ok {
-		b.report(diag.PatternType.At(p.Span(), "a `%s` never matches a `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
 	}
 }
 
@@ -150,11 +150,11 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		return
 	}
 	if v == types.Float && t == types.Int {
-		b.report(diag.PatternType.At(x.Span(), "a `Float` never matches an `Int`").Hint("write a whole number"))
+		b.report(diag.PatternType.At(x.Span(), "`Float` never matches `Int`").Hint("write a whole number"))
 		return
 	}
 	if _, ok := comparable(v, t); !ok {
-		b.report(diag.PatternType.At(x.Span(), "a `%s` never matches a `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
 	}
 }
 

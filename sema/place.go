@@ -49,18 +49,14 @@ func (b *body) assign(e *ast.Assign) types.Type {
 
 // notSlice refuses targets that are read but cannot be written.
 func (b *body) notSlice(target ast.Expr) {
-	switch x := unparen(target).(type) {
-	case *ast.IndexExpr:
-		_, isRange := x.Index.(*ast.RangeExpr)
-		recv := types.Resolve(b.info.types[x.X.ID()])
-		if isRange || types.IsString(recv) {
-			b.report(diag.NotAPlace.At(x.Sp, "part of a %s cannot be assigned to", map[bool]string{true: "slice", false: "String"}[isRange]).
-				Hint("build a new value and assign the whole"))
-		}
-	case *ast.FieldExpr:
-		if s := b.info.Select(x); s != nil && s.Kind == SelectMap {
-			b.report(diag.NotAPlace.At(x.Sp, "`.%s` on a Map is a lookup, not a place", x.Name.Name).Hint("write `[%q] = …`", x.Name.Name))
-		}
+	x, ok := unparen(target).(*ast.IndexExpr)
+	if !ok {
+		return
+	}
+	_, isRange := x.Index.(*ast.RangeExpr)
+	if isRange || types.IsString(b.info.types[x.X.ID()]) {
+		b.report(diag.NotAPlace.At(x.Sp, "part of a %s cannot be assigned to", map[bool]string{true: "slice", false: "String"}[isRange]).
+			Hint("build a new value and assign the whole"))
 	}
 }
 

@@ -24,7 +24,7 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 }
 
 func (b *body) statements(blk *ast.Block) {
-	warned := false
+	warned := b.flow.dead // the block itself is never reached, which has been said
 	for _, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
 		b.stmt(s)

@@ -35,7 +35,7 @@ var (
 	Memory = &Basic{"Memory"}
 	Ledger = &Basic{"Ledger"}
 	Shape  = &Basic{"Shape"}
-	Bad    = &Basic{"<error>"}
+	Bad    = &Basic{"_"}
 )
 
 // Array is Array<Elem>.

@@ -1,0 +1,23 @@
+package sema_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/golden"
+)
+
+// Each section NAME.conc of an archive is a program of its own; the section
+// NAME.diag is what the user reads of it.
+func TestDiagnostics(t *testing.T) {
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
+		for _, section := range a.Sections(".conc") {
+			_, list := check(section, a.Input(section))
+			var out bytes.Buffer
+			diag.Text(&out, list.Sorted(), diag.TextOptions{})
+			a.Check(strings.TrimSuffix(section, ".conc")+".diag", out.String())
+		}
+	})
+}
