@@ -52,7 +52,12 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	call, ok := unparen(e.Call).(*ast.MethodCall)
 	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
-		b.expr(e.Call, nil)
+		if call != nil {
+			b.expr(call.Recv, nil)
+			b.arguments(call.Args)
+		} else {
+			b.expr(e.Call, nil)
+		}
 		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a host's call").
 			Hint("write `listen Host.execute(prompt) { … }`"))
 		return false
