@@ -73,20 +73,14 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 		f.leave = leave{kind: leaveFunction, result: c.Type.Result}
 		if b, ok := e.Body.(*ast.BlockExpr); ok && info.Conv(b) == nil {
 			f.body(b.Block, c.Type.Result)
+		} else if types.Resolve(c.Type.Result) == types.Nil {
+			f.discard(e.Body)
+			f.giveNil()
 		} else {
-			f.giveBack(f.closureValue(e.Body, c.Type.Result), c.Type.Result)
+			f.giveBack(f.lastUse(e.Body, -1), c.Type.Result)
 		}
 		return f.finish()
 	})
-}
-
-// closureValue is the value of a closure's body.
-func (f *builder) closureValue(e ast.Expr, t types.Type) val {
-	if types.Resolve(t) == types.Nil {
-		f.discard(e)
-		return f.nilValue(-1)
-	}
-	return f.lastUse(e, -1)
 }
 
 // adapter gives a function of abi full that does what fn does, for use as a

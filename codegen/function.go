@@ -150,6 +150,12 @@ func (g *generator) function(n int, fn *sema.Function) {
 
 // body generates a function's block and returns its value.
 func (f *builder) body(b *ast.Block, result types.Type) {
+	if types.Resolve(result) == types.Nil {
+		f.block(b)
+		f.here(b.Span().End - 1)
+		f.giveNil()
+		return
+	}
 	v := f.blockValue(b, result, -1, true)
 	f.here(b.Span().End - 1)
 	f.giveBack(v, result)

@@ -40,6 +40,10 @@ func (f *builder) land(l *label) {
 
 // cond jumps to l when e is `when`, and else goes on.
 func (f *builder) cond(e ast.Expr, l *label, when bool) {
+	if let, ok := unparen(f.info, e).(*ast.LetCond); ok {
+		f.condLet(let, l, when) // its variables stay
+		return
+	}
 	defer f.free(f.top)
 	if f.info.Conv(e) == nil {
 		switch x := e.(type) {
@@ -60,9 +64,6 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 			if f.condBinary(x, l, when) {
 				return
 			}
-		case *ast.LetCond:
-			f.condLet(x, l, when)
-			return
 		}
 	}
 	v := f.value(e, -1)

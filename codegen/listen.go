@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -14,9 +16,19 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	l := f.info.Listen(e)
 	n := len(f.out.Listens)
 	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
+	needsHost := l.Dispatch != nil && !handlesToolCalls(l)
+	kept := -1 // the host with all its builders, for tool calls
+	if needsHost {
+		kept = f.alloc()
+		f.isVar[kept] = true
+		hint = -1
+	}
 	w := f.window(hint)
 	host, prompt, schema := f.alloc(), f.alloc(), f.alloc()
 	f.lend(l.Builder, host, l.Prompt)
+	if needsHost {
+		f.emit(ir.OpMove, kept, host, 0, 0)
+	}
 	f.lend(l.Prompt, prompt)
 	if l.Schema != nil {
 		f.emit(ir.OpLoadType, schema, 0, 0, int32(f.g.typeIndex(l.Schema)))
@@ -31,13 +43,11 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	f.free(w + 1)
 	wasVar := f.isVar[w]
 	f.isVar[w] = true
-	hasCall := false
 	for _, h := range l.Handlers {
 		info.Handlers = append(info.Handlers, f.handler(h))
-		hasCall = hasCall || h.Type == "tool_call"
 	}
-	if l.Dispatch != nil && !hasCall {
-		info.Handlers = append(info.Handlers, f.toolCalls(l))
+	if needsHost {
+		info.Handlers = append(info.Handlers, f.toolCalls(l, kept))
 	}
 	f.isVar[w] = wasVar
 	f.out.Listens[n] = info
@@ -46,6 +56,10 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 		f.typedResult(l, w)
 	}
 	return val{reg: w, class: ir.Full, owned: true}
+}
+
+func handlesToolCalls(l *sema.Listen) bool {
+	return slices.ContainsFunc(l.Handlers, func(h *sema.Handler) bool { return h.Type == "tool_call" })
 }
 
 // inHandler generates a handler's block: gen its code, given the register of
@@ -88,10 +102,7 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 // handlerBody generates a closure's body as a block. Its parameter is a
 // variable of the function's frame.
 func (f *builder) handlerBody(h *sema.Handler, param int) {
-	if l := h.Param; l != nil {
-		v := f.declare(l)
-		f.init(v, val{reg: param, class: ir.Full, owned: true})
-	}
+	f.param(h.Param, param, ir.Full)
 	f.here(h.Body.Span().Start)
 	if types.Resolve(f.resultType(h.Body)) == types.Nil {
 		f.discard(h.Body)
@@ -106,15 +117,11 @@ func (f *builder) handlerBody(h *sema.Handler, param int) {
 
 // toolCalls is the handler for tool calls that the program does not handle: it
 // runs when the host has tools and answers from them.
-func (f *builder) toolCalls(l *sema.Listen) ir.Handler {
+func (f *builder) toolCalls(l *sema.Listen, kept int) ir.Handler {
 	h := f.inHandler("tool_call", func(param int) {
 		w := f.alloc()
 		host, message := f.alloc(), f.alloc()
-		if l.Host != nil {
-			f.declared(l.Host, host)
-		} else {
-			f.lend(l.Builder, host)
-		}
+		f.emit(ir.OpMove, host, kept, 0, 0)
 		f.emit(ir.OpMove, message, param, 0, 0)
 		v := f.invoke(l.Dispatch, w)
 		f.emit(ir.OpBlockReply, v.reg, 0, 0, 0)

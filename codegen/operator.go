@@ -204,7 +204,7 @@ func (f *builder) equal(e *ast.Binary, hint int) int {
 func (f *builder) logic(e *ast.Binary, hint int) val {
 	d := f.scratch(hint)
 	no, end := &label{}, &label{}
-	f.cond(e, no, false)
+	f.condBinary(e, no, false)
 	f.emit(ir.OpLoadBool, d, 0, 0, 1)
 	f.jump(ir.OpJump, 0, 0, end)
 	f.land(no)
