@@ -201,9 +201,9 @@ func TestHostConversation(t *testing.T) {
 		`[host:log] {"message":"l"}`,
 		`[host:question] {"id":"q","question":"why?"}?`,
 		`[host:approval] {"id":"a","description":"drop"}?`,
-		`warn: host 'Worker': question answered with "": nobody answers on host:question {"message":{"id":"q","question":"why?"}}`,
-		`warn: host 'Worker': approval answered with "yes": nobody answers on host:approval {"message":{"id":"a","description":"drop"}}`,
-		`warn: host 'Careful': question answered with "skip": nobody answers on host:question {"message":{"id":"q","question":"why?"}}`,
+		`warn: host 'Worker': the question "why?" was answered with "": nobody answers on host:question`,
+		`warn: host 'Worker': the approval of "drop" was answered with "yes": nobody answers on host:approval`,
+		`warn: host 'Careful': the question "why?" was answered with "skip": nobody answers on host:question`,
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nothing says %s in:\n%s", want, said)

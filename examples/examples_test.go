@@ -1,0 +1,137 @@
+// Package examples holds programs for readers; its test runs each of them with
+// the real command, from source and compiled, and compares what they print
+// with their want.txt. No example needs a network or a key.
+package examples_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the want.txt files")
+
+// command builds the command once.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "concerto-examples")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "concerto")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
+	if err != nil {
+		return "", errors.New(err.Error() + "\n" + string(out))
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if path, err := command(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// An example is a folder with a want.txt. flags.txt holds further flags of
+// `concerto run`, env.txt variables that it needs, one a line.
+func TestExamples(t *testing.T) {
+	var dirs []string
+	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "main.conc" {
+			dirs = append(dirs, filepath.Dir(path))
+		}
+		return err
+	})
+	if err != nil || len(dirs) == 0 {
+		t.Fatal(dirs, err)
+	}
+	for _, dir := range dirs {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			needs(t, dir)
+			flags := lines(t, dir, "flags.txt")
+			got := run(t, dir, append([]string{"run"}, flags...)...)
+			if *update {
+				if err := os.WriteFile(filepath.Join(dir, "want.txt"), []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(read(t, dir, "want.txt"), got); diff != "" {
+				t.Errorf("want.txt (-), printed (+):\n%s", diff)
+			}
+			compiled := temporary(t, dir)
+			run(t, dir, "build", "-o", compiled)
+			if diff := cmp.Diff(got, run(t, dir, append(append([]string{"run"}, flags...), compiled)...)); diff != "" {
+				t.Errorf("from source (-), compiled (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// needs skips an example whose host's interpreter is not installed.
+func needs(t *testing.T, dir string) {
+	for _, m := range regexp.MustCompile(`(?m)^command = "(.*)"$`).FindAllStringSubmatch(read(t, dir, "Concerto.toml"), -1) {
+		if _, err := exec.LookPath(m[1]); err != nil {
+			t.Skipf("%s is not installed", m[1])
+		}
+	}
+}
+
+// duration stands in every listen and pipeline event.
+var duration = regexp.MustCompile(`"duration_ms":\d+`)
+
+// run runs the command in dir and gives its standard output, with all durations
+// 0.
+func run(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, path, args...)
+	c.Dir = dir
+	c.Env = append(os.Environ(), lines(t, dir, "env.txt")...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	if err := c.Run(); err != nil {
+		t.Fatalf("concerto %s: %s\n%s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	return duration.ReplaceAllString(stdout.String(), `"duration_ms":0`)
+}
+
+// temporary gives a name for a compiled program in dir: a program's relative
+// paths start at its manifest.
+func temporary(t *testing.T, dir string) string {
+	f, err := os.CreateTemp(dir, "*.conc-ir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	t.Cleanup(func() { os.Remove(f.Name()) })
+	return filepath.Base(f.Name())
+}
+
+func read(t *testing.T, dir, name string) string {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func lines(t *testing.T, dir, name string) []string { return strings.Fields(read(t, dir, name)) }
