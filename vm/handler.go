@@ -56,6 +56,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 		payload = v
 	}
 	run := &handlerRun{message: *m}
+	m = &run.message // dropping clears the queue's
 	s.drop()
 	run.ctx, run.cancel = context.WithCancelCause(t.context())
 	s.run = run

@@ -1,0 +1,283 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// performing runs code against a stage and compares result and log.
+func (a *asm) performs(t *testing.T, s *stage, code, want string, log ...string) {
+	t.Helper()
+	a.fn("main() Full 20", code)
+	out, err := a.run(t, Config{Performer: s})
+	got := ""
+	if err != nil {
+		got = "error " + err.Error()
+	} else {
+		got = string(value.AppendJSON(nil, out.Value))
+	}
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if diff := cmp.Diff(log, s.log); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+}
+
+func TestEmits(t *testing.T) {
+	a := newAsm()
+	a.str("c")
+	a.performs(t, newStage(), "LoadConst r2 k0\nNewOk r3 r2\nEmit r2 r3\nEmitBare r2\nLoadNil r3\nEmit r2 r3\nReturnNil", "null",
+		`emit c {"ok":"c"}`, "emit c ", "emit c null")
+
+	ask := func(answer func(string) (string, *effect.Error), want string) {
+		t.Helper()
+		a := newAsm()
+		a.str("c")
+		s := newStage()
+		s.answer = answer
+		a.performs(t, s, "LoadConst r3 k0\nLoadConst r4 k0\nAwaitEmit r2 2\nNewTuple r1 r2 1\nReturn r1", want, `ask c "c"`)
+	}
+	ask(func(string) (string, *effect.Error) { return `{"a":1}`, nil }, `[{"ok":{"a":1}}]`)
+	ask(func(string) (string, *effect.Error) { return `{`, nil },
+		`[{"err":{"message":"the answer is not JSON: unexpected end of the text at offset 1","kind":"EmitError","channel":"","reason":"refused"}}]`)
+	ask(func(string) (string, *effect.Error) {
+		return "", effect.Errorf("EmitError", "nobody").With("reason", "no_listener").With("channel", "c")
+	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)
+}
+
+func TestPerform(t *testing.T) {
+	run := func(code, want string, log ...string) {
+		t.Helper()
+		a := newAsm()
+		for _, s := range []string{"print", "log", "clock", "env", "UNSET", "env.args"} {
+			a.str(s)
+		}
+		a.performs(t, newStage(), code, want, log...)
+	}
+	run("LoadConst r3 k0\nLoadBool r4 1\nBoxBool r4 r4\nPerform r2 2 0 k0\nReturn r2", "null", `print "print" true`)
+	run("LoadConst r3 k0\nLoadConst r4 k1\nLoadConst r5 k1\nLoadConst r6 k2\nNewMap r5 r5 1\nPerform r2 3 1 k1\nReturn r2", `{"ok":null}`, `log print log {"log":"clock"}`)
+	run("Perform r2 0 0 k2\nReturn r2", "[1000005,5]")
+	run("LoadConst r3 k0\nPerform r2 1 0 k3\nReturn r2", `"v of print"`)
+	run("LoadConst r3 k4\nPerform r2 1 0 k3\nReturn r2", "null")
+	run("Perform r2 0 0 k5\nReturn r2", `["a","b"]`)
+
+	a := newAsm()
+	a.str("unknown")
+	a.fn("main() Full 3", "Perform r1 0 0 k0\nReturn r1")
+	if _, err := New(Config{Program: &a.Program, Performer: effectless}); err == nil {
+		t.Error("an unknown effect was loaded")
+	}
+}
+
+// TestPerformErrors: an *effect.Error is the program's, raised or as Err; any
+// other ends the run.
+func TestPerformErrors(t *testing.T) {
+	code := func(wrap string) string {
+		return "LoadConst r3 k0\n@a: Perform r2 1 " + wrap + " k1\n@b: NewTuple r1 r2 1\nReturn r1\n@c: Return r5\ncatch @a @b @c r5"
+	}
+	run := func(wrap string, err error) (string, error) {
+		a := newAsm()
+		a.int(1)
+		a.str("sleep")
+		a.fn("main() Full 6", code(wrap))
+		out, err := a.run(t, Config{Performer: effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, err })})
+		if err != nil {
+			return "", err
+		}
+		return value.Text(out.Value), nil
+	}
+	refused := effect.Errorf("TimeoutError", "late").With("timeout_seconds", 1.5)
+	if got, err := run("0", refused); err != nil || got != "late" {
+		t.Error(got, err)
+	}
+	if got, err := run("1", refused); err != nil || got != `[{"err":{"message":"late","kind":"TimeoutError","timeout_seconds":1.5}}]` {
+		t.Error(got, err)
+	}
+	if got, err := run("1", effect.Errorf("NoSuchError", "odd")); err != nil || got != `[{"err":{"message":"odd","kind":"RuntimeError"}}]` {
+		t.Error(got, err)
+	}
+	broken := errors.New("disk gone")
+	if _, err := run("1", broken); err != broken {
+		t.Error(err)
+	}
+}
+
+func TestStatsAndAlwaysCopy(t *testing.T) {
+	for _, always := range []bool{false, true} {
+		a := newAsm()
+		a.int(1)
+		a.fn("main() Full 8", `
+			NewArray r2 r2 0
+			LoadInt r3 0
+			LoadInt r4 10
+			@l: Own r2
+			ArrayPushInt r2 r3
+			ForInt r3 r4 @l
+			Return r2`)
+		out, err := a.run(t, Config{AlwaysCopy: always})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := value.Text(out.Value); got != "[0,1,2,3,4,5,6,7,8,9]" {
+			t.Error(got)
+		}
+		if want := map[bool]int64{false: 0, true: 10}[always]; out.Stats.Copied != want {
+			t.Errorf("copied %d, want %d", out.Stats.Copied, want)
+		}
+	}
+}
+
+// toolProgram declares T with state {n: Int} and the functions add(by: Int = 2)
+// on its state, fail() and get(of: Array<Int>) -> Result.
+func toolProgram() *asm {
+	a := newAsm()
+	a.int(2)
+	a.str("bad")
+	n := a.typ(ir.TypeInfo{Kind: "int"})
+	ints := a.typ(ir.TypeInfo{Kind: "array", Args: []int{n}})
+	state := a.typ(ir.TypeInfo{Kind: "tool", Name: "T", Fields: []ir.FieldInfo{{Name: "n", Type: n}}})
+	a.fn("init() Full 4", "LoadConst r1 k0\nNewTuple r1 r1 1\nReturn r1")
+	a.fn("two() Full 4", "LoadConst r1 k0\nReturn r1")
+	a.fn("add(Full, Full) Full 8", "Field r3 r1 0\nAnyBinary r3 r3 r2 0\nSetField r1 0 r3\nReturn r3")
+	a.fn("fail(Full) Full 4", "Fault k1")
+	a.fn("get(Full, Full) Full 8", "ArrayLen r3 r2\nJumpEqIntK r3 0 @e\nBoxInt r3 r3\nNewOk r3 r3\nReturn r3\n@e: LoadConst r3 k1\nNewErr r3 r3\nReturn r3")
+	a.Tools = []ir.Tool{{Name: "T", Description: "a tool", State: state, Init: 0, Methods: []ir.ToolMethod{
+		{Name: "add", Description: "adds", Described: true, Function: 2, Params: []ir.ToolParam{{Name: "by", Type: n, Default: 1}}, Result: n},
+		{Name: "fail", Description: "fails", Described: true, Function: 3, Result: n},
+		{Name: "get", Description: "gets", Described: true, Function: 4, Params: []ir.ToolParam{{Name: "of", Type: ints, Default: -1}}, Result: n},
+		{Name: "hidden", Function: 3, Result: n},
+	}}, {Name: "U", State: state, Init: 0, Methods: []ir.ToolMethod{{Name: "fail", Described: true, Function: 3, Result: n}}}}
+	a.Agents = []ir.Agent{{Name: "A", Connection: "c", Model: "m", System: "s", Tools: []int{0}, Memory: -1}}
+	return a
+}
+
+func TestDispatchTool(t *testing.T) {
+	for _, c := range []struct{ name, args, want string }{
+		{"add", `{}`, "[4,4]"}, {"T::add", `{"by":5}`, "[7,7]"}, {"T_add", `{"by":null}`, "[4,4]"}, {"T.add", `{"extra":1}`, "[4,4]"},
+		{"add", `{"by":1.5}`, "error bad arguments for add: by: expected Int, got 1.5"},
+		{"get", `{"of":[1,2]}`, "[2,2]"}, {"get", `{"of":[]}`, "error bad"},
+		{"get", `{}`, "error bad arguments for get: of: missing, expected Array<Int>"},
+		{"get", `{"of":[1,"x"]}`, `error bad arguments for get: of[1]: expected Int, got "x"`},
+		{"T::fail", `{}`, "error bad"},
+		{"fail", `{}`, "error tool fail is ambiguous: T::fail, U::fail"},
+		{"hidden", `{}`, "error no tool hidden; there are T::add, T::fail, T::get, U::fail"},
+	} {
+		a := toolProgram()
+		a.str(c.name)
+		a.Natives = []string{"args"}
+		a.fn("main() Full 16", "CallNative r5 0 0 n0\nMove r8 r5\nLoadNil r6\nLoadConst r7 k2\nDispatchTool r5\nMove r1 r5\nLoadTool r3 d0\nField r2 r3 0\nNewTuple r1 r1 2\nReturn r1")
+		out, err := a.run(t, Config{Natives: map[string]Native{"args": func(*Args) (value.Slot, error) { return value.Parse([]byte(c.args)) }}})
+		got := ""
+		if err != nil {
+			got = "error " + err.Error()
+			if u := err.(*Uncaught); u.Kind != "ToolError" {
+				t.Error(u.Kind)
+			}
+		} else {
+			got = value.Text(out.Value)
+			if c.name == "get" {
+				got = "[2,2]"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s %s: got %s, want %s", c.name, c.args, got, c.want)
+		}
+	}
+}
+
+// TestAgentCall: the request holds the declaration and the tools, the reply is
+// a tuple.
+func TestAgentCall(t *testing.T) {
+	a := toolProgram()
+	a.str("agent.call")
+	a.str("user")
+	a.str("")
+	a.performs(t, newStage(), `
+		LoadAgent r6 d0
+		LoadConst r10 k3
+		LoadConst r11 k1
+		NewArray r12 r12 0
+		LoadConst r13 k4
+		LoadBool r14 0
+		BoxBool r14 r14
+		NewTuple r7 r10 5
+		NewArray r7 r7 1
+		LoadNil r8
+		LoadConst r9 k4
+		Perform r5 4 1 k2
+		Return r5`, `{"ok":["hi",[["1","T_m","{}"]],1,2,"m","p",3,"end"]}`,
+		`agent {"agent":"A","connection":"c","model":"m","system":"s","messages":[{"role":"user","content":"bad"}],"tools":[`+
+			`{"name":"T_add","description":"adds","parameters":{"type":"object","properties":{"by":{"type":"integer"}},"required":[],"additionalProperties":false}},`+
+			`{"name":"T_fail","description":"fails","parameters":{"type":"object","properties":{},"required":[],"additionalProperties":false}},`+
+			`{"name":"T_get","description":"gets","parameters":{"type":"object","properties":{"of":{"type":"array","items":{"type":"integer"}}},"required":["of"],"additionalProperties":false}}]}`)
+}
+
+// TestBuilders: builders copy the agent, parts see what they set, a memory is
+// one thing for all.
+func TestBuilders(t *testing.T) {
+	a := toolProgram()
+	a.str("ctx")
+	a.Stores = []ir.Store{{Name: "m", Kind: "memory", Window: 2}}
+	a.Natives = []string{"Agent.with_context", "Agent.with_memory", "Agent.with_tools", "Agent.without_tools", "agent.parts", "memory.append", "memory.list", "memory.len", "memory.clear"}
+	a.performs(t, newStage(), `
+		LoadAgent r11 d0
+		LoadConst r12 k2
+		CallNative r10 2 0 n0
+		Move r11 r10
+		LoadStore r12 d0
+		LoadBool r13 0
+		BoxBool r13 r13
+		CallNative r10 3 0 n1
+		Move r11 r10
+		CallNative r10 1 0 n3
+		Move r11 r10
+		LoadTool r12 d1
+		NewArray r12 r12 1
+		CallNative r10 2 0 n2
+		Move r11 r10
+		CallNative r10 1 0 n4
+		Move r1 r10
+		LoadStore r11 d0
+		LoadConst r12 k2
+		LoadConst r13 k1
+		CallNative r10 3 0 n5
+		LoadStore r11 d0
+		LoadInt r12 -1
+		BoxInt r12 r12
+		CallNative r10 2 0 n6
+		Move r2 r10
+		LoadStore r11 d0
+		CallNative r10 1 0 n7
+		Move r3 r10
+		LoadStore r11 d0
+		CallNative r10 1 0 n8
+		LoadAgent r11 d0
+		CallNative r10 1 0 n4
+		Move r4 r10
+		LoadAgent r5 d0
+		NewTuple r1 r1 5
+		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c"],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c"],"<agent A>"]`)
+}
+
+func TestHostParts(t *testing.T) {
+	a := newAsm()
+	no := "no"
+	a.Hosts = []ir.Host{{Name: "H", ApprovalDefault: &no}}
+	a.Natives = []string{"host.parts"}
+	a.performs(t, newStage(), "LoadHost r2 d0\nCallNative r1 1 0 n0\nReturn r1", `["H",[],null,"no"]`)
+}
+
+func TestLoadType(t *testing.T) {
+	a := newAsm()
+	a.typ(ir.TypeInfo{Kind: "array", Args: []int{1}})
+	a.typ(ir.TypeInfo{Kind: "int"})
+	a.performs(t, newStage(), "LoadType r1 t0\nReturn r1", `"<type Array<Int>>"`)
+}

@@ -1,0 +1,402 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// listening is a program whose main listens to the host Worker; its result is
+// the listen's, in a tuple. Constants: k0 prompt, then what the test adds.
+type listening struct {
+	*asm
+	main *ir.Function
+}
+
+// handlers are blocks over r9 (the payload) and up, by message type.
+func newListening(handlers ...string) *listening {
+	a := newAsm()
+	a.str("go")
+	a.Hosts = []ir.Host{{Name: "Worker", QuestionTimeout: 0}}
+	a.typ(ir.TypeInfo{Kind: "any"})
+	str := a.typ(ir.TypeInfo{Kind: "string"})
+	a.typ(ir.TypeInfo{Kind: "schema", Name: "Q", Fields: []ir.FieldInfo{{Name: "question", Type: str}}})
+	f := a.fn("main() Full 20", `
+		LoadNil r2
+		LoadHost r6 d0
+		LoadConst r7 k0
+		LoadNil r8
+		ListenBegin r5 l0
+		Move r1 r5
+		NewTuple r1 r1 2
+		Return r1`)
+	l := ir.ListenInfo{Host: 0}
+	for i := 0; i < len(handlers); i += 2 {
+		h := ir.Handler{Type: handlers[i], Param: 9, Schema: -1, Block: block2(handlers[i+1])}
+		if typ, schema, ok := strings.Cut(handlers[i], ":"); ok {
+			h.Type, h.Schema = typ, 2
+			h.Implicit = schema == "implicit"
+			if h.Implicit {
+				h.Schema = -1
+			}
+		}
+		l.Handlers = append(l.Handlers, h)
+	}
+	f.Listens = []ir.ListenInfo{l}
+	return &listening{a, f}
+}
+
+// play runs the program and compares its result, the log, and the replies.
+func (l *listening) play(t *testing.T, s *stage, want string, log ...string) {
+	t.Helper()
+	l.main = nil
+	out, err := l.run(t, Config{Performer: s, Natives: map[string]Native{}})
+	got := ""
+	var u *Uncaught
+	switch {
+	case errors.As(err, &u):
+		got = "uncaught " + u.Message
+	case err != nil:
+		got = "ended " + err.Error()
+	default:
+		got = string(value.AppendJSON(nil, out.Value))
+	}
+	if got != want {
+		t.Errorf("result %s, want %s", got, want)
+	}
+	if diff := cmp.Diff(log, s.log); diff != "" {
+		t.Errorf("log (-want +got):\n%s", diff)
+	}
+	for _, w := range s.wrong {
+		t.Error(w)
+	}
+}
+
+const (
+	opened   = `open Worker "go" `
+	started  = `emit listen:start {"host":"Worker"}`
+	complete = `emit listen:complete {"host":"Worker","duration_ms":5}`
+)
+
+func failed(message string) string {
+	return `emit listen:error {"host":"Worker","duration_ms":5,"error":` + string(value.AppendString(nil, message)) + `}`
+}
+
+// TestListenResult: the loop ends with a result, whose payload is the Ok, with
+// partial_output when partials came; progress without handler is unhandled.
+func TestListenResult(t *testing.T) {
+	newListening().play(t, newStage(`
+		< {"type":"result","text":"done","n":1}`),
+		`[{"ok":{"text":"done","n":1}},null]`, started, opened, "close ", complete)
+	newListening().play(t, newStage(`
+		< {"type":"partial","text":"a"}
+		< {"type":"partial","chunk":"b"}
+		< {"type":"result"}`),
+		`[{"ok":{"partial_output":"ab"}},null]`, started, opened, "close ", complete)
+	newListening().play(t, newStage(`
+		< {"type":"progress","message":"m"}
+		< {"type":"result","text":"x"}`),
+		`[{"ok":{"text":"x"}},null]`, started, opened, `emit listen:unhandled {"host":"Worker","type":"progress","message":{"message":"m"}}`, "close ", complete)
+}
+
+// TestListenHandlers: handlers run one at a time over the frame and see its
+// registers; a value other than nil is sent, Ok(v) as v.
+func TestListenHandlers(t *testing.T) {
+	const count = "Move r10 r2\nJumpNotNil r10 @more\nLoadConst r10 k1\n@more: AnyBinary r2 r10 r10 0\n"
+	l := newListening(
+		"progress", count+"LoadNil r11\nBlockEnd r11",
+		"question", "BlockEnd r9",
+		"ok", "LoadConst r10 k1\nNewOk r10 r10\nBlockEnd r10",
+		"oknil", "LoadNil r10\nNewOk r10 r10\nBlockEnd r10",
+		"tool_call", "LoadNil r10\nNewOk r10 r10\nBlockReply r10",
+		"approval", "LoadConst r10 k1\nNewErr r10 r10\nBlockReply r10",
+	)
+	l.int(3)
+	l.play(t, newStage(`
+		< {"type":"progress"}
+		< {"type":"progress"}
+		< {"type":"question","id":"q1","question":"?"}
+		> question "q1" {"id":"q1","question":"?"}
+		< {"type":"ok"}
+		< {"type":"oknil"}
+		> ok  3
+		< {"type":"tool_call","id":7}
+		> tool_call 7 null
+		< {"type":"approval","id":8}
+		> approval 8 error 3
+		< {"type":"result"}`),
+		`[{"ok":{}},12]`, started, opened, `reply question "q1" {"id":"q1","question":"?"}`, "reply ok  3", "reply tool_call 7 null",
+		"reply approval 8 error 3", "close ", complete)
+}
+
+// TestListenHostError: an error message is Err(HostError) with its fields; the
+// exchange that breaks gives its error, after the messages before it.
+func TestListenHostError(t *testing.T) {
+	newListening().play(t, newStage(`
+		< {"type":"error","message":"no disk","code":"E1","recoverable":false}`),
+		`[{"err":{"message":"no disk","kind":"HostError","code":"E1","recoverable":false,"host":"Worker"}},null]`,
+		started, opened, "close ", failed("no disk"))
+	l := newListening("progress", "LoadConst r2 k0\nLoadNil r10\nBlockEnd r10")
+	l.play(t, newStage(`
+		< {"type":"progress"}
+		! HostError host exited without result`),
+		`[{"err":{"message":"host exited without result","kind":"HostError","host":"Worker"}},"go"]`,
+		started, opened, "close ", failed("host exited without result"))
+	newListening().play(t, newStage(`! HostError cannot start`),
+		`[{"err":{"message":"cannot start","kind":"HostError","host":"Worker"}},null]`, started, opened, failed("cannot start"))
+}
+
+// TestListenUnhandled: a host never waits for ever.
+func TestListenUnhandled(t *testing.T) {
+	unhandled := func(typ string) string {
+		return `emit listen:unhandled {"host":"Worker","type":"` + typ + `","message":{"id":1}}`
+	}
+	newListening().play(t, newStage(`
+		< {"type":"question","id":1}
+		> question 1 error nothing handles question messages
+		< {"type":"approval","id":1}
+		> approval 1 error nothing handles approval messages
+		< {"type":"tool_call","id":1}
+		> tool_call 1 error nothing handles tool_call messages
+		< {"type":"log","id":1}
+		< {"type":"result"}`),
+		`[{"ok":{}},null]`, started, opened,
+		unhandled("question"), "reply question 1 error nothing handles question messages",
+		unhandled("approval"), "reply approval 1 error nothing handles approval messages",
+		unhandled("tool_call"), "reply tool_call 1 error nothing handles tool_call messages",
+		unhandled("log"), "close ", complete)
+	l := newListening()
+	question, approval := json.RawMessage(`{"a":1}`), "no"
+	l.Hosts[0].QuestionDefault, l.Hosts[0].ApprovalDefault = &question, &approval
+	l.play(t, newStage(`
+		< {"type":"question","id":1}
+		> question 1 {"a":1}
+		< {"type":"approval","id":1}
+		> approval 1 "no"
+		< {"type":"result"}`),
+		`[{"ok":{}},null]`, started, opened, unhandled("question"), `reply question 1 {"a":1}`,
+		unhandled("approval"), `reply approval 1 "no"`, "close ", complete)
+}
+
+// TestListenInvalid: a typed parameter is validated; a host that waits is told.
+func TestListenInvalid(t *testing.T) {
+	l := newListening("question:Q", "FieldBool r10 r9 0\nField r10 r9 0\nBlockEnd r10", "note:Q", "LoadNil r10\nBlockEnd r10")
+	l.play(t, newStage(`
+		< {"type":"note","question":1}
+		< {"type":"question","id":"a","question":1}
+		> question "a" error invalid question: question: expected String, got 1
+		< {"type":"question","id":"b","question":"x","more":true}
+		> question "b" "x"
+		< {"type":"result"}`),
+		`[{"ok":{}},null]`, started, opened,
+		`emit listen:invalid {"host":"Worker","type":"note","message":{"question":1},"error":"question: expected String, got 1"}`,
+		`emit listen:invalid {"host":"Worker","type":"question","message":{"id":"a","question":1},"error":"question: expected String, got 1"}`,
+		`reply question "a" error invalid question: question: expected String, got 1`, `reply question "b" "x"`, "close ", complete)
+}
+
+// TestListenHandlerErrors: an error that leaves a handler, thrown there, in a
+// callee, by a fault, or as its Err, cancels the exchange and is the listen's
+// Err, its own type kept; regions inside the handler come first, those around
+// the listen do not.
+func TestListenHandlerErrors(t *testing.T) {
+	for name, code := range map[string]string{
+		"throw":         "LoadConst r10 k1\nThrow r10",
+		"callee":        "Call r10 f1\nBlockEnd r10",
+		"err":           "LoadConst r10 k1\nNewErr r10 r10\nBlockEnd r10",
+		"err in region": "@a: LoadConst r10 k1\nNewErr r10 r10\nBlockEnd r10\n@b: LoadNil r11\nBlockEnd r11\ncatch @a @b @b r12",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newListening("question", code)
+			l.str("bad")
+			l.fn("thrower() Full 3", "LoadConst r1 k1\nThrow r1")
+			l.Functions[0].Block = block2(`
+				LoadNil r2
+				LoadHost r6 d0
+				LoadConst r7 k0
+				LoadNil r8
+				@a: ListenBegin r5 l0
+				@b: Move r1 r5
+				NewTuple r1 r1 2
+				Return r1
+				@c: Return r3
+				catch @a @b @c r3`)
+			l.play(t, newStage("< {\"type\":\"question\"}\nhang"), `[{"err":"bad"},null]`, started, opened, "close bad", failed("bad"))
+		})
+	}
+	l := newListening("question", "Fault k1")
+	l.str("bad")
+	l.play(t, newStage("< {\"type\":\"question\"}\nhang"), `[{"err":{"message":"bad","kind":"RuntimeError"}},null]`, started, opened, "close bad", failed("bad"))
+	l = newListening("question", "@a: Call r10 f1\n@b: BlockEnd r10\n@c: BlockEnd r11\ncatch @a @b @c r11")
+	l.str("bad")
+	l.fn("thrower() Full 3", "LoadConst r1 k1\nThrow r1")
+	l.play(t, newStage(`
+		< {"type":"question"}
+		> question  "bad"
+		< {"type":"result"}`), `[{"ok":{}},null]`, started, opened, `reply question  "bad"`, "close ", complete)
+	l = newListening("question", "LoadConst r10 k1\nPanic r10")
+	l.str("over")
+	l.play(t, newStage("< {\"type\":\"question\"}\nhang"), "uncaught over", started, opened, "close over")
+}
+
+// TestListenWithdraw: a withdraw cancels the handler that is parked, past every
+// region; nothing is replied and the loop goes on. One that comes too late, or
+// for a message that still waits, is quiet too.
+func TestListenWithdraw(t *testing.T) {
+	slow := "@a: LoadConst r11 k1\nPerform r10 1 0 k2\n@b: LoadConst r10 k0\n@c: BlockEnd r10\ncatch @a @b @c r10"
+	l := newListening("question", "Call r10 f1\nBlockEnd r10", "progress", "BlockEnd r9")
+	l.int(5000)
+	l.str("sleep")
+	l.fn("slow() Full 13", strings.Replace(slow, "BlockEnd", "Return", 1))
+	l.play(t, newStage(`
+		< {"type":"question","id":"q1"}
+		< {"type":"question","id":"q2"}
+		@ sleep
+		< {"type":"withdraw","id":"q2"}
+		< {"type":"withdraw","id":"q1"}
+		< {"type":"withdraw","id":"q1"}
+		< {"type":"progress","n":1}
+		> progress  {"n":1}
+		< {"type":"result"}`),
+		`[{"ok":{}},null]`, started, opened, `reply progress  {"n":1}`, "close ", complete)
+}
+
+// TestListenQuestionTimeout: a question whose time is over is answered with the
+// default or an error, and the exchange goes on.
+func TestListenQuestionTimeout(t *testing.T) {
+	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`"d"`, `"d"`}} {
+		l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
+		l.Hosts[0].QuestionTimeout = 7
+		if c.def != "" {
+			raw := json.RawMessage(c.def)
+			l.Hosts[0].QuestionDefault = &raw
+		}
+		s := newStage(`
+			< {"type":"question","id":1}
+			> question 1 ` + c.reply + `
+			< {"type":"result"}`)
+		s.expire = true
+		l.play(t, s, `[{"ok":{}},null]`, started, opened, "ask go ", "reply question 1 "+c.reply, "close ", complete)
+	}
+	// answered in time: the timer is ended with the handler
+	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")
+	l.Hosts[0].QuestionTimeout = 7
+	l.play(t, newStage(`
+		< {"type":"question"}
+		> question  "go"
+		< {"type":"result"}`), `[{"ok":{}},null]`, started, opened, `reply question  "go"`, "close ", complete)
+}
+
+// TestListenTimeout: an exchange whose time is over ends the handler that
+// waits.
+func TestListenTimeout(t *testing.T) {
+	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
+	l.play(t, newStage(`
+		< {"type":"question"}
+		@ ask
+		! HostError/timeout host 'Worker' timed out after 1 second`),
+		`[{"err":{"message":"host 'Worker' timed out after 1 second","kind":"HostError","code":"timeout","host":"Worker"}},null]`,
+		started, opened, "ask go ", "close ", failed("host 'Worker' timed out after 1 second"))
+}
+
+// TestListenNested: a handler may listen itself; an error in the inner handler
+// is the inner listen's Err, a withdraw of the outer message closes the inner
+// exchange.
+func TestListenNested(t *testing.T) {
+	nested := func() *listening {
+		l := newListening("question", `
+			LoadHost r11 d0
+			LoadConst r12 k0
+			LoadNil r13
+			ListenBegin r10 l1
+			BlockEnd r10`)
+		l.str("bad")
+		l.Functions[0].Listens = append(l.Functions[0].Listens, ir.ListenInfo{Host: 0, Handlers: []ir.Handler{
+			{Type: "stop", Param: 14, Schema: -1, Block: block2("LoadConst r15 k1\nThrow r15")},
+			{Type: "ask", Param: 14, Schema: -1, Block: block2("LoadConst r16 k0\nAwaitEmit r15 1\nBlockEnd r15")},
+		}})
+		return l
+	}
+	nested().play(t, newStage(`
+		< {"type":"question","id":1}
+		> question 1 {"inner":true}
+		< {"type":"result","outer":true}`, `
+		< {"type":"result","inner":true}`),
+		`[{"ok":{"outer":true}},null]`, started, opened, started, opened, "close ", complete, `reply question 1 {"inner":true}`, "close ",
+		strings.Replace(complete, ":5}", ":15}", 1))
+	nested().play(t, newStage("< {\"type\":\"question\",\"id\":1}\nhang", "< {\"type\":\"stop\"}\nhang"),
+		`[{"err":"bad"},null]`, started, opened, started, opened, "close bad", failed("bad"), "close bad", strings.Replace(failed("bad"), ":5,", ":15,", 1))
+	nested().play(t, newStage(`
+		< {"type":"question","id":1}
+		@ ask
+		< {"type":"withdraw","id":1}
+		< {"type":"result","outer":true}`, "< {\"type\":\"ask\"}\nhang"),
+		`[{"ok":{"outer":true}},null]`, started, opened, started, opened, "ask go ", "close cancelled", "close ", strings.Replace(complete, ":5}", ":10}", 1))
+}
+
+// TestListenRunCancelled: when the run is cancelled the exchange is closed under
+// a context of its own, and no region catches.
+func TestListenRunCancelled(t *testing.T) {
+	l := newListening("question", "@a: LoadConst r11 k0\nAwaitEmit r10 1\n@b: BlockEnd r10\ncatch @a @b @b r10")
+	s := newStage("< {\"type\":\"question\"}\nhang")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := errors.New("interrupted")
+	m, err := New(Config{Program: &l.Program, Performer: effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+		if _, ok := r.(*effect.AwaitEmit); ok {
+			cancel(stop)
+		}
+		if _, ok := r.(*effect.ExchangeClose); ok && ctx.Err() != nil {
+			t.Error("closed under a context that has ended")
+		}
+		return s.Perform(ctx, r)
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Run(ctx); err != stop {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{started, opened, "ask go ", "close cancelled"}, s.log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestListenPerformerError: an error that the program may not catch ends the
+// run, the exchange closed.
+func TestListenPerformerError(t *testing.T) {
+	newListening("a", "BlockEnd r9").play(t, newStage("< {\"type\":\"b\"}"), "ended the script of exchange 0 is over",
+		started, opened, `emit listen:unhandled {"host":"Worker","type":"b","message":{}}`, "close cancelled")
+}
+
+// TestListenExecuteMode: library code's default loop emits no listen events of
+// its own but for unhandled messages, and sends schema and context.
+func TestListenExecuteMode(t *testing.T) {
+	l := newListening("progress", "LoadNil r10\nBlockEnd r10")
+	l.Functions[0].Listens[0].Execute = true
+	l.Natives = []string{"Host.with_context", "Host.__with_schema"}
+	l.str("S")
+	l.Functions[0].Block = block2(`
+		LoadHost r6 d0
+		LoadConst r7 k1
+		CallNative r5 2 0 n0
+		Move r6 r5
+		LoadConst r7 k1
+		CallNative r5 2 0 n1
+		Move r6 r5
+		LoadConst r7 k0
+		LoadNil r8
+		ListenBegin r5 l0
+		Return r5`)
+	l.play(t, newStage(`
+		< {"type":"progress"}
+		< {"type":"other"}
+		< {"type":"result"}`),
+		`{"ok":{}}`, `open Worker "go" "S"S`, `emit listen:unhandled {"host":"Worker","type":"other","message":{}}`, "close ")
+}
