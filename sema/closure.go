@@ -67,7 +67,7 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 	case e.Result != nil:
 		f.result = b.c.resolve(b.ts, e.Result)
 		f.because = reason{b.m, e.Result.Span(), "the closure's result type"}
-	case want != nil && want.Result != nil && !types.HasVar(want.Result) && len(want.Params) == len(e.Params):
+	case want != nil && want.Result != nil && !isVar(want.Result) && len(want.Params) == len(e.Params):
 		f.result = want.Result
 	case e.Fn && want == nil && blockWithoutTail(e.Body):
 		f.result = nil
@@ -79,6 +79,8 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 	t := b.expr(e.Body, nil)
 	return b.inferredResult(e, f, t)
 }
+
+func isVar(t types.Type) bool { _, ok := types.Resolve(t).(*types.Var); return ok }
 
 func blockWithoutTail(x ast.Expr) bool {
 	blk, ok := x.(*ast.BlockExpr)

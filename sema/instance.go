@@ -269,7 +269,7 @@ func (in *instance) closure(b *body, a instanceArg) {
 	if in.open(f.Result) {
 		hint.Result, _ = in.known(f.Result, true)
 		if in.open(hint.Result) {
-			hint.Result = nil
+			hint.Result = in.openResult(b, hint.Result)
 		}
 	}
 	got := b.expr(a.x, hint)
@@ -277,6 +277,17 @@ func (in *instance) closure(b *body, a instanceArg) {
 		in.solve(f, got)
 	}
 	b.coerce(a.x, got, types.Substitute(a.param, in.solved), a.why)
+}
+
+// openResult is the result wanted of a closure when only its form is known: an
+// Option or Result of something, which decides where `?` goes. A bare parameter
+// says nothing.
+func (in *instance) openResult(b *body, t types.Type) types.Type {
+	switch types.Resolve(t).(type) {
+	case *types.Option, *types.Result:
+		return in.vars(b, t)
+	}
+	return nil
 }
 
 // vars puts inference variables for the parameters that are still open.

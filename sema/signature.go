@@ -2,7 +2,9 @@ package sema
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
@@ -75,6 +77,9 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 // is made.
 func (c *checker) libraryMarks(fn *Function) {
 	ds := fn.Decl.Decorators
+	if name := libraryModuleName(fn.Info); name != "" && fn.Recv == nil {
+		fn.Name = name + "." + fn.Name
+	}
 	if d := decorator(ds, "native"); d != nil {
 		fn.Native = fn.Name
 		if name, ok := decoratorText(d, 0); ok {
@@ -90,6 +95,16 @@ func (c *checker) libraryMarks(fn *Function) {
 	if fn.Native == "" && fn.Effect == "" && fn.Decl.Body == nil {
 		panic(fmt.Sprintf("library function %s has neither body nor native", fn.Name))
 	}
+}
+
+// libraryModuleName is x for the file of std::x, "" for the prelude and the
+// files of methods.
+func libraryModuleName(i *Info) string {
+	name := strings.TrimSuffix(path.Base(i.File.Source.Name), ".conc")
+	if m, ok := strings.CutPrefix(name, "mod_"); ok {
+		return m
+	}
+	return ""
 }
 
 // variadic says that callers write any number of arguments.
