@@ -71,8 +71,21 @@ func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	}
 	l.pos = l.firstLineEnd(from.pos + len(quote))
 	l.add(String, from.pos)
-	l.report(diag.OpenString, from.pos, from.pos+len(quote), "this string is never closed").
-		Hint("close it with %s", quote)
+	d := l.report(diag.OpenString, from.pos, from.pos+len(quote), "this string is never closed")
+	if quote == "'" && labelled(l.src[from.pos+1:]) {
+		d.Hint("a label stands before `for`, `while` or `loop` only")
+	} else {
+		d.Hint("close it with `%s`", quote)
+	}
+}
+
+// labelled says whether text reads as the name of a label and its colon.
+func labelled(text string) bool {
+	n := 0
+	for n < len(text) && classes[text[n]]&(isStart|isDigit) != 0 {
+		n++
+	}
+	return n > 0 && strings.HasPrefix(text[n:], ":")
 }
 
 // blameInterpolation goes back to an interpolation that was open where the

@@ -1,6 +1,8 @@
 package parser
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/lexer"
 )
@@ -29,6 +31,7 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) braces {
 			d = missing()
 		}
 		p.report(d)
+		p.lost()
 		if p.excess <= 0 {
 			panic(bailout{})
 		}
@@ -94,7 +97,10 @@ func (p *parser) unclosed(b braces) {
 	if at < 0 {
 		return
 	}
-	p.culprit = -1
+	if at > p.i { // that one is still to come: these are another's
+		at = b.open
+	}
+	p.settle(at)
 	if at == b.open && b.errs != p.diags.Len() || p.mute {
 		return
 	}
@@ -102,6 +108,8 @@ func (p *parser) unclosed(b braces) {
 	if at != b.open {
 		d.Label(p.toks[b.open].Span(), "so this one stays open to the end")
 	}
+	p.lastAt = d.Span.Start
+	p.lost()
 	p.diags.Add(d.In(p.file).Hint("add its `}`"))
 }
 
@@ -112,16 +120,32 @@ func (p *parser) failUnclosed(open int) {
 	if at := p.findCulprit(); at >= 0 && at != open {
 		p.unclosed(braces{open, p.diags.Len()})
 	} else {
-		p.culprit = -1
+		p.settle(open)
 		p.report(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]))
 	}
 	panic(bailout{})
+}
+
+// maxCulprits bounds how many braces of a file are blamed, and so the time
+// that takes: each is looked for in the whole file.
+const maxCulprits = 20
+
+// settle notes that the `{` at token at has been told of. At the end of the
+// file nothing more is to be told.
+func (p *parser) settle(at int) {
+	p.blamed = append(p.blamed, at)
+	p.culprit = -2
+	p.excess++
+	if p.k == lexer.EOF || len(p.blamed) == maxCulprits {
+		p.excess = max(p.excess, 0)
+	}
 }
 
 // unopened reports a closing brace too many and passes it, with the closing
 // brackets and separators of the same mistake behind it.
 func (p *parser) unopened() {
 	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").Hint("remove it"))
+	p.lost()
 	p.excess--
 	for p.next(); !p.newLine() && (p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.RBracket); {
 		p.next()
@@ -156,7 +180,9 @@ func (p *parser) findCulprit() int {
 	for i, t := range p.toks {
 		switch t.Kind {
 		case lexer.LBrace:
-			stack = append(stack, i)
+			if !slices.Contains(p.blamed, i) {
+				stack = append(stack, i)
+			}
 		case lexer.RBrace:
 			n := len(stack) - 1
 			if n < 0 {

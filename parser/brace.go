@@ -66,33 +66,27 @@ func (p *parser) matchBrackets() {
 	}
 }
 
-// memberEnd is a token after the header or member that starts at token i: the
-// first `{ } ;` outside of parentheses and brackets is its last one, or the
-// first `, =` that stands outside of type arguments, too. What goes on after
-// that is read by a hook, which moves the window on.
+// memberEnd is a token after the first window of the header or member that
+// starts at token i: the first of `( { } ;` is the window's last one, or the
+// first of `, =` that stands outside of type arguments. What goes on after
+// that a hook reads, which moves the window on.
 func (p *parser) memberEnd(i int) int {
-	depth, angles := 0, 0
+	angles := 0
 	for first := i; i < len(p.toks)-1; i++ {
 		switch k := p.toks[i].Kind; k {
-		case lexer.LParen, lexer.LBracket:
-			depth++
-		case lexer.RParen, lexer.RBracket:
-			depth--
 		case lexer.Less:
 			angles++
 		case lexer.Greater:
 			angles--
-		case lexer.LBrace, lexer.RBrace, lexer.Semi:
-			if depth <= 0 {
-				return i + 1
-			}
+		case lexer.LParen, lexer.LBrace, lexer.RBrace, lexer.Semi:
+			return i + 1
 		case lexer.Comma, lexer.Assign:
-			if depth <= 0 && angles <= 0 {
+			if angles <= 0 {
 				return i + 1
 			}
 		default:
 			if startsDecl[k] && i > first && p.column0(i) {
-				return i
+				return i + 1
 			}
 		}
 	}

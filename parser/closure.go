@@ -88,12 +88,7 @@ func (p *parser) fnClosure() ast.Expr {
 	head, slice := p.inHead, p.slice
 	p.inHead, p.slice = false, -1
 	n := &ast.Closure{Fn: true}
-	for p.k != lexer.RParen {
-		n.Params = append(n.Params, p.fnClosureParam())
-		if !p.eat(lexer.Comma) {
-			break
-		}
-	}
+	n.Params = p.params(false)
 	p.closeBracket(lexer.RParen, open, "`,` or `)`")
 	if p.eat(lexer.Arrow) {
 		n.Result = p.typ()
@@ -105,20 +100,6 @@ func (p *parser) fnClosure() ast.Expr {
 	})
 	p.shallower()
 	n.IDBase = p.base(start)
-	return n
-}
-
-func (p *parser) fnClosureParam() *ast.Param {
-	start := p.here()
-	n := &ast.Param{Mut: p.eat(lexer.Mut)}
-	n.Name = p.name()
-	if p.eat(lexer.Colon) {
-		n.Type = p.typ()
-	}
-	if p.eat(lexer.Assign) {
-		n.Default = p.expr()
-	}
-	n.Sp = p.from(start)
 	return n
 }
 

@@ -192,7 +192,12 @@ func (p *parser) iterated() ast.Expr {
 	if p.k != lexer.In {
 		d := p.expected("`in`")
 		if p.k == lexer.Assign || p.k == lexer.Semi {
-			d.Hint("a for runs over a collection: `for i in 0..n { … }`")
+			p.report(d.Hint("a for runs over a collection: `for i in 0..n { … }`"))
+			p.lost()
+			for p.next(); p.k != lexer.LBrace && p.k != lexer.EOF && !p.newLine(); {
+				p.next()
+			}
+			return &ast.BadExpr{IDBase: p.base(d.Span.Start)}
 		}
 		p.fail(d)
 	}

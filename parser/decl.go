@@ -35,21 +35,9 @@ func (p *parser) prefix() head {
 	if p.k != lexer.At && p.k != lexer.Pub {
 		return h
 	}
-	form := run(p, &p.grammar.prefix, p.prefixEnd())
+	form := run(p, &p.grammar.prefix, p.memberEnd(p.i))
 	h.decorators, h.pub = decoratorNodes(form.Decorators), form.Pub.Value != ""
 	return h
-}
-
-// prefixEnd is the token after the decorators and the `pub` that start here.
-func (p *parser) prefixEnd() int {
-	i := p.i
-	for p.kindAt(i) == lexer.At && p.kindAt(i+1).IsWord() {
-		i += 2
-		if p.kindAt(i) == lexer.LParen {
-			i = p.partner(i) + 1
-		}
-	}
-	return i + 2
 }
 
 func (p *parser) kindAt(i int) lexer.Kind {
@@ -85,8 +73,7 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	}
 	if p.looseStatement() {
 		if !wrong {
-			p.report(diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level").
-				Hint("put it into a function: `fn main() { … }`"))
+			p.report(p.loose())
 		}
 		quiet := p.diags
 		p.stmtOrSync(new(ast.Block))
@@ -119,6 +106,15 @@ func (p *parser) looseStatement() bool {
 		}
 	}
 	return startsExpr[p.k]
+}
+
+// loose makes the diagnostic for a statement at module level.
+func (p *parser) loose() *diag.Diagnostic {
+	d := diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level")
+	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
+		d.Hint("a value that never changes can be a `const`")
+	}
+	return d.Hint("put it into a function: `fn main() { … }`")
 }
 
 // statementSpan is the place of a statement for a message: its first line.
@@ -173,6 +169,9 @@ func (p *parser) declAfter(h head) ast.Decl {
 	if p.k == lexer.Ident {
 		p.failDeclaration()
 	}
+	if p.k == lexer.Let {
+		p.fail(p.loose())
+	}
 	if p.k == lexer.Semi {
 		p.fail(p.expected("a declaration").Hint("remove this `;`"))
 	}
@@ -217,7 +216,7 @@ func isNative(ds []*ast.Decorator) bool {
 func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
-		if p.k == lexer.Colon {
+		if !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
 			d.Hint("a result type stands after `->`")
 		}
 		return d
@@ -228,7 +227,7 @@ func (p *parser) fnBody() *ast.Block {
 // body is read for its own mistakes before the declaration is given up.
 func (p *parser) fnHead(start int, h head) *ast.FnDecl {
 	var n *ast.FnDecl
-	if !p.guard(func() { n = run(p, &p.grammar.fn, p.memberEnd(p.i)).node(p) }) {
+	if !p.guard(func() { n = run(p, &p.grammar.fn, p.memberEnd(p.i)).node() }) {
 		if i := p.bodyAfter(start); i > 0 {
 			p.seek(i)
 			p.block()

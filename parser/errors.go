@@ -10,24 +10,50 @@ import (
 )
 
 // bailout is what a parsing function panics with once its error is reported;
-// guard catches it. deep goes past statements to the declaration.
-type bailout struct{ deep bool }
+// guard and stmtOrSync catch it.
+type bailout struct{}
 
-// report adds a diagnostic unless it is a consequence: a second one at the
-// same place, at characters that the lexer has reported, or at the end of a
-// file that the lexer could not read to its end.
+// report adds a diagnostic unless it is a consequence of an earlier one.
 func (p *parser) report(d *diag.Diagnostic) {
 	at := d.Span.Start
-	if at == p.lastAt || p.lexed[at] || p.k == lexer.Bad || p.i > 0 && p.toks[p.i-1].Kind == lexer.Bad || p.mute && p.k == lexer.EOF {
+	if p.consequence(at) {
 		return
 	}
 	p.lastAt = at
 	p.diags.Add(d.In(p.file))
 }
 
+// lost notes that the parser is out of step with the text here.
+func (p *parser) lost() { p.lastTok = p.i }
+
+// settled is how many tokens must have been read after an error before
+// another one on the same line counts as a mistake of its own.
+const settled = 3
+
+// consequence says whether an error at a place follows from one before: it
+// stands where that stood or right behind it, at characters that the lexer
+// has reported, or at the end of a file that the lexer could not read.
+func (p *parser) consequence(at source.Pos) bool {
+	if at == p.lastAt || p.lexed[at] || p.mute && p.k == lexer.EOF {
+		return true
+	}
+	if p.k == lexer.Bad || p.i > 0 && p.lexed[p.toks[p.i-1].Start] {
+		return true
+	}
+	switch after := p.i - p.lastTok; {
+	case p.lastTok < 0 || after < 0 || after >= settled:
+		return false
+	case after == 0:
+		return true
+	default:
+		return at > p.lastAt && !strings.Contains(p.src[p.lastAt:at], "\n")
+	}
+}
+
 // fail reports d and leaves the construct.
 func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
+	p.lost()
 	panic(bailout{})
 }
 
@@ -35,21 +61,26 @@ func (p *parser) fail(d *diag.Diagnostic) {
 func (p *parser) guard(f func()) (ok bool) {
 	depth, head, slice := p.depth, p.inHead, p.slice
 	defer func() {
-		if ok {
-			return
-		}
-		switch b := recover().(type) {
-		case bailout:
+		if !ok && p.recovers(depth) {
+			p.caught(recover())
 			p.depth, p.inHead, p.slice = depth, head, slice
-			if b.deep && depth > 0 {
-				panic(b)
-			}
-		default:
-			panic(b)
 		}
 	}()
 	f()
 	return true
+}
+
+// recovers says whether a construct at this depth may recover from an error:
+// one about depth itself goes all the way to the outermost. Asking instead of
+// catching and panicking again keeps that linear.
+func (p *parser) recovers(depth int) bool { return !p.tooDeep || depth == 0 }
+
+// caught handles what ended a construct; all but a bailout is a bug of ours.
+func (p *parser) caught(e any) {
+	if _, ok := e.(bailout); !ok {
+		panic(e)
+	}
+	p.tooDeep = false
 }
 
 // atEnd wants the end of the text.
@@ -141,7 +172,8 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 func (p *parser) failDeep() {
 	p.report(diag.TooDeep.At(p.span(), "nested more than %d deep", maxNesting).
 		Hint("split the code, or build the value step by step"))
-	panic(bailout{deep: true})
+	p.tooDeep = true
+	panic(bailout{})
 }
 
 // foreign maps words that other languages start declarations with to ours.

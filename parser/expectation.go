@@ -8,27 +8,59 @@ import (
 )
 
 // unexpectedInForm makes the diagnostic for the current token where a form
-// wanted one of firsts.
-func (p *parser) unexpectedInForm(firsts []string) *diag.Diagnostic {
-	if p.k.IsKeyword() {
-		for _, f := range firsts {
-			if f == "<name>" {
-				return p.noName(p.i)
-			}
-		}
+// wanted one of firsts. fields says that the form names fields.
+func (p *parser) unexpectedInForm(firsts []string, fields bool) *diag.Diagnostic {
+	if fields && p.k.IsWord() && (len(firsts) == 0 || firsts[0] == "<word>" || firsts[0] == "`}`") {
+		p.next() // a word that would be one with `:` behind it
+		return p.colonExpected()
+	}
+	if len(firsts) == 0 && p.k.IsKeyword() {
+		return p.noName(p.i)
 	}
 	if len(firsts) == 0 {
-		return diag.Unexpected.At(p.span(), "unexpected %s", p.found())
+		return p.expected("a name")
 	}
 	words := make([]string, 0, len(firsts))
 	for _, f := range firsts {
-		if w := wordFor(f); len(words) == 0 || words[len(words)-1] != w {
+		w := wordFor(f)
+		if w == "a name" && p.k.IsKeyword() {
+			return p.noName(p.i)
+		}
+		if len(words) == 0 || words[len(words)-1] != w {
 			words = append(words, w)
 		}
 	}
-	d := p.expected(orList(words))
-	if len(firsts) == 1 && strings.HasPrefix(firsts[0], "`") && p.k != lexer.EOF {
-		d.Hint("write %s before %s", firsts[0], p.found())
+	if len(words) > 1 {
+		return p.expected(orList(words))
+	}
+	switch first := words[0]; first {
+	case "`)`", "`}`", "`>`": // of a list
+		if prev := p.toks[p.i-1].Kind; !isOpening(prev) && prev != lexer.Comma && prev != lexer.Less {
+			return p.expected("`,` or " + first)
+		}
+	case "`:`":
+		return p.colonExpected()
+	case "`->`":
+		return p.expected(first).Hint("a function stage declares its result: `-> Type`")
+	case "`=`":
+		if p.k.IsWord() || p.k.Info().Class == lexer.Literal {
+			return p.expected(first).Hint("write `=` before %s", p.found())
+		}
+	}
+	return p.expected(words[0])
+}
+
+// colonExpected makes the diagnostic for the current token where a name's `:`
+// should stand.
+func (p *parser) colonExpected() *diag.Diagnostic {
+	d := p.expected("`:`")
+	switch {
+	case p.k == lexer.Assign:
+		d.Hint("a value stands after `:` here")
+	case p.k == lexer.LParen:
+		d.Hint("a method starts with `fn`")
+	case p.k.IsWord():
+		d.Hint("write `:` before %s", p.found())
 	}
 	return d
 }
@@ -36,7 +68,7 @@ func (p *parser) unexpectedInForm(firsts []string) *diag.Diagnostic {
 // wordFor is an element of a grammar's EBNF in plain words.
 func wordFor(element string) string {
 	switch element {
-	case "<name>", "<keyword>":
+	case "<name>", "<word>":
 		return "a name"
 	case "<string>":
 		return "a string"
@@ -44,6 +76,8 @@ func wordFor(element string) string {
 		return "a type"
 	case "Expression":
 		return "an expression"
+	case "ParamList":
+		return "a parameter"
 	case "Arguments":
 		return "an argument"
 	}

@@ -32,7 +32,7 @@ func (f *hostHeader) node() *ast.HostDecl {
 
 // configField is `word: value` of an agent, host or mock.
 type configField struct {
-	Name  plex.Token `parser:"@( Name | Keyword ) ':'"`
+	Name  plex.Token `parser:"@Word ':'"`
 	Value expression `parser:"@@"`
 }
 
@@ -55,7 +55,7 @@ func (f *toolHeader) node() *ast.ToolDecl {
 
 // toolField is `name: T = value`, state that lives for the run.
 type toolField struct {
-	Name    plex.Token `parser:"@( Name | Keyword ) ':'"`
+	Name    plex.Token `parser:"@Word ':'"`
 	Type    typeExpr   `parser:"@@"`
 	Default expression `parser:"'=' @@"`
 }
@@ -78,13 +78,12 @@ func (f *mcpHeader) node() *ast.McpDecl {
 // pipelineHeader is a pipeline up to its stages.
 type pipelineHeader struct {
 	Name   plex.Token `parser:"'pipeline' @Name"`
-	Open   plex.Token `parser:"( @'('"`
-	Params *params    `parser:"  @@? ')' )?"`
+	Params paramList  `parser:"( '(' @@ ')' )?"`
 	Result typeExpr   `parser:"( '->' @@ )?"`
 }
 
-func (f *pipelineHeader) node(p *parser) *ast.PipelineDecl {
-	n := &ast.PipelineDecl{HasParams: f.Open.Value != "", Params: f.Params.nodes(p)}
+func (f *pipelineHeader) node() *ast.PipelineDecl {
+	n := &ast.PipelineDecl{HasParams: f.Params != nil, Params: paramsOf(f.Params)}
 	n.Name = identOf(f.Name)
 	if f.Result != nil {
 		n.Result = f.Result
@@ -95,14 +94,13 @@ func (f *pipelineHeader) node(p *parser) *ast.PipelineDecl {
 // stageHeader is a function stage up to its body, or a binding stage.
 type stageHeader struct {
 	Name   plex.Token `parser:"'stage' @Name"`
-	Open   plex.Token `parser:"( @'('"`
-	Params *params    `parser:"  @@? ')'"`
+	Params paramList  `parser:"( '(' @@ ')'"`
 	Result typeExpr   `parser:"  '->' @@"`
 	Value  expression `parser:"| '=' @@ )"`
 }
 
-func (f *stageHeader) node(p *parser) *ast.Stage {
-	n := &ast.Stage{Name: identOf(f.Name), Params: f.Params.nodes(p)}
+func (f *stageHeader) node() *ast.Stage {
+	n := &ast.Stage{Name: identOf(f.Name), Params: paramsOf(f.Params)}
 	if f.Result != nil {
 		n.Result = f.Result
 	}

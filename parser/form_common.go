@@ -4,13 +4,13 @@ import (
 	plex "github.com/alecthomas/participle/v2/lexer"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/source"
 )
 
 // grammar holds participle's grammars, a form each.
 type grammar struct {
 	prefix    production[prefix]
+	decorator production[decorator]
 	fn        production[fnHeader]
 	structs   production[structHeader]
 	field     production[structField]
@@ -107,52 +107,4 @@ func (g *generics) nodes() (out []*ast.TypeParam) {
 		out = append(out, t)
 	}
 	return out
-}
-
-// params is what stands between a signature's parentheses.
-type params struct {
-	Param *param  `parser:"@@"`
-	Rest  *params `parser:"( ',' @@? )?"`
-}
-
-// param is one parameter. The grammar lets the type be absent, so that its
-// absence can be told apart from a wrong token.
-type param struct {
-	Decorators []*decorator `parser:"@@*"`
-	Mut        plex.Token   `parser:"@'mut'?"`
-	Name       plex.Token   `parser:"@( Name | 'self' )"`
-	Type       typeExpr     `parser:"( ':' @@ )?"`
-	Default    expression   `parser:"( '=' @@ )?"`
-}
-
-func (l *params) nodes(p *parser) (out []*ast.Param) {
-	for ; l != nil; l = l.Rest {
-		out = append(out, l.Param.node(p))
-	}
-	return out
-}
-
-func (f *param) node(p *parser) *ast.Param {
-	n := &ast.Param{
-		Decorators: decoratorNodes(f.Decorators), Mut: f.Mut.Value != "",
-		Name: identOf(f.Name), IsSelf: f.Name.Value == lexer.Self.Info().Text,
-	}
-	n.Sp = n.Name.Sp
-	if n.Mut {
-		n.Sp = source.Join(n.Sp, spanOf(f.Mut))
-	}
-	if len(n.Decorators) > 0 {
-		n.Sp = source.Join(n.Decorators[0].Sp, n.Sp)
-	}
-	if f.Type != nil {
-		n.Type = f.Type
-		n.Sp = source.Join(n.Sp, n.Type.Span())
-	} else if !n.IsSelf {
-		p.untyped(n)
-	}
-	if f.Default != nil {
-		n.Default = f.Default
-		n.Sp = source.Join(n.Sp, n.Default.Span())
-	}
-	return n
 }

@@ -21,7 +21,7 @@ func (f *structHeader) node() *ast.StructDecl {
 // structField is `name: T = default`. Its `pub` is read before it: any word
 // may name a field, `pub` too.
 type structField struct {
-	Name    plex.Token `parser:"@( Name | Keyword ) ':'"`
+	Name    plex.Token `parser:"@Word ':'"`
 	Type    typeExpr   `parser:"@@"`
 	Default expression `parser:"( '=' @@ )?"`
 }
@@ -65,7 +65,7 @@ type namedTypes struct {
 }
 
 type namedType struct {
-	Name plex.Token `parser:"@( Name | Keyword ) ':'"`
+	Name plex.Token `parser:"@Word ':'"`
 	Type typeExpr   `parser:"@@"`
 }
 
@@ -98,7 +98,7 @@ func (f *schemaHeader) node() *ast.SchemaDecl {
 // schemaField is `@describe("…") name?: T = default`.
 type schemaField struct {
 	Decorators []*decorator `parser:"@@*"`
-	Name       plex.Token   `parser:"@( Name | Keyword )"`
+	Name       plex.Token   `parser:"@Word"`
 	Optional   plex.Token   `parser:"@'?'? ':'"`
 	Type       typeExpr     `parser:"@@"`
 	Default    expression   `parser:"( '=' @@ )?"`

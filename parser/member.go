@@ -50,7 +50,7 @@ func (p *parser) structDecl(h head) *ast.StructDecl {
 		if pub {
 			p.next()
 		}
-		f := run(p, &p.grammar.field, p.memberEnd(p.i)).node()
+		f := runField(p, &p.grammar.field, p.memberEnd(p.i)).node()
 		f.Pub = pub
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
@@ -68,7 +68,7 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 	n := run(p, &p.grammar.schema, p.memberEnd(p.i)).node()
 	p.members(func() {
 		start := p.here()
-		f := run(p, &p.grammar.schemaRow, p.memberEnd(p.i)).node()
+		f := runField(p, &p.grammar.schemaRow, p.memberEnd(p.i)).node()
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
 	})
@@ -80,7 +80,10 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	n := run(p, &p.grammar.enum, p.memberEnd(p.i)).node()
 	p.members(func() {
 		start := p.here()
-		v := run(p, &p.grammar.variant, p.variantEnd()).node(p)
+		if p.k != lexer.Ident {
+			p.failName()
+		}
+		v := runField(p, &p.grammar.variant, p.variantEnd()).node(p)
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
@@ -89,9 +92,9 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	return n
 }
 
-// variantEnd is the token after a variant: its payload may stand in braces.
+// variantEnd is the token after a variant with its payload.
 func (p *parser) variantEnd() int {
-	if p.peek(1) == lexer.LBrace {
+	if k := p.peek(1); k == lexer.LBrace || k == lexer.LParen {
 		return p.partner(p.i+1) + 2
 	}
 	return p.memberEnd(p.i)
@@ -100,13 +103,16 @@ func (p *parser) variantEnd() int {
 // configFields reads `{ word: value, … }`.
 func (p *parser) configFields() (fields []*ast.ConfigField) {
 	p.members(func() {
-		fields = append(fields, run(p, &p.grammar.config, p.memberEnd(p.i)).node())
+		fields = append(fields, runField(p, &p.grammar.config, p.memberEnd(p.i)).node())
 	})
 	return fields
 }
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
 	n := run(p, &p.grammar.agent, p.memberEnd(p.i)).node()
+	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
+		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
+	}
 	n.Fields = p.configFields()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -217,7 +223,7 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 					return true
 				}
 			}
-			f := run(p, &p.grammar.toolField, p.memberEnd(p.i)).node()
+			f := runField(p, &p.grammar.toolField, p.memberEnd(p.i)).node()
 			p.finishField(f, start)
 			n.Fields = append(n.Fields, f)
 			return true
@@ -241,7 +247,7 @@ func (p *parser) description(n *ast.ToolDecl) {
 }
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
-	n := run(p, &p.grammar.pipeline, p.memberEnd(p.i)).node(p)
+	n := run(p, &p.grammar.pipeline, p.memberEnd(p.i)).node()
 	b := p.openBraces(nil)
 	for p.within(b) {
 		start := p.i
@@ -262,7 +268,7 @@ func (p *parser) stage() *ast.Stage {
 		}
 		p.fail(d)
 	}
-	n := run(p, &p.grammar.stage, p.memberEnd(p.i)).node(p)
+	n := run(p, &p.grammar.stage, p.memberEnd(p.i)).node()
 	if n.Value != nil {
 		p.declSemi()
 	} else {

@@ -9,9 +9,9 @@ import (
 // primary reads an operand without what follows it.
 func (p *parser) primary() ast.Expr {
 	switch p.k {
-	case lexer.Ident:
+	case lexer.Ident, lexer.SelfType:
 		return p.nameOrContext()
-	case lexer.Self, lexer.SelfType:
+	case lexer.Self:
 		return p.path()
 	case lexer.Int, lexer.Float:
 		return p.number()
@@ -86,8 +86,10 @@ func (p *parser) failExpression() {
 	switch {
 	case p.k == lexer.LBrace && p.inHead:
 		d.Hint("here `{` opens the body; put a map or struct in parentheses")
-	case prev == lexer.Plus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Plus:
+	case p.k == lexer.Plus && prev == lexer.Plus:
 		d.Hint("there is no `++`; write `x += 1`")
+	case prev == lexer.Minus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Minus:
+		d.Hint("there is no `--`; write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
 		d.Hint("there is no `===`; `==` compares values")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:

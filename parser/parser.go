@@ -75,19 +75,22 @@ type parser struct {
 	i        int        // the current token
 	k        lexer.Kind // its kind
 
-	ids    ast.ID
-	diags  diag.List
-	lastAt source.Pos          // where the last error was reported, -1 at first
-	lexed  map[source.Pos]bool // where the lexer reported errors
-	mute   bool                // the lexer gave up on the file's end: say nothing about it
-	depth  int                 // nesting of brackets, blocks, operators
-	inHead bool                // a bare `{` opens the body
-	slice  int                 // the `[` whose range may be open: index of its token
+	ids     ast.ID
+	diags   diag.List
+	lastAt  source.Pos          // where the last error was reported, -1 at first
+	lastTok int                 // the current token then
+	lexed   map[source.Pos]bool // where the lexer reported errors
+	mute    bool                // the lexer gave up on the file's end: say nothing about it
+	depth   int                 // nesting of brackets, blocks, operators
+	tooDeep bool                // a bailout about depth is on its way to the outermost construct
+	inHead  bool                // a bare `{` opens the body
+	slice   int                 // the `[` whose range may be open: index of its token
 
 	noArgs    argScan // what the last search for type arguments saw
 	matches   []int32 // partner of each bracket token; nil until wanted
 	excess    int     // how many `}` there are more than `{`
 	culprit   int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
+	blamed    []int   // the `{` that have been told of
 	grammar   grammar
 	frames    []*frame // participle lexers, by nesting of forms
 	nesting   int      // how many frames are in use
@@ -104,7 +107,7 @@ func open(f *source.File) *parser {
 	toks, comments, list := lexer.Lex(f)
 	*p = parser{
 		file: f, src: string(f.Text), toks: toks, comments: comments, diags: list,
-		lastAt: -1, culprit: -2, slice: -1,
+		lastAt: -1, lastTok: -1, culprit: -2, slice: -1,
 		grammar: p.grammar, frames: p.frames,
 	}
 	for _, d := range list.Sorted() {

@@ -125,7 +125,7 @@ func (p *parser) passCulprit(i int) bool {
 	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
 		return false
 	}
-	p.culprit = -1
+	p.settle(i)
 	return true
 }
 
@@ -230,7 +230,9 @@ func (p *parser) semi() {
 		return
 	}
 	d := p.expected("`;`")
-	if w, ok := foreignStmt[p.textAt(max(p.i-1, 0))]; ok && p.k != lexer.Dot {
+	if p.k == lexer.EqEq {
+		d.Hint("a value is assigned with `=`")
+	} else if w, ok := foreignStmt[p.textAt(max(p.i-1, 0))]; ok && p.k != lexer.Dot {
 		d.Hint("did you mean `%s`?", w)
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
 		d.Hint("a variable is declared with `let`")
@@ -249,6 +251,7 @@ func (p *parser) missingSemi() {
 	e := p.prevEnd()
 	p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
 		Hint("end the statement with `;`"))
+	p.lost()
 }
 
 // declSemi wants the `;` of a declaration.
@@ -260,6 +263,7 @@ func (p *parser) declSemi() {
 		e := p.prevEnd()
 		p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
 			Hint("end the declaration with `;`"))
+		p.lost()
 		return
 	}
 	p.failExpected("`;`")

@@ -17,6 +17,7 @@ import (
 // their text, so they need no types of their own but to tell words apart.
 const (
 	typeIdent plex.TokenType = iota + 1
+	typeWord                 // any word before `:`, in forms that name fields
 	typeKeyword
 	typeString
 	typeOther
@@ -28,7 +29,7 @@ type definition struct{}
 
 func (definition) Symbols() map[string]plex.TokenType {
 	return map[string]plex.TokenType{
-		"EOF": plex.EOF, "Name": typeIdent, "Keyword": typeKeyword, "String": typeString, "Other": typeOther,
+		"EOF": plex.EOF, "Name": typeIdent, "Word": typeWord, "Keyword": typeKeyword, "String": typeString, "Other": typeOther,
 	}
 }
 
@@ -66,6 +67,8 @@ type frame struct {
 	buf   []plex.Token
 	base  int // token index of buf[0]
 	end   int // token index after the last one filled
+	// fields says that the form names fields: a word before `:` is a Word.
+	fields bool
 }
 
 // frameSize is how many tokens a frame holds at first; it grows as needed.
@@ -102,25 +105,37 @@ func (p *parser) fill(f *frame, end int) {
 		t := p.toks[i]
 		b := &f.buf[i-f.base]
 		b.Type, b.Value, b.Pos.Offset = typeOf[t.Kind], p.src[t.Start:t.End], int(t.Start)
+		if f.fields && t.Kind.IsWord() && p.namesField(i) {
+			b.Type = typeWord
+		}
 	}
 	f.end = max(f.end, end)
 	mark := &f.buf[f.end-f.base]
 	mark.Type, mark.Value, mark.Pos.Offset = plex.EOF, "", int(p.toks[f.end].Start)
 }
 
+// namesField says whether the word at token i stands before `:` or `?:`.
+func (p *parser) namesField(i int) bool {
+	next := p.kindAt(i + 1)
+	return next == lexer.Colon || next == lexer.Question && p.kindAt(i+2) == lexer.Colon
+}
+
 // push takes a frame and fills it with the tokens from the current one to end.
-func (p *parser) push(end int) *frame {
+func (p *parser) push(end int, fields bool) *frame {
 	if p.nesting == len(p.frames) {
 		p.frames = append(p.frames, newFrame(frameSize))
 	}
 	f := p.frames[p.nesting]
+	if end-p.i > maxNesting { // participle reads lists by recursion
+		p.failDeep()
+	}
 	if n := end - p.i + slack; n > len(f.buf) {
 		f = newFrame(2 * n)
 		p.frames[p.nesting] = f
 	}
 	p.nesting++
 	f.lexer.LoadCheckpoint(f.start)
-	f.base, f.end = p.i, p.i
+	f.base, f.end, f.fields = p.i, p.i, fields
 	p.fill(f, end)
 	return f
 }
@@ -142,7 +157,15 @@ var allowTrailing = participle.AllowTrailing(true)
 // one after the form. An error is reported in our words and bails out, with
 // the current token where it was found.
 func run[F any](p *parser, g *production[F], end int) *F {
-	f := p.push(end)
+	return runFrame(p, g, p.push(end, false))
+}
+
+// runField is run for a form that names fields with any word.
+func runField[F any](p *parser, g *production[F], end int) *F {
+	return runFrame(p, g, p.push(end, true))
+}
+
+func runFrame[F any](p *parser, g *production[F], f *frame) *F {
 	// Hooks parse as if at the top; a bailout leaves through here.
 	head, slice := p.inHead, p.slice
 	p.inHead, p.slice = false, -1
@@ -177,8 +200,12 @@ func hook[T any](p *parser, parse func() T) func(*plex.PeekingLexer) (T, error) 
 		p.seek(f.base + int(l.RawCursor()))
 		before := p.i
 		node := parse()
+		if any(node) == nil {
+			return node, participle.NextMatch
+		}
 		switch read := p.i - before; {
-		case read == 0:
+		case read == 0: // an empty list
+			p.fill(f, p.memberEnd(p.i))
 		case p.i < f.end:
 			l.FastForward(plex.RawCursor(p.i - 1 - f.base))
 		default: // past the window: what was read becomes one token of it
@@ -211,9 +238,10 @@ func (p *parser) options() []participle.Option {
 	return []participle.Option{
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
-		participle.ParseTypeWith(hook(p, func() typeExpr { return p.typ() })),
+		participle.ParseTypeWith(hook(p, func() typeExpr { return p.typeIfAny() })),
 		participle.ParseTypeWith(hook(p, func() expression { return p.expr() })),
 		participle.ParseTypeWith(hook(p, func() arguments { return argList(p.argsUntilParen()) })),
+		participle.ParseTypeWith(hook(p, func() paramList { return paramNodes(p.params(true)) })),
 	}
 }
 
@@ -241,7 +269,11 @@ func (p *parser) failForm(f *frame, err error) {
 				break
 			}
 		}
-		p.fail(p.unexpectedInForm(expectation(unexpected.Message())))
+		firsts := expectation(unexpected.Message())
+		if len(firsts) == 1 && firsts[0] == "TypeExpr" {
+			p.failType()
+		}
+		p.fail(p.unexpectedInForm(firsts, f.fields))
 	}
 	p.fail(diag.Unexpected.At(p.span(), "unexpected %s", p.found()))
 }

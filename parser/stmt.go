@@ -30,22 +30,15 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 	start, depth := p.i, p.depth
 	done := false
 	defer func() {
-		if done {
+		if done || !p.recovers(depth) {
 			return
 		}
-		switch e := recover().(type) {
-		case bailout:
-			if e.deep {
-				panic(e)
-			}
-			p.depth, p.inHead, p.slice = depth, false, -1
-			p.sync(start, inBlock)
-			bad := &ast.BadStmt{}
-			bad.Sp = p.from(p.toks[start].Start)
-			b.Stmts = append(b.Stmts, bad)
-		default:
-			panic(e)
-		}
+		p.caught(recover())
+		p.depth, p.inHead, p.slice = depth, false, -1
+		p.sync(start, inBlock)
+		bad := &ast.BadStmt{}
+		bad.Sp = p.from(p.toks[start].Start)
+		b.Stmts = append(b.Stmts, bad)
 	}()
 	p.flushTail(b)
 	p.stmt(b)

@@ -21,6 +21,14 @@ func (p *parser) typ() ast.Type {
 	return &ast.UnionType{IDBase: p.base(start), Alts: alts}
 }
 
+// typeIfAny is typ for participle: nil at the end of a list.
+func (p *parser) typeIfAny() typeExpr {
+	if p.k == lexer.RParen {
+		return nil
+	}
+	return p.typ()
+}
+
 // plainType reads a type that is no union: `T?` and what stands in it.
 func (p *parser) plainType() ast.Type {
 	p.deeper()
@@ -72,12 +80,15 @@ func (p *parser) typeAtom() ast.Type {
 
 func (p *parser) failType() {
 	d := diag.NoType.At(p.span(), "expected a type, found %s", p.found())
+	prev := p.kindAt(max(p.i-1, 0))
 	switch {
+	case p.k == lexer.LBrace && prev == lexer.Arrow:
+		d.Hint("a function without a result has no `->`")
 	case p.k == lexer.Nil:
 		d.Hint("the type of nil is `Nil`")
 	case p.k == lexer.LBracket:
 		d.Hint("an array's type is `Array<T>`")
-	case p.k == lexer.LBrace:
+	case p.k == lexer.LBrace && prev == lexer.Colon:
 		d.Hint("a map's type is `Map<String, T>`; fields of their own need a struct or schema")
 	case p.k.IsKeyword():
 		d.Hint("`%s` is a reserved word", p.text())

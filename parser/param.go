@@ -1,0 +1,75 @@
+package parser
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// Parameters are written by hand: declarations and `fn` closures share them,
+// and a third of what participle did was their many optional parts.
+
+// paramList is what the hook of a signature's parameters gives.
+type paramList interface{ params() []*ast.Param }
+
+type paramNodes []*ast.Param
+
+func (l paramNodes) params() []*ast.Param { return l }
+
+// paramsOf takes the nodes out of what the hook gave; nil of none.
+func paramsOf(l paramList) []*ast.Param {
+	if l == nil {
+		return nil
+	}
+	return l.params()
+}
+
+// params reads parameters up to the `)`, or to where none follows. typed says
+// that each but self needs a type.
+func (p *parser) params(typed bool) (list []*ast.Param) {
+	for p.k != lexer.RParen {
+		list = append(list, p.param(typed))
+		if !p.eat(lexer.Comma) {
+			if p.k != lexer.RParen {
+				p.failParams()
+			}
+			break
+		}
+	}
+	return list
+}
+
+// failParams reports what stands where `,` or `)` should.
+func (p *parser) failParams() {
+	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
+		p.fail(p.expected("`:`").Hint("write `:` before %s", p.found()))
+	}
+	p.failExpected("`,` or `)`")
+}
+
+// param reads `@decorator mut name: T = default`.
+func (p *parser) param(typed bool) *ast.Param {
+	start := p.here()
+	n := &ast.Param{}
+	for p.k == lexer.At {
+		n.Decorators = append(n.Decorators, run(p, &p.grammar.decorator, p.memberEnd(p.i)).node())
+	}
+	n.Mut = p.eat(lexer.Mut)
+	if n.IsSelf = p.k == lexer.Self; n.IsSelf {
+		n.Name = p.ident()
+	} else {
+		n.Name = p.name()
+	}
+	switch {
+	case p.eat(lexer.Colon):
+		n.Type = p.typ()
+	case typed && !n.IsSelf && (p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.Assign):
+		p.report(diag.UntypedParameter.At(n.Name.Sp, "the parameter `%s` has no type", n.Name.Name).
+			Hint("write its type after the name: `%s: Int`", n.Name.Name))
+	}
+	if p.eat(lexer.Assign) {
+		n.Default = p.expr()
+	}
+	n.Sp = p.from(start)
+	return n
+}

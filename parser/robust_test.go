@@ -1,0 +1,169 @@
+package parser
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Texts that nest or repeat without end: each must be read in time that grows
+// with its length, without overflowing the stack, and with an error that says
+// so where the nesting is beyond the limit.
+func TestEndlessTexts(t *testing.T) {
+	const n = 100_000
+	for name, text := range map[string]string{
+		"round":          "fn f() { " + strings.Repeat("(", n),
+		"square":         "fn f() { " + strings.Repeat("[", n),
+		"curly":          "fn f() " + strings.Repeat("{", n),
+		"curly in map":   "fn f() { x = " + strings.Repeat("{a:", n),
+		"map or block":   "fn f() { x = " + strings.Repeat("{[", n),
+		"mixed":          "fn f() { " + strings.Repeat("([{", n),
+		"unclosed calls": "fn f() { " + strings.Repeat("f(", n),
+		"closing":        strings.Repeat(")]}", n),
+		"minus":          "fn f() { " + strings.Repeat("-", n),
+		"not":            "fn f() { " + strings.Repeat("!", n) + "x }",
+		"await":          "fn f() { " + strings.Repeat("await ", n) + "x }",
+		"sum":            "fn f() { " + strings.Repeat("1+", n) + "1 }",
+		"power":          "fn f() { " + strings.Repeat("a??", n) + "1 }",
+		"chain":          "fn f() { x" + strings.Repeat(".y", n) + " }",
+		"calls":          "fn f() { x" + strings.Repeat("()", n) + " }",
+		"questions":      "fn f() { x" + strings.Repeat("?", n) + " }",
+		"pipes":          "fn f() { x" + strings.Repeat(" |> f", n) + " }",
+		"assignments":    "fn f() { " + strings.Repeat("a=", n) + "1; }",
+		"returns":        "fn f() { " + strings.Repeat("return ", n) + "1; }",
+		"closures":       "fn f() { " + strings.Repeat("|a|", n) + "1; }",
+		"else if":        "fn f() { " + strings.Repeat("if a {} else ", n) + "{} }",
+		"ifs":            "fn f() { " + strings.Repeat("if ", n) + "}",
+		"matches":        "fn f() { " + strings.Repeat("match a { b => ", n) + "}",
+		"less":           "fn f() { f(" + strings.Repeat("a<b,", n) + ") }",
+		"greater":        "fn f() { f(" + strings.Repeat("a<b>", n) + ") }",
+		"types":          "fn f(a: " + strings.Repeat("A<", n) + ") {}",
+		"options":        "fn f(a: A" + strings.Repeat("?", n) + ") {}",
+		"tuple types":    "fn f(a: " + strings.Repeat("(", n) + ") {}",
+		"fn types":       "fn f(a: " + strings.Repeat("fn()->", n) + ") {}",
+		"patterns":       "fn f() { let " + strings.Repeat("(", n) + " = 1; }",
+		"bindings":       "fn f() { let " + strings.Repeat("a @ ", n) + "b = 1; }",
+		"alternatives":   "fn f() { match a { " + strings.Repeat("b | ", n) + "c => 1 } }",
+		"strings":        "fn f() { " + strings.Repeat(`"${`, n),
+		"quotes":         strings.Repeat(`"`, n+1),
+		"string lines":   strings.Repeat("\"a\nb", n),
+		"comments":       strings.Repeat("/*", n),
+		"mods":           strings.Repeat("mod a { ", n),
+		"uses":           "use " + strings.Repeat("a::{", n) + ";",
+		"use path":       "use " + strings.Repeat("a::", n) + "b;",
+		"decorators":     strings.Repeat("@a ", n) + "fn f() {}",
+		"generics":       "fn f<" + strings.Repeat("A,", n) + ">() {}",
+		"params":         "fn f(" + strings.Repeat("a: A,", n) + ") {}",
+		"fields":         "struct S { " + strings.Repeat("a: A,", n) + " }",
+		"bad fields":     "struct S { " + strings.Repeat("a A,", n) + " }",
+		"variants":       "enum E { " + strings.Repeat("A(B),", n) + " }",
+		"bad decls":      strings.Repeat("fn f(\n", n),
+		"bad consts":     strings.Repeat("const a: A = 1\n", n),
+		"bad statements": "fn f() { " + strings.Repeat("let = ;\n", n) + " }",
+		"loose":          strings.Repeat("x;\n", n),
+		"nested fns":     strings.Repeat("fn f() { ", n),
+		"stray":          strings.Repeat("# ", n),
+		"semicolons":     "fn f() {" + strings.Repeat(";", n) + "}",
+		"huge const":     "const a = [" + strings.Repeat("1,", n) + "];",
+		"listens":        "fn f() { " + strings.Repeat(`listen a.b() { "c" => `, n),
+		"tries":          "fn f() { " + strings.Repeat("try { } catch ", n),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := source.NewFile("main.conc", []byte(text))
+			file, _ := Parse(f)
+			checkTree(t, file)
+		})
+	}
+}
+
+// mutations gives the texts that differ from text by one token: left out,
+// doubled, or swapped with the next.
+func mutations(text string, each func(what string, tok lexer.Token, mutant string)) {
+	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
+	for i, t := range toks[:len(toks)-1] {
+		a, b := t.Start, t.End
+		each("without", t, text[:a]+text[b:])
+		each("doubled", t, text[:b]+" "+text[a:b]+text[b:])
+		if next := toks[i+1]; next.Kind != lexer.EOF {
+			c, d := next.Start, next.End
+			each("swapped", t, text[:a]+text[c:d]+text[b:c]+text[a:b]+text[d:])
+		}
+	}
+}
+
+// One slip gives diagnostics that are few, well placed and complete, and
+// never a panic or an endless loop.
+func TestMutations(t *testing.T) {
+	programs := map[string]string{}
+	seeds, err := filepath.Glob("testdata/seeds/*.conc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range seeds {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, refused := refusedDesigns[filepath.Base(path)]; !refused {
+			programs[path] = asProgram(string(text))
+		}
+	}
+	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
+		programs[t.Name()] = a.Input("main.conc")
+	})
+	total, single, many := 0, 0, 0
+	for path, text := range programs {
+		mutations(text, func(what string, tok lexer.Token, mutant string) {
+			f := source.NewFile("main.conc", []byte(mutant))
+			file, list := Parse(f)
+			ds := list.Sorted()
+			for _, d := range ds {
+				checkDiagnostic(t, f, d)
+			}
+			if t.Failed() {
+				t.Fatalf("%s %s at byte %d:\n%s", path, what, tok.Start, mutant)
+			}
+			if len(ds) == 0 {
+				checkTree(t, file)
+				return
+			}
+			total++
+			if len(ds) == 1 {
+				single++
+			}
+			if len(ds) > 4 {
+				many++
+			}
+		})
+	}
+	t.Logf("%d broken programs: %d with one diagnostic, %d with more than four", total, single, many)
+	if single*100 < total*92 || many*1000 > total*2 {
+		t.Errorf("of %d broken programs %d give one diagnostic, %d more than four", total, single, many)
+	}
+}
+
+// checkDiagnostic checks that a diagnostic is fit to be shown.
+func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
+	t.Helper()
+	switch s := d.Span; {
+	case d.File != f:
+		t.Errorf("%s has no file", d.Info.Code)
+	case s.Start < 0 || s.Start > s.End || int(s.End) > len(f.Text):
+		t.Errorf("%s has the span %v of %d bytes", d.Info.Code, s, len(f.Text))
+	case d.Message == "" || strings.Contains(d.Message, "%!"):
+		t.Errorf("%s has the message %q", d.Info.Code, d.Message)
+	case strings.ContainsAny(d.Message, "<>") && strings.Contains(d.Message, "<name>"):
+		t.Errorf("%s speaks in grammar: %q", d.Info.Code, d.Message)
+	}
+	for _, h := range d.Hints {
+		if h == "" || strings.Contains(h, "%!") {
+			t.Errorf("%s has the hint %q", d.Info.Code, h)
+		}
+	}
+}
