@@ -99,6 +99,7 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 type world struct {
 	said    []string // prints, logs and emits
 	replies []string // to hosts
+	asked   []*effect.AgentCall
 	opened  []*effect.ExchangeOpen
 	play    [][]string // by exchange: the messages to come
 }
@@ -122,7 +123,8 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 	case *effect.Args:
 		return &effect.ArgsValue{}, nil
 	case *effect.AgentCall:
-		return answer(r), nil
+		w.asked = append(w.asked, r)
+		return answer(r)
 	case *effect.ExchangeOpen:
 		w.opened = append(w.opened, r)
 		w.play = append(w.play, scripts[r.Prompt])
@@ -165,15 +167,91 @@ var scripts = map[string][]string{
 	"wrong json": {`{"type":"result","text":"{\"passed\":1}"}`},
 }
 
-// answer is an echo, but for prompts that play a part.
-func answer(r *effect.AgentCall) *effect.AgentReply {
-	last := r.Messages[len(r.Messages)-1]
-	reply := &effect.AgentReply{Text: "scripted reply to: " + last.Content, TokensIn: 10, TokensOut: 1, Model: "m",
-		Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
-	if r.Schema != nil {
+// answer is an echo, but for conversations that begin with a prompt of which
+// the test knows more.
+func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
+	reply := &effect.AgentReply{Text: "scripted reply to: " + r.Messages[len(r.Messages)-1].Content, TokensIn: 10, TokensOut: 1,
+		Model: "m", Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
+	round, prompt := 0, ""
+	for _, m := range r.Messages {
+		switch {
+		case m.Role == "user" && prompt != "second try\nContext: [1]" && prompt != "never right":
+			round, prompt = 0, m.Content
+		case m.Role == "assistant":
+			round++
+		}
+	}
+	calls := func(calls ...effect.ToolCall) { reply.ToolCalls, reply.Text, reply.StopReason = calls, "", "tool" }
+	switch {
+	case prompt == "tools" && round == 0:
+		calls(effect.ToolCall{ID: "c0", Name: "Calc_add", Args: `{"a": 2, "b": 3}`}, effect.ToolCall{ID: "c1", Name: "Calc_add", Args: `{"a": 29}`},
+			effect.ToolCall{ID: "c2", Name: "Calc_add", Args: `{"a": "x"}`}, effect.ToolCall{ID: "c3", Name: "Calc_add", Args: `{"a"`})
+	case prompt == "tools" && round == 1:
+		calls(effect.ToolCall{ID: "c4", Name: "Calc_fail"}, effect.ToolCall{ID: "c5", Name: "Calc_fault", Args: "{}"},
+			effect.ToolCall{ID: "c6", Name: "Calc_describe", Args: "{}"}, effect.ToolCall{ID: "c7", Name: "Nobody_knows", Args: "{}"})
+	case prompt == "tools":
+		reply.Text = "5 and 30"
+	case prompt == "endless":
+		calls(effect.ToolCall{ID: "c", Name: "Calc_add", Args: `{"a": 1}`})
+	case strings.HasPrefix(prompt, "second try") && round == 0:
+		reply.Text = `{"label": "ugly", "score": "high"}`
+	case strings.HasPrefix(prompt, "second try"):
+		reply.Text = `{"label": "good", "score": 0.5}`
+	case prompt == "never right":
+		reply.Text = "I would rather not."
+	case prompt == "broken":
+		return nil, effect.Errorf("AgentError", "slow down").With("status", int64(429))
+	case r.Schema != nil:
 		reply.Text = `{"label":"good","score":0.0}`
 	}
-	return reply
+	return reply, nil
+}
+
+// TestAgentConversation: what models are asked in the loops over tools and
+// schemas.
+func TestAgentConversation(t *testing.T) {
+	w := runProgram(t, compile(t, "testdata/loop.conc"), false)
+	if len(w.asked) < 7 {
+		t.Fatalf("%d requests", len(w.asked))
+	}
+	var offered []string
+	for _, tool := range w.asked[0].Tools {
+		offered = append(offered, tool.Name)
+	}
+	if diff := cmp.Diff([]string{"Calc_add", "Calc_fail", "Calc_fault", "Calc_describe"}, offered); diff != "" {
+		t.Errorf("offered: want (-), got (+):\n%s", diff)
+	}
+	if r := w.asked[0]; r.System != "Be brief." || r.Model != "m-1" || r.Schema != nil {
+		t.Errorf("system %q, model %q, schema %s", r.System, r.Model, r.Schema)
+	}
+	third := w.asked[2].Messages // after two rounds of tools
+	got := make([]string, len(third))
+	for i, m := range third {
+		got[i] = fmt.Sprintf("%s %s %d %q %t", m.Role, m.ToolCallID, len(m.ToolCalls), m.Content, m.IsError)
+	}
+	want := []string{
+		`user  0 "tools" false`,
+		`assistant  4 "" false`, `tool c0 0 "5" false`, `tool c1 0 "30" false`,
+		`tool c2 0 `, `tool c3 0 "the arguments are not JSON: `,
+		`assistant  4 "" false`, `tool c4 0 "out of order" true`, `tool c5 0 `, `tool c6 0 "{\"calls\":2}" false`, `tool c7 0 `,
+	}
+	for i := range want {
+		if i >= len(got) || !strings.HasPrefix(got[i], want[i]) {
+			t.Errorf("message %d: want %s, got %q", i, want[i], got)
+			break
+		}
+		if failed := i == 4 || i == 5 || i == 7 || i == 8 || i == 10; failed != third[i].IsError {
+			t.Errorf("message %d: error %t: %s", i, third[i].IsError, got[i])
+		}
+	}
+	if n := len(w.asked[3:7]); w.asked[3].Messages[0].Content != "tools" || w.asked[6].Messages[2].Content != "endless" {
+		t.Errorf("the memory is sent before the prompt, and three rounds are four requests: %d", n)
+	}
+	again := w.asked[8] // the second attempt at a Verdict
+	last := again.Messages[len(again.Messages)-1]
+	if last.Role != "user" || !strings.Contains(last.Content, "label") || !strings.Contains(last.Content, "score") || again.SchemaName != "Verdict" {
+		t.Errorf("asked again with %s %q, schema %s", last.Role, last.Content, again.SchemaName)
+	}
 }
 
 // TestHostConversation: what the default handlers of execute say and answer.
