@@ -288,7 +288,11 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	w := f.window(hint)
 	params := f.g.windowClasses(fn)
 	f.arguments(in, w, params, fn.Native == "" && fn.Effect == "")
-	return f.invoke(fn, w)
+	v := f.invoke(fn, w)
+	if _, ok := types.Resolve(fn.Result).(*types.Option); ok {
+		return f.flat(v, t)
+	}
+	return v
 }
 
 // windowClasses are the classes in which a function takes its arguments.

@@ -12,7 +12,7 @@ func (f *builder) convert(v val, from, to types.Type, hint int) val {
 	case from == types.Never || from == to:
 		return v
 	case to == types.Any:
-		return f.toAny(v, from)
+		return f.toAny(f.boxed(v, hint), from)
 	case from == types.Any:
 		return f.fromAny(v, to, hint)
 	case to == types.Float && from == types.Int:
@@ -85,4 +85,17 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	}
 	f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
 	return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+}
+
+// flat takes the box of a Some off a value that is an Any for its user, though
+// what made it knows an Option.
+func (f *builder) flat(v val, t types.Type) val {
+	if types.Resolve(t) != types.Any || v.class != ir.Full {
+		return v
+	}
+	end := &label{}
+	f.jump(ir.OpJumpNil, v.reg, 0, end)
+	f.emit(ir.OpUnwrap, v.reg, v.reg, 0, 0)
+	f.land(end)
+	return v
 }

@@ -242,7 +242,7 @@ func (f *builder) field(e *ast.FieldExpr, hint int) val {
 		k := f.stringValue(e.Name.Name, -1)
 		d := f.target(hint)
 		f.emit(ir.OpMapFind, d, x.reg, k.reg, 0)
-		return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}
+		return f.flat(val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, f.info.TypeOf(e))
 	case sema.SelectAny:
 		d := f.target(hint)
 		f.emit(ir.OpAnyField, d, x.reg, 0, f.g.stringConst(e.Name.Name))

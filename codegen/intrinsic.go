@@ -51,9 +51,9 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 			k := in.written[0].Value
 			x := f.operand(in.recv, k)
 			key := f.full(k)
-			d := f.target(hint)
+			d := f.scratch(hint)
 			f.emit(ir.OpMapFind, d, x.reg, key.reg, 0)
-			return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, true
+			return f.flat(val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, t), true
 		}
 	}
 	return val{}, false
