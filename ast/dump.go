@@ -103,7 +103,10 @@ func isDefault(n Node, name string, v reflect.Value) bool {
 	case *StoreDecl:
 		return name != "Kind" && v.IsZero()
 	case *PathExpr:
-		return v.IsZero() || name == "ArgsAt" && (v.Int() < 0 || v.Int() == int64(len(n.(*PathExpr).Segments)-1))
+		if name == "ArgsAt" {
+			return v.Int() < 0 || int(v.Int()) == len(n.(*PathExpr).Segments)-1
+		}
+		return v.IsZero()
 	case *ArrayPat:
 		return name == "Rest" && v.Int() < 0 || name != "Rest" && v.IsZero()
 	}
