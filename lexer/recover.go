@@ -7,9 +7,9 @@ import (
 )
 
 // A string that lacks its closing quote swallows the text up to the next
-// quote, after which code and strings have changed places to the end of the
-// file. That shows only there. The lexer then goes back to the string most
-// likely to blame, ends it on its own line and reads on from there: one
+// quote, after which code and strings have changed places. That shows where a
+// word stands right behind a quote, or at the end of the file. The lexer then
+// goes back to the string most likely to blame, ends it on its own line and reads on from there: one
 // mistake, one diagnostic, and the rest of the file is read as it was meant.
 
 // snapshot is a state to go back to.
@@ -39,15 +39,21 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// suspectLate notes a string over several lines whose closing quote has a
-// word right behind it: most likely that quote opens the next string.
-func (l *lexer) suspectLate(from snapshot) {
-	if l.suspect != nil {
-		return
+// endsLate judges a string over several lines by what stands right behind its
+// closing quote. A word there cannot follow a string: the quote opens the next
+// one, and this string lacks its own; endsLate then handles it as unclosed.
+// Some other characters only make it a suspect, should the end show that a
+// quote is missing.
+func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
+	c := l.at(0)
+	if classes[c]&(isStart|isDigit) != 0 && l.restarts < maxRestarts {
+		l.openString(from, start, whole)
+		return true
 	}
-	if c := l.at(0); classes[c]&(isStart|isDigit) != 0 || strings.IndexByte(`/\$#{:`, c) >= 0 && c != 0 {
+	if l.suspect == nil && c != 0 && strings.IndexByte(`/\$#{:`, c) >= 0 {
 		l.suspect = &from
 	}
+	return false
 }
 
 // openString handles a string that the file's end cuts off: it goes back to

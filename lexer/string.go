@@ -50,8 +50,8 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 			} else {
 				l.pos++
 			}
-			if lines && !multi {
-				l.suspectLate(from)
+			if lines && !multi && l.endsLate(from, start, whole) {
+				return
 			}
 			l.add(whole, start)
 			return
@@ -93,8 +93,8 @@ func (l *lexer) single() {
 		switch l.src[l.pos] {
 		case '\'':
 			l.pos++
-			if lines {
-				l.suspectLate(from)
+			if lines && l.endsLate(from, from.pos, String) {
+				return
 			}
 			l.add(String, from.pos)
 			return

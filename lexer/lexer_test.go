@@ -1,0 +1,115 @@
+package lexer
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/source"
+)
+
+func lex(t testing.TB, text string) ([]Token, []Comment, diag.List) {
+	t.Helper()
+	f := source.NewFile("main.conc", []byte(text))
+	toks, comments, list := Lex(f)
+	checkTiling(t, text, toks, comments)
+	return toks, comments, list
+}
+
+// checkTiling checks that tokens and comments are in order, do not overlap,
+// and leave out nothing but white space.
+func checkTiling(t testing.TB, text string, toks []Token, comments []Comment) {
+	t.Helper()
+	at := 0
+	place := func(start, end source.Pos, what string) {
+		if int(start) < at || end < start || int(end) > len(text) {
+			t.Fatalf("%s at %d-%d comes after byte %d of %d", what, start, end, at, len(text))
+		}
+		if gap := strings.TrimLeft(text[at:start], " \t\r\n"); gap != "" && !(at == 0 && gap == "\ufeff") {
+			t.Fatalf("%q before %s at %d is no token", gap, what, start)
+		}
+		at = int(end)
+	}
+	for i, tok := range toks {
+		for len(comments) > 0 && comments[0].Start < tok.Start {
+			place(comments[0].Start, comments[0].End, "a comment")
+			comments = comments[1:]
+		}
+		if (tok.Kind == EOF) != (i == len(toks)-1) || tok.Kind != EOF && tok.Start == tok.End {
+			t.Fatalf("token %d of %d is %v", i, len(toks), tok)
+		}
+		place(tok.Start, tok.End, tok.Kind.String())
+	}
+	if at != len(text) || len(comments) > 0 {
+		t.Fatalf("tokens end at %d of %d, %d comments follow", at, len(text), len(comments))
+	}
+}
+
+func TestGolden(t *testing.T) {
+	golden.Run(t, "testdata/*.txtar", func(t *testing.T, a *golden.Archive) {
+		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
+		toks, comments, list := Lex(f)
+		checkTiling(t, string(f.Text), toks, comments)
+		var b strings.Builder
+		if err := Dump(&b, f, toks, comments); err != nil {
+			t.Fatal(err)
+		}
+		a.Check("tokens", b.String())
+		b.Reset()
+		if err := diag.Text(&b, list.Sorted(), diag.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		a.Check("diagnostics", b.String())
+	})
+}
+
+// The table has a row for every kind, and each fixed text finds its kind and
+// is one token.
+func TestTable(t *testing.T) {
+	names := map[string]Kind{}
+	for k := range NumKinds {
+		i := k.Info()
+		if i.Name == "" || i.Text == "" {
+			t.Errorf("kind %d has no row", k)
+		}
+		if other, ok := names[i.Name]; ok {
+			t.Errorf("kinds %d and %d are both %s", k, other, i.Name)
+		}
+		names[i.Name] = k
+		if i.Class != Operator && i.Class != Keyword {
+			continue
+		}
+		if got, ok := Lookup(i.Text); !ok || got != k {
+			t.Errorf("Lookup(%q) is %v", i.Text, got)
+		}
+		if toks, _, list := lex(t, i.Text); len(toks) != 2 || toks[0].Kind != k || list.Len() != 0 {
+			t.Errorf("%q is %v, %d diagnostics", i.Text, toks, list.Len())
+		}
+		if k.IsKeyword() != (i.Class == Keyword) || k.IsWord() != (i.Class == Keyword) {
+			t.Errorf("%q: keyword %v, word %v", i.Text, k.IsKeyword(), k.IsWord())
+		}
+	}
+	if _, ok := Lookup("on"); ok {
+		t.Error("a contextual word is reserved")
+	}
+}
+
+func TestByteOrderMarkAndCRLF(t *testing.T) {
+	toks, _, list := lex(t, "\ufefffn\r\n\ta")
+	if len(toks) != 3 || toks[0].Kind != Fn || toks[0].Start != 3 || list.Len() != 0 {
+		t.Errorf("got %v, %d diagnostics", toks, list.Len())
+	}
+	if _, _, list := lex(t, "a \ufeff"); list.Len() != 1 {
+		t.Errorf("a mark within the text gave %d diagnostics", list.Len())
+	}
+}
+
+func TestNotUTF8(t *testing.T) {
+	for _, text := range []string{"\xff", "\"a\xffb\"", "// \xc3", "a\xc3(", "\xff\xfe\x00"} {
+		_, _, list := lex(t, text)
+		if ds := list.Sorted(); len(ds) == 0 || ds[0].Info != diag.NotUTF8 {
+			t.Errorf("%q gave %d diagnostics", text, len(ds))
+		}
+	}
+}
