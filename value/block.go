@@ -25,6 +25,9 @@ func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 
 // fields gives the slots of the block at ref. They are the block's own memory.
 func fields(ref unsafe.Pointer) []Slot {
+	if (*Head)(ref).N == 0 {
+		return nil // and no pointer past the end of the block
+	}
 	return unsafe.Slice((*Slot)(unsafe.Add(ref, SlotSize)), (*Head)(ref).N)
 }
 

@@ -2,7 +2,9 @@ package vm
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -122,13 +124,44 @@ var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request
 	return nil, fmt.Errorf("unexpected effect %s", r.Kind())
 })
 
-// seen counts the operations that tests have executed, by name.
-var seen = map[ir.Op]bool{}
+// executed are the operations of the programs that tests have run.
+var executed = map[ir.Op]bool{}
+
+// TestMain holds the tests to it that every operation is run by one of them.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" {
+		for op := range ir.Table {
+			if !executed[ir.Op(op)] {
+				fmt.Printf("no test runs operation %s\n", ir.Op(op))
+				code = 1
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// note marks the operations of a block.
+func note(b *ir.Block) {
+	for _, in := range b.Code {
+		executed[in.Op] = true
+	}
+}
 
 func (a *asm) run(t testing.TB, config Config) (*Outcome, error) {
 	t.Helper()
 	if err := ir.Verify(&a.Program); err != nil {
 		t.Fatalf("verify: %v", err)
+	}
+	for i := range a.Functions {
+		f := &a.Functions[i]
+		note(&f.Block)
+		for _, l := range f.Listens {
+			for j := range l.Handlers {
+				note(&l.Handlers[j].Block)
+			}
+		}
 	}
 	config.Program = &a.Program
 	if config.Performer == nil {
