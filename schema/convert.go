@@ -86,6 +86,14 @@ func (p *path) String() string {
 	return up + "." + p.name
 }
 
+// elements describes an array by its length.
+func elements(n int) string {
+	if n == 1 {
+		return "an array of 1 element"
+	}
+	return "an array of " + strconv.Itoa(n) + " elements"
+}
+
 func word(s string) bool {
 	for i, c := range s {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
@@ -275,7 +283,7 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 		return c.misfit(p, t, s)
 	}
 	if len(parts) != len(t.Args) {
-		return c.fail(p, "expected %s, got %d elements", t, len(parts))
+		return c.fail(p, "expected %s, got %s", t, elements(len(parts)))
 	}
 	out := make([]value.Slot, len(parts))
 	for i := range parts {
@@ -360,8 +368,12 @@ func (c *converter) payload(data value.Slot, v *value.Variant, p *path) []value.
 		out[0] = c.convert(data, v.Fields[0].Type, p)
 	default:
 		a := data.Array()
-		if a == nil || a.Len != len(v.Fields) {
-			c.fail(p, "expected an array of %d elements, got %s", len(v.Fields), show(data))
+		if a == nil {
+			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), show(data))
+			return out
+		}
+		if a.Len != len(v.Fields) {
+			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), elements(a.Len))
 			return out
 		}
 		for i := range out {

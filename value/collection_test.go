@@ -1,0 +1,172 @@
+package value
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestMapAgainstModel runs random operations on a map and on a plain list of
+// pairs.
+func TestMapAgainstModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	key := func() Slot {
+		switch n := r.IntN(40); {
+		case n < 20:
+			return Int(int64(n))
+		case n < 38:
+			return String(string(rune('a' + n)))
+		default:
+			return Bool(n == 38)
+		}
+	}
+	type pair struct{ k, v Slot }
+	for range 200 {
+		m := NewMap(0)
+		var model []pair
+		at := func(k Slot) int { return slices.IndexFunc(model, func(p pair) bool { return Equal(p.k, k) }) }
+		for step := range 200 {
+			k := key()
+			switch r.IntN(5) {
+			case 0, 1, 2:
+				v := Int(int64(step))
+				if i := at(k); i >= 0 {
+					model[i].v = v
+				} else {
+					model = append(model, pair{k, v})
+				}
+				m.Set(k, v)
+			case 3:
+				_, ok := m.Delete(k)
+				if i := at(k); ok != (i >= 0) {
+					t.Fatal("delete disagrees")
+				} else if i >= 0 {
+					model = slices.Delete(model, i, i+1)
+				}
+			case 4:
+				m = m.clone()
+			}
+			if m.Len() != len(model) {
+				t.Fatalf("length %d, want %d", m.Len(), len(model))
+			}
+		}
+		i := 0
+		m.Each(func(k, v Slot) bool {
+			if !Equal(k, model[i].k) || !Equal(v, model[i].v) {
+				t.Fatalf("entry %d is %s: %s", i, Text(k), Text(v))
+			}
+			if got, ok := m.Get(k); !ok || !Equal(got, v) {
+				t.Fatalf("%s is not found", Text(k))
+			}
+			i++
+			return true
+		})
+	}
+}
+
+// TestArrayAgainstModel runs random operations on an array, with elements of
+// all representations, and on a slice.
+func TestArrayAgainstModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for round := range 300 {
+		element := func() Slot {
+			kinds := 1 + round%4
+			switch r.IntN(kinds) {
+			case 0:
+				return Int(r.Int64N(10))
+			case 1:
+				return Float(0.5)
+			case 2:
+				return Bool(true)
+			}
+			return String("s")
+		}
+		a, model := NewArray(), []Slot{}
+		for range 60 {
+			switch op := r.IntN(9); {
+			case op < 3:
+				s := element()
+				a.Push(s)
+				model = append(model, s)
+			case op == 3:
+				s, ok := a.Pop()
+				if ok != (len(model) > 0) || ok && s != model[len(model)-1] {
+					t.Fatal("pop disagrees")
+				}
+				model = model[:max(len(model)-1, 0)]
+			case op == 4 && len(model) > 0:
+				i, s := r.IntN(len(model)), element()
+				a.Set(i, s)
+				model[i] = s
+			case op == 5:
+				i, s := r.IntN(len(model)+1), element()
+				a.Insert(i, s)
+				model = slices.Insert(model, i, s)
+			case op == 6 && len(model) > 0:
+				i := r.IntN(len(model))
+				if s := a.Remove(i); s != model[i] {
+					t.Fatal("remove disagrees")
+				}
+				model = slices.Delete(model, i, i+1)
+			case op == 7:
+				b := a.Slice(0, len(model)/2)
+				a.Extend(b)
+				model = append(model, slices.Clone(model[:len(model)/2])...)
+			case op == 8 && len(model) > 40:
+				n := r.IntN(len(model))
+				a.Truncate(n)
+				model = model[:n]
+			}
+			if a.Len != len(model) {
+				t.Fatalf("length %d, want %d", a.Len, len(model))
+			}
+			for i := range model {
+				if a.At(i) != model[i] {
+					t.Fatalf("element %d is %s, want %s", i, Text(a.At(i)), Text(model[i]))
+				}
+			}
+		}
+		if !Equal(a.Slot(), ArrayOf(model...)) {
+			t.Fatal("ArrayOf gives another array")
+		}
+	}
+}
+
+func TestExtendItself(t *testing.T) {
+	a := ArrayOf(Int(1), String("x")).Array()
+	a.Extend(a)
+	if got := Text(a.Slot()); got != `[1,"x",1,"x"]` {
+		t.Error(got)
+	}
+}
+
+// TestOwn: a shared container is copied, its children are marked, and the
+// original never changes.
+func TestOwn(t *testing.T) {
+	inner := ArrayOf(Int(1))
+	m := NewMap(0)
+	m.SetString("a", inner)
+	point := &Type{Kind: TypeStruct, Name: "P", Fields: []Field{{Name: "x"}}}
+	for _, s := range []Slot{ArrayOf(inner, Nil), m.Slot(), Tuple(inner), Some(Some(Nil)), Ok(inner), point.Struct(inner)} {
+		if Shared(s) || Own(s) != s {
+			t.Errorf("%s is shared from the start", Text(s))
+		}
+		Share(s)
+		c := Own(s)
+		if c == s || Shared(c) || !Equal(c, s) {
+			t.Errorf("%s is not copied", Text(s))
+		}
+	}
+	if !Shared(inner) {
+		t.Error("a child of a copy is not marked")
+	}
+	for _, s := range []Slot{Nil, Int(1), String("x"), NewRange(1, 2), NewClosure(&Function{}), NewHandle("Memory", "", nil)} {
+		Share(s)
+		if Shared(s) || Own(s) != s || Copy(s) != s {
+			t.Errorf("%s is no container", Text(s))
+		}
+	}
+	if IntHead.Flags != 0 {
+		t.Error("a static head was written")
+	}
+}
