@@ -6,15 +6,24 @@ import (
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
 )
 
 // compile compiles what path leads to and shows what was found. With errors
 // the error is an exitError.
 func (a *app) compile(path string) (*concerto.Program, error) {
-	p, found, err := concerto.Compile(path, a.dir)
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
 	if err != nil {
 		return nil, refused(err)
 	}
+	if in.Entry != nil {
+		with := "no manifest"
+		if in.Manifest != nil {
+			with = in.Manifest.File.Name
+		}
+		a.say("compiling %s with %s", in.Entry.Name, with)
+	}
+	p, found := concerto.Generate(in)
 	return p, a.show(found)
 }
 
