@@ -56,3 +56,28 @@ func readNow(f *os.File, b []byte) (int, error) {
 	}
 	return n, rerr
 }
+
+// WriteNow writes as much to the pipe as it takes without waiting, and gives how
+// much that was: none after a failure, which the next ordinary write meets too.
+// Nothing else may be writing.
+func WriteNow(f *os.File, b []byte) int {
+	rc, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	n := 0
+	err = rc.Control(func(fd uintptr) {
+		for {
+			k, werr := syscall.Write(int(fd), b)
+			if werr == syscall.EINTR {
+				continue
+			}
+			n = max(k, 0)
+			return
+		}
+	})
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -20,13 +21,11 @@ type inbox struct {
 	space   sync.Cond     // for the reader: the batch was taken, or nobody wants more
 	ready   chan struct{} // for next: there is something to take
 	ended   chan struct{} // closed when no message will come any more
-	msgs    []effect.HostMessage
-	reqs    int // how many of msgs are requests
-	size    int // of msgs' lines
-	any     bool
+	held    batch         // what waits
+	any     bool          // something has come
 	done    bool          // the terminal message has come
 	discard bool          // the exchange is cancelled: messages are dropped
-	failure *effect.Error // why no terminal message will come; given after msgs
+	failure *effect.Error // why no terminal message will come; given after what waits
 	late    bool          // because the time was over
 	again   bool          // the host ended without having read the prompt
 }
@@ -37,13 +36,13 @@ func newInbox() *inbox {
 	return in
 }
 
-// put adds a batch, waiting for room. A terminal message is the batch's last.
-// It gives false when the exchange no longer takes any: it has its terminal
-// message, or it failed.
-func (in *inbox) put(batch []message, size int) bool {
+// put adds a batch, which is the inbox's from then on, waiting for room. It gives
+// false when the exchange no longer takes any: it has its terminal message, or
+// it failed.
+func (in *inbox) put(b batch) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for !in.closed() && !in.discard && len(in.msgs) > 0 && (len(in.msgs)+len(batch) > batchMessages || in.size+size > batchBytes) {
+	for !in.closed() && !in.discard && !in.fits(&b) {
 		in.space.Wait()
 	}
 	if in.closed() {
@@ -51,12 +50,9 @@ func (in *inbox) put(batch []message, size int) bool {
 	}
 	in.any = true
 	if !in.discard {
-		for i := range batch {
-			in.add(&batch[i])
-		}
-		in.size += size
+		in.join(b)
 	}
-	if batch[len(batch)-1].role == terminal {
+	if b.terminal {
 		in.done = true
 		close(in.ended)
 	}
@@ -64,31 +60,48 @@ func (in *inbox) put(batch []message, size int) bool {
 	return true
 }
 
+func (in *inbox) fits(b *batch) bool {
+	h := &in.held
+	return len(h.msgs) == 0 || len(h.msgs)+len(b.msgs) <= batchMessages && h.size+b.size <= batchBytes
+}
+
 // closed says that no more messages are taken.
 func (in *inbox) closed() bool { return in.done || in.failure != nil || in.again }
 
-// add appends a message; a withdraw of one that still waits takes both out.
-func (in *inbox) add(m *message) {
-	switch m.role {
-	case request:
-		in.reqs++
-	case takeBack:
-		if in.reqs > 0 && m.ID != "" && in.withdraw(m.ID) {
-			return
-		}
+// join adds b to what waits; requests that it withdraws are taken out.
+func (in *inbox) join(b batch) {
+	h := &in.held
+	from := len(h.msgs)
+	if from == 0 {
+		*h = b
+	} else {
+		h.msgs = append(h.msgs, b.msgs...)
+		h.size += b.size
+		h.requests += b.requests
 	}
-	in.msgs = append(in.msgs, m.HostMessage)
+	if b.takeBack && h.requests > 0 {
+		h.withdraw(from)
+	}
 }
 
-func (in *inbox) withdraw(id string) bool {
-	for i := range in.msgs {
-		if in.msgs[i].ID == id && messageTypes[in.msgs[i].Type] == request {
-			in.msgs = append(in.msgs[:i], in.msgs[i+1:]...)
-			in.reqs--
-			return true
+// withdraw takes out each withdraw at or after from with the request that it
+// takes back, when that is there.
+func (b *batch) withdraw(from int) {
+	for i := from; i < len(b.msgs); i++ {
+		m := &b.msgs[i]
+		if m.ID == "" || roleOf(m.Type) != takeBack {
+			continue
+		}
+		at := slices.IndexFunc(b.msgs[:i], func(r effect.HostMessage) bool {
+			return r.ID == m.ID && roleOf(r.Type) == request
+		})
+		if at >= 0 {
+			b.msgs = slices.Delete(b.msgs, i, i+1)
+			b.msgs = slices.Delete(b.msgs, at, at+1)
+			b.requests--
+			i -= 2
 		}
 	}
-	return false
 }
 
 // state is what an inbox without messages is in.
@@ -106,9 +119,9 @@ func (in *inbox) take() ([]effect.HostMessage, state) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
-	case len(in.msgs) > 0:
-		msgs := in.msgs
-		in.msgs, in.reqs, in.size = nil, 0, 0
+	case len(in.held.msgs) > 0:
+		msgs := in.held.msgs
+		in.held = batch{}
 		in.space.Signal()
 		return msgs, waiting
 	case in.discard:
@@ -142,7 +155,7 @@ func (in *inbox) expire(e *effect.Error) bool {
 	if in.done || in.failure != nil {
 		return false
 	}
-	in.msgs, in.reqs, in.size = nil, 0, 0
+	in.held = batch{}
 	in.failure, in.late = e, true
 	in.end()
 	return true
@@ -173,7 +186,7 @@ func (in *inbox) resume() {
 func (in *inbox) drain() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.msgs, in.discard = nil, true
+	in.held, in.discard = batch{}, true
 	in.space.Signal()
 	return !in.closed()
 }

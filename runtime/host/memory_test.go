@@ -139,6 +139,8 @@ func (c *memConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+func (c *memConn) TryWrite([]byte) int { return 0 }
+
 func (c *memConn) CloseWrite() {
 	c.h.closing.Do(func() {
 		if !c.ended() {

@@ -6,9 +6,13 @@ import "sync"
 // line may go beyond it, or a line larger than it could never be sent.
 const outboxLimit = 4 << 20
 
-// outbox holds lines until the writer goroutine has written them.
+// outbox holds lines until the writer goroutine has written them. A line that
+// can be written at once, because none waits and the connection has room, is:
+// waking the writer would cost more than the write.
 type outbox struct {
+	conn    Conn
 	mu      sync.Mutex
+	busy    bool // the writer is writing
 	lines   []byte
 	total   int64         // bytes ever put in
 	written int64         // bytes the connection has taken
@@ -18,8 +22,8 @@ type outbox struct {
 	room    chan struct{} // for a waiting sender: something was taken
 }
 
-func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newOutbox(c Conn) *outbox {
+	return &outbox{conn: c, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
 // put adds lines, beyond the limit when force is set. It gives the offset of
@@ -32,9 +36,17 @@ func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
 		return 0, false
 	}
 	offset = o.total
-	if !o.closed {
+	if o.closed {
+		return offset, true
+	}
+	o.total += int64(len(lines))
+	if !o.busy && len(o.lines) == 0 {
+		n := o.conn.TryWrite(lines)
+		o.written += int64(n)
+		lines = lines[n:]
+	}
+	if len(lines) > 0 {
 		o.lines = append(o.lines, lines...)
-		o.total += int64(len(lines))
 		signal(o.wake)
 	}
 	return offset, true
@@ -61,11 +73,11 @@ func (o *outbox) consumed() int64 {
 // run writes until the box is closed or the connection fails; then it ends the
 // host's input. What a host does not read it has no use for: its output, or
 // its end, tells the rest.
-func (o *outbox) run(c Conn) {
-	defer c.CloseWrite()
+func (o *outbox) run() {
+	defer o.conn.CloseWrite()
 	defer func() {
 		o.close()
-		n := c.Unread()
+		n := o.conn.Unread()
 		o.mu.Lock()
 		o.unread = int64(max(n, 0))
 		o.mu.Unlock()
@@ -75,6 +87,7 @@ func (o *outbox) run(c Conn) {
 		o.mu.Lock()
 		lines, o.lines = o.lines, lines[:0]
 		closed := o.closed
+		o.busy = len(lines) > 0
 		o.mu.Unlock()
 		if len(lines) == 0 {
 			if closed {
@@ -84,7 +97,7 @@ func (o *outbox) run(c Conn) {
 			continue
 		}
 		signal(o.room)
-		n, err := c.Write(lines)
+		n, err := o.conn.Write(lines)
 		o.mu.Lock()
 		o.written += int64(n)
 		o.mu.Unlock()

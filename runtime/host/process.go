@@ -48,7 +48,7 @@ type process struct {
 
 func newProcess(h *Hosts, c *Config, conn Conn) *process {
 	return &process{
-		hosts: h, cfg: c, conn: conn, out: newOutbox(),
+		hosts: h, cfg: c, conn: conn, out: newOutbox(conn),
 		readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
@@ -57,7 +57,7 @@ func newProcess(h *Hosts, c *Config, conn Conn) *process {
 func (p *process) start() {
 	go func() {
 		defer close(p.writeDone)
-		p.out.run(p.conn)
+		p.out.run()
 	}()
 	go func() {
 		defer close(p.readDone)
@@ -112,16 +112,21 @@ func (p *process) usable() bool {
 // read decodes what the host says and hands it on in batches: all that came
 // together, up to a batch's bounds.
 func (p *process) read() {
-	batch := make([]message, 0, batchMessages)
-	size := 0
+	var b batch
+	late := false // what is read came with a terminal message, so before any next prompt
 	flush := func() {
-		if len(batch) > 0 {
-			p.deliver(batch, size)
-			clear(batch)
-			batch, size = batch[:0], 0
+		if n := len(b.msgs); n > 0 {
+			p.deliver(b, late)
+			late = b.terminal
+			// In a flood the next batch is full as well.
+			if n > batchMessages/16 {
+				n = batchMessages
+			}
+			b = batch{msgs: make([]effect.HostMessage, 0, n)}
 		}
 	}
 	for {
+		late = late && p.conn.Ready()
 		l, err := p.conn.Read()
 		if err == nil && cutOff(l) {
 			err = errCutOff
@@ -131,24 +136,23 @@ func (p *process) read() {
 			p.finish(err, l)
 			return
 		}
-		if size+len(l.Text) > batchBytes {
+		if b.size+len(l.Text) > batchBytes {
 			flush()
 		}
-		m := decode(l.Text)
-		batch = append(batch, m)
-		size += len(l.Text)
-		if m.role == terminal || len(batch) == batchMessages || !p.conn.Ready() {
+		b.add(l.Text)
+		if b.full() || !p.conn.Ready() {
 			flush()
 		}
 	}
 }
 
-// deliver gives a batch to the exchange that has the process.
-func (p *process) deliver(batch []message, size int) {
+// deliver gives a batch to the exchange that has the process; a late one is
+// nobody's.
+func (p *process) deliver(b batch, late bool) {
 	p.mu.Lock()
 	in := p.cur
 	p.mu.Unlock()
-	if in != nil && in.put(batch, size) {
+	if !late && in != nil && in.put(b) {
 		return
 	}
 	p.mu.Lock()
@@ -156,7 +160,7 @@ func (p *process) deliver(batch []message, size int) {
 	p.strayed = true
 	p.mu.Unlock()
 	if first {
-		p.hosts.opts.Log(p.cfg.Name, "sent a message of type '"+batch[0].Type+"' outside an exchange; it is ignored: "+quote(batch[0].Text))
+		p.hosts.opts.Log(p.cfg.Name, "sent a message of type '"+b.msgs[0].Type+"' outside an exchange; it is ignored: "+quote(b.msgs[0].Text))
 	}
 }
 
@@ -170,10 +174,13 @@ func (p *process) finish(err error, last ndjson.Line) {
 	}
 	p.mu.Lock()
 	p.ended, p.exited, p.failure = true, exited, failure
-	in := p.cur
+	in, retiring := p.cur, p.retiring
 	p.mu.Unlock()
-	if in != nil {
+	switch {
+	case in != nil:
 		p.tell(in)
+	case !exited && !retiring:
+		p.hosts.opts.Log(p.cfg.Name, "is ended, and started again when it is needed: "+failure.Message)
 	}
 	p.retire(0)
 }

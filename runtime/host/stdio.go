@@ -71,6 +71,8 @@ func (s *subprocess) Ready() bool { return s.lines.Ready() }
 
 func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
 
+func (s *subprocess) TryWrite(b []byte) int { return procgroup.WriteNow(s.Stdin, b) }
+
 // CloseWrite's failure can only mean that it is closed already.
 func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
 

@@ -8,9 +8,13 @@ func (c *Config) timeout() time.Duration { return c.timeoutOr(DefaultTimeout) }
 // initTimeout is how long a new process may take to acknowledge.
 func (c *Config) initTimeout() time.Duration { return c.timeoutOr(DefaultInitTimeout) }
 
+// longest is a timeout beyond which none is needed, in seconds; a Duration holds
+// nine times as much.
+const longest = 1e9
+
 func (c *Config) timeoutOr(d time.Duration) time.Duration {
 	if c.Timeout > 0 {
-		return time.Duration(c.Timeout * float64(time.Second))
+		return time.Duration(min(c.Timeout, longest) * float64(time.Second))
 	}
 	return d
 }

@@ -20,7 +20,8 @@ type Transport interface {
 }
 
 // A Conn is one running host, as lines. Read and Ready are called from one
-// goroutine, Write from another, the rest from any and more than once.
+// goroutine, Write and TryWrite from one at a time, the rest from any and more
+// than once.
 type Conn interface {
 	// Read waits for the host's next line. It fails with io.EOF when the host
 	// has ended or will not send any more, and as ndjson.Reader.Next does.
@@ -29,6 +30,9 @@ type Conn interface {
 	Ready() bool
 	// Write sends whole lines. It may wait for the host to read them.
 	Write(lines []byte) (int, error)
+	// TryWrite sends as much of whole lines as goes without waiting, and says
+	// how many bytes that is. None is always right.
+	TryWrite(lines []byte) int
 	// CloseWrite ends the host's input. It makes a waiting Write fail.
 	CloseWrite()
 	// Unread is how many of the bytes written the host has not read, -1 when

@@ -53,12 +53,18 @@ read
 < {"type":"result","text":"again"}
 await go
 read
-< {"type":"result","text":"two"}
+batch
+< two
+< a second line of text
+end
+read
+< {"type":"result","text":"three"}
 `))
 	w.ask("go", "one")
 	w.until("the remark", func() bool { return w.logged("worker: sent a message of type 'progress' outside an exchange") })
 	w.make("go")
 	w.ask("go", "two")
+	w.ask("go", "three")
 }
 
 func withdrawn(w *world) {
