@@ -188,7 +188,7 @@ func (p *parser) finish(d *ast.DeclHead, h head) {
 
 // fnDecl reads a function with its body.
 func (p *parser) fnDecl(h head) *ast.FnDecl {
-	n := p.fnHead(p.i, h)
+	n := p.fnHead(p.i)
 	if p.k == lexer.Semi && isNative(h.decorators) {
 		p.next()
 	} else {
@@ -225,7 +225,7 @@ func (p *parser) fnBody() *ast.Block {
 
 // fnHead reads a signature. When it is wrong but its body can be told, the
 // body is read for its own mistakes before the declaration is given up.
-func (p *parser) fnHead(start int, h head) *ast.FnDecl {
+func (p *parser) fnHead(start int) *ast.FnDecl {
 	var n *ast.FnDecl
 	if !p.guard(func() { n = run(p, &p.grammar.fn, p.memberEnd(p.i)).node() }) {
 		if i := p.bodyAfter(start); i > 0 {
@@ -241,11 +241,11 @@ func (p *parser) fnHead(start int, h head) *ast.FnDecl {
 }
 
 // fnSignature reads a signature without a body.
-func (p *parser) fnSignature(start int, h head) *ast.FnDecl {
+func (p *parser) fnSignature(h head) *ast.FnDecl {
 	if p.k != lexer.Fn && p.k != lexer.Async {
 		p.failExpected("`fn`")
 	}
-	n := p.fnHead(start, h)
+	n := p.fnHead(p.i)
 	p.finish(&n.DeclHead, h)
 	return n
 }

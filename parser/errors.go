@@ -41,7 +41,7 @@ func (p *parser) consequence(at source.Pos) bool {
 		return true
 	}
 	switch after := p.i - p.lastTok; {
-	case p.lastTok < 0 || after < 0 || after >= settled:
+	case p.lastAt < 0 || p.lastTok < 0 || after < 0 || after >= settled:
 		return false
 	case after == 0:
 		return true

@@ -169,7 +169,7 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 			p.fail(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
 				Hint("they have the trait's own visibility"))
 		}
-		m := p.fnHead(p.i, h)
+		m := p.fnHead(p.i)
 		if p.k == lexer.LBrace {
 			m.Body = p.block()
 		} else {
@@ -200,7 +200,7 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
 	n := run(p, &p.grammar.mcp, p.memberEnd(p.i)).node()
 	p.methods(func(h head) {
-		m := p.fnHead(p.i, h)
+		m := p.fnHead(p.i)
 		p.signatureSemi()
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)

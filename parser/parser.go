@@ -40,7 +40,7 @@ func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 		x = p.expr()
 		p.atEnd()
 	})
-	if !ok {
+	if !ok || p.diags.HasErrors() {
 		x = nil
 	}
 	return x, int(p.ids), p.diags
@@ -53,13 +53,11 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	p := open(f)
 	defer p.close()
 	ok := p.guard(func() {
-		start := p.i
-		pre := p.prefix()
-		fn = p.fnSignature(start, pre)
+		fn = p.fnSignature(p.prefix())
 		p.eat(lexer.Semi)
 		p.atEnd()
 	})
-	if !ok {
+	if !ok || p.diags.HasErrors() {
 		fn = nil
 	}
 	return fn, int(p.ids), p.diags
