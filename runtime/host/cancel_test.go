@@ -157,6 +157,26 @@ func TestCloseIdle(t *testing.T) {
 	}
 }
 
+// TestCloseAgainIsImpatient: a second call cuts the first one's waiting short.
+func TestCloseAgainIsImpatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, (*memHost).hang)
+		b.begin()
+		first := make(chan error)
+		go func() { first <- b.Close(context.Background()) }()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := b.Close(ctx); err != context.Canceled {
+			t.Errorf("the second call: %v", err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("the first call: %v", err)
+		}
+		b.happened(0, "term@0 kill@1 exit@1")
+	})
+}
+
 func TestCloseDuringExchange(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -19,6 +19,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +81,7 @@ type Hosts struct {
 
 	closing chan struct{} // Close was called: nothing is waited for long
 	kill    chan struct{} // its time is over: nothing is waited for
+	killing sync.Once
 	running sync.WaitGroup
 
 	mu        sync.Mutex
@@ -141,42 +144,42 @@ func result[T any](v *T, err error) (effect.Result, error) {
 // waits for them. Hosts that can be cancelled are told first; idle ones see
 // their input end; what is left after a short while gets SIGTERM, and SIGKILL
 // five seconds later or when ctx ends, whichever comes first. Its error is
-// ctx's, when that cut the waiting short.
+// ctx's, when that cut the waiting short. It may be called again, also while a
+// call waits, to give the hosts less time.
 func (h *Hosts) Close(ctx context.Context) error {
-	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		h.running.Wait()
-		return nil
-	}
-	h.closed = true
-	close(h.closing)
-	var open []int64
-	for id := range h.exchanges {
-		open = append(open, id)
-	}
-	h.mu.Unlock()
-
-	for _, id := range open {
-		h.close(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
-	}
-	h.mu.Lock()
-	for p := range h.processes {
-		if p.idle() {
-			p.retire(leaveIdle)
-		}
-	}
-	h.mu.Unlock()
-
+	h.shut()
 	done := make(chan struct{})
 	go func() { h.running.Wait(); close(done) }()
 	select {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		close(h.kill)
+		h.killing.Do(func() { close(h.kill) })
 		<-done
 		return context.Cause(ctx)
+	}
+}
+
+// shut begins the end, once: nothing new is started, and what runs is told.
+func (h *Hosts) shut() {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
+	h.closed = true
+	close(h.closing)
+	open := slices.Collect(maps.Keys(h.exchanges))
+	h.mu.Unlock()
+	for _, id := range open {
+		h.close(&effect.ExchangeClose{ID: id, Reason: "the run is ending"})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for p := range h.processes {
+		if p.idle() {
+			p.retire(leaveIdle)
+		}
 	}
 }
 
