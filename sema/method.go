@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -20,7 +21,7 @@ func (c *checker) method(t types.Type, name string) *Function {
 	if file == "" || c.cfg.Library == nil {
 		return nil
 	}
-	c.libraryModule(c.cfg.Library.Methods(file))
+	c.libraryModule(c.cfg.Library.Methods(file, name))
 	key := any(file)
 	if fn := c.methodIn(key, t, name); fn != nil {
 		return fn
@@ -66,12 +67,16 @@ func (c *checker) methodNames(t types.Type) []string {
 			}
 		}
 	}
+	file := methodFile(t)
+	if file != "" && c.cfg.Library != nil {
+		c.libraryModule(c.cfg.Library.Methods(file, ""))
+	}
 	add(implKey(t))
-	if file := methodFile(t); file != "" && any(file) != implKey(t) {
+	if file != "" && any(file) != implKey(t) {
 		add(any(file))
 	}
 	sort.Strings(names)
-	return names
+	return slices.Compact(names)
 }
 
 // methodCall checks `x.f(args)`.
@@ -237,7 +242,7 @@ var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range
 func (c *checker) methodAnywhere(name string) bool {
 	if c.cfg.Library != nil {
 		for _, k := range anyKinds {
-			c.libraryModule(c.cfg.Library.Methods(k))
+			c.libraryModule(c.cfg.Library.Methods(k, name))
 		}
 	}
 	found := false

@@ -28,9 +28,9 @@ type Library interface {
 	// Prelude is the file that declares the global name (a function, type or
 	// schema that needs no import), or nil.
 	Prelude(name string) *ast.File
-	// Methods is the file with the methods of a built-in type ("String",
-	// "Array", "Agent", …), or nil.
-	Methods(typ string) *ast.File
+	// Methods is a file with the methods of that name of a built-in type
+	// ("String", "Array", "Agent", …), with all of them when name is "", or nil.
+	Methods(typ, name string) *ast.File
 	// Module is the file of std::name, or nil.
 	Module(name string) *ast.File
 	// Names lists all global names and, for a type, none; for suggestions.

@@ -33,7 +33,7 @@ var arrayNatives = []native{
 	{"Array.skip", arraySkip},
 	{"Array.chunks", arrayChunks},
 	{"Array.windows", arrayWindows},
-	{"Array.to_string", text},
+	{"Array.to_string", textOfValue},
 	{"Array.sort", arraySort},
 	{"Array.min", arrayMin},
 	{"Array.max", arrayMax},

@@ -22,9 +22,9 @@ var floatNatives = []native{
 	{"Float.to_int", toInt("to_int", math.Trunc)},
 	{"Float.is_nan", func(a *vm.Args) (value.Slot, error) { return value.Bool(math.IsNaN(a.Float(0))), nil }},
 	{"Float.is_finite", func(a *vm.Args) (value.Slot, error) { return value.Bool(finite(a.Float(0))), nil }},
-	{"Float.to_string", text},
+	{"Float.to_string", textOfValue},
 	{"Float.to_fixed", floatToFixed},
-	{"Bool.to_string", text},
+	{"Bool.to_string", textOfValue},
 }
 
 func float1(f func(float64) float64) vm.Native {

@@ -10,7 +10,7 @@ type file struct {
 }
 
 var files = [...]file{
-	{name: "prelude.conc", globals: []string{"print", "println", "__print", "len", "to_string", "typeof", "panic", "assert",
+	{name: "prelude.conc", globals: []string{"print", "println", "__print", "__line", "len", "to_string", "typeof", "panic", "assert",
 		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool"}},
 	{name: "records.conc", globals: []string{"Response", "Message", "LedgerEntry"}},
 	{name: "messages.conc", globals: []string{"HostProgress", "HostQuestion", "HostApproval", "HostResult", "HostToolCall",

@@ -15,7 +15,7 @@ var intNatives = []native{
 	{"Int.clamp", intClamp},
 	{"Int.pow", intPow},
 	{"Int.to_float", func(a *vm.Args) (value.Slot, error) { return value.Float(float64(a.Int(0))), nil }},
-	{"Int.to_string", text},
+	{"Int.to_string", textOfValue},
 	{"Int.to_hex", func(a *vm.Args) (value.Slot, error) { return value.String(strconv.FormatInt(a.Int(0), 16)), nil }},
 	{"Int.checked_add", checked(addInt)},
 	{"Int.checked_sub", checked(subInt)},

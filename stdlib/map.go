@@ -21,11 +21,11 @@ var mapNatives = []native{
 	{"Map.values", mapValues},
 	{"Map.entries", mapEntries},
 	{"Map.to_array", mapEntries},
-	{"Map.to_string", text},
+	{"Map.to_string", textOfValue},
 }
 
-// key gives argument 1 as a key.
-func key(a *vm.Args) (value.Slot, error) {
+// mapKey gives argument 1 as a key.
+func mapKey(a *vm.Args) (value.Slot, error) {
 	k := a.Slot(1)
 	if !value.Hashable(k) {
 		return k, value.Faultf("a map's key must be a String, an Int or a Bool, not %s", value.TypeName(k))
@@ -34,7 +34,7 @@ func key(a *vm.Args) (value.Slot, error) {
 }
 
 func mapGet(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err != nil {
 		return value.Nil, err
 	}
@@ -45,7 +45,7 @@ func mapGet(a *vm.Args) (value.Slot, error) {
 }
 
 func mapGetOr(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err != nil {
 		return value.Nil, err
 	}
@@ -56,7 +56,7 @@ func mapGetOr(a *vm.Args) (value.Slot, error) {
 }
 
 func mapHas(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err != nil {
 		return value.Nil, err
 	}
@@ -65,7 +65,7 @@ func mapHas(a *vm.Args) (value.Slot, error) {
 }
 
 func mapSet(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err == nil {
 		a.Map(0).Set(k, lend(a.Slot(2)))
 	}
@@ -73,7 +73,7 @@ func mapSet(a *vm.Args) (value.Slot, error) {
 }
 
 func mapDelete(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err != nil {
 		return value.Nil, err
 	}
@@ -82,7 +82,7 @@ func mapDelete(a *vm.Args) (value.Slot, error) {
 }
 
 func mapRemove(a *vm.Args) (value.Slot, error) {
-	k, err := key(a)
+	k, err := mapKey(a)
 	if err != nil {
 		return value.Nil, err
 	}

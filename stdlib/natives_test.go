@@ -126,6 +126,8 @@ func outcome(got value.Slot, err error) string {
 
 func TestPrelude(t *testing.T) {
 	run(t, []call{
+		{"__line", `[["a", 1.0, [2], null]]`, `"a 1.0 [2] nil"`, ""},
+		{"__line", `[[]]`, `""`, ""},
 		{"len", `["héllo"]`, `5`, ""},
 		{"len", `[[1, 2]]`, `2`, ""},
 		{"len", `[{"a": 1, "b": 2}]`, `2`, ""},

@@ -13,7 +13,7 @@ import (
 
 func arraySort(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
-	if err := comparable(x); err != nil {
+	if err := ordered(x); err != nil {
 		return value.Nil, err
 	}
 	y := x.Slice(0, x.Len)
@@ -28,8 +28,8 @@ func arraySort(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// comparable faults unless all elements are numbers or all are Strings.
-func comparable(x *value.Array) error {
+// ordered faults unless all elements are numbers or all are Strings.
+func ordered(x *value.Array) error {
 	if x.Sub == value.ReprBools {
 		return value.Faultf("cannot order values of type Bool")
 	}
@@ -48,7 +48,7 @@ func comparable(x *value.Array) error {
 	return nil
 }
 
-// order compares elements of an array that comparable accepts.
+// order compares elements of an array that ordered accepts.
 func order(a, b value.Slot) int {
 	c, _ := value.Compare(a, b)
 	return c
@@ -60,7 +60,7 @@ func extreme(x *value.Array, sign int) (int, error) {
 	if x.Len == 0 {
 		return -1, nil
 	}
-	if err := comparable(x); err != nil {
+	if err := ordered(x); err != nil {
 		return 0, err
 	}
 	best, s := 0, x.At(0)
@@ -98,7 +98,7 @@ func extremePlace(a *vm.Args, sign int) (value.Slot, error) {
 
 func arrayOrder(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
-	if err := comparable(x); err != nil {
+	if err := ordered(x); err != nil {
 		return value.Nil, err
 	}
 	places := make([]int64, x.Len)

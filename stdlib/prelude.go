@@ -6,20 +6,34 @@ import (
 )
 
 var preludeNatives = []native{
+	{"__line", line},
 	{"len", length},
-	{"to_string", text},
+	{"to_string", textOfValue},
 	{"typeof", func(a *vm.Args) (value.Slot, error) { return value.String(value.TypeName(value.Flat(a.Slot(0)))), nil }},
 	{"assert", assert},
 	{"assert_eq", assertEq},
 	{"assert_ne", assertNe},
 }
 
-// text gives its argument's text.
-func text(a *vm.Args) (value.Slot, error) {
+// textOfValue gives its argument's text.
+func textOfValue(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); s.Kind() == value.KindString {
 		return s, nil
 	}
 	return value.String(value.Text(a.Slot(0))), nil
+}
+
+// line joins the texts of argument 0's elements by a space.
+func line(a *vm.Args) (value.Slot, error) {
+	x := a.Array(0)
+	var out []byte
+	for i := range x.Len {
+		if i > 0 {
+			out = append(out, ' ')
+		}
+		out = value.AppendText(out, x.At(i))
+	}
+	return value.String(string(out)), nil
 }
 
 func length(a *vm.Args) (value.Slot, error) {

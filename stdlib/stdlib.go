@@ -1,7 +1,7 @@
 // Package stdlib is the library of Concerto: declarations, and what Concerto
 // says well, in .conc files; pure leaves in Go beside them (spec/std). The
-// checker is handed the files through Library, each parsed when a program first
-// uses something in it; the VM is handed the functions through Natives.
+// checker is handed the declarations through Library, each parsed when a program
+// first uses it; the VM is handed the functions through Natives.
 //
 // Invariants: a Go function never calls the VM and touches nothing but its
 // arguments; whatever takes a closure or runs between effects is Concerto.
@@ -14,7 +14,6 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
@@ -30,14 +29,20 @@ func Library() sema.Library { return library{} }
 
 type library struct{}
 
-// Prelude is the file that declares the global name, or nil.
-func (library) Prelude(name string) *ast.File { return load(preludeFile(name)) }
+// Prelude is a file that declares the global name, or nil.
+func (library) Prelude(name string) *ast.File {
+	if f := preludeFile(name); f != nil {
+		return load(f.name, name)
+	}
+	return nil
+}
 
-// Methods is the file with the methods of a built-in type, or nil.
-func (library) Methods(typ string) *ast.File {
+// Methods is a file with the methods of that name of a built-in type, with all
+// its methods when the name is "", or nil.
+func (library) Methods(typ, name string) *ast.File {
 	for i := range files {
 		if files[i].methods == typ {
-			return load(&files[i])
+			return load(files[i].name, name)
 		}
 	}
 	return nil
@@ -47,7 +52,7 @@ func (library) Methods(typ string) *ast.File {
 func (library) Module(name string) *ast.File {
 	for i := range files {
 		if files[i].module == name {
-			return load(&files[i])
+			return load(files[i].name, "")
 		}
 	}
 	return nil
@@ -80,35 +85,51 @@ func (library) Modules() []string {
 // internal says whether a name is the library's own.
 func internal(name string) bool { return len(name) > 2 && name[:2] == "__" }
 
-// parsed holds the files that have been asked for, by name.
-var parsed sync.Map // string to func() *ast.File
+// What has been asked for: the texts of files (func() *text by file name), and
+// trees (func() *ast.File by key).
+var texts, trees sync.Map
 
-// load gives a file's tree, parsed at the first call; nil for nil.
-func load(f *file) *ast.File {
-	if f == nil {
-		return nil
-	}
-	once, ok := parsed.Load(f.name)
+// key names a slice of a file: what declares name, or with "" all of it.
+type key struct{ file, name string }
+
+// once gives what build gives at the first call for k, built by that call alone.
+func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
+	f, ok := all.Load(k)
 	if !ok {
-		once, _ = parsed.LoadOrStore(f.name, sync.OnceValue(func() *ast.File {
-			tree, diags := parse(f.name)
-			if diags.HasErrors() {
-				panic("stdlib: " + f.name + " does not parse")
-			}
-			return tree
-		}))
+		f, _ = all.LoadOrStore(k, sync.OnceValue(build))
 	}
-	return once.(func() *ast.File)()
+	return f.(func() V)()
 }
 
-// parse reads and parses one library file. Its name is how diagnostics and
-// traces show it: "std/array.conc".
-func parse(name string) (*ast.File, diag.List) {
-	text, err := sources.ReadFile(name)
-	if err != nil {
-		panic("stdlib: " + err.Error())
-	}
-	return parser.Parse(source.NewFile("std/"+name, text))
+// load gives the tree of a file, or of what in it declares name; nil when
+// nothing does.
+func load(file, name string) *ast.File {
+	return once(&trees, key{file, name}, func() *ast.File {
+		all := textOf(file)
+		part := all.all
+		if name != "" {
+			part = all.slice(name)
+		}
+		if part == nil {
+			return nil
+		}
+		tree, diags := parser.Parse(source.NewFile("std/"+file, part))
+		if diags.HasErrors() {
+			panic("stdlib: " + file + " does not parse")
+		}
+		return tree
+	})
+}
+
+// textOf reads a library file.
+func textOf(file string) *text {
+	return once(&texts, file, func() *text {
+		all, err := sources.ReadFile(file)
+		if err != nil {
+			panic("stdlib: " + err.Error())
+		}
+		return layout(all)
+	})
 }
 
 // native is a Go function with the name it is registered under.

@@ -9,13 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/value"
 )
 
 // tree parses a library file and reports what the parser found.
 func tree(t *testing.T, name string) *ast.File {
 	t.Helper()
-	f, diags := parse(name)
+	f, diags := parser.Parse(source.NewFile("std/"+name, textOf(name).all))
 	for _, d := range diags.Sorted() {
 		p := d.File.Position(d.Span.Start)
 		t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
@@ -217,14 +219,15 @@ func TestErrorTypes(t *testing.T) {
 // TestLibrary asks as the checker does.
 func TestLibrary(t *testing.T) {
 	lib := Library()
-	if lib.Prelude("println") == nil || lib.Prelude("println") != lib.Prelude("assert") {
-		t.Error("println and assert stand in one file")
+	if lib.Prelude("println") == nil || lib.Prelude("println") != lib.Prelude("println") {
+		t.Error("a declaration is parsed once")
 	}
-	if lib.Prelude("nothing") != nil || lib.Methods("Nothing") != nil || lib.Module("nothing") != nil {
+	if lib.Prelude("nothing") != nil || lib.Methods("Nothing", "len") != nil || lib.Methods("Array", "nothing") != nil ||
+		lib.Module("nothing") != nil {
 		t.Error("what is not there is nil")
 	}
-	if lib.Methods("Array") == nil || lib.Module("json") == nil {
-		t.Error("Array has methods, json is a module")
+	if lib.Methods("Array", "") == nil || len(lib.Methods("Array", "sort").Decls) != 3 || lib.Module("json") == nil {
+		t.Error("Array has methods, sort for three types of element; json is a module")
 	}
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
@@ -232,4 +235,54 @@ func TestLibrary(t *testing.T) {
 	if diff := cmp.Diff([]string{"env", "json", "log", "math", "string", "time"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestSlices: what slice finds by layout is what the parser finds, in the same
+// places.
+func TestSlices(t *testing.T) {
+	for _, f := range files {
+		whole := tree(t, f.name)
+		names, want := map[string]bool{}, map[string][]string{}
+		for _, d := range whole.Decls {
+			for name, places := range placed(whole, d) {
+				names[name] = true
+				want[name] = append(want[name], places...)
+			}
+		}
+		parts := map[string]bool{}
+		for _, p := range textOf(f.name).parts {
+			parts[p.name] = true
+		}
+		if diff := cmp.Diff(names, parts); diff != "" {
+			t.Errorf("%s: parsed (-), found by layout (+):\n%s", f.name, diff)
+		}
+		for name := range names {
+			part := load(f.name, name)
+			got := map[string][]string{}
+			for _, d := range part.Decls {
+				for n, places := range placed(part, d) {
+					got[n] = append(got[n], places...)
+				}
+			}
+			if diff := cmp.Diff(map[string][]string{name: want[name]}, got); diff != "" {
+				t.Errorf("%s: %s, whole file (-), slice (+):\n%s", f.name, name, diff)
+			}
+		}
+	}
+}
+
+// placed gives the declaration's or its methods' places and doc comments, by
+// name.
+func placed(f *ast.File, d ast.Decl) map[string][]string {
+	place := func(h *ast.DeclHead) string {
+		return f.Source.Position(h.Sp.Start).String() + " " + h.Doc
+	}
+	out := map[string][]string{}
+	if impl, ok := d.(*ast.ImplDecl); ok {
+		for _, m := range impl.Methods {
+			out[m.Name.Name] = append(out[m.Name.Name], place(&m.DeclHead))
+		}
+		return out
+	}
+	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }

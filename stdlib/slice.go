@@ -1,0 +1,136 @@
+package stdlib
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Only what a program uses of the library is parsed: a slice of a file, which
+// is its text with everything blanked out but some declarations, so that places
+// stay what they are. Where declarations begin and end is found by their
+// layout, without parsing: a declaration begins in column 1, a method with four
+// spaces, both with the comments and decorators above; it ends with the first
+// line of that indentation that ends in `}` or `;`. A test holds this against
+// the parser for every file.
+
+// part is a declaration or a method: its name and the lines that it takes.
+type part struct {
+	name     string
+	from, to int
+	head     span // of a method: its impl's first line
+	foot     span // and its last
+}
+
+type span struct{ from, to int }
+
+// text is the text of a library file, with its parts in order.
+type text struct {
+	all   []byte
+	blank []byte // spaces and the newlines of all
+	parts []part
+}
+
+// layout finds the parts of a file.
+func layout(all []byte) *text {
+	t := &text{all: all, blank: make([]byte, len(all))}
+	for i, c := range all {
+		t.blank[i] = ' '
+		if c == '\n' {
+			t.blank[i] = c
+		}
+	}
+	t.scan(0, len(all), "")
+	return t
+}
+
+// scan finds the parts between two offsets that have the given indentation. The
+// members of an impl are found in its place.
+func (t *text) scan(from, end int, indent string) {
+	begin, name := -1, ""
+	for at := from; at < end; {
+		next := at + bytes.IndexByte(t.all[at:end], '\n') + 1
+		if next <= at {
+			next = end
+		}
+		line, ours := strings.CutPrefix(string(t.all[at:next]), indent)
+		line = strings.TrimRight(line, "\n")
+		blank := strings.TrimSpace(line) == ""
+		switch {
+		case blank && name == "":
+			begin = -1 // a comment that stands alone belongs to nothing
+		case blank || !ours || line[0] == ' ':
+		case strings.HasPrefix(line, "//"):
+			if begin < 0 {
+				begin = at
+			}
+		default:
+			if begin < 0 {
+				begin = at
+			}
+			if name == "" {
+				name = declared(line)
+			}
+			if c := line[len(line)-1]; c != '}' && c != ';' {
+				break
+			}
+			if name == "impl" {
+				t.members(begin, next)
+			} else {
+				t.parts = append(t.parts, part{name: name, from: begin, to: next})
+			}
+			begin, name = -1, ""
+		}
+		at = next
+	}
+}
+
+// members finds the methods of the impl at [from, end), whose first and last
+// lines are its head and foot.
+func (t *text) members(from, end int) {
+	head := span{from, from + bytes.IndexByte(t.all[from:end], '\n') + 1}
+	for !bytes.HasPrefix(t.all[head.from:head.to], []byte("impl")) { // comments above it
+		head = span{head.to, head.to + bytes.IndexByte(t.all[head.to:end], '\n') + 1}
+	}
+	foot := span{end - len("}\n"), end}
+	first := len(t.parts)
+	t.scan(head.to, foot.from, "    ")
+	for i := first; i < len(t.parts); i++ {
+		t.parts[i].head, t.parts[i].foot = head, foot
+	}
+}
+
+// declared gives the name that a line declares, "impl" for an impl, "" for a
+// decorator alone.
+func declared(line string) string {
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '(' || r == '<' || r == ':' })
+	for i, w := range words {
+		switch w {
+		case "impl":
+			return w
+		case "fn", "struct", "schema", "type", "const":
+			return words[i+1]
+		}
+	}
+	return ""
+}
+
+// slice gives the file's text with the declarations or methods of a name alone,
+// as far as the last of them; nil when there is none.
+func (t *text) slice(name string) []byte {
+	var out []byte
+	keep := func(s span) {
+		if len(out) < s.to {
+			out = append(out, t.blank[len(out):s.to]...)
+		}
+		copy(out[s.from:s.to], t.all[s.from:s.to])
+	}
+	for _, p := range t.parts {
+		if p.name != name {
+			continue
+		}
+		keep(p.head)
+		keep(span{p.from, p.to})
+		keep(p.foot)
+	}
+	return out
+}
