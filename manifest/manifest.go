@@ -163,6 +163,12 @@ func (m *Manifest) Origin(c *Connection) string {
 	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
 }
 
+// LacksKey says whether the connection leads to a provider's own server, which
+// wants a key, and names none.
+func (c *Connection) LacksKey() bool {
+	return c.APIKeyEnv == "" && c.BaseURL == "" && (c.Provider == "openai" || c.Provider == "anthropic")
+}
+
 // Connection finds a connection by name, or gives nil.
 func (m *Manifest) Connection(name string) *Connection {
 	for _, c := range m.Connections {

@@ -232,6 +232,21 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+func TestLacksKey(t *testing.T) {
+	for text, want := range map[string]bool{
+		"provider = \"openai\"":                          true,
+		"provider = \"anthropic\"":                       true,
+		"provider = \"openai\"\napi_key_env = \"K\"":     false,
+		"provider = \"openai\"\nbase_url = \"http://x\"": false,
+		"provider = \"scripted\"":                        false,
+	} {
+		m, _ := parse("[connections.c]\n" + text + "\n")
+		if got := m.Connection("c").LacksKey(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
 func TestParams(t *testing.T) {
 	for _, c := range []struct{ toml, want string }{
 		{`a = "x\n\"<é>"`, `{"a":"x\n\"<é>"}`},
@@ -308,6 +323,7 @@ func TestDiagnostics(t *testing.T) {
 			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or leave the key out)\n" +
 				"4:20: E0803: `hosts.w.question_timeout` must be more than 0 and at most 1000000000 (write `question_timeout = 30`, or leave the key out)\n" +
 				"5:13: E0803: `hosts.w.instances` is 0, which is less than 1 (write `instances = 2`)\n"},
+		{"address without scheme", "[connections.c]\nprovider = \"openai\"\nbase_url = \"localhost:8080\"\n", "3:12: E0803: `connections.c.base_url` is not an http or https address (write `base_url = \"https://api.openai.com/v1\"`)\n"},
 		{"empty command", "[hosts.w]\ncommand = \"\"\n", "2:11: E0803: `hosts.w.command` is empty (write `command = \"python3\"`)\n"},
 		{"missing keys", "[hosts.w]\n[connections.c]\n[mcp.m]\n",
 			"1:8: E0804: [hosts.w] has no `command` (add `command = \"…\"`: the program that plays this host)\n" +

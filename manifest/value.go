@@ -3,6 +3,7 @@ package manifest
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
@@ -85,6 +86,8 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 			return false
 		}
 		return true
+	case k.Name() == "base_url" && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
+		r.add(diag.ManifestValue.At(n.value, "`%s` is not an http or https address", shown).Hint("write `%s = %s`", k.Name(), k.Example))
 	case s.text == "" && (k.Name() == "command" || k.Name() == "api_key_env"):
 		r.add(diag.ManifestValue.At(n.value, "`%s` is empty", shown).Hint("write `%s = %s`", k.Name(), k.Example))
 	default:

@@ -31,10 +31,32 @@ func Check(in *Input) (*sema.Program, diag.List) {
 	}
 	p, found := sema.Check(sema.Config{Name: in.name(), Library: stdlib.Library(), Manifest: in.universe()}, file)
 	l.Append(found)
+	if !l.HasErrors() {
+		in.keys(p, &l)
+	}
 	if l.HasErrors() {
 		return nil, l
 	}
 	return p, l
+}
+
+// keys reports the connections that agents use and that cannot work, since
+// they name no key.
+func (in *Input) keys(p *sema.Program, l *diag.List) {
+	if in.Manifest == nil {
+		return
+	}
+	told := map[string]bool{}
+	for _, a := range p.Agents {
+		c := in.Manifest.Connection(a.Connection)
+		if c == nil || !c.LacksKey() || told[c.Name] {
+			continue
+		}
+		told[c.Name] = true
+		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s] has no `api_key_env`", c.Name).In(in.Manifest.File).
+			LabelIn(in.Entry, a.Decl.Name.Sp, "this agent uses it").
+			Hint("add `api_key_env = \"…\"` with the name of the environment variable that holds the key, or a `base_url` of a server that wants none"))
+	}
 }
 
 // name is the program's name: the project's, or the entry file's.
