@@ -35,8 +35,8 @@ type ManifestHost struct {
 	Config  ir.Host
 }
 
-// Generate makes the IR of a program that sema has checked without errors. The
-// only diagnostics are about limits of the machine: a function that needs too
+// Generate makes the IR of a program that sema has checked without errors; it
+// passes ir.Verify. The only diagnostics are about limits of the machine: a function that needs too
 // many registers at once.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	g := &generator{
@@ -58,6 +58,11 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		stores:    map[*sema.Store]int{},
 	}
 	g.program()
+	if !g.diags.HasErrors() {
+		if err := ir.Verify(g.out); err != nil {
+			panic("codegen: " + err.Error())
+		}
+	}
 	return g.out, g.diags
 }
 

@@ -126,7 +126,23 @@ func (f *builder) discard(e ast.Expr) {
 	case *ast.ThrowExpr:
 		f.throw(e)
 	default:
-		f.expr(e, -1)
+		f.dropNil(f.expr(e, -1))
+	}
+}
+
+// dropNil takes back the nil that stands for the value of what has just been
+// generated, when nobody takes it and nothing jumps behind it.
+func (f *builder) dropNil(v val) {
+	last := f.next() - 1
+	if f.dead || last < 0 || f.landed == f.next() || f.isVar[v.reg] {
+		return
+	}
+	if i := f.blk.Code[last]; i.Op != ir.OpLoadNil || int(i.A) != v.reg {
+		return
+	}
+	f.blk.Code = f.blk.Code[:last]
+	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
+		f.blk.Positions = f.blk.Positions[:n-1]
 	}
 }
 

@@ -25,6 +25,8 @@ type builder struct {
 	// dead says that control does not reach the next instruction; nothing is
 	// emitted until a label is.
 	dead bool
+	// landed is where the last label was put.
+	landed int
 
 	top   int // the first free register
 	vars  map[*sema.Local]*variable

@@ -34,7 +34,7 @@ func (f *builder) land(l *label) {
 		f.blk.Code[pc].Imm = int32(f.next())
 	}
 	if len(l.from) > 0 {
-		f.dead = false
+		f.dead, f.landed = false, f.next()
 	}
 }
 

@@ -67,11 +67,11 @@ func handlesToolCalls(l *sema.Listen) bool {
 func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	defer f.free(f.top)
 	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
-	blk, dead, leaving, loops := f.blk, f.dead, f.leave, f.loops
-	f.blk, f.dead, f.loops = &h.Block, false, nil
+	blk, dead, landed, leaving, loops := f.blk, f.dead, f.landed, f.leave, f.loops
+	f.blk, f.dead, f.landed, f.loops = &h.Block, false, -1, nil
 	f.leave = leave{kind: leaveHandler, result: types.Any}
 	gen(h.Param)
-	f.blk, f.dead, f.leave, f.loops = blk, dead, leaving, loops
+	f.blk, f.dead, f.landed, f.leave, f.loops = blk, dead, landed, leaving, loops
 	return h
 }
 

@@ -247,9 +247,10 @@ func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 		end = p.Hi
 	}
 	ok := &label{}
-	kinds := []types.Type{types.Int, types.Float}
-	if _, t := f.patternConst(end); types.IsString(t) {
-		kinds = []types.Type{types.String}
+	_, t := f.patternConst(end)
+	kinds := []types.Type{t}
+	if t == types.Float { // takes an Int as well
+		kinds = append(kinds, types.Int)
 	}
 	for _, k := range kinds {
 		d := f.alloc()

@@ -179,7 +179,7 @@ func (f *builder) catch(from, to, r int) bool {
 		return false
 	}
 	f.blk.Regions = append(f.blk.Regions, ir.Region{From: from, To: to, Target: f.next(), Register: r})
-	f.dead = false
+	f.dead, f.landed = false, f.next()
 	return true
 }
 

@@ -1,0 +1,199 @@
+package codegen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestPrograms compiles and runs the archives of testdata. Section main.conc
+// is the program, asm (if there) the code of its own functions, out what it
+// emits, prints and sends, and how it ends. Each runs as generated, through
+// its JSON, and with every copy-on-write made a copy: nobody may see a
+// difference. Section host holds the messages of a host, a line each; a line
+// `---` ends an exchange.
+func TestPrograms(t *testing.T) {
+	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
+		p := compile(t, a.Input("main.conc"))
+		if a.Has("asm") {
+			a.Check("asm", assembly(p))
+		}
+		var script string
+		if a.Has("host") {
+			script = a.Input("host")
+		}
+		if p.Entry < 0 {
+			return
+		}
+		out := run(t, p, script, false)
+		a.Check("out", out)
+		if copied := run(t, p, script, true); copied != out {
+			t.Errorf("with AlwaysCopy the program gives\n%s", copied)
+		}
+		decoded, err := ir.Decode(ir.Encode(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(decoded); err != nil {
+			t.Fatal(err)
+		}
+		if again := run(t, decoded, script, false); again != out {
+			t.Errorf("read back from its JSON the program gives\n%s", again)
+		}
+	})
+}
+
+// compile makes the IR of a program without mistakes.
+func compile(t testing.TB, text string) *ir.Program {
+	t.Helper()
+	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
+	var program *ir.Program
+	if !diags.HasErrors() {
+		var checked *sema.Program
+		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{
+			Hosts: map[string]sema.ManifestHost{"worker": {}},
+		}}, tree)
+		if !diags.HasErrors() {
+			program, diags = codegen.Generate(checked, codegen.ManifestData{
+				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker"}}},
+			})
+		}
+	}
+	for _, d := range diags.Sorted() {
+		if d.Severity() == 0 {
+			p := d.File.Position(d.Span.Start)
+			t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
+		}
+	}
+	if diags.HasErrors() {
+		t.FailNow()
+	}
+	return program
+}
+
+// assembly is the code of the program's own functions.
+func assembly(p *ir.Program) string {
+	var b strings.Builder
+	for i := range p.Functions {
+		if p.Functions[i].File == 0 {
+			b.WriteString(ir.DisassembleFunction(p, i))
+		}
+	}
+	return b.String()
+}
+
+// run gives what a program does, a line each.
+func run(t *testing.T, p *ir.Program, script string, copies bool) string {
+	t.Helper()
+	w := &world{}
+	for _, part := range strings.Split(script, "---\n") {
+		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
+	}
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, MaxStack: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Run(context.Background())
+	var uncaught *vm.Uncaught
+	switch {
+	case errors.As(err, &uncaught):
+		fmt.Fprintf(&w.out, "uncaught %s: %s\n", uncaught.Kind, uncaught.Message)
+		for _, p := range uncaught.Trace {
+			fmt.Fprintf(&w.out, "  in %s at %s:%d:%d\n", p.Function, p.File, p.Line, p.Column)
+		}
+	case err != nil:
+		t.Fatal(err)
+	}
+	return w.out.String()
+}
+
+// world notes what a program does and plays one host.
+type world struct {
+	out    strings.Builder
+	script [][]string // by exchange
+	opened int
+}
+
+func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Print:
+		fmt.Fprintf(&w.out, "%s\n", r.Text)
+	case *effect.Log:
+		fmt.Fprintf(&w.out, "log %s: %s\n", r.Level, r.Message)
+	case *effect.Emit:
+		fmt.Fprintf(&w.out, "[%s] %s\n", r.Channel, r.Payload)
+	case *effect.AwaitEmit:
+		fmt.Fprintf(&w.out, "[%s]? %s\n", r.Channel, r.Payload)
+		return answer(r)
+	case *effect.Sleep:
+	case *effect.Clock:
+		return &effect.Time{Unix: 1_772_357_400_250, Monotonic: 5}, nil
+	case *effect.ExchangeOpen:
+		fmt.Fprintf(&w.out, "> prompt %q context %s schema %s\n", r.Prompt, r.Context, r.Schema)
+		w.opened++
+		return &effect.ExchangeOpened{ID: int64(w.opened - 1)}, nil
+	case *effect.ExchangeNext:
+		return w.next(int(r.ID))
+	case *effect.ExchangeReply:
+		fmt.Fprintf(&w.out, "> %s %s%s\n", r.InReplyTo, r.Value, r.Error)
+	case *effect.ExchangeClose:
+		if r.Reason != "" {
+			fmt.Fprintf(&w.out, "> cancel %s\n", r.Reason)
+		}
+	default:
+		return nil, fmt.Errorf("the test performs no %T", r)
+	}
+	return nil, nil
+}
+
+// answer answers an awaited emit with its own payload; nobody listens on
+// channel nobody.
+func answer(r *effect.AwaitEmit) (effect.Result, error) {
+	if r.Channel == "nobody" {
+		return nil, effect.Errorf("EmitError", "nobody answers").With("channel", r.Channel).With("reason", "no_listener")
+	}
+	payload := r.Payload
+	if payload == nil {
+		payload = []byte("null")
+	}
+	return &effect.Answer{Value: payload}, nil
+}
+
+// next hands out the next message of an exchange.
+func (w *world) next(id int) (effect.Result, error) {
+	if id >= len(w.script) || len(w.script[id]) == 0 || w.script[id][0] == "" {
+		return nil, effect.Errorf("HostError", "host exited without result").With("host", "Worker")
+	}
+	line := w.script[id][0]
+	w.script[id] = w.script[id][1:]
+	typ, mid, payload, err := value.ParseMessage([]byte(line))
+	if err != nil {
+		return nil, err
+	}
+	return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(mid), Payload: payload, Text: []byte(line)}}}, nil
+}
+
+// TestDeterminism generates a program twice from the beginning: the bytes must
+// agree.
+func TestDeterminism(t *testing.T) {
+	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
+		text := a.Input("main.conc")
+		if x, y := ir.Encode(compile(t, text)), ir.Encode(compile(t, text)); string(x) != string(y) {
+			t.Error("two generations differ")
+		}
+	})
+}
