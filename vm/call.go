@@ -9,7 +9,6 @@ import (
 
 func init() {
 	slow[ir.OpCall] = func(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }
-	slow[opSubIntKCall] = opSubIntKCallSlow
 	slow[ir.OpCallClosure] = opCallClosure
 	slow[ir.OpCallNative] = opCallNative
 	slow[ir.OpCallMethod] = opCallMethod

@@ -15,6 +15,7 @@ type raised struct {
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
 	trace     []int  // instruction numbers, the place first, then its callers'
+	part      int    // which part of a fused instruction the place is
 }
 
 // throw raises v.

@@ -30,9 +30,61 @@ func fusable(b *ir.Block) []bool {
 }
 
 // fuse gives one instruction for the n that start at i; n is 0 when there is
-// nothing to fuse.
+// nothing to fuse. inside says before which instructions it may.
 func fuse(code []ir.Instr, i int, inside []bool) (in ins, n int) {
-	return ins{}, 0
+	if i+1 >= len(code) || !inside[i+1] {
+		return in, 0
+	}
+	x, y := code[i], code[i+1]
+	switch {
+	case x.Op == ir.OpSubIntK && y.Op == ir.OpCall && x.A == y.A+1 && 0 <= x.Imm && x.Imm < 256:
+		// fib(n - 1): the argument and the call.
+		return ins{opSubIntKCall, y.A, x.B, uint8(x.Imm), y.Imm}, 2
+	case x.Op == ir.OpAddInt && y.Op == ir.OpReturnInt && x.A == y.A:
+		return ins{opAddIntReturn, x.A, x.B, x.C, 0}, 2
+	case x.Op == ir.OpJumpGeIntK && y.Op == ir.OpReturnInt && x.A == y.A && int(x.Imm) == i+2:
+		// if n < 2 { return n }
+		return ins{opReturnLtIntK, x.A, x.B, x.C, 0}, 2
+	case x.Op == ir.OpMulInt && y.Op == ir.OpAddInt && (y.B == x.A) != (y.C == x.A):
+		// a + b * c: imm holds the product's register and the other term's.
+		other := y.B
+		if other == x.A {
+			other = y.C
+		}
+		return ins{opMulAddInt, y.A, x.B, x.C, int32(x.A) | int32(other)<<8}, 2
+	}
+	return in, 0
 }
 
-func opSubIntKCallSlow(t *task, in *ins) status { return t.badOperand(in) }
+// Where a fused instruction's own part of the loop does not fit, the parts are
+// done here, one after the other.
+
+func init() {
+	slow[opSubIntKCall] = func(t *task, in *ins) status {
+		n, st := t.intArith(ir.AnySub, *intAt(t.fp, in.b), int64(in.c))
+		if st != running {
+			return st
+		}
+		if !t.need(int(in.a), headroom) {
+			t.part = 1
+			return t.tooDeep()
+		}
+		*intAt(t.fp, in.a+1) = n.AsInt()
+		return t.enter(in.a, int(in.imm), nil)
+	}
+	slow[opAddIntReturn] = func(t *task, in *ins) status { return t.fault("integer overflow") }
+	slow[opMulAddInt] = func(t *task, in *ins) status {
+		n, st := t.intArith(ir.AnyMul, *intAt(t.fp, in.b), *intAt(t.fp, in.c))
+		if st != running {
+			return st
+		}
+		*intAt(t.fp, uint8(in.imm)) = n.AsInt()
+		n, st = t.intArith(ir.AnyAdd, n.AsInt(), *intAt(t.fp, uint8(in.imm>>8)))
+		if st != running {
+			t.part = 1
+			return st
+		}
+		*intAt(t.fp, in.a) = n.AsInt()
+		return running
+	}
+}

@@ -143,6 +143,19 @@ func (t *task) run() status {
 			}
 			*intAt(fp, in.a) = x * y
 			continue
+		case ir.Op(opMulAddInt):
+			x, y, z := *intAt(fp, in.b), *intAt(fp, in.c), *intAt(fp, uint8(in.imm>>8))
+			if int64(int32(x)) != x || int64(int32(y)) != y {
+				break
+			}
+			p := x * y
+			s := p + z
+			if (s^p)&(s^z) < 0 {
+				break
+			}
+			*intAt(fp, uint8(in.imm)) = p
+			*intAt(fp, in.a) = s
+			continue
 		case ir.OpDivInt:
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
 			if y == 0 || y == -1 {
@@ -514,6 +527,41 @@ func (t *task) run() status {
 			if t.budget--; t.budget < 0 {
 				goto tick
 			}
+			continue
+		case ir.Op(opSubIntKCall):
+			x, y := *intAt(fp, in.b), int64(in.c)
+			s := x - y
+			if (x^y)&(s^x) < 0 || uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
+				break
+			}
+			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
+			*intAt(fp, 1) = s
+			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			ip = unsafe.Add(t.code, uintptr(in.imm)*insSize)
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+		case ir.Op(opAddIntReturn):
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			s := x + y
+			if (s^x)&(s^y) < 0 {
+				break
+			}
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*int64)(fp) = s
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			continue
+		case ir.Op(opReturnLtIntK):
+			x := *intAt(fp, in.a)
+			if x >= short(in) {
+				continue
+			}
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*int64)(fp) = x
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
 			continue
 		case ir.OpReturn:
 			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))

@@ -25,6 +25,7 @@ type task struct {
 	id     int
 	stack  []value.Slot
 	raised *raised   // an error on its way
+	part   int       // which part of a fused instruction faults
 	caught []*raised // errors that regions took, for Rethrow
 	scopes []*scope  // open listens and handler runs, innermost last
 	wait   *wait     // what a parked task waits for

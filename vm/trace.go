@@ -31,8 +31,14 @@ func (e *Uncaught) Error() string { return e.Message }
 
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Kind: value.ErrorKind(r.value), Message: value.Message(r.value), Panic: r.panicked}
-	for _, pc := range r.trace {
-		e.Trace = append(e.Trace, m.place(pc))
+	for i, pc := range r.trace {
+		part := 0
+		if i == 0 {
+			part = r.part
+		} else if m.code[pc].op == opSubIntKCall {
+			part = 1 // a caller is at its call
+		}
+		e.Trace = append(e.Trace, m.place(pc, part))
 	}
 	if len(e.Trace) > 0 {
 		e.Place = e.Trace[0]
@@ -51,8 +57,8 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 // positions are those of a block's IR.
 type positions = []ir.Position
 
-// place finds the source of an instruction.
-func (m *VM) place(pc int) Place {
+// place finds the source of an instruction's part.
+func (m *VM) place(pc, part int) Place {
 	b := m.blockAt(pc)
 	if b.fn == nil {
 		return Place{}
@@ -61,7 +67,7 @@ func (m *VM) place(pc int) Place {
 	if f := b.fn.info.File; f >= 0 && f < len(m.program.Files) {
 		p.File, p.Text = m.program.Files[f].Name, m.program.Files[f].Text
 	}
-	at := int(m.origin[pc])
+	at := int(m.origin[pc]) + part
 	if i := sort.Search(len(b.info), func(i int) bool { return b.info[i].PC > at }) - 1; i >= 0 {
 		p.Line, p.Column = b.info[i].Line, b.info[i].Column
 	}

@@ -13,8 +13,9 @@ func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
 	if len(r.trace) == 0 {
-		r.trace = append(r.trace, pc)
+		r.trace, r.part = append(r.trace, pc), t.part
 	}
+	t.part = 0
 	for {
 		s := t.innermost()
 		if s != nil && s.depth != t.depth() {
