@@ -1,0 +1,104 @@
+package testllm
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestServer(t *testing.T) {
+	replies, err := Load([]byte(`[{"when": "two", "text": "b"}, {"text": "a", "repeat": true}, {"text": "never"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Start(replies...)
+	defer s.Close()
+	for _, c := range []struct{ path, body, want string }{
+		{"/v1/chat/completions", `{"model":"m","x":"one"}`, `"content":"a"`},
+		{"/v1/chat/completions", `{"model":"m","x":"two"}`, `"content":"b"`},
+		{"/v1/messages", `{"model":"m","x":"two"}`, `"text":"a"`},
+		{"/other", `{}`, `no such path: /other`},
+		{"/v1/messages", `no`, `no JSON`},
+	} {
+		if _, got := post(t, s.URL+c.path, c.body); !strings.Contains(got, c.want) {
+			t.Errorf("%s %s: %s", c.path, c.body, got)
+		}
+	}
+	if got := s.Requests(); len(got) != 4 || got[1].Body["x"] != "two" || got[2].Path != "/v1/messages" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestExhausted(t *testing.T) {
+	s := Start()
+	defer s.Close()
+	if code, got := post(t, s.URL+"/v1/messages", "{}"); code != 500 || !strings.Contains(got, "script exhausted") {
+		t.Error(code, got)
+	}
+}
+
+func TestMainServesUntilItsInputEnds(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "s.json")
+	if err := os.WriteFile(script, []byte(`[{"json": {"a": 1}}]`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	in, stop := io.Pipe()
+	out, w := io.Pipe()
+	code := make(chan int)
+	go func() { code <- Main([]string{script}, in, w, io.Discard) }()
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, got := post(t, strings.TrimSpace(url)+"/v1/messages", `{"tool_choice":{"type":"any"},"tools":[{"name":"x"},{"name":"T"}]}`)
+	var reply struct {
+		Content []struct {
+			Name  string
+			Input json.RawMessage
+		}
+	}
+	if err := json.Unmarshal([]byte(got), &reply); err != nil || len(reply.Content) != 1 || reply.Content[0].Name != "T" || string(reply.Content[0].Input) != `{"a":1}` {
+		t.Error(got, err)
+	}
+	stop.Close()
+	if c := <-code; c != 0 {
+		t.Error(c)
+	}
+}
+
+func TestMainRefuses(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{{nil, 2, "usage: testllm SCRIPT"}, {[]string{bad + "x"}, 1, "no such file"}, {[]string{bad}, 1, "read script: "}} {
+		var err bytes.Buffer
+		if got := Main(c.args, strings.NewReader(""), io.Discard, &err); got != c.code || !strings.Contains(err.String(), c.want) {
+			t.Errorf("%v: %d, %s", c.args, got, err.String())
+		}
+	}
+}
