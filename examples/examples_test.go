@@ -81,6 +81,36 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestImmutableContext: the program of seeds/004_typed as its document prints it
+// assigns to an immutable variable. It gets that error alone, with its remedy.
+func TestImmutableContext(t *testing.T) {
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	text := read(t, "seeds/004_typed", "main.conc")
+	printed := strings.Replace(text, "let mut context", "let context", 1)
+	if printed == text {
+		t.Fatal("seeds/004_typed has no `let mut context`")
+	}
+	for name, text := range map[string]string{"main.conc": printed, "Concerto.toml": read(t, "seeds/004_typed", "Concerto.toml")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.Command(path, "check")
+	c.Dir = dir
+	out, err := c.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n := strings.Count(string(out), ": error["); n != 1 || !strings.Contains(string(out), "let mut context") {
+		t.Errorf("%d errors:\n%s", n, out)
+	}
+}
+
 // needs skips an example whose host's interpreter is not installed.
 func needs(t *testing.T, dir string) {
 	for _, m := range regexp.MustCompile(`(?m)^command = "(.*)"$`).FindAllStringSubmatch(read(t, dir, "Concerto.toml"), -1) {
