@@ -48,10 +48,10 @@ func (f *enumHeader) node() *ast.EnumDecl {
 
 // variant is a case of an enum, with a tuple or a named payload or none.
 type variant struct {
-	Name   plex.Token  `parser:"@Name"`
-	Types  *typeList   `parser:"( '(' @@ ')'"`
-	Brace  plex.Token  `parser:"| @'{'"`
-	Fields *namedTypes `parser:"  @@? '}' )?"`
+	Name   plex.Token     `parser:"@Name"`
+	Types  *typeList      `parser:"( '(' @@ ')'"`
+	Brace  plex.Token     `parser:"| @'{'"`
+	Fields *payloadFields `parser:"  @@? '}' )?"`
 }
 
 type typeList struct {
@@ -59,12 +59,12 @@ type typeList struct {
 	Rest *typeList `parser:"( ',' @@? )?"`
 }
 
-type namedTypes struct {
-	Field *namedType  `parser:"@@"`
-	Rest  *namedTypes `parser:"( ',' @@? )?"`
+type payloadFields struct {
+	Field *payloadField  `parser:"@@"`
+	Rest  *payloadFields `parser:"( ',' @@? )?"`
 }
 
-type namedType struct {
+type payloadField struct {
 	Name plex.Token `parser:"@Word ':'"`
 	Type typeExpr   `parser:"@@"`
 }

@@ -166,7 +166,7 @@ func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	n := run(p, &p.grammar.trait, p.memberEnd(p.i)).node()
 	p.methods(func(h head) {
 		if h.pub {
-			p.fail(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
+			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
 				Hint("they have the trait's own visibility"))
 		}
 		m := p.fnHead(p.i)
@@ -200,6 +200,10 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
 	n := run(p, &p.grammar.mcp, p.memberEnd(p.i)).node()
 	p.methods(func(h head) {
+		if h.pub {
+			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
+				Hint("they can be called wherever the server can"))
+		}
 		m := p.fnHead(p.i)
 		p.signatureSemi()
 		p.finish(&m.DeclHead, h)

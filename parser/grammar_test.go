@@ -1,0 +1,121 @@
+package parser
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// formGrammar gives the productions of all forms by name, as participle
+// prints them.
+func formGrammar() map[string]string {
+	p := new(parser)
+	g := &p.grammar
+	all := map[string]string{}
+	for _, text := range []string{
+		g.prefix.get(p).String(), g.decorator.get(p).String(), g.fn.get(p).String(),
+		g.structs.get(p).String(), g.field.get(p).String(), g.enum.get(p).String(), g.variant.get(p).String(),
+		g.schema.get(p).String(), g.schemaRow.get(p).String(), g.alias.get(p).String(), g.constant.get(p).String(),
+		g.trait.get(p).String(), g.impl.get(p).String(), g.mod.get(p).String(), g.use.get(p).String(),
+		g.agent.get(p).String(), g.host.get(p).String(), g.config.get(p).String(), g.mock.get(p).String(),
+		g.tool.get(p).String(), g.toolField.get(p).String(), g.mcp.get(p).String(),
+		g.pipeline.get(p).String(), g.stage.get(p).String(), g.store.get(p).String(),
+	} {
+		for line := range strings.SplitSeq(text, "\n") {
+			name, body, _ := strings.Cut(line, " = ")
+			all[name] = strings.TrimSuffix(body, " .")
+		}
+	}
+	return all
+}
+
+// specGrammar gives the productions and the tokens of spec/grammar.md.
+func specGrammar(t *testing.T) (productions map[string]string, tokens []string) {
+	t.Helper()
+	text, err := os.ReadFile("../spec/grammar.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	productions = map[string]string{}
+	name := ""
+	for _, block := range regexp.MustCompile("(?s)```ebnf\n(.*?)```").FindAllSubmatch(text, -1) {
+		for line := range strings.Lines(string(block[1])) {
+			switch head, body, ok := strings.Cut(line, "= "); {
+			case strings.HasPrefix(line, "<"):
+				tokens = append(tokens, strings.Fields(line)[0])
+			case ok && !strings.HasPrefix(line, " "):
+				name = strings.TrimSpace(head)
+				if _, twice := productions[name]; twice {
+					t.Errorf("%s is defined twice", name)
+				}
+				productions[name] = body
+			default:
+				productions[name] += " " + line
+			}
+		}
+	}
+	for name, body := range productions {
+		productions[name] = strings.Join(strings.Fields(body), " ")
+	}
+	return productions, append(tokens, "<text>")
+}
+
+// The manual's grammar of headers and members is the one that participle
+// runs, production by production.
+func TestGrammarOfForms(t *testing.T) {
+	spec, _ := specGrammar(t)
+	for name, body := range formGrammar() {
+		if got, ok := spec[name]; !ok {
+			t.Errorf("spec/grammar.md lacks\n%s = %s", name, body)
+		} else if got != body {
+			t.Errorf("%s is\n%s\nin spec/grammar.md, but\n%s\nin the parser", name, got, body)
+		}
+	}
+}
+
+var ebnfSymbol = regexp.MustCompile(`"[^"]+"|<[a-z]+>|[A-Z]\w*`)
+
+// The manual's grammar is whole: names are defined and used, texts are
+// tokens, and all tokens occur.
+func TestGrammarIsWhole(t *testing.T) {
+	spec, tokens := specGrammar(t)
+	used := map[string]bool{"Program": true}
+	texts := map[string]bool{}
+	for name, body := range spec {
+		for _, s := range ebnfSymbol.FindAllString(body, -1) {
+			switch s[0] {
+			case '"':
+				texts[strings.Trim(s, `"`)] = true
+			case '<':
+				if !slices.Contains(tokens, s) {
+					t.Errorf("%s: the token %s is not defined", name, s)
+				}
+			default:
+				if used[s] = true; spec[s] == "" {
+					t.Errorf("%s: %s is not defined", name, s)
+				}
+			}
+		}
+	}
+	for name := range spec {
+		if !used[name] {
+			t.Errorf("%s is never used", name)
+		}
+	}
+	// `>=` is two tokens that touch; the others are words and texts of forms.
+	contextual := []string{"on", "uses", "mock", "parallel", "race", "limit", "description", "_", "${"}
+	for text := range texts {
+		if _, ok := lexer.Lookup(text); !ok && text != ">=" && !slices.Contains(contextual, text) {
+			t.Errorf("%q is no token", text)
+		}
+	}
+	for k := range lexer.NumKinds {
+		if i := k.Info(); (i.Class == lexer.Operator || i.Class == lexer.Keyword) && !texts[i.Text] {
+			t.Errorf("the grammar never uses %q", i.Text)
+		}
+	}
+}
