@@ -279,7 +279,7 @@ func (g *generator) defaultFunction(fn *sema.Function, p *sema.Param) int {
 // works on the receiver's place.
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
-	if fn.MutSelf && in.recv != nil {
+	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
 		return f.callMutating(in, t, hint)
 	}
 	if v, ok := f.intrinsic(in, t, hint); ok {
@@ -293,6 +293,18 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 		return f.flat(v, t)
 	}
 	return v
+}
+
+// isReference says whether values of t are references: a mutating method
+// changes what they refer to, and no place.
+func isReference(t types.Type) bool {
+	switch t := types.Resolve(t).(type) {
+	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
+		return true
+	case *types.Basic:
+		return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger
+	}
+	return false
 }
 
 // windowClasses are the classes in which a function takes its arguments.

@@ -95,31 +95,56 @@ func (g *generator) adapter(fn *sema.Function) int {
 	}
 	n := g.reserve()
 	g.adapters[fn] = n
-	g.later(func() {
-		s := signature{result: ir.Full, abi: ir.FullABI}
-		for range fn.Params {
-			s.params = append(s.params, ir.Full)
-		}
-		g.build(n, func(bool) *builder {
-			f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
-			f.out.MutSelf = fn.MutSelf
-			w := f.alloc()
-			for i := range fn.Params {
-				c := ir.Full
-				if generated {
-					c = g.signatureOf(fn).params[i]
-				}
-				f.move(f.alloc(), c, val{reg: 1 + i, class: ir.Full})
-			}
-			v := f.invoke(fn, w)
-			if fn.MutSelf {
-				f.emit(ir.OpMove, 1, w+1, 0, 0)
-			}
-			f.emit(ir.OpReturn, f.boxed(v, -1).reg, 0, 0, 0)
-			return f.finish()
-		})
-	})
+	g.later(func() { g.adapt(n, fn, len(fn.Params)) })
 	return n
+}
+
+// short names an adapter that takes only the first parameters.
+type short struct {
+	fn     *sema.Function
+	params int
+}
+
+// shortAdapter gives an adapter that takes the first n arguments and fills in
+// the defaults of the others.
+func (g *generator) shortAdapter(fn *sema.Function, n int) int {
+	key := short{fn, n}
+	if i, ok := g.adapters[key]; ok {
+		return i
+	}
+	i := g.reserve()
+	g.adapters[key] = i
+	g.later(func() { g.adapt(i, fn, n) })
+	return i
+}
+
+// adapt generates function i: it calls fn with count arguments of its own and
+// the defaults of the rest.
+func (g *generator) adapt(i int, fn *sema.Function, count int) {
+	s := signature{result: ir.Full, abi: ir.FullABI}
+	for range count {
+		s.params = append(s.params, ir.Full)
+	}
+	g.build(i, func(bool) *builder {
+		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
+		f.out.MutSelf = fn.MutSelf
+		w := f.alloc()
+		classes := g.windowClasses(fn)
+		for k := range fn.Params {
+			r := f.alloc()
+			if k < count {
+				f.move(r, classes[k], val{reg: 1 + k, class: ir.Full})
+			} else {
+				f.defaultArgument(fn, k, r, classes[k])
+			}
+		}
+		v := f.invoke(fn, w)
+		if fn.MutSelf {
+			f.emit(ir.OpMove, 1, w+1, 0, 0)
+		}
+		f.emit(ir.OpReturn, f.boxed(v, -1).reg, 0, 0, 0)
+		return f.finish()
+	})
 }
 
 // variantAdapter gives a function that makes an enum's variant, Ok, Err or

@@ -139,7 +139,8 @@ func (g *generator) function(n int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
-		f.out.MutSelf, f.keepsSelf = fn.MutSelf, fn.MutSelf
+		f.keepsSelf = fn.MutSelf && fn.Tool == nil
+		f.out.MutSelf = f.keepsSelf
 		f.startSpill(spilled)
 		for i, p := range fn.Params {
 			f.param(p.Local, 1+i, s.params[i])

@@ -15,6 +15,11 @@ func (f *builder) knownInt(e ast.Expr) (int64, bool) {
 	if f.info.Conv(e) != nil {
 		return 0, false
 	}
+	return f.intBefore(e)
+}
+
+// intBefore is knownInt of what e is before its conversion.
+func (f *builder) intBefore(e ast.Expr) (int64, bool) {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
 		return f.knownInt(x.X)
@@ -40,7 +45,7 @@ func lit0(l *ast.IntLit) uint64 {
 }
 
 func (f *builder) unary(e *ast.Unary, hint int) val {
-	if n, ok := f.knownInt(e); ok {
+	if n, ok := f.intBefore(e); ok {
 		return f.intValue(n, hint)
 	}
 	x := f.operand(e.X)

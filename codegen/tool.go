@@ -58,10 +58,15 @@ func (g *generator) toolInit(t *sema.Tool) int {
 	return n
 }
 
-// methods lists what calls on Any may reach.
+// methods lists what calls on Any may reach: a method with defaults once for
+// each number of arguments that it takes, all of them first.
 func (g *generator) methods() {
 	for _, d := range g.p.Dynamic {
-		g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: g.typeIndex(d.Type), Function: g.adapter(d.Fn)})
+		t := g.typeIndex(d.Type)
+		g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: g.adapter(d.Fn)})
+		for n := len(d.Fn.Params) - 1; n > 0 && d.Fn.Params[n].Default != nil; n-- {
+			g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: g.shortAdapter(d.Fn, n)})
+		}
 	}
 }
 

@@ -257,6 +257,8 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	ok := types.Type(types.Nil)
 	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
 		ok = r.Ok
+	} else if e.Body.Tail != nil { // wanted as an Any
+		ok = f.resultType(e.Body.Tail)
 	}
 	from := f.next()
 	v := f.boxed(f.blockValue(e.Body, ok, -1, false), -1)
