@@ -1,10 +1,12 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -404,5 +406,51 @@ func FuzzParse(f *testing.F) {
 		}
 		ParseScript(source.NewFile("s.json", []byte(text)))
 		ParseScript(source.NewFile("s.toml", []byte(text)))
+		samePlaces(t, text)
 	})
+}
+
+// samePlaces holds what the scan finds against what the decoder read: the
+// scanned tree must lead to every value, under its name.
+func samePlaces(t *testing.T, text string) {
+	r := &reader{file: source.NewFile("t.toml", []byte(text))}
+	root, values, ok := r.toml()
+	if !ok {
+		return
+	}
+	out, ok := r.encode(root, values)
+	if !ok {
+		return // infinity or NaN
+	}
+	var got any
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%q gives %s: %v", text, out, err)
+	}
+	if d := cmp.Diff(plain(values), got); d != "" {
+		t.Errorf("%q: %s", text, d)
+	}
+}
+
+// plain is a decoded value as JSON's decoder would give it.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case time.Time:
+		return dateText(v)
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			out[k] = plain(x)
+		}
+		return out
+	case []any, []map[string]any:
+		elements, _ := tables(v)
+		out := []any{}
+		for _, x := range elements {
+			out = append(out, plain(x))
+		}
+		return out
+	}
+	return v
 }
