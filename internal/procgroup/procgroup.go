@@ -124,9 +124,6 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
-// StderrTail gives the last lines of the standard error so far.
-func (p *Process) StderrTail() string { return p.tail.String() }
-
 // Terminate asks the group to end (SIGTERM).
 func (p *Process) Terminate() { p.signal(termSignal) }
 
