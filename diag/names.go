@@ -155,8 +155,8 @@ fn t() { panic("x"); }`,
 	NotYet = define(Info{
 		Code: "E0219", Title: `not supported by this version`,
 		Explain: "The construct is part of the language, and this version of the compiler does not generate it yet. It refuses it rather than running something else.",
-		Bad:     `trait Named { fn name(self) -> String; }`,
-		Good:    `struct Named { name: String }`,
+		Bad:     `async fn f() -> Int { 1 }`,
+		Good:    `fn f() -> Int { 1 }`,
 	})
 	// UnusedVariable: unused variable.
 	UnusedVariable = define(Info{
@@ -164,5 +164,99 @@ fn t() { panic("x"); }`,
 		Explain: "A variable that nothing reads is often a slip. A name that begins with `_` says that it is meant.",
 		Bad:     `fn main() { let n = 1; }`,
 		Good:    `fn main() { let _n = 1; }`,
+	})
+	// UnknownTrait: unknown trait.
+	UnknownTrait = define(Info{
+		Code: "E0221", Title: `unknown trait`,
+		Explain: "A bound, or what an impl implements, is a trait that is declared.",
+		Bad:     `fn f<T: Shwo>(x: T) -> T { x }`,
+		Good: `trait Show { fn show(self) -> String; }
+fn f<T: Show>(x: T) -> T { x }`,
+	})
+	// MissingMethod: trait not implemented in full.
+	MissingMethod = define(Info{
+		Code: "E0222", Title: `trait not implemented in full`,
+		Explain: "An impl of a trait declares every method that the trait has no default for.",
+		Bad: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { }`,
+		Good: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { fn show(self) -> String { "${self.x}" } }`,
+	})
+	// ExtraMethod: method that the trait does not have.
+	ExtraMethod = define(Info{
+		Code: "E0223", Title: `method that the trait does not have`,
+		Explain: "An impl of a trait declares the methods of the trait; others go into an impl of the type alone.",
+		Bad: `trait Show { fn show(self) -> String { "" } }
+struct P { x: Int }
+impl Show for P { fn print(self) -> String { "${self.x}" } }`,
+		Good: `trait Show { fn show(self) -> String { "" } }
+struct P { x: Int }
+impl Show for P { fn show(self) -> String { "${self.x}" } }`,
+	})
+	// MethodSignature: method unlike its trait's.
+	MethodSignature = define(Info{
+		Code: "E0224", Title: `method unlike its trait's`,
+		Explain: "A method of a trait has the parameters and the result that the trait declares.",
+		Bad: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { fn show(self) -> Int { self.x } }`,
+		Good: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { fn show(self) -> String { "${self.x}" } }`,
+	})
+	// DuplicateImpl: trait implemented twice.
+	DuplicateImpl = define(Info{
+		Code: "E0225", Title: `trait implemented twice`,
+		Explain: "A trait has one impl for a type, whatever the type's arguments: they are gone at run time.",
+		Bad: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { fn show(self) -> String { "a" } }
+impl Show for P { fn show(self) -> String { "b" } }`,
+		Good: `trait Show { fn show(self) -> String; }
+struct P { x: Int }
+impl Show for P { fn show(self) -> String { "a" } }`,
+	})
+	// Private: private.
+	Private = define(Info{
+		Code: "E0226", Title: `private`,
+		Explain: "What is not `pub` is seen only in its module and the modules within.",
+		Bad: `mod vault { fn secret() -> Int { 42 } }
+fn main() { emit("s", vault::secret()); }`,
+		Good: `mod vault { pub fn secret() -> Int { 42 } }
+fn main() { emit("s", vault::secret()); }`,
+	})
+	// ModuleFile: no file for the module.
+	ModuleFile = define(Info{
+		Code: "E0227", Title: `no file for the module`,
+		Explain: "`mod x;` reads x.conc or x/mod.conc beside the module that declares it.",
+		Bad:     `mod nowhere;`,
+		Good:    `mod somewhere { }`,
+	})
+	// ImportCycle: import of itself.
+	ImportCycle = define(Info{
+		Code: "E0228", Title: `import of itself`,
+		Explain: "An import names something that is declared; it cannot lead back to itself.",
+		Bad: `mod a { pub use b::x; }
+mod b { pub use a::x; }
+fn main() { a::x(); }`,
+		Good: `mod a { pub use b::x; }
+mod b { pub fn x() { } }
+fn main() { a::x(); }`,
+	})
+	// UnusedImport: unused import.
+	UnusedImport = define(Info{
+		Code: "W0230", Title: `unused import`,
+		Explain: "An import that nothing uses is noise.",
+		Bad: `use std::json;
+fn main() { emit("x", 1); }`,
+		Good: `use std::json;
+fn main() { emit("x", json::stringify(1)); }`,
+	})
+	// FileCycle: files that use each other in a circle.
+	FileCycle = define(Info{
+		Code: "E0229", Title: `files use each other`,
+		Explain: "Each file is read before those that use it, so files do not use each other in a circle.",
 	})
 )

@@ -194,4 +194,16 @@ fn main() { emit("e", E::A(1)); }`,
 		Bad:     `fn main() { emit<Int>("n", 1); }`,
 		Good:    `fn main() { let _n = await emit<Int>("n", 1); }`,
 	})
+	// BoundNotMet: bound not met.
+	BoundNotMet = define(Info{
+		Code: "E0329", Title: `bound not met`,
+		Explain: "A type argument implements the traits that its parameter is bound by.",
+		Bad: `trait Show { fn show(self) -> String; }
+fn f<T: Show>(x: T) -> String { x.show() }
+fn main() { emit("x", f(1)); }`,
+		Good: `trait Show { fn show(self) -> String; }
+impl Show for Int { fn show(self) -> String { "int" } }
+fn f<T: Show>(x: T) -> String { x.show() }
+fn main() { emit("x", f(1)); }`,
+	})
 )

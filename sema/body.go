@@ -56,7 +56,9 @@ type returned struct {
 type scope struct {
 	parent *scope
 	locals []*Local
-	items  map[string]*entity // declarations in the block
+	// declares are the names of the block's own declarations, which hide
+	// variables around it.
+	declares map[string]bool
 }
 
 // loop is a loop that break and continue can name.
@@ -94,7 +96,7 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.Native != "" || fn.Effect != "" {
 		return
 	}
-	m := c.moduleOfInfo(fn.Info)
+	m := fn.mod
 	f := &frame{fn: fn, result: fn.Result}
 	if fn.Decl.Result != nil {
 		f.because = reason{m, fn.Decl.Result.Span(), "the function's result type"}
@@ -115,13 +117,6 @@ func (c *checker) checkFunction(fn *Function) {
 		b.blockValue(fn.Decl.Body, fn.Result, f.because)
 	}
 	b.finish()
-}
-
-func (c *checker) moduleOfInfo(i *Info) *module {
-	if i == c.entry.info {
-		return c.entry
-	}
-	return c.library[i.File]
 }
 
 // finish looks at what only the whole body shows: variables nobody used, and
@@ -189,19 +184,8 @@ func (b *body) local(name string) *Local {
 				return l
 			}
 		}
-		if s.items[name] != nil {
+		if s.declares[name] {
 			return nil
-		}
-	}
-	return nil
-}
-
-// item finds a declaration of an enclosing block.
-func (b *body) item(name string) *entity {
-	for s := b.scope; s != nil; s = s.parent {
-		if e := s.items[name]; e != nil {
-			e.used = true
-			return e
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (*errorNew) object() {}
 func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 	if len(path.Segments) == 1 {
 		name := path.Segments[0].Name
-		if b.local(name) != nil || b.item(name) != nil {
+		if b.local(name) != nil {
 			return nil, nil
 		}
 		if v := builtinVariant(name); v != nil {
@@ -86,22 +86,71 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 	return b.associated(path)
 }
 
-// associated finds `Type::name`: a variant, an associated function, T::new of
-// an error; or a function of a library module.
+// associated finds what a path of several segments names: `Type::name` (a
+// variant, an associated function, T::new of an error) or something of a
+// module. The type is the owner of an associated function.
 func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
-	if len(path.Segments) > 2 || path.Segments[0].Name == "std" {
-		if e := b.c.path(b.m, path.Segments); e != nil {
-			return e.obj, nil
+	segs := path.Segments
+	if t := b.builtinOwner(segs); t != nil {
+		return b.ofType(path, t, segs[0], segs[1])
+	}
+	e, i := b.c.prefix(b.m, segs, len(segs))
+	if e == nil || e.refused {
+		b.info.details[path.Id] = unknown
+		return nil, nil
+	}
+	switch rest := segs[i:]; {
+	case len(rest) == 0 && e.obj != nil:
+		return e.obj, nil
+	case len(rest) == 1:
+		if t := b.entityOwner(e); t != nil {
+			return b.ofType(path, t, segs[i-1], rest[0])
 		}
-		b.info.details[path.Id] = unknown
-		return nil, nil
 	}
-	owner, name := path.Segments[0], path.Segments[1]
-	t := b.ownerType(owner)
-	if t == nil {
-		b.info.details[path.Id] = unknown
-		return nil, nil
+	b.info.details[path.Id] = unknown
+	b.noValueAt(path, e, i)
+	return nil, nil
+}
+
+// noValueAt reports a path that leads to no value.
+func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
+	last := path.Segments[i-1]
+	switch {
+	case i < len(path.Segments):
+		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name).Hint("only types and modules are followed by `::`"))
+	case e.module != nil:
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a module, not a value", last.Name).Hint("name something in it"))
+	default:
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a type, not a value", last.Name).Hint("make a value of it"))
 	}
+}
+
+// builtinOwner is the type before `::` when no declaration names it: Self, a
+// type parameter, Array and its like.
+func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
+	if len(segs) != 2 {
+		return nil
+	}
+	name := segs[0].Name
+	if name == "Self" {
+		return b.ts.selfType()
+	}
+	if b.c.declared(b.m, name) != nil {
+		return nil
+	}
+	k, ok := constructors[name]
+	if !ok {
+		return nil
+	}
+	args := make([]types.Type, k.max)
+	for i := range args {
+		args[i] = types.Any
+	}
+	return construct(name, args)
+}
+
+// ofType finds `owner::name` of a type.
+func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
 	if n, ok := t.(*types.Named); ok {
 		if v := n.Decl.Variant(name.Name); v != nil {
 			return &VariantRef{Type: generic(n.Decl), Name: v.Name, Index: v.Index, Variant: v}, t
@@ -111,11 +160,23 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 		}
 	}
 	if fn := b.c.method(t, name.Name); fn != nil {
+		b.visible(fn, name)
 		return fn, t
 	}
 	b.info.details[path.Id] = unknown
-	b.noAssociated(t, owner, name)
+	if t != types.Bad {
+		b.noAssociated(t, owner, name)
+	}
 	return nil, nil
+}
+
+// visible checks that a method or associated function may be used here.
+func (b *body) visible(fn *Function, name *ast.Ident) {
+	if fn.pub || fn.assoc == nil || fn.Info.Library || b.m.within(fn.mod) {
+		return
+	}
+	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
+		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
 }
 
 func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
@@ -125,39 +186,6 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	}
 	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
 		Hint("declare it in `impl %s { … }`", owner.Name))
-}
-
-// ownerType is the type before `::`, reporting when there is none.
-func (b *body) ownerType(owner *ast.Ident) types.Type {
-	if owner.Name == "Self" {
-		if t := b.ts.selfType(); t != nil {
-			return t
-		}
-	}
-	if e := b.m.names[owner.Name]; e != nil {
-		e.used = true
-		if e.refused {
-			return nil
-		}
-		if t := b.entityOwner(e); t != nil {
-			return t
-		}
-	}
-	if k, ok := constructors[owner.Name]; ok {
-		args := make([]types.Type, k.max)
-		for i := range args {
-			args[i] = types.Any
-		}
-		return construct(owner.Name, args)
-	}
-	if e := b.c.universe(b.m, owner.Name); e != nil {
-		if t := b.entityOwner(e); t != nil {
-			return t
-		}
-	}
-	b.report(unknownName(diag.UnknownPath, owner, "no type or module `%s` here", b.c.typeNames(b.ts)).
-		Hint("library modules are reached as `std::name::item`"))
-	return nil
 }
 
 func (b *body) entityOwner(e *entity) types.Type {
@@ -207,6 +235,7 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
 	b.allowed(fn, in, e.Span())
+	b.checkBounds(in, e.Span())
 	t := in.apply(b, fn.Result, e.Span())
 	if recv != nil && fn.givesSelf() {
 		t = recv.t
@@ -375,7 +404,7 @@ func (b *body) parameterReason(fn *Function, p *Param) reason {
 	if fn.Info.Library {
 		return reason{}
 	}
-	return reason{b.c.moduleOfInfo(fn.Info), p.At, "the parameter's type"}
+	return reason{fn.mod, p.At, "the parameter's type"}
 }
 
 func (b *body) pipedArgument(d *Call, in *instance, declared types.Type, p *piped) {
@@ -439,7 +468,7 @@ func (b *body) fillDefaults(e ast.Expr, d *Call, fn *Function, filled []bool, gi
 	}
 	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, not %d", fn.Name, count(want, "argument"), given)
 	if !fn.Info.Library {
-		b.because(dg, reason{b.c.moduleOfInfo(fn.Info), fn.Decl.Signature, "declared here"})
+		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
 	if len(missing) > 0 {
 		dg.Hint("give %s", listed(missing))

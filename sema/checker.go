@@ -15,17 +15,15 @@ type checker struct {
 
 	entry   *module
 	library map[*ast.File]*module
+	configs []func()        // checks of declarations' constants, once all names are known
 	impls   map[any][]*impl // by head of the target type
 	froms   []conversion
 	refused map[string]bool // names of methods whose trait or impl was refused
-	pending []*Function     // library functions whose bodies are still to be checked
-	vars    int
-}
+	traits  map[*types.Trait]*traitDecl
 
-// module is one file's declarations with their names.
-type module struct {
-	info  *Info
-	names map[string]*entity
+	references map[*Info]map[*Info]reference
+	pending    []*Function // library functions whose bodies are still to be checked
+	vars       int
 }
 
 // entity is what a name of a module stands for: a value (Object), or a type.
@@ -39,8 +37,13 @@ type entity struct {
 	typ     *types.Decl
 	alias   *aliasDecl
 	builtin types.Type // a basic type of the universe
-	refused bool       // of a later version: what uses it says nothing more
-	used    bool
+	refused bool       // what uses it says nothing more: the mistake is reported
+	pub     bool
+
+	module   *module      // of a `mod`
+	imported *importEntry // of a `use`: look through it with follow
+	trait    *traitDecl
+	used     bool
 }
 
 type aliasDecl struct {
@@ -57,10 +60,14 @@ type impl struct {
 	target   types.Type
 	methods  map[string]*Function
 	order    []*Function
+
+	trait     *traitDecl // nil of an inherent impl
+	traitArgs map[*types.Param]types.Type
 }
 
 func newChecker(cfg Config) *checker {
-	c := &checker{cfg: cfg, library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{}}
+	c := &checker{cfg: cfg, library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{},
+		traits: map[*types.Trait]*traitDecl{}, references: map[*Info]map[*Info]reference{}}
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c
 }
@@ -78,15 +85,19 @@ func (c *checker) program(files []*ast.File) {
 	if c.entry == nil {
 		return
 	}
-	c.defineConfigs(c.entry)
+	for i := 0; i < len(c.configs); i++ {
+		c.configs[i]()
+	}
 	for _, p := range c.prog.Pipelines { // first: their results may be inferred
 		c.checkPipeline(p)
 	}
-	for _, fn := range c.prog.Functions {
-		c.checkFunction(fn)
+	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
+		c.checkFunction(c.prog.Functions[i])
 	}
 	c.drainLibrary()
 	c.checkMain()
+	c.unusedImports(c.entry)
+	c.fileCycles()
 }
 
 // drainLibrary checks the bodies of library functions in use, which may bring
@@ -101,7 +112,7 @@ func (c *checker) drainLibrary() {
 }
 
 func (c *checker) newModule(f *ast.File, library bool) *module {
-	m := &module{info: newInfo(f, library), names: map[string]*entity{}}
+	m := &module{info: newInfo(f, library), names: map[string]*entity{}, dir: c.cfg.Dir}
 	c.prog.Files = append(c.prog.Files, m.info)
 	return m
 }
@@ -137,13 +148,32 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	return m
 }
 
-// lookup finds a name of a module, then of the prelude.
+// lookup finds a name of a module, of the blocks around it, then of the
+// prelude. The entity may be refused.
 func (c *checker) lookup(m *module, name string) *entity {
-	if e := m.names[name]; e != nil {
-		e.used = true
+	if e := c.declared(m, name); e != nil {
 		return e
 	}
 	return c.universe(m, name)
+}
+
+// declared finds a name that the user's program declares or imports.
+func (c *checker) declared(m *module, name string) *entity {
+	for scope := m; scope != nil; scope = scope.around {
+		e := scope.names[name]
+		if e == nil {
+			e = c.fromGlobs(scope, name)
+		}
+		if e == nil {
+			continue
+		}
+		e.used = true
+		if target := c.follow(e); target != nil {
+			return target
+		}
+		return &entity{name: name, refused: true}
+	}
+	return nil
 }
 
 // newVar makes an inference variable.

@@ -51,27 +51,33 @@ var hostFields = map[string]fieldType{
 
 // defineConfigs checks the declarations whose fields are constants, once all
 // names are known.
-func (c *checker) defineConfigs(m *module) {
-	for _, e := range m.names {
-		if k, ok := e.obj.(*Const); ok && k.state == constNew {
-			defer c.constant(m, k, e.decl.(*ast.ConstDecl))
+func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
+	c.structDefaults(m, decls)
+	for _, d := range decls {
+		h := d.Head()
+		if h.Name == nil {
+			continue
 		}
-	}
-	c.structDefaults(m)
-	for _, t := range c.prog.Tools {
-		c.toolState(t)
-	}
-	for _, a := range c.prog.Agents {
-		c.defineAgent(m, a)
-	}
-	for _, h := range c.prog.Hosts {
-		c.defineHost(m, h)
+		e := m.names[h.Name.Name]
+		if e == nil || e.decl != d {
+			continue
+		}
+		switch o := e.obj.(type) {
+		case *Const:
+			c.constant(m, o, o.decl)
+		case *Tool:
+			c.toolState(o)
+		case *Agent:
+			c.defineAgent(m, o)
+		case *Host:
+			c.defineHost(m, o)
+		}
 	}
 }
 
 // structDefaults checks the defaults of all fields, used or not.
-func (c *checker) structDefaults(m *module) {
-	for _, d := range m.info.File.Decls {
+func (c *checker) structDefaults(m *module, decls []ast.Decl) {
+	for _, d := range decls {
 		if d.Head().Name == nil {
 			continue
 		}

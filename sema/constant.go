@@ -26,13 +26,7 @@ func (c *checker) constantByName(m *module, k *Const) {
 		}
 		return
 	}
-	owner := c.moduleOfInfo(k.Info)
-	for _, e := range owner.names {
-		if e.obj == Object(k) {
-			c.constant(owner, k, e.decl.(*ast.ConstDecl))
-			return
-		}
-	}
+	c.constant(k.mod, k, k.decl)
 }
 
 // constant types a constant and finds its value.
@@ -333,14 +327,7 @@ func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (as
 
 // fieldDecls finds the written fields of a declaration.
 func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.FieldDecl) {
-	m := c.entry
-	if d.Library {
-		for _, lib := range c.library {
-			if e := lib.names[d.Name]; e != nil && e.typ == d {
-				m = lib
-			}
-		}
-	}
+	m := originOf(d).mod
 	e := m.names[d.Name]
 	if e == nil {
 		return m, nil
@@ -382,7 +369,7 @@ func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) 
 	if x == nil {
 		return nil
 	}
-	value := p.checker.evaluate(p.checker.moduleOfInfo(info), x, f.Type)
+	value := p.checker.evaluate(originOf(d).mod, x, f.Type)
 	return &Const{Name: f.Name, Type: f.Type, Expr: x, Info: info, Value: value, state: constDone}
 }
 

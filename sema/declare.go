@@ -11,37 +11,82 @@ import (
 // declare enters a file's declarations: all names, then the types they are
 // made of, then signatures, so that order does not matter.
 func (c *checker) declare(m *module) {
-	decls := m.info.File.Decls
+	c.declareNames(m, m.info.File.Decls)
+	c.define(m, m.info.File.Decls)
+}
+
+// declareNames enters all names, of the modules within too.
+func (c *checker) declareNames(m *module, decls []ast.Decl) {
 	for _, d := range decls {
 		c.declareName(m, d)
 	}
+}
+
+// define fills what the names stand for, module by module: types everywhere
+// first, since signatures may name any of them.
+func (c *checker) define(m *module, decls []ast.Decl) {
+	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
+		for _, d := range decls {
+			c.defineType(m, d)
+		}
+	})
+	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
+		for _, d := range decls {
+			c.defineTrait(m, d)
+		}
+	})
+	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
+		for _, d := range decls {
+			c.defineSignatures(m, d)
+		}
+		c.configs = append(c.configs, func() { c.defineConfigs(m, decls) })
+	})
+}
+
+// eachModule calls f for a module and those within it, in source order.
+func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.Decl)) {
+	f(m, decls)
 	for _, d := range decls {
-		c.defineType(m, d)
-	}
-	for _, d := range decls {
-		c.defineSignatures(m, d)
+		mod, ok := d.(*ast.ModDecl)
+		if !ok {
+			continue
+		}
+		e := m.names[mod.Name.Name]
+		if e == nil || e.decl != d || e.module == nil {
+			continue
+		}
+		inner := mod.Decls
+		if !mod.Inline {
+			inner = e.module.info.File.Decls
+		}
+		c.eachModule(e.module, inner, f)
 	}
 }
 
 // declareName enters one declaration's name, refusing a second one.
 func (c *checker) declareName(m *module, d ast.Decl) {
-	if t, ok := d.(*ast.TraitDecl); ok {
-		c.refuseMethods(t.Methods)
-	}
 	if c.refuseLater(m, d) {
+		return
+	}
+	switch d := d.(type) {
+	case *ast.ModDecl:
+		c.declareMod(m, d)
+		return
+	case *ast.UseDecl:
+		c.declareUse(m, d)
 		return
 	}
 	head := d.Head()
 	if head.Name == nil {
 		return
 	}
-	e := &entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d}
-	if first := m.names[e.name]; first != nil {
-		c.report(m, diag.DuplicateName.At(e.at, "`%s` is declared twice", e.name).
-			Label(first.at, "first declared here").Hint("rename one of them"))
+	e := &entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d, pub: head.Pub}
+	if !c.newName(m, e) {
 		return
 	}
 	switch d := d.(type) {
+	case *ast.TraitDecl:
+		c.declareTrait(m, e, d)
 	case *ast.StructDecl:
 		e.typ = c.newTypeDecl(m, d.Head(), types.Struct, d.Generics)
 	case *ast.SchemaDecl:
@@ -49,21 +94,21 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 	case *ast.EnumDecl:
 		e.typ = c.newTypeDecl(m, d.Head(), types.Enum, d.Generics)
 	case *ast.TypeDecl:
-		e.alias = &aliasDecl{decl: d, params: c.newParams(m, d.Generics)}
+		e.alias = &aliasDecl{decl: d, params: c.newParams(d.Generics)}
 	case *ast.ConstDecl:
-		e.obj = &Const{Name: e.name, Expr: d.Value, Info: m.info}
+		e.obj = &Const{Name: e.name, Expr: d.Value, Info: m.info, mod: m, decl: d}
 	case *ast.AgentDecl:
-		a := &Agent{Name: e.name, Decl: d, Fields: map[string]any{}}
+		a := &Agent{Name: e.name, Decl: d, Fields: map[string]any{}, mod: m}
 		a.Type = &types.Declared{Kind: types.Agent, Name: e.name, Origin: a}
 		e.obj = a
 		c.prog.Agents = append(c.prog.Agents, a)
 	case *ast.HostDecl:
-		h := &Host{Name: e.name, Decl: d, Fields: map[string]any{}}
+		h := &Host{Name: e.name, Decl: d, Fields: map[string]any{}, mod: m}
 		h.Type = &types.Declared{Kind: types.Host, Name: e.name, Origin: h}
 		e.obj = h
 		c.prog.Hosts = append(c.prog.Hosts, h)
 	case *ast.ToolDecl:
-		t := &Tool{Name: e.name, Decl: d, Info: m.info}
+		t := &Tool{Name: e.name, Decl: d, Info: m.info, mod: m}
 		t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
 		e.obj = t
 		c.prog.Tools = append(c.prog.Tools, t)
@@ -72,30 +117,38 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 		e.obj = s
 		c.prog.Stores = append(c.prog.Stores, s)
 	case *ast.PipelineDecl:
-		p := &Pipeline{Name: e.name, Decl: d, Info: m.info}
+		p := &Pipeline{Name: e.name, Decl: d, Info: m.info, mod: m}
 		p.Type = &types.Declared{Name: e.name, Origin: p}
 		e.obj = p
 		c.prog.Pipelines = append(c.prog.Pipelines, p)
 	case *ast.FnDecl:
-		e.obj = &Function{Name: e.name, Decl: d, Info: m.info}
+		e.obj = &Function{Name: e.name, Decl: d, Info: m.info, mod: m, pub: d.Pub}
 	}
-	m.names[e.name] = e
 }
 
 func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, generics []*ast.TypeParam) *types.Decl {
-	d := &types.Decl{Name: h.Name.Name, Kind: kind, Doc: h.Doc, Params: c.newParams(m, generics), Library: m.info.Library, Origin: h}
+	d := &types.Decl{Name: h.Name.Name, Kind: kind, Doc: h.Doc, Params: c.newParams(generics), Library: m.info.Library,
+		Origin: &origin{mod: m, head: h, generics: generics}}
 	if m.info.Library && decorator(h.Decorators, "error") != nil {
 		d.Kind = types.ErrorStruct
 	}
 	return d
 }
 
-func (c *checker) newParams(m *module, generics []*ast.TypeParam) []*types.Param {
+// origin is where a types.Decl was declared.
+type origin struct {
+	mod      *module
+	head     *ast.DeclHead
+	generics []*ast.TypeParam
+}
+
+func originOf(d *types.Decl) *origin { return d.Origin.(*origin) }
+
+// newParams makes type parameters; their bounds follow when all traits are
+// known.
+func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 	var out []*types.Param
 	for _, g := range generics {
-		if len(g.Bounds) > 0 {
-			c.later(m, g.Sp, "trait bounds")
-		}
 		out = append(out, &types.Param{Name: g.Name.Name})
 	}
 	return out
@@ -225,20 +278,16 @@ func (c *checker) use(fn *Function) {
 }
 
 func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
-	if d.Trait != nil && !isFrom(d.Trait) {
-		c.later(m, d.Trait.Span(), "implementing a trait")
-		c.refuseMethods(d.Methods)
-		return
-	}
-	im := &impl{mod: m, generics: c.newParams(m, d.Generics), methods: map[string]*Function{}}
+	im := &impl{mod: m, generics: c.newParams(d.Generics), methods: map[string]*Function{}}
 	ts := &typeScope{m: m, params: im.generics}
+	c.bounds(ts, d.Generics, im.generics)
 	im.target = c.resolveTarget(ts, d.Target)
 	if im.target == types.Bad {
 		return
 	}
 	ts.self = im.target
 	for _, decl := range d.Methods {
-		fn := &Function{Name: im.name() + "." + decl.Name.Name, Decl: decl, Info: m.info, Generics: im.generics, assoc: im.target}
+		fn := &Function{Name: im.name() + "." + decl.Name.Name, Decl: decl, Info: m.info, Generics: im.generics, assoc: im.target, mod: m, pub: decl.Pub}
 		if first := im.methods[decl.Name.Name]; first != nil && d.Trait == nil {
 			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "method `%s` is declared twice", decl.Name.Name).
 				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))
@@ -249,19 +298,14 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 		im.order = append(im.order, fn)
 		c.enter(m, fn)
 	}
-	key := implKey(im.target)
-	if d.Trait != nil {
+	switch {
+	case d.Trait == nil:
+		key := implKey(im.target)
+		c.impls[key] = append(c.impls[key], im)
+	case isFrom(d.Trait):
 		c.defineFrom(m, d, im, ts)
-		return
-	}
-	c.impls[key] = append(c.impls[key], im)
-}
-
-// refuseMethods notes methods that exist but are not compiled, so that calls of
-// them say nothing more.
-func (c *checker) refuseMethods(ms []*ast.FnDecl) {
-	for _, d := range ms {
-		c.refused[d.Name.Name] = true
+	default:
+		c.implement(m, d, im, ts)
 	}
 }
 
@@ -280,9 +324,8 @@ func (im *impl) name() string {
 // of an agent, host or tool declaration.
 func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	if n, ok := t.(*ast.NamedType); ok && len(n.Segments) == 1 && len(n.Args) == 0 {
-		if e := ts.m.names[n.Segments[0].Name]; e != nil && e.obj != nil {
+		if e := c.declared(ts.m, n.Segments[0].Name); e != nil && e.obj != nil {
 			if d := declaredType(e.obj); d != nil {
-				e.used = true
 				return d
 			}
 		}

@@ -151,6 +151,9 @@ type Function struct {
 	Tool *Tool
 
 	assoc   types.Type // the type whose impl declares it
+	mod     *module
+	pub     bool
+	trait   *traitDecl // of a trait's default method
 	checked bool
 }
 
@@ -177,6 +180,8 @@ type Const struct {
 
 	state uint8
 	used  bool
+	mod   *module
+	decl  *ast.ConstDecl
 }
 
 // ConstMap is a constant map in written order.
@@ -376,6 +381,7 @@ type Agent struct {
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
 	used       bool
+	mod        *module
 }
 
 // Host is a host declaration with its constant fields.
@@ -387,6 +393,7 @@ type Host struct {
 	Fields    map[string]any
 	Tools     []*Tool
 	used      bool
+	mod       *module
 }
 
 // Tool is a tool declaration. State are its fields, the slots of the tool
@@ -401,6 +408,7 @@ type Tool struct {
 	Methods     []*Function
 	Described   []string // @describe's text by method, "" for one without
 	used        bool
+	mod         *module
 }
 
 // Store is a hashmap, ledger or memory declaration.
@@ -426,6 +434,7 @@ type Pipeline struct {
 	Stages     []*Stage
 
 	pending types.Type // Result while it is not known
+	mod     *module
 }
 
 // Stage is a stage. A function stage has Params: the pipeline's own first

@@ -214,6 +214,7 @@ func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
 	}
 	b.structRest(e, ref, in)
 	b.structFields(e, ref, lit, in)
+	b.checkBounds(in, e.Path.Sp)
 	t := in.apply(b, ref.named, e.Sp).(*types.Named)
 	lit.Type = t
 	b.info.details[e.Id] = lit
@@ -230,8 +231,8 @@ type structRef struct {
 
 // structPath finds the struct, schema or named variant of a literal.
 func (b *body) structPath(p *ast.PathExpr) *structRef {
-	if len(p.Segments) == 2 {
-		if e := b.typeEntity(p.Segments[0].Name); e != nil && e.typ != nil && e.typ.Kind == types.Enum {
+	if n := len(p.Segments); n >= 2 {
+		if e := b.enumEntity(p.Segments[:n-1]); e != nil {
 			return b.variantStruct(p, e)
 		}
 	}
@@ -248,10 +249,13 @@ func (b *body) structPath(p *ast.PathExpr) *structRef {
 
 func (b *body) structEntity(p *ast.PathExpr) *entity {
 	if len(p.Segments) > 1 {
-		return b.c.path(b.m, p.Segments)
+		if e, _ := b.c.prefix(b.m, p.Segments, len(p.Segments)); e != nil && !e.refused {
+			return b.throughAlias(e)
+		}
+		return nil
 	}
 	name := p.Segments[0].Name
-	if e := b.m.names[name]; e != nil && e.refused {
+	if e := b.c.declared(b.m, name); e != nil && e.refused {
 		return nil
 	}
 	if name == "Self" && b.ts.selfType() != nil {
@@ -276,6 +280,26 @@ func (b *body) throughAlias(e *entity) *entity {
 	return e
 }
 
+// enumEntity is the enum that a path names, nil (and nothing reported) when it
+// names something else.
+func (b *body) enumEntity(segs []*ast.Ident) *entity {
+	if segs[0].Name == "Self" && len(segs) == 1 {
+		if n, ok := b.ts.selfType().(*types.Named); ok && n.Decl.Kind == types.Enum {
+			return &entity{name: "Self", typ: n.Decl}
+		}
+		return nil
+	}
+	e := b.c.quietPrefix(b.m, segs)
+	if e == nil {
+		return nil
+	}
+	e = b.throughAlias(e)
+	if e.typ == nil || e.typ.Kind != types.Enum {
+		return nil
+	}
+	return e
+}
+
 func (b *body) typeEntity(name string) *entity {
 	if e := b.c.lookup(b.m, name); e != nil && (e.typ != nil || e.alias != nil) {
 		return e
@@ -284,9 +308,10 @@ func (b *body) typeEntity(name string) *entity {
 }
 
 func (b *body) variantStruct(p *ast.PathExpr, e *entity) *structRef {
-	v := e.typ.Variant(p.Segments[1].Name)
+	last := p.Segments[len(p.Segments)-1]
+	v := e.typ.Variant(last.Name)
 	if v == nil {
-		b.unknownVariant(e.typ, p.Segments[1])
+		b.unknownVariant(e.typ, last)
 		return nil
 	}
 	if !v.Named {
@@ -350,6 +375,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).Hint("remove one"))
 		}
 		lit.Fields[decl.Index] = FieldSource{Index: i}
+		b.visibleField(ref.named.Decl, decl, f.Name)
 		in.argument(b, f.Value, decl.Type, reason{})
 	}
 	in.settle(b)

@@ -31,7 +31,18 @@ func (c *checker) method(t types.Type, name string) *Function {
 
 func (c *checker) methodIn(key any, t types.Type, name string) *Function {
 	for _, im := range c.impls[key] {
-		if fn := im.methods[name]; fn != nil && matches(im, t) {
+		if fn := im.methods[name]; fn != nil && im.trait == nil && matches(im, t) {
+			return fn
+		}
+	}
+	for _, im := range c.impls[key] {
+		if im.trait == nil || !matches(im, t) {
+			continue
+		}
+		if fn := im.methods[name]; fn != nil {
+			return fn
+		}
+		if fn := im.trait.methods[name]; fn != nil && fn.Decl.Body != nil {
 			return fn
 		}
 	}
@@ -107,11 +118,15 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			}
 		}
 	case *types.Param:
+		if fn := b.c.traitMethod(x, e.Name.Name); fn != nil && fn.Recv != nil {
+			return b.callBound(e, fn, x, hint, p)
+		}
 		b.arguments(e.Args)
 		if b.c.refused[e.Name.Name] {
 			return types.Bad
 		}
-		b.report(diag.UnknownMethod.At(e.Name.Sp, "type parameter `%s` has no methods", x.Name).Hint("pass a function that does it"))
+		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.boundNames(x)).
+			Hint("bound it by a trait that has: `%s: Trait`", x.Name))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
@@ -131,6 +146,7 @@ func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *pi
 	if len(e.TypeArgs) > 0 {
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
+	b.visible(fn, e.Name)
 	if fn.MutSelf && !isReference(t) {
 		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
 		b.closuresOver(e)
@@ -267,6 +283,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	case *types.Named:
 		if f := x.Decl.Field(e.Name.Name); f != nil && x.Decl.Kind != types.Enum {
 			set(SelectField, f)
+			b.visibleField(x.Decl, f, e.Name)
 			return types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
 		}
 		if x.Decl.Kind == types.ErrorStruct {
@@ -306,6 +323,16 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	}
 	b.noField(e, t)
 	return types.Bad
+}
+
+// visibleField checks that a struct's field may be used here: fields are
+// private to their module unless pub.
+func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
+	if f.Pub || d.Kind != types.Struct || d.Library || b.m.within(originOf(d).mod) {
+		return
+	}
+	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.shown()).
+		Hint("declare the field `pub`, or use a method"))
 }
 
 // errorField is the type of a field that every error has; nil for others.

@@ -30,15 +30,17 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", name).Hint("write `%s(…)`, or `|x| %s(x)` for a function", name, name))
 		return types.Bad
 	}
-	en := b.item(name)
-	if en == nil {
-		en = b.c.lookup(b.m, name)
-	}
+	en := b.c.lookup(b.m, name)
 	if en == nil {
 		b.unknownValue(e)
 		return types.Bad
 	}
 	if en.refused {
+		return types.Bad
+	}
+	if en.module != nil || en.trait != nil {
+		what := map[bool]string{true: "module", false: "trait"}[en.module != nil]
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a %s, not a value", name, what).Hint("name something in it"))
 		return types.Bad
 	}
 	if en.obj == nil {
@@ -170,13 +172,12 @@ func (b *body) valueNames() []string {
 		for _, l := range s.locals {
 			names = append(names, l.Name)
 		}
-		for n := range s.items {
-			names = append(names, n)
-		}
 	}
-	for n, e := range b.m.names {
-		if e.obj != nil {
-			names = append(names, n)
+	for scope := b.m; scope != nil; scope = scope.around {
+		for n, e := range scope.names {
+			if e.obj != nil || e.imported != nil {
+				names = append(names, n)
+			}
 		}
 	}
 	if b.c.cfg.Library != nil {

@@ -63,13 +63,8 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		b.noneInPattern(p, t)
 		return
 	}
-	en := b.item(name)
-	if en == nil {
-		en = b.m.names[name]
-	}
-	if en != nil {
+	if en := b.c.declared(b.m, name); en != nil {
 		if k, ok := en.obj.(*Const); ok {
-			en.used = true
 			b.c.constantByName(b.m, k)
 			b.info.objects[p.Id] = k
 			b.patternValue(p, k.Type, t)
@@ -303,6 +298,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 		ft := types.Type(types.Bad)
 		if decl := findField(ref.fields, f.Name.Name); decl != nil {
 			ft = types.Substitute(decl.Type, subst)
+			b.visibleField(n.Decl, decl, f.Name)
 		} else if et := errorField(f.Name.Name); et != nil && n.Decl.Kind == types.ErrorStruct {
 			ft = et
 		} else {
@@ -358,22 +354,18 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	if len(path.Segments) == 1 {
 		return b.builtinPattern(path.Segments[0].Name, path, p, t)
 	}
-	e := b.typeEntity(path.Segments[0].Name)
-	if path.Segments[0].Name == "Self" {
-		if n, ok := b.ts.selfType().(*types.Named); ok {
-			e = &entity{name: "Self", typ: n.Decl}
+	last := path.Segments[len(path.Segments)-1]
+	owner := path.Segments[:len(path.Segments)-1]
+	e := b.enumEntity(owner)
+	if e == nil {
+		if whole, i := b.c.prefix(b.m, owner, len(owner)); whole != nil && !whole.refused && i == len(owner) {
+			b.report(diag.UnknownType.At(owner[len(owner)-1].Sp, "`%s` is no enum", whole.name).Hint("only enums have variants"))
 		}
-	}
-	if e != nil {
-		e = b.throughAlias(e)
-	}
-	if e == nil || e.typ == nil || e.typ.Kind != types.Enum {
-		b.report(unknownName(diag.UnknownType, path.Segments[0], "unknown enum `%s`", b.c.typeNames(b.ts)))
 		return nil, nil
 	}
-	v := e.typ.Variant(path.Segments[1].Name)
+	v := e.typ.Variant(last.Name)
 	if v == nil {
-		b.unknownVariant(e.typ, path.Segments[1])
+		b.unknownVariant(e.typ, last)
 		return nil, nil
 	}
 	n, ok := t.(*types.Named)

@@ -53,7 +53,7 @@ func payload(t types.Type) (types.Type, bool) {
 }
 
 func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
-	fn := &Function{Name: "stage", Info: ts.m.info}
+	fn := &Function{Name: "stage", Info: ts.m.info, mod: ts.m}
 	for i, d := range decls {
 		c.parameter(fn, ts, d, i, nil)
 	}
@@ -73,7 +73,7 @@ func firstParams(p *Pipeline) []*Param {
 
 // checkPipeline checks the stages, each against the one before it.
 func (c *checker) checkPipeline(p *Pipeline) {
-	m := c.moduleOfInfo(p.Info)
+	m := p.mod
 	b := c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
 	if p.Decl.HasParams {
 		for _, q := range p.Params {
@@ -194,7 +194,7 @@ func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Typ
 		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Hint("start it with `.run(…)`"))
 		return types.Bad
 	}
-	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, Params: p.Params, Result: types.Nil}
+	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, mod: p.mod, Params: p.Params, Result: types.Nil}
 	fn.Decl.Signature = p.Decl.Name.Sp
 	d := &Call{Kind: CallPipeline, Pipeline: p, Name: fn.Name, Piped: pp != nil}
 	b.bindArguments(e, d, fn, newInstance(nil), nil, e.Args, pp)

@@ -4,7 +4,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -110,7 +109,7 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 		c.noTypeArgs(ts.m, t, name)
 		return p
 	}
-	if e := ts.m.names[name]; e != nil {
+	if e := c.declared(ts.m, name); e != nil {
 		return c.entityType(ts, e, t)
 	}
 	if k, ok := constructors[name]; ok {
@@ -124,10 +123,15 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 	return types.Bad
 }
 
-// resolvePath is a type of a library module: std::collections::Set.
+// resolvePath is a type of a module: std::collections::Set.
 func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
-	e := c.path(ts.m, t.Segments)
+	e, i := c.prefix(ts.m, t.Segments, len(t.Segments))
 	if e == nil {
+		c.resolveAll(ts, t.Args)
+		return types.Bad
+	}
+	if i < len(t.Segments) {
+		c.report(ts.m, diag.UnknownPath.At(t.Segments[i].Sp, "`%s` holds no types", t.Segments[i-1].Name).Hint("only modules do"))
 		return types.Bad
 	}
 	return c.entityType(ts, e, t)
@@ -174,8 +178,18 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 		}
 		return types.Substitute(c.aliasType(e.mod, e.alias), bindings(e.alias.params, args))
 	}
-	c.report(ts.m, diag.NotAType.At(t.Sp, "`%s` is %s, not a type", e.name, describe(e.obj)).
-		Label(e.at, "declared here").Hint("%s", typeInstead(e.obj)))
+	what, hint := describe(e.obj), typeInstead(e.obj)
+	switch {
+	case e.module != nil:
+		what, hint = "a module", "name a type in it"
+	case e.trait != nil:
+		what, hint = "a trait", "a trait is a bound: write `fn f<T: "+e.name+">(x: T)`"
+	}
+	d := diag.NotAType.At(t.Sp, "`%s` is %s, not a type", e.name, what)
+	if e.mod != nil && !e.at.IsZero() {
+		d.LabelIn(e.mod.info.File.Source, e.at, "declared here")
+	}
+	c.report(ts.m, d.Hint("%s", hint))
 	return types.Bad
 }
 
@@ -244,9 +258,11 @@ func (c *checker) typeNames(ts *typeScope) []string {
 	for name := range constructors {
 		known = append(known, name)
 	}
-	for name, e := range ts.m.names {
-		if e.typ != nil || e.alias != nil {
-			known = append(known, name)
+	for m := ts.m; m != nil; m = m.around {
+		for name, e := range m.names {
+			if e.typ != nil || e.alias != nil || e.imported != nil {
+				known = append(known, name)
+			}
 		}
 	}
 	if c.cfg.Library != nil {
@@ -260,46 +276,53 @@ func (c *checker) typeNames(ts *typeScope) []string {
 	return known
 }
 
-// path finds what `std::module::name` names, reporting what it does not find.
-func (c *checker) path(m *module, segs []*ast.Ident) *entity {
-	last := segs[len(segs)-1]
-	if e := m.names[segs[0].Name]; e != nil && e.refused {
-		return nil
-	}
-	if segs[0].Name != "std" || len(segs) != 3 {
-		span := source.Join(segs[0].Sp, last.Sp)
-		c.report(m, diag.UnknownPath.At(span, "no module `%s` here", segs[0].Name).
-			Hint("library modules are reached as `std::name::item`"))
-		return nil
-	}
-	if c.cfg.Library == nil {
-		c.report(m, diag.UnknownPath.At(segs[0].Sp, "there is no library here").Hint("remove the path"))
-		return nil
-	}
-	mod := c.libraryModule(c.cfg.Library.Module(segs[1].Name))
-	if mod == nil {
-		d := diag.UnknownPath.At(segs[1].Sp, "no module `%s` in std", segs[1].Name)
-		if near := spell.Nearest(segs[1].Name, c.cfg.Library.Modules()); near != "" {
-			d.Hint("did you mean `std::%s`?", near)
-		} else {
-			d.Hint("`concerto doc std` lists the modules")
+// prefix follows a path from its first segment through modules, as far as
+// upto, and gives the entity there and how many segments lead to it. It
+// reports what it does not find.
+func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) {
+	var e *entity
+	i := 1
+	switch first := segs[0]; {
+	case first.Name == "std":
+		if len(segs) < 3 {
+			return c.stdPath(m, segs, false), len(segs)
 		}
-		c.report(m, d)
-		return nil
+		e, i = c.stdPath(m, segs[:2], true), 2
+	default:
+		if e = c.declared(m, first.Name); e == nil {
+			e = c.rootModule(m, first)
+		}
+		if e == nil {
+			e = c.universe(m, first.Name)
+		}
+		if e == nil {
+			c.unknownModule(m, first)
+			return nil, 0
+		}
 	}
-	e := mod.names[last.Name]
-	if e == nil || len(last.Name) > 2 && last.Name[:2] == "__" && !m.info.Library {
-		var names []string
-		for n := range mod.names {
-			names = append(names, n)
-		}
-		d := diag.UnknownPath.At(last.Sp, "no `%s` in std::%s", last.Name, segs[1].Name)
-		if near := spell.Nearest(last.Name, names); near != "" {
-			d.Hint("did you mean `%s`?", near)
-		} else {
-			d.Hint("see spec/std for what the module holds")
-		}
-		c.report(m, d)
+	for i < upto && e != nil && e.module != nil {
+		e = c.member(m, e.module, segs[i])
+		i++
+	}
+	return e, i
+}
+
+// rootModule is a module that the root declares, for paths from within others.
+func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
+	root := m.root()
+	if e := root.names[id.Name]; e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
+		return c.follow(e)
+	}
+	return nil
+}
+
+// quietPrefix is prefix for a path that may as well be something else: nothing
+// is reported, and the whole path must lead to an entity.
+func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
+	saved := c.diags
+	e, i := c.prefix(m, segs, len(segs))
+	c.diags = saved
+	if i < len(segs) || e == nil || e.refused {
 		return nil
 	}
 	return e

@@ -18,6 +18,11 @@ type Config struct {
 	Library Library
 	// Manifest says what the manifest declares; nil when there is none.
 	Manifest *Manifest
+	// Dir is the entry file's folder, relative to the root of the program;
+	// Open reads and parses the file of a module by its name relative to that
+	// root, found being false when there is none. Nil refuses `mod x;`.
+	Dir  string
+	Open func(name string) (file *ast.File, list diag.List, found bool)
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
 }

@@ -16,11 +16,12 @@ import (
 func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	d := fn.Decl
 	if d.Async {
-		c.later(fn.Info.moduleOf(outer), d.Signature, "async functions")
+		c.later(outer.m, d.Signature, "async functions")
 	}
-	own := c.newParams(outer.m, d.Generics)
+	own := c.newParams(d.Generics)
 	fn.Generics = append(slices.Clone(fn.Generics), own...)
 	ts := &typeScope{m: outer.m, params: own, self: recv, parent: outer}
+	c.bounds(ts, d.Generics, own)
 	for i, p := range d.Params {
 		c.parameter(fn, ts, p, i, recv)
 	}
@@ -31,9 +32,6 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 		c.functionDecorators(outer.m, fn)
 	}
 }
-
-// moduleOf is the module that a scope reads in.
-func (*Info) moduleOf(ts *typeScope) *module { return ts.m }
 
 func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, recv types.Type) {
 	if p.IsSelf {

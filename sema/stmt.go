@@ -13,9 +13,10 @@ import (
 // gives the block's type: Never when its end is not reached.
 func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Type {
 	b.enterScope()
-	b.declareItems(blk)
+	leave := b.declareItems(blk)
 	b.statements(blk)
 	t := b.tail(blk, want, why)
+	leave()
 	b.leaveScope()
 	if b.flow.dead {
 		return types.Never
@@ -106,26 +107,36 @@ func (b *body) stmt(s ast.Stmt) {
 	}
 }
 
-// declareItems makes a block's own declarations visible in all of it.
-func (b *body) declareItems(blk *ast.Block) {
+// declareItems makes a block's own declarations visible in all of it. They
+// form a module of their own that sees what is around it, but no variables.
+// It gives what restores the module outside.
+func (b *body) declareItems(blk *ast.Block) (leave func()) {
+	var decls []ast.Decl
 	for _, s := range blk.Stmts {
-		d, ok := s.(*ast.DeclStmt)
-		if !ok {
-			continue
+		if d, ok := s.(*ast.DeclStmt); ok {
+			decls = append(decls, d.Decl)
 		}
-		k, isConst := d.Decl.(*ast.ConstDecl)
-		if !isConst {
-			b.c.later(b.m, d.Sp, "declarations within a function")
-			continue
-		}
-		if b.scope.items == nil {
-			b.scope.items = map[string]*entity{}
-		}
-		obj := &Const{Name: k.Name.Name, Expr: k.Value, Info: b.info}
-		b.scope.items[k.Name.Name] = &entity{name: k.Name.Name, mod: b.m, at: k.Name.Sp, decl: k, obj: obj}
 	}
-	for _, e := range b.scope.items {
-		b.c.constant(b.m, e.obj.(*Const), e.decl.(*ast.ConstDecl))
+	if len(decls) == 0 {
+		return func() {}
+	}
+	outer, outerTypes := b.m, b.ts
+	b.m = &module{info: b.info, around: outer, names: map[string]*entity{}, dir: outer.dir}
+	b.ts = &typeScope{m: b.m, parent: outerTypes}
+	pending := len(b.c.configs)
+	b.c.declareNames(b.m, decls)
+	b.c.define(b.m, decls)
+	for ; pending < len(b.c.configs); pending++ {
+		b.c.configs[pending]()
+	}
+	b.scope.declares = map[string]bool{}
+	for name := range b.m.names {
+		b.scope.declares[name] = true
+	}
+	inner := b.m
+	return func() {
+		b.c.unusedImports(inner)
+		b.m, b.ts = outer, outerTypes
 	}
 }
 

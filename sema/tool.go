@@ -21,7 +21,7 @@ func (c *checker) defineTool(m *module, t *Tool) {
 	ts := &typeScope{m: m, self: t.Type}
 	t.State = c.fields(ts, d.Fields)
 	for _, decl := range d.Methods {
-		fn := &Function{Name: t.Name + "." + decl.Name.Name, Decl: decl, Info: m.info, Tool: t}
+		fn := &Function{Name: t.Name + "." + decl.Name.Name, Decl: decl, Info: m.info, Tool: t, mod: m, pub: true}
 		if first := t.method(decl.Name.Name); first != nil {
 			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "tool function `%s` is declared twice", decl.Name.Name).
 				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))
@@ -102,7 +102,7 @@ func findParam(fn *Function, name string) *Param {
 
 // toolState checks the first values of a tool's fields.
 func (c *checker) toolState(t *Tool) {
-	m := c.moduleOfInfo(t.Info)
+	m := t.mod
 	for _, f := range t.Decl.Fields {
 		field := findField(t.State, f.Name.Name)
 		if field == nil {

@@ -75,12 +75,6 @@ func (c *checker) later(m *module, at source.Span, what string) {
 func (c *checker) refuseLater(m *module, d ast.Decl) bool {
 	what := ""
 	switch d := d.(type) {
-	case *ast.TraitDecl:
-		what = "traits"
-	case *ast.ModDecl:
-		what = "modules"
-	case *ast.UseDecl:
-		what = "`use` declarations"
 	case *ast.McpDecl:
 		what = "`mcp` declarations"
 	case *ast.StoreDecl:

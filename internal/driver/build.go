@@ -26,8 +26,8 @@ func Build(in *Input) (*ir.Program, diag.List) {
 		p.Permissions = &ir.Permissions{Env: m.Permissions.Env}
 	}
 	for i := range p.Files {
-		if p.Files[i].Name == in.Entry.Name {
-			p.Files[i].Name = in.EntryName
+		if name, ours := in.names[p.Files[i].Name]; ours {
+			p.Files[i].Name = name
 		}
 	}
 	return p, l

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -29,7 +32,10 @@ func Check(in *Input) (*sema.Program, diag.List) {
 	if found.HasErrors() {
 		return nil, l
 	}
-	p, found := sema.Check(sema.Config{Name: in.name(), Library: stdlib.Library(), Manifest: in.universe()}, file)
+	p, found := sema.Check(sema.Config{
+		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
+		Dir: path.Dir(in.EntryName), Open: in.module,
+	}, file)
 	l.Append(found)
 	if !l.HasErrors() {
 		in.keys(p, &l)
@@ -38,6 +44,22 @@ func Check(in *Input) (*sema.Program, diag.List) {
 		return nil, l
 	}
 	return p, l
+}
+
+// module reads and parses the file of a module, by its name relative to the
+// root.
+func (in *Input) module(name string) (*ast.File, diag.List, bool) {
+	f, err := in.Read(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, diag.List{}, false
+	case err != nil:
+		var l diag.List
+		l.Add(diag.ModuleFile.At(source.Span{}, "%v", err))
+		return nil, l, true
+	}
+	file, l := parser.Parse(f)
+	return file, l, true
 }
 
 // keys reports the connections that agents use and that cannot work, since
@@ -53,10 +75,19 @@ func (in *Input) keys(p *sema.Program, l *diag.List) {
 			continue
 		}
 		told[c.Name] = true
-		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s] has no `api_key_env`", c.Name).In(in.Manifest.File).
-			LabelIn(in.Entry, a.Decl.Name.Sp, "this agent uses it").
+		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], which agent `%s` uses, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
 			Hint("add `api_key_env = \"…\"` with the name of the environment variable that holds the key, or a `base_url` of a server that wants none"))
 	}
+}
+
+// open reads and parses the file of a module by its name relative to the root.
+func (in *Input) open(name string) (*ast.File, diag.List, bool) {
+	src, err := in.Read(name)
+	if err != nil {
+		return nil, diag.List{}, false
+	}
+	file, list := parser.Parse(src)
+	return file, list, true
 }
 
 // name is the program's name: the project's, or the entry file's.

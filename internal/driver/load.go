@@ -42,8 +42,9 @@ type Input struct {
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
-	dir      string // Request.Dir, absolute
-	absolute bool   // the user gave an absolute path
+	names    map[string]string // of source files: as users see them, to relative to Root
+	dir      string            // Request.Dir, absolute
+	absolute bool              // the user gave an absolute path
 }
 
 // PathError says that a path leads to no program.
@@ -74,7 +75,7 @@ func Load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{dir: dir, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}}
+	in := &Input{dir: dir, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}}
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, isFile)
 		if !ok {
@@ -190,6 +191,7 @@ func (in *Input) entry(path string) error {
 		return err
 	}
 	in.Entry, in.EntryName = f, in.Name(path)
+	in.names[f.Name] = in.EntryName
 	return nil
 }
 
@@ -207,7 +209,11 @@ func (in *Input) Name(path string) string {
 // Read reads another source file of the program, by its name relative to the
 // root.
 func (in *Input) Read(name string) (*source.File, error) {
-	return in.read(filepath.Join(in.Root, filepath.FromSlash(name)))
+	f, err := in.read(filepath.Join(in.Root, filepath.FromSlash(name)))
+	if err == nil {
+		in.names[f.Name] = name
+	}
+	return f, err
 }
 
 // read reads a file and names it as the user sees it: by the path from the

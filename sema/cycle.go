@@ -1,0 +1,71 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// reference is the first place where one file names something of another.
+type reference struct {
+	from *module
+	at   source.Span
+}
+
+// noteReference remembers that m's file uses in's. Files must not use each
+// other in a circle, so that each can be read before those that use it.
+func (c *checker) noteReference(m, in *module, at source.Span) {
+	if m.info == in.info || m.info.Library || in.info.Library {
+		return
+	}
+	uses := c.references[m.info]
+	if uses == nil {
+		uses = map[*Info]reference{}
+		c.references[m.info] = uses
+	}
+	if _, ok := uses[in.info]; !ok {
+		uses[in.info] = reference{m, at}
+	}
+}
+
+// fileCycles reports each circle of files that use each other, once.
+func (c *checker) fileCycles() {
+	state := map[*Info]uint8{}
+	var stack []*Info
+	var visit func(i *Info)
+	visit = func(i *Info) {
+		state[i] = 1
+		stack = append(stack, i)
+		for _, next := range c.prog.Files {
+			ref, ok := c.references[i][next]
+			if !ok {
+				continue
+			}
+			switch state[next] {
+			case 0:
+				visit(next)
+			case 1:
+				c.reportCycle(stack[slices.Index(stack, next):], ref)
+			}
+		}
+		stack = stack[:len(stack)-1]
+		state[i] = 2
+	}
+	for _, i := range c.prog.Files {
+		if state[i] == 0 && !i.Library {
+			visit(i)
+		}
+	}
+}
+
+func (c *checker) reportCycle(files []*Info, last reference) {
+	var names []string
+	for _, i := range files {
+		names = append(names, i.File.Source.Name)
+	}
+	names = append(names, files[0].File.Source.Name)
+	c.report(last.from, diag.FileCycle.At(last.at, "files use each other in a circle: %s", strings.Join(names, " → ")).
+		Hint("move what both need into a file of its own"))
+}

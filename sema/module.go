@@ -1,0 +1,384 @@
+package sema
+
+import (
+	"path"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// module is a namespace: a file's declarations, an inline `mod`'s, or those of
+// a block, which sees what is around it (spec/15-modules.md).
+type module struct {
+	info    *Info // the tables of its file
+	name    string
+	parent  *module // of an inline or file module; nil for the root and the library
+	around  *module // of a block: where names are looked up next
+	dir     string  // where the files of its `mod x;` are, relative to the root
+	names   map[string]*entity
+	globs   []*importEntry
+	imports []*importEntry
+	std     string // the name under std, for the library's modules
+}
+
+// importEntry is one name that a `use` brings in, or one glob. It is resolved
+// when first needed, so that re-exports may stand in any order.
+type importEntry struct {
+	mod    *module
+	path   []*ast.Ident
+	at     source.Span
+	pub    bool
+	used   bool
+	glob   bool
+	state  uint8
+	target *entity
+}
+
+const (
+	importNew uint8 = iota
+	importBusy
+	importDone
+)
+
+// home is the module that a block stands in.
+func (m *module) home() *module {
+	for m.around != nil {
+		m = m.around
+	}
+	return m
+}
+
+// root is the module of the entry file.
+func (m *module) root() *module {
+	m = m.home()
+	for m.parent != nil {
+		m = m.parent
+	}
+	return m
+}
+
+// within says whether m is o or one of its descendants, and so sees what is
+// private to o.
+func (m *module) within(o *module) bool {
+	o = o.home()
+	for m = m.home(); m != nil; m = m.parent {
+		if m == o {
+			return true
+		}
+	}
+	return false
+}
+
+// declareMod enters `mod x;` or `mod x { … }` and declares what is in it.
+func (c *checker) declareMod(m *module, d *ast.ModDecl) {
+	name := d.Name.Name
+	e := &entity{name: name, mod: m, at: d.Name.Sp, decl: d, pub: d.Pub}
+	if !c.newName(m, e) {
+		return
+	}
+	child := &module{name: name, parent: m, names: map[string]*entity{}, dir: path.Join(m.dir, name)}
+	if d.Inline {
+		child.info = m.info
+		e.module = child
+		c.declareNames(child, d.Decls)
+		return
+	}
+	file := c.openModule(m, d)
+	if file == nil {
+		e.refused = true
+		return
+	}
+	child.info = newInfo(file, false)
+	c.prog.Files = append(c.prog.Files, child.info)
+	e.module = child
+	c.declareNames(child, file.Decls)
+}
+
+// openModule reads the file of `mod x;`: x.conc beside the module, or
+// x/mod.conc.
+func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
+	if c.cfg.Open == nil {
+		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Hint("write it inline: `mod %s { … }`", d.Name.Name))
+		return nil
+	}
+	names := []string{path.Join(m.dir, d.Name.Name+".conc"), path.Join(m.dir, d.Name.Name, "mod.conc")}
+	for _, name := range names {
+		file, list, found := c.cfg.Open(name)
+		if !found {
+			continue
+		}
+		c.diags.Append(list)
+		if list.HasErrors() {
+			return nil
+		}
+		return file
+	}
+	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Hint("make %s or %s", names[0], names[1]))
+	return nil
+}
+
+// declareUse enters the names of a `use` declaration.
+func (c *checker) declareUse(m *module, d *ast.UseDecl) { c.useTree(m, d, d.Tree, nil) }
+
+func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident) {
+	full := append(slices.Clone(prefix), t.Path...)
+	if t.List != nil {
+		for _, sub := range t.List {
+			c.useTree(m, d, sub, full)
+		}
+		return
+	}
+	if len(full) == 0 {
+		return
+	}
+	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob}
+	m.imports = append(m.imports, im)
+	if t.Glob {
+		m.globs = append(m.globs, im)
+		return
+	}
+	last := full[len(full)-1]
+	if last.Name == "self" && len(full) > 1 { // use a::{self}
+		im.path = full[:len(full)-1]
+		last = im.path[len(im.path)-1]
+	}
+	if t.Alias != nil {
+		last = t.Alias
+	}
+	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
+}
+
+// newName enters an entity, refusing a second one of that name.
+func (c *checker) newName(m *module, e *entity) bool {
+	if first := m.names[e.name]; first != nil {
+		c.report(m, diag.DuplicateName.At(e.at, "`%s` is declared twice", e.name).
+			Label(first.at, "first declared here").Hint("rename one of them"))
+		return false
+	}
+	m.names[e.name] = e
+	return true
+}
+
+// follow looks through imports to what they bring in; nil when that was
+// reported.
+func (c *checker) follow(e *entity) *entity {
+	for e != nil && e.imported != nil {
+		e.imported.used = true
+		e = c.resolveImport(e.imported)
+	}
+	return e
+}
+
+// resolveImport finds what a `use` names.
+func (c *checker) resolveImport(im *importEntry) *entity {
+	switch im.state {
+	case importDone:
+		return im.target
+	case importBusy:
+		c.report(im.mod, diag.ImportCycle.At(im.at, "this import leads back to itself").Hint("name the module that declares it"))
+		im.state = importDone
+		return nil
+	}
+	im.state = importBusy
+	e := c.importPath(im.mod, im.path)
+	if im.state == importBusy {
+		im.target, im.state = e, importDone
+	}
+	return im.target
+}
+
+// importPath reads a path of a `use`: relative to the module, then to the
+// root, then in std.
+func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
+	first := segs[0].Name
+	var e *entity
+	switch {
+	case first == "std":
+		return c.stdPath(m, segs, true)
+	case m.own(first, segs[0]) != nil:
+		e = m.own(first, segs[0])
+	case m.root() != m.home() && m.root().own(first, segs[0]) != nil:
+		e = m.root().own(first, segs[0])
+	case c.cfg.Library != nil && c.stdModule(first) != nil:
+		e = &entity{name: first, module: c.stdModule(first), pub: true}
+	default:
+		c.unknownModule(m, segs[0])
+		return nil
+	}
+	return c.walk(m, c.follow(e), segs, 1)
+}
+
+// own finds a name of the module that is not the very import being read.
+func (m *module) own(name string, at *ast.Ident) *entity {
+	e := m.home().names[name]
+	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
+		return nil
+	}
+	return e
+}
+
+// walk follows a path from e, the entity of segs[:i], to its end, through
+// modules only.
+func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
+	for ; i < len(segs); i++ {
+		if e == nil || e.refused {
+			return e
+		}
+		if e.module == nil {
+			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is no module", segs[i-1].Name).Hint("import the type, and write `Type::name` where it is used"))
+			return nil
+		}
+		e = c.member(m, e.module, segs[i])
+	}
+	return e
+}
+
+// member finds a name of a module as seen from m, reporting one that is not
+// there or private.
+func (c *checker) member(m, in *module, id *ast.Ident) *entity {
+	e := in.names[id.Name]
+	if e == nil {
+		e = c.fromGlobs(in, id.Name)
+	}
+	if e == nil || in.std != "" && len(id.Name) > 2 && id.Name[:2] == "__" && !m.info.Library {
+		c.unknownMember(m, in, id)
+		return nil
+	}
+	c.noteReference(m, in, id.Sp)
+	if !e.pub && !m.within(in) && in.std == "" {
+		c.report(m, diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
+			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
+	}
+	return c.follow(e)
+}
+
+// shown is the module's name as users write it.
+func (m *module) shown() string {
+	if m.std != "" {
+		return "std::" + m.std
+	}
+	if m.name == "" {
+		return "the root"
+	}
+	return m.name
+}
+
+// fromGlobs finds a name that a glob import brings in.
+func (c *checker) fromGlobs(m *module, name string) *entity {
+	for _, g := range m.globs {
+		in := c.resolveImport(g)
+		if in == nil || in.module == nil {
+			continue
+		}
+		if e := in.module.names[name]; e != nil && (e.pub || m.within(in.module) || in.module.std != "" && name[0] != '_') {
+			g.used = true
+			c.noteReference(m, in.module, g.at)
+			return e
+		}
+	}
+	return nil
+}
+
+func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
+	var names []string
+	for n, e := range in.names {
+		if e.pub || in.std != "" || m.within(in) {
+			names = append(names, n)
+		}
+	}
+	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.shown())
+	c.nearest(d, id.Name, names, "check the spelling, or declare it there")
+	c.report(m, d)
+}
+
+func (c *checker) unknownModule(m *module, id *ast.Ident) {
+	known := []string{"std"}
+	for n, e := range m.root().names {
+		if e.module != nil {
+			known = append(known, n)
+		}
+	}
+	for n, e := range m.home().names {
+		if e.module != nil || e.typ != nil {
+			known = append(known, n)
+		}
+	}
+	if c.cfg.Library != nil {
+		known = append(known, c.cfg.Library.Modules()...)
+	}
+	d := diag.UnknownPath.At(id.Sp, "no module `%s` here", id.Name)
+	c.nearest(d, id.Name, known, "declare it with `mod "+id.Name+";`, or import it with `use`")
+	c.report(m, d)
+}
+
+// stdModule is the module std::name, nil when there is none.
+func (c *checker) stdModule(name string) *module {
+	lib := c.libraryModule(c.cfg.Library.Module(name))
+	if lib != nil {
+		lib.std = name
+	}
+	return lib
+}
+
+// stdPath reads a path that begins with std. An import may end at a module;
+// other paths end at something in one.
+func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
+	if c.cfg.Library == nil {
+		c.report(m, diag.UnknownPath.At(segs[0].Sp, "there is no library here").Hint("remove the path"))
+		return nil
+	}
+	if len(segs) == 1 {
+		c.report(m, diag.UnknownPath.At(segs[0].Sp, "`std` alone names nothing").Hint("name a module: `std::%s`", c.cfg.Library.Modules()[0]))
+		return nil
+	}
+	mod := c.stdModule(segs[1].Name)
+	if mod == nil {
+		d := diag.UnknownPath.At(segs[1].Sp, "no module `%s` in std", segs[1].Name)
+		if near := spell.Nearest(segs[1].Name, c.cfg.Library.Modules()); near != "" {
+			d.Hint("did you mean `std::%s`?", near)
+		} else {
+			d.Hint("its modules are %s", listed(c.cfg.Library.Modules()))
+		}
+		c.report(m, d)
+		return nil
+	}
+	e := &entity{name: segs[1].Name, module: mod, pub: true}
+	if len(segs) == 2 && !imported {
+		c.report(m, diag.NotAValue.At(segs[1].Sp, "`std::%s` is a module, not a value", segs[1].Name).Hint("name something in it"))
+		return nil
+	}
+	return c.walk(m, e, segs, 2)
+}
+
+// unusedImports warns about imports that nothing uses.
+func (c *checker) unusedImports(m *module) {
+	for _, im := range m.imports {
+		target := c.resolveImport(im)
+		if target == nil || im.used || im.pub {
+			continue
+		}
+		last := im.path[len(im.path)-1].Name
+		what := "`" + last + "`"
+		if im.glob {
+			what = "everything of `" + last + "`"
+		}
+		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).Hint("remove it"))
+	}
+	for _, name := range sortedNames(m.names) {
+		if child := m.names[name].module; child != nil && child.parent == m {
+			c.unusedImports(child)
+		}
+	}
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,340 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// traitDecl is a trait: signatures, default methods, and who implements it
+// (spec/03-types.md). Within it Self is a type parameter bound by the trait.
+type traitDecl struct {
+	mod     *module
+	decl    *ast.TraitDecl
+	trait   *types.Trait
+	params  []*types.Param
+	self    *types.Param
+	methods map[string]*Function
+	order   []*Function
+	impls   []*impl
+}
+
+func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
+	t := &types.Trait{Name: e.name}
+	td := &traitDecl{mod: m, decl: d, trait: t, params: c.newParams(d.Generics), methods: map[string]*Function{}}
+	td.self = &types.Param{Name: "Self", Bounds: []*types.Trait{t}}
+	t.Origin = td
+	e.trait = td
+	c.traits[t] = td
+}
+
+// defineTrait types a trait's methods, and the bounds of a type's parameters.
+func (c *checker) defineTrait(m *module, d ast.Decl) {
+	if d.Head().Name == nil {
+		return
+	}
+	e := m.names[d.Head().Name.Name]
+	if e == nil || e.decl != d || e.refused {
+		return
+	}
+	if e.typ != nil {
+		c.bounds(&typeScope{m: m}, originOf(e.typ).generics, e.typ.Params)
+		return
+	}
+	if e.trait == nil {
+		return
+	}
+	td := e.trait
+	ts := &typeScope{m: m, params: td.params, self: td.self}
+	c.bounds(ts, td.decl.Generics, td.params)
+	for _, decl := range td.decl.Methods {
+		fn := &Function{Name: e.name + "." + decl.Name.Name, Decl: decl, Info: m.info, mod: m, pub: true, trait: td, assoc: td.self,
+			Generics: append(append([]*types.Param(nil), td.params...), td.self)}
+		if first := td.methods[decl.Name.Name]; first != nil {
+			c.report(m, diag.DuplicateName.At(decl.Name.Sp, "method `%s` is declared twice", decl.Name.Name).
+				Label(first.Decl.Name.Sp, "first declared here").Hint("rename one of them"))
+			continue
+		}
+		c.signature(fn, ts, td.self)
+		td.methods[decl.Name.Name] = fn
+		td.order = append(td.order, fn)
+		if decl.Body != nil {
+			c.enter(m, fn)
+		}
+	}
+}
+
+// bounds finds the traits that type parameters are bound by.
+func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*types.Param) {
+	for i, g := range generics {
+		for _, name := range g.Bounds {
+			if td := c.traitNamed(ts.m, []*ast.Ident{name}); td != nil {
+				params[i].Bounds = append(params[i].Bounds, td.trait)
+			}
+		}
+	}
+}
+
+// traitNamed finds a trait by its path, reporting what is none.
+func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
+	last := path[len(path)-1]
+	var e *entity
+	if len(path) > 1 {
+		e, _ = c.prefix(m, path, len(path))
+		if e == nil {
+			return nil
+		}
+	} else {
+		e = c.declared(m, last.Name)
+	}
+	switch {
+	case e == nil:
+		var names []string
+		for scope := m; scope != nil; scope = scope.around {
+			for n, x := range scope.names {
+				if x.trait != nil || x.imported != nil {
+					names = append(names, n)
+				}
+			}
+		}
+		d := unknownName(diag.UnknownTrait, last, "unknown trait `%s`", names)
+		if len(d.Hints) == 0 {
+			d.Hint("declare it: `trait %s { … }`", last.Name)
+		}
+		c.report(m, d)
+		return nil
+	case e.refused:
+		return nil
+	case e.trait == nil:
+		c.report(m, diag.UnknownTrait.At(last.Sp, "`%s` is no trait", last.Name).Hint("only traits bound type parameters and are implemented"))
+		return nil
+	}
+	return e.trait
+}
+
+// implement checks `impl Trait for Type` against the trait.
+func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
+	n, ok := d.Trait.(*ast.NamedType)
+	if !ok {
+		c.report(m, diag.UnknownTrait.At(d.Trait.Span(), "this is no trait").Hint("name one"))
+		return
+	}
+	td := c.traitNamed(m, n.Segments)
+	if td == nil {
+		c.refuseMethods(d.Methods)
+		return
+	}
+	args := c.resolveAll(ts, n.Args)
+	if len(args) != len(td.params) {
+		c.report(m, diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, not %d", td.trait.Name, count(len(td.params), "type argument"), len(args)).
+			Hint("give one for each type parameter of the trait"))
+		return
+	}
+	im.trait = td
+	im.traitArgs = bindings(td.params, args)
+	im.traitArgs[td.self] = im.target
+	for _, fn := range im.order {
+		fn.pub = true // a trait's methods are as visible as the trait
+		want := td.methods[fn.Decl.Name.Name]
+		if want == nil {
+			var names []string
+			for _, w := range td.order {
+				names = append(names, w.Decl.Name.Name)
+			}
+			c.report(m, unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names).
+				Hint("declare it in an impl of the type alone: `impl %s { … }`", im.name()))
+			continue
+		}
+		c.matchesTrait(m, fn, want, im)
+	}
+	c.missingMethods(m, d, im)
+	c.overlapping(m, d, im)
+	td.impls = append(td.impls, im)
+	key := implKey(im.target)
+	c.impls[key] = append(c.impls[key], im)
+}
+
+// refuseMethods notes methods of an impl that was refused, so that calls of
+// them say nothing more.
+func (c *checker) refuseMethods(ms []*ast.FnDecl) {
+	for _, d := range ms {
+		c.refused[d.Name.Name] = true
+	}
+}
+
+// matchesTrait checks that a method has the signature its trait declares.
+func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
+	subst := map[*types.Param]types.Type{}
+	for p, t := range im.traitArgs {
+		subst[p] = t
+	}
+	own, wanted := fn.Generics[len(fn.Generics)-len(fn.Decl.Generics):], want.Generics[len(want.Generics)-len(want.Decl.Generics):]
+	for i := range min(len(own), len(wanted)) {
+		subst[wanted[i]] = own[i]
+	}
+	same := len(own) == len(wanted) && len(fn.Params) == len(want.Params) && fn.MutSelf == want.MutSelf && (fn.Recv == nil) == (want.Recv == nil) &&
+		types.Identical(fn.Result, types.Substitute(want.Result, subst))
+	for i := range min(len(fn.Params), len(want.Params)) {
+		same = same && types.Identical(fn.Params[i].Type, types.Substitute(want.Params[i].Type, subst))
+	}
+	if same || fn.Result == types.Bad {
+		return
+	}
+	wantSig := types.Full(types.Substitute(signatureType(want), subst))
+	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` is not as trait `%s` declares it", fn.Decl.Name.Name, im.trait.trait.Name).
+		LabelIn(im.trait.mod.info.File.Source, want.Decl.Signature, "declared here").
+		Hint("its type must be `%s`%s", wantSig, map[bool]string{true: ", with `mut self`"}[want.MutSelf && !fn.MutSelf]))
+}
+
+// signatureType is a method's type without its receiver.
+func signatureType(fn *Function) *types.Func {
+	f := fn.Type()
+	if fn.Recv != nil {
+		f.Params = f.Params[1:]
+	}
+	return f
+}
+
+func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
+	var missing []string
+	for _, want := range im.trait.order {
+		name := want.Decl.Name.Name
+		if want.Decl.Body == nil && im.methods[name] == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
+			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").Hint("declare what is missing in this impl"))
+	}
+}
+
+// overlapping refuses a second impl of a trait for what is one type at run
+// time: type arguments are gone by then.
+func (c *checker) overlapping(m *module, d *ast.ImplDecl, im *impl) {
+	for _, other := range im.trait.impls {
+		if implKey(other.target) == implKey(im.target) {
+			c.report(m, diag.DuplicateImpl.At(d.Target.Span(), "trait `%s` is already implemented for `%s`", im.trait.trait.Name, types.Full(other.target)).
+				Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.trait.trait.Name))
+			return
+		}
+	}
+}
+
+// traitMethod finds a method of a type parameter through its bounds.
+func (c *checker) traitMethod(p *types.Param, name string) *Function {
+	for _, t := range p.Bounds {
+		if fn := c.traits[t].methods[name]; fn != nil {
+			return fn
+		}
+	}
+	return nil
+}
+
+// boundNames lists the methods that a type parameter's bounds give it.
+func (c *checker) boundNames(p *types.Param) []string {
+	var names []string
+	for _, t := range p.Bounds {
+		for _, fn := range c.traits[t].order {
+			names = append(names, fn.Decl.Name.Name)
+		}
+	}
+	return names
+}
+
+// callBound calls a trait's method on a value whose type is a parameter: which
+// impl is meant shows at run time.
+func (b *body) callBound(e *ast.MethodCall, fn *Function, p *types.Param, hint types.Type, pp *piped) types.Type {
+	recv := &receiver{x: e.Recv, t: p, at: e.Sp}
+	if len(e.TypeArgs) > 0 {
+		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
+	}
+	if fn.MutSelf {
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.closuresOver(e)
+	}
+	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)
+	d := b.info.Call(e)
+	d.Kind = CallAnyMethod
+	d.Name = fn.Name
+	b.c.dispatched(fn)
+	return t
+}
+
+// dispatched lists the methods that a call through a bound may reach.
+func (c *checker) dispatched(fn *Function) {
+	name := fn.Decl.Name.Name
+	for _, im := range fn.trait.impls {
+		target := im.methods[name]
+		if target == nil {
+			target = fn
+		}
+		c.use(target)
+		c.prog.noteDynamic(fn.Name, im.target, target)
+	}
+}
+
+// satisfies says whether a type implements a trait.
+func (c *checker) satisfies(t types.Type, trait *types.Trait) bool {
+	t = types.Resolve(t)
+	switch x := t.(type) {
+	case *types.Param:
+		for _, b := range x.Bounds {
+			if b == trait {
+				return true
+			}
+		}
+		return false
+	case *types.Basic:
+		if x == types.Bad || x == types.Never || x == types.Any {
+			return true
+		}
+	case *types.Var:
+		return true
+	}
+	for _, im := range c.traits[trait].impls {
+		if implKey(im.target) == implKey(t) && c.implFits(im, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// implFits says whether an impl is for t, the bounds of its own parameters
+// included.
+func (c *checker) implFits(im *impl, t types.Type) bool {
+	if !matches(im, t) {
+		return false
+	}
+	in := newInstance(im.generics)
+	in.solve(im.target, t)
+	for _, p := range im.generics {
+		for _, bound := range p.Bounds {
+			if s := in.solved[p]; s != nil && !c.satisfies(s, bound) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// checkBounds demands that type arguments implement what their parameters are
+// bound by, once they are known.
+func (b *body) checkBounds(in *instance, at source.Span) {
+	for _, p := range in.params {
+		for _, bound := range p.Bounds {
+			t := in.solved[p]
+			if t == nil || p.Name == "Self" {
+				continue
+			}
+			b.late = append(b.late, func() {
+				if !b.c.satisfies(t, bound) {
+					b.report(diag.BoundNotMet.At(at, "`%s` does not implement `%s`", types.Full(t), bound.Name).
+						LabelIn(b.c.traits[bound].mod.info.File.Source, b.c.traits[bound].decl.Name.Sp, "the trait").
+						Hint("declare `impl %s for %s { … }`", bound.Name, types.Full(t)))
+				}
+			})
+		}
+	}
+}
