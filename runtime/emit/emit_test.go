@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -343,6 +344,19 @@ read
 	_, err := s.Perform(bg, &effect.AwaitEmit{Channel: "a"})
 	emitError(t, err, "no_listener", "ended without an answer", "exit code 3", "no key")
 	answered(t, s, "a", `"again"`)
+}
+
+// TestHandlerThatLeaves: one that answers once and ends is started again for
+// each, even when the next emit comes before its end is known.
+func TestHandlerThatLeaves(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells what a process has not read")
+	}
+	s := New(Options{Out: io.Discard, Handler: `read -r line; echo '{"value":"once"}'`, Environ: os.Environ()})
+	for range 20 {
+		answered(t, s, "a", `"once"`)
+	}
+	finish(t, s)
 }
 
 func TestHandlerCannotBeFound(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,17 +40,28 @@ type handler struct {
 	ending sync.WaitGroup
 }
 
-// handlerRun is one process of the handler's.
+// handlerRun is one process of the handler's. All but proc is under handler.mu.
 type handlerRun struct {
-	proc    *procgroup.Process
-	waiting []chan reply // those whose answers come next, in order; under handler.mu
+	proc     *procgroup.Process
+	waiting  []*ask // those whose answers come next, in order
+	answered bool   // it has given an answer
+	put      int64  // bytes of all lines meant for it
+	sent     int64  // of these, taken by the pipe
+}
+
+// ask is an awaited emit on its way.
+type ask struct {
+	line   []byte
+	start  int64      // where the line begins in all that is put
+	got    chan reply // holds one
+	gaveUp bool       // nobody waits any more; under handler.mu
 }
 
 // reply is what an awaited emit gets.
 type reply struct {
 	value json.RawMessage
-	err   error // of the answer's line, or the process's end
-	why   string
+	err   error  // of the answer's line, or the process's end
+	why   string // the reason, with err
 }
 
 func newHandler(o *Options) *handler {
@@ -66,43 +78,53 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (json.RawMess
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	got, err := h.send(r)
-	if err != nil {
+	a := &ask{line: jsonEmit(nil, r.Channel, r.Payload), got: make(chan reply, 1)}
+	if err := h.send(a); err != nil {
 		return nil, failure(r.Channel, noListener, "the emit handler `%s` cannot be started: %v", h.command, err)
 	}
 	select {
-	case a := <-got:
-		if a.err != nil {
-			return nil, failure(r.Channel, a.why, "%v", a.err)
+	case got := <-a.got:
+		if got.err != nil {
+			return nil, failure(r.Channel, got.why, "%v", got.err)
 		}
-		return a.value, nil
+		return got.value, nil
 	case <-ctx.Done():
+		h.mu.Lock()
+		a.gaveUp = true
+		h.mu.Unlock()
 		return nil, context.Cause(ctx)
 	}
 }
 
-// send queues for the next answer and writes the line, giving back the turn
-// when it is written: a handler that does not read holds up the next line, but
-// not who gives up waiting.
-func (h *handler) send(r *effect.AwaitEmit) (<-chan reply, error) {
+// send queues all for the next answers and writes their lines. Its caller has
+// the turn; it is given back when all is written: a handler that does not read
+// holds up the next line, but not who gives up waiting.
+func (h *handler) send(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	run, err := h.process()
 	if err != nil {
 		h.turn <- struct{}{}
-		return nil, err
+		return err
 	}
-	got := make(chan reply, 1)
-	run.waiting = append(run.waiting, got)
-	line := jsonEmit(nil, r.Channel, r.Payload)
+	var lines []byte
+	for _, a := range all {
+		a.start = run.put
+		run.put += int64(len(a.line))
+		run.waiting = append(run.waiting, a)
+		lines = append(lines, a.line...)
+	}
 	h.ending.Add(1)
 	go func() {
 		defer h.ending.Done()
 		// A failed write means that the process ends, which its reader tells.
-		_, _ = run.proc.Stdin.Write(line)
+		n, _ := run.proc.Stdin.Write(lines)
+		h.mu.Lock()
+		run.sent += int64(n)
+		h.mu.Unlock()
 		h.turn <- struct{}{}
 	}()
-	return got, nil
+	return nil
 }
 
 // process gives the running process, or starts one.
@@ -143,29 +165,48 @@ func (h *handler) read(run *handlerRun) {
 			end = err
 			break
 		}
-		a := h.parse(l.Text)
+		got := h.parse(l.Text)
 		h.mu.Lock()
 		if len(run.waiting) > 0 {
-			run.waiting[0] <- a
+			run.waiting[0].got <- got
 			run.waiting = run.waiting[1:]
+			run.answered = true
 		} else {
 			end = fmt.Errorf("it sent a line that nothing was asked for: %.200s", l.Text)
 		}
 		h.mu.Unlock()
 	}
 	why := h.whyEnded(run.proc, end)
+	run.proc.End(procgroup.DefaultGrace, nil)
+	<-h.turn // nothing is being written any more
+	left, again := h.leftOver(run, errors.Is(end, io.EOF))
+	run.proc.Stdin.Close()
+	if again && h.send(left...) == nil {
+		return
+	}
+	if !again {
+		h.turn <- struct{}{}
+	}
+	for _, a := range left {
+		a.got <- reply{err: why, why: noListener}
+	}
+}
+
+// leftOver takes back those who wait for a process that has ended. again says
+// that it had answered others before and has read nothing of these: a handler
+// that answers once and leaves is started for each.
+func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again bool) {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.run == run {
 		h.run = nil
 	}
-	left := run.waiting
+	unread := run.proc.Unread()
+	again = exited && run.answered && unread >= 0 && !h.closed &&
+		len(run.waiting) > 0 && run.sent-int64(unread) <= run.waiting[0].start
+	left = slices.DeleteFunc(run.waiting, func(a *ask) bool { return a.gaveUp })
 	run.waiting = nil
-	h.mu.Unlock()
-	for _, w := range left {
-		w <- reply{err: why, why: noListener}
-	}
-	run.proc.End(procgroup.DefaultGrace, nil)
-	run.proc.Stdin.Close()
+	return left, again && len(left) > 0
 }
 
 // parse reads an answer's line.
