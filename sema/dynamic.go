@@ -17,7 +17,7 @@ type Dynamic struct {
 // noteDynamic lists a method once.
 func (p *Program) noteDynamic(name string, t types.Type, fn *Function) {
 	for _, d := range p.Dynamic {
-		if d.Fn == fn {
+		if d.Fn == fn && d.Name == name && types.Identical(d.Type, t) {
 			return
 		}
 	}
@@ -27,6 +27,6 @@ func (p *Program) noteDynamic(name string, t types.Type, fn *Function) {
 		if a.Name != b.Name {
 			return a.Name < b.Name
 		}
-		return a.Fn.Name < b.Fn.Name
+		return a.Type.String() < b.Type.String()
 	})
 }
