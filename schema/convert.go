@@ -60,6 +60,7 @@ func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) {
 // converter walks a value along a type and notes each misfit.
 type converter struct {
 	fresh bool // nobody else holds the data
+	depth int
 	errs  []FieldError
 }
 
@@ -148,7 +149,15 @@ var kinds = map[value.TypeKind]value.Kind{value.TypeInt: value.KindInt, value.Ty
 	value.TypeNil: value.KindNil, value.TypeFunction: value.KindClosure, value.TypeRange: value.KindRange, value.TypeAgent: value.KindAgent,
 	value.TypeHost: value.KindHost, value.TypeTool: value.KindTool}
 
+// maxDepth bounds nesting as that of JSON text is.
+const maxDepth = value.MaxDepth
+
 func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
+	if c.depth++; c.depth > maxDepth {
+		c.depth--
+		return c.fail(p, "nested too deeply")
+	}
+	defer func() { c.depth-- }()
 	if k, ok := kinds[t.Kind]; ok {
 		if s.Kind() != k {
 			return c.misfit(p, t, s)

@@ -105,7 +105,10 @@ func Unwrap(s Slot) Slot {
 
 // Flat gives s as an Any shows it: Some(v) is v, however deep.
 func Flat(s Slot) Slot {
-	for s.Kind() == KindSome {
+	for n := 0; s.Kind() == KindSome; n++ {
+		if n > maxNesting {
+			tooDeep()
+		}
 		s = fields(s.Ref)[0]
 	}
 	return s

@@ -8,7 +8,21 @@ import (
 
 // AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep
 // `.0`, inf and NaN are null, keys keep their order, references are their text.
-func AppendJSON(dst []byte, s Slot) []byte {
+//
+// A value nested beyond maxNesting panics with a *Fault, as all that walks
+// values does: the VM makes it a fault of the program.
+func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, 0) }
+
+// maxNesting is how deep values may nest to be written or compared: deeper ones
+// would outgrow Go's stack.
+const maxNesting = 100_000
+
+func tooDeep() { panic(&Fault{"the value is nested too deeply"}) }
+
+func appendJSON(dst []byte, s Slot, depth int) []byte {
+	if depth > maxNesting {
+		tooDeep()
+	}
 	switch s.Kind() {
 	case KindNil:
 		return append(dst, "null"...)
@@ -24,44 +38,44 @@ func AppendJSON(dst []byte, s Slot) []byte {
 	case KindString:
 		return AppendString(dst, s.AsString())
 	case KindArray:
-		return appendArray(dst, s.Array())
+		return appendArray(dst, s.Array(), depth+1)
 	case KindMap:
-		return appendMap(dst, s.Map())
+		return appendMap(dst, s.Map(), depth+1)
 	case KindTuple:
-		return appendList(dst, s.Fields())
+		return appendList(dst, s.Fields(), depth+1)
 	case KindStruct:
-		return appendStruct(dst, s)
+		return appendStruct(dst, s, depth+1)
 	case KindEnum:
-		return appendEnum(dst, s)
+		return appendEnum(dst, s, depth+1)
 	case KindSome:
-		return AppendJSON(dst, Unwrap(s))
+		return appendJSON(dst, Unwrap(s), depth+1)
 	}
-	return AppendString(dst, Text(s))
+	return AppendString(dst, string(appendText(nil, s, depth+1)))
 }
 
-func appendArray(dst []byte, a *Array) []byte {
+func appendArray(dst []byte, a *Array, depth int) []byte {
 	dst = append(dst, '[')
 	for i := range a.Len {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSON(dst, a.At(i))
+		dst = appendJSON(dst, a.At(i), depth)
 	}
 	return append(dst, ']')
 }
 
-func appendList(dst []byte, slots []Slot) []byte {
+func appendList(dst []byte, slots []Slot, depth int) []byte {
 	dst = append(dst, '[')
 	for i, s := range slots {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendJSON(dst, s)
+		dst = appendJSON(dst, s, depth)
 	}
 	return append(dst, ']')
 }
 
-func appendMap(dst []byte, m *Map) []byte {
+func appendMap(dst []byte, m *Map, depth int) []byte {
 	dst = append(dst, '{')
 	first := true
 	m.Each(func(k, v Slot) bool {
@@ -73,17 +87,17 @@ func appendMap(dst []byte, m *Map) []byte {
 			dst = AppendString(dst, k.AsString())
 		} else {
 			dst = append(dst, '"')
-			dst = AppendJSON(dst, k)
+			dst = appendJSON(dst, k, depth)
 			dst = append(dst, '"')
 		}
 		dst = append(dst, ':')
-		dst = AppendJSON(dst, v)
+		dst = appendJSON(dst, v, depth)
 		return true
 	})
 	return append(dst, '}')
 }
 
-func appendStruct(dst []byte, s Slot) []byte {
+func appendStruct(dst []byte, s Slot, depth int) []byte {
 	t := s.Type()
 	dst = append(dst, '{')
 	comma := func() {
@@ -98,7 +112,7 @@ func appendStruct(dst []byte, s Slot) []byte {
 		comma()
 		dst = AppendString(dst, t.Fields[i].Name)
 		dst = append(dst, ':')
-		dst = AppendJSON(dst, f)
+		dst = appendJSON(dst, f, depth)
 		if i == 0 && t.Kind == TypeError {
 			dst = append(dst, `,"kind":`...)
 			dst = AppendString(dst, t.Name)
@@ -107,7 +121,7 @@ func appendStruct(dst []byte, s Slot) []byte {
 	return append(dst, '}')
 }
 
-func appendEnum(dst []byte, s Slot) []byte {
+func appendEnum(dst []byte, s Slot, depth int) []byte {
 	t := s.Type()
 	slots := s.Fields()
 	if t.Kind == TypeResult {
@@ -116,7 +130,7 @@ func appendEnum(dst []byte, s Slot) []byte {
 		} else {
 			dst = append(dst, `{"err":`...)
 		}
-		return append(AppendJSON(dst, slots[0]), '}')
+		return append(appendJSON(dst, slots[0], depth), '}')
 	}
 	v := &t.Variants[s.Variant()]
 	if len(slots) == 0 {
@@ -131,13 +145,13 @@ func appendEnum(dst []byte, s Slot) []byte {
 			dst = append(dst, "{,"[min(i, 1)])
 			dst = AppendString(dst, v.Fields[i].Name)
 			dst = append(dst, ':')
-			dst = AppendJSON(dst, f)
+			dst = appendJSON(dst, f, depth)
 		}
 		dst = append(dst, '}')
 	case len(slots) == 1:
-		dst = AppendJSON(dst, slots[0])
+		dst = appendJSON(dst, slots[0], depth)
 	default:
-		dst = appendList(dst, slots)
+		dst = appendList(dst, slots, depth)
 	}
 	return append(dst, '}')
 }

@@ -15,7 +15,12 @@ func Text(s Slot) string {
 }
 
 // AppendText appends Text of s.
-func AppendText(dst []byte, s Slot) []byte {
+func AppendText(dst []byte, s Slot) []byte { return appendText(dst, s, 0) }
+
+func appendText(dst []byte, s Slot, depth int) []byte {
+	if depth > maxNesting {
+		tooDeep()
+	}
 	switch s.Kind() {
 	case KindNil:
 		return append(dst, "nil"...)
@@ -26,7 +31,7 @@ func AppendText(dst []byte, s Slot) []byte {
 	case KindString:
 		return append(dst, s.AsString()...)
 	case KindSome:
-		return AppendText(dst, Unwrap(s))
+		return appendText(dst, Unwrap(s), depth+1)
 	case KindStruct:
 		if IsError(s) {
 			return append(dst, s.Fields()[0].AsString()...)
@@ -43,7 +48,7 @@ func AppendText(dst []byte, s Slot) []byte {
 	case KindClosure:
 		return appendReference(dst, "fn", s.Function().Name)
 	case KindCell:
-		return AppendText(dst, s.Fields()[0])
+		return appendText(dst, s.Fields()[0], depth+1)
 	case KindAgent:
 		return appendReference(dst, "agent", s.Type().Name)
 	case KindHost:
@@ -55,7 +60,7 @@ func AppendText(dst []byte, s Slot) []byte {
 	case KindTypeDesc:
 		return appendReference(dst, "type", s.TypeDesc().String())
 	}
-	return AppendJSON(dst, s)
+	return appendJSON(dst, s, depth)
 }
 
 func appendReference(dst []byte, what, name string) []byte {

@@ -165,3 +165,22 @@ func TestTypeNames(t *testing.T) {
 		}
 	}
 }
+
+// TestDeepValues: values too deep to walk are a fault, not the end of the
+// process.
+func TestDeepValues(t *testing.T) {
+	deep, other := ArrayOf(), ArrayOf()
+	for range maxNesting + 10 {
+		deep, other = ArrayOf(deep), ArrayOf(other)
+	}
+	fault := func(f func()) (text string) {
+		defer func() { text = recover().(*Fault).Message }()
+		f()
+		return ""
+	}
+	for _, f := range []func(){func() { AppendJSON(nil, deep) }, func() { Text(deep) }, func() { Equal(deep, other) }, func() { Equal(deep, deep) }} {
+		if got := fault(f); got != "the value is nested too deeply" {
+			t.Error(got)
+		}
+	}
+}

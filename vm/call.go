@@ -67,6 +67,7 @@ func functionName(f *value.Function) string {
 }
 
 func opCallNative(t *task, in *ins) status {
+	t.budget -= nativeCost
 	n := &t.m.natives[in.imm]
 	v, err := n.call(t.arguments(in, n.name))
 	if err != nil {

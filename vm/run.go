@@ -640,6 +640,7 @@ func (t *task) run() status {
 //
 //go:noinline
 func (t *task) step(in *ins) status {
+	t.budget -= slowCost
 	st := raising
 	if op := slow[in.op]; op != nil {
 		st = op(t, in)

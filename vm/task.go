@@ -40,6 +40,8 @@ const (
 	firstStack = 128
 	headroom   = 64 // slots that every frame may use; larger ones begin with opEnter
 	budget     = 50_000
+	slowCost   = 10  // what an operation outside the loop takes of the budget
+	nativeCost = 500 // and a native, which may go over a whole array
 )
 
 func (m *VM) newTask(ctx context.Context, f *function, args []value.Slot) *task {

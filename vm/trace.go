@@ -30,7 +30,8 @@ type Place struct {
 func (e *Uncaught) Error() string { return e.Message }
 
 func (m *VM) uncaught(r *raised) *Uncaught {
-	e := &Uncaught{Value: r.value, Kind: value.ErrorKind(r.value), Message: value.Message(r.value), Panic: r.panicked}
+	e := &Uncaught{Value: r.value, Panic: r.panicked}
+	e.describe()
 	for i, pc := range r.trace {
 		part := 0
 		if i == 0 {
@@ -52,6 +53,17 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 		}
 	}
 	return e
+}
+
+// describe sets kind and message. A value that cannot be written says why.
+func (e *Uncaught) describe() {
+	defer func() {
+		if f, ok := recover().(*value.Fault); ok {
+			e.Message = f.Message
+		}
+	}()
+	e.Kind = value.ErrorKind(e.Value)
+	e.Message = value.Message(e.Value)
 }
 
 // positions are those of a block's IR.
