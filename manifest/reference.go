@@ -1,0 +1,72 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+//go:generate go run ./gen ../spec/manifest-keys.md
+
+// sectionDocs say what each section of the manifest is for, in the manual's
+// order. A section of the table without a row here fails the tests.
+var sectionDocs = []struct{ section, doc string }{
+	{"project", "The project itself."},
+	{"connections.*", "A way to a model, named by agents as `provider` (or `uses`). The connection `scripted` exists without being written."},
+	{"connections.*.retry", "When a call is tried again, for agents without a `retry_policy`."},
+	{"connections.*.rate_limit", "What the connection may be asked to do; requests beyond wait."},
+	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that is not used up and fits."},
+	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
+	{"connections.*.replies[].error", "A scripted failure."},
+	{"hosts.*", "How a host is started and treated, named by host declarations as `connector`."},
+	{"mcp.*", "How a tool server is reached."},
+	{"limits", "Bounds on a run."},
+	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
+}
+
+// Reference is the text of spec/manifest-keys.md: every key by section, written
+// from the table of keys.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# The keys of Concerto.toml
+
+<!-- written from manifest/keys.go by "make gen"; do not edit -->
+
+A ` + "`*`" + ` stands for a name of one's own. What the manifest is for and how its values meet those in the source stands in the
+chapter on it.
+`)
+	for _, s := range sectionDocs {
+		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.section, s.doc)
+		for i := range keys {
+			if k := &keys[i]; k.Section() == s.section {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), describe(k), code(k.Default), meaning(k))
+			}
+		}
+	}
+	return b.String()
+}
+
+// describe is a key's value in words: its type, unit and choices.
+func describe(k *Key) string {
+	switch {
+	case k.Type == Enum:
+		return "`" + strings.Join(k.Values, "`, `") + "`"
+	case k.Unit != "":
+		return k.Type.String() + ", " + k.Unit
+	}
+	return k.Type.String()
+}
+
+func meaning(k *Key) string {
+	doc := k.Doc + " For example " + code(k.Example) + "."
+	if k.Later {
+		doc += " Not yet in effect."
+	}
+	return strings.ReplaceAll(doc, "|", `\|`)
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
