@@ -151,3 +151,53 @@ func TestStages(t *testing.T) {
 		t.Error(b.String(), l, err)
 	}
 }
+
+const modules = `
+-- Concerto.toml --
+[project]
+entry = "src/main.conc"
+-- src/main.conc --
+mod util;
+mod deep;
+use util::add;
+
+fn main() { emit("x", add(2, deep::two())); }
+-- src/util.conc --
+pub fn add(a: Int, b: Int) -> Int { a + b }
+-- src/deep/mod.conc --
+pub fn two() -> Int { 2 }
+`
+
+// Files of modules are known by their path from the root too.
+func TestBuildModules(t *testing.T) {
+	dir := tree(t, modules)
+	p := build(t, "", dir)
+	var names []string
+	for _, f := range p.Files {
+		if f.Text != "" {
+			names = append(names, f.Name)
+		}
+	}
+	if d := cmp.Diff([]string{"src/main.conc", "src/util.conc", "src/deep/mod.conc"}, names); d != "" {
+		t.Error(d)
+	}
+	if again := build(t, "../src/main.conc", filepath.Join(dir, "src")); !bytes.Equal(ir.Encode(again), ir.Encode(p)) {
+		t.Error("the program depends on the working directory")
+	}
+}
+
+// A mistake in a module's file is told there, by the path that the user sees.
+func TestCheckModules(t *testing.T) {
+	in, err := Load(Request{Path: "p/main.conc", Dir: tree(t, "-- p/main.conc --\nmod a;\nmod gone;\nfn main() { a::f(); }\n-- p/a.conc --\npub fn f() { let x: Int = true; emit(\"x\", x); }\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, l := Check(in)
+	var got []string
+	for _, d := range l.Sorted() {
+		got = append(got, d.File.Name+" "+d.File.Position(d.Span.Start).String())
+	}
+	if d := cmp.Diff([]string{"p/a.conc 1:27", "p/main.conc 2:5"}, got); d != "" {
+		t.Error(d)
+	}
+}
