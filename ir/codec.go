@@ -18,6 +18,7 @@ type codec struct {
 
 	out   []byte
 	first bool // nothing has been written into the current object or list
+	brk   bool // a line ends before what is written next
 
 	in  []byte
 	pos int
@@ -39,6 +40,7 @@ func (c *codec) object(members func()) {
 		outer := c.first
 		c.out, c.first = append(c.out, '{'), true
 		members()
+		c.breakLine()
 		c.out, c.first = append(c.out, '}'), outer
 		return
 	}
@@ -77,6 +79,17 @@ func (c *codec) separate() {
 		c.out = append(c.out, ',')
 	}
 	c.first = false
+	c.breakLine()
+}
+
+// line says that what has been written ends a line of the file.
+func (c *codec) line() { c.brk = c.writing }
+
+func (c *codec) breakLine() {
+	if c.brk {
+		c.out = append(c.out, '\n')
+	}
+	c.brk = false
 }
 
 // nextKey reads on to the value of the object's next member, or past its end.

@@ -113,13 +113,6 @@ func (c *codec) program(p *Program) {
 	})
 }
 
-// line ends a line of the file between two members of the program.
-func (c *codec) line() {
-	if n := len(c.out); c.writing && c.out[n-1] != '\n' {
-		c.out = append(c.out, '\n')
-	}
-}
-
 func (c *codec) file(f *File) {
 	c.object(func() {
 		c.str("name", &f.Name)

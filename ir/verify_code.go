@@ -190,7 +190,10 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	case OpListenBegin:
 		c.begun[i.Imm]++
 	}
-	if w, ok := windowOf(c.p, i); ok && c.err == nil {
+	if c.err != nil {
+		return
+	}
+	if w, ok := windowOf(c.p, i); ok {
 		c.check(w.from+w.n <= c.f.Registers && (!w.call || w.from <= c.f.Registers), "%s: its window reaches beyond the registers", at())
 	}
 }

@@ -1,0 +1,252 @@
+package ir
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// everything is a program with each structure and each kind of value in it.
+func everything(t testing.TB) *Program {
+	p := sample(t, "LoadInt r1 -3\nLoadHost r3 d0\nLoadConst r4 k0\nLoadNil r5\nListenBegin r2 l0\nReturn r2")
+	tokens, half := int64(100), 0.5
+	answer, yes := json.RawMessage(`"skip"`), "yes"
+	p.Constants = append(p.Constants, text("a\"b\\c\n\t\r\x01é\U0001F600 "), whole(math.MinInt64), whole(math.MaxInt64),
+		real(2), real(-0.0), real(1e300), real(0.1), real(math.Inf(1)), real(math.Inf(-1)))
+	p.Types = append(p.Types, TypeInfo{Kind: "union", Values: []string{"low", "high"}},
+		TypeInfo{Kind: "schema", Name: "S", Doc: "A schema.", Fields: []FieldInfo{{Name: "level", Type: 7, Optional: true, Doc: "How much."}}})
+	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Temperature: &half, TopP: &half, MaxTokens: &tokens,
+		Stop: []string{"END"}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
+	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Transport: "stdio", Command: "run", Args: []string{"-x", ""}, Env: []Pair{{"A", "1"}}, WorkingDir: "w",
+		InputFormat: "json", OutputFormat: "json", Timeout: 1, QuestionTimeout: 2, QuestionDefault: &answer, ApprovalDefault: &yes,
+		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})
+	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
+	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
+	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000}
+	p.Permissions = &Permissions{Env: []string{"HOME"}}
+	f := &p.Functions[0]
+	f.File, f.Line = 0, 3
+	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}
+	f.Listens = []ListenInfo{{Host: 1, Execute: true, Handlers: []Handler{{Type: "question", Param: 3, Schema: 8, Block: Block{
+		Code: code(t, "LoadNil r4\nBlockEnd r4"), Positions: []Position{{0, 5, 9}}, Regions: []Region{{0, 1, 1, 4}}}}, {Type: "tool_call", Param: 3, Schema: -1, Implicit: true,
+		Block: Block{Code: code(t, "BlockReply r3")}}}}}
+	f.Regions = []Region{{0, 1, 5, 2}}
+	return p
+}
+
+// TestRoundTrip reads what it has written, in any layout and order of members.
+func TestRoundTrip(t *testing.T) {
+	p := everything(t)
+	data := Encode(p)
+	got, err := Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(p, got); d != "" {
+		t.Errorf("the program differs (-written +read):\n%s", d)
+	}
+	if again := Encode(got); !bytes.Equal(data, again) {
+		t.Errorf("written again the bytes differ:\n%s", cmp.Diff(string(data), string(again)))
+	}
+	var spaced bytes.Buffer
+	if err := json.Indent(&spaced, data, "", "\t"); err != nil {
+		t.Fatalf("not JSON: %v", err)
+	}
+	if got, err := Decode(spaced.Bytes()); err != nil || !bytes.Equal(Encode(got), data) {
+		t.Errorf("indented it reads differently: %v", err)
+	}
+	reordered := strings.Replace(string(data), `"name":"add","params":["Int","Int"],"abi":"typed"`, `"abi":"typed","params":["Int","Int"],"name":"add"`, 1)
+	if reordered == string(data) {
+		t.Fatal("the test replaces nothing")
+	}
+	if got, err := Decode([]byte(reordered)); err != nil || !bytes.Equal(Encode(got), data) {
+		t.Errorf("with its members in another order it reads differently: %v", err)
+	}
+}
+
+// TestLayout holds the format that the manual shows.
+func TestLayout(t *testing.T) {
+	p := &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc", Text: "a\n"}}, Constants: []Const{text("k"), whole(2), real(2), real(math.NaN())},
+		Functions: []Function{{Name: "main", Line: 1, ABI: FullABI, Result: Full, Registers: 3, Block: Block{Code: code(t, "SubIntK r2 r1 -1\nJump @2\nReturnNil"),
+			Positions: []Position{{0, 3, 5}, {1, 3, 9}}, Regions: []Region{{0, 1, 2, 1}}}}}}
+	want := `{"version":"1.0",
+"name":"x",
+"files":[
+{"name":"x.conc","text":"a\n"}
+],
+"constants":[
+"k",
+2,
+2.0,
+{"float":"nan"}
+],
+"functions":[
+{"name":"main","line":1,"abi":"full","result":"Full","registers":3,"instructions":["SubIntK r2 r1 -1","Jump @2","ReturnNil"],"positions":"0:3:5 1:3:9","regions":["catch 0 1 2 r1"]}
+],
+"entry":0
+}
+`
+	if got := string(Encode(p)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestDecodeErrors reads what is no program; each error says what is wrong and
+// where.
+func TestDecodeErrors(t *testing.T) {
+	good := string(Encode(everything(t)))
+	replace := func(old, with string) string {
+		s := strings.Replace(good, old, with, 1)
+		if s == good {
+			t.Fatalf("the test replaces nothing: %s", old)
+		}
+		return s
+	}
+	for _, c := range []struct{ name, data, want string }{
+		{"empty", "", "the file is empty"},
+		{"binary", "\x7fELF", "not a compiled Concerto program"},
+		{"source", "fn main() {}", "not a compiled Concerto program"},
+		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
+		{"newer", replace(`"1.0"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.0)"},
+		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
+		{"older", replace(`"1.0"`, `"0.9"`), "made by an older concerto"},
+		{"version's form", replace(`"1.0"`, `"one"`), "not of the form"},
+		{"truncated at once", `{"ver`, "truncated: it ends at byte 5"},
+		{"unknown member", replace(`"name":"sample"`, `"nom":"sample"`), `unknown member "nom" at byte`},
+		{"unknown instruction", replace(`"LoadInt r1 -3"`, `"LodInt r1 -3"`), `unknown instruction "LodInt" at byte`},
+		{"operand's form", replace(`"LoadInt r1 -3"`, `"LoadInt k1 -3"`), "operand d should be written r<number>"},
+		{"operand's range", replace(`"LoadInt r1 -3"`, `"LoadInt r256 -3"`), "operand d is out of range"},
+		{"operand's number", replace(`"LoadInt r1 -3"`, `"LoadInt r1 -3000000000"`), "operand n is out of range"},
+		{"operand missing", replace(`"LoadInt r1 -3"`, `"LoadInt r1"`), "operand n should be written"},
+		{"operand too many", replace(`"LoadInt r1 -3"`, `"LoadInt r1 -3 4"`), "is not the text of a LoadInt instruction"},
+		{"another spelling", replace(`"LoadInt r1 -3"`, `"LoadInt r01 -3"`), "is not the text of a LoadInt instruction"},
+		{"class", replace(`"result":"Int"`, `"result":"Integer"`), `unknown register class "Integer"`},
+		{"region", replace(`"catch 0 1 5 r2"`, `"catch 0 1 r2"`), "malformed region"},
+		{"position", replace(`"0:3:5 2:4:1"`, `"0:3 2:4:1"`), `malformed position "0:3"`},
+		{"string for number", replace(`"entry":0`, `"entry":"0"`), "expected an integer at byte"},
+		{"list for object", replace(`"limits":{`, `"limits":[`), "expected '{', found '['"},
+		{"control character", replace(`"name":"sample"`, "\"name\":\"sam\nple\""), "control character"},
+		{"half a surrogate", replace(`"name":"sample"`, `"name":"\ud800"`), "malformed string"},
+		{"bad UTF-8", replace(`"name":"sample"`, "\"name\":\"\xff\""), "not valid UTF-8"},
+		{"trailing", good + "{}", "text after the end"},
+		{"missing comma", replace(",\n\"files\"", "\n\"files\""), "expected ',' or '}'"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Decode([]byte(c.data))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+	if _, err := Decode([]byte("{}")); !errors.Is(err, ErrNotIR) {
+		t.Errorf("%v is no ErrNotIR", err)
+	}
+	if _, err := Decode([]byte(`{"version":"7.0"}`)); !errors.Is(err, ErrVersion) {
+		t.Errorf("%v is no ErrVersion", err)
+	}
+}
+
+// TestTruncated cuts a file at every byte: each is an error, and never a panic.
+func TestTruncated(t *testing.T) {
+	data := bytes.TrimSpace(Encode(everything(t)))
+	for n := range len(data) {
+		if _, err := Decode(data[:n]); err == nil {
+			t.Fatalf("the first %d bytes pass", n)
+		}
+	}
+}
+
+// TestTampered changes each byte of a file: what still decodes is verified or
+// refused, and what is verified is written and read again.
+func TestTampered(t *testing.T) {
+	data := Encode(everything(t))
+	for n := range data {
+		for _, b := range []byte{'0', '9', '"', 'r', ',', '}', 0xff} {
+			changed := bytes.Clone(data)
+			changed[n] = b
+			tryProgram(t, changed)
+		}
+	}
+}
+
+// tryProgram decodes and verifies: neither may panic, and a program that
+// passes survives being written.
+func tryProgram(t *testing.T, data []byte) {
+	p, err := Decode(data)
+	if err != nil || Verify(p) != nil {
+		return
+	}
+	again, err := Decode(Encode(p))
+	if err != nil {
+		t.Fatalf("a verified program cannot be read back: %v", err)
+	}
+	if err := Verify(again); err != nil {
+		t.Fatalf("a verified program is refused when read back: %v", err)
+	}
+	Disassemble(p)
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(Encode(everything(f)))
+	f.Add([]byte(`{"version":"1.0","functions":[{"name":"f","abi":"full","result":"Full","registers":1,"instructions":["ReturnNil"]}],"entry":0}`))
+	f.Fuzz(func(t *testing.T, data []byte) { tryProgram(t, data) })
+}
+
+// TestInstrText holds every row of the table: its text reads back.
+func TestInstrText(t *testing.T) {
+	for n := range Table {
+		info := &Table[n]
+		if info.Op != Op(n) || info.Name == "" || info.Doc == "" {
+			t.Errorf("row %d is incomplete", n)
+		}
+		i := Instr{Op: info.Op}
+		for k, o := range info.Operands {
+			if !i.set(o.Field, int64(k+1)) {
+				t.Errorf("%s: operand %s does not take %d", info.Name, o.Name, k+1)
+			}
+		}
+		back, err := ParseInstr(i.String())
+		if err != nil || back != i {
+			t.Errorf("%s reads back as %v, %v", i, back, err)
+		}
+	}
+}
+
+// TestReference holds the manual's list against the table.
+func TestReference(t *testing.T) {
+	written, err := os.ReadFile("../spec/bytecode.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(written) != Reference() {
+		t.Error("spec/bytecode.md is out of date: run go generate ./ir")
+	}
+}
+
+func TestDisassemble(t *testing.T) {
+	got := DisassembleFunction(everything(t), 0)
+	want := `f0 main() -> Full, full, 10 registers, main.conc:3
+    0  3:5     LoadInt r1 -3
+    1          LoadHost r3 d0                  ; H
+    2  4:1     LoadConst r4 k0                 ; "text"
+    3          LoadNil r5
+    4          ListenBegin r2 l0
+    5          Return r2
+  catch [@0, @1) to @5, error in r2
+  l0 on "question" => r3: S, host I, execute
+      0  5:9     LoadNil r4
+      1          BlockEnd r4
+    catch [@0, @1) to @1, error in r4
+  l0 on "tool_call" => r3, host I, execute, implicit
+      0          BlockReply r3
+`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
