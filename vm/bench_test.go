@@ -4,7 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
 )
 
 // fibProgram is fib(n) as codegen would write it.
@@ -67,3 +69,50 @@ func BenchmarkIntegerLoop(b *testing.B) { benchmark(b, loopProgram("3000", "1000
 
 func TestFib(t *testing.T)         { fibProgram("20").want(t, "6765") }
 func TestIntegerLoop(t *testing.T) { loopProgram("30", "100").want(t, "153244") }
+
+// BenchmarkListen is the VM's part of a listen: 256 messages a batch, a handler
+// that counts them, and a question answered at the end of each batch.
+func BenchmarkListen(b *testing.B) {
+	l := newListening("progress", "JumpNotNil r2 @more\nLoadConst r2 k1\n@more: LoadConst r10 k1\nAnyBinary r2 r2 r10 0\nLoadNil r10\nBlockEnd r10",
+		"question", "AnyField r10 r9 k2\nBlockEnd r10")
+	l.int(1)
+	l.str("text")
+	line := []byte(`{"type":"progress","id":"s-000123","seq":12345,"ok":true,"frac":0.25,"text":"the quick brown fox jumps"}`)
+	batches := 0
+	performer := effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+		switch r.(type) {
+		case *effect.ExchangeOpen:
+			return &effect.ExchangeOpened{}, nil
+		case *effect.Clock:
+			return &effect.Time{}, nil
+		case *effect.ExchangeNext:
+			out := &effect.ExchangeMessages{Messages: make([]effect.HostMessage, 0, 256)}
+			for i := range 256 {
+				typ, id, payload, err := value.ParseMessage(line)
+				if err != nil {
+					return nil, err
+				}
+				if i == 255 {
+					typ = "question"
+					if batches--; batches == 0 {
+						typ = "result"
+					}
+				}
+				out.Messages = append(out.Messages, effect.HostMessage{Type: typ, ID: string(id), Payload: payload})
+			}
+			return out, nil
+		}
+		return nil, nil
+	})
+	for b.Loop() {
+		batches = 100
+		m, err := New(Config{Program: &l.Program, Performer: performer})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := m.Run(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/25600, "ns/message")
+}

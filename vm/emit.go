@@ -47,7 +47,7 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 // emit performs an emit of the program or of the VM itself.
 func (t *task) emit(e *effect.Emit) status {
 	t.m.stats.Requests++
-	if _, err := t.m.config.Performer.Perform(t.context(), e); err != nil {
+	if _, err := t.m.config.Performer.Perform(t.ctx, e); err != nil {
 		if t.cancelled() {
 			return raising
 		}
@@ -65,7 +65,7 @@ func opAwaitEmit(t *task, in *ins) status {
 	if in.b > 1 {
 		e.Payload = value.AppendJSON(nil, *t.slot(in.a + 2))
 	}
-	return t.request(t.context(), e, &wait{kind: waitAnswer, window: in.a})
+	return t.request(e, &wait{kind: waitAnswer, window: in.a})
 }
 
 func (t *task) answered(w *wait) status {

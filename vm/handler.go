@@ -19,12 +19,14 @@ type handler struct {
 	entry  int
 }
 
-// handlerRun is one run of a handler: a scope of its own, with a context that
-// ends when the message is withdrawn or the question's time is over.
+// handlerRun is one run of a handler: a scope of its own, which is cancelled
+// when the message is withdrawn or the question's time is over. Its context is
+// made when an effect first waits under it: most handlers have none.
 type handlerRun struct {
 	message  effect.HostMessage
+	cause    error // why it was cancelled; nil while it was not
 	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	end      context.CancelCauseFunc
 	endTimer context.CancelFunc // nil without a timer
 }
 
@@ -35,6 +37,25 @@ var (
 	errLost      = errors.New("the exchange is lost")
 	errHandled   = errors.New("handled")
 )
+
+// context gives the run's context, under that of its listen.
+func (r *handlerRun) context(listen context.Context) context.Context {
+	if r.ctx == nil {
+		r.ctx, r.end = context.WithCancelCause(listen)
+		if r.cause != nil {
+			r.end(r.cause)
+		}
+	}
+	return r.ctx
+}
+
+// cancel ends what the run waits for; the task unwinds when it next looks.
+func (r *handlerRun) cancel(cause error) {
+	r.cause = cause
+	if r.end != nil {
+		r.end(cause)
+	}
+}
 
 func init() {
 	slow[ir.OpBlockEnd] = opBlockEnd
@@ -55,11 +76,14 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 		}
 		payload = v
 	}
-	run := &handlerRun{message: *m}
+	run := s.spare
+	if run == nil {
+		run = new(handlerRun)
+	}
+	s.spare, s.run = nil, run
+	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's
 	s.drop()
-	run.ctx, run.cancel = context.WithCancelCause(t.context())
-	s.run = run
 	if seconds := s.decl.QuestionTimeout; seconds > 0 && (m.Type == "question" || m.Type == "approval") {
 		var ctx context.Context
 		ctx, run.endTimer = context.WithCancel(t.ctx)
@@ -72,7 +96,9 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 
 // finish ends a run's context and its timer.
 func (r *handlerRun) finish() {
-	r.cancel(errHandled)
+	if r.end != nil {
+		r.end(errHandled)
+	}
 	if r.endTimer != nil {
 		r.endTimer()
 	}
@@ -144,7 +170,7 @@ func (s *scope) fallback(typ string) (json.RawMessage, bool) {
 func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
 	t.m.stats.Requests++
-	_, err := t.m.config.Performer.Perform(t.context(), r)
+	_, err := t.m.config.Performer.Perform(t.ctx, r)
 	var e *effect.Error
 	if err == nil || errors.As(err, &e) {
 		return running
@@ -161,6 +187,9 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	r := s.run
 	r.finish()
 	s.run = nil
+	if r.endTimer == nil { // else its timer still refers to it
+		s.spare = r
+	}
 	t.setPC(s.pc + 1)
 	return s, &r.message
 }
@@ -222,7 +251,7 @@ func opBlockReply(t *task, in *ins) status {
 // runCancelled goes on after a handler run was cancelled and its frames are
 // gone: a withdrawn message is not answered, an expired question is.
 func (t *task) runCancelled(s *scope) status {
-	cause := context.Cause(s.run.ctx)
+	cause := s.run.cause
 	_, m := t.endRun()
 	if cause == errExpired {
 		answer, ok := s.fallback(m.Type)

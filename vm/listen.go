@@ -41,6 +41,7 @@ type scope struct {
 	next    <-chan empty       // of the request for messages on its way; nil without one
 	endNext context.CancelFunc // ends it
 	run     *handlerRun        // the handler that runs
+	spare   *handlerRun        // for the next one
 	partial []byte             // texts of unhandled partial messages
 }
 
@@ -83,7 +84,7 @@ func opListenBegin(t *task, in *ins) status {
 			r.Schema = json.RawMessage(f[partySchema].AsString())
 		}
 	}
-	return t.request(t.context(), r, &wait{kind: waitOpen, scope: s})
+	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
 // event emits a listen event with host, duration_ms (but not at the start) and
@@ -179,12 +180,14 @@ func (s *scope) arrived(c completion) {
 		}
 		return
 	}
-	for _, m := range c.result.(*effect.ExchangeMessages).Messages {
+	messages := c.result.(*effect.ExchangeMessages).Messages
+	for i := range messages {
+		m := &messages[i]
 		if m.Type == "withdraw" && s.withdraw(m.ID) {
 			continue
 		}
 		s.over = s.over || m.Type == "result" || m.Type == "error"
-		s.queue = append(s.queue, m)
+		s.queue = append(s.queue, *m)
 	}
 	if s.run != nil && s.t.wait != nil {
 		s.fetch()
@@ -267,7 +270,7 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 // close gives the process back after a terminal message; the listen then gives
 // result.
 func (t *task) close(s *scope, result value.Slot) status {
-	return t.request(s.ctx, &effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s, payload: result})
+	return t.request(&effect.ExchangeClose{ID: s.id}, &wait{kind: waitClose, scope: s, payload: result})
 }
 
 func (t *task) closed(w *wait) status {

@@ -31,7 +31,7 @@ func opPerform(t *task, in *ins) status {
 	if err != nil {
 		return t.throwError(err)
 	}
-	return t.request(t.context(), r, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, perform: p})
+	return t.request(r, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, perform: p})
 }
 
 // arguments describes the window of a native or an effect.

@@ -135,13 +135,13 @@ func (m *VM) start(ctx context.Context, r effect.Request, f flight, after <-chan
 
 // request performs r for the task, which goes on as w says: at once when the
 // kind never waits, else parked.
-func (t *task) request(ctx context.Context, r effect.Request, w *wait) status {
+func (t *task) request(r effect.Request, w *wait) status {
 	if effect.Inline(r.Kind()) {
 		t.m.stats.Requests++
-		w.result, w.err = t.m.config.Performer.Perform(ctx, r)
+		w.result, w.err = t.m.config.Performer.Perform(t.ctx, r)
 		return t.complete(w)
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(t.context())
 	t.wait = w
 	t.m.start(ctx, r, flight{t: t, wait: w, end: cancel}, nil)
 	t.park()
@@ -220,7 +220,7 @@ func (t *task) cancelled() bool {
 		return true
 	}
 	for _, s := range t.scopes {
-		if s.run != nil && s.run.ctx.Err() != nil {
+		if s.run != nil && s.run.cause != nil {
 			t.raised = &raised{cancelled: true, until: s}
 			return true
 		}
@@ -233,7 +233,7 @@ func (t *task) cancelled() bool {
 func (t *task) context() context.Context {
 	for i := len(t.scopes) - 1; i >= 0; i-- {
 		if r := t.scopes[i].run; r != nil {
-			return r.ctx
+			return r.context(t.scopes[i].ctx)
 		}
 	}
 	return t.ctx
