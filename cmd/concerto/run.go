@@ -64,22 +64,21 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if err != nil {
 		return err
 	}
-	// Signals count from before the program exists: a Ctrl-C while compiling
-	// ends with 130 too.
 	if parent == nil {
 		parent = context.Background()
 	}
-	ctx, kill, stop := interruptible(parent)
-	defer stop()
+	ctx, signals := catch(parent)
+	defer signals.stop()
 	p, dir, err := a.program(path)
 	if err != nil {
 		return err
 	}
+	<-signals.ready
 	return p.Run(ctx, concerto.Options{
 		Dir: dir, Args: args, Environ: a.environ,
 		Stdout: a.stdout, Mode: emit.Modes[f.emit],
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
-		Log: a.stderr, LogLevel: a.logLevel, Kill: kill,
+		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill,
 	})
 }
 

@@ -11,39 +11,61 @@ import (
 // lastChance is how long a run that was told twice to end may still take.
 const lastChance = time.Second
 
-// interruptible gives a context that the first Ctrl-C (or SIGTERM, SIGHUP)
-// ends with errInterrupted, and a channel that the second one closes: nothing
-// is waited for then. stop takes the signals back.
+// interrupts turns signals into the end of a run.
+type interrupts struct {
+	signals chan os.Signal
+	pipe    chan os.Signal
+	ready   chan struct{} // signals are caught from now on
+	done    chan struct{} // the run is over
+	kill    chan struct{} // the second signal has come
+	cancel  context.CancelCauseFunc
+}
+
+// catch gives a context that the first Ctrl-C (or SIGTERM, SIGHUP) ends with
+// errInterrupted. The second one closes kill: nothing is waited for then.
 //
 // SIGPIPE is caught and dropped, so that a reader who goes away shows as a
 // failed write, which ends the hosts too, and not as our sudden death.
-func interruptible(parent context.Context) (ctx context.Context, kill <-chan struct{}, stop func()) {
+//
+// Catching a signal takes the Go runtime two switches of threads, so it is done
+// beside the compiling; ready must be awaited before anything is started that a
+// signal has to end.
+func catch(parent context.Context) (context.Context, *interrupts) {
 	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 4)
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	killed, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			case <-signals:
-			}
-			switch n {
-			case 0:
-				cancel(errInterrupted)
-			case 1:
-				close(killed)
-				time.AfterFunc(lastChance, func() { os.Exit(exitInterrupted) })
-			}
-		}
-	}()
-	return ctx, killed, func() {
-		signal.Stop(signals)
-		signal.Stop(pipe)
-		close(done)
-		cancel(nil)
+	i := &interrupts{
+		signals: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1),
+		ready: make(chan struct{}), done: make(chan struct{}), kill: make(chan struct{}), cancel: cancel,
 	}
+	go i.watch()
+	return ctx, i
+}
+
+func (i *interrupts) watch() {
+	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(i.pipe, syscall.SIGPIPE)
+	defer func() {
+		signal.Stop(i.signals)
+		signal.Stop(i.pipe)
+	}()
+	close(i.ready)
+	for n := 0; ; n++ {
+		select {
+		case <-i.done:
+			return
+		case <-i.signals:
+		}
+		switch n {
+		case 0:
+			i.cancel(errInterrupted)
+		case 1:
+			close(i.kill)
+			time.AfterFunc(lastChance, func() { os.Exit(exitInterrupted) })
+		}
+	}
+}
+
+// stop gives the signals back, soon.
+func (i *interrupts) stop() {
+	close(i.done)
+	i.cancel(nil)
 }

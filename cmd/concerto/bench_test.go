@@ -1,0 +1,22 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkRun is what a run of a one-line program costs without the process's
+// start.
+func BenchmarkRun(b *testing.B) {
+	dir := b.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`fn main() { emit("x", 1); }`), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if code := Main([]string{"run", "main.conc"}, &app{stdout: io.Discard, stderr: io.Discard, dir: dir}); code != 0 {
+			b.Fatal(code)
+		}
+	}
+}
