@@ -38,7 +38,13 @@ func (p *parser) body() *ast.Block {
 				Hint("put it in parentheses: `(%s { … })`", p.textAt(p.i-1)))
 		}
 	}
-	return p.block()
+	return p.blockOr(func() *diag.Diagnostic {
+		d := p.expected("`{`")
+		if len(d.Hints) == 0 {
+			d.Hint("a body stands in braces: `{ … }`")
+		}
+		return d
+	})
 }
 
 // condition reads what if and while ask: an expression or `let p = e`.

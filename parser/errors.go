@@ -126,7 +126,11 @@ func shorten(s string) string {
 
 // expected makes the diagnostic "expected X, found Y" for the current token.
 func (p *parser) expected(what string) *diag.Diagnostic {
-	return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
+	d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
+	if hint := p.foreignHint(); hint != "" {
+		d.Hint("%s", hint)
+	}
+	return d
 }
 
 func (p *parser) failExpected(what string) { p.fail(p.expected(what)) }
@@ -176,15 +180,6 @@ func (p *parser) failDeep() {
 	panic(bailout{})
 }
 
-// foreign maps words that other languages start declarations with to ours.
-var foreign = map[string]string{
-	"func": "fn", "function": "fn", "def": "fn", "fun": "fn", "sub": "fn", "proc": "fn",
-	"import": "use", "include": "use", "using": "use", "require": "use", "from": "use",
-	"class": "struct", "record": "struct", "interface": "trait", "protocol": "trait", "module": "mod",
-	"namespace": "mod", "package": "mod", "public": "pub", "export": "pub", "typedef": "type", "extension": "impl",
-	"var": "const", "val": "const", "static": "const", "server": "host", "middleware": "host",
-}
-
 // declWords are the words that declarations start with.
 var declWords = func() (words []string) {
 	for k := range lexer.NumKinds {
@@ -199,7 +194,7 @@ var declWords = func() (words []string) {
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
-	near := foreign[w]
+	near := foreignDecl[w]
 	if near == "" {
 		near = spell.Nearest(w, declWords)
 	}

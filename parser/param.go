@@ -55,7 +55,11 @@ func (p *parser) param(typed bool) *ast.Param {
 		n.Decorators = append(n.Decorators, run(p, &p.grammar.decorator, p.memberEnd(p.i)).node())
 	}
 	n.Mut = p.eat(lexer.Mut)
-	if n.IsSelf = p.k == lexer.Self; n.IsSelf {
+	n.IsSelf = p.k == lexer.Self
+	if !n.IsSelf && p.k != lexer.Ident && !p.k.IsKeyword() {
+		p.failExpected("a parameter or `)`")
+	}
+	if n.IsSelf {
 		n.Name = p.ident()
 	} else {
 		n.Name = p.name()

@@ -3,10 +3,15 @@
 //
 // Two ways of parsing meet here. The grammar of declarations and members is
 // participle's: annotated structs, the forms (form_*.go), each with a node
-// method that makes the ast node. Types, patterns, statements and expressions
-// are written by hand and hooked into the forms; bodies never enter
-// participle, which gets the tokens of one header or one member at a time
-// (session.go). The whole grammar stands in spec/grammar.md.
+// method that makes the ast node. Types, patterns, parameters, statements and
+// expressions are written by hand and hooked into the forms; bodies never
+// enter participle, which gets the tokens of one header or one member at a
+// time (session.go). The whole grammar stands in spec/grammar.md.
+//
+// Errors leave a construct by a bailout that its statement, member, arm or
+// declaration catches (errors.go); reading goes on at the next one
+// (recover.go). Braces that do not balance are told by indentation
+// (balance.go).
 //
 // Invariants: Parse never panics, whatever the text; each mistake gives one
 // diagnostic; spans run from a node's first token to its last, so children

@@ -232,19 +232,10 @@ func (p *parser) semi() {
 	d := p.expected("`;`")
 	if p.k == lexer.EqEq {
 		d.Hint("a value is assigned with `=`")
-	} else if w, ok := foreignStmt[p.textAt(max(p.i-1, 0))]; ok && p.k != lexer.Dot {
-		d.Hint("did you mean `%s`?", w)
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
 		d.Hint("a variable is declared with `let`")
 	}
 	p.fail(d)
-}
-
-// foreignStmt maps words that other languages start statements with to ours.
-var foreignStmt = map[string]string{
-	"var": "let", "val": "let", "auto": "let", "switch": "match", "elif": "else if", "elseif": "else if",
-	"foreach": "for", "func": "fn", "function": "fn", "def": "fn", "import": "use", "raise": "throw",
-	"until": "while", "unless": "if", "yield": "emit", "class": "struct",
 }
 
 func (p *parser) missingSemi() {
