@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/value"
 )
@@ -237,5 +238,26 @@ func TestCancel(t *testing.T) {
 	cancel()
 	if _, err := m.Run(ctx); err != context.Canceled {
 		t.Error(err)
+	}
+}
+
+// TestStackShrinks: a parked task gives back the room of a recursion that is
+// over, and goes on with its own registers.
+func TestStackShrinks(t *testing.T) {
+	a := newAsm()
+	a.str("clock")
+	a.str("kept")
+	a.fn("main() Full 8", "LoadConst r1 k1\nLoadInt r4 50000\nCall r3 f1\nLoadConst r4 k1\nAwaitEmit r3 1\nNewTuple r2 r1 1\nReturn r2")
+	a.fn("depth(Int) Int 6", "JumpGtIntK r1 0 @go\nReturnInt r1\n@go: SubIntK r4 r1 1\nCall r3 f1\nAddIntK r3 r3 1\nReturnInt r3")
+	s := newStage()
+	s.answer = func(string) (string, *effect.Error) { return "1", nil }
+	m, err := New(Config{Program: &a.Program, Performer: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	main := m.newTask(context.Background(), &m.functions[0], nil)
+	m.loop(main)
+	if len(main.stack) != 2*(8+headroom) || value.Text(main.stack[0]) != `["kept"]` {
+		t.Error(len(main.stack), value.Text(main.stack[0]))
 	}
 }

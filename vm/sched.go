@@ -151,12 +151,18 @@ func (t *task) request(r effect.Request, w *wait) status {
 // park readies the task for waiting: handlers it is in must hear of withdrawals,
 // and old registers must keep nothing alive.
 func (t *task) park() {
+	t.hear()
+	t.settle()
+}
+
+// hear keeps a request for messages on its way for every listen whose handler
+// runs, so that withdrawals are heard of.
+func (t *task) hear() {
 	for _, s := range t.scopes {
 		if s.run != nil {
 			s.fetch()
 		}
 	}
-	t.clearAbove()
 }
 
 // resume goes on after a completion.

@@ -101,11 +101,20 @@ func (t *task) pc() int { return int((uintptr(t.ip)-uintptr(t.code))/insSize) - 
 
 func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 
-// clearAbove drops what lies above the running frame, so that a parked task
-// keeps nothing alive by old registers.
-func (t *task) clearAbove() {
-	b := t.m.blockAt(t.pc())
-	clear(t.stack[min(t.depth()+b.fn.registers, len(t.stack)):])
+// settle drops what lies above the running frame, so that a parked task keeps
+// nothing alive by old registers, and gives back the room of a recursion that
+// is over.
+func (t *task) settle() {
+	depth := t.depth()
+	used := min(depth+t.m.blockAt(t.pc()).fn.registers, len(t.stack))
+	if fit := max(2*(used+headroom), firstStack); len(t.stack) > 16*fit {
+		smaller := make([]value.Slot, fit)
+		copy(smaller, t.stack[:used])
+		t.setStack(smaller)
+		t.setDepth(depth)
+		return
+	}
+	clear(t.stack[used:])
 }
 
 // tick runs when the budget is used up: it looks at cancellation, of the task
@@ -113,6 +122,7 @@ func (t *task) clearAbove() {
 func (t *task) tick() status {
 	t.budget = budget
 	if len(t.scopes) > 0 {
+		t.hear()
 		t.m.poll()
 	}
 	if t.cancelled() {
