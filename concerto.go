@@ -58,19 +58,17 @@ func Compile(path, dir string) (*Program, diag.List, error) {
 	if err != nil {
 		return nil, diag.List{}, err
 	}
-	p, found := Generate(in)
-	return p, found, nil
-}
-
-// Generate compiles sources that have been loaded, as the command's build does.
-// With errors in the list the program is nil.
-func Generate(in *driver.Input) (*Program, diag.List) {
 	p, found := driver.Build(in)
 	if p == nil {
-		return nil, found
+		return nil, found, nil
 	}
-	return &Program{ir: p, root: in.Root}, found
+	return New(p, in.Root), found, nil
 }
+
+// New makes a Program of IR that has passed ir.Verify. root is the directory
+// where the relative paths of its manifest start; "" leaves that to
+// Options.Dir.
+func New(p *ir.Program, root string) *Program { return &Program{ir: p, root: root} }
 
 // Load reads a compiled program and verifies it. Errors wrap ir.ErrNotIR,
 // ir.ErrVersion or ir.ErrInvalid.
@@ -82,7 +80,7 @@ func Load(data []byte) (*Program, error) {
 	if err := ir.Verify(p); err != nil {
 		return nil, err
 	}
-	return &Program{ir: p}, nil
+	return New(p, ""), nil
 }
 
 // Encode gives the program as Load reads it: the same bytes for the same

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/ir"
 )
 
 // stage is one of build's outputs.
@@ -21,16 +21,16 @@ type stage func(w io.Writer, in *driver.Input) (diag.List, error)
 var stages = map[string]stage{
 	"tokens": driver.Tokens,
 	"ast":    driver.Tree,
-	"ir":     compiled((*concerto.Program).Encode),
-	"asm":    compiled(func(p *concerto.Program) []byte { return []byte(p.Assembly()) }),
+	"ir":     compiled(ir.Encode),
+	"asm":    compiled(func(p *ir.Program) []byte { return []byte(ir.Disassemble(p)) }),
 }
 
 var stageNames = []string{"ir", "tokens", "ast", "asm"}
 
 // compiled is a stage that needs the whole program.
-func compiled(form func(*concerto.Program) []byte) stage {
+func compiled(form func(*ir.Program) []byte) stage {
 	return func(w io.Writer, in *driver.Input) (diag.List, error) {
-		p, found := concerto.Generate(in)
+		p, found := driver.Build(in)
 		if p == nil {
 			return found, nil
 		}

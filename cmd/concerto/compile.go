@@ -23,8 +23,8 @@ func (a *app) compile(path string) (*concerto.Program, error) {
 		}
 		a.say("compiling %s with %s", in.Entry.Name, with)
 	}
-	p, found := concerto.Generate(in)
-	return p, a.show(found)
+	p, found := driver.Build(in)
+	return concerto.New(p, in.Root), a.show(found)
 }
 
 // refused makes an error of reading what should be compiled one of usage: a
