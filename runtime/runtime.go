@@ -88,6 +88,15 @@ func New(c Config) *Runtime {
 	return r
 }
 
+// Kill ends hosts at once, while requests may still be under way: those fail.
+// Close is still to be called.
+func (r *Runtime) Kill() {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	// What they leave undone is no error: they were not given the time.
+	_ = r.hosts.Close(ctx)
+}
+
 // Close ends hosts and handlers, writes the output that is left, and drops
 // connections. When ctx ends first, what still runs is killed. Its error is
 // the output's, or what hosts left undone; nothing runs after it either way.

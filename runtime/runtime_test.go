@@ -96,3 +96,14 @@ func TestRun(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+func TestKill(t *testing.T) {
+	r := New(Config{Hosts: []host.Config{{Name: "W", Command: "sh"}}, Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}})
+	r.Kill()
+	if _, err := r.Perform(t.Context(), &effect.ExchangeOpen{Host: "W"}); !errors.Is(err, host.ErrClosed) {
+		t.Error(err)
+	}
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
