@@ -10,7 +10,7 @@ import (
 // unexpectedInForm makes the diagnostic for the current token where a form
 // wanted one of firsts. fields says that the form names fields.
 func (p *parser) unexpectedInForm(firsts []string, fields bool) *diag.Diagnostic {
-	if fields && p.k.IsWord() && (len(firsts) == 0 || firsts[0] == "<word>" || firsts[0] == "`}`") {
+	if fields && p.k.IsWord() && (len(firsts) == 0 || firsts[0] == "<word>") {
 		p.next() // a word that would be one with `:` behind it
 		return p.colonExpected()
 	}

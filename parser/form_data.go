@@ -46,39 +46,16 @@ func (f *enumHeader) node() *ast.EnumDecl {
 	return n
 }
 
-// variant is a case of an enum, with a tuple or a named payload or none.
+// variant is a case of an enum, with a payload or without.
 type variant struct {
-	Name   plex.Token     `parser:"@Name"`
-	Types  *typeList      `parser:"( '(' @@ ')'"`
-	Brace  plex.Token     `parser:"| @'{'"`
-	Fields *payloadFields `parser:"  @@? '}' )?"`
+	Name    plex.Token `parser:"@Name"`
+	Payload payload    `parser:"@@?"`
 }
 
-type typeList struct {
-	Type typeExpr  `parser:"@@"`
-	Rest *typeList `parser:"( ',' @@? )?"`
-}
-
-type payloadFields struct {
-	Field *payloadField  `parser:"@@"`
-	Rest  *payloadFields `parser:"( ',' @@? )?"`
-}
-
-type payloadField struct {
-	Name plex.Token `parser:"@Word ':'"`
-	Type typeExpr   `parser:"@@"`
-}
-
-func (f *variant) node(p *parser) *ast.Variant {
-	n := &ast.Variant{Name: identOf(f.Name), Named: f.Brace.Value != ""}
-	for l := f.Types; l != nil; l = l.Rest {
-		n.Types = append(n.Types, l.Type)
-	}
-	for l := f.Fields; l != nil; l = l.Rest {
-		d := &ast.FieldDecl{Name: identOf(l.Field.Name), Type: l.Field.Type}
-		d.Sp.Start, d.Sp.End = d.Name.Sp.Start, d.Type.Span().End
-		d.Doc = p.docBefore(d.Sp.Start)
-		n.Fields = append(n.Fields, d)
+func (f *variant) node() *ast.Variant {
+	n := &ast.Variant{Name: identOf(f.Name)}
+	if f.Payload != nil {
+		f.Payload.into(n)
 	}
 	return n
 }

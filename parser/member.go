@@ -83,21 +83,13 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 		if p.k != lexer.Ident {
 			p.failName()
 		}
-		v := runField(p, &p.grammar.variant, p.variantEnd()).node(p)
+		v := run(p, &p.grammar.variant, p.memberEnd(p.i)).node()
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
 	})
 	p.finish(&n.DeclHead, h)
 	return n
-}
-
-// variantEnd is the token after a variant with its payload.
-func (p *parser) variantEnd() int {
-	if k := p.peek(1); k == lexer.LBrace || k == lexer.LParen {
-		return p.partner(p.i+1) + 2
-	}
-	return p.memberEnd(p.i)
 }
 
 // configFields reads `{ word: value, … }`.

@@ -238,9 +238,10 @@ func (p *parser) options() []participle.Option {
 	return []participle.Option{
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
-		participle.ParseTypeWith(hook(p, func() typeExpr { return p.typeIfAny() })),
+		participle.ParseTypeWith(hook(p, func() typeExpr { return p.typ() })),
 		participle.ParseTypeWith(hook(p, func() expression { return p.expr() })),
 		participle.ParseTypeWith(hook(p, func() arguments { return argList(p.argsUntilParen()) })),
+		participle.ParseTypeWith(hook(p, p.payloadIfAny)),
 		participle.ParseTypeWith(hook(p, func() paramList { return paramNodes(p.params(true)) })),
 	}
 }
@@ -269,11 +270,7 @@ func (p *parser) failForm(f *frame, err error) {
 				break
 			}
 		}
-		firsts := expectation(unexpected.Message())
-		if len(firsts) == 1 && firsts[0] == "TypeExpr" {
-			p.failType()
-		}
-		p.fail(p.unexpectedInForm(firsts, f.fields))
+		p.fail(p.unexpectedInForm(expectation(unexpected.Message()), f.fields))
 	}
 	p.fail(diag.Unexpected.At(p.span(), "unexpected %s", p.found()))
 }

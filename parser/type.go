@@ -21,14 +21,6 @@ func (p *parser) typ() ast.Type {
 	return &ast.UnionType{IDBase: p.base(start), Alts: alts}
 }
 
-// typeIfAny is typ for participle: nil at the end of a list.
-func (p *parser) typeIfAny() typeExpr {
-	if p.k == lexer.RParen {
-		return nil
-	}
-	return p.typ()
-}
-
 // plainType reads a type that is no union: `T?` and what stands in it.
 func (p *parser) plainType() ast.Type {
 	p.deeper()
