@@ -1,0 +1,75 @@
+package spec_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What a page's blocks cannot say is refused, with the line.
+func TestPagesAreRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"```concerto\n":                                    "p.md:1: the block is never closed",
+		"\n```concreto\n```\n":                             `p.md:2: unknown kind of block "concreto"`,
+		"```concerto eror=E0301\n```\n":                    `p.md:1: unknown mark "eror=E0301"`,
+		"```concerto error=\n```\n":                        `p.md:1: unknown mark "error="`,
+		"```output\n```\n":                                 "p.md:1: no program stands above this output",
+		"```concerto norun\n```\n```output\n```\n":         "p.md:3: the program above is not run",
+		"```concerto\n```\n```output\n```\n```output\n```": "p.md:5: the program has its output already",
+		"```concerto fragment\n```\n```diagnostics\n```\n": "p.md:3: a fragment's lines are counted otherwise: write the function around it",
+		"```concerto file=a.conc\n```\n":                   "p.md: no program follows the last files or hosts",
+		"```host\n```\n":                                   "p.md:1: write `host NAME`",
+		"```toml eror=E0801\n```\n":                        `p.md:1: unknown mark "eror=E0801"`,
+		"```json x\n```\n":                                 `p.md:1: unknown mark "x"`,
+	} {
+		if _, err := parsePage("p.md", text); err == nil || err.Error() != want {
+			t.Errorf("%q gives %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A program has the files, hosts and manifest that stand above it, and the
+// blocks below it up to the next.
+func TestPagesAreCut(t *testing.T) {
+	p, err := parsePage("p.md", strings.ReplaceAll(`
+'''toml
+a = 1
+'''
+'''toml page
+b = 2
+'''
+'''concerto file=util.conc
+pub fn f() {}
+'''
+'''host worker
+< x
+'''
+'''concerto fragment warn=W0220
+f();
+'''
+'''output
+x
+'''
+'''console
+$ concerto check
+'''
+'''concerto error=E0301,E0201
+'''
+'''toml
+c = 3
+'''
+`, "'''", "```"))
+	if err != nil || len(p.programs) != 3 {
+		t.Fatal(err, len(p.programs))
+	}
+	a, b, c := p.programs[0], p.programs[1], p.programs[2]
+	if a.files["Concerto.toml"] != "a = 1\n" || a.files["util.conc"] == "" || a.hosts["worker"] != "< x\n" ||
+		a.files["main.conc"] != "fn main() {\nf();\n}\n" || a.output.text != "x\n" || len(a.consoles) != 1 || a.codes[0] != "W0220" {
+		t.Errorf("%+v", a)
+	}
+	if b.files["Concerto.toml"] != "b = 2\n" || len(b.hosts) > 0 || strings.Join(b.codes, " ") != "E0201 E0301" {
+		t.Errorf("%+v", b)
+	}
+	if !c.manifest || c.files["Concerto.toml"] != "c = 3\n" {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,266 @@
+package spec_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A page is a document with its programs. Blocks between ``` fences are read
+// from top to bottom; the word behind the fence says what they are:
+//
+//	concerto             a program; it compiles without any diagnostic
+//	concerto fragment    statements, to stand in a main
+//	concerto error=CODE  a program that gives exactly these errors, and no other; warn=CODE alike
+//	concerto norun       a program that is only compiled; without a manifest it may name any host and connection
+//	toml                 the Concerto.toml of the next program; with error=CODE one that is checked by itself;
+//	                     `toml page` is that of all programs of the page that have none of their own
+//	host NAME            how the host ./NAME plays for the next program (package testhost)
+//	file=NAME            beside any word: a file of the next program, not a program
+//
+// What follows a program belongs to it:
+//
+//	output               what it prints
+//	diagnostics          what the compiler says
+//	stderr               what it says when it fails
+//	console              commands, each after `$ `, and what they print
+//
+// Other words are for readers only.
+type page struct {
+	name     string // of the file
+	text     string
+	programs []*program
+}
+
+// A block is one fenced block.
+type block struct {
+	line       int // of its fence, from 1
+	word       string
+	marks      []string // what follows the word
+	text       string
+	start, end int // of text in the page
+}
+
+// A program is a block of Concerto, or of TOML that is checked by itself, with
+// what it needs and what it gives.
+type program struct {
+	main     *block // nil for commands without a program
+	files    map[string]string
+	hosts    map[string]string // scripts by name
+	fragment bool
+	norun    bool
+	codes    []string // errors and warnings it must give, sorted
+	manifest bool     // main is a Concerto.toml
+
+	output, diagnostics, stderr *block
+	consoles                    []*block
+}
+
+// readers are words of blocks that are no tests.
+var readers = []string{"", "text", "ebnf", "json", "python", "js", "go", "sh"}
+
+// parsePage finds a page's programs. Its errors name lines.
+func parsePage(name, text string) (*page, error) {
+	blocks, err := fences(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", name, err)
+	}
+	r := reader{page: &page{name: name, text: text}}
+	for _, b := range blocks {
+		if err := r.take(b); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, b.line, err)
+		}
+	}
+	if r.waiting() && r.toml == nil {
+		return nil, fmt.Errorf("%s: no program follows the last files or hosts", name)
+	}
+	r.flushManifest()
+	return r.page, nil
+}
+
+// fences cuts a text into its blocks.
+func fences(text string) ([]*block, error) {
+	var out []*block
+	var open *block
+	fence, at, n := "", 0, 0
+	for line := range strings.Lines(text) {
+		n++
+		l := strings.TrimRight(line, "\r\n")
+		switch {
+		case open == nil && strings.HasPrefix(l, "```"):
+			rest := strings.TrimLeft(l, "`")
+			fence = l[:len(l)-len(rest)]
+			f := append(strings.Fields(rest), "")
+			open = &block{line: n, word: f[0], marks: f[1:max(1, len(f)-1)], start: at + len(line)}
+		case open != nil && l == fence:
+			open.end = at
+			open.text = text[open.start:open.end]
+			out = append(out, open)
+			open = nil
+		}
+		at += len(line)
+	}
+	if open != nil {
+		return nil, fmt.Errorf("%d: the block is never closed", open.line)
+	}
+	return out, nil
+}
+
+// reader puts blocks together.
+type reader struct {
+	page     *page
+	files    map[string]string
+	hosts    map[string]string
+	toml     *block
+	common   string // the page's own manifest
+	previous *program
+}
+
+func (r *reader) waiting() bool { return len(r.files)+len(r.hosts) > 0 || r.toml != nil }
+
+func (r *reader) take(b *block) error {
+	if len(b.marks) == 1 && strings.HasPrefix(b.marks[0], "file=") {
+		r.file(strings.TrimPrefix(b.marks[0], "file="), b.text)
+		return nil
+	}
+	switch b.word {
+	case "concerto":
+		return r.program(b)
+	case "toml":
+		return r.manifest(b)
+	case "host":
+		if len(b.marks) != 1 {
+			return fmt.Errorf("write `host NAME`")
+		}
+		if r.hosts == nil {
+			r.hosts = map[string]string{}
+		}
+		r.hosts[b.marks[0]] = b.text
+		return nil
+	case "output", "diagnostics", "stderr", "console":
+		return r.attach(b)
+	}
+	if !slices.Contains(readers, b.word) {
+		return fmt.Errorf("unknown kind of block %q", b.word)
+	}
+	if len(b.marks) > 0 {
+		return fmt.Errorf("unknown mark %q", b.marks[0])
+	}
+	return nil
+}
+
+func (r *reader) file(name, text string) {
+	if r.files == nil {
+		r.files = map[string]string{}
+	}
+	r.files[name] = text
+}
+
+func (r *reader) program(b *block) error {
+	p := &program{main: b, files: r.files, hosts: r.hosts}
+	for _, m := range b.marks {
+		switch key, value, _ := strings.Cut(m, "="); {
+		case m == "fragment":
+			p.fragment = true
+		case m == "norun":
+			p.norun = true
+		case (key == "error" || key == "warn") && value != "":
+			p.codes = append(p.codes, strings.Split(value, ",")...)
+		default:
+			return fmt.Errorf("unknown mark %q", m)
+		}
+	}
+	slices.Sort(p.codes)
+	r.file("main.conc", p.source())
+	p.files = r.files
+	switch {
+	case r.toml != nil:
+		p.files["Concerto.toml"] = r.toml.text
+	case r.common != "":
+		p.files["Concerto.toml"] = r.common
+	}
+	r.files, r.hosts, r.toml = nil, nil, nil
+	r.add(p)
+	return nil
+}
+
+func (r *reader) add(p *program) {
+	r.page.programs = append(r.page.programs, p)
+	r.previous = p
+}
+
+// source is the text of main.conc.
+func (p *program) source() string {
+	if p.fragment {
+		return "fn main() {\n" + p.main.text + "}\n"
+	}
+	return p.main.text
+}
+
+func (r *reader) manifest(b *block) error {
+	switch {
+	case len(b.marks) == 0:
+		r.flushManifest()
+		r.toml = b
+	case len(b.marks) == 1 && b.marks[0] == "page":
+		r.common = b.text
+	default:
+		p := &program{main: b, manifest: true}
+		for _, m := range b.marks {
+			key, value, _ := strings.Cut(m, "=")
+			if key != "error" && key != "warn" || value == "" {
+				return fmt.Errorf("unknown mark %q", m)
+			}
+			p.codes = append(p.codes, strings.Split(value, ",")...)
+		}
+		slices.Sort(p.codes)
+		p.files = map[string]string{"Concerto.toml": b.text, "main.conc": "fn main() {}\n"}
+		r.add(p)
+	}
+	return nil
+}
+
+// flushManifest makes a manifest without a program one that is checked by
+// itself.
+func (r *reader) flushManifest() {
+	if r.toml == nil {
+		return
+	}
+	r.add(&program{main: r.toml, manifest: true, files: map[string]string{"Concerto.toml": r.toml.text, "main.conc": "fn main() {}\n"}})
+	r.toml = nil
+}
+
+// attach gives a block to the program above it.
+func (r *reader) attach(b *block) error {
+	if len(b.marks) > 0 {
+		return fmt.Errorf("unknown mark %q", b.marks[0])
+	}
+	if b.word == "console" && (r.previous == nil || r.waiting()) {
+		p := &program{files: r.files, hosts: r.hosts}
+		if r.toml != nil {
+			r.file("Concerto.toml", r.toml.text)
+			p.files = r.files
+		}
+		r.files, r.hosts, r.toml = nil, nil, nil
+		r.add(p)
+	}
+	p := r.previous
+	if p == nil {
+		return fmt.Errorf("no program stands above this %s", b.word)
+	}
+	if b.word == "console" {
+		p.consoles = append(p.consoles, b)
+		return nil
+	}
+	place := map[string]**block{"output": &p.output, "diagnostics": &p.diagnostics, "stderr": &p.stderr}[b.word]
+	switch {
+	case *place != nil:
+		return fmt.Errorf("the program has its %s already", b.word)
+	case b.word != "diagnostics" && (p.norun || p.manifest):
+		return fmt.Errorf("the program above is not run")
+	case b.word == "diagnostics" && p.fragment:
+		return fmt.Errorf("a fragment's lines are counted otherwise: write the function around it")
+	}
+	*place = b
+	return nil
+}

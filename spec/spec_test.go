@@ -1,0 +1,361 @@
+// Package spec holds the manual; its tests are the manual's examples. Every
+// block of Concerto in it, in the README and in those of the examples is
+// compiled; where the page says what it prints, it is run by the real command,
+// from source and compiled, and what it prints is compared.
+//
+// With -update the pages get what was printed; read the diff.
+package spec_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/testhost"
+)
+
+var update = flag.Bool("update", false, "rewrite what the pages say is printed")
+
+// asHost makes the test binary a host that plays a script.
+const asHost = "SPEC_TESTHOST"
+
+// patience bounds one command.
+const patience = 60 * time.Second
+
+// command builds the command once, into a directory of its own.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "concerto-spec")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "concerto")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
+	if err != nil {
+		return "", errors.New(err.Error() + "\n" + string(out))
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asHost) != "" {
+		os.Exit(testhost.Main(os.Args[1:]))
+	}
+	flag.Parse()
+	code := m.Run()
+	if path, err := command(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+func TestManual(t *testing.T) {
+	if _, err := command(); err != nil {
+		t.Fatal(err)
+	}
+	var pages []string
+	for _, pattern := range []string{"*.md", "std/*.md", "../README.md", "../examples/README.md", "../examples/*/README.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, name := range pages {
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := parsePage(name, string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.play(t)
+		})
+	}
+}
+
+// play runs a page's programs, side by side.
+func (p *page) play(t *testing.T) {
+	var edits edits
+	t.Run("programs", func(t *testing.T) {
+		for n, prog := range p.programs {
+			t.Run(fmt.Sprintf("%d at line %d", n+1, prog.line()), func(t *testing.T) {
+				t.Parallel()
+				(&player{T: t, page: p, program: prog, edits: &edits, dir: t.TempDir()}).play()
+			})
+		}
+	})
+	if text := edits.apply(p.text); *update && text != p.text {
+		if err := os.WriteFile(p.name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (p *program) line() int {
+	if p.main == nil {
+		return p.consoles[0].line
+	}
+	return p.main.line
+}
+
+// edits collects what -update writes.
+type edits struct {
+	mu  sync.Mutex
+	all []edit
+}
+
+type edit struct {
+	b    *block
+	text string
+}
+
+func (e *edits) add(b *block, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, edit{b, text})
+}
+
+// apply gives the page with its blocks rewritten, the last first.
+func (e *edits) apply(text string) string {
+	slices.SortFunc(e.all, func(a, b edit) int { return b.b.start - a.b.start })
+	for _, x := range e.all {
+		text = text[:x.b.start] + x.text + text[x.b.end:]
+	}
+	return text
+}
+
+// player runs one program in a directory of its own.
+type player struct {
+	*testing.T
+	page    *page
+	program *program
+	edits   *edits
+	dir     string
+}
+
+func (p *player) play() {
+	p.write()
+	if p.program.main != nil {
+		p.compile()
+	}
+	if p.program.output != nil || p.program.stderr != nil {
+		p.run()
+	}
+	for _, c := range p.program.consoles {
+		p.same(c, p.console(c))
+	}
+	p.hostsContent()
+}
+
+// same compares what a block says with what there was.
+func (p *player) same(b *block, got string) {
+	p.Helper()
+	if b.text == got {
+		return
+	}
+	if *update {
+		p.edits.add(b, got)
+		return
+	}
+	p.Errorf("%s:%d: %s: the page (-), printed (+):\n%s", p.page.name, b.line, b.word, cmp.Diff(b.text, got))
+}
+
+// write lays the program's files out. Each host is a small script that starts
+// this test binary; without a manifest one is written that names them.
+func (p *player) write() {
+	files := map[string]string{}
+	for name, text := range p.program.files {
+		files[name] = text
+	}
+	var manifest strings.Builder
+	for name, script := range p.program.hosts {
+		files[name+".host"] = script
+		self, err := os.Executable()
+		if err != nil {
+			p.Fatal(err)
+		}
+		files[name] = fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' '%s' \"$@\"\n", asHost, self, filepath.Join(p.dir, name+".host"))
+		fmt.Fprintf(&manifest, "[hosts.%s]\ncommand = \"./%s\"\n\n", name, name)
+	}
+	if p.program.norun {
+		manifest.WriteString(assumed(p.program.main.text))
+	}
+	if _, own := files["Concerto.toml"]; !own && manifest.Len() > 0 {
+		files["Concerto.toml"] = manifest.String()
+	}
+	for name, text := range files {
+		path := filepath.Join(p.dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			p.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			p.Fatal(err)
+		}
+	}
+}
+
+// named finds the hosts and connections that a program takes for granted.
+var named = regexp.MustCompile(`connector: *"?(\w+)|(?:uses|provider:) (\w+)`)
+
+// assumed is a manifest for a program that is only compiled: it has all that
+// the program names.
+func assumed(text string) string {
+	var b strings.Builder
+	written := map[string]bool{"[connections.scripted]": true}
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		head, rest := "[hosts."+m[1]+"]", "command = \"./host\""
+		if m[1] == "" {
+			head, rest = "[connections."+m[2]+"]", "provider = \"scripted\""
+		}
+		if !written[head] {
+			written[head] = true
+			fmt.Fprintf(&b, "%s\n%s\n", head, rest)
+		}
+	}
+	return b.String()
+}
+
+// compile compares the codes of what the compiler says, and its text.
+func (p *player) compile() {
+	in, err := driver.Load(driver.Request{Path: "main.conc", Dir: p.dir})
+	if err != nil {
+		p.Fatalf("%s:%d: %v", p.page.name, p.program.line(), err)
+	}
+	_, found := driver.Build(in)
+	codes := []string{}
+	for _, d := range found.Sorted() {
+		codes = append(codes, d.Info.Code)
+	}
+	slices.Sort(codes)
+	var text strings.Builder
+	if err := diag.Text(&text, found.Sorted(), diag.TextOptions{}); err != nil {
+		p.Fatal(err)
+	}
+	if !slices.Equal(codes, p.program.codes) {
+		p.Errorf("%s:%d: the compiler says %v, the page %v:\n%s", p.page.name, p.program.line(), codes, p.program.codes, text.String())
+	}
+	if b := p.program.diagnostics; b != nil {
+		p.same(b, text.String())
+	}
+}
+
+// run runs the program from source and compiled.
+func (p *player) run() {
+	code, out, errs := p.concerto("run", "main.conc")
+	if b := p.program.output; b != nil {
+		p.same(b, out)
+	} else if out != "" {
+		p.Errorf("%s:%d: the page does not show that it prints\n%s", p.page.name, p.program.line(), out)
+	}
+	switch b := p.program.stderr; {
+	case b != nil:
+		p.same(b, errs)
+	case code != 0:
+		p.Errorf("%s:%d: exit code %d\n%s", p.page.name, p.program.line(), code, errs)
+	}
+	for name := range p.program.hosts {
+		for _, trace := range []string{".host.in", ".host.spawns"} {
+			if err := os.Remove(filepath.Join(p.dir, name+trace)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				p.Fatal(err)
+			}
+		}
+	}
+	if code, _, errs := p.concerto("build", "-o", "main.conc-ir", "main.conc"); code != 0 {
+		p.Errorf("%s:%d: build: exit code %d\n%s", p.page.name, p.program.line(), code, errs)
+		return
+	}
+	again, sameOut, _ := p.concerto("run", "main.conc-ir")
+	if again != code || sameOut != out {
+		p.Errorf("%s:%d: exit code %d, compiled %d; printed (-), compiled (+):\n%s", p.page.name, p.program.line(), code, again, cmp.Diff(out, sameOut))
+	}
+}
+
+// concerto runs the command.
+func (p *player) concerto(args ...string) (code int, stdout, stderr string) {
+	path, err := command()
+	if err != nil {
+		p.Fatal(err)
+	}
+	var out, errs strings.Builder
+	c, end := p.exec(path, args...)
+	defer end()
+	c.Stdout, c.Stderr = &out, &errs
+	return p.exitCode(c.Run()), out.String(), errs.String()
+}
+
+func (p *player) exec(path string, args ...string) (*exec.Cmd, func()) {
+	ctx, end := context.WithTimeout(context.Background(), patience)
+	c := exec.CommandContext(ctx, path, args...)
+	c.Dir = p.dir
+	tool, err := command()
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "PATH=") && !strings.HasPrefix(v, "NO_COLOR=") {
+			c.Env = append(c.Env, v)
+		}
+	}
+	c.Env = append(c.Env, "NO_COLOR=1", "PATH="+filepath.Dir(tool)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return c, end
+}
+
+func (p *player) exitCode(err error) int {
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.Fatal(err)
+	}
+	if exit != nil {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// console runs the commands of a block and gives it as it should be. `echo $?`
+// tells the exit code of the command before.
+func (p *player) console(b *block) string {
+	var out strings.Builder
+	code := 0
+	for line := range strings.Lines(b.text) {
+		cmd, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			continue
+		}
+		cmd = strings.TrimSpace(cmd)
+		fmt.Fprintf(&out, "$ %s\n", cmd)
+		if cmd == "echo $?" {
+			fmt.Fprintln(&out, code)
+			continue
+		}
+		c, end := p.exec("/bin/sh", "-c", cmd)
+		c.Stdout, c.Stderr = &out, &out
+		code = p.exitCode(c.Run())
+		end()
+	}
+	return out.String()
+}
+
+// hostsContent looks for hosts that met what their script does not expect.
+func (p *player) hostsContent() {
+	for name := range p.program.hosts {
+		if text, err := os.ReadFile(filepath.Join(p.dir, name+".host.fail")); err == nil {
+			p.Errorf("%s:%d: host %s: %s", p.page.name, p.program.line(), name, text)
+		}
+	}
+}
