@@ -1,0 +1,4 @@
+// Command empty does nothing: the floor of what starting a Go program costs.
+package main
+
+func main() {}
