@@ -1,7 +1,5 @@
 package value
 
-import "unsafe"
-
 // TypeKind is the form of a run-time type.
 type TypeKind uint8
 
@@ -112,11 +110,6 @@ func (t *Type) FieldIndex(name string) int {
 
 // Struct makes a value of a struct or schema type from one slot a field.
 func (t *Type) Struct(slots ...Slot) Slot { return New(KindStruct, 0, t, slots...) }
-
-// StructBits makes a struct of type t from n slots in a window of registers.
-func (t *Type) StructBits(window unsafe.Pointer, n int) Slot {
-	return New(KindStruct, 0, t, unsafe.Slice((*Slot)(window), n)...)
-}
 
 // Enum makes a value of variant n of an enum type.
 func (t *Type) Enum(n int, slots ...Slot) Slot {

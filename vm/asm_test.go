@@ -47,7 +47,7 @@ func (a *asm) fn(sig, code string) *ir.Function {
 	fields := strings.Fields(rest)
 	f.Result = class(fields[0])
 	fmt.Sscan(fields[1], &f.Registers)
-	f.Block = block2(code)
+	f.Block = assemble(code)
 	a.Functions = append(a.Functions, f)
 	if name == "main" {
 		a.Entry = len(a.Functions) - 1
@@ -55,8 +55,8 @@ func (a *asm) fn(sig, code string) *ir.Function {
 	return &a.Functions[len(a.Functions)-1]
 }
 
-// block2 assembles code. A line `catch @from @to @target rN` adds a region.
-func block2(code string) ir.Block {
+// assemble makes a block of code. A line `catch @from @to @target rN` adds a region.
+func assemble(code string) ir.Block {
 	var lines []string
 	labels := map[string]int{}
 	var regions []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -16,6 +17,9 @@ func (m *VM) loadTypes() error {
 	for i := range infos {
 		info := &infos[i]
 		if t := value.ErrorType(info.Name); t != nil && info.Kind == "error" {
+			if !sameFields(t, info) {
+				return fmt.Errorf("load type %s: its fields are not those of this version", t.Name)
+			}
 			m.types[i] = t
 			continue
 		}
@@ -30,6 +34,47 @@ func (m *VM) loadTypes() error {
 			return fmt.Errorf("load type %s: %w", infos[i].Name, err)
 		}
 		m.typeDescs[i] = value.NewTypeDesc(m.types[i])
+	}
+	for _, t := range m.types {
+		if err := convertDefaults(t.Fields); err != nil {
+			return fmt.Errorf("load type %s: %w", t.Name, err)
+		}
+		for i := range t.Variants {
+			if err := convertDefaults(t.Variants[i].Fields); err != nil {
+				return fmt.Errorf("load type %s: %w", t.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFields says whether a built-in error type is as the program knows it.
+func sameFields(t *value.Type, info *ir.TypeInfo) bool {
+	if len(info.Fields) != len(t.Fields) {
+		return false
+	}
+	for i := range t.Fields {
+		if t.Fields[i].Name != info.Fields[i].Name {
+			return false
+		}
+	}
+	return true
+}
+
+// convertDefaults makes defaults, which the program holds as JSON, values of
+// their fields' types.
+func convertDefaults(fields []value.Field) error {
+	for i := range fields {
+		f := &fields[i]
+		if !f.HasDefault {
+			continue
+		}
+		v, errs := schema.Convert(f.Default, f.Type)
+		if len(errs) > 0 {
+			return fmt.Errorf("default of field %s: %s", f.Name, schema.Join(errs))
+		}
+		value.Share(v)
+		f.Default = v
 	}
 	return nil
 }

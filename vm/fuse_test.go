@@ -26,7 +26,7 @@ func TestFusedFaults(t *testing.T) {
 		a.fn("same(Int) Int 3", "ReturnInt r1")
 		a.fn("over(Int) Int 4", "LoadInt r2 7\nAddInt r3 r1 r2\nReturnInt r3")
 		if c.code[:18] == "LoadIntConst r2 k1" {
-			a.Functions[0].Block = block2("LoadInt r6 0\n" + c.code) // r6 is Call's argument
+			a.Functions[0].Block = assemble("LoadInt r6 0\n" + c.code) // r6 is Call's argument
 			c.line++
 		}
 		u := a.wantError(t, "integer overflow")
@@ -56,7 +56,7 @@ func TestFusionBounds(t *testing.T) {
 		BoxInt r4 r4
 		Return r4`)
 	a.want(t, "5")
-	b := block2("MulInt r3 r1 r2\n@a: AddInt r4 r3 r2\n@b: ReturnInt r4\n@c: ReturnInt r4\ncatch @a @b @c r5")
+	b := assemble("MulInt r3 r1 r2\n@a: AddInt r4 r3 r2\n@b: ReturnInt r4\n@c: ReturnInt r4\ncatch @a @b @c r5")
 	inside := fusable(&b)
 	for i := range b.Code {
 		if _, n := fuse(b.Code, i, inside); n != 0 {

@@ -169,7 +169,7 @@ func fuzzProgram() *asm {
 		Return r12
 		@c: Return r23
 		catch @a @b @c r23`)
-	f.Listens = []ir.ListenInfo{{Host: 0, Handlers: []ir.Handler{{Type: "q", Param: 20, Schema: -1, Block: block2("AnyField r21 r20 k1\nArrayPush r6 r20\nBlockEnd r21")}}}}
+	f.Listens = []ir.ListenInfo{{Host: 0, Handlers: []ir.Handler{{Type: "q", Param: 20, Schema: -1, Block: assemble("AnyField r21 r20 k1\nArrayPush r6 r20\nBlockEnd r21")}}}}
 	a.fn("down(Int) Int 6", "JumpGeIntK r1 1 @x\nReturnInt r1\n@x: SubIntK r3 r1 1\nCall r2 f1\nAddInt r4 r2 r1\nReturnInt r4")
 	a.fn("captured(Full) Full 8", "Captured r2 0\nCaptured r3 1\nCaptured r4 2\nNewTuple r5 r1 4\nReturn r5").Captures = 3
 	return a

@@ -40,7 +40,7 @@ func newListening(handlers ...string) *listening {
 		Return r1`)
 	l := ir.ListenInfo{Host: 0}
 	for i := 0; i < len(handlers); i += 2 {
-		h := ir.Handler{Type: handlers[i], Param: 9, Schema: -1, Block: block2(handlers[i+1])}
+		h := ir.Handler{Type: handlers[i], Param: 9, Schema: -1, Block: assemble(handlers[i+1])}
 		if typ, schema, ok := strings.Cut(handlers[i], ":"); ok {
 			h.Type, h.Schema = typ, 2
 			h.Implicit = schema == "implicit"
@@ -217,7 +217,7 @@ func TestListenHandlerErrors(t *testing.T) {
 			l := newListening("question", code)
 			l.str("bad")
 			l.fn("thrower() Full 3", "LoadConst r1 k1\nThrow r1")
-			l.Functions[0].Block = block2(`
+			l.Functions[0].Block = assemble(`
 				LoadNil r2
 				LoadHost r6 d0
 				LoadConst r7 k0
@@ -319,8 +319,8 @@ func TestListenNested(t *testing.T) {
 			BlockEnd r10`)
 		l.str("bad")
 		l.Functions[0].Listens = append(l.Functions[0].Listens, ir.ListenInfo{Host: 0, Handlers: []ir.Handler{
-			{Type: "stop", Param: 14, Schema: -1, Block: block2("LoadConst r15 k1\nThrow r15")},
-			{Type: "ask", Param: 14, Schema: -1, Block: block2("LoadConst r16 k0\nAwaitEmit r15 1\nBlockEnd r15")},
+			{Type: "stop", Param: 14, Schema: -1, Block: assemble("LoadConst r15 k1\nThrow r15")},
+			{Type: "ask", Param: 14, Schema: -1, Block: assemble("LoadConst r16 k0\nAwaitEmit r15 1\nBlockEnd r15")},
 		}})
 		return l
 	}
@@ -382,7 +382,7 @@ func TestListenExecuteMode(t *testing.T) {
 	l.Functions[0].Listens[0].Execute = true
 	l.Natives = []string{"Host.with_context", "Host.__with_schema"}
 	l.str("S")
-	l.Functions[0].Block = block2(`
+	l.Functions[0].Block = assemble(`
 		LoadHost r6 d0
 		LoadConst r7 k1
 		CallNative r5 2 0 n0
@@ -399,4 +399,84 @@ func TestListenExecuteMode(t *testing.T) {
 		< {"type":"other"}
 		< {"type":"result"}`),
 		`{"ok":{}}`, `open Worker "go" "S"S`, `emit listen:unhandled {"host":"Worker","type":"other","message":{}}`, "close ")
+}
+
+// TestListenImplicit: the handler that dispatches tool calls runs only when the
+// host has tools, and never instead of the program's own.
+func TestListenImplicit(t *testing.T) {
+	const dispatch = "LoadConst r10 k0\nNewOk r10 r10\nBlockReply r10"
+	play := func(tools []int, reply string, log []string, handlers ...string) {
+		t.Helper()
+		l := newListening(handlers...)
+		l.int(1)
+		state := l.typ(ir.TypeInfo{Kind: "tool", Name: "T"})
+		l.fn("init() Full 3", "NewTuple r1 r1 0\nReturn r1")
+		l.Tools = []ir.Tool{{Name: "T", State: state, Init: 1}}
+		l.Hosts[0].Tools = tools
+		l.play(t, newStage(`
+			< {"type":"tool_call","id":1}
+			> tool_call 1 `+reply+`
+			< {"type":"result"}`), `[{"ok":{}},null]`, append(append([]string{started, opened}, log...), "close ", complete)...)
+	}
+	play([]int{0}, `"go"`, []string{`reply tool_call 1 "go"`}, "tool_call:implicit", dispatch)
+	play(nil, "error nothing handles tool_call messages", []string{
+		`emit listen:unhandled {"host":"Worker","type":"tool_call","message":{"id":1}}`,
+		"reply tool_call 1 error nothing handles tool_call messages"}, "tool_call:implicit", dispatch)
+	play([]int{0}, "1", []string{"reply tool_call 1 1"}, "tool_call:implicit", dispatch, "tool_call", "LoadConst r10 k1\nBlockEnd r10")
+}
+
+// TestListenFlood: while a handler waits, messages queue up to a bound, then
+// the host is no longer asked; all of them come in order.
+func TestListenFlood(t *testing.T) {
+	const batch, batches = 256, 40
+	l := newListening("n", "AnyField r10 r9 k2\nJumpNotNil r2 @more\nLoadConst r11 k0\nAwaitEmit r10 1\nAnyField r10 r9 k2\n@more: Move r2 r10\nEmit r2 r2\nLoadNil r10\nBlockEnd r10")
+	l.int(0)
+	l.str("n")
+	sent, most, n := 0, 0, 0
+	asked := make(chan struct{})
+	bounded := make(chan struct{})
+	performer := effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+		switch r := r.(type) {
+		case *effect.ExchangeOpen:
+			return &effect.ExchangeOpened{}, nil
+		case *effect.Clock:
+			return &effect.Time{}, nil
+		case *effect.AwaitEmit:
+			close(asked)
+			<-bounded
+			return &effect.Answer{Value: json.RawMessage("1")}, nil
+		case *effect.Emit:
+			if r.Channel != "listen:start" && r.Channel != "listen:complete" {
+				if want := string(value.AppendJSON(nil, value.String(strings.Repeat("x", n%7)))); string(r.Payload) != want {
+					t.Errorf("message %d is %s, want %s", n, r.Payload, want)
+				}
+				n++
+			}
+		case *effect.ExchangeNext:
+			if sent > 0 && sent < 2 {
+				<-asked // the first handler waits
+			}
+			out := &effect.ExchangeMessages{}
+			for i := range batch {
+				m := value.NewMap(1)
+				m.SetString("n", value.String(strings.Repeat("x", (sent*batch+i)%7)))
+				out.Messages = append(out.Messages, effect.HostMessage{Type: "n", Payload: m.Slot()})
+			}
+			if sent++; sent == batches {
+				out.Messages = append(out.Messages, effect.HostMessage{Type: "result", Payload: value.NewMap(0).Slot()})
+			}
+			if sent*batch > queueLimit && most == 0 {
+				most = sent * batch
+				close(bounded)
+			}
+			return out, nil
+		}
+		return nil, nil
+	})
+	if _, err := l.run(t, Config{Performer: performer}); err != nil {
+		t.Fatal(err)
+	}
+	if n != batch*batches || most > queueLimit+2*batch {
+		t.Errorf("%d messages came, %d waited", n, most)
+	}
 }

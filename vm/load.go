@@ -96,7 +96,7 @@ func (m *VM) loadCode() error {
 	m.closures = make([]value.Slot, len(p.Functions))
 	m.code = []ins{{op: opTrap}, {op: opFrameEnd}}
 	m.origin = []int32{0, 0}
-	m.blocks = []block{{start: 0, end: 2}}
+	m.blocks = []block{{start: 0}}
 	for i := range p.Functions {
 		f := &m.functions[i]
 		f.info = &p.Functions[i]
@@ -191,7 +191,7 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 			in.imm = int32(at[in.imm] - (pc + 1))
 		}
 	}
-	loaded := block{start: start, end: len(m.code), fn: f, handler: h, info: b.Positions}
+	loaded := block{start: start, fn: f, info: b.Positions}
 	for _, r := range b.Regions {
 		if r.From < 0 || r.To > len(b.Code) || r.Target < 0 || r.Target > len(b.Code) {
 			return fmt.Errorf("region %v is out of bounds", r)

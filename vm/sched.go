@@ -17,11 +17,10 @@ import (
 // flight is a request on its way: who is to hear of it.
 type flight struct {
 	t     *task
-	scope *scope       // of an exchange's next, or of a handler's timer
-	run   *handlerRun  // of a timer
-	wait  *wait        // of what the task is parked on
-	end   func()       // releases its context
-	over  chan<- empty // closed when the performer has returned
+	scope *scope      // of an exchange's next, or of a handler's timer
+	run   *handlerRun // of a timer
+	wait  *wait       // of what the task is parked on
+	end   func()      // releases its context
 }
 
 type empty = struct{}
@@ -200,8 +199,6 @@ func (t *task) complete(w *wait) status {
 		return t.opened(w)
 	case waitMessages:
 		return t.pump(w.scope)
-	case waitReply:
-		return running
 	case waitClose:
 		return t.closed(w)
 	}

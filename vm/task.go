@@ -150,7 +150,6 @@ const (
 	waitAnswer                   // an awaited emit
 	waitOpen                     // an exchange being opened
 	waitMessages                 // the next messages of an exchange
-	waitReply                    // a reply being queued
 	waitClose                    // an exchange being closed after a terminal message
 	waitUnwind                   // an exchange being closed while an error goes through it
 )

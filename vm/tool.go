@@ -101,7 +101,7 @@ func (m *VM) writeStub(x *toolMethod) *function {
 	caught := len(m.code)
 	m.emitIns(ins{op: opToolError, a: w}, 0)
 	m.emitIns(ins{op: opTrap}, 0)
-	m.blocks = append(m.blocks, block{start: f.entry, end: len(m.code), fn: f,
+	m.blocks = append(m.blocks, block{start: f.entry, fn: f,
 		regions: []region{{call, call + 1, caught, w}}})
 	return f
 }

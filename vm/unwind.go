@@ -70,11 +70,10 @@ type region struct {
 // block is a run of instructions with its regions: a function's body, or a
 // handler's.
 type block struct {
-	start, end int
-	fn         *function
-	handler    *handler // nil for a function's body
-	info       positions
-	regions    []region
+	start   int
+	fn      *function
+	info    positions
+	regions []region
 }
 
 // regionAt finds the innermost region around pc.
