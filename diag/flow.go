@@ -71,4 +71,18 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f() -> Int { return 1; emit("x", 2); }`,
 		Good:    `fn f() -> Int { emit("x", 2); return 1; }`,
 	})
+	// ConcurrentChange: changed from a concurrent body.
+	ConcurrentChange = define(Info{
+		Code: "E0511", Title: `changed from a concurrent body`,
+		Explain: "Bodies that run beside each other take the variables around them by value, so none can change what another sees.",
+		Bad:     `fn main() { let mut n = 0; let xs = parallel for x in [1, 2] { n += x; x }; emit("xs", [xs.len(), n]); }`,
+		Good:    `fn main() { let xs = parallel for x in [1, 2] { x }; emit("n", xs.sum()); }`,
+	})
+	// ConcurrentLeave: leaving a concurrent body.
+	ConcurrentLeave = define(Info{
+		Code: "E0512", Title: `leaving a concurrent body`,
+		Explain: "A body that runs beside others ends with its value or by an error; return, break and continue would leave its siblings behind.",
+		Bad:     `fn f() -> Int { let xs = parallel for x in [1, 2] { if x == 1 { return 5; } x }; xs.sum() }`,
+		Good:    `fn f() -> Int { let xs = parallel for x in [1, 2] { x }; xs.sum() }`,
+	})
 )

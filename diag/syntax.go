@@ -4,8 +4,8 @@ package diag
 var Stray = define(Info{
 	Code: "E0001", Title: "stray character",
 	Explain: "Outside strings and comments a program is made of names, numbers, operators and brackets.",
-	Bad:     "fn main() { let total = 1 # 2; }",
-	Good:    "fn main() { let total = 1 + 2; }",
+	Bad:     "fn main() { let total = 1 # 2; emit(\"total\", total); }",
+	Good:    "fn main() { let total = 1 + 2; emit(\"total\", total); }",
 })
 
 // OpenString: a string literal without its closing quote.
@@ -52,8 +52,8 @@ var NotUTF8 = define(Info{
 var BadName = define(Info{
 	Code: "E0007", Title: "name with a letter that names cannot have",
 	Explain: "Names are made of A-Z, a-z, 0-9 and `_`, and do not start with a digit.",
-	Bad:     "fn main() { let größe = 1; }",
-	Good:    "fn main() { let groesse = 1; }",
+	Bad:     "fn main() { let größe = 1; emit(\"size\", größe); }",
+	Good:    "fn main() { let groesse = 1; emit(\"size\", groesse); }",
 })
 
 // OpenInterpolation: `${` without its `}`.
@@ -76,8 +76,8 @@ var Unexpected = define(Info{
 var MissingSemicolon = define(Info{
 	Code: "E0102", Title: "missing `;`",
 	Explain: "Statements end in `;`, but for those that end in a block and for the last expression of a block, which is its value.",
-	Bad:     "fn main() {\n    let a = 1\n    let b = 2;\n}\n",
-	Good:    "fn main() {\n    let a = 1;\n    let b = 2;\n}\n",
+	Bad:     "fn main() {\n    let a = 1\n    let b = 2;\n    emit(\"sum\", a + b);\n}\n",
+	Good:    "fn main() {\n    let a = 1;\n    let b = 2;\n    emit(\"sum\", a + b);\n}\n",
 })
 
 // Unclosed: an opening bracket without its partner.
@@ -138,7 +138,7 @@ var deep = func() string {
 var NoExpression = define(Info{
 	Code: "E0108", Title: "expression expected",
 	Explain: "Here a value is wanted: a literal, a name, a call, an operator with its operands, a block.",
-	Bad:     "fn main() { let a = ; }",
+	Bad:     "fn main() { let a = ; emit(\"a\", a); }",
 	Good:    "fn main() { let a = 1; }",
 })
 
@@ -146,15 +146,15 @@ var NoExpression = define(Info{
 var NoType = define(Info{
 	Code: "E0109", Title: "type expected",
 	Explain: "Types are names such as Int or Array<String>, tuples (A, B), functions fn(A) -> B, options T? and unions of string literals.",
-	Bad:     "fn f(a: 1) {}",
-	Good:    "fn f(a: Int) {}",
+	Bad:     "fn f(a: 1) -> Int { a + 1 }",
+	Good:    "fn f(a: Int) -> Int { a + 1 }",
 })
 
 // NoPattern: something else where a pattern is wanted.
 var NoPattern = define(Info{
 	Code: "E0110", Title: "pattern expected",
 	Explain: "Patterns are names, `_`, literals, ranges, tuples, arrays, structs and enum variants.",
-	Bad:     "fn main() { let + = 1; }",
+	Bad:     "fn main() { let + = 1; emit(\"a\", 1); }",
 	Good:    "fn main() { let a = 1; }",
 })
 
@@ -178,8 +178,8 @@ var UntypedParameter = define(Info{
 var ChainedRange = define(Info{
 	Code: "E0113", Title: "ranges do not chain",
 	Explain: "`..` and `..=` take one value on each side.",
-	Bad:     "fn main() { let r = 1..2..3; }",
-	Good:    "fn main() { let r = 1..3; }",
+	Bad:     "fn main() { let r = 1..2..3; emit(\"r\", r.to_array()); }",
+	Good:    "fn main() { let r = 1..3; emit(\"r\", r.to_array()); }",
 })
 
 // OpenRange: a range without an end outside of a slice.
@@ -194,8 +194,8 @@ var OpenRange = define(Info{
 var PositionalAfterNamed = define(Info{
 	Code: "E0115", Title: "positional argument after a named one",
 	Explain: "Arguments are given by position first, then by name.",
-	Bad:     "fn f(a: Int, b: Int) {}\nfn main() { f(b: 2, 1); }",
-	Good:    "fn f(a: Int, b: Int) {}\nfn main() { f(1, b: 2); }",
+	Bad:     "fn f(a: Int, b: Int) -> Int { a - b }\nfn main() { emit(\"f\", f(b: 2, 1)); }",
+	Good:    "fn f(a: Int, b: Int) -> Int { a - b }\nfn main() { emit(\"f\", f(1, b: 2)); }",
 })
 
 // MisplacedDecl: a declaration that must stand at module level.
@@ -226,16 +226,16 @@ var PlainString = define(Info{
 var BadLetElse = define(Info{
 	Code: "E0119", Title: "`else` without a value",
 	Explain: "`let pattern = value else { … }` runs its block when the value does not match the pattern.",
-	Bad:     "fn main() { let x: Int else { return; }; }",
-	Good:    "fn main() { let x: Int = 1; }",
+	Bad:     "fn f(o: Option<Int>) -> Int { let Some(x) else { return 0; }; x }",
+	Good:    "fn f(o: Option<Int>) -> Int { let Some(x) = o else { return 0; }; x }",
 })
 
 // BadHandler: a handler that is neither closure nor function.
 var BadHandler = define(Info{
 	Code: "E0120", Title: "handler is neither closure nor function",
 	Explain: "A handler of `listen` is a closure of one parameter or the name of a function.",
-	Bad:     "host W { connector: w }\nfn main() { listen W.execute(\"go\") { \"question\" => \"yes\", } }",
-	Good:    "host W { connector: w }\nfn main() { listen W.execute(\"go\") { \"question\" => |q| \"yes\", } }",
+	Bad:     "host W { connector: worker, question_default: \"\" }\nfn main() { let _r = listen W.execute(\"go\") { \"approval\" => \"yes\", }; }",
+	Good:    "host W { connector: worker, question_default: \"\" }\nfn main() { let _r = listen W.execute(\"go\") { \"approval\" => |a| \"yes\", }; }",
 })
 
 // StrayDecorator: a decorator before something that takes none.
@@ -274,8 +274,8 @@ var StoreNeedsValue = define(Info{
 var TwoRests = define(Info{
 	Code: "E0125", Title: "two rests in one pattern",
 	Explain: "An array pattern may hold `..` once; with two it would not be clear what goes where.",
-	Bad:     "fn main() { let [..a, b, ..c] = [1, 2] else { return; }; }",
-	Good:    "fn main() { let [..a, b] = [1, 2] else { return; }; }",
+	Bad:     "fn f(xs: Array<Int>) -> Int { let [..a, b, ..c] = xs else { return 0; }; b }",
+	Good:    "fn f(xs: Array<Int>) -> Int { let [.., b] = xs else { return 0; }; b }",
 })
 
 // TwoDescriptions: a tool described twice.

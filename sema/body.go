@@ -37,12 +37,14 @@ type frame struct {
 	fn      *Function
 	closure *Closure
 	handler bool
-	raises  bool       // a stage or test: errors are raised to its boundary
-	result  types.Type // what return takes; nil while a closure's is inferred
-	because reason
-	returns []returned
-	try     *tryScope
-	loops   int // loops of the enclosing frames, which break must not reach
+	raises  bool // a stage or test: errors are raised to its boundary
+	// concurrent is set in a body that runs as a task of its own.
+	concurrent *Concurrent
+	result     types.Type // what return takes; nil while a closure's is inferred
+	because    reason
+	returns    []returned
+	try        *tryScope
+	loops      int // loops of the enclosing frames, which break must not reach
 }
 
 // returned is a value that leaves a closure whose result type is inferred.
@@ -197,7 +199,7 @@ func (b *body) capture(l *Local) {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.closure != nil && !contains(f.closure.Captures, l) {
 			f.closure.Captures = append(f.closure.Captures, l)
-			if l.Mut || l.Late {
+			if (l.Mut || l.Late) && f.concurrent == nil {
 				l.Cell = true
 			}
 		}

@@ -231,12 +231,12 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		in.solve(fn.assoc, n)
 	}
 	if hint != nil && types.Resolve(hint) != types.Any && types.Resolve(hint) != types.Nil {
-		in.matchHint(fn.Result, hint)
+		in.matchHint(fn.Gives(), hint)
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
 	b.allowed(fn, in, e.Span())
 	b.checkBounds(in, e.Span())
-	t := in.apply(b, fn.Result, e.Span())
+	t := in.apply(b, fn.Gives(), e.Span())
 	if recv != nil && fn.givesSelf() {
 		t = recv.t
 	}

@@ -107,6 +107,12 @@ func (b *body) inferredResult(e *ast.Closure, f *frame, tail types.Type) types.T
 func (b *body) returnExpr(e *ast.ReturnExpr) types.Type {
 	f := b.frame
 	switch {
+	case f.concurrent != nil:
+		if e.X != nil {
+			b.expr(e.X, nil)
+		}
+		b.report(diag.ConcurrentLeave.At(e.Sp, "`return` cannot leave a body that runs beside others").
+			Hint("end the body with its value, and return outside"))
 	case e.X == nil && f.result == nil:
 		f.returns = append(f.returns, returned{nil, types.Nil, e.Sp})
 	case e.X == nil:

@@ -253,6 +253,9 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) types.Ty
 			lp.broke = true
 			lp.exits = append(lp.exits, b.flow.clone())
 		}
+	case outside && b.frame.concurrent != nil:
+		b.report(diag.ConcurrentLeave.At(at, "`%s` cannot leave a body that runs beside others", word).
+			Hint("give a value, and decide outside"))
 	case outside:
 		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the handler or closure it stands in", word).
 			Hint("`return` a value, and decide outside"))

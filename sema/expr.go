@@ -230,15 +230,25 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 		return b.leaveLoop(e.Label, e.Sp, "continue")
 	case *ast.ThrowExpr:
 		return b.throw(e)
+	default:
+		return b.task(e)
+	}
+}
+
+// task dispatches on what starts or awaits tasks.
+func (b *body) task(e ast.Expr) types.Type {
+	switch e := e.(type) {
 	case *ast.Await:
-		b.later(e.Sp, "`await` on tasks")
-		b.expr(e.X, nil)
+		return b.await(e)
 	case *ast.AwaitAll:
 		b.later(e.Sp, "`await ( … )`")
+		return b.awaitAll(e)
 	case *ast.Race:
 		b.later(e.Sp, "`race`")
+		return b.race(e)
 	case *ast.ParallelFor:
 		b.later(e.Sp, "`parallel for`")
+		return b.parallelFor(e)
 	}
 	return types.Bad
 }

@@ -146,6 +146,8 @@ type Function struct {
 	// Shape says that calls pass, behind the declared arguments, the run-time
 	// type of each type argument (LoadType) as parameters of type Shape.
 	Shape bool
+	// Async says that a call starts a task and gives Task<Result>.
+	Async bool
 	// Tool is set for tool functions, which are generated full and whose self
 	// is the tool itself.
 	Tool *Tool
@@ -331,6 +333,9 @@ const (
 	LeaveReturn
 	// LeaveRaise raises the error: Throw.
 	LeaveRaise
+	// LeaveBody ends the concurrent body with the error (converted, a None
+	// made an error as the fields say); the expression's own Leave follows.
+	LeaveBody
 )
 
 // Leave is what `?` on an Err or None, or `throw`, does with the error.

@@ -69,6 +69,7 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	b.assignValue(e, l.Type, reason{b.m, l.At, "`" + l.Name + "` is `" + types.Full(l.Type).String() + "`"})
 	state := b.flow.stateOf(l)
 	switch {
+	case b.notConcurrent(l, path.Sp):
 	case l.Late && !l.Mut:
 		b.assignLate(path, l, state)
 	case !l.Mut:
@@ -190,7 +191,10 @@ func (b *body) mutatedName(x *ast.PathExpr, what string) {
 		}
 		return
 	}
-	if !l.Mut && !isReference(l.Type) {
+	switch {
+	case isReference(l.Type):
+	case b.notConcurrent(l, x.Sp):
+	case !l.Mut:
 		b.immutable(x.Sp, l, what)
 	}
 	l.assigned = true

@@ -80,6 +80,9 @@ func hasBareCatch(x *ast.TryExpr) bool {
 // means: its Err or None, or raising.
 func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
+	if f.concurrent != nil {
+		return b.leaveBody(err, none, at)
+	}
 	raise := &Leave{Kind: LeaveRaise, Option: none}
 	if f.raises || f.result == nil {
 		return raise

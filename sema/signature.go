@@ -16,6 +16,7 @@ import (
 func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	d := fn.Decl
 	if d.Async {
+		fn.Async = true
 		c.later(outer.m, d.Signature, "async functions")
 	}
 	own := c.newParams(d.Generics)
@@ -113,9 +114,17 @@ func (fn *Function) variadic() bool {
 // IsVariadic says that the call packs all its arguments into one array.
 func (fn *Function) IsVariadic() bool { return fn.variadic() }
 
+// Gives is what a call of the function gives: a task of an async one.
+func (fn *Function) Gives() types.Type {
+	if fn.Async {
+		return &types.Task{Elem: fn.Result}
+	}
+	return fn.Result
+}
+
 // Type is the function as a value.
 func (fn *Function) Type() *types.Func {
-	f := &types.Func{Result: fn.Result}
+	f := &types.Func{Result: fn.Gives()}
 	for _, p := range fn.Params {
 		f.Params = append(f.Params, p.Type)
 	}

@@ -1,0 +1,208 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for
+// each element, the loop's body for all (spec/14-concurrency.md).
+type Concurrent struct {
+	Bodies []*Body
+	// Leave is what the whole expression does with an error that left a body
+	// by `?` or `throw`: as if it stood at the expression. Nil when no body
+	// can be left so.
+	Leave *Leave
+}
+
+// Body is a part of a program that runs as a task of its own: a function of no
+// parameters (of one, a ParallelFor's), with captures taken by value at its
+// start. Plain says that the element is a value to await, such as a Task in a
+// variable, and needs no task around it.
+type Body struct {
+	X        ast.Expr   // an element
+	Block    *ast.Block // a ParallelFor's body
+	Captures []*Local
+	Result   types.Type // before a Task is awaited
+	Plain    bool
+}
+
+// Concurrent is the detail of an AwaitAll, Race or ParallelFor.
+func (i *Info) Concurrent(e ast.Expr) *Concurrent { c, _ := i.details[e.ID()].(*Concurrent); return c }
+
+// await checks `await x`: the value of a task; any other value is itself.
+func (b *body) await(e *ast.Await) types.Type {
+	t := types.Resolve(b.expr(e.X, nil))
+	if task, ok := t.(*types.Task); ok {
+		return task.Elem
+	}
+	return t
+}
+
+// awaited is what awaiting a value of type t gives.
+func awaited(t types.Type) types.Type {
+	if task, ok := types.Resolve(t).(*types.Task); ok {
+		return task.Elem
+	}
+	return t
+}
+
+// awaitAll checks `await (a, b)`: a tuple of what its elements give.
+func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
+	d := &Concurrent{}
+	out := &types.Tuple{}
+	for _, x := range e.Elems {
+		body := b.concurrent(d, x, nil, nil, nil)
+		out.Elems = append(out.Elems, awaited(body.Result))
+	}
+	b.info.details[e.Id] = d
+	return out
+}
+
+// race checks `race (a, b)`: the join of what its elements give.
+func (b *body) race(e *ast.Race) types.Type {
+	d := &Concurrent{}
+	var joined types.Type = types.Never
+	for i, x := range e.Elems {
+		body := b.concurrent(d, x, nil, nil, nil)
+		t, ok := types.Join(joined, awaited(body.Result))
+		if !ok {
+			b.report(diag.NoJoin.At(x.Span(), "this gives `%s`, but what runs beside it `%s`", types.Full(awaited(body.Result)), types.Full(joined)).
+				Label(e.Elems[i-1].Span(), "this gives `%s`", types.Full(joined)).Hint("make them agree"))
+			t = types.Bad
+		}
+		joined = t
+	}
+	for i, x := range e.Elems {
+		if _, isTask := types.Resolve(d.Bodies[i].Result).(*types.Task); !isTask {
+			b.coerce(x, d.Bodies[i].Result, joined, reason{})
+		}
+	}
+	b.info.details[e.Id] = d
+	return joined
+}
+
+// parallelFor checks `parallel for p in xs { }`: an array of what its body
+// gives, in the order of xs.
+func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
+	if e.Limit != nil {
+		b.checkAs(e.Limit, types.Int, reason{})
+	}
+	elem := b.iterated(e.Iter)
+	d := &Concurrent{}
+	body := b.concurrent(d, nil, e.Body, e.Pattern, elem)
+	b.info.details[e.Id] = d
+	if types.Resolve(body.Result) == types.Never {
+		return &types.Array{Elem: types.Nil}
+	}
+	return &types.Array{Elem: awaited(body.Result)}
+}
+
+// concurrent checks one body. It sees the variables around it as they are when
+// it starts; it cannot change them, and control cannot leave it but by an
+// error.
+func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pattern, elem types.Type) *Body {
+	out := &Body{X: x, Block: block}
+	d.Bodies = append(d.Bodies, out)
+	if x != nil && b.plainTask(x) {
+		out.Plain = true
+		out.Result = b.expr(x, nil)
+		return out
+	}
+	cl := &Closure{Type: &types.Func{}}
+	f := &frame{parent: b.frame, closure: cl, concurrent: d}
+	f.home = f
+	outer, before := b.frame, b.flow.clone()
+	b.frame = f
+	b.enterScope()
+	if p != nil {
+		b.pattern(p, elem, false)
+		b.irrefutable(p, elem, "`parallel for`", "take the whole value and `match` it in the body")
+	}
+	if block != nil {
+		out.Result = b.blockValue(block, nil, reason{})
+	} else {
+		out.Result = b.expr(x, nil)
+	}
+	b.leaveScope()
+	b.flow = before
+	b.frame = outer
+	out.Captures = cl.Captures
+	return out
+}
+
+// plainTask says that an element is just a variable or field: nothing to run.
+func (b *body) plainTask(x ast.Expr) bool {
+	switch x := unparen(x).(type) {
+	case *ast.PathExpr:
+		return len(x.Segments) == 1 && b.local(x.Segments[0].Name) != nil
+	case *ast.FieldExpr, *ast.TupleIndex:
+		return rootName(x) != nil
+	}
+	return false
+}
+
+// concurrentFrame is the innermost concurrent body between the current place
+// and the frame of a variable, nil when there is none.
+func (b *body) concurrentFrame(l *Local) *frame {
+	for f := b.frame.home; f != nil && f != l.frame; {
+		if f.concurrent != nil {
+			return f
+		}
+		if f.parent == nil {
+			return nil
+		}
+		f = f.parent.home
+	}
+	return nil
+}
+
+// notConcurrent refuses changing a variable from within a body that has only
+// its value, and says whether it did.
+func (b *body) notConcurrent(l *Local, at source.Span) bool {
+	if b.concurrentFrame(l) == nil {
+		return false
+	}
+	b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed from a body that runs beside others", l.Name).
+		Label(l.At, "declared here").Hint("give the value as the body's result, and return or gather it outside"))
+	return true
+}
+
+// leaveBody is what an error born in a concurrent body does: it ends the body,
+// its siblings are cancelled, and the whole expression is left as if the error
+// stood there.
+func (b *body) leaveBody(err types.Type, none bool, at source.Span) *Leave {
+	f := b.frame
+	saved := b.frame
+	b.frame = f.parent
+	outer := b.leave(err, none, at)
+	f.concurrent.Leave = b.joinLeave(f.concurrent.Leave, outer)
+	b.frame = saved
+	return &Leave{Kind: LeaveBody, Option: none, NoneError: outer.noneError(), Convert: outer.convert()}
+}
+
+// joinLeave is how the expression is left by any of its bodies' errors: the
+// conversions have been made where the errors were born.
+func (b *body) joinLeave(a, l *Leave) *Leave {
+	if a != nil {
+		return a
+	}
+	out := *l
+	out.Convert, out.NoneError = nil, false
+	if l.Next != nil {
+		out.Next = b.joinLeave(nil, l.Next)
+	}
+	return &out
+}
+
+func (l *Leave) last() *Leave {
+	for l.Next != nil {
+		l = l.Next
+	}
+	return l
+}
+
+func (l *Leave) noneError() bool    { return l.last().NoneError }
+func (l *Leave) convert() *Function { return l.last().Convert }
