@@ -40,7 +40,8 @@ type lexer struct {
 	toks     []Token
 	comments []Comment
 	errs     []*diag.Diagnostic
-	modes    []mode // interpolations that are open, innermost last
+	modes    []mode          // interpolations that are open, innermost last
+	badNames map[string]bool // reported ones: each is one mistake, however often used
 
 	// Recovery of strings that are never closed (recover.go).
 	suspect  *snapshot // the first string that looks as if it ended too late
@@ -240,8 +241,14 @@ func (l *lexer) letters(start int) bool {
 	if l.pos == from {
 		return false
 	}
-	l.report(diag.BadName, start, l.pos, "`%s` is not a name", l.src[start:l.pos]).
-		Hint("names are made of the letters A-Z and a-z, digits and `_`")
+	if name := l.src[start:l.pos]; !l.badNames[name] {
+		if l.badNames == nil {
+			l.badNames = map[string]bool{}
+		}
+		l.badNames[name] = true
+		l.report(diag.BadName, start, l.pos, "`%s` is not a name", name).
+			Hint("names are made of the letters A-Z and a-z, digits and `_`")
+	}
 	return true
 }
 

@@ -35,7 +35,7 @@ func (l *lexer) restore(s snapshot) {
 	if s.modes > 0 {
 		l.modes[s.modes-1].braces = s.braces
 	}
-	l.suspect = nil
+	l.suspect, l.badNames = nil, nil
 	l.restarts++
 }
 

@@ -35,7 +35,7 @@ func (p *parser) prefix() head {
 	if p.k != lexer.At && p.k != lexer.Pub {
 		return h
 	}
-	form := run(p, &p.grammar.prefix, p.memberEnd(p.i))
+	form := run(p, &p.grammar.prefix)
 	h.decorators, h.pub = decoratorNodes(form.Decorators), form.Pub.Value != ""
 	return h
 }
@@ -227,7 +227,15 @@ func (p *parser) fnBody() *ast.Block {
 // body is read for its own mistakes before the declaration is given up.
 func (p *parser) fnHead(start int) *ast.FnDecl {
 	var n *ast.FnDecl
-	if !p.guard(func() { n = run(p, &p.grammar.fn, p.memberEnd(p.i)).node() }) {
+	if !p.guard(func() {
+		async := p.k == lexer.Async
+		form := run(p, &p.grammar.fn)
+		if async {
+			n = form.node(p.formName(2), true)
+		} else {
+			n = form.node(p.formName(1), false)
+		}
+	}) {
 		if i := p.bodyAfter(start); i > 0 {
 			p.seek(i)
 			p.block()
@@ -251,21 +259,21 @@ func (p *parser) fnSignature(h head) *ast.FnDecl {
 }
 
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
-	n := run(p, &p.grammar.alias, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.alias).node(p.formName(1))
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
-	n := run(p, &p.grammar.constant, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.constant).node(p.formName(1))
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) useDecl(h head) *ast.UseDecl {
-	n := run(p, &p.grammar.use, p.useEnd()).node()
+	n := runFrame(p, &p.grammar.use, p.push(p.useEnd(), false)).node()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -280,6 +288,10 @@ func (p *parser) useEnd() int {
 	return i + 1
 }
 
+var storeKinds = map[lexer.Kind]ast.StoreKind{
+	lexer.HashMap: ast.HashMapStore, lexer.Ledger: ast.LedgerStore, lexer.Memory: ast.MemoryStore,
+}
+
 // storeDecl reads hashmap, ledger and memory.
 func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
@@ -288,7 +300,8 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "the %s `%s` needs a type and a value", w, name).
 			Hint("write `%s %s: %s = %s::new();`", w, name, typ, map[bool]string{true: "HashMap", false: typ}[p.k == lexer.HashMap]))
 	}
-	n := run(p, &p.grammar.store, p.memberEnd(p.i)).node()
+	kind := storeKinds[p.k]
+	n := run(p, &p.grammar.store).node(p.formName(1), kind)
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -296,7 +309,7 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 
 // modDecl reads `mod x;` and `mod x { … }`.
 func (p *parser) modDecl(h head) *ast.ModDecl {
-	n := run(p, &p.grammar.mod, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.mod).node(p.formName(1))
 	if p.k == lexer.LBrace {
 		b := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}

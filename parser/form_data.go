@@ -1,33 +1,29 @@
 package parser
 
-import (
-	plex "github.com/alecthomas/participle/v2/lexer"
-
-	"github.com/concerto-lang/concerto/ast"
-)
+import "github.com/concerto-lang/concerto/ast"
 
 // structHeader is a struct up to its fields.
 type structHeader struct {
-	Name     plex.Token `parser:"'struct' @Name"`
-	Generics *generics  `parser:"@@?"`
+	Head     fixed     `parser:"'struct' Name"`
+	Generics *generics `parser:"@@?"`
 }
 
-func (f *structHeader) node() *ast.StructDecl {
+func (f *structHeader) node(name *ast.Ident) *ast.StructDecl {
 	n := &ast.StructDecl{Generics: f.Generics.nodes()}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 
 // structField is `name: T = default`. Its `pub` is read before it: any word
 // may name a field, `pub` too.
 type structField struct {
-	Name    plex.Token `parser:"@Word ':'"`
+	Head    fixed      `parser:"Word ':'"`
 	Type    typeExpr   `parser:"@@"`
 	Default expression `parser:"( '=' @@ )?"`
 }
 
-func (f *structField) node() *ast.FieldDecl {
-	n := &ast.FieldDecl{Name: identOf(f.Name), Type: f.Type}
+func (f *structField) node(name *ast.Ident) *ast.FieldDecl {
+	n := &ast.FieldDecl{Name: name, Type: f.Type}
 	if f.Default != nil {
 		n.Default = f.Default
 	}
@@ -36,24 +32,24 @@ func (f *structField) node() *ast.FieldDecl {
 
 // enumHeader is an enum up to its variants.
 type enumHeader struct {
-	Name     plex.Token `parser:"'enum' @Name"`
-	Generics *generics  `parser:"@@?"`
+	Head     fixed     `parser:"'enum' Name"`
+	Generics *generics `parser:"@@?"`
 }
 
-func (f *enumHeader) node() *ast.EnumDecl {
+func (f *enumHeader) node(name *ast.Ident) *ast.EnumDecl {
 	n := &ast.EnumDecl{Generics: f.Generics.nodes()}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 
 // variant is a case of an enum, with a payload or without.
 type variant struct {
-	Name    plex.Token `parser:"@Name"`
-	Payload payload    `parser:"@@?"`
+	Head    fixed   `parser:"Name"`
+	Payload payload `parser:"@@?"`
 }
 
-func (f *variant) node() *ast.Variant {
-	n := &ast.Variant{Name: identOf(f.Name)}
+func (f *variant) node(name *ast.Ident) *ast.Variant {
+	n := &ast.Variant{Name: name}
 	if f.Payload != nil {
 		f.Payload.into(n)
 	}
@@ -62,30 +58,25 @@ func (f *variant) node() *ast.Variant {
 
 // schemaHeader is a schema up to its fields.
 type schemaHeader struct {
-	Name     plex.Token `parser:"'schema' @Name"`
-	Generics *generics  `parser:"@@?"`
+	Head     fixed     `parser:"'schema' Name"`
+	Generics *generics `parser:"@@?"`
 }
 
-func (f *schemaHeader) node() *ast.SchemaDecl {
+func (f *schemaHeader) node(name *ast.Ident) *ast.SchemaDecl {
 	n := &ast.SchemaDecl{Generics: f.Generics.nodes()}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 
-// schemaField is `@describe("…") name?: T = default`.
+// schemaField is `name?: T = default`.
 type schemaField struct {
-	Decorators []*decorator `parser:"@@*"`
-	Name       plex.Token   `parser:"@Word"`
-	Optional   plex.Token   `parser:"@'?'? ':'"`
-	Type       typeExpr     `parser:"@@"`
-	Default    expression   `parser:"( '=' @@ )?"`
+	Head    fixed      `parser:"Word '?'? ':'"`
+	Type    typeExpr   `parser:"@@"`
+	Default expression `parser:"( '=' @@ )?"`
 }
 
-func (f *schemaField) node() *ast.FieldDecl {
-	n := &ast.FieldDecl{
-		Decorators: decoratorNodes(f.Decorators), Name: identOf(f.Name),
-		Optional: f.Optional.Value != "", Type: f.Type,
-	}
+func (f *schemaField) node(name *ast.Ident) *ast.FieldDecl {
+	n := &ast.FieldDecl{Name: name, Type: f.Type}
 	if f.Default != nil {
 		n.Default = f.Default
 	}
@@ -94,27 +85,27 @@ func (f *schemaField) node() *ast.FieldDecl {
 
 // typeAlias is `type Name<T> = T`.
 type typeAlias struct {
-	Name     plex.Token `parser:"'type' @Name"`
-	Generics *generics  `parser:"@@?"`
-	Type     typeExpr   `parser:"'=' @@"`
+	Head     fixed     `parser:"'type' Name"`
+	Generics *generics `parser:"@@?"`
+	Type     typeExpr  `parser:"'=' @@"`
 }
 
-func (f *typeAlias) node() *ast.TypeDecl {
+func (f *typeAlias) node(name *ast.Ident) *ast.TypeDecl {
 	n := &ast.TypeDecl{Generics: f.Generics.nodes(), Type: f.Type}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 
 // constant is `const NAME: T = value`.
 type constant struct {
-	Name  plex.Token `parser:"'const' @Name"`
+	Head  fixed      `parser:"'const' Name"`
 	Type  typeExpr   `parser:"( ':' @@ )?"`
 	Value expression `parser:"'=' @@"`
 }
 
-func (f *constant) node() *ast.ConstDecl {
+func (f *constant) node(name *ast.Ident) *ast.ConstDecl {
 	n := &ast.ConstDecl{Value: f.Value}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	if f.Type != nil {
 		n.Type = f.Type
 	}

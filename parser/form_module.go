@@ -9,13 +9,13 @@ import (
 
 // traitHeader is a trait up to its methods.
 type traitHeader struct {
-	Name     plex.Token `parser:"'trait' @Name"`
-	Generics *generics  `parser:"@@?"`
+	Head     fixed     `parser:"'trait' Name"`
+	Generics *generics `parser:"@@?"`
 }
 
-func (f *traitHeader) node() *ast.TraitDecl {
+func (f *traitHeader) node(name *ast.Ident) *ast.TraitDecl {
 	n := &ast.TraitDecl{Generics: f.Generics.nodes()}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 
@@ -36,12 +36,12 @@ func (f *implHeader) node() *ast.ImplDecl {
 
 // modHeader is `mod name`, before `;` or `{`.
 type modHeader struct {
-	Name plex.Token `parser:"'mod' @Name"`
+	Head fixed `parser:"'mod' Name"`
 }
 
-func (f *modHeader) node() *ast.ModDecl {
+func (f *modHeader) node(name *ast.Ident) *ast.ModDecl {
 	n := &ast.ModDecl{}
-	n.Name = identOf(f.Name)
+	n.Name = name
 	return n
 }
 

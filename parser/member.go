@@ -44,13 +44,13 @@ func (p *parser) separator(b braces) {
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
-	n := run(p, &p.grammar.structs, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.structs).node(p.formName(1))
 	p.members(func() {
 		start, pub := p.here(), p.k == lexer.Pub && p.peek(1).IsWord()
 		if pub {
 			p.next()
 		}
-		f := runField(p, &p.grammar.field, p.memberEnd(p.i)).node()
+		f := runField(p, &p.grammar.field).node(p.formName(0))
 		f.Pub = pub
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
@@ -65,10 +65,16 @@ func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
 }
 
 func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
-	n := run(p, &p.grammar.schema, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.schema).node(p.formName(1))
 	p.members(func() {
 		start := p.here()
-		f := runField(p, &p.grammar.schemaRow, p.memberEnd(p.i)).node()
+		var decorators []*ast.Decorator
+		for p.k == lexer.At {
+			decorators = append(decorators, run(p, &p.grammar.decorator).node())
+		}
+		optional := p.peek(1) == lexer.Question
+		f := runField(p, &p.grammar.schemaRow).node(p.formName(0))
+		f.Decorators, f.Optional = decorators, optional
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
 	})
@@ -77,13 +83,13 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 }
 
 func (p *parser) enumDecl(h head) *ast.EnumDecl {
-	n := run(p, &p.grammar.enum, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.enum).node(p.formName(1))
 	p.members(func() {
 		start := p.here()
 		if p.k != lexer.Ident {
 			p.failName()
 		}
-		v := run(p, &p.grammar.variant, p.memberEnd(p.i)).node()
+		v := run(p, &p.grammar.variant).node(p.formName(0))
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
@@ -95,13 +101,13 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 // configFields reads `{ word: value, … }`.
 func (p *parser) configFields() (fields []*ast.ConfigField) {
 	p.members(func() {
-		fields = append(fields, runField(p, &p.grammar.config, p.memberEnd(p.i)).node())
+		fields = append(fields, runField(p, &p.grammar.config).node(p.formName(0)))
 	})
 	return fields
 }
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
-	n := run(p, &p.grammar.agent, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.agent).node(p.formName(1))
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
 		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
 	}
@@ -111,7 +117,7 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 }
 
 func (p *parser) hostDecl(h head) *ast.HostDecl {
-	n := run(p, &p.grammar.host, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.host).node(p.formName(1))
 	n.Fields = p.configFields()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -155,7 +161,7 @@ func (p *parser) failMethod() {
 
 // traitDecl reads a trait; its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
-	n := run(p, &p.grammar.trait, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.trait).node(p.formName(1))
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
@@ -183,14 +189,14 @@ func (p *parser) signatureSemi() {
 }
 
 func (p *parser) implDecl(h head) *ast.ImplDecl {
-	n := run(p, &p.grammar.impl, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.impl).node()
 	p.methods(func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil)
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
-	n := run(p, &p.grammar.mcp, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.mcp).node(p.formName(1))
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
@@ -206,7 +212,7 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 }
 
 func (p *parser) toolDecl(h head) *ast.ToolDecl {
-	n := run(p, &p.grammar.tool, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.tool).node(p.formName(1))
 	p.methods(
 		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
 		func(start source.Pos) bool {
@@ -219,7 +225,7 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 					return true
 				}
 			}
-			f := runField(p, &p.grammar.toolField, p.memberEnd(p.i)).node()
+			f := runField(p, &p.grammar.toolField).node(p.formName(0))
 			p.finishField(f, start)
 			n.Fields = append(n.Fields, f)
 			return true
@@ -243,7 +249,7 @@ func (p *parser) description(n *ast.ToolDecl) {
 }
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
-	n := run(p, &p.grammar.pipeline, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.pipeline).node(p.formName(1))
 	b := p.openBraces(nil)
 	for p.within(b) {
 		start := p.i
@@ -264,7 +270,7 @@ func (p *parser) stage() *ast.Stage {
 		}
 		p.fail(d)
 	}
-	n := run(p, &p.grammar.stage, p.memberEnd(p.i)).node()
+	n := run(p, &p.grammar.stage).node(p.formName(1))
 	if n.Value != nil {
 		p.declSemi()
 	} else {

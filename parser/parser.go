@@ -97,6 +97,7 @@ type parser struct {
 	grammar   grammar
 	frames    []*frame // participle lexers, by nesting of forms
 	nesting   int      // how many frames are in use
+	form      int      // the first token of the form that was run last
 	namedPool []ast.Ident
 	pathPool  []ast.PathExpr
 	segPool   []*ast.Ident
@@ -254,14 +255,19 @@ const chunk = 64
 
 // ident makes an Ident of the current token and passes it.
 func (p *parser) ident() *ast.Ident {
+	n := p.newIdent()
+	t := p.toks[p.i]
+	n.Sp, n.Name = t.Span(), p.src[t.Start:t.End]
+	p.next()
+	return n
+}
+
+func (p *parser) newIdent() *ast.Ident {
 	if len(p.namedPool) == 0 {
 		p.namedPool = make([]ast.Ident, chunk)
 	}
 	n := &p.namedPool[0]
 	p.namedPool = p.namedPool[1:]
-	t := p.toks[p.i]
-	n.Sp, n.Name = t.Span(), p.src[t.Start:t.End]
-	p.next()
 	return n
 }
 

@@ -152,20 +152,20 @@ func (g *production[F]) get(p *parser) *participle.Parser[F] {
 
 var allowTrailing = participle.AllowTrailing(true)
 
-// run parses one form that starts at the current token; its tokens, or those
-// up to its first hook, end before token end. The current token is then the
-// one after the form. An error is reported in our words and bails out, with
-// the current token where it was found.
-func run[F any](p *parser, g *production[F], end int) *F {
-	return runFrame(p, g, p.push(end, false))
+// run parses one form that starts at the current token. The current token is
+// then the one after the form. An error is reported in our words and bails
+// out, with the current token where it was found.
+func run[F any](p *parser, g *production[F]) *F {
+	return runFrame(p, g, p.push(p.memberEnd(p.i), false))
 }
 
 // runField is run for a form that names fields with any word.
-func runField[F any](p *parser, g *production[F], end int) *F {
-	return runFrame(p, g, p.push(end, true))
+func runField[F any](p *parser, g *production[F]) *F {
+	return runFrame(p, g, p.push(p.memberEnd(p.i), true))
 }
 
 func runFrame[F any](p *parser, g *production[F], f *frame) *F {
+	first := p.i
 	// Hooks parse as if at the top; a bailout leaves through here.
 	head, slice := p.inHead, p.slice
 	p.inHead, p.slice = false, -1
@@ -189,7 +189,21 @@ func runFrame[F any](p *parser, g *production[F], f *frame) *F {
 		p.failForm(f, err)
 	}
 	p.seek(f.base + int(f.lexer.RawCursor()))
+	p.form = first
 	return form
+}
+
+// fixed is a field of a form for tokens that are not captured: capturing
+// costs as much as all else, and where a form's name stands is known.
+type fixed struct{}
+
+// formName makes the name that is the n-th token, from 0, of the form just
+// run.
+func (p *parser) formName(n int) *ast.Ident {
+	t := p.toks[p.form+n]
+	id := p.newIdent()
+	id.Sp, id.Name = t.Span(), p.src[t.Start:t.End]
+	return id
 }
 
 // hook runs a hand-written parsing function within a form. The function sees

@@ -126,7 +126,8 @@ func (p *parser) letStmt() *ast.LetStmt {
 
 func (p *parser) mockStmt() *ast.MockStmt {
 	start := p.here()
-	s := &ast.MockStmt{Name: identOf(run(p, &p.grammar.mock, p.memberEnd(p.i)).Name)}
+	run(p, &p.grammar.mock)
+	s := &ast.MockStmt{Name: p.formName(1)}
 	s.Fields = p.configFields()
 	p.eat(lexer.Semi)
 	s.Sp = p.from(start)
