@@ -52,8 +52,8 @@ var NotUTF8 = define(Info{
 var BadName = define(Info{
 	Code: "E0007", Title: "name with a letter that names cannot have",
 	Explain: "Names are made of A-Z, a-z, 0-9 and `_`, and do not start with a digit.",
-	Bad:     "fn main() { let größe = 1; emit(\"size\", größe); }",
-	Good:    "fn main() { let groesse = 1; emit(\"size\", groesse); }",
+	Bad:     "const größe = 1;\nfn main() { emit(\"size\", 1); }",
+	Good:    "const groesse = 1;\nfn main() { emit(\"size\", groesse); }",
 })
 
 // OpenInterpolation: `${` without its `}`.
@@ -139,7 +139,7 @@ var NoExpression = define(Info{
 	Code: "E0108", Title: "expression expected",
 	Explain: "Here a value is wanted: a literal, a name, a call, an operator with its operands, a block.",
 	Bad:     "fn main() { let a = ; emit(\"a\", a); }",
-	Good:    "fn main() { let a = 1; }",
+	Good:    "fn main() { let a = 1; emit(\"a\", a); }",
 })
 
 // NoType: something else where a type is wanted.
@@ -154,8 +154,8 @@ var NoType = define(Info{
 var NoPattern = define(Info{
 	Code: "E0110", Title: "pattern expected",
 	Explain: "Patterns are names, `_`, literals, ranges, tuples, arrays, structs and enum variants.",
-	Bad:     "fn main() { let + = 1; emit(\"a\", 1); }",
-	Good:    "fn main() { let a = 1; }",
+	Bad:     "fn main() { let + = 1; emit(\"a\", a); }",
+	Good:    "fn main() { let a = 1; emit(\"a\", a); }",
 })
 
 // NoDeclaration: a word at module level that starts no declaration.
@@ -258,8 +258,8 @@ var EmitArguments = define(Info{
 var TwiceTypeArguments = define(Info{
 	Code: "E0123", Title: "type arguments twice in a path",
 	Explain: "A path takes type arguments in one place: after its type or after its function.",
-	Bad:     "fn main() { let m = Map<String, Int>::from<Int>([]); }",
-	Good:    "fn main() { let m = Map<String, Int>::from([]); }",
+	Bad:     "struct Box<T> { v: T }\nimpl<T> Box<T> { fn of(v: T) -> Box<T> { Box { v: v } } }\nfn main() { let b = Box<Int>::of<Int>(1); emit(\"b\", b.v); }",
+	Good:    "struct Box<T> { v: T }\nimpl<T> Box<T> { fn of(v: T) -> Box<T> { Box { v: v } } }\nfn main() { let b = Box<Int>::of(1); emit(\"b\", b.v); }",
 })
 
 // StoreNeedsValue: kept apart from Unexpected because the repair is known.

@@ -12,7 +12,7 @@ import (
 //	concerto             a program; it compiles without any diagnostic
 //	concerto fragment    statements, to stand in a main
 //	concerto error=CODE  a program that gives exactly these errors, and no other; warn=CODE alike
-//	concerto norun       a program that is only compiled; without a manifest it may name any host and connection
+//	concerto norun       a program that is only checked; without a manifest it may name any host and connection
 //	toml                 the Concerto.toml of the next program; with error=CODE one that is checked by itself;
 //	                     `toml page` is that of all programs of the page that have none of their own
 //	host NAME            how the host ./NAME plays for the next program (package testhost)

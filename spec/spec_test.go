@@ -26,6 +26,7 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/testhost"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
@@ -237,10 +238,22 @@ func (p *player) compile() {
 	if err != nil {
 		p.Fatalf("%s:%d: %v", p.page.name, p.program.line(), err)
 	}
-	_, found := driver.Build(in)
+	check := driver.Check
+	if !p.program.norun && len(p.program.codes) == 0 {
+		check = func(in *driver.Input) (*sema.Program, diag.List) {
+			_, found := driver.Build(in)
+			return nil, found
+		}
+	}
+	_, found := check(in)
 	codes := []string{}
 	for _, d := range found.Sorted() {
-		codes = append(codes, d.Info.Code)
+		// A construct that is typed and not yet compiled can still show other
+		// mistakes.
+		later := d.Info == diag.NotYet && (p.program.norun || !slices.Contains(p.program.codes, d.Info.Code))
+		if !later || p.program.output != nil {
+			codes = append(codes, d.Info.Code)
+		}
 	}
 	slices.Sort(codes)
 	var text strings.Builder
