@@ -150,7 +150,7 @@ func (d *decoder) str() Slot {
 	if !ok {
 		return Nil
 	}
-	return String(string(seg))
+	return StringOf(seg)
 }
 
 // key reads an object's key. Kept keys are complete, so that runs on several

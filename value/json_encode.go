@@ -77,39 +77,39 @@ func appendList(dst []byte, slots []Slot, depth int) []byte {
 
 func appendMap(dst []byte, m *Map, depth int) []byte {
 	dst = append(dst, '{')
-	first := true
-	m.Each(func(k, v Slot) bool {
-		if !first {
+	open := len(dst)
+	for i := range m.entries {
+		e := &m.entries[i]
+		if e.dead {
+			continue
+		}
+		if len(dst) > open {
 			dst = append(dst, ',')
 		}
-		first = false
-		if k.Kind() == KindString {
-			dst = AppendString(dst, k.AsString())
+		if e.key.Kind() == KindString {
+			dst = AppendString(dst, e.key.AsString())
 		} else {
 			dst = append(dst, '"')
-			dst = appendJSON(dst, k, depth)
+			dst = appendJSON(dst, e.key, depth)
 			dst = append(dst, '"')
 		}
 		dst = append(dst, ':')
-		dst = appendJSON(dst, v, depth)
-		return true
-	})
+		dst = appendJSON(dst, e.value, depth)
+	}
 	return append(dst, '}')
 }
 
 func appendStruct(dst []byte, s Slot, depth int) []byte {
 	t := s.Type()
 	dst = append(dst, '{')
-	comma := func() {
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-	}
+	open := len(dst)
 	for i, f := range s.Fields()[:len(t.Fields)] {
 		if f.IsNil() && t.Fields[i].Optional {
 			continue
 		}
-		comma()
+		if len(dst) > open {
+			dst = append(dst, ',')
+		}
 		dst = AppendString(dst, t.Fields[i].Name)
 		dst = append(dst, ':')
 		dst = appendJSON(dst, f, depth)

@@ -50,6 +50,31 @@ func String(s string) Slot {
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: s})}
 }
 
+// shortStr is a Str with its text in the same allocation.
+type shortStr struct {
+	Str
+	text [shortText]byte
+}
+
+const shortText = 24
+
+// StringOf makes a String of a copy of text, which must be valid UTF-8.
+func StringOf(text []byte) Slot {
+	switch n := len(text); {
+	case n == 0:
+		return Slot{0, unsafe.Pointer(emptyStr)}
+	case n == 1 && text[0] < utf8.RuneSelf:
+		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
+	case n <= shortText:
+		x := new(shortStr)
+		x.Head = Head{Kind: KindString}
+		copy(x.text[:], text)
+		x.S = unsafe.String(&x.text[0], n)
+		return Slot{0, unsafe.Pointer(x)}
+	}
+	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: string(text)})}
+}
+
 // AsString gives the text of s, which must hold a String.
 func (s Slot) AsString() string { return (*Str)(s.Ref).S }
 

@@ -30,6 +30,7 @@ type task struct {
 	scopes []*scope  // open listens and handler runs, innermost last
 	wait   *wait     // what a parked task waits for
 	args   Args      // of the native being called
+	text   []byte    // room for interpolations
 
 	ctx    context.Context // ends when the task is cancelled
 	cancel context.CancelCauseFunc

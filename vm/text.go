@@ -22,6 +22,9 @@ func opConcat(t *task, in *ins) status {
 		*t.slot(in.a) = *t.slot(in.c)
 	case b.S == "":
 		*t.slot(in.a) = *t.slot(in.b)
+	case len(a.S)+len(b.S) <= 32:
+		var room [32]byte
+		*t.slot(in.a) = value.StringOf(append(append(room[:0], a.S...), b.S...))
 	default:
 		*t.slot(in.a) = value.String(a.S + b.S)
 	}
@@ -29,12 +32,14 @@ func opConcat(t *task, in *ins) status {
 }
 
 func opInterpolate(t *task, in *ins) status {
-	var room [128]byte
-	text := room[:0]
+	text := t.text[:0]
 	for _, s := range t.window(in.b, in.c) {
 		text = value.AppendText(text, s)
 	}
-	*t.slot(in.a) = value.String(string(text))
+	*t.slot(in.a) = value.StringOf(text)
+	if cap(text) <= 1<<12 { // room for the next one
+		t.text = text
+	}
 	return running
 }
 
