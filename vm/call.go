@@ -89,7 +89,7 @@ func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
 	for _, x := range t.m.methods[name] {
-		if hasType(receiver, x.on) {
+		if x.fits(receiver) {
 			if x.fn.Params != int(in.b) {
 				return t.fault("method %s of %s takes %s, called with %d", name, value.TypeName(receiver), count(x.fn.Params-1, "argument"), in.b-1)
 			}

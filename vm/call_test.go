@@ -261,3 +261,27 @@ func TestStackShrinks(t *testing.T) {
 		t.Error(len(main.stack), value.Text(main.stack[0]))
 	}
 }
+
+// TestMethodRank: a method of the value's own type comes before those of
+// Option and Error, which take many.
+func TestMethodRank(t *testing.T) {
+	for _, c := range []struct{ load, want string }{
+		{"LoadConst r2 k1", `"option"`}, {"LoadNil r2", `"option"`}, {"NewArray r2 r2 0", `"array"`},
+		{"LoadConst r2 k2\nNewStruct r2 r2 t3", `"error"`},
+	} {
+		a := newAsm()
+		for _, s := range []string{"m", "option", "array", "error"} {
+			a.str(s)
+		}
+		a.typ(ir.TypeInfo{Kind: "option", Args: []int{1}})
+		a.typ(ir.TypeInfo{Kind: "error"})
+		a.typ(ir.TypeInfo{Kind: "array", Args: []int{0}})
+		a.typ(ir.TypeInfo{Kind: "error", Name: "RuntimeError", Fields: []ir.FieldInfo{{Name: "message", Type: 0}}})
+		a.fn("main() Full 4", c.load+"\nCallMethod r1 1 k0\nReturn r1")
+		for i := 1; i <= 3; i++ {
+			a.fn("m(Full) Full 3", "LoadConst r2 k"+string(rune('0'+i))+"\nReturn r2")
+		}
+		a.Methods = []ir.Method{{Name: "m", Type: 0, Function: 1}, {Name: "m", Type: 1, Function: 3}, {Name: "m", Type: 2, Function: 2}}
+		a.want(t, c.want)
+	}
+}

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/schema"
@@ -142,5 +143,29 @@ func (m *VM) loadMethods() error {
 		}
 		m.methods[x.Name] = append(m.methods[x.Name], method{m.types[x.Type], &m.functions[x.Function]})
 	}
+	for _, all := range m.methods {
+		sort.SliceStable(all, func(i, j int) bool { return all[i].rank() < all[j].rank() })
+	}
 	return nil
+}
+
+// rank puts methods on types that take many values behind those on one: of an
+// Any it is not known whether it was an Option, so Array.map comes before
+// Option.map.
+func (x method) rank() int {
+	switch {
+	case x.on.Kind == value.TypeOption || x.on.Kind == value.TypeAny:
+		return 2
+	case x.on.Kind == value.TypeError && x.on.Name == "":
+		return 1
+	}
+	return 0
+}
+
+// fits says whether the method is one of s.
+func (x method) fits(s value.Slot) bool {
+	if x.rank() == 1 {
+		return value.IsError(s)
+	}
+	return hasType(s, x.on)
 }
