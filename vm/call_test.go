@@ -285,3 +285,22 @@ func TestMethodRank(t *testing.T) {
 		a.want(t, c.want)
 	}
 }
+
+// TestMethodArities: a method with defaults is found by the number of its
+// arguments; when none fits the full one is named.
+func TestMethodArities(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"1", `"one"`}, {"2", `"two"`}, {"3", "error method m of Int takes 1 argument, called with 2"},
+	} {
+		expr(t, "LoadConst r3 k0\nLoadConst r4 k0\nLoadConst r5 k0\nCallMethod r2 "+c.args+" k1\nMove r1 r2", c.want, func(a *asm) {
+			a.int(1)
+			a.str("m")
+			a.str("one")
+			a.str("two")
+			a.typ(ir.TypeInfo{Kind: "int"})
+			a.fn("m(Full, Full) Full 4", "LoadConst r3 k3\nReturn r3")
+			a.fn("m(Full) Full 4", "LoadConst r3 k2\nReturn r3")
+			a.Methods = []ir.Method{{Name: "m", Type: 0, Function: 0}, {Name: "m", Type: 0, Function: 1}}
+		})
+	}
+}
