@@ -40,7 +40,7 @@ type ctorInfo struct {
 // nothing reaches.
 func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	t := types.Resolve(subject)
-	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e) {
+	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
 		return
 	}
 	var rows [][]cell
@@ -77,7 +77,7 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 
 // badPattern says whether a pattern of the match was refused, so that it says
 // nothing of what is covered.
-func (b *body) badPattern(e *ast.MatchExpr) bool {
+func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 	for _, arm := range e.Arms {
 		switch p := arm.Pattern.(type) {
 		case *ast.VariantPat, *ast.StructPat, *ast.PathPat:
@@ -86,6 +86,10 @@ func (b *body) badPattern(e *ast.MatchExpr) bool {
 			}
 		case *ast.NamePat:
 			if b.info.objects[p.Id] == nil && b.info.Variant(p) == nil {
+				return true
+			}
+		case *ast.TuplePat:
+			if tuple, ok := t.(*types.Tuple); ok && len(p.Elems) != len(tuple.Elems) {
 				return true
 			}
 		case *ast.BadPat:
@@ -113,7 +117,7 @@ func (b *body) cell(p ast.Pattern) cell {
 	switch p := p.(type) {
 	case *ast.NamePat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: v.Name}
+			return cell{ctor: variantCtor(v)}
 		}
 		if k, ok := b.info.objects[p.Id].(*Const); ok {
 			return cell{ctor: literalCtor(k.Value)}
@@ -128,7 +132,7 @@ func (b *body) cell(p ast.Pattern) cell {
 	case *ast.OrPat:
 		return cell{alts: b.cells(p.Alts)}
 	case *ast.TuplePat:
-		return cell{ctor: "()", args: b.cells(p.Elems)}
+		return cell{ctor: tupleCtor(len(p.Elems)), args: b.cells(p.Elems)}
 	case *ast.ArrayPat:
 		if p.Rest < 0 {
 			return cell{ctor: "[]", args: b.cells(p.Elems)}
@@ -136,17 +140,29 @@ func (b *body) cell(p ast.Pattern) cell {
 		return cell{ctor: "[]", rest: true, args: b.cells(p.Elems[:p.Rest]), after: b.cells(p.Elems[p.Rest:])}
 	case *ast.VariantPat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: v.Name, args: b.cells(p.Elems)}
+			return cell{ctor: variantCtor(v), args: b.cells(p.Elems)}
 		}
 	case *ast.PathPat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: v.Name}
+			return cell{ctor: variantCtor(v)}
 		}
 	case *ast.StructPat:
 		return b.structCell(p)
 	}
 	return cell{}
 }
+
+// variantCtor names a variant with its enum: a subject of type Any may be of
+// several that share a variant's name.
+func variantCtor(v *VariantRef) string {
+	if n, ok := v.Type.(*types.Named); ok && v.Variant != nil {
+		return n.Decl.Name + "::" + v.Name
+	}
+	return v.Name
+}
+
+// tupleCtor is told apart by length for the same reason.
+func tupleCtor(n int) string { return "()" + strconv.Itoa(n) }
 
 func (b *body) cells(ps []ast.Pattern) []cell {
 	out := make([]cell, len(ps))
@@ -165,7 +181,7 @@ func (b *body) structCell(p *ast.StructPat) cell {
 	n := v.Type.(*types.Named)
 	fields, ctor := n.Decl.Fields, "struct "+n.Decl.Name
 	if v.Variant != nil {
-		fields, ctor = v.Variant.Fields, v.Name
+		fields, ctor = v.Variant.Fields, variantCtor(v)
 	}
 	args := make([]cell, len(fields))
 	for _, f := range p.Fields {
@@ -422,11 +438,14 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	case *types.Result:
 		return []ctorInfo{{"Ok", []types.Type{x.Ok}, call("Ok")}, {"Err", []types.Type{x.Err}, call("Err")}}, true
 	case *types.Tuple:
-		return []ctorInfo{{"()", x.Elems, call("")}}, true
+		return []ctorInfo{{tupleCtor(len(x.Elems)), x.Elems, call("")}}, true
 	case *types.Array:
-		return arrayCtors(x, rows, head), true
+		return arrayCtors(x.Elem, rows, head), true
 	case *types.Named:
 		return namedCtors(x), true
+	}
+	if head.ctor == "[]" { // an Any may hold an array
+		return arrayCtors(types.Any, rows, head), false
 	}
 	return nil, false
 }
@@ -458,7 +477,8 @@ func namedCtors(n *types.Named) []ctorInfo {
 	}
 	var out []ctorInfo
 	for _, v := range n.Decl.Variants {
-		out = append(out, ctor(v.Name, n.Decl.Name+"::"+v.Name, v.Fields, v.Named))
+		name := n.Decl.Name + "::" + v.Name
+		out = append(out, ctor(name, name, v.Fields, v.Named))
 	}
 	return out
 }
@@ -479,7 +499,7 @@ func namedWitness(fields []*types.Field, args []string) string {
 
 // arrayCtors are the lengths that the patterns tell apart, and all longer
 // ones as one.
-func arrayCtors(a *types.Array, rows [][]cell, head cell) []ctorInfo {
+func arrayCtors(elem types.Type, rows [][]cell, head cell) []ctorInfo {
 	longest := 0
 	look := func(c cell) {
 		if c.ctor == "[]" {
@@ -498,7 +518,7 @@ func arrayCtors(a *types.Array, rows [][]cell, head cell) []ctorInfo {
 	for n := 0; n <= longest; n++ {
 		k := ctorInfo{name: "[]" + strconv.Itoa(n), show: func(args []string) string { return "[" + strings.Join(args, ", ") + "]" }}
 		for range n {
-			k.args = append(k.args, a.Elem)
+			k.args = append(k.args, elem)
 		}
 		if n == longest {
 			k.name = "[]+"
