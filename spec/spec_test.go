@@ -250,8 +250,8 @@ func (p *player) compile() {
 	for _, d := range found.Sorted() {
 		// A construct that is typed and not yet compiled can still show other
 		// mistakes.
-		later := d.Info == diag.NotYet && (p.program.norun || !slices.Contains(p.program.codes, d.Info.Code))
-		if !later || p.program.output != nil {
+		elsewhere := p.program.norun || len(p.program.codes) > 0 && !slices.Contains(p.program.codes, d.Info.Code)
+		if d.Info != diag.NotYet || !elsewhere {
 			codes = append(codes, d.Info.Code)
 		}
 	}
