@@ -3,6 +3,7 @@ package lexer
 import (
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
@@ -111,5 +112,32 @@ func TestNotUTF8(t *testing.T) {
 		if ds := list.Sorted(); len(ds) == 0 || ds[0].Info != diag.NotUTF8 {
 			t.Errorf("%q gave %d diagnostics", text, len(ds))
 		}
+	}
+}
+
+// Tokens are 12 bytes: a file's tokens are read several times over.
+func TestTokenSize(t *testing.T) {
+	if n := unsafe.Sizeof(Token{}); n != 12 {
+		t.Errorf("a token has %d bytes", n)
+	}
+}
+
+// Time grows with the text also where strings are never closed: each restart
+// goes back, and there are few.
+func TestManyOpenStrings(t *testing.T) {
+	for _, line := range []string{"f(\"a, 1);\n", "f(\"a ${b, 1);\n", "f('a, 1);\n", "f(\"\"\"a ${ \n", "f(r#\"a\n"} {
+		toks, _, list := lex(t, strings.Repeat(line, 2000))
+		if list.Len() == 0 || list.Len() > 2100 || len(toks) < 2 {
+			t.Errorf("%q gives %d diagnostics, %d tokens", line, list.Len(), len(toks))
+		}
+	}
+}
+
+func BenchmarkLex(b *testing.B) {
+	text := []byte(strings.Repeat("fn total(items: Array<Int>) -> Int { let s = \"sum ${items.len() + 1}\"; s.len() * 2 } // end\n", 10_000))
+	f := source.NewFile("bench.conc", text)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		Lex(f)
 	}
 }

@@ -156,10 +156,10 @@ func (r *ebnfReader) element() (firsts []string, optional bool) {
 	case '"':
 		end := strings.IndexByte(r.text[r.i+1:], '"')
 		if end < 0 {
-			end = len(r.text) - r.i - 2
+			end = len(r.text) - r.i - 1
 		}
 		firsts = []string{"`" + r.text[r.i+1:r.i+1+end] + "`"}
-		r.i += end + 2
+		r.i = min(r.i+end+2, len(r.text))
 	default:
 		start := r.i
 		for r.i < len(r.text) && !strings.ContainsRune(" ()|?*+!", rune(r.text[r.i])) {
