@@ -23,9 +23,10 @@ func (c *Config) broken(format string, args ...any) *effect.Error {
 	return e
 }
 
-// timedOut is the failure of an exchange that took longer than the timeout.
+// timedOut is the failure of an exchange that took longer than the timeout. By
+// its code the VM knows to end a handler that still runs.
 func (c *Config) timedOut() *effect.Error {
-	return c.broken("timed out after %s seconds", seconds(c.timeout().Seconds()))
+	return c.broken("timed out after %s seconds", seconds(c.timeout().Seconds())).With("code", "timeout")
 }
 
 // exited is the failure of a host that ended before its exchange did.
