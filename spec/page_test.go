@@ -258,7 +258,7 @@ func (r *reader) attach(b *block) error {
 		return fmt.Errorf("the program has its %s already", b.word)
 	case b.word != "diagnostics" && (p.norun || p.manifest):
 		return fmt.Errorf("the program above is not run")
-	case b.word == "diagnostics" && p.fragment:
+	case b.word != "output" && p.fragment:
 		return fmt.Errorf("a fragment's lines are counted otherwise: write the function around it")
 	}
 	*place = b
