@@ -88,4 +88,13 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progres"
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progress" => |p| { emit("p", p); } }; }`,
 	})
+	// WrongMessage: schema of another message.
+	WrongMessage = define(Info{
+		Code: "E0711", Title: `schema of another message`,
+		Explain: "Each message type of the protocol has its built-in schema; a handler that takes another's would refuse every message.",
+		Bad: `host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |a: HostQuestion| a.question }; }`,
+		Good: `host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.description }; }`,
+	})
 )

@@ -109,10 +109,12 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.assoc != nil {
 		b.ts.self = fn.assoc
 	}
-	for _, p := range fn.Params {
+	for _, p := range fn.Params { // before any is bound: a default sees no parameters
 		if p.Default != nil {
 			b.checkAs(p.Default, p.Type, reason{m, p.At, "the parameter's type"})
 		}
+	}
+	for _, p := range fn.Params {
 		b.bind(p.Local)
 	}
 	if fn.Decl.Body != nil {

@@ -424,8 +424,12 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	}
 	switch x := t.(type) {
 	case *types.Basic:
-		if x == types.Bool {
+		switch x {
+		case types.Bool:
 			return []ctorInfo{constant("true"), constant("false")}, true
+		case types.Any, types.Error:
+			// Anything may come, arrays of any length among it.
+			return arrayCtors(&types.Array{Elem: types.Any}, rows, head), false
 		}
 	case *types.Union:
 		for _, v := range x.Values {

@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -272,6 +273,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 				b.decodable(t, p.Type.Span())
 				if t != types.Any && t != types.Bad {
 					out.Schema = t
+					b.messageType(out.Type, t, p.Type.Span())
 				}
 			}
 		}
@@ -287,6 +289,21 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 			out.Param = l
 		}
 		b.bind(l)
+	}
+}
+
+// messageType refuses a built-in schema of another message: no message would
+// ever fit it.
+func (b *body) messageType(typ string, t types.Type, at source.Span) {
+	n, ok := t.(*types.Named)
+	want := knownMessages[typ]
+	if !ok || !n.Decl.Library || want == "" || n.Decl.Name == want {
+		return
+	}
+	for other, schema := range knownMessages {
+		if schema == n.Decl.Name {
+			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", schema, other, typ).Hint("write `%s`", want))
+		}
 	}
 }
 
@@ -326,6 +343,7 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	}
 	if p := types.Resolve(f.Params[0]); p != types.Any {
 		b.decodable(p, h.Value.Span())
+		b.messageType(out.Type, p, h.Value.Span())
 		out.Schema = p
 	}
 	if path, ok := h.Value.(*ast.PathExpr); ok {

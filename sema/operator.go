@@ -18,7 +18,7 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 		return t
 	}
 	t := types.Resolve(b.expr(e.X, hint))
-	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never {
+	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never || isVar(t) {
 		return t
 	}
 	b.report(diag.Operand.At(e.X.Span(), "`-` takes a number, not `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
@@ -80,7 +80,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 		operandHint = a
 	}
 	y := types.Resolve(b.expr(e.Y, operandHint))
-	if x == types.Bad || y == types.Bad {
+	if x == types.Bad || y == types.Bad || isVar(x) || isVar(y) { // reported, or will be when nothing fixes it
 		if e.Op >= ast.OpLt && e.Op <= ast.OpGe {
 			return types.Bool
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func (a *app) checkCommand() *cobra.Command {
-	var asJSON bool
+	var form string
 	c := &cobra.Command{
 		Use:   "check [PATH]",
 		Short: "Look for mistakes without running",
@@ -17,16 +17,19 @@ reason and what to write instead. Says nothing when all is well.
 
   concerto check              the project here or above
   concerto check triage.conc  one file
-  concerto check --json       for editors and scripts, on stdout
+  concerto check --format json  for editors and scripts, on stdout
 
 ` + "`concerto explain CODE` tells more about one kind of mistake.",
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
-			return a.check(p, asJSON)
+			if err := oneOf("--format", form, []string{"text", "json"}); err != nil {
+				return err
+			}
+			return a.check(p, form == "json")
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "write the mistakes as JSON on stdout")
+	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	return c
 }
 

@@ -1,0 +1,47 @@
+package sema_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// FuzzCheck holds that whatever parses is checked without a panic, and that
+// every diagnostic stands in the text and says what to do.
+func FuzzCheck(f *testing.F) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(archives) == 0 {
+		f.Fatal("no seeds", err)
+	}
+	for _, path := range archives {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range txtar.Parse(text).Files {
+			if filepath.Ext(file.Name) == ".conc" {
+				f.Add(string(file.Data))
+			}
+		}
+	}
+	for _, info := range diag.Catalogue() {
+		if !info.Manifest && info.Bad != "" {
+			f.Add(info.Bad)
+			f.Add(info.Good)
+		}
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		_, list := check("fuzz.conc", src)
+		for _, d := range list.Sorted() {
+			if d.File == nil || d.Span.Start < 0 || d.Span.Start > d.Span.End || int(d.Span.End) > len(d.File.Text) {
+				t.Fatalf("%s %q stands nowhere: %v", d.Info.Code, d.Message, d.Span)
+			}
+			if d.Message == "" || len(d.Hints) == 0 && d.Info.Code > "E0200" {
+				t.Fatalf("%s %q has no hint", d.Info.Code, d.Message)
+			}
+		}
+	})
+}

@@ -1,0 +1,55 @@
+package sema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/diag"
+)
+
+// A file with many mistakes has all of them reported in one run, each once.
+func TestManyMistakes(t *testing.T) {
+	var b strings.Builder
+	const n = 100
+	for i := range n {
+		fmt.Fprintf(&b, "fn f%d(x: Int) -> Int { let y = \"%d\"; x + y.len() + missing%d }\n", i, i, i)
+	}
+	b.WriteString("fn main() { }\n")
+	_, list := check("many.conc", b.String())
+	if got := list.Len(); got != n {
+		t.Fatalf("%d diagnostics, want %d:\n%s", got, n, codes(list))
+	}
+	for i, d := range list.Sorted() {
+		if want := fmt.Sprintf("unknown name `missing%d`", i); d.Info != diag.UnknownName || d.Message != want || d.File.LineOf(d.Span.Start) != i+1 {
+			t.Errorf("diagnostic %d is %s %q on line %d, want %q", i, d.Info.Code, d.Message, d.File.LineOf(d.Span.Start), want)
+		}
+	}
+}
+
+// Checking stays linear in how deep things nest: each shape at depth 500.
+func TestDeepNesting(t *testing.T) {
+	const depth = 500
+	rep := func(s string) string { return strings.Repeat(s, depth) }
+	shapes := map[string]string{
+		"generic calls":  "fn id<T>(x: T) -> T { x }\nfn main() { emit(\"x\", " + rep("id(") + "1" + rep(")") + "); }",
+		"closures":       "fn main() { let _f = " + rep("|x: Int| ") + "1; }",
+		"closure calls":  "fn call(f: fn(Int) -> Int) -> Int { f(1) }\nfn main() { emit(\"x\", " + rep("call(|x| ") + "1" + rep(")") + "); }",
+		"options":        "fn main() { let x = " + rep("Some(") + "1" + rep(")") + "; emit(\"x\", x); }",
+		"option types":   "fn f(x: " + rep("Option<") + "Int" + rep(">") + ") -> Bool { x == None }\nfn main() { emit(\"x\", f(None)); }",
+		"arrays":         "fn main() { let x = " + rep("[") + "1" + rep("]") + "; emit(\"x\", x); }",
+		"ifs":            "fn main() { let x = " + rep("if true { ") + "1" + rep(" } else { 2 }") + "; emit(\"x\", x); }",
+		"matches":        "fn main() { let x = " + rep("match 1 { 1 => ") + "1" + rep(", _ => 2 }") + "; emit(\"x\", x); }",
+		"interpolations": "fn main() { let x = " + rep("\"${") + "1" + rep("}\"") + "; emit(\"x\", x); }",
+		"tries":          "fn main() { let x = " + rep("try { ") + "1" + rep(" } catch { 2 }") + "; emit(\"x\", x); }",
+		"patterns":       "fn f(x: Any) -> Int { match x { " + rep("Some(") + "1" + rep(")") + " => 1, _ => 2 } }\nfn main() { emit(\"x\", f(1)); }",
+		"method chains":  "fn main() { emit(\"x\", [1]" + rep(".map(|x| x + 1)") + "); }",
+	}
+	for name, src := range shapes {
+		t.Run(name, func(t *testing.T) {
+			if _, list := check("deep.conc", src); list.Len() > 0 {
+				t.Errorf("%s", codes(list))
+			}
+		})
+	}
+}
