@@ -5,7 +5,6 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -266,7 +265,11 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 	if e := b.typeEntity(name); e != nil {
 		return b.throughAlias(e)
 	}
-	b.report(unknownName(diag.UnknownType, p.Segments[0], "unknown type `%s`", b.c.typeNames(b.ts)))
+	d := unknownName(diag.UnknownType, p.Segments[0], "unknown type `%s`", b.c.typeNames(b.ts))
+	if len(d.Hints) == 0 {
+		d.Hint("declare it with struct or schema")
+	}
+	b.report(d)
 	return nil
 }
 
@@ -412,7 +415,10 @@ func (b *body) unknownField(name *ast.Ident, ref *structRef) {
 		names = append(names, f.Name)
 	}
 	d := unknownName(diag.UnknownField, name, ref.what+" has no field `%s`", names)
-	if spell.Nearest(name.Name, names) == "" && len(names) > 0 {
+	switch {
+	case len(names) == 0:
+		d.Hint("it has no fields")
+	case len(d.Hints) == 0:
 		d.Hint("its fields are %s", listed(names))
 	}
 	b.report(d)
