@@ -28,9 +28,10 @@ func anyConsts(a *asm) {
 }
 
 const (
-	anyMap   = "LoadConst r5 k2\nLoadConst r6 k0\nNewMap r2 r5 1\n"   // {"a":7}
-	anyArray = "LoadConst r5 k0\nLoadConst r6 k2\nNewArray r2 r5 2\n" // [7,"a"]
-	anyP     = "LoadConst r5 k0\nNewStruct r2 r5 t2\n"                // P{a:7}
+	anyMap   = "LoadConst r5 k2\nLoadConst r6 k0\nNewMap r2 r5 1\n"         // {"a":7}
+	anyArray = "LoadConst r5 k0\nLoadConst r6 k2\nNewArray r2 r5 2\n"       // [7,"a"]
+	anyTuple = anyArray + "LoadConst r5 k0\nMove r6 r2\nNewTuple r2 r5 2\n" // (7, [7,"a"])
+	anyP     = "LoadConst r5 k0\nNewStruct r2 r5 t2\n"                      // P{a:7}
 )
 
 func TestAnyOperators(t *testing.T) {
@@ -72,6 +73,9 @@ func TestAnyMembers(t *testing.T) {
 		{anyArray + "AnyIndex r1 r2 r6", `error an index is an Int, not String "a"`},
 		{"LoadConst r2 k2\nLoadConst r3 k7\nAnyIndex r1 r2 r3", `"a"`}, {"LoadConst r2 k2\nLoadConst r3 k0\nAnyIndex r1 r2 r3", "error index 7 is out of range: the length is 1"},
 		{"LoadConst r2 k0\nAnyIndex r1 r2 r2", "error cannot index Int 7"},
+		{anyTuple + "LoadConst r3 k7\nAnyIndex r1 r2 r3", "7"}, {anyTuple + "LoadConst r3 k0\nAnyIndex r1 r2 r3", "error index 7 is out of range: the length is 2"},
+		{anyTuple + "LoadConst r3 k7\nAnySetIndex r2 r3 r3\nMove r1 r2", `[0,[7,"a"]]`},
+		{anyTuple + "Share r2\nMove r6 r2\nOwn r2\nLoadInt r4 1\nBoxInt r4 r4\nAnyOwnIndex r5 r2 r4\nArrayPush r5 r4\nMove r7 r2\nNewTuple r1 r6 2", `[[7,[7,"a"]],[7,[7,"a",1]]]`},
 		{anyArray + "LoadInt r3 0\nLoadInt r4 1\nNewRange r3 r3 r4 0\nAnyIndex r1 r2 r3", "[7]"},
 		{anyP + "LoadConst r3 k7\nAnySetField r2 k2 r3\nMove r1 r2", `{"a":0}`},
 		{anyP + "LoadConst r3 k2\nAnySetField r2 k2 r3\nMove r1 r2", `error field a: expected Int, got "a"`},

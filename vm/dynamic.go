@@ -220,8 +220,25 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 			return o, t.outOfRange(i.AsInt(), a.Len)
 		}
 		return a.At(int(i.AsInt())), running
+	case value.KindTuple:
+		n, st := t.tupleIndex(o, i)
+		if st != running {
+			return o, st
+		}
+		return o.Fields()[n], running
 	}
 	return o, t.fault("cannot index %s", describe(o))
+}
+
+// tupleIndex checks the number of a tuple's member, as in x.0.
+func (t *task) tupleIndex(o, i value.Slot) (int, status) {
+	if i.Kind() != value.KindInt {
+		return 0, t.fault("an index is an Int, not %s", describe(i))
+	}
+	if n := len(o.Fields()); uint64(i.AsInt()) >= uint64(n) {
+		return 0, t.outOfRange(i.AsInt(), n)
+	}
+	return int(i.AsInt()), running
 }
 
 func opAnySetField(t *task, in *ins) status {
@@ -261,6 +278,12 @@ func opAnySetIndex(t *task, in *ins) status {
 		}
 		a.Set(int(i.AsInt()), s)
 		return running
+	case value.KindTuple:
+		n, st := t.tupleIndex(o, i)
+		if st == running {
+			o.Fields()[n] = s
+		}
+		return st
 	}
 	return t.fault("cannot assign to an element of %s", describe(o))
 }
@@ -288,6 +311,12 @@ func opAnyOwnIndex(t *task, in *ins) status {
 			return t.fault("an index is an Int, not %s", describe(i))
 		}
 		return t.ownElem(in.a, o.Array(), i.AsInt())
+	case value.KindTuple:
+		n, st := t.tupleIndex(o, i)
+		if st != running {
+			return st
+		}
+		return t.ownField(in.a, o, n, in)
 	}
 	return t.fault("cannot index %s", describe(o))
 }
