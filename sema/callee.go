@@ -1,0 +1,157 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// unknown marks a path whose name was reported as unknown.
+var unknown = new(struct{ _ int })
+
+// errorNew is `T::new` of a built-in error type.
+type errorNew struct{ t *types.Named }
+
+func (*errorNew) object() {}
+
+// callee finds what a called path names; assoc is the type whose associated
+// function it is. Nil means a local or another value.
+func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
+	if len(path.Segments) == 1 {
+		name := path.Segments[0].Name
+		if b.local(name) != nil {
+			return nil, nil
+		}
+		if v := builtinVariant(name); v != nil {
+			return v, nil
+		}
+		if e := b.c.lookup(b.m, name); e != nil {
+			if fn, ok := e.obj.(*Function); ok {
+				return fn, nil
+			}
+			if e.refused {
+				b.info.details[path.Id] = unknown
+			}
+			return nil, nil
+		}
+		b.unknownValue(path)
+		return nil, nil
+	}
+	return b.associated(path)
+}
+
+// associated finds what a path of several segments names: `Type::name` (a
+// variant, an associated function, T::new of an error) or something of a
+// module. The type is the owner of an associated function.
+func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
+	segs := path.Segments
+	if t := b.builtinOwner(segs); t != nil {
+		return b.ofType(path, t, segs[0], segs[1])
+	}
+	e, i := b.c.prefix(b.m, segs, len(segs))
+	if e == nil || e.refused {
+		b.info.details[path.Id] = unknown
+		return nil, nil
+	}
+	switch rest := segs[i:]; {
+	case len(rest) == 0 && e.obj != nil:
+		return e.obj, nil
+	case len(rest) == 1:
+		if t := b.entityOwner(e); t != nil {
+			return b.ofType(path, t, segs[i-1], rest[0])
+		}
+	}
+	b.info.details[path.Id] = unknown
+	b.noValueAt(path, e, i)
+	return nil, nil
+}
+
+// noValueAt reports a path that leads to no value.
+func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
+	last := path.Segments[i-1]
+	switch {
+	case i < len(path.Segments):
+		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name).Hint("only types and modules are followed by `::`"))
+	case e.module != nil:
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a module, not a value", last.Name).Hint("name something in it"))
+	default:
+		b.report(diag.NotAValue.At(path.Sp, "`%s` is a type, not a value", last.Name).Hint("make a value of it"))
+	}
+}
+
+// builtinOwner is the type before `::` when no declaration names it: Self, a
+// type parameter, Array and its like.
+func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
+	if len(segs) != 2 {
+		return nil
+	}
+	name := segs[0].Name
+	if name == "Self" {
+		return b.ts.selfType()
+	}
+	if b.c.declared(b.m, name) != nil {
+		return nil
+	}
+	k, ok := constructors[name]
+	if !ok {
+		return nil
+	}
+	args := make([]types.Type, k.max)
+	for i := range args {
+		args[i] = types.Any
+	}
+	return construct(name, args)
+}
+
+// ofType finds `owner::name` of a type.
+func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
+	if n, ok := t.(*types.Named); ok {
+		if v := n.Decl.Variant(name.Name); v != nil {
+			return &VariantRef{Type: generic(n.Decl), Name: v.Name, Index: v.Index, Variant: v}, t
+		}
+		if n.Decl.Kind == types.ErrorStruct && name.Name == "new" {
+			return &errorNew{n}, nil
+		}
+	}
+	if fn := b.c.method(t, name.Name); fn != nil {
+		b.visible(fn, name)
+		return fn, t
+	}
+	b.info.details[path.Id] = unknown
+	if t != types.Bad {
+		b.noAssociated(t, owner, name)
+	}
+	return nil, nil
+}
+
+// visible checks that a method or associated function may be used here.
+func (b *body) visible(fn *Function, name *ast.Ident) {
+	if fn.pub || fn.assoc == nil || fn.Info.Library || b.m.within(fn.mod) {
+		return
+	}
+	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
+		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
+}
+
+func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
+	if n, ok := t.(*types.Named); ok && n.Decl.Kind == types.Enum {
+		b.unknownVariant(n.Decl, name)
+		return
+	}
+	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
+		Hint("declare it in `impl %s { … }`", owner.Name))
+}
+
+func (b *body) entityOwner(e *entity) types.Type {
+	switch {
+	case e.builtin != nil:
+		return e.builtin
+	case e.typ != nil:
+		return generic(e.typ)
+	case e.alias != nil:
+		return b.c.aliasType(e.mod, e.alias)
+	case e.obj != nil:
+		return declaredType(e.obj)
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+package sema
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// callVariant makes an enum value, or Ok, Err, Some.
+func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint types.Type, p *piped) types.Type {
+	d := &Call{Kind: CallVariant, Variant: v, Name: v.Name, Piped: p != nil}
+	params, fields := variantParams(v)
+	in := newInstance(params)
+	if len(path.TypeArgs) > 0 {
+		in.given(b.c.resolveAll(b.ts, path.TypeArgs))
+	}
+	if hint != nil {
+		if h := hintedVariant(v, hint); h != nil {
+			in.matchHint(v.Type, h)
+		}
+	}
+	if v.Variant != nil && v.Variant.Named {
+		b.report(diag.NotAStruct.At(e.Sp, "variant `%s` has named fields", v.Name).Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
+		return types.Bad
+	}
+	n := len(e.Args)
+	if p != nil {
+		n++
+	}
+	if n != len(fields) {
+		b.arguments(e.Args)
+		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, not %d", v.Name, count(len(fields), "argument"), n).
+			Hint("give one value for each part of the variant"))
+		return types.Bad
+	}
+	if p != nil {
+		b.pipedArgument(d, in, fields[0], p)
+		d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: d.pipedConv})
+		fields = fields[1:]
+	}
+	for i, a := range e.Args {
+		if a.Name != nil {
+			b.report(diag.UnknownParameter.At(a.Name.Sp, "the parts of `%s` have no names", v.Name).Hint("give the value alone"))
+		}
+		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
+		in.argument(b, a.Value, fields[i], reason{})
+	}
+	in.settle(b)
+	t := b.variantType(v, in, e.Sp)
+	d.Variant = &VariantRef{Type: t, Name: v.Name, Index: v.Index, Variant: v.Variant}
+	b.info.details[e.Id] = d
+	return t
+}
+
+// hintedVariant is the part of a hint that says what a variant's type is.
+func hintedVariant(v *VariantRef, hint types.Type) types.Type {
+	h := types.Resolve(hint)
+	if h == types.Any || h == types.Nil {
+		return nil
+	}
+	return h
+}
+
+// variantParams are the type parameters of a variant's type and the types of
+// its parts.
+func variantParams(v *VariantRef) ([]*types.Param, []types.Type) {
+	if v.Variant == nil {
+		switch v.Name {
+		case "Some":
+			return []*types.Param{paramT}, []types.Type{paramT}
+		case "Ok":
+			return []*types.Param{paramT, paramE}, []types.Type{paramT}
+		default:
+			return []*types.Param{paramT, paramE}, []types.Type{paramE}
+		}
+	}
+	var fields []types.Type
+	for _, f := range v.Variant.Fields {
+		fields = append(fields, f.Type)
+	}
+	return v.Type.(*types.Named).Decl.Params, fields
+}
+
+// The built-in enums' parameters and variants.
+var (
+	paramT = &types.Param{Name: "T"}
+	paramE = &types.Param{Name: "E"}
+
+	optionT = &types.Option{Elem: paramT}
+	resultT = &types.Result{Ok: paramT, Err: paramE}
+
+	someRef = &VariantRef{Type: optionT, Name: "Some", Index: 0}
+	noneRef = &VariantRef{Type: optionT, Name: "None", Index: 1}
+	okRef   = &VariantRef{Type: resultT, Name: "Ok", Index: 0}
+	errRef  = &VariantRef{Type: resultT, Name: "Err", Index: 1}
+)
+
+// builtinVariant is Some, Ok or Err, which are called; None is a value.
+func builtinVariant(name string) *VariantRef {
+	switch name {
+	case "Some":
+		return someRef
+	case "Ok":
+		return okRef
+	case "Err":
+		return errRef
+	}
+	return nil
+}
+
+// variantType is the type of a variant's value. The side of a Result that
+// nothing fixes may stay open until a use fixes it; nothing demands that one
+// does.
+func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Type {
+	for _, p := range in.params {
+		if in.solved[p] == nil && in.hints[p] == nil {
+			in.solved[p] = b.c.newVar()
+		}
+	}
+	return in.apply(b, v.Type, at)
+}
+
+func variantExample(d *types.Decl, v *types.Variant) string {
+	s := d.Name + "::" + v.Name
+	if len(v.Fields) == 0 {
+		return s
+	}
+	var parts []string
+	for _, f := range v.Fields {
+		if v.Named {
+			parts = append(parts, f.Name+": …")
+		} else {
+			parts = append(parts, "…")
+		}
+	}
+	if v.Named {
+		return s + " { " + strings.Join(parts, ", ") + " }"
+	}
+	return s + "(" + strings.Join(parts, ", ") + ")"
+}
+
+func (b *body) callErrorNew(e *ast.Call, o *errorNew, p *piped) types.Type {
+	d := &Call{Kind: CallErrorNew, Error: o.t, Name: o.t.Decl.Name + "::new", Piped: p != nil}
+	n := len(e.Args)
+	if p != nil {
+		n++
+		in := newInstance(nil)
+		b.pipedArgument(d, in, types.String, p)
+		d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: d.pipedConv})
+	}
+	for i, a := range e.Args {
+		b.checkAs(a.Value, types.String, reason{})
+		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
+	}
+	if n != 1 {
+		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, not %d", d.Name, n).Hint("give the message"))
+	}
+	b.info.details[e.Id] = d
+	return o.t
+}
