@@ -105,11 +105,38 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
 	if t == types.Bad {
 		return
 	}
-	c := b.cell(p)
+	c := relaxed(b.cell(p), t)
 	if w := useful([][]cell{{c}}, []cell{{}}, []types.Type{t}); w != nil {
 		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", listed([]string{w[0].text}), where).
 			Hint("%s", hint))
 	}
+}
+
+// relaxed is a cell for a place that takes no pattern that may fail: what takes
+// an Any apart is checked at run time, so it counts as one that always fits.
+func relaxed(c cell, t types.Type) cell {
+	t = types.Resolve(t)
+	if t == types.Any {
+		shape := c.ctor == "()" || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
+		if !shape {
+			return c
+		}
+		for _, a := range append(append([]cell(nil), c.args...), c.after...) {
+			if r := relaxed(a, types.Any); r.ctor != "" || r.alts != nil {
+				return c
+			}
+		}
+		return cell{}
+	}
+	k := ctorOf(t, c)
+	out := c
+	out.args = append([]cell(nil), c.args...)
+	for i := range out.args {
+		if i < len(k.args) && c.ctor == k.name {
+			out.args[i] = relaxed(out.args[i], k.args[i])
+		}
+	}
+	return out
 }
 
 // cell is a pattern in the algorithm's form.
@@ -424,12 +451,8 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	}
 	switch x := t.(type) {
 	case *types.Basic:
-		switch x {
-		case types.Bool:
+		if x == types.Bool {
 			return []ctorInfo{constant("true"), constant("false")}, true
-		case types.Any, types.Error:
-			// Anything may come, arrays of any length among it.
-			return arrayCtors(&types.Array{Elem: types.Any}, rows, head), false
 		}
 	case *types.Union:
 		for _, v := range x.Values {
