@@ -190,6 +190,9 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, keep 
 		if s.arg.Conv != nil {
 			v = f.convert(v, in.piped.t, s.arg.Conv, -1)
 		}
+		if keep {
+			f.share(v, in.piped.t)
+		}
 		f.move(dst, c, v)
 	case sema.ArgDefault:
 		f.defaultArgument(in.call.Fn, s.param, dst, c)
@@ -342,10 +345,14 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 		return f.result(w, ir.Full)
 	case fn.Native != "":
 		f.emit(ir.OpCallNative, w, n, wrap, f.g.native(fn.Native))
-		return f.result(w, ir.Full)
+		v := f.result(w, ir.Full)
+		v.fresh = fn.Wraps
+		return v
 	case fn.Effect != "":
 		f.emit(ir.OpPerform, w, n, wrap, f.g.stringConst(fn.Effect))
-		return f.result(w, ir.Full)
+		v := f.result(w, ir.Full)
+		v.fresh = true
+		return v
 	}
 	idx, ok := f.g.functions[fn]
 	if !ok {
@@ -486,10 +493,11 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 		f.emit(ir.OpNewOk, d, base, 0, 0)
 	case v.Name == "Err":
 		f.emit(ir.OpNewErr, d, base, 0, 0)
-	default: // Some
+	default: // Some: perhaps its payload itself
 		f.emit(ir.OpWrapSome, d, base, 0, 0)
+		return val{reg: d, class: ir.Full, owned: true}
 	}
-	return val{reg: d, class: ir.Full, owned: true}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
 // variantValue is a variant's name as a value: a unit variant, or the function

@@ -84,7 +84,7 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 		return val{reg: d, class: ir.Bool, owned: true}
 	}
 	f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
-	return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+	return v.in(d)
 }
 
 // flat takes the box of a Some off a value that is an Any for its user, though

@@ -223,7 +223,7 @@ func (f *builder) cast(e *ast.Cast, hint int) val {
 	case from == types.Any && to != types.Any:
 		d := f.target(hint)
 		f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
-		return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+		return v.in(d)
 	case types.IsString(from):
 		if u, ok := to.(*types.Union); ok {
 			d := f.target(hint)
@@ -240,7 +240,7 @@ var fieldOps = map[ir.Class]ir.Op{ir.Full: ir.OpField, ir.Int: ir.OpFieldInt, ir
 func (f *builder) readField(o val, n int, c ir.Class, hint int) val {
 	d := f.target(hint)
 	f.emit(fieldOps[c], d, o.reg, n, 0)
-	return val{reg: d, class: c, owned: o.owned || c != ir.Full, volatile: o.volatile}
+	return o.part(d, c)
 }
 
 func (f *builder) field(e *ast.FieldExpr, hint int) val {
@@ -258,15 +258,15 @@ func (f *builder) field(e *ast.FieldExpr, hint int) val {
 		k := f.stringValue(e.Name.Name, -1)
 		d := f.target(hint)
 		f.emit(ir.OpMapFind, d, x.reg, k.reg, 0)
-		return f.flat(val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, f.info.TypeOf(e))
+		return f.flat(x.part(d, ir.Full), f.info.TypeOf(e))
 	case sema.SelectAny:
 		d := f.target(hint)
 		f.emit(ir.OpAnyField, d, x.reg, 0, f.g.stringConst(e.Name.Name))
-		return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}
+		return x.part(d, ir.Full)
 	case sema.SelectError:
 		d := f.target(hint)
 		f.emit(ir.OpErrorField, d, x.reg, 0, f.g.stringConst(e.Name.Name))
-		return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}
+		return x.part(d, ir.Full)
 	}
 	bug(f.info, e.Sp, "unknown selection")
 	return val{}
@@ -279,7 +279,7 @@ func (f *builder) tupleIndex(e *ast.TupleIndex, hint int) val {
 		i := f.boxed(f.intValue(int64(e.Index), -1), -1)
 		d := f.target(hint)
 		f.emit(ir.OpAnyIndex, d, x.reg, i.reg, 0)
-		return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}
+		return x.part(d, ir.Full)
 	}
 	return f.readField(x, e.Index, class(f.info.TypeOf(e)), hint)
 }
@@ -302,7 +302,7 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 		c := class(t.Elem)
 		d = f.target(hint)
 		f.emit(arrayGets[c], d, x.reg, i.reg, 0)
-		return val{reg: d, class: c, owned: x.owned || c != ir.Full, volatile: x.volatile}
+		return x.part(d, c)
 	case *types.Map:
 		k := f.boxed(i, -1)
 		d = f.target(hint)
@@ -325,7 +325,7 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 	default:
 		bug(f.info, e.Sp, "index of %s", f.resultType(e.X))
 	}
-	return val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}
+	return x.part(d, ir.Full)
 }
 
 // slice generates `x[lo..hi]`.

@@ -34,6 +34,13 @@ type builder struct {
 	spill spill
 
 	leave leave
+	// depth counts the regions and handlers around.
+	depth int
+	// moving is the use of a variable that an assignment of it consumes.
+	moving *ast.PathExpr
+	// scope is what runs while the variables of the pattern that comes next
+	// live.
+	scope []ast.Node
 	loops []*loop
 	pipes []pipedInto
 	tries map[*ast.TryExpr]*try

@@ -53,7 +53,7 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 			key := f.full(k)
 			d := f.scratch(hint)
 			f.emit(ir.OpMapFind, d, x.reg, key.reg, 0)
-			return f.flat(val{reg: d, class: ir.Full, owned: x.owned, volatile: x.volatile}, t), true
+			return f.flat(x.part(d, ir.Full), t), true
 		}
 	}
 	return val{}, false

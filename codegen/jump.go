@@ -221,9 +221,10 @@ func (f *builder) condLet(e *ast.LetCond, l *label, when bool) {
 	if when {
 		bug(f.info, e.Sp, "let condition that jumps when it holds")
 	}
+	scope := f.scope
 	f.declarePattern(e.Pattern)
 	top := f.top
-	v := f.value(e.X, -1)
+	v := f.lendFor(e.X, f.value(e.X, -1), scope)
 	f.match(e.Pattern, v, f.resultType(e.X), l)
 	f.free(top)
 }

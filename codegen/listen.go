@@ -70,7 +70,9 @@ func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	blk, dead, landed, leaving, loops := f.blk, f.dead, f.landed, f.leave, f.loops
 	f.blk, f.dead, f.landed, f.loops = &h.Block, false, -1, nil
 	f.leave = leave{kind: leaveHandler, result: types.Any}
+	f.depth++
 	gen(h.Param)
+	f.depth--
 	f.blk, f.dead, f.landed, f.leave, f.loops = blk, dead, landed, leaving, loops
 	return h
 }

@@ -68,7 +68,7 @@ func (f *builder) arrayLit(e *ast.ArrayLit, hint int) val {
 		f.emit(ir.OpArrayPush, d, r, 0, 0)
 		f.free(base)
 	}
-	return val{reg: d, class: ir.Full, owned: true}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
 func (f *builder) mapLit(e *ast.MapLit, hint int) val {
@@ -88,7 +88,7 @@ func (f *builder) mapLit(e *ast.MapLit, hint int) val {
 		f.emit(ir.OpMapSet, d, k, v, 0)
 		f.free(base)
 	}
-	return val{reg: d, class: ir.Full, owned: true}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
 func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
@@ -98,7 +98,7 @@ func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
 		f.keep(x, f.alloc())
 	}
 	f.emit(ir.OpNewTuple, d, base, len(e.Elems), 0)
-	return val{reg: d, class: ir.Full, owned: true}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
 // structLit makes a struct, schema value or named variant: first what is
@@ -124,9 +124,7 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 		switch {
 		case src.Index >= 0:
 		case src.Rest:
-			v := f.readField(rest, n, ir.Full, base+n)
-			v.owned = rest.owned
-			f.share(v, types.Any)
+			f.share(f.readField(rest, n, ir.Full, base+n), types.Any)
 		case src.Default != nil:
 			f.within(src.Info, func() { f.keep(src.Default, base+n) })
 		default:
@@ -139,7 +137,7 @@ func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	} else {
 		f.emit(ir.OpNewStruct, d, base, 0, int32(f.g.typeIndex(s.Type)))
 	}
-	return val{reg: d, class: ir.Full, owned: true}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
 // within generates an expression that stands in another file.

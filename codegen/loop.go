@@ -50,6 +50,7 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	l := f.enterLoop(e.Label)
 	start := f.next()
 	top := f.top
+	f.scope = []ast.Node{e.Body}
 	f.cond(e.Cond, l.out, false)
 	f.block(e.Body)
 	f.free(top)
@@ -173,7 +174,8 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	f.land(l.out)
 }
 
-// eachElement binds the loop's pattern to element i.
+// eachElement binds the loop's pattern to element i. It is lent: nobody
+// changes the array that the loop goes over in place.
 func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	c := class(elem)
 	f.declarePattern(p)
@@ -183,14 +185,14 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 		if l, ok := f.info.Object(name).(*sema.Local); ok {
 			if v := f.vars[l]; !v.spill && !v.cell && v.class == c {
 				f.emit(arrayGets[c], v.reg, xs, i, 0)
-				f.share(val{reg: v.reg, class: c}, elem)
+				v.lent = true
 				f.free(top)
 				return
 			}
 		}
 	}
 	f.emit(arrayGets[c], d, xs, i, 0)
-	f.match(p, val{reg: d, class: c}, elem, nil)
+	f.match(p, val{reg: d, class: c, lent: true}, elem, nil)
 	f.free(top)
 }
 

@@ -34,9 +34,16 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 			guards = append(guards, a.Guard)
 		}
 	}
-	v := f.operand(e.Subject, guards...)
-	if len(e.Arms) > 1 && len(guards) > 0 {
-		v.owned = false // a guard may have kept what an arm has bound
+	var scope []ast.Node
+	for _, a := range e.Arms {
+		scope = append(scope, a.Body)
+		if a.Guard != nil {
+			scope = append(scope, a.Guard)
+		}
+	}
+	v := f.lendFor(e.Subject, f.operand(e.Subject, guards...), scope)
+	if len(guards) > 0 {
+		v.fresh = false // a guard may have kept what an arm has bound
 	}
 	t := f.resultType(e.Subject)
 	end := &label{}

@@ -250,5 +250,5 @@ func (f *builder) unwrapped(v val, t types.Type) val {
 	}
 	d := f.alloc()
 	f.emit(ir.OpUnwrap, d, v.reg, 0, 0)
-	return val{reg: d, class: ir.Full, owned: v.owned, volatile: v.volatile}
+	return v.part(d, ir.Full)
 }

@@ -53,7 +53,7 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.NamePat:
 		f.matchName(p, v, t, fail)
 	case *ast.BindPat:
-		v.owned = false
+		v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
 		f.match(p.Pattern, v, t, fail)
 		f.bind(f.info.Object(p).(*sema.Local), v, t)
 	case *ast.LitPat:
@@ -77,10 +77,16 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	}
 }
 
-// bind gives a variable of a pattern its value.
+// bind gives a variable of a pattern its value. One that nothing can change
+// while the variable lives is only lent to it.
 func (f *builder) bind(l *sema.Local, v val, t types.Type) {
-	f.share(v, t)
-	f.init(f.variable(l), v)
+	x := f.variable(l)
+	if x.borrows(l, v) {
+		x.lent = true
+	} else {
+		f.share(v, t)
+	}
+	f.init(x, v)
 }
 
 func (f *builder) matchName(p *ast.NamePat, v val, t types.Type, fail *label) {
@@ -263,7 +269,7 @@ func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 
 func (f *builder) matchAlternatives(p *ast.OrPat, v val, t types.Type, fail *label) {
 	done := &label{}
-	v.owned = false
+	v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
 	last := len(p.Alts) - 1
 	for _, alt := range p.Alts[:last] {
 		next := &label{}
@@ -336,7 +342,7 @@ func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) 
 		}
 		d, c := f.alloc(), class(elem)
 		f.emit(arrayGets[c], d, v.reg, i, 0)
-		f.match(q, val{reg: d, class: c, owned: v.owned}, elem, fail)
+		f.match(q, v.part(d, c), elem, fail)
 		f.free(top)
 	}
 	if p.RestName != nil {

@@ -90,11 +90,13 @@ func (f *builder) oneStage(x *pipe, s, before *sema.Stage, firstFn bool, failed 
 	f.now(x.stage)
 	f.lifecycle("pipeline:stage_start", x, s, -1)
 	from := f.next()
+	f.depth++
 	if s.Decl.IsBinding() {
 		f.move(x.value, ir.Full, f.bindingStage(s))
 	} else {
 		f.functionStage(x, s, before, firstFn)
 	}
+	f.depth--
 	to := f.next()
 	f.free(top)
 	good, bad := &label{}, &label{}

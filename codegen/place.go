@@ -188,7 +188,10 @@ func (f *builder) assign(e *ast.Assign) {
 	}
 	p := f.placeOf(e.Target, e.Value)
 	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
+		outer := f.moving
+		f.moving = f.consumed(e, p.v)
 		f.into(e.Value, p.v.reg, p.v.class, true)
+		f.moving = outer
 		return
 	}
 	v := f.value(e.Value, -1)

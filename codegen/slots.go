@@ -23,6 +23,11 @@ type variable struct {
 	spill bool
 	// captured says that the closure holds the value too.
 	captured bool
+	// lent says that another variable holds the value too, and does not change
+	// it as long as this one lives.
+	lent bool
+	// depth counts the regions and handlers around the variable's scope.
+	depth int
 }
 
 // spill is the state of a function's spill block.
@@ -89,7 +94,7 @@ func (f *builder) finishSpill() {
 // declare makes room for a variable. Without a value yet a cell is made at
 // once, so that closures share it.
 func (f *builder) declare(l *sema.Local) *variable {
-	v := &variable{class: class(l.Type), cell: l.Cell}
+	v := &variable{class: class(l.Type), cell: l.Cell, depth: f.depth}
 	if v.cell {
 		v.class = ir.Full
 	}

@@ -40,9 +40,24 @@ func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool)
 }
 
 func (f *builder) statements(b *ast.Block) {
-	for _, s := range b.Stmts {
+	for i, s := range b.Stmts {
+		if _, ok := s.(*ast.LetStmt); ok {
+			f.scope = after(b, i)
+		}
 		f.stmt(s)
 	}
+}
+
+// after is what runs in a block behind statement i, a let.
+func after(b *ast.Block, i int) []ast.Node {
+	var out []ast.Node
+	for _, s := range b.Stmts[i+1:] {
+		out = append(out, s)
+	}
+	if b.Tail != nil {
+		out = append(out, b.Tail)
+	}
+	return out
 }
 
 func (f *builder) stmt(s ast.Stmt) {
@@ -65,9 +80,10 @@ func (f *builder) let(s *ast.LetStmt) {
 			return
 		}
 	}
+	scope := f.scope
 	f.declarePattern(s.Pattern)
 	top := f.top
-	v := f.value(s.Value, -1)
+	v := f.lendFor(s.Value, f.value(s.Value, -1), scope)
 	t := f.resultType(s.Value)
 	if s.Else == nil {
 		f.match(s.Pattern, v, t, nil)
@@ -106,8 +122,13 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	}
 	f.isVar[v.reg] = false // its value may be made in place
 	top := f.top
-	x := f.value(s.Value, v.reg)
-	f.share(x, f.resultType(s.Value))
+	scope := f.scope
+	x := f.lendFor(s.Value, f.value(s.Value, v.reg), scope)
+	if v.borrows(l, x) {
+		v.lent = true
+	} else {
+		f.share(x, f.resultType(s.Value))
+	}
 	if !l.Mut {
 		v.class = x.class
 	}
@@ -120,6 +141,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 func (f *builder) ifStmt(e *ast.IfExpr) {
 	no, end := &label{}, &label{}
 	top := f.top
+	f.scope = []ast.Node{e.Then}
 	f.cond(e.Cond, no, false)
 	f.block(e.Then)
 	f.free(top)
@@ -143,6 +165,7 @@ func (f *builder) ifValue(e *ast.IfExpr, hint int) val {
 	d := f.scratch(hint)
 	no, end := &label{}, &label{}
 	top := f.top
+	f.scope = []ast.Node{e.Then}
 	f.cond(e.Cond, no, false)
 	f.move(d, c, f.blockValue(e.Then, t, d, false))
 	f.free(top)

@@ -49,7 +49,7 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 	v := f.value(e, hint)
 	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
 		if l, ok := f.info.Object(p).(*sema.Local); ok {
-			if x := f.vars[l]; !x.cell && !x.spill && !x.captured && !(f.keepsSelf && x.reg == 1) {
+			if x := f.vars[l]; !x.cell && !x.spill && !x.captured && !x.lent && !(f.keepsSelf && x.reg == 1) {
 				return v
 			}
 		}
@@ -225,7 +225,9 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	}
 	f.tries[e] = t
 	from := f.next()
+	f.depth++
 	gen(e.Body)
+	f.depth--
 	to := f.next()
 	end := &label{}
 	f.jump(ir.OpJump, 0, 0, end)
@@ -261,7 +263,9 @@ func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 		ok = f.resultType(e.Body.Tail)
 	}
 	from := f.next()
+	f.depth++
 	v := f.boxed(f.blockValue(e.Body, ok, -1, false), -1)
+	f.depth--
 	f.emit(ir.OpNewOk, d, v.reg, 0, 0)
 	to := f.next()
 	end := &label{}

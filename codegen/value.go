@@ -10,12 +10,30 @@ import (
 type val struct {
 	reg   int
 	class ir.Class
-	// owned says that no variable or container holds the value as well, so
-	// that it may be handed on without a mark.
+	// owned says that no variable or container holds the value as well, or that
+	// it is marked, so that it may be handed on as it is.
 	owned bool
+	// fresh says that the value has just been built and is not marked, so that
+	// its parts are as good as owned. Those of a marked one are not: what else
+	// holds it holds them unmarked.
+	fresh bool
 	// volatile says that any call could change what holds the value: it was
 	// read from a cell or from a tool's state.
 	volatile bool
+	// lent says that what holds the value does not change it as long as the
+	// variables live that are now being bound to it or its parts.
+	lent bool
+}
+
+// part is a value read from v into register r as class c. Nobody changes what
+// is only a temporary, so that its parts can be lent.
+func (v val) part(r int, c ir.Class) val {
+	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, lent: v.lent || v.owned}
+}
+
+// in is v itself, perhaps in another form, in register r.
+func (v val) in(r int) val {
+	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, lent: v.lent}
 }
 
 // target is hint, or a new register when there is none.
@@ -54,7 +72,7 @@ func (f *builder) value(e ast.Expr, hint int) val {
 func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	top := f.top
 	v := f.value(e, dst)
-	if own {
+	if own && (f.moving == nil || e != ast.Expr(f.moving)) {
 		f.share(v, f.resultType(e))
 	}
 	f.move(dst, c, v)
