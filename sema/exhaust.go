@@ -117,7 +117,7 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
 func relaxed(c cell, t types.Type) cell {
 	t = types.Resolve(t)
 	if t == types.Any {
-		shape := c.ctor == "()" || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
+		shape := strings.HasPrefix(c.ctor, "()") || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
 		if !shape {
 			return c
 		}
