@@ -154,6 +154,12 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	case *types.Map:
 		elem = &types.Tuple{Elems: []types.Type{t.Key, t.Value}}
 		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
+	case *types.HashMap:
+		elem = &types.Tuple{Elems: []types.Type{t.Key, t.Value}}
+		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
+	case *types.Named:
+		elem = f.info.PatternType(e.Pattern)
+		f.collected(e.Iter, f.info.Iterator(e.Iter), xs)
 	default:
 		f.emit(ir.OpIterate, xs, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
 	}
@@ -172,6 +178,16 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	f.emit(ir.OpForInt, i, n, 0, int32(start))
 	f.endLoop()
 	f.land(l.out)
+}
+
+// collected puts the array that a collection's method gives into xs.
+func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
+	params := f.g.windowClasses(method)
+	w := f.alloc()
+	f.into(x, f.alloc(), params[0], true)
+	v := f.invoke(method, w)
+	f.move(xs, ir.Full, v)
+	f.free(xs + 1)
 }
 
 // eachElement binds the loop's pattern to element i. It is lent: nobody

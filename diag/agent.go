@@ -47,7 +47,7 @@ var (
 	// StoreValue: not a store.
 	StoreValue = define(Info{
 		Code: "E0727", Title: `not a store`,
-		Explain: "A memory is made by Memory::new.",
+		Explain: "A store is made by its type: HashMap::new, Ledger::new or Memory::new.",
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
 	})

@@ -322,30 +322,3 @@ func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
 		}
 	}
 }
-
-// defineStore checks a store declaration: memories for now.
-func (c *checker) defineStore(m *module, s *Store) {
-	s.Type = types.Memory
-	if t := c.resolve(&typeScope{m: m}, s.Decl.Type); t != types.Memory && t != types.Bad {
-		c.report(m, diag.Mismatch.At(s.Decl.Type.Span(), "a memory's type is `Memory`, not `%s`", t).Hint("write `memory %s: Memory = Memory::new();`", s.Name))
-	}
-	call, ok := s.Decl.Value.(*ast.Call)
-	path, isPath := (*ast.PathExpr)(nil), false
-	if ok {
-		path, isPath = call.Fn.(*ast.PathExpr)
-	}
-	if !isPath || len(path.Segments) != 2 || path.Segments[0].Name != "Memory" || path.Segments[1].Name != "new" || len(call.Args) > 1 {
-		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a memory is made by `Memory::new()` or `Memory::new(n)`").Hint("n is how many messages it keeps"))
-		return
-	}
-	if len(call.Args) == 1 {
-		b := c.constBody(m)
-		b.checkAs(call.Args[0].Value, types.Int, reason{})
-		b.finish()
-		n, isInt := c.evaluate(m, call.Args[0].Value, types.Int).(int64)
-		if isInt && n <= 0 {
-			c.report(m, diag.ConfigValue.At(call.Args[0].Value.Span(), "a memory keeps at least 1 message").Hint("leave the number out to keep all"))
-		}
-		s.Window = n
-	}
-}

@@ -163,6 +163,8 @@ func (b *body) iterated(x ast.Expr) types.Type {
 		return s.Elem
 	case *types.Map:
 		return &types.Tuple{Elems: []types.Type{s.Key, s.Value}}
+	case *types.HashMap:
+		return &types.Tuple{Elems: []types.Type{s.Key, s.Value}}
 	case *types.Basic:
 		switch s {
 		case types.Range:
@@ -173,6 +175,8 @@ func (b *body) iterated(x ast.Expr) types.Type {
 	case *types.Named:
 		if fn := b.c.method(t, "to_array"); fn != nil && s.Decl.Library {
 			if a, ok := types.Resolve(fn.Result).(*types.Array); ok {
+				b.c.use(fn)
+				b.info.iterators[x.ID()] = fn
 				return types.Substitute(a.Elem, bindings(s.Decl.Params, s.Args))
 			}
 		}

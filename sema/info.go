@@ -39,12 +39,15 @@ type Info struct {
 	conv    []types.Type
 	objects []Object
 	details []any
+	// iterators are the methods that give what `for` goes over, by the id of
+	// the collection's expression.
+	iterators map[ast.ID]*Function
 }
 
 func newInfo(f *ast.File, library bool) *Info {
 	return &Info{File: f, Library: library,
 		types: make([]types.Type, f.IDs), conv: make([]types.Type, f.IDs),
-		objects: make([]Object, f.IDs), details: make([]any, f.IDs)}
+		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{}}
 }
 
 // TypeOf is the type of an expression's value as evaluated, before Conv.
@@ -74,6 +77,10 @@ func (i *Info) Written(t ast.Type) types.Type { return types.Resolve(i.types[t.I
 
 // Call is the detail of a Call or MethodCall.
 func (i *Info) Call(e ast.Expr) *Call { c, _ := i.details[e.ID()].(*Call); return c }
+
+// Iterator is the method of a library type that gives the array which `for`
+// goes over, by the collection's expression; nil when that is iterated itself.
+func (i *Info) Iterator(e ast.Expr) *Function { return i.iterators[e.ID()] }
 
 // Select is the detail of a FieldExpr.
 func (i *Info) Select(e *ast.FieldExpr) *Selection { s, _ := i.details[e.ID()].(*Selection); return s }

@@ -74,13 +74,9 @@ func (c *checker) later(m *module, at source.Span, what string) {
 // refuseLater refuses declarations of a later version, and says whether it did.
 func (c *checker) refuseLater(m *module, d ast.Decl) bool {
 	what := ""
-	switch d := d.(type) {
+	switch d.(type) {
 	case *ast.McpDecl:
 		what = "`mcp` declarations"
-	case *ast.StoreDecl:
-		if d.Kind != ast.MemoryStore {
-			what = "`" + d.Kind.String() + "` stores"
-		}
 	case *ast.BadDecl:
 		return true
 	}

@@ -131,13 +131,7 @@ func opIterate(t *task, in *ins) status {
 	case value.KindArray:
 		value.Share(s)
 	case value.KindMap:
-		pairs := value.NewArray()
-		s.Map().Each(func(k, v value.Slot) bool {
-			value.Share(v)
-			pairs.Push(value.Tuple(k, v))
-			return true
-		})
-		s = pairs.Slot()
+		s = pairs(s.Map())
 	case value.KindRange:
 		lo, hi := s.Range()
 		if n := hi - lo; lo < hi && (n < 0 || n > 1<<28) {
@@ -149,8 +143,23 @@ func opIterate(t *task, in *ins) status {
 		}
 		s = value.IntArray(ints)
 	default:
-		return t.fault("cannot go over %s", describe(s))
+		h := hashMapOf(s)
+		if h == nil {
+			return t.fault("cannot go over %s", describe(s))
+		}
+		s = pairs(h.Entries())
 	}
 	*t.slot(in.a) = s
 	return running
+}
+
+// pairs gives the entries of a map as an array of tuples.
+func pairs(m *value.Map) value.Slot {
+	all := value.NewArray()
+	m.Each(func(k, v value.Slot) bool {
+		value.Share(v)
+		all.Push(value.Tuple(k, v))
+		return true
+	})
+	return all.Slot()
 }

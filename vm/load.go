@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -72,7 +71,7 @@ func (m *VM) loadDeclarations() {
 	p := m.program
 	m.stores = make([]value.Slot, len(p.Stores))
 	for i, s := range p.Stores {
-		m.stores[i] = value.NewHandle("Memory", s.Name, store.NewMemory(s.Window))
+		m.stores[i] = newStore(s)
 	}
 	m.agents = make([]value.Slot, len(p.Agents))
 	for i, a := range p.Agents {

@@ -1,11 +1,33 @@
 package vm
 
 import (
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
 )
 
-// The natives of memories, which are handles of a *store.Memory.
+// Stores are handles of a *store.HashMap, *store.Ledger or *store.Memory. The
+// natives of memories are here, those of the others in stdlib.
+
+// newStore makes the value of a store's declaration, empty.
+func newStore(s ir.Store) value.Slot {
+	switch s.Kind {
+	case "hashmap":
+		return store.NewHashMap(s.Name).Value()
+	case "ledger":
+		return store.NewLedger(s.Name).Value()
+	}
+	return value.NewHandle("Memory", s.Name, store.NewMemory(s.Window))
+}
+
+// hashMapOf gives the hashmap in s, or nil when s is none.
+func hashMapOf(s value.Slot) *store.HashMap {
+	if h := s.Handle(); h != nil {
+		m, _ := h.Object.(*store.HashMap)
+		return m
+	}
+	return nil
+}
 
 func init() {
 	ownNatives["memory.append"] = func(a *Args) (value.Slot, error) {
