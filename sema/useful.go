@@ -1,0 +1,346 @@
+package sema
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Usefulness of patterns after Maranget, "Warnings for pattern matching"
+// (JFP 17, 2007): a row is useful when some value matches it and no row above;
+// a match is exhaustive when a row of wildcards is not useful, and the value
+// that it would still match is the witness that the error names.
+
+// cell is a pattern as the algorithm sees it: a wildcard (ctor ""), a
+// constructor with arguments, or alternatives.
+type cell struct {
+	ctor string
+	args []cell
+	alts []cell
+	// rest marks an array pattern with `..`: args are what stands before it,
+	// after what stands behind.
+	rest  bool
+	after []cell
+}
+
+// ctorInfo is a constructor of a type: its name, how a witness shows it, and
+// its arguments' types.
+type ctorInfo struct {
+	name string
+	args []types.Type
+	show func(args []string) string
+}
+
+// witness is a value that a row still matches.
+type witness struct {
+	text string
+	cell cell
+}
+
+// useful gives, for a row that some values reach past the rows above it, one
+// such value a column; else nil.
+func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
+	if len(row) == 0 {
+		if len(rows) == 0 {
+			return []witness{}
+		}
+		return nil
+	}
+	head := row[0]
+	if head.alts != nil {
+		seen := rows
+		for _, alt := range head.alts {
+			r := append([]cell{alt}, row[1:]...)
+			if w := useful(seen, r, ts); w != nil {
+				return w
+			}
+		}
+		return nil
+	}
+	rows = spread(rows)
+	t := types.Resolve(ts[0])
+	if head.ctor != "" && head.ctor != "[]" {
+		return usefulCtor(rows, row, ts, ctorOf(t, head))
+	}
+	ctors, finite := constructorsOf(t, rows, head)
+	if head.ctor == "[]" {
+		for _, k := range ctors {
+			if head.fitsLength(len(k.args)) {
+				if w := usefulCtor(rows, row, ts, k); w != nil {
+					return w
+				}
+			}
+		}
+		return nil
+	}
+	if absent := missingCtor(rows, ctors); !finite || absent != nil {
+		return usefulDefault(rows, row, ts, absent)
+	}
+	for _, k := range ctors {
+		if w := usefulCtor(rows, row, ts, k); w != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// missingCtor is a constructor that no row looks for in its first column, nil
+// when all are looked for. Only a column that names them all is worth
+// splitting: recursive types end there.
+func missingCtor(rows [][]cell, ctors []ctorInfo) *ctorInfo {
+	for i, k := range ctors {
+		found := false
+		for _, r := range rows {
+			if r[0].ctor == k.name || r[0].ctor == "[]" && strings.HasPrefix(k.name, "[]") && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].rest) {
+				found = true
+				break
+			}
+		}
+		if !found {
+			return &ctors[i]
+		}
+	}
+	return nil
+}
+
+// usefulDefault looks past the first column of rows that do not look at it.
+// absent is a constructor that none of the others is, to name as witness.
+func usefulDefault(rows [][]cell, row []cell, ts []types.Type, absent *ctorInfo) []witness {
+	var rest [][]cell
+	looked := false
+	for _, r := range rows {
+		if r[0].ctor == "" {
+			rest = append(rest, r[1:])
+		} else {
+			looked = true
+		}
+	}
+	w := useful(rest, row[1:], ts[1:])
+	if w == nil {
+		return nil
+	}
+	if !looked || absent == nil {
+		return append([]witness{{text: "_"}}, w...)
+	}
+	wild := make([]string, len(absent.args))
+	for i := range wild {
+		wild[i] = "_"
+	}
+	ctor := absent.name
+	if strings.HasPrefix(ctor, "[]") {
+		ctor = "[]"
+	}
+	head := cell{ctor: ctor, args: make([]cell, len(absent.args)), rest: absent.name == "[]+"}
+	return append([]witness{{absent.show(wild), head}}, w...)
+}
+
+// usefulCtor specialises everything by one constructor.
+func usefulCtor(rows [][]cell, row []cell, ts []types.Type, k ctorInfo) []witness {
+	var inner [][]cell
+	for _, r := range rows {
+		if s, ok := specialise(r, k); ok {
+			inner = append(inner, s)
+		}
+	}
+	s, ok := specialise(row, k)
+	if !ok {
+		return nil
+	}
+	w := useful(inner, s, append(append([]types.Type(nil), k.args...), ts[1:]...))
+	if w == nil {
+		return nil
+	}
+	n := len(k.args)
+	texts := make([]string, n)
+	args := make([]cell, n)
+	for i := range n {
+		texts[i], args[i] = w[i].text, w[i].cell
+	}
+	ctor := k.name
+	if strings.HasPrefix(ctor, "[]") {
+		ctor = "[]"
+	}
+	head := witness{text: k.show(texts), cell: cell{ctor: ctor, args: args}}
+	if k.name == "[]+" {
+		head.cell.rest = true
+	}
+	return append([]witness{head}, w[n:]...)
+}
+
+// specialise is a row's rest when its first column can be k.
+func specialise(r []cell, k ctorInfo) ([]cell, bool) {
+	head, n := r[0], len(k.args)
+	var args []cell
+	switch {
+	case head.ctor == "":
+		args = make([]cell, n)
+	case head.ctor == "[]" && strings.HasPrefix(k.name, "[]"):
+		if !head.fitsLength(n) || k.name == "[]+" && !head.rest {
+			return nil, false
+		}
+		args = make([]cell, n)
+		copy(args, head.args)
+		copy(args[n-len(head.after):], head.after)
+	case head.ctor == k.name:
+		args = make([]cell, n) // a pattern of the wrong length has been reported
+		copy(args, head.args)
+	default:
+		return nil, false
+	}
+	return append(append([]cell(nil), args...), r[1:]...), true
+}
+
+func (c cell) fitsLength(n int) bool {
+	if c.rest {
+		return n >= len(c.args)+len(c.after)
+	}
+	return n == len(c.args)
+}
+
+// spread turns rows with alternatives in the first column into several.
+func spread(rows [][]cell) [][]cell {
+	var out [][]cell
+	for _, r := range rows {
+		if r[0].alts == nil {
+			out = append(out, r)
+			continue
+		}
+		var alts [][]cell
+		for _, a := range r[0].alts {
+			alts = append(alts, append([]cell{a}, r[1:]...))
+		}
+		out = append(out, spread(alts)...)
+	}
+	return out
+}
+
+// ctorOf is the constructor that a cell of type t names.
+func ctorOf(t types.Type, head cell) ctorInfo {
+	all, _ := constructorsOf(t, nil, head)
+	for _, k := range all {
+		if k.name == head.ctor {
+			return k
+		}
+	}
+	k := ctorInfo{name: head.ctor, show: func([]string) string { return head.ctor }}
+	for range head.args {
+		k.args = append(k.args, types.Any)
+	}
+	return k
+}
+
+// constructorsOf lists a type's constructors; complete says that these are
+// all, so that a match can cover them one by one.
+func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complete bool) {
+	constant := func(name string) ctorInfo {
+		return ctorInfo{name: name, show: func([]string) string { return name }}
+	}
+	switch x := t.(type) {
+	case *types.Basic:
+		if x == types.Bool {
+			return []ctorInfo{constant("true"), constant("false")}, true
+		}
+	case *types.Union:
+		for _, v := range x.Values {
+			ctors = append(ctors, constant(strconv.Quote(v)))
+		}
+		return ctors, true
+	case *types.Option:
+		some := ctorInfo{"Some", []types.Type{x.Elem}, call("Some")}
+		return []ctorInfo{some, constant("None")}, true
+	case *types.Result:
+		return []ctorInfo{{"Ok", []types.Type{x.Ok}, call("Ok")}, {"Err", []types.Type{x.Err}, call("Err")}}, true
+	case *types.Tuple:
+		return []ctorInfo{{tupleCtor(len(x.Elems)), x.Elems, call("")}}, true
+	case *types.Array:
+		return arrayCtors(x.Elem, rows, head), true
+	case *types.Named:
+		return namedCtors(x), true
+	}
+	if head.ctor == "[]" { // an Any may hold an array
+		return arrayCtors(types.Any, rows, head), false
+	}
+	return nil, false
+}
+
+func call(name string) func([]string) string {
+	return func(args []string) string { return name + "(" + strings.Join(args, ", ") + ")" }
+}
+
+func namedCtors(n *types.Named) []ctorInfo {
+	m := bindings(n.Decl.Params, n.Args)
+	ctor := func(name, shown string, fields []*types.Field, named bool) ctorInfo {
+		k := ctorInfo{name: name}
+		for _, f := range fields {
+			k.args = append(k.args, types.Substitute(f.Type, m))
+		}
+		k.show = func(args []string) string {
+			if len(fields) == 0 && !named {
+				return shown
+			}
+			if !named {
+				return call(shown)(args)
+			}
+			return shown + " { " + namedWitness(fields, args) + " }"
+		}
+		return k
+	}
+	if n.Decl.Kind != types.Enum {
+		return []ctorInfo{ctor("struct "+n.Decl.Name, n.Decl.Name, n.Decl.Fields, true)}
+	}
+	var out []ctorInfo
+	for _, v := range n.Decl.Variants {
+		name := n.Decl.Name + "::" + v.Name
+		out = append(out, ctor(name, name, v.Fields, v.Named))
+	}
+	return out
+}
+
+// namedWitness shows the fields that matter, `..` for the rest.
+func namedWitness(fields []*types.Field, args []string) string {
+	var parts []string
+	for i, f := range fields {
+		if args[i] != "_" {
+			parts = append(parts, f.Name+": "+args[i])
+		}
+	}
+	if len(parts) < len(fields) {
+		parts = append(parts, "..")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// arrayCtors are the lengths that the patterns tell apart, and all longer
+// ones as one.
+func arrayCtors(elem types.Type, rows [][]cell, head cell) []ctorInfo {
+	longest := 0
+	look := func(c cell) {
+		if c.ctor == "[]" {
+			n := len(c.args) + len(c.after)
+			if !c.rest {
+				n++
+			}
+			longest = max(longest, n)
+		}
+	}
+	look(head)
+	for _, r := range rows {
+		look(r[0])
+	}
+	var out []ctorInfo
+	for n := 0; n <= longest; n++ {
+		k := ctorInfo{name: "[]" + strconv.Itoa(n), show: func(args []string) string { return "[" + strings.Join(args, ", ") + "]" }}
+		for range n {
+			k.args = append(k.args, elem)
+		}
+		if n == longest {
+			k.name = "[]+"
+			k.show = func(args []string) string { return "[" + strings.Join(append(args, ".."), ", ") + "]" }
+		}
+		out = append(out, k)
+	}
+	sort.SliceStable(out, func(i, j int) bool { return len(out[i].args) < len(out[j].args) })
+	return out
+}
