@@ -38,13 +38,23 @@ func (v *verifier) function(i int) {
 	}
 }
 
-func (c *codeVerifier) where() string {
+// where and at name a place for messages; the text is made only when one is
+// shown, since a correct program passes thousands of checks.
+func (c *codeVerifier) where() fmt.Stringer              { return c }
+func (c *codeVerifier) at(pc int, in Instr) fmt.Stringer { return codePlace{c, pc, in} }
+
+func (c *codeVerifier) String() string {
 	return fmt.Sprintf("function %d (%s)%s", c.index, c.f.Name, c.handler)
 }
 
-func (c *codeVerifier) at(pc int, in Instr) string {
-	return fmt.Sprintf("%s, @%d %s", c.where(), pc, in)
+// codePlace is an instruction of a function.
+type codePlace struct {
+	c  *codeVerifier
+	pc int
+	in Instr
 }
+
+func (p codePlace) String() string { return fmt.Sprintf("%s, @%d %s", p.c, p.pc, p.in) }
 
 // block checks what can be seen of each instruction alone.
 func (c *codeVerifier) block(b *Block, handler bool) {
@@ -132,7 +142,7 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	if c.err != nil {
 		return
 	}
-	at := func() string { return c.at(pc, i) }
+	at := func() fmt.Stringer { return c.at(pc, i) }
 	switch i.Op {
 	case OpLoadIntConst:
 		c.check(c.p.Constants[i.Imm].Int != nil, "%s: the constant is no Int", at())
