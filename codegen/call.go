@@ -283,7 +283,7 @@ func (g *generator) defaultFunction(fn *sema.Function, p *sema.Param) int {
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
-		return f.callMutating(in, t, hint)
+		return f.callMutating(in, hint)
 	}
 	if v, ok := f.intrinsic(in, t, hint); ok {
 		return v
@@ -315,11 +315,7 @@ func (g *generator) windowClasses(fn *sema.Function) []ir.Class {
 	if fn.Native == "" && fn.Effect == "" {
 		return g.signatureOf(fn).params
 	}
-	cs := make([]ir.Class, len(fn.Params))
-	for i := range cs {
-		cs[i] = ir.Full
-	}
-	return cs
+	return allFull(len(fn.Params))
 }
 
 // invoke emits the call of fn with its arguments in the window.
@@ -365,8 +361,10 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 // callMutating calls a `mut self` method: the receiver's indices, then the
 // arguments, then the place is taken; it is written back when the method ends,
 // also by an error.
-func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
+func (f *builder) callMutating(in arguments, hint int) val {
 	fn := in.call.Fn
+	static := in.call.Kind != sema.CallAnyMethod
+	native := static && fn.Native != ""
 	if hint >= 0 && (hint != f.top-1 || f.isVar[hint]) {
 		hint = -1
 	}
@@ -376,32 +374,41 @@ func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 		later = append(later, a.Value)
 	}
 	p := f.placeOf(in.recv, later...)
-	if v, ok := f.mutatingIntrinsic(in, p, result); ok {
-		f.free(result + 1)
-		return v
+	if static {
+		if v, ok := f.mutatingIntrinsic(in, p, result); ok {
+			f.free(result + 1)
+			return v
+		}
 	}
 	e, w := -1, result
-	if fn.Native == "" {
+	if !native {
 		e = f.alloc() // holds an error on its way through
 	}
 	if f.top != result+1 {
 		w = f.alloc()
 	}
-	params := f.g.windowClasses(fn)
-	rest := in
-	rest.call = withoutReceiver(in.call)
-	f.argumentsFrom(rest, w, params, 1)
+	params := allFull(len(in.call.Args))
+	if static {
+		params = f.g.windowClasses(fn)
+	}
+	f.alloc()
+	f.behindReceiver(in, w, params)
 	top := f.top
 	self := f.own(p, len(p.steps))
 	f.move(w+1, params[0], val{reg: self, class: f.classIn(p)})
 	f.free(top)
 	from := f.next()
-	v := f.invoke(fn, w)
+	var v val
+	if static {
+		v = f.invoke(fn, w)
+	} else {
+		v = f.invokeNamed(in, w)
+	}
 	to := f.next()
 	f.top = w + 2
 	f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
 	f.move(result, v.class, v)
-	if fn.Native == "" && to > from {
+	if !native && to > from {
 		end := &label{}
 		f.jump(ir.OpJump, 0, 0, end)
 		f.catch(from, to, e)
@@ -422,24 +429,27 @@ func (f *builder) classIn(p place) ir.Class {
 	return ir.Full
 }
 
-// withoutReceiver is a call whose receiver is put into the window by itself.
-func withoutReceiver(c *sema.Call) *sema.Call {
-	d := *c
-	d.Args = append([]sema.Arg(nil), c.Args[1:]...)
-	return &d
+// behindReceiver fills the parameters of a method but for its receiver, which
+// is put into the window by itself.
+func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
+	c := *in.call
+	c.Args = c.Args[1:]
+	if c.Fn != nil {
+		fn := *c.Fn
+		fn.Params = fn.Params[1:]
+		c.Fn = &fn
+	}
+	in.call = &c
+	f.arguments(in, w+1, params[1:], true)
 }
 
-// argumentsFrom fills the parameters of a method behind its receiver.
-func (f *builder) argumentsFrom(in arguments, w int, params []ir.Class, skip int) {
-	for range skip {
-		f.alloc()
+// allFull are the classes of a call whose callee is found at run time.
+func allFull(n int) []ir.Class {
+	cs := make([]ir.Class, n)
+	for i := range cs {
+		cs[i] = ir.Full
 	}
-	fn := *in.call.Fn
-	fn.Params = fn.Params[skip:]
-	d := *in.call
-	d.Fn = &fn
-	in.call = &d
-	f.arguments(in, w+skip, params[skip:], true)
+	return cs
 }
 
 // callValue calls a closure, or an Any.
@@ -450,36 +460,61 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 		later = append(later, a.Value)
 	}
 	f.lend(callee, w, later...)
-	params := make([]ir.Class, len(in.call.Args))
-	for i := range params {
-		params[i] = ir.Full
-	}
+	params := allFull(len(in.call.Args))
 	f.arguments(in, w, params, true)
 	f.emit(ir.OpCallClosure, w, len(params), 0, 0)
 	return f.result(w, ir.Full)
 }
 
-// callAnyMethod calls a method that is found at run time.
+// callAnyMethod calls a method that is found at run time. One that may change
+// what it is called on works on the receiver's place, if it has one.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
-	w := f.window(hint)
-	params := make([]ir.Class, len(in.call.Args))
-	for i := range params {
-		params[i] = ir.Full
+	if f.g.mutating[in.call.Name] && f.isPlace(in.recv) {
+		return f.callMutating(in, hint)
 	}
-	f.arguments(in, w, params, true)
-	f.emit(ir.OpCallMethod, w, len(params), 0, f.g.stringConst(in.call.Name))
+	w := f.window(hint)
+	f.arguments(in, w, allFull(len(in.call.Args)), true)
+	return f.invokeNamed(in, w)
+}
+
+// invokeNamed emits the call of a method found at run time.
+func (f *builder) invokeNamed(in arguments, w int) val {
+	f.emit(ir.OpCallMethod, w, len(in.call.Args), 0, f.g.stringConst(in.call.Name))
 	return f.result(w, ir.Full)
+}
+
+// isPlace says whether e is a mutable variable or a part of one.
+func (f *builder) isPlace(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.IndexExpr:
+			if _, slice := unparen(f.info, x.Index).(*ast.RangeExpr); slice {
+				return false
+			}
+			e = x.X
+		case *ast.FieldExpr:
+			if s := f.info.Select(x); s.Kind != sema.SelectField && s.Kind != sema.SelectTool && s.Kind != sema.SelectAny {
+				return false
+			}
+			e = x.X
+		case *ast.PathExpr:
+			l, ok := f.info.Object(x).(*sema.Local)
+			return ok && l.Mut
+		default:
+			return false
+		}
+	}
 }
 
 // callVariant makes an enum value from its payload.
 func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
 	v := in.call.Variant
 	base := f.top
-	params := make([]ir.Class, len(in.call.Args))
-	for i := range params {
-		params[i] = ir.Full
-	}
-	f.arguments(in, base-1, params, true)
+	f.arguments(in, base-1, allFull(len(in.call.Args)), true)
 	return f.makeVariant(v, t, base, hint)
 }
 

@@ -67,7 +67,7 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 		for i, p := range e.Params {
 			if c.Params[i] == nil && p.Pattern != nil {
 				f.declarePattern(p.Pattern)
-				f.match(p.Pattern, val{reg: 1 + i, class: ir.Full}, c.Type.Params[i], nil)
+				f.take(p.Pattern, val{reg: 1 + i, class: ir.Full}, c.Type.Params[i])
 			}
 		}
 		f.leave = leave{kind: leaveFunction, result: c.Type.Result}
@@ -95,39 +95,44 @@ func (g *generator) adapter(fn *sema.Function) int {
 	}
 	n := g.reserve()
 	g.adapters[fn] = n
-	g.later(func() { g.adapt(n, fn, len(fn.Params)) })
+	g.later(func() { g.adapt(n, part{fn, len(fn.Params), fn.MutSelf}) })
 	return n
 }
 
-// short names an adapter that takes only the first parameters.
-type short struct {
-	fn     *sema.Function
-	params int
+// part names an adapter that takes only the first parameters, and may give its
+// receiver back as a mutating method does.
+type part struct {
+	fn      *sema.Function
+	params  int
+	mutself bool
 }
 
-// shortAdapter gives an adapter that takes the first n arguments and fills in
+// partAdapter gives an adapter that takes the first n arguments and fills in
 // the defaults of the others.
-func (g *generator) shortAdapter(fn *sema.Function, n int) int {
-	key := short{fn, n}
+func (g *generator) partAdapter(fn *sema.Function, n int, mutself bool) int {
+	key := part{fn, n, mutself}
 	if i, ok := g.adapters[key]; ok {
 		return i
 	}
 	i := g.reserve()
 	g.adapters[key] = i
-	g.later(func() { g.adapt(i, fn, n) })
+	g.later(func() { g.adapt(i, key) })
 	return i
 }
 
-// adapt generates function i: it calls fn with count arguments of its own and
-// the defaults of the rest.
-func (g *generator) adapt(i int, fn *sema.Function, count int) {
+// adapt generates function i: it calls p's function with its own arguments and
+// the defaults of the rest. A receiver that the call may change is given back,
+// also when the call ends by an error.
+func (g *generator) adapt(i int, p part) {
+	fn, count := p.fn, p.params
 	s := signature{result: ir.Full, abi: ir.FullABI}
 	for range count {
 		s.params = append(s.params, ir.Full)
 	}
 	g.build(i, func(bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
-		f.out.MutSelf = fn.MutSelf
+		f.out.MutSelf = p.mutself
+		failed := f.alloc()
 		w := f.alloc()
 		classes := g.windowClasses(fn)
 		for k := range fn.Params {
@@ -138,11 +143,17 @@ func (g *generator) adapt(i int, fn *sema.Function, count int) {
 				f.defaultArgument(fn, k, r, classes[k])
 			}
 		}
+		from := f.next()
 		v := f.invoke(fn, w)
+		to := f.next()
 		if fn.MutSelf {
 			f.emit(ir.OpMove, 1, w+1, 0, 0)
 		}
 		f.emit(ir.OpReturn, f.boxed(v, -1).reg, 0, 0, 0)
+		if fn.MutSelf && fn.Native == "" && f.catch(from, to, failed) {
+			f.emit(ir.OpMove, 1, w+1, 0, 0)
+			f.emit(ir.OpRethrow, failed, 0, 0, 0)
+		}
 		return f.finish()
 	})
 }

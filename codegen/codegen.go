@@ -48,8 +48,9 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		natives:   map[string]int{},
 		types:     map[string]int{},
 		decls:     map[*types.Decl]int{},
-		files:     map[*sema.Info]int{},
+		files:     map[string]int{},
 		functions: map[*sema.Function]int{},
+		mutating:  map[string]bool{},
 		adapters:  map[any]int{},
 		pipelines: map[*sema.Pipeline]int{},
 		agents:    map[*sema.Agent]int{},
@@ -80,9 +81,12 @@ type generator struct {
 	natives map[string]int
 	types   map[string]int
 	decls   map[*types.Decl]int // numbered as met, to tell equal names apart
-	files   map[*sema.Info]int
+	files   map[string]int      // by name: a library file can come in parts
 
 	functions map[*sema.Function]int
+	// mutating says of a name that calls find at run time whether one of its
+	// methods changes what it is called on.
+	mutating  map[string]bool
 	adapters  map[any]int
 	pipelines map[*sema.Pipeline]int
 	agents    map[*sema.Agent]int
@@ -105,6 +109,9 @@ func (g *generator) program() {
 		if fn.Native == "" && fn.Effect == "" && fn.Decl.Body != nil {
 			g.functions[fn] = g.reserve()
 		}
+	}
+	for _, d := range g.p.Dynamic {
+		g.mutating[d.Name] = g.mutating[d.Name] || d.Fn.MutSelf
 	}
 	g.declarations()
 	for _, fn := range g.p.Functions {
@@ -140,12 +147,13 @@ func (g *generator) drain() {
 }
 
 func (g *generator) file(info *sema.Info) int {
-	if n, ok := g.files[info]; ok {
+	name := info.File.Source.Name
+	if n, ok := g.files[name]; ok {
 		return n
 	}
 	n := len(g.out.Files)
-	g.files[info] = n
-	f := ir.File{Name: info.File.Source.Name}
+	g.files[name] = n
+	f := ir.File{Name: name}
 	if !info.Library {
 		f.Text = string(info.File.Source.Text)
 	}

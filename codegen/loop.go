@@ -138,7 +138,7 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int)) {
 // bindLoop gives the loop's pattern its value for one round.
 func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
 	f.declarePattern(p)
-	f.match(p, v, t, nil)
+	f.take(p, v, t)
 }
 
 // forElements goes over the elements of an array, or of a snapshot of what
@@ -208,7 +208,7 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 		}
 	}
 	f.emit(arrayGets[c], d, xs, i, 0)
-	f.match(p, val{reg: d, class: c, lent: true}, elem, nil)
+	f.take(p, val{reg: d, class: c, lent: true}, elem)
 	f.free(top)
 }
 

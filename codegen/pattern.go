@@ -42,8 +42,24 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 	}
 }
 
+// take binds the variables of a pattern that the checker has found to match,
+// but for what an Any may turn out to be: then it faults.
+func (f *builder) take(p ast.Pattern, v val, t types.Type) {
+	fail := &label{}
+	f.match(p, v, t, fail)
+	if len(fail.from) == 0 {
+		return
+	}
+	end := &label{}
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(fail)
+	defer f.at(p.Span().Start)()
+	f.emit(ir.OpFault, 0, 0, 0, f.g.stringConst("the value does not match the pattern"))
+	f.land(end)
+}
+
 // match holds p against v, of type t, and binds its variables; where it does
-// not match control goes to fail. A nil fail is a pattern that always matches.
+// not match control goes to fail.
 func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	defer f.at(p.Span().Start)()
 	defer f.free(f.top)
@@ -325,11 +341,11 @@ func (f *builder) matchArray(p *ast.ArrayPat, v val, t types.Type, fail *label) 
 	}
 	n := f.alloc()
 	f.emit(ir.OpArrayLen, n, v.reg, 0, 0)
-	if fail != nil {
-		op, large := ir.OpJumpNeIntK, ir.OpJumpNeInt
-		if p.Rest >= 0 {
-			op, large = ir.OpJumpLtIntK, ir.OpJumpLtInt
-		}
+	op, large := ir.OpJumpNeIntK, ir.OpJumpNeInt
+	if p.Rest >= 0 {
+		op, large = ir.OpJumpLtIntK, ir.OpJumpLtInt
+	}
+	if len(p.Elems) > 0 || p.Rest < 0 {
 		f.jumpIntConst(op, large, val{reg: n, class: ir.Int}, int64(len(p.Elems)), fail)
 	}
 	for k, q := range p.Elems {
@@ -405,9 +421,7 @@ func fieldNamed(fields []*types.Field, name string) *types.Field {
 
 // jumpVariant leads other variants to fail.
 func (f *builder) jumpVariant(v val, n int, fail *label) {
-	if fail != nil {
-		f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
-	}
+	f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
 }
 
 // matchVariant tests a variant and holds its payload against patterns.
@@ -416,9 +430,7 @@ func (f *builder) matchVariant(ref *sema.VariantRef, elems []ast.Pattern, v val,
 	case ref.Variant == nil && ref.Name == "None":
 		f.jump(ir.OpJumpNotNil, f.boxed(v, -1).reg, 0, fail)
 	case ref.Variant == nil && ref.Name == "Some":
-		if fail != nil {
-			f.jump(ir.OpJumpNil, v.reg, 0, fail)
-		}
+		f.jump(ir.OpJumpNil, v.reg, 0, fail)
 		elem := types.Type(types.Any)
 		if o, ok := t.(*types.Option); ok {
 			elem = o.Elem

@@ -86,7 +86,7 @@ func (f *builder) let(s *ast.LetStmt) {
 	v := f.lendFor(s.Value, f.value(s.Value, -1), scope)
 	t := f.resultType(s.Value)
 	if s.Else == nil {
-		f.match(s.Pattern, v, t, nil)
+		f.take(s.Pattern, v, t)
 		f.free(top)
 		return
 	}

@@ -63,9 +63,17 @@ func (g *generator) toolInit(t *sema.Tool) int {
 func (g *generator) methods() {
 	for _, d := range g.p.Dynamic {
 		t := g.typeIndex(d.Type)
-		g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: g.adapter(d.Fn)})
-		for n := len(d.Fn.Params) - 1; n > 0 && d.Fn.Params[n].Default != nil; n-- {
-			g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: g.shortAdapter(d.Fn, n)})
+		add := func(fn int) {
+			g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
+		}
+		all := len(d.Fn.Params)
+		if g.mutating[d.Name] && !d.Fn.MutSelf {
+			add(g.partAdapter(d.Fn, all, true))
+		} else {
+			add(g.adapter(d.Fn))
+		}
+		for n := all - 1; n > 0 && d.Fn.Params[n].Default != nil; n-- {
+			add(g.partAdapter(d.Fn, n, g.mutating[d.Name]))
 		}
 	}
 }

@@ -57,12 +57,14 @@ func windowOf(p *Program, i Instr) (w window, ok bool) {
 }
 
 // keepsReceiver says whether w+1 is Full after the call, however it ends.
-func keepsReceiver(p *Program, i Instr) bool {
+func (v *verifier) keepsReceiver(i Instr) bool {
 	switch i.Op {
 	case OpCall:
-		return p.Functions[i.Imm].MutSelf
+		return v.p.Functions[i.Imm].MutSelf
 	case OpCallNative:
 		return i.B > 0
+	case OpCallMethod:
+		return v.givesBack[*v.p.Constants[i.Imm].String]
 	}
 	return false
 }
@@ -144,7 +146,7 @@ func (fl *flow) regions(b *Block, pc int, i Instr, s registers, targets []regist
 		t := slices.Clone(s)
 		if w, ok := windowOf(fl.c.p, i); ok && w.call {
 			t.clear(w.from - 1)
-			if keepsReceiver(fl.c.p, i) {
+			if fl.c.keepsReceiver(i) {
 				t[w.from] = Full
 			}
 		}
@@ -244,7 +246,7 @@ func (c *codeVerifier) window(pc int, i Instr, w window, s registers) {
 	}
 	s.clear(link)
 	s[link] = result
-	if keepsReceiver(c.p, i) {
+	if c.keepsReceiver(i) {
 		s[w.from] = Full
 	}
 }

@@ -21,7 +21,7 @@ var ErrInvalid = errors.New("invalid program")
 // which function and instruction break which rule and wraps ErrInvalid. Verify
 // does not change p.
 func Verify(p *Program) error {
-	v := &verifier{p: p}
+	v := &verifier{p: p, givesBack: map[string]bool{}}
 	if err := checkVersion(p.Version); err != nil {
 		return err
 	}
@@ -43,6 +43,9 @@ func Verify(p *Program) error {
 type verifier struct {
 	p   *Program
 	err error
+	// givesBack says of a method's name that every method of it gives its
+	// receiver back.
+	givesBack map[string]bool
 }
 
 // check records a broken rule unless ok, and gives ok.
@@ -158,6 +161,8 @@ func (v *verifier) declarations() {
 		v.check(in(m.Type, len(p.Types)), "method %s: there is no type %d", m.Name, m.Type)
 		if f := v.callable("method "+m.Name, m.Function); f != nil {
 			v.check(len(f.Params) > 0, "method %s has no receiver", m.Name)
+			others, met := v.givesBack[m.Name]
+			v.givesBack[m.Name] = f.MutSelf && (others || !met)
 		}
 	}
 	for _, t := range p.Tests {
