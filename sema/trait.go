@@ -253,7 +253,6 @@ func (b *body) callBound(e *ast.MethodCall, fn *Function, p *types.Param, hint t
 	if fn.MutSelf {
 		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
 		b.closuresOver(e)
-		b.later(e.Name.Sp, "calling a `mut self` method through a bound")
 	}
 	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)
 	d := b.info.Call(e)
