@@ -7,6 +7,7 @@ type file struct {
 	methods string   // the built-in type whose impl blocks it holds, or ""
 	module  string   // the module of std that it is, or ""
 	globals []string // what it declares at top level, unless it is a module
+	whole   bool     // whether a global comes with all of the file: a struct with its impls
 }
 
 var files = [...]file{
@@ -30,6 +31,9 @@ var files = [...]file{
 	{name: "range.conc", methods: "Range"},
 	{name: "error.conc", methods: "Error"},
 	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_list", "__messages"}},
+	{name: "hashmap.conc", methods: "HashMap", globals: []string{"__Change", "__tell"}},
+	{name: "ledger.conc", methods: "Ledger", globals: []string{"__ledger_find"}},
+	{name: "ledger_query.conc", globals: []string{"LedgerQuery"}, whole: true},
 	{name: "agent.conc", methods: "Agent", globals: []string{"__ToolCall", "__Said", "__Traits", "__agent_parts", "__traits",
 		"__agent_call", "__dispatch_among", "__json_schema", "__shape_name", "__read", "__said", "__opening", "__remember",
 		"__converse", "__run_tool", "__tool_args", "__tool_text"}},

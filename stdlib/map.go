@@ -27,10 +27,15 @@ var mapNatives = []native{
 // mapKey gives argument 1 as a key.
 func mapKey(a *vm.Args) (value.Slot, error) {
 	k := a.Slot(1)
+	return k, hashable(k)
+}
+
+// hashable faults unless k can be a key.
+func hashable(k value.Slot) error {
 	if !value.Hashable(k) {
-		return k, value.Faultf("a map's key must be a String, an Int or a Bool, not %s", value.TypeName(k))
+		return value.Faultf("a map's key must be a String, an Int or a Bool, not %s", value.TypeName(k))
 	}
-	return k, nil
+	return nil
 }
 
 func mapGet(a *vm.Args) (value.Slot, error) {
@@ -109,20 +114,31 @@ func mapMerge(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-func mapKeys(a *vm.Args) (value.Slot, error) {
-	return gather(a.Map(0), func(k, _ value.Slot) value.Slot { return k })
+// entries is what keys, values and pairs are gathered from.
+type entries interface {
+	Each(func(k, v value.Slot) bool)
 }
 
-func mapValues(a *vm.Args) (value.Slot, error) {
-	return gather(a.Map(0), func(_, v value.Slot) value.Slot { return lend(v) })
+func mapKeys(a *vm.Args) (value.Slot, error) { return keysOf(a.Map(0)) }
+
+func mapValues(a *vm.Args) (value.Slot, error) { return valuesOf(a.Map(0)) }
+
+func mapEntries(a *vm.Args) (value.Slot, error) { return pairsOf(a.Map(0)) }
+
+func keysOf(m entries) (value.Slot, error) {
+	return gather(m, func(k, _ value.Slot) value.Slot { return k })
 }
 
-func mapEntries(a *vm.Args) (value.Slot, error) {
-	return gather(a.Map(0), func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
+func valuesOf(m entries) (value.Slot, error) {
+	return gather(m, func(_, v value.Slot) value.Slot { return lend(v) })
+}
+
+func pairsOf(m entries) (value.Slot, error) {
+	return gather(m, func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
 }
 
 // gather makes an array of what f gives for each entry.
-func gather(m *value.Map, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
+func gather(m entries, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
 	out := value.NewArray()
 	m.Each(func(k, v value.Slot) bool {
 		out.Push(f(k, v))

@@ -47,6 +47,11 @@ func length(a *vm.Args) (value.Slot, error) {
 	case value.KindRange:
 		return rangeLen(a)
 	default:
+		if h := s.Handle(); h != nil {
+			if x, ok := h.Object.(interface{ Len() int }); ok {
+				return value.Int(int64(x.Len())), nil
+			}
+		}
 		return value.Nil, value.Faultf("len: %s has no length", value.TypeName(s))
 	}
 }

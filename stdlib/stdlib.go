@@ -32,6 +32,9 @@ type library struct{}
 // Prelude is a file that declares the global name, or nil.
 func (library) Prelude(name string) *ast.File {
 	if f := preludeFile(name); f != nil {
+		if f.whole {
+			name = ""
+		}
 		return load(f.name, name)
 	}
 	return nil
@@ -146,6 +149,7 @@ func Natives() map[string]vm.Native {
 	for _, table := range [][]native{
 		preludeNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 		rangeNatives, errorNatives, jsonNatives, mathNatives, timeNatives, shapeNatives, agentNatives,
+		hashMapNatives, ledgerNatives,
 	} {
 		for _, n := range table {
 			m[n.name] = n.f

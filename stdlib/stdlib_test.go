@@ -38,7 +38,9 @@ func TestIndex(t *testing.T) {
 		var globals []string
 		for _, d := range tree(t, f.name).Decls {
 			if impl, ok := d.(*ast.ImplDecl); ok {
-				methods = targetName(impl)
+				if f.module == "" && !f.whole {
+					methods = targetName(impl)
+				}
 				continue
 			}
 			globals = append(globals, d.Head().Name.Name)
@@ -96,7 +98,7 @@ func eachFunction(file *file, tree *ast.File, f func(fn *ast.FnDecl, name string
 			f(d, name)
 		case *ast.ImplDecl:
 			for _, m := range d.Methods {
-				f(m, file.methods+"."+m.Name.Name)
+				f(m, targetName(d)+"."+m.Name.Name)
 			}
 		}
 	}

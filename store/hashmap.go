@@ -51,6 +51,10 @@ func (h *HashMap) Clear() { h.data.Clear() }
 // Entries gives a map of the entries that later changes do not show in.
 func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() }
 
+// Each calls f with every entry in order until f gives false. f must not
+// change the hashmap.
+func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
+
 // Watch keeps f, a function, among those that are to hear of changes to key.
 // Telling them is the library's.
 func (h *HashMap) Watch(key, f value.Slot) {
