@@ -61,11 +61,9 @@ func (f *builder) stages(x *pipe) {
 	f.now(x.started)
 	f.lifecycle("pipeline:start", x, nil, -1)
 	var before *sema.Stage
-	firstFn := true
 	for _, s := range x.p.Stages {
 		f.here(s.Decl.Name.Span().Start)
-		f.oneStage(x, s, before, firstFn, failed)
-		firstFn = firstFn && s.Decl.IsBinding()
+		f.oneStage(x, s, before, failed)
 		before = s
 	}
 	f.here(x.p.Decl.Name.Span().Start)
@@ -84,7 +82,7 @@ func (f *builder) stages(x *pipe) {
 
 // oneStage generates a stage: its value, unwrapped, is in x.value and in the
 // variable of its name; an error leads to failed.
-func (f *builder) oneStage(x *pipe, s, before *sema.Stage, firstFn bool, failed *label) {
+func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	v := f.declare(s.Local)
 	top := f.top
 	f.now(x.stage)
@@ -94,7 +92,7 @@ func (f *builder) oneStage(x *pipe, s, before *sema.Stage, firstFn bool, failed 
 	if s.Decl.IsBinding() {
 		f.move(x.value, ir.Full, f.bindingStage(s))
 	} else {
-		f.functionStage(x, s, before, firstFn)
+		f.functionStage(x, s, before)
 	}
 	f.depth--
 	to := f.next()
@@ -129,19 +127,18 @@ func (f *builder) bindingStage(s *sema.Stage) val {
 
 // functionStage generates a stage's body over the pipeline's frame; `return`
 // ends the stage.
-func (f *builder) functionStage(x *pipe, s, before *sema.Stage, firstFn bool) {
+func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	for i, q := range s.Params {
 		v := f.declare(q.Local)
 		top := f.top
-		switch {
-		case firstFn && (x.p.Decl.HasParams || before == nil):
+		if before == nil || s.TakesAll {
 			in, from := val{reg: 1 + i, class: f.out.Params[i]}, x.p.Params[i].Type
 			if x.p.Decl.HasParams {
 				in, from = f.load(f.variable(x.p.Params[i].Local), from, -1), x.p.Params[i].Type
 			}
 			f.share(in, from)
 			f.init(v, f.convert(in, from, q.Type, -1))
-		default:
+		} else {
 			in := val{reg: x.value, class: ir.Full}
 			f.share(in, before.Output)
 			if s.InputConv != nil {

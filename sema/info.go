@@ -461,6 +461,9 @@ type Stage struct {
 	Output types.Type
 	// Unwraps says that the stage's own value is a Result.
 	Unwraps bool
+	// TakesAll says that a function stage gets the pipeline's parameters, not
+	// the previous output.
+	TakesAll bool
 	// InputConv converts the previous output to the parameter, nil for none.
 	InputConv types.Type
 }

@@ -61,14 +61,13 @@ func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
 }
 
 // firstParams are the parameters of run in a pipeline without its own: those
-// of the first function stage.
+// of a function stage at its beginning. One behind a binding stage takes what
+// that gives, so there are none.
 func firstParams(p *Pipeline) []*Param {
-	for _, s := range p.Stages {
-		if !s.Decl.IsBinding() {
-			return s.Params
-		}
+	if len(p.Stages) == 0 || p.Stages[0].Decl.IsBinding() {
+		return nil
 	}
-	return nil
+	return p.Stages[0].Params
 }
 
 // checkPipeline checks the stages, each against the one before it.
@@ -87,8 +86,9 @@ func (c *checker) checkPipeline(p *Pipeline) {
 		if s.Decl.IsBinding() {
 			b.bindingStage(s)
 		} else {
-			b.functionStage(p, s, before, first)
+			s.TakesAll = first && b.takesAll(p, s, before)
 			first = false
+			b.functionStage(s, before)
 		}
 		s.Local = &Local{Name: s.Name, Type: s.Output, At: s.Decl.Name.Sp, used: true}
 		b.bind(s.Local)
@@ -105,11 +105,8 @@ func (b *body) bindingStage(s *Stage) {
 }
 
 // functionStage checks a stage's body and that it takes what comes before.
-func (b *body) functionStage(p *Pipeline, s, before *Stage, first bool) {
-	switch {
-	case first && p.Decl.HasParams:
-		b.takesAll(p, s)
-	case before != nil:
+func (b *body) functionStage(s, before *Stage) {
+	if before != nil && !s.TakesAll {
 		b.takesPrevious(s, before)
 	}
 	outer := b.frame
@@ -132,13 +129,26 @@ func (b *body) functionStage(p *Pipeline, s, before *Stage, first bool) {
 	b.frame = outer
 }
 
-// takesAll checks that the first function stage receives the pipeline's
-// parameters, one by one.
-func (b *body) takesAll(p *Pipeline, s *Stage) {
+// takesAll says whether the first function stage receives the pipeline's
+// parameters, one by one, and checks that they fit. Behind a binding stage it
+// does so only when it cannot take what that gives.
+func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
+	if !p.Decl.HasParams {
+		return false
+	}
+	if before != nil {
+		fits := false
+		if len(s.Params) == 1 {
+			fits, _ = types.Conversion(before.Output, s.Params[0].Type)
+		}
+		if fits || len(s.Params) != len(p.Params) {
+			return false
+		}
+	}
 	if len(s.Params) != len(p.Params) {
 		b.report(diag.StageInput.At(s.Decl.Name.Sp, "stage `%s` takes %s, but the pipeline has %d", s.Name, count(len(s.Params), "parameter"), len(p.Params)).
 			Label(p.Decl.Name.Sp, "the pipeline's parameters").Hint("the first function stage receives them all"))
-		return
+		return true
 	}
 	for i, q := range s.Params {
 		if ok, _ := types.Conversion(p.Params[i].Type, q.Type); !ok {
@@ -146,6 +156,7 @@ func (b *body) takesAll(p *Pipeline, s *Stage) {
 				Label(p.Params[i].At, "declared here").Hint("make the two types agree"))
 		}
 	}
+	return true
 }
 
 func (b *body) takesPrevious(s, before *Stage) {
