@@ -125,7 +125,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"operand's number", replace(`"LoadInt r1 -3"`, `"LoadInt r1 -3000000000"`), "operand n is out of range"},
 		{"operand missing", replace(`"LoadInt r1 -3"`, `"LoadInt r1"`), "operand n should be written"},
 		{"operand too many", replace(`"LoadInt r1 -3"`, `"LoadInt r1 -3 4"`), "is not the text of a LoadInt instruction"},
-		{"another spelling", replace(`"LoadInt r1 -3"`, `"LoadInt r01 -3"`), "is not the text of a LoadInt instruction"},
+		{"another spelling", replace(`"LoadInt r1 -3"`, `"LoadInt r01 -3"`), "operand d is out of range or not written as it should be"},
 		{"class", replace(`"result":"Int"`, `"result":"Integer"`), `unknown register class "Integer"`},
 		{"region", replace(`"catch 0 1 5 r2"`, `"catch 0 1 r2"`), "malformed region"},
 		{"position", replace(`"0:3:5 2:4:1"`, `"0:3 2:4:1"`), `malformed position "0:3"`},

@@ -86,77 +86,114 @@ type flow struct {
 }
 
 // block finds the states of b from its entry state and checks every
-// instruction against its own. Each state is handed to visit, if any.
-func (fl *flow) block(b *Block, entry registers, visit func(pc int, s registers)) {
-	states := make([]registers, len(b.Code))
-	states[0] = slices.Clone(entry)
-	targets := make([]registers, len(b.Regions))
+// instruction against its own. States are kept where control can arrive from
+// elsewhere; in between one state is carried along. Each state before an
+// instruction is handed to visit, if any, in every walk: what it does must be
+// a join.
+func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
+	w := &walk{fl: fl, b: b, states: make([]registers, len(b.Code)), targets: make([]registers, len(b.Regions)), visit: visit}
+	s := make(registers, len(entry))
 	for again := true; again && fl.c.err == nil; {
-		again = false
-		merge := func(from, to int, s registers) {
-			switch {
-			case states[to] == nil:
-				states[to] = slices.Clone(s)
-				again = again || to <= from
-			case states[to].join(s):
-				again = again || to <= from
-			}
-		}
+		w.again = false
+		copy(s, entry)
+		alive := true
 		for pc, i := range b.Code {
-			if states[pc] == nil {
+			w.landRegions(pc)
+			if at := w.states[pc]; at != nil {
+				if alive {
+					at.join(s)
+				}
+				copy(s, at)
+				alive = true
+			}
+			if !alive {
 				continue
 			}
-			s := slices.Clone(states[pc])
-			fl.regions(b, pc, i, s, targets, merge)
-			fl.c.step(pc, i, s)
+			w.instruction(pc, i, s)
 			if fl.c.err != nil {
 				return
 			}
-			if i.Op == OpListenBegin {
-				s = fl.listen(i, s)
-				fl.regions(b, pc, i, s, targets, merge)
-				s[i.A] = Full
-			}
-			for _, o := range Describe(i.Op).Operands {
-				if o.Role == RoleTarget {
-					merge(pc, i.get(o.Field), s)
-				}
-			}
-			if !Describe(i.Op).Ends {
-				merge(pc, pc+1, s)
-			}
+			alive = !Table[i.Op].Ends
 		}
+		again = w.again
 	}
-	if visit != nil && fl.c.err == nil {
-		for pc, s := range states {
-			if s != nil {
-				visit(pc, s)
-			}
+}
+
+// walk is the dataflow over one block.
+type walk struct {
+	fl      *flow
+	b       *Block
+	states  []registers // where jumps and regions lead, once reached
+	targets []registers // what each region's target knows
+	again   bool        // a state changed behind the walk
+	visit   func(s registers)
+}
+
+// arrive joins s into the state of instruction to.
+func (w *walk) arrive(from, to int, s registers) {
+	switch {
+	case w.states[to] == nil:
+		w.states[to] = slices.Clone(s)
+	case !w.states[to].join(s):
+		return
+	}
+	w.again = w.again || to <= from
+}
+
+// landRegions lets control arrive at the targets of regions here. A target
+// stands behind its region.
+func (w *walk) landRegions(pc int) {
+	for n, r := range w.b.Regions {
+		if r.Target == pc && w.targets[n] != nil {
+			w.arrive(pc-1, pc, w.targets[n])
 		}
 	}
 }
 
-// regions joins the state before an instruction into the targets of the
-// regions that it stands in.
-func (fl *flow) regions(b *Block, pc int, i Instr, s registers, targets []registers, merge func(from, to int, s registers)) {
-	for n, r := range b.Regions {
+// instruction checks one instruction against the state before it, and makes
+// of s the state after it.
+func (w *walk) instruction(pc int, i Instr, s registers) {
+	if w.visit != nil {
+		w.visit(s)
+	}
+	w.raises(pc, i, s)
+	w.fl.c.step(pc, i, s)
+	if w.fl.c.err != nil {
+		return
+	}
+	if i.Op == OpListenBegin {
+		copy(s, w.fl.listen(i, s))
+		w.raises(pc, i, s)
+		s[i.A] = Full
+	}
+	for _, o := range Table[i.Op].Operands {
+		if o.Role == RoleTarget {
+			w.arrive(pc, i.get(o.Field), s)
+		}
+	}
+}
+
+// raises joins the state before an instruction into the targets of the regions
+// that it stands in.
+func (w *walk) raises(pc int, i Instr, s registers) {
+	for n, r := range w.b.Regions {
 		if pc < r.From || pc >= r.To {
 			continue
 		}
-		t := slices.Clone(s)
-		if w, ok := windowOf(fl.c.p, i); ok && w.call {
-			t.clear(w.from - 1)
-			if fl.c.keepsReceiver(i) {
-				t[w.from] = Full
+		t := s
+		if win, ok := windowOf(w.fl.c.p, i); ok && win.call {
+			t = slices.Clone(s)
+			t.clear(win.from - 1)
+			if w.fl.c.keepsReceiver(i) {
+				t[win.from] = Full
 			}
 		}
-		t[r.Register] = Full
-		if targets[n] == nil {
-			targets[n] = t
+		if w.targets[n] == nil {
+			w.targets[n] = slices.Clone(t)
 		} else {
-			targets[n].join(t)
+			w.targets[n].join(t)
 		}
-		merge(pc, r.Target, targets[n])
+		w.targets[n][r.Register] = Full
 	}
 }
 
@@ -181,10 +218,8 @@ func (fl *flow) listen(i Instr, s registers) registers {
 			entry[h.Param] = Full
 			outer := fl.c.handler
 			fl.c.handler = outer + ", handler \"" + h.Type + "\""
-			fl.block(&h.Block, entry, func(_ int, at registers) {
-				at = slices.Clone(at)
-				at.clear(base)
-				changed = state.join(at) || changed
+			fl.block(&h.Block, entry, func(at registers) {
+				changed = state[:base].join(at[:base]) || changed
 			})
 			if fl.c.err != nil {
 				return state

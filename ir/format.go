@@ -238,7 +238,7 @@ func (c *codec) instr(i *Instr) {
 	}
 	c.peek()
 	start := c.pos
-	in, err := ParseInstr(string(c.scanString()))
+	in, err := parseInstr(c.scanString())
 	if err != nil {
 		c.fail(start, "%v", err)
 	}

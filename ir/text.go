@@ -1,15 +1,15 @@
 package ir
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // An instruction has one text form, in files and listings alike: the op's name
 // and its operands, separated by single spaces. The letter before an operand's
 // number tells what it indexes.
-var roleLetter = map[Role]string{
+var roleLetter = [...]string{
 	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r",
 	RoleLiteral:  "",
 	RoleConstant: "k", RoleFunction: "f", RoleNative: "n", RoleType: "t", RoleListen: "l",
@@ -69,28 +69,60 @@ func (i Instr) appendText(b []byte) []byte {
 }
 
 // ParseInstr reads an instruction's text. It takes exactly what String gives.
-func ParseInstr(text string) (Instr, error) {
-	name, rest, _ := strings.Cut(text, " ")
-	op, ok := Lookup(name)
+func ParseInstr(text string) (Instr, error) { return parseInstr([]byte(text)) }
+
+func parseInstr(text []byte) (Instr, error) {
+	name, rest := word(text)
+	op, ok := byName[string(name)]
 	if !ok {
 		return Instr{}, fmt.Errorf("unknown instruction %q", name)
 	}
 	in := Instr{Op: op}
-	for _, o := range Describe(op).Operands {
-		var word string
-		word, rest, _ = strings.Cut(rest, " ")
-		letter := roleLetter[o.Role]
-		digits, ok := strings.CutPrefix(word, letter)
-		if !ok || digits == "" {
-			return Instr{}, fmt.Errorf("%q: operand %s should be written %s<number>, found %q", text, o.Name, letter, word)
+	for _, o := range Table[op].Operands {
+		var w []byte
+		if len(rest) > 0 && rest[0] == ' ' {
+			w, rest = word(rest[1:])
 		}
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil || !in.set(o.Field, n) {
-			return Instr{}, fmt.Errorf("%q: operand %s is out of range", text, o.Name)
+		letter := roleLetter[o.Role]
+		if len(w) <= len(letter) || string(w[:len(letter)]) != letter {
+			return Instr{}, fmt.Errorf("%q: operand %s should be written %s<number>, found %q", text, o.Name, letter, w)
+		}
+		n, ok := number(w[len(letter):])
+		if !ok || !in.set(o.Field, n) {
+			return Instr{}, fmt.Errorf("%q: operand %s is out of range or not written as it should be", text, o.Name)
 		}
 	}
-	if rest != "" || in.String() != text {
+	if len(rest) > 0 {
 		return Instr{}, fmt.Errorf("%q is not the text of a %s instruction", text, name)
 	}
 	return in, nil
+}
+
+// word cuts off what stands before the first space, which stays.
+func word(b []byte) (word, rest []byte) {
+	if i := bytes.IndexByte(b, ' '); i >= 0 {
+		return b[:i], b[i:]
+	}
+	return b, nil
+}
+
+// number reads a number of at most ten digits in its one spelling.
+func number(b []byte) (n int64, ok bool) {
+	negative := b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	if len(b) == 0 || len(b) > 10 || b[0] == '0' && (len(b) > 1 || negative) {
+		return 0, false
+	}
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true
 }

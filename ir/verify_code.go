@@ -64,7 +64,8 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 	}
 	for pc, i := range b.Code {
 		info := Describe(i.Op)
-		if !c.check(info != nil, "%s, @%d: there is no op %d", c.where(), pc, i.Op) {
+		if info == nil {
+			c.check(false, "%s, @%d: there is no op %d", c.where(), pc, i.Op)
 			return
 		}
 		for _, o := range info.Operands {
@@ -76,7 +77,9 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 	c.check(Describe(last.Op).Ends, "%s: control runs off the end, after %s", c.where(), last)
 	before := -1
 	for _, p := range b.Positions {
-		c.check(p.PC > before && p.PC < n && p.Line >= 0 && p.Column >= 0, "%s: position %d:%d:%d", c.where(), p.PC, p.Line, p.Column)
+		if p.PC <= before || p.PC >= n || p.Line < 0 || p.Column < 0 {
+			c.check(false, "%s: position %d:%d:%d", c.where(), p.PC, p.Line, p.Column)
+		}
 		before = p.PC
 	}
 	c.regions(b)
@@ -105,7 +108,9 @@ func (c *codeVerifier) operand(pc int, i Instr, o Operand, n int) {
 	case RoleTarget:
 		ok = in(x, n) && (x > pc || i.Op == OpForInt || i.Op == OpLoop)
 	}
-	c.check(ok, "%s: operand %s is out of bounds", c.at(pc, i), o.Name)
+	if !ok {
+		c.check(false, "%s: operand %s is out of bounds", c.at(pc, i), o.Name)
+	}
 }
 
 // declared counts what a Declared operand of op indexes.
@@ -203,8 +208,8 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	if c.err != nil {
 		return
 	}
-	if w, ok := windowOf(c.p, i); ok {
-		c.check(w.from+w.n <= c.f.Registers && (!w.call || w.from <= c.f.Registers), "%s: its window reaches beyond the registers", at())
+	if w, ok := windowOf(c.p, i); ok && (w.from+w.n > c.f.Registers || w.call && w.from > c.f.Registers) {
+		c.check(false, "%s: its window reaches beyond the registers", at())
 	}
 }
 
