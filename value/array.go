@@ -270,12 +270,33 @@ func (a *Array) Insert(i int, s Slot) {
 	a.put(i, last)
 }
 
-// Remove takes out element i, which must be in range; the array is owned.
+// Remove takes out element i, which must be in range; the array is owned. The
+// first goes without moving the others, so that an array serves as a queue.
 func (a *Array) Remove(i int) Slot {
 	s := a.At(i)
+	if i == 0 && a.Len > 1 {
+		a.dropFirst()
+		return s
+	}
 	a.move(i, i+1, a.Len)
 	a.Truncate(a.Len - 1)
 	return s
+}
+
+// dropFirst lets the array begin at its second element, which there must be:
+// Data never points behind the memory.
+func (a *Array) dropFirst() {
+	size := unsafe.Sizeof(int64(0))
+	switch a.Sub {
+	case ReprBools:
+		size = unsafe.Sizeof(false)
+	case ReprSlots:
+		size = unsafe.Sizeof(Slot{})
+		a.Slots()[0] = Nil // what is cut off must not be kept alive
+	}
+	a.Data = unsafe.Add(a.Data, size)
+	a.Len--
+	a.Cap--
 }
 
 // move copies the elements [from, end) to at and after.
