@@ -177,7 +177,9 @@ func (b *body) iterated(x ast.Expr) types.Type {
 			if a, ok := types.Resolve(fn.Result).(*types.Array); ok {
 				b.c.use(fn)
 				b.info.iterators[x.ID()] = fn
-				return types.Substitute(a.Elem, bindings(s.Decl.Params, s.Args))
+				in := newInstance(fn.Generics)
+				in.solve(fn.Recv, t)
+				return types.Substitute(a.Elem, in.solved)
 			}
 		}
 	}
