@@ -42,6 +42,17 @@ func Join(a, b Type) (Type, bool) {
 	case isError(a) && isError(b):
 		return Error, true
 	}
+	return joinDeclared(a, b)
+}
+
+// joinDeclared joins two agents, hosts or tools: each is a type of its own
+// only for what is declared on it.
+func joinDeclared(a, b Type) (Type, bool) {
+	x, xok := a.(*Declared)
+	y, yok := b.(*Declared)
+	if xok && yok && x.Kind != nil && x.Kind == y.Kind {
+		return x.Kind, true
+	}
 	return nil, false
 }
 

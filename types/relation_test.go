@@ -10,6 +10,8 @@ var (
 	broken  = &Named{Decl: &Decl{Name: "ParseError", Kind: ErrorStruct}}
 	point   = &Named{Decl: &Decl{Name: "Point", Kind: Struct}}
 	writer  = &Declared{Kind: Agent, Name: "Writer", Origin: "Writer"}
+	editor  = &Declared{Kind: Agent, Name: "Editor", Origin: "Editor"}
+	worker  = &Declared{Kind: Host, Name: "Worker", Origin: "Worker"}
 )
 
 func arr(t Type) Type            { return &Array{t} }
@@ -90,6 +92,10 @@ func TestJoin(t *testing.T) {
 		{tup(Int, Int), tup(Int), ""},
 		{point, failure, ""},
 		{Bad, Int, "Int"},
+		{writer, editor, "Agent"},
+		{writer, Agent, "Agent"},
+		{arr(writer), arr(editor), "Array<Agent>"},
+		{writer, worker, ""},
 	} {
 		for range 2 {
 			got, ok := Join(c.a, c.b)
