@@ -26,8 +26,11 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 			return v, nil
 		}
 		if e := b.c.lookup(b.m, name); e != nil {
-			if fn, ok := e.obj.(*Function); ok {
-				return fn, nil
+			switch o := e.obj.(type) {
+			case *Function:
+				return o, nil
+			case *VariantRef:
+				return o, nil
 			}
 			if e.refused {
 				b.info.details[path.Id] = unknown

@@ -3,11 +3,13 @@ package sema
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
 )
 
 // module is a namespace: a file's declarations, an inline `mod`'s, or those of
@@ -227,6 +229,9 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 		if e == nil || e.refused {
 			return e
 		}
+		if v := c.variantOf(e, segs[i]); v != nil && i == len(segs)-1 {
+			return v
+		}
 		if e.module == nil {
 			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is no module", segs[i-1].Name).Hint("import the type, and write `Type::name` where it is used"))
 			return nil
@@ -234,6 +239,20 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 		e = c.member(m, e.module, segs[i])
 	}
 	return e
+}
+
+// variantOf is a variant of an enum as something to import, nil when e is no
+// enum or has none of that name.
+func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
+	if e.typ == nil || e.typ.Kind != types.Enum {
+		return nil
+	}
+	v := e.typ.Variant(id.Name)
+	if v == nil {
+		return nil
+	}
+	return &entity{name: v.Name, mod: e.mod, at: e.at, pub: true,
+		obj: &VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}}
 }
 
 // member finds a name of a module as seen from m, reporting one that is not
@@ -270,7 +289,14 @@ func (m *module) shown() string {
 func (c *checker) fromGlobs(m *module, name string) *entity {
 	for _, g := range m.globs {
 		in := c.resolveImport(g)
-		if in == nil || in.module == nil {
+		if in == nil {
+			continue
+		}
+		if v := c.variantOf(in, &ast.Ident{Name: name}); v != nil {
+			g.used = true
+			return v
+		}
+		if in.module == nil {
 			continue
 		}
 		if e := in.module.names[name]; e != nil && (e.pub || m.within(in.module) || in.module.std != "" && name[0] != '_') {
@@ -285,7 +311,8 @@ func (c *checker) fromGlobs(m *module, name string) *entity {
 func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	var names []string
 	for n, e := range in.names {
-		if e.pub || in.std != "" || m.within(in) {
+		internal := strings.HasPrefix(n, "__") && !m.info.Library
+		if !internal && (e.pub || in.std != "" || m.within(in)) {
 			names = append(names, n)
 		}
 	}

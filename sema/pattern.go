@@ -64,6 +64,10 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		return
 	}
 	if en := b.c.declared(b.m, name); en != nil {
+		if v, ok := en.obj.(*VariantRef); ok {
+			b.importedVariant(p, v, t)
+			return
+		}
 		if k, ok := en.obj.(*Const); ok {
 			b.c.constantByName(b.m, k)
 			b.info.objects[p.Id] = k
@@ -82,6 +86,38 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 		return
 	}
 	b.bindName(p.Id, p.Name, t, mut)
+}
+
+// importedVariant is a unit variant that a `use` brought in.
+func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
+	ref, fields := b.variantFor(v, p, t)
+	if ref == nil {
+		return
+	}
+	if len(fields) > 0 || v.Variant.Named {
+		b.report(diag.PatternType.At(p.Sp, "variant `%s` has values", v.Name).
+			Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
+	}
+	b.info.details[p.Id] = ref
+}
+
+// variantFor is a variant held against a subject of type t, with the types of
+// its parts; nil (reported) when t is another type.
+func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
+	d := v.Type.(*types.Named).Decl
+	n, ok := t.(*types.Named)
+	if !ok || n.Decl != d {
+		if t != types.Any && t != types.Error && t != types.Bad {
+			b.patternMismatch(p, d.Name+"::"+v.Name, t)
+			return nil, nil
+		}
+		n = generic(d)
+	}
+	var fields []types.Type
+	for _, f := range v.Variant.Fields {
+		fields = append(fields, types.Substitute(f.Type, bindings(d.Params, n.Args)))
+	}
+	return &VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v.Variant}, fields
 }
 
 func (b *body) noneInPattern(p *ast.NamePat, t types.Type) {
@@ -352,6 +388,11 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 // parts for a subject of type t.
 func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	if len(path.Segments) == 1 {
+		if e := b.c.declared(b.m, path.Segments[0].Name); e != nil {
+			if v, ok := e.obj.(*VariantRef); ok {
+				return b.variantFor(v, p, t)
+			}
+		}
 		return b.builtinPattern(path.Segments[0].Name, path, p, t)
 	}
 	last := path.Segments[len(path.Segments)-1]
@@ -368,19 +409,7 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 		b.unknownVariant(e.typ, last)
 		return nil, nil
 	}
-	n, ok := t.(*types.Named)
-	if !ok || n.Decl != e.typ {
-		if t != types.Any && t != types.Error && t != types.Bad {
-			b.patternMismatch(p, e.name+"::"+v.Name, t)
-			return nil, nil
-		}
-		n = generic(e.typ)
-	}
-	var fields []types.Type
-	for _, f := range v.Fields {
-		fields = append(fields, types.Substitute(f.Type, bindings(e.typ.Params, n.Args)))
-	}
-	return &VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v}, fields
+	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)
 }
 
 // builtinPattern is Some, Ok or Err.
