@@ -37,7 +37,7 @@ func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hin
 	case sema.CallPipeline:
 		s := f.g.pipelineSignature(c.Pipeline)
 		w := f.window(hint)
-		f.arguments(in, w, s.params, true)
+		f.arguments(in, w, s.params, allKept)
 		f.emit(ir.OpCall, w, 0, 0, int32(f.g.pipelines[c.Pipeline]))
 		return f.result(w, s.result)
 	case sema.CallErrorNew:
@@ -146,9 +146,33 @@ func (in arguments) sources() []argSource {
 	return append(first, rest...)
 }
 
+// passing is how a callee takes an argument.
+type passing uint8
+
+const (
+	kept     passing = iota // it is the callee's own: marked, or moved
+	borrowed                // only read, by code that runs other code
+	looked                  // only read, by a leaf
+)
+
+func allKept(int) passing { return kept }
+
+// passing says how a function takes each of its arguments.
+func (g *generator) passing(fn *sema.Function) func(param int) passing {
+	leaf := fn.Native != "" || fn.Effect != ""
+	return func(param int) passing {
+		switch {
+		case leaf:
+			return looked
+		case g.borrowed[fn.Params[param]]:
+			return borrowed
+		}
+		return kept
+	}
+}
+
 // arguments puts a call's arguments into the window w in evaluation order.
-// keep says that the callee keeps them; else it only reads them.
-func (f *builder) arguments(in arguments, w int, params []ir.Class, keep bool) {
+func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(param int) passing) {
 	for range params {
 		f.alloc()
 	}
@@ -168,7 +192,7 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, keep bool) {
 		if ordered {
 			f.free(dst + 1)
 		}
-		f.argument(in, s, dst, params[s.param], keep, exprs[i+1:])
+		f.argument(in, s, dst, params[s.param], how(s.param), exprs[i+1:])
 		if ordered {
 			f.top = max(f.top, dst+1)
 		}
@@ -177,20 +201,23 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, keep bool) {
 }
 
 // argument puts one argument into its register.
-func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, keep bool, later []ast.Expr) {
+func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how passing, later []ast.Expr) {
 	switch s.arg.Kind {
 	case sema.ArgReceiver, sema.ArgWritten:
-		if keep {
+		switch {
+		case how == kept:
 			f.into(s.expr, dst, c, true)
-			return
+		case c != ir.Full:
+			f.into(s.expr, dst, c, false)
+		default:
+			f.lend(s.expr, dst, how, later...)
 		}
-		f.lendAs(s.expr, dst, c, later)
 	case sema.ArgPiped:
 		v := in.piped.v
 		if s.arg.Conv != nil {
 			v = f.convert(v, in.piped.t, s.arg.Conv, -1)
 		}
-		if keep {
+		if how != looked {
 			f.share(v, in.piped.t)
 		}
 		f.move(dst, c, v)
@@ -201,15 +228,6 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, keep 
 	case sema.ArgRest:
 		f.restArguments(in.written[s.arg.Index:], dst)
 	}
-}
-
-// lendAs is lend into a register of class c.
-func (f *builder) lendAs(e ast.Expr, dst int, c ir.Class, later []ast.Expr) {
-	if c == ir.Full {
-		f.lend(e, dst, later...)
-		return
-	}
-	f.into(e, dst, c, false)
 }
 
 // restArguments collects the arguments of a variadic function.
@@ -290,7 +308,7 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	}
 	w := f.window(hint)
 	params := f.g.windowClasses(fn)
-	f.arguments(in, w, params, fn.Native == "" && fn.Effect == "")
+	f.arguments(in, w, params, f.g.passing(fn))
 	v := f.invoke(fn, w)
 	if _, ok := types.Resolve(fn.Result).(*types.Option); ok {
 		return f.flat(v, t)
@@ -440,7 +458,7 @@ func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 		c.Fn = &fn
 	}
 	in.call = &c
-	f.arguments(in, w+1, params[1:], true)
+	f.arguments(in, w+1, params[1:], allKept)
 }
 
 // allFull are the classes of a call whose callee is found at run time.
@@ -459,9 +477,9 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	for _, a := range in.written {
 		later = append(later, a.Value)
 	}
-	f.lend(callee, w, later...)
+	f.lend(callee, w, looked, later...)
 	params := allFull(len(in.call.Args))
-	f.arguments(in, w, params, true)
+	f.arguments(in, w, params, allKept)
 	f.emit(ir.OpCallClosure, w, len(params), 0, 0)
 	return f.result(w, ir.Full)
 }
@@ -473,7 +491,7 @@ func (f *builder) callAnyMethod(in arguments, hint int) val {
 		return f.callMutating(in, hint)
 	}
 	w := f.window(hint)
-	f.arguments(in, w, allFull(len(in.call.Args)), true)
+	f.arguments(in, w, allFull(len(in.call.Args)), allKept)
 	return f.invokeNamed(in, w)
 }
 
@@ -514,7 +532,7 @@ func (f *builder) isPlace(e ast.Expr) bool {
 func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
 	v := in.call.Variant
 	base := f.top
-	f.arguments(in, base-1, allFull(len(in.call.Args)), true)
+	f.arguments(in, base-1, allFull(len(in.call.Args)), allKept)
 	return f.makeVariant(v, t, base, hint)
 }
 
@@ -556,7 +574,7 @@ func (f *builder) callErrorNew(in arguments, hint int) val {
 	}
 	for i, s := range in.sources() {
 		if i == 0 {
-			f.argument(in, s, base, ir.Full, true, nil)
+			f.argument(in, s, base, ir.Full, kept, nil)
 		}
 	}
 	return f.newError(t, base, hint)

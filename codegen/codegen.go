@@ -51,6 +51,7 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		files:     map[string]int{},
 		functions: map[*sema.Function]int{},
 		mutating:  map[string]bool{},
+		borrowed:  map[*sema.Param]bool{},
 		adapters:  map[any]int{},
 		pipelines: map[*sema.Pipeline]int{},
 		agents:    map[*sema.Agent]int{},
@@ -86,7 +87,9 @@ type generator struct {
 	functions map[*sema.Function]int
 	// mutating says of a name that calls find at run time whether one of its
 	// methods changes what it is called on.
-	mutating  map[string]bool
+	mutating map[string]bool
+	// borrowed says which parameters are only read (borrow.go).
+	borrowed  map[*sema.Param]bool
 	adapters  map[any]int
 	pipelines map[*sema.Pipeline]int
 	agents    map[*sema.Agent]int
@@ -113,6 +116,7 @@ func (g *generator) program() {
 	for _, d := range g.p.Dynamic {
 		g.mutating[d.Name] = g.mutating[d.Name] || d.Fn.MutSelf
 	}
+	g.borrow()
 	g.declarations()
 	for _, fn := range g.p.Functions {
 		if n, ok := g.functions[fn]; ok {

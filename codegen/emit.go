@@ -29,11 +29,11 @@ func (f *builder) awaitEmit(e *ast.EmitExpr, hint int) val {
 	n := 1
 	c := f.alloc()
 	if e.Payload != nil {
-		f.lend(e.Channel, c, e.Payload)
-		f.lend(e.Payload, f.alloc())
+		f.lend(e.Channel, c, looked, e.Payload)
+		f.lend(e.Payload, f.alloc(), looked)
 		n = 2
 	} else {
-		f.lend(e.Channel, c)
+		f.lend(e.Channel, c, looked)
 	}
 	f.emit(ir.OpAwaitEmit, w, n, 0, 0)
 	v := f.result(w, ir.Full)

@@ -151,6 +151,9 @@ func (g *generator) function(n int, fn *sema.Function) {
 		f.startSpill(spilled)
 		for i, p := range fn.Params {
 			f.param(p.Local, 1+i, s.params[i])
+			if v := f.vars[p.Local]; v != nil {
+				v.lent = g.borrowed[p]
+			}
 		}
 		f.leave = leave{kind: leaveFunction, result: fn.Result}
 		f.body(fn.Decl.Body, fn.Result)

@@ -25,11 +25,11 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	}
 	w := f.window(hint)
 	host, prompt, schema := f.alloc(), f.alloc(), f.alloc()
-	f.lend(l.Builder, host, l.Prompt)
+	f.lend(l.Builder, host, looked, l.Prompt)
 	if needsHost {
 		f.emit(ir.OpMove, kept, host, 0, 0)
 	}
-	f.lend(l.Prompt, prompt)
+	f.lend(l.Prompt, prompt, looked)
 	if l.Schema != nil {
 		f.emit(ir.OpLoadType, schema, 0, 0, int32(f.g.typeIndex(l.Schema)))
 	} else {
@@ -89,7 +89,7 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 			f.giveBack(f.invoke(h.Fn, w), types.Any)
 		default:
 			w := f.alloc()
-			f.lend(h.Value, w)
+			f.lend(h.Value, w, looked)
 			f.emit(ir.OpMove, f.alloc(), param, 0, 0)
 			f.emit(ir.OpCallClosure, w, 1, 0, 0)
 			f.giveBack(val{reg: w, class: ir.Full, owned: true}, types.Any)

@@ -27,7 +27,7 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 		}
 		if i < len(e.Exprs) {
 			r := f.alloc()
-			f.lend(e.Exprs[i], r, e.Exprs[i+1:]...)
+			f.lend(e.Exprs[i], r, looked, e.Exprs[i+1:]...)
 			n++
 		}
 		if n > chunk {
@@ -39,11 +39,12 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 }
 
 // lend puts e, as a Full value that is only read, into register r; what later
-// could change is copied.
-func (f *builder) lend(e ast.Expr, r int, later ...ast.Expr) {
+// could change is copied, and what is read from a cell when the reader may run
+// code that changes the cell.
+func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	top := f.top
 	v := f.value(e, r)
-	if !v.owned && f.disturbed(e, v, later) {
+	if !v.owned && (how == borrowed && v.volatile || f.disturbed(e, v, later)) {
 		f.share(v, f.resultType(e))
 	}
 	f.move(r, ir.Full, v)

@@ -40,6 +40,8 @@ fn pushed(mut xs: Array<Int>, n: Int) -> Array<Int> { xs.push(n); xs }
 fn two(xs: Array<Int>) -> Array<Array<Int>> { [xs, xs] }
 fn moved(mut p: P) -> P { p.n += 1; p.xs.push(p.n); p }
 fn sum(xs: Array<Int>) -> Int { let mut s = 0; for x in xs { s += x; } s }
+fn applied(xs: Array<Int>, f: fn(Int) -> Nil, n: Int) -> Int { f(n); sum(xs) }
+fn held(p: P, f: fn(Int) -> Nil, n: Int) -> Array<Int> { let xs = p.xs; f(n); xs + p.xs }
 fn grown(mut g: Array<Array<Int>>) -> Array<Array<Int>> { for xs in g { g.push(xs); break; } g }
 `
 
@@ -357,7 +359,20 @@ func at(xs []any, i int) int {
 }
 
 func (g *gen) intExpr(d int) ex {
-	switch g.pick(6) {
+	switch g.pick(7) {
+	case 5:
+		if len(g.fns) > 0 {
+			c, x, n := g.fns[g.pick(len(g.fns))], g.expr(kArr, d), g.leaf(kInt)
+			return ex{"applied(" + x.src + ", " + c.name + ", " + n.src + ")", func() any {
+				xs := x.eval().([]any)
+				c.call(n.eval().(int))
+				s := 0
+				for _, v := range xs {
+					s += v.(int)
+				}
+				return s
+			}}
+		}
 	case 0:
 		x := g.expr(kArr, d)
 		return ex{"(" + x.src + ").len()", func() any { return len(x.eval().([]any)) }}
@@ -393,7 +408,16 @@ func (g *gen) intExpr(d int) ex {
 }
 
 func (g *gen) arrExpr(d int) ex {
-	switch g.pick(9) {
+	switch g.pick(10) {
+	case 8:
+		if len(g.fns) > 0 {
+			c, x, n := g.fns[g.pick(len(g.fns))], g.expr(kP, d), g.leaf(kInt)
+			return ex{"held(" + x.src + ", " + c.name + ", " + n.src + ")", func() any {
+				p := x.eval().(*pvalue)
+				c.call(n.eval().(int))
+				return append(clone(p.xs).([]any), clone(p.xs).([]any)...)
+			}}
+		}
 	case 0:
 		x, n := g.expr(kArr, d), g.expr(kInt, d)
 		return ex{"pushed(" + x.src + ", " + n.src + ")", func() any { xs := x.eval().([]any); return append(xs, n.eval()) }}
@@ -662,6 +686,11 @@ func (g *gen) loop() st {
 
 // closure makes a closure that changes a captured variable.
 func (g *gen) closure() st {
+	if l := g.find(kP, true); l != nil && g.pick(3) == 0 {
+		b, name := l.at, g.name()
+		g.fns = append(g.fns, closureVar{name, func(n int) { p := b.v.(*pvalue); p.xs = append(p.xs, n); p.n += n }})
+		return st{fmt.Sprintf("let %s = |n: Int| { %s.xs.push(n); %s.n += n; };", name, l.name, l.name), func() {}}
+	}
 	l := g.find(kArr, true)
 	if l == nil {
 		return g.let()

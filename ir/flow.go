@@ -249,13 +249,12 @@ func (c *codeVerifier) step(pc int, i Instr, s registers) {
 
 // reads checks that register r may be read as class.
 func (c *codeVerifier) reads(pc int, i Instr, name string, r int, class Class, s registers) {
-	found := s[r]
-	ok := found == class || found == Full && class != Unset
-	if found == Unset {
+	switch found := s[r]; {
+	case found == Unset:
 		c.check(false, "%s: %s, r%d, is not set on every way here", c.at(pc, i), name, r)
-		return
+	case found != class && found != Full:
+		c.check(false, "%s: %s, r%d, is %s where %s is needed", c.at(pc, i), name, r, found, class)
 	}
-	c.check(ok, "%s: %s, r%d, is %s where %s is needed", c.at(pc, i), name, r, found, class)
 }
 
 // window checks the registers of a window; a call leaves its result in the

@@ -1,0 +1,56 @@
+package codegen_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestCopies bounds how often a program copies a container: what is only read,
+// moved or built up in place is never copied, however long the loop.
+func TestCopies(t *testing.T) {
+	for _, c := range []struct {
+		name, code string
+		most       int64
+	}{
+		{"push", `let mut xs = []; for i in 0..1000 { xs.push(i); } emit("n", xs.len());`, 0},
+		{"push after an assignment", `let a = [1]; let mut b = a; for i in 0..1000 { b.push(i); } emit("n", (a, b.len()));`, 1},
+		{"push beside readers", `let mut xs = [0]; for i in 0..1000 { if total(xs) > i && last(xs) != i { xs.push(i); } } emit("n", xs.len());`, 0},
+		{"push beside methods", `let mut b = Bag { xs: [], n: 0 }; for i in 0..1000 { if b.size() == b.n { b.add(i); } } emit("n", b.n);`, 0},
+		{"nested push", `let mut m = { "k": [0] }; for i in 0..1000 { m["k"].push(i); } emit("n", m["k"].len());`, 0},
+		{"x = f(x)", `let mut xs = [0]; for i in 0..1000 { xs = grown(xs, i); } emit("n", xs.len());`, 0},
+		{"x = f(x)?", `let mut b = Bag { xs: [], n: 0 }; for i in 0..1000 { b = b.with(i); } emit("n", b.n);`, 0},
+		{"elements", `let mut xs = [[1], [2]]; let mut n = 0; for i in 0..1000 { for x in xs { n += x.len(); } xs[0].push(i); } emit("n", n);`, 0},
+		{"a let of a part", `let mut b = Bag { xs: [1], n: 0 }; for i in 0..1000 { { let xs = b.xs; if xs.len() == 0 { break; } } b.xs.push(i); } emit("n", b.xs.len());`, 0},
+		{"match", `let mut o = Some([1]); let mut n = 0; for i in 0..1000 { match o { Some(xs) => { n += xs.len(); }, None => {} } } emit("n", n);`, 0},
+		{"fold", `emit("n", (0..1000).to_array().fold([], |acc: Array<Int>, x| acc + [x]).len());`, 0},
+		{"map and filter", `let xs = (0..1000).to_array(); emit("n", xs.map(|x| [x]).filter(|x| x[0] > 5).len());`, 0},
+		{"an error on the way", `let mut xs = [0]; for i in 0..100 { try { xs = grown(xs, i); if i % 2 == 0 { throw "x"; } } catch {} } emit("n", xs.len());`, 100},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := compile(t, `struct Bag { xs: Array<Int>, n: Int }
+impl Bag {
+    fn size(self) -> Int { self.xs.len() }
+    fn add(mut self, x: Int) { self.xs.push(x); self.n += 1; }
+    fn with(mut self, x: Int) -> Bag { let mut b = Bag { xs: self.xs, n: self.n }; b.n += 1; b }
+}
+fn total(xs: Array<Int>) -> Int { let mut s = 1000; for x in xs { s += x; } s + last(xs) }
+fn last(xs: Array<Int>) -> Int { xs[xs.len() - 1] }
+fn grown(mut xs: Array<Int>, i: Int) -> Array<Int> { xs.push(i); xs }
+fn main() { `+c.code+" }\n")
+			m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: &world{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := m.Run(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Stats.Copied > c.most {
+				t.Errorf("%d containers are copied, want at most %d", out.Stats.Copied, c.most)
+			}
+		})
+	}
+}
