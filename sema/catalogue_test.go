@@ -1,11 +1,13 @@
 package sema_test
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/golden"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
@@ -23,6 +25,21 @@ var manifest = &sema.Manifest{
 		"worker": {},
 		"quiet":  {MessageTypes: []string{"progress", "result"}},
 	},
+}
+
+// What the user reads of each entry's wrong program.
+func TestCatalogueRendered(t *testing.T) {
+	a := golden.Open(t, "testdata/catalogue.golden")
+	defer a.Close()
+	for _, info := range diag.Catalogue() {
+		if info.Manifest || info.Bad == "" {
+			continue
+		}
+		_, list := check("bad.conc", info.Bad)
+		var out bytes.Buffer
+		diag.Text(&out, list.Sorted(), diag.TextOptions{})
+		a.Check(info.Code, out.String())
+	}
 }
 
 func check(name, src string) (*sema.Program, diag.List) {
