@@ -7,8 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
 )
 
 // measures is the table of everything measured.
@@ -16,6 +19,9 @@ func measures() []measure {
 	return []measure{
 		versusLua("fib(32)", "fib", 0.8),
 		versusLua("integer loop, 30M", "loop", 0.8),
+		{name: "1M push with a peek each turn, times 100k's time", unit: "×", ours: growth("push.conc", "1000000", "100000"), fixed: 12},
+		{name: "compile 20k lines: parse, check, generate", unit: "lines/s", rate: true, ours: compileRate(20_000), fixed: 100_000},
+		{name: "compile 100k lines, times 10k's time", unit: "×", ours: compileGrowth, fixed: 12},
 		{name: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 5},
 		{name: "parse 10k lines", unit: "lines/s", rate: true, ours: parseRate(10_000), fixed: 400_000},
 		{name: "check a 5,000-line program, with process start", unit: "ms", ours: checkFile(5_000), fixed: 15},
@@ -82,6 +88,65 @@ func parseRate(lines int) func(*lab) (float64, error) {
 		})
 		return n / ms * 1000, err
 	}
+}
+
+// growth runs a program with two sizes and gives how much longer the larger one
+// takes, start-up left out.
+func growth(program, large, small string) func(*lab) (float64, error) {
+	return func(l *lab) (float64, error) {
+		start, err := startOurs(l)
+		if err != nil {
+			return 0, err
+		}
+		times := [2]float64{}
+		for i, n := range []string{large, small} {
+			times[i], err = best(5, func() (float64, error) {
+				wall, _, _, err := process(l.dir, l.bin("concerto"), "run", l.program(program), "--", n)
+				return wall, err
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		return (times[0] - start) / (times[1] - start), nil
+	}
+}
+
+// compileTime parses, checks and generates a generated program in this process
+// and gives the milliseconds.
+func compileTime(lines int) (float64, error) {
+	text := []byte(generate(lines))
+	cfg := sema.Config{Name: "bench", Library: stdlib.Library(), Manifest: &sema.Manifest{
+		Connections: map[string]sema.ManifestConnection{"demo": {Scripted: true}},
+		Hosts:       map[string]sema.ManifestHost{"worker": {}},
+	}}
+	return best(3, func() (float64, error) {
+		start := time.Now()
+		file, list := parser.Parse(source.NewFile("bench.conc", text))
+		program, found := sema.Check(cfg, file)
+		list.Append(found)
+		if list.HasErrors() {
+			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
+		}
+		codegen.Generate(program, codegen.ManifestData{})
+		return float64(time.Since(start).Microseconds()) / 1000, nil
+	})
+}
+
+func compileRate(lines int) func(*lab) (float64, error) {
+	return func(*lab) (float64, error) {
+		ms, err := compileTime(lines)
+		return float64(lines) / ms * 1000, err
+	}
+}
+
+func compileGrowth(*lab) (float64, error) {
+	large, err := compileTime(100_000)
+	if err != nil {
+		return 0, err
+	}
+	small, err := compileTime(10_000)
+	return large / small, err
 }
 
 // checkFile measures `concerto check` of a generated program as a whole
