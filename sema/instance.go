@@ -290,10 +290,16 @@ func (in *instance) openResult(b *body, t types.Type) types.Type {
 	return nil
 }
 
-// vars puts inference variables for the parameters that are still open.
+// vars puts what the place of the whole wants for the parameters that are
+// still open, else inference variables.
 func (in *instance) vars(b *body, t types.Type) types.Type {
 	types.Walk(t, func(u types.Type) bool {
-		if p, ok := u.(*types.Param); ok && in.has(p) && in.solved[p] == nil {
+		p, ok := u.(*types.Param)
+		switch {
+		case !ok || !in.has(p) || in.solved[p] != nil:
+		case in.hints[p] != nil:
+			in.solved[p] = in.hints[p]
+		default:
 			in.solved[p] = b.c.newVar()
 		}
 		return true

@@ -41,7 +41,9 @@ var files = [...]file{
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
 		"__host_tool", "__tool_call"}},
 
+	{name: "mod_collections.conc", module: "collections"},
 	{name: "mod_env.conc", module: "env"},
+	{name: "mod_fmt.conc", module: "fmt"},
 	{name: "mod_json.conc", module: "json"},
 	{name: "mod_log.conc", module: "log"},
 	{name: "mod_math.conc", module: "math"},

@@ -234,7 +234,8 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"env", "json", "log", "math", "string", "time"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string",
+		"time", "tools"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,120 @@
+package stdlib
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var collectionsNatives = []native{
+	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a.Slot(0)), nil }},
+}
+
+// keyOf gives what stands for a value as a map's key, the same for all values
+// that are equal: Strings, Ints and Bools themselves, anything else a String
+// that begins with NUL. Such Strings are marked in the same way.
+func keyOf(s value.Slot) value.Slot {
+	s = value.Flat(s)
+	switch s.Kind() {
+	case value.KindInt, value.KindBool:
+		return s
+	case value.KindFloat:
+		if n, ok := integral(s.AsFloat()); ok {
+			return value.Int(n)
+		}
+	case value.KindString:
+		if text := s.AsString(); text == "" || text[0] != 0 {
+			return s
+		}
+	}
+	return value.String("\x00" + string(appendKey(nil, s, 0)))
+}
+
+// integral gives the Int that equals f, if there is one.
+func integral(f float64) (int64, bool) {
+	if f != math.Trunc(f) || f < -1<<63 || f >= 1<<63 {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// appendKey writes a value so that two texts are the same when the values are
+// equal. It is ASCII but for the Strings in it, which stand with their length.
+func appendKey(dst []byte, s value.Slot, depth int) []byte {
+	if depth > 10_000 {
+		panic(value.Faultf("the value is nested too deeply"))
+	}
+	s = value.Flat(s)
+	list := func(tag byte, slots []value.Slot) []byte {
+		dst = append(dst, tag)
+		dst = strconv.AppendInt(dst, int64(len(slots)), 10)
+		for _, x := range slots {
+			dst = appendKey(dst, x, depth+1)
+		}
+		return dst
+	}
+	switch k := s.Kind(); k {
+	case value.KindNil:
+		return append(dst, 'n')
+	case value.KindBool:
+		return strconv.AppendBool(dst, s.AsBool())
+	case value.KindInt:
+		return strconv.AppendInt(append(dst, 'i'), s.AsInt(), 10)
+	case value.KindFloat:
+		if n, ok := integral(s.AsFloat()); ok {
+			return strconv.AppendInt(append(dst, 'i'), n, 10)
+		}
+		return strconv.AppendFloat(append(dst, 'f'), s.AsFloat(), 'g', -1, 64)
+	case value.KindString:
+		text := s.AsString()
+		dst = strconv.AppendInt(append(dst, 's'), int64(len(text)), 10)
+		return append(append(dst, ':'), text...)
+	case value.KindArray:
+		slots := make([]value.Slot, s.Array().Len)
+		for i := range slots {
+			slots[i] = s.Array().At(i)
+		}
+		return list('[', slots)
+	case value.KindMap:
+		return appendMapKey(dst, s.Map(), depth)
+	case value.KindTuple:
+		return list('(', s.Fields())
+	case value.KindRange:
+		lo, hi := s.Range()
+		return fmt.Appendf(dst, "r%d:%d", lo, hi)
+	case value.KindStruct:
+		dst = fmt.Appendf(dst, "{%p", s.Type())
+		return list(':', s.Fields()[:len(s.Type().Fields)]) // an error's source does not count
+	case value.KindEnum:
+		if !s.IsResult() {
+			dst = fmt.Appendf(dst, "e%p", s.Type())
+		}
+		dst = strconv.AppendInt(append(dst, 'v'), int64(s.Variant()), 10)
+		return list(':', s.Fields())
+	case value.KindAgent, value.KindHost:
+		dst = fmt.Appendf(dst, "a%p", s.Type())
+		return list(':', s.Fields())
+	default: // references
+		return fmt.Appendf(dst, "p%p", s.Ref)
+	}
+}
+
+// appendMapKey writes entries in the order of their keys, since their own does
+// not count.
+func appendMapKey(dst []byte, m *value.Map, depth int) []byte {
+	var entries []string
+	m.Each(func(k, v value.Slot) bool {
+		entries = append(entries, string(appendKey(appendKey(nil, k, depth+1), v, depth+1)))
+		return true
+	})
+	slices.Sort(entries)
+	dst = strconv.AppendInt(append(dst, 'm'), int64(len(entries)), 10)
+	for _, e := range entries {
+		dst = append(dst, e...)
+	}
+	return dst
+}

@@ -1,0 +1,185 @@
+package stdlib
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var fmtNatives = []native{
+	{"fmt.format", fmtFormat},
+	{"fmt.truncate", fmtTruncate},
+	{"fmt.indent", fmtIndent},
+	{"fmt.table", fmtTable},
+}
+
+func fmtFormat(a *vm.Args) (value.Slot, error) {
+	s, args, next := a.String(0), a.Array(1), 0
+	var out []byte
+	for s != "" {
+		i := strings.IndexAny(s, "{}")
+		if i < 0 {
+			break
+		}
+		out, s = append(out, s[:i]...), s[i:]
+		if strings.HasPrefix(s, "{{") || strings.HasPrefix(s, "}}") {
+			out, s = append(out, s[0]), s[2:]
+			continue
+		}
+		which, width := placeholder(s)
+		switch {
+		case width == 0: // a brace that stands for itself
+			out, s = append(out, s[0]), s[1:]
+			continue
+		case which < 0:
+			which, next = next, next+1
+		}
+		if which >= args.Len {
+			return value.Nil, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
+		}
+		out, s = value.AppendText(out, args.At(which)), s[width:]
+		if len(out) > maxString {
+			return value.Nil, value.Faultf("format: the result would be longer than 1 GiB")
+		}
+	}
+	return value.String(string(append(out, s...))), nil
+}
+
+// placeholder reads `{}` or `{0}` at the start of s: which argument it asks
+// for, -1 for the next one, and how many bytes it takes, 0 when there is none.
+func placeholder(s string) (which, width int) {
+	end := strings.IndexByte(s, '}')
+	if s[0] != '{' || end < 0 || end > len("{999999") {
+		return 0, 0
+	}
+	if end == 1 {
+		return -1, 2
+	}
+	for _, c := range []byte(s[1:end]) {
+		if c < '0' || c > '9' {
+			return 0, 0
+		}
+		which = which*10 + int(c-'0')
+	}
+	return which, end + 1
+}
+
+func fmtTruncate(a *vm.Args) (value.Slot, error) {
+	s, suffix := a.Str(0), a.Str(2)
+	n, err := count(a, "truncate")
+	if err != nil || s.Len() <= n {
+		return a.Slot(0), err
+	}
+	ending := min(n, suffix.Len())
+	kept, _ := s.Slice(0, int64(n-ending))
+	end, _ := suffix.Slice(0, int64(ending))
+	return value.String(kept.AsString() + end.AsString()), nil
+}
+
+func fmtIndent(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
+	n, err := count(a, "indent")
+	if err != nil {
+		return value.Nil, err
+	}
+	if lines := strings.Count(s, "\n") + 1; n > (maxString-len(s))/lines {
+		return value.Nil, value.Faultf("indent: the result would be longer than 1 GiB")
+	}
+	margin := strings.Repeat(" ", n)
+	var out strings.Builder
+	for line := range strings.Lines(s) {
+		if line != "\n" && line != "\r\n" {
+			out.WriteString(margin)
+		}
+		out.WriteString(line)
+	}
+	return value.String(out.String()), nil
+}
+
+// column is what a table knows of one of its columns.
+type column struct {
+	width   int
+	numbers bool // it has cells, and all of them are numbers
+	text    bool // it has a cell that is none
+}
+
+func fmtTable(a *vm.Args) (value.Slot, error) {
+	rows, headers := a.Array(0), stringsOf(a.Array(1))
+	var columns []column
+	note := func(i int, cell string) *column {
+		for len(columns) <= i {
+			columns = append(columns, column{})
+		}
+		columns[i].width = max(columns[i].width, utf8.RuneCountInString(cell))
+		return &columns[i]
+	}
+	var lines [][]string
+	if len(headers) > 0 {
+		for i, h := range headers {
+			headers[i] = oneLine(h)
+			note(i, headers[i])
+		}
+		lines = append(lines, headers, nil)
+	}
+	for i := range rows.Len {
+		row := rows.At(i).Array()
+		if row == nil {
+			return value.Nil, value.Faultf("table: row %d is %s, not an Array", i, value.TypeName(rows.At(i)))
+		}
+		cells := make([]string, row.Len)
+		for j := range cells {
+			cells[j] = oneLine(value.Text(row.At(j)))
+			c := note(j, cells[j])
+			_, number := value.Flat(row.At(j)).Number()
+			c.numbers, c.text = c.numbers || number, c.text || !number
+		}
+		lines = append(lines, cells)
+	}
+	return drawTable(lines, columns)
+}
+
+// oneLine shows line breaks as spaces.
+func oneLine(s string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
+}
+
+// drawTable writes the lines of a table; a nil one is the rule.
+func drawTable(lines [][]string, columns []column) (value.Slot, error) {
+	total := 2
+	for _, c := range columns {
+		total += c.width + 2
+	}
+	if total > maxString/max(len(lines), 1) {
+		return value.Nil, value.Faultf("table: the result would be longer than 1 GiB")
+	}
+	var out strings.Builder
+	for n, cells := range lines {
+		if n > 0 {
+			out.WriteByte('\n')
+		}
+		var line strings.Builder
+		for i, c := range columns {
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if cells == nil {
+				line.WriteString(strings.Repeat("-", c.width))
+				continue
+			}
+			cell := ""
+			if i < len(cells) {
+				cell = cells[i]
+			}
+			space := strings.Repeat(" ", c.width-utf8.RuneCountInString(cell))
+			if c.numbers && !c.text {
+				line.WriteString(space + cell)
+			} else {
+				line.WriteString(cell + space)
+			}
+		}
+		out.WriteString(strings.TrimRight(line.String(), " "))
+	}
+	return value.String(out.String()), nil
+}
