@@ -1,0 +1,328 @@
+package format
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// module writes the declarations of a file or inline module, and other
+// members of the sort: a blank line parts those that take several lines.
+func (p *printer) item(i int, last *int32, write func()) {
+	if i > 0 {
+		p.forceAll()
+		o := op{kind: opDecl, flags: flagIf(p.gapBlank(), blank), a: *last, b: p.next() + 1}
+		p.add(o)
+	}
+	*last = p.next()
+	p.group()
+	write()
+	p.end()
+}
+
+// members writes `{ … }` around n members.
+func (p *printer) members(n int, write func(i int)) {
+	var last int32
+	p.tok(lexer.LBrace)
+	p.body(n, func(i int) { p.item(i, &last, func() { write(i) }) })
+}
+
+// decl writes a declaration.
+func (p *printer) decl(d ast.Decl) {
+	h := d.Head()
+	p.prefix(h.Decorators, h.Pub)
+	switch d := d.(type) {
+	case *ast.FnDecl:
+		p.fn(d)
+		return
+	case *ast.ImplDecl:
+		p.impl(d)
+		return
+	case *ast.UseDecl:
+		p.any()
+		p.space()
+		p.use(d.Tree)
+		p.tok(lexer.Semi)
+		return
+	}
+	p.any()
+	p.space()
+	p.any()
+	switch d := d.(type) {
+	case *ast.StructDecl:
+		p.generics(d.Generics)
+		p.space()
+		p.fieldDecls(d.Fields)
+	case *ast.SchemaDecl:
+		p.generics(d.Generics)
+		p.space()
+		p.fieldDecls(d.Fields)
+	case *ast.EnumDecl:
+		p.generics(d.Generics)
+		p.space()
+		p.list(lexer.LBrace, lexer.RBrace, len(d.Variants), braces, func(i int) { p.variant(d.Variants[i]) })
+	case *ast.TraitDecl:
+		p.generics(d.Generics)
+		p.space()
+		p.fns(d.Methods)
+	case *ast.TypeDecl:
+		p.generics(d.Generics)
+		p.aliased(d.Type)
+	case *ast.ConstDecl:
+		p.annotation(d.Type)
+		p.assigned(d.Value)
+		p.tok(lexer.Semi)
+	case *ast.ModDecl:
+		if !d.Inline {
+			p.tok(lexer.Semi)
+			return
+		}
+		p.space()
+		p.members(len(d.Decls), func(i int) { p.decl(d.Decls[i]) })
+	default:
+		p.orchestra(d)
+	}
+}
+
+// orchestra writes the rest of the declarations that start with a word and a
+// name: those of agents, hosts, tools, pipelines and stores.
+func (p *printer) orchestra(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.AgentDecl:
+		if d.Uses != nil {
+			p.space()
+			p.any()
+			p.space()
+			p.any()
+		}
+		p.space()
+		p.fields(d.Fields)
+	case *ast.HostDecl:
+		p.space()
+		p.fields(d.Fields)
+	case *ast.ToolDecl:
+		p.space()
+		p.tool(d)
+	case *ast.McpDecl:
+		p.space()
+		p.fns(d.Methods)
+	case *ast.PipelineDecl:
+		if d.HasParams {
+			p.params(d.Params)
+		}
+		p.result(d.Result)
+		p.space()
+		p.members(len(d.Stages), func(i int) { p.stage(d.Stages[i]) })
+	case *ast.StoreDecl:
+		p.annotation(d.Type)
+		p.assigned(d.Value)
+		p.tok(lexer.Semi)
+	default:
+		panic("format: a declaration with mistakes")
+	}
+}
+
+// prefix writes decorators, each on the line where the source has it, and
+// `pub`.
+func (p *printer) prefix(ds []*ast.Decorator, pub bool) {
+	p.decorators(ds)
+	if pub {
+		p.tok(lexer.Pub)
+		p.space()
+	}
+}
+
+func (p *printer) decorators(ds []*ast.Decorator) {
+	for _, d := range ds {
+		p.tok(lexer.At)
+		p.any()
+		if p.at(lexer.LParen) {
+			p.args(d.Args)
+		}
+		p.afterDecorator()
+	}
+}
+
+func (p *printer) afterDecorator() {
+	if p.newLine() {
+		p.hard(false)
+	} else {
+		p.space()
+	}
+}
+
+func (p *printer) fn(n *ast.FnDecl) {
+	if n.Async {
+		p.tok(lexer.Async)
+		p.space()
+	}
+	p.tok(lexer.Fn)
+	p.space()
+	p.any()
+	p.generics(n.Generics)
+	p.params(n.Params)
+	p.result(n.Result)
+	if n.Body == nil {
+		p.tok(lexer.Semi)
+		return
+	}
+	p.gap()
+	p.group()
+	p.block(n.Body)
+	p.end()
+}
+
+func (p *printer) fns(list []*ast.FnDecl) {
+	p.members(len(list), func(i int) { p.decl(list[i]) })
+}
+
+// params writes `(a: A, b: B)`.
+func (p *printer) params(list []*ast.Param) {
+	p.list(lexer.LParen, lexer.RParen, len(list), parens, func(i int) { p.param(list[i]) })
+}
+
+func (p *printer) param(n *ast.Param) {
+	for _, d := range n.Decorators {
+		p.tok(lexer.At)
+		p.any()
+		if p.at(lexer.LParen) {
+			p.args(d.Args)
+		}
+		p.space()
+	}
+	if n.Mut {
+		p.tok(lexer.Mut)
+		p.space()
+	}
+	if n.Pattern != nil {
+		p.pattern(n.Pattern)
+	} else {
+		parens := p.wrapped(n.Name.Sp.Start)
+		p.any()
+		p.unwrap(parens)
+	}
+	p.annotation(n.Type)
+	p.assigned(n.Default)
+}
+
+func (p *printer) impl(n *ast.ImplDecl) {
+	p.tok(lexer.Impl)
+	p.generics(n.Generics)
+	p.space()
+	if n.Trait != nil {
+		p.typ(n.Trait)
+		p.space()
+		p.tok(lexer.For)
+		p.space()
+	}
+	p.typ(n.Target)
+	p.space()
+	p.fns(n.Methods)
+}
+
+// aliased writes `= T;`.
+func (p *printer) aliased(t ast.Type) {
+	p.space()
+	p.tok(lexer.Assign)
+	p.space()
+	p.typ(t)
+	p.tok(lexer.Semi)
+}
+
+// fieldDecls writes the fields of a struct, schema or variant.
+func (p *printer) fieldDecls(list []*ast.FieldDecl) {
+	p.list(lexer.LBrace, lexer.RBrace, len(list), braces, func(i int) { p.fieldDecl(list[i]) })
+}
+
+func (p *printer) fieldDecl(n *ast.FieldDecl) {
+	p.prefix(n.Decorators, n.Pub)
+	p.any()
+	if n.Optional {
+		p.tok(lexer.Question)
+	}
+	p.annotation(n.Type)
+	p.assigned(n.Default)
+}
+
+func (p *printer) variant(n *ast.Variant) {
+	p.any()
+	switch {
+	case n.Named:
+		p.space()
+		p.fieldDecls(n.Fields)
+	case len(n.Types) > 0:
+		p.types(lexer.LParen, lexer.RParen, n.Types, style{})
+	}
+}
+
+// fields writes `{ word: value, … }`.
+func (p *printer) fields(list []*ast.ConfigField) {
+	p.list(lexer.LBrace, lexer.RBrace, len(list), braces, func(i int) {
+		p.any()
+		p.value(list[i].Value)
+	})
+}
+
+// tool writes a tool's description, fields and functions in the order of the
+// source.
+func (p *printer) tool(n *ast.ToolDecl) {
+	fields, methods, described := n.Fields, n.Methods, n.Description == nil
+	count := len(fields) + len(methods)
+	if !described {
+		count++
+	}
+	p.members(count, func(i int) {
+		here := p.toks[p.i].Start
+		switch {
+		case len(methods) > 0 && methods[0].Sp.Start == here:
+			m := methods[0]
+			methods = methods[1:]
+			p.decl(m)
+		case len(fields) > 0 && fields[0].Sp.Start == here:
+			f := fields[0]
+			fields = fields[1:]
+			p.fieldDecl(f)
+			p.comma(i == count-1, style{}, count)
+		default:
+			p.any()
+			p.value(n.Description)
+			p.comma(i == count-1, style{}, count)
+		}
+	})
+}
+
+func (p *printer) stage(n *ast.Stage) {
+	p.decorators(n.Decorators)
+	p.tok(lexer.Stage)
+	p.space()
+	p.any()
+	if n.IsBinding() {
+		p.assigned(n.Value)
+		p.tok(lexer.Semi)
+		return
+	}
+	p.params(n.Params)
+	p.result(n.Result)
+	p.gap()
+	p.group()
+	p.block(n.Body)
+	p.end()
+}
+
+// use writes one branch of a use declaration.
+func (p *printer) use(n *ast.UseTree) {
+	p.segments(len(n.Path))
+	switch {
+	case n.Glob:
+		p.tok(lexer.PathSep)
+		p.any()
+	case n.List != nil:
+		p.tok(lexer.PathSep)
+		p.list(lexer.LBrace, lexer.RBrace, len(n.List), style{}, func(i int) { p.use(n.List[i]) })
+	}
+	if n.Alias != nil {
+		p.space()
+		p.tok(lexer.As)
+		p.space()
+		p.any()
+	}
+}

@@ -1,0 +1,353 @@
+package format
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// step is how far a nested line is indented.
+const step = 4
+
+// mode is how a group is laid out.
+type mode uint8
+
+const (
+	flat   mode = iota // on one line
+	broken             // a line end at each of its lines
+	hugged             // on one line up to its last part, which is broken
+)
+
+// engine turns layout operations into text. Spaces, line ends and comments
+// that end a line are held back until it is known what follows them, so no
+// line ends in a space and no code lands behind a `//`.
+type engine struct {
+	*doc
+	limit int32 // width of a line
+
+	out     []byte
+	col     int32 // characters on the current line, its indentation included
+	fresh   bool  // nothing stands on the current line yet
+	spaced  bool  // a space comes before the next text on the line
+	blanked bool  // a blank line, or the start of the file, is above
+
+	modes   []mode
+	indents []int32
+	pending []int32 // comments that wait for the end of the line
+
+	ended     int32 // what the next text's line is indented by when a comment ended this one; -1 otherwise
+	withBlank bool  // and a blank line comes before it
+}
+
+// render lays the operations out for lines of limit characters.
+func (d *doc) render(limit int) []byte {
+	e := &engine{
+		doc: d, limit: int32(limit), out: make([]byte, 0, len(d.src)+len(d.src)/8),
+		fresh: true, blanked: true, modes: []mode{broken}, indents: []int32{0}, ended: -1,
+	}
+	for i := range d.ops {
+		e.op(int32(i))
+	}
+	e.flush()
+	if len(e.out) > 0 && !e.fresh {
+		e.out = append(e.out, '\n')
+	}
+	return e.out
+}
+
+func (e *engine) mode() mode    { return e.modes[len(e.modes)-1] }
+func (e *engine) indent() int32 { return e.indents[len(e.indents)-1] }
+
+func (e *engine) op(i int32) {
+	o := &e.ops[i]
+	switch o.kind {
+	case opText:
+		e.text(e.src[o.a:o.b], o.flags&hops != 0, true)
+	case opRaw:
+		e.text("", false, true)
+		e.raw(e.src[o.a:o.b])
+	case opComma:
+		if e.mode() == broken {
+			e.text(",", o.flags&hops != 0, false)
+		}
+	case opSep:
+		e.text(",", true, false)
+	case opSpace:
+		e.spaced = true
+	case opLine, opSoft:
+		switch {
+		case e.mode() == broken:
+			e.newline(e.indent(), o.flags&blank != 0)
+		case o.kind == opLine:
+			e.spaced = true
+		}
+	case opHard:
+		e.newline(e.indent(), o.flags&blank != 0)
+	case opDecl:
+		e.newline(e.indent(), o.flags&blank != 0 || e.isTall(o.a) || e.isTall(o.b))
+	case opGroup:
+		e.modes = append(e.modes, e.choose(i))
+	case opEnd:
+		e.modes = e.modes[:len(e.modes)-1]
+	case opNest:
+		n := e.indent()
+		if e.mode() != hugged {
+			n += step
+		}
+		e.indents = append(e.indents, n)
+	case opUnnest:
+		e.indents = e.indents[:len(e.indents)-1]
+	case opLead:
+		e.lead(o)
+	case opInline:
+		e.inline(i)
+	case opTrail:
+		e.pending = append(e.pending, i)
+	}
+}
+
+// text writes s, after what was held back. written says that the text stands
+// in the source: nothing of it comes between a doc comment and its token.
+func (e *engine) text(s string, hop, written bool) {
+	if len(e.pending) > 0 && (!hop || written && e.pendingDoc()) {
+		e.flush()
+	}
+	if e.ended >= 0 {
+		e.newline(e.ended, e.withBlank)
+	}
+	switch {
+	case e.fresh:
+		e.startLine()
+	case e.spaced:
+		e.out = append(e.out, ' ')
+		e.col++
+	}
+	e.spaced = false
+	e.out = append(e.out, s...)
+	e.col += width(s)
+}
+
+func (e *engine) startLine() {
+	n := e.indent0()
+	for range n {
+		e.out = append(e.out, ' ')
+	}
+	e.col, e.fresh, e.blanked = n, false, false
+}
+
+// indent0 is the indentation that the line end before asked for; col holds it
+// until the line's first text.
+func (e *engine) indent0() int32 { return e.col }
+
+// raw writes a text with line ends as it is.
+func (e *engine) raw(s string) {
+	e.out = append(e.out, s...)
+	e.col = int32(utf8.RuneCountInString(s[strings.LastIndexByte(s, '\n')+1:]))
+}
+
+// newline ends the line, if anything stands on it; the next one is indented
+// by indent.
+func (e *engine) newline(indent int32, withBlank bool) {
+	e.flush()
+	if !e.fresh {
+		e.out = append(e.out, '\n')
+		e.fresh = true
+	}
+	if withBlank && !e.blanked {
+		e.out = append(e.out, '\n')
+		e.blanked = true
+	}
+	e.col, e.spaced, e.ended, e.withBlank = indent, false, -1, false
+}
+
+func (e *engine) pendingDoc() bool {
+	for _, i := range e.pending {
+		if e.ops[i].flags&isDoc != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// flush writes the comments that end the line. What comes without a line end
+// of its own goes on in the next line, a step further in.
+func (e *engine) flush() {
+	if len(e.pending) == 0 {
+		return
+	}
+	for _, i := range e.pending {
+		if !e.fresh {
+			e.out = append(e.out, ' ')
+			e.col++
+		}
+		e.comment(&e.ops[i])
+	}
+	e.pending = e.pending[:0]
+	e.ended = e.indent() + step
+}
+
+// lead writes a comment on lines of its own; what follows is aligned with it.
+func (e *engine) lead(o *op) {
+	indent := e.indent()
+	if e.ended >= 0 && !e.fresh {
+		indent = e.ended
+	}
+	e.flush()
+	if !e.fresh || o.flags&blankBefore != 0 {
+		e.newline(indent, o.flags&blankBefore != 0 || e.withBlank)
+	}
+	indent = e.col
+	e.comment(o)
+	e.ended, e.withBlank = indent, o.flags&blankAfter != 0
+}
+
+// inline writes a comment amid a line: with a space before it but behind an
+// opening bracket, and one after it but before what closes.
+func (e *engine) inline(i int32) {
+	o := &e.ops[i]
+	e.spaced = e.spaced || len(e.out) > 0 && !e.fresh && bytes.IndexByte([]byte("(["), e.out[len(e.out)-1]) < 0
+	e.text(e.src[o.a:o.b], false, true)
+	e.spaced = true
+	for _, next := range e.ops[i+1:] {
+		switch next.kind {
+		case opText, opRaw:
+			e.spaced = strings.IndexByte(")],;.?", e.src[next.a]) < 0
+			return
+		case opSoft, opComma, opSep:
+			e.spaced = false
+			return
+		case opLine, opSpace, opInline, opHard:
+			return
+		}
+	}
+}
+
+// comment writes a comment where the line stands. The further lines of one
+// that moved move along.
+func (e *engine) comment(o *op) {
+	if e.fresh {
+		e.startLine()
+	}
+	s := e.src[o.a:o.b]
+	if !strings.Contains(s, "\n") {
+		s = strings.TrimRight(s, " \t\r")
+		e.out = append(e.out, s...)
+		e.col += width(s)
+		return
+	}
+	start := strings.LastIndexByte(e.src[:o.a], '\n') + 1
+	shift := int(e.col) - utf8.RuneCountInString(strings.TrimPrefix(e.src[start:o.a], "\ufeff"))
+	for i, line := range strings.Split(s, "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		if i > 0 {
+			e.out = append(e.out, '\n')
+			e.col = 0
+			line = shifted(line, shift)
+		}
+		e.out = append(e.out, line...)
+		e.col += width(line)
+	}
+}
+
+// shifted moves a line by n characters, to the left as far as it is blank.
+func shifted(line string, n int) string {
+	switch {
+	case line == "":
+		return line
+	case n > 0:
+		return strings.Repeat(" ", n) + line
+	}
+	for ; n < 0 && (line[0] == ' ' || line[0] == '\t'); n++ {
+		line = line[1:]
+	}
+	return line
+}
+
+// isTall says whether a group of declarations takes more than a line.
+func (e *engine) isTall(group int32) bool {
+	o := &e.ops[group]
+	return o.flags&(forced|tall) != 0 || e.indent()+o.width > e.limit
+}
+
+// choose is how a group is laid out, seen from the column where it starts.
+func (e *engine) choose(i int32) mode {
+	o := &e.ops[i]
+	if e.mode() == flat {
+		return flat
+	}
+	col := e.col
+	if e.spaced && !e.fresh {
+		col++
+	}
+	if e.ended >= 0 {
+		col = e.ended
+	}
+	if o.flags&forced == 0 && col+o.width <= e.limit && (o.flags&tall != 0 || e.restFits(o.a+1, e.limit-col-o.width)) {
+		return flat
+	}
+	if o.b > 0 && o.flags&unhuggable == 0 {
+		if head := e.ops[o.b].cum - o.cum; col+head <= e.limit && e.firstLineFits(o.b, e.limit-col-head) {
+			return hugged
+		}
+	}
+	return broken
+}
+
+// restFits says whether what follows operation i, up to where a line may end,
+// takes at most room characters. The groups around are decided, those that
+// begin later are not.
+func (e *engine) restFits(i, room int32) bool {
+	outer, inner := len(e.modes)-1, 0
+	start := e.cumAt(i)
+	for ; int(i) < len(e.ops); i++ {
+		o := &e.ops[i]
+		if o.cum-start > room {
+			return false
+		}
+		switch o.kind {
+		case opHard, opDecl, opLead:
+			return true
+		case opRaw:
+			return o.cum+o.width-start <= room
+		case opLine, opSoft:
+			if inner > 0 || e.modes[outer] == broken {
+				return true
+			}
+		case opGroup:
+			inner++
+		case opEnd:
+			if inner > 0 {
+				inner--
+			} else {
+				outer--
+			}
+		}
+	}
+	return e.cum-start <= room
+}
+
+// firstLineFits says whether what stands from operation i on, up to where a
+// line may first end, takes at most room characters.
+func (e *engine) firstLineFits(i, room int32) bool {
+	start := e.cumAt(i)
+	for ; int(i) < len(e.ops); i++ {
+		o := &e.ops[i]
+		switch o.kind {
+		case opHard, opDecl, opLead, opLine, opSoft:
+			return o.cum-start <= room
+		case opRaw:
+			return o.cum+o.width-start <= room
+		}
+		if o.cum-start > room {
+			return false
+		}
+	}
+	return e.cum-start <= room
+}
+
+func (e *engine) cumAt(i int32) int32 {
+	if int(i) < len(e.ops) {
+		return e.ops[i].cum
+	}
+	return e.cum
+}

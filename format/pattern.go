@@ -1,0 +1,100 @@
+package format
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// pattern writes a pattern.
+func (p *printer) pattern(n ast.Pattern) {
+	parens := p.wrapped(n.Span().Start)
+	switch n := n.(type) {
+	case *ast.WildPat, *ast.NamePat:
+		p.any()
+	case *ast.BindPat:
+		p.any()
+		p.space()
+		p.tok(lexer.At)
+		p.space()
+		p.pattern(n.Pattern)
+	case *ast.LitPat:
+		p.expr(n.Value)
+	case *ast.RangePat:
+		p.bounds(n.Lo, n.Hi)
+	case *ast.OrPat:
+		for p.at(lexer.Bar) { // before the first
+			p.any()
+			p.space()
+		}
+		p.alternatives(len(n.Alts), func(i int) { p.pattern(n.Alts[i]) })
+	case *ast.TuplePat:
+		p.patterns(lexer.LParen, lexer.RParen, n.Elems, style{one: true})
+	case *ast.VariantPat:
+		p.path(n.Path)
+		p.patterns(lexer.LParen, lexer.RParen, n.Elems, style{})
+	case *ast.PathPat:
+		p.path(n.Path)
+	case *ast.ArrayPat:
+		p.arrayPattern(n)
+	case *ast.StructPat:
+		p.structPattern(n)
+	default:
+		panic("format: a pattern with mistakes")
+	}
+	p.unwrap(parens)
+}
+
+func (p *printer) patterns(open, shut lexer.Kind, list []ast.Pattern, st style) {
+	p.list(open, shut, len(list), st, func(i int) { p.pattern(list[i]) })
+}
+
+// bounds writes a range, either end of which may be missing.
+func (p *printer) bounds(lo, hi ast.Expr) {
+	if lo != nil {
+		p.expr(lo)
+	}
+	p.any() // .. or ..=
+	if hi != nil {
+		p.expr(hi)
+	}
+}
+
+func (p *printer) arrayPattern(n *ast.ArrayPat) {
+	count, elem := len(n.Elems), 0
+	if n.Rest >= 0 {
+		count++
+	}
+	p.list(lexer.LBracket, lexer.RBracket, count, style{}, func(i int) {
+		if i != n.Rest {
+			p.pattern(n.Elems[elem])
+			elem++
+			return
+		}
+		p.tok(lexer.DotDot)
+		if p.at(lexer.Ident) {
+			p.any()
+		}
+	})
+}
+
+func (p *printer) structPattern(n *ast.StructPat) {
+	count := len(n.Fields)
+	if n.Rest {
+		count++
+	}
+	p.path(n.Path)
+	p.space()
+	p.list(lexer.LBrace, lexer.RBrace, count, style{spaced: true}, func(i int) {
+		if i == len(n.Fields) {
+			p.tok(lexer.DotDot)
+			return
+		}
+		f := n.Fields[i]
+		if !f.Short {
+			p.any()
+			p.tok(lexer.Colon)
+			p.space()
+		}
+		p.pattern(f.Pattern)
+	})
+}

@@ -1,0 +1,168 @@
+package format
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// places are what a dump says about where a node stands; the white space that
+// ends a line of a doc comment is not part of its text.
+var places = regexp.MustCompile(`(?m) @\d+:\d+-\d+:\d+$`)
+var docEnds = regexp.MustCompile(`(Doc="(?:[^"\\]|\\.)*?)[ \t]*(\\n|")`)
+
+// tree is a text's tree without places; ok is false when it does not parse.
+func tree(t *testing.T, text string) (dump string, ok bool) {
+	t.Helper()
+	file, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
+	if list.HasErrors() {
+		return "", false
+	}
+	var b bytes.Buffer
+	if err := ast.Dump(&b, file); err != nil {
+		t.Fatal(err)
+	}
+	s := places.ReplaceAllString(b.String(), "")
+	for {
+		next := docEnds.ReplaceAllString(s, "$1$2")
+		if next == s {
+			return s, true
+		}
+		s = next
+	}
+}
+
+// widths are the line widths that the properties are held at: narrow ones
+// break everything, wide ones nothing.
+var widths = []int{1, 30, 60, DefaultWidth, 10_000}
+
+// hold checks that formatting keeps the tree and the comments, and that doing
+// it twice is doing it once. It says whether the text parses.
+func hold(t *testing.T, text string) bool {
+	t.Helper()
+	want, ok := tree(t, text)
+	for _, w := range widths {
+		out, list := Source(source.NewFile("main.conc", []byte(text)), w)
+		if !ok {
+			if out != nil || !list.HasErrors() {
+				t.Fatalf("a text with mistakes was formatted:\n%s", text)
+			}
+			return false
+		}
+		once := string(out)
+		if got, ok := tree(t, once); !ok || got != want {
+			t.Fatalf("width %d: the tree changed\n--- source\n%s\n--- formatted\n%s\n--- tree\n%s\n--- was\n%s", w, text, once, got, want)
+		}
+		twice, _ := Source(source.NewFile("main.conc", []byte(once)), w)
+		if string(twice) != once {
+			t.Fatalf("width %d: formatting again changes\n--- source\n%s\n--- once\n%s\n--- twice\n%s", w, text, once, twice)
+		}
+		checkShape(t, once)
+	}
+	return true
+}
+
+// checkShape checks that lines outside of tokens and comments neither end in
+// white space nor hold tabs, and that there are no two blank lines in a row.
+func checkShape(t *testing.T, text string) {
+	t.Helper()
+	toks, comments, _ := lexer.Lex(source.NewFile("main.conc", []byte(text)))
+	gap := func(a, b source.Pos) {
+		s := text[a:b]
+		if strings.Contains(s, " \n") || strings.ContainsAny(s, "\t\r") || strings.Contains(s, "\n\n\n") {
+			t.Fatalf("odd white space %q in\n%s", s, text)
+		}
+	}
+	pos := source.Pos(0)
+	for _, k := range toks {
+		for len(comments) > 0 && comments[0].Start < k.Start {
+			gap(pos, comments[0].Start)
+			pos, comments = comments[0].End, comments[1:]
+		}
+		gap(pos, k.Start)
+		pos = k.End
+	}
+	if text != "" && (strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") || strings.HasSuffix(text, "\n\n")) {
+		t.Fatalf("odd start or end in %q", text)
+	}
+}
+
+var specBlock = regexp.MustCompile("(?s)```concerto([^\n]*)\n(.*?)```")
+
+// programs gives all programs of the repository, and of the documents and the
+// black-box suite beside it where they lie at hand, by name.
+func programs(t testing.TB) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, root := range []string{"..", "../../shared/conformance", "../../shared/seeds"} {
+		if _, err := os.Stat(root); err != nil {
+			continue
+		}
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if name := d.Name(); d.IsDir() && (name == ".git" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			switch filepath.Ext(path) {
+			case ".conc":
+				all[path] = read(t, path)
+			case ".txtar":
+				for _, f := range txtar.Parse([]byte(read(t, path))).Files {
+					if strings.HasSuffix(f.Name, ".conc") {
+						all[path+":"+f.Name] = string(f.Data)
+					}
+				}
+			case ".md":
+				for i, m := range specBlock.FindAllStringSubmatch(read(t, path), -1) {
+					text := m[2]
+					if strings.Contains(m[1], "fragment") {
+						text = "fn main() {\n" + text + "}\n"
+					}
+					all[path+":"+string(rune('0'+i%10))+":"+m[2][:min(20, len(m[2]))]] = text
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// All programs there are keep their trees, and are formatted for good.
+func TestAllPrograms(t *testing.T) {
+	parsed := 0
+	for name, text := range programs(t) {
+		t.Run(name, func(t *testing.T) {
+			if hold(t, text) {
+				parsed++
+			}
+		})
+	}
+	if parsed < 300 {
+		t.Errorf("only %d programs parse", parsed)
+	}
+}

@@ -1,0 +1,281 @@
+package format
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// block writes a block. It stays on one line where it is so in the source and
+// holds one statement at most; the lines are those of the group around it.
+func (p *printer) block(b *ast.Block) { p.blockOpened(b, nil) }
+
+// blockOpened is block with a hook that runs when the `{` is written.
+func (p *printer) blockOpened(b *ast.Block, opened func()) {
+	p.tok(lexer.LBrace)
+	if opened != nil {
+		opened()
+	}
+	n := len(b.Stmts)
+	if b.Tail != nil {
+		n++
+	}
+	p.body(n, func(i int) {
+		if i > 0 {
+			p.hard(p.gapBlank())
+		}
+		if i < len(b.Stmts) {
+			p.stmt(b.Stmts[i])
+		} else {
+			p.expr(b.Tail)
+		}
+	})
+}
+
+// body writes what follows a `{`: n things, each of which comes with what
+// separates it from the one before, and the `}`.
+func (p *printer) body(n int, item func(i int)) {
+	if n == 0 {
+		p.shut(lexer.RBrace)
+		return
+	}
+	edge := p.hard
+	if n == 1 && !p.newLine() {
+		edge = p.line
+	}
+	p.nest()
+	edge(false)
+	for i := range n {
+		item(i)
+	}
+	p.leads(true, true)
+	p.unnest()
+	edge(false)
+	p.tok(lexer.RBrace)
+}
+
+func (p *printer) stmt(s ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.LetStmt:
+		p.let(s)
+	case *ast.ExprStmt:
+		p.expr(s.X)
+		if s.Semi {
+			p.tok(lexer.Semi)
+		}
+	case *ast.DeclStmt:
+		p.decl(s.Decl)
+	case *ast.MockStmt:
+		p.any()
+		p.space()
+		p.any()
+		p.space()
+		p.fields(s.Fields)
+		if p.at(lexer.Semi) {
+			p.any()
+		}
+	default:
+		panic("format: a statement with mistakes")
+	}
+}
+
+func (p *printer) let(s *ast.LetStmt) {
+	p.tok(lexer.Let)
+	p.space()
+	if s.Mut {
+		p.tok(lexer.Mut)
+		p.space()
+	}
+	p.pattern(s.Pattern)
+	p.annotation(s.Type)
+	p.assigned(s.Value)
+	if s.Else != nil {
+		p.gap()
+		p.tok(lexer.Else)
+		p.gap()
+		p.group()
+		p.block(s.Else)
+		p.end()
+	}
+	p.tok(lexer.Semi)
+}
+
+// annotation writes `: T`, if there is a T.
+func (p *printer) annotation(t ast.Type) {
+	if t != nil {
+		p.tok(lexer.Colon)
+		p.space()
+		p.typ(t)
+	}
+}
+
+// assigned writes `= value`, if there is a value.
+func (p *printer) assigned(e ast.Expr) {
+	if e != nil {
+		p.space()
+		p.tok(lexer.Assign)
+		p.rhs(e)
+	}
+}
+
+// control writes the expressions that have blocks.
+func (p *printer) control(e ast.Expr) {
+	p.group()
+	defer p.end()
+	switch e := e.(type) {
+	case *ast.IfExpr:
+		p.ifExpr(e)
+	case *ast.LetCond:
+		p.tok(lexer.Let)
+		p.space()
+		p.pattern(e.Pattern)
+		p.assigned(e.X)
+	case *ast.MatchExpr:
+		p.any()
+		p.space()
+		p.expr(e.Subject)
+		p.gap()
+		p.list(lexer.LBrace, lexer.RBrace, len(e.Arms), braces, func(i int) { p.arm(e.Arms[i]) })
+	case *ast.ListenExpr:
+		p.any()
+		p.space()
+		p.expr(e.Call)
+		p.gap()
+		p.list(lexer.LBrace, lexer.RBrace, len(e.Handlers), braces, func(i int) { p.handler(e.Handlers[i]) })
+	case *ast.ForExpr:
+		p.label(e.Label)
+		p.forEach(e.Pattern, e.Iter, e.Body)
+	case *ast.ParallelFor:
+		p.parallel(e)
+	case *ast.WhileExpr:
+		p.label(e.Label)
+		p.any()
+		p.space()
+		p.head(e.Cond, e.Body)
+	case *ast.LoopExpr:
+		p.label(e.Label)
+		p.any()
+		p.gap()
+		p.block(e.Body)
+	case *ast.TryExpr:
+		p.any()
+		p.gap()
+		p.block(e.Body)
+		for _, c := range e.Catches {
+			p.gap()
+			p.catch(c)
+		}
+	default:
+		panic("format: an expression with mistakes")
+	}
+}
+
+// ifExpr writes an if with all its branches: either each is on the one line,
+// or none.
+func (p *printer) ifExpr(n *ast.IfExpr) {
+	for {
+		p.tok(lexer.If)
+		p.space()
+		p.head(n.Cond, n.Then)
+		if n.Else == nil {
+			return
+		}
+		p.gap()
+		p.tok(lexer.Else)
+		p.gap()
+		next, ok := n.Else.(*ast.IfExpr)
+		if !ok {
+			p.block(n.Else.(*ast.BlockExpr).Block)
+			return
+		}
+		n = next
+	}
+}
+
+// head writes a condition and the block after it. When the operands of the
+// condition stand on several lines, so does the `{`: it parts them from the
+// block's first line.
+func (p *printer) head(cond ast.Expr, body *ast.Block) {
+	b, ok := cond.(*ast.Binary)
+	if !ok {
+		p.expr(cond)
+		p.gap()
+		p.block(body)
+		return
+	}
+	p.group()
+	p.operands(b)
+	p.line(false)
+	p.blockOpened(body, p.end)
+}
+
+func (p *printer) arm(a *ast.Arm) {
+	p.pattern(a.Pattern)
+	if a.Guard != nil {
+		p.space()
+		p.tok(lexer.If)
+		p.space()
+		p.expr(a.Guard)
+	}
+	p.space()
+	p.tok(lexer.FatArrow)
+	p.rhs(a.Body)
+}
+
+func (p *printer) handler(h *ast.Handler) {
+	if h.On {
+		p.any()
+		p.space()
+	}
+	p.tok(lexer.String)
+	p.space()
+	p.tok(lexer.FatArrow)
+	p.rhs(h.Value)
+}
+
+func (p *printer) label(l *ast.Ident) {
+	if l != nil {
+		p.tok(lexer.Label)
+		p.tok(lexer.Colon)
+		p.space()
+	}
+}
+
+// forEach writes `for p in xs { }`.
+func (p *printer) forEach(pat ast.Pattern, iter ast.Expr, body *ast.Block) {
+	p.tok(lexer.For)
+	p.space()
+	p.pattern(pat)
+	p.space()
+	p.tok(lexer.In)
+	p.space()
+	p.expr(iter)
+	p.gap()
+	p.block(body)
+}
+
+func (p *printer) parallel(n *ast.ParallelFor) {
+	if n.Limit != nil {
+		p.tok(lexer.At)
+		p.any()
+		p.exprs(lexer.LParen, lexer.RParen, []ast.Expr{n.Limit}, parens)
+		p.afterDecorator()
+	}
+	p.any()
+	p.space()
+	p.forEach(n.Pattern, n.Iter, n.Body)
+}
+
+func (p *printer) catch(c *ast.Catch) {
+	p.tok(lexer.Catch)
+	if c.Type != nil {
+		p.space()
+		p.typ(c.Type)
+	}
+	if c.Name != nil {
+		p.tok(lexer.LParen)
+		p.any()
+		p.tok(lexer.RParen)
+	}
+	p.gap()
+	p.block(c.Body)
+}
