@@ -165,13 +165,6 @@ func (g *generator) file(info *sema.Info) int {
 	return n
 }
 
-// tests lists the test functions.
-func (g *generator) tests() {
-	for _, t := range g.p.Tests {
-		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.functions[t.Fn]})
-	}
-}
-
 // bug stops on a tree that sema should not have let through.
 func bug(info *sema.Info, at source.Span, format string, args ...any) {
 	place := ""

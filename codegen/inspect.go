@@ -17,6 +17,10 @@ func inspect(n ast.Node, visit func(ast.Node) bool) {
 		in.block(n.Else)
 	case *ast.ExprStmt:
 		in.expr(n.X)
+	case *ast.MockStmt:
+		for _, f := range n.Fields {
+			in.expr(f.Value)
+		}
 	case ast.Expr:
 		in.parts(n)
 	}

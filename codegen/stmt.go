@@ -67,6 +67,8 @@ func (f *builder) stmt(s ast.Stmt) {
 		f.let(s)
 	case *ast.ExprStmt:
 		f.discard(s.X)
+	case *ast.MockStmt:
+		f.mock(s)
 	case *ast.DeclStmt: // constants stand where they are used, functions by themselves
 	default:
 		bug(f.info, s.Span(), "%T cannot be generated", s)

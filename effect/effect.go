@@ -82,7 +82,8 @@ func (e *Error) With(field string, v any) *Error {
 
 // inline lists the kinds that never wait: the VM performs them on its own
 // goroutine.
-var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true}
+var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true,
+	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockTime: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing
 // one needs no goroutine. A reply into a full queue is the exception: its

@@ -368,5 +368,7 @@ func (c *codec) test(t *Test) {
 	c.object(func() {
 		c.str("name", &t.Name)
 		c.int("function", &t.Function)
+		c.flag("expect_fail", &t.ExpectFail)
+		c.optStr("expect", &t.Expect)
 	})
 }

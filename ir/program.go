@@ -263,8 +263,11 @@ type Permissions struct {
 	Env []string
 }
 
-// Test is an @test function.
+// Test is an @test function. Name is its description, or the function's name.
+// ExpectFail says that it must fail, with a message that holds Expect.
 type Test struct {
-	Name     string
-	Function int
+	Name       string
+	Function   int
+	ExpectFail bool
+	Expect     string
 }

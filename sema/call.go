@@ -45,7 +45,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 
 // testCalled refuses calling a test.
 func (b *body) testCalled(fn *Function, at source.Span) {
-	if decorator(fn.Decl.Decorators, "test") != nil {
+	if isTest(fn) {
 		b.report(diag.TestCalled.At(at, "test function `%s` cannot be called", fn.Name).
 			Hint("move what both need into a function of its own"))
 	}

@@ -95,6 +95,7 @@ func (c *checker) program(files []*ast.File) {
 		c.checkFunction(c.prog.Functions[i])
 	}
 	c.drainLibrary()
+	c.checkTests()
 	c.checkMain()
 	c.unusedImports(c.entry)
 	c.fileCycles()

@@ -264,8 +264,10 @@ func (c *checker) defineSignatures(m *module, d ast.Decl) {
 // enter lists a user's function for generation; the library's come when used.
 func (c *checker) enter(m *module, fn *Function) {
 	if !m.info.Library {
+		if c.collectTest(m, fn) {
+			return // generated on demand alone, after everything else
+		}
 		c.prog.Functions = append(c.prog.Functions, fn)
-		c.collectTest(m, fn)
 	}
 }
 

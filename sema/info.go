@@ -42,12 +42,14 @@ type Info struct {
 	// iterators are the methods that give what `for` goes over, by the id of
 	// the collection's expression.
 	iterators map[ast.ID]*Function
+	mocks     map[*ast.MockStmt]*Mock
 }
 
 func newInfo(f *ast.File, library bool) *Info {
 	return &Info{File: f, Library: library,
 		types: make([]types.Type, f.IDs), conv: make([]types.Type, f.IDs),
-		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{}}
+		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{},
+		mocks: map[*ast.MockStmt]*Mock{}}
 }
 
 // TypeOf is the type of an expression's value as evaluated, before Conv.
@@ -468,10 +470,14 @@ type Stage struct {
 	InputConv types.Type
 }
 
-// Test is an @test function.
+// Test is an @test function. Name is its description, such as
+// "group :: name", or the function's name without one. ExpectFail says that it
+// is expected to fail, with a message that holds Expect.
 type Test struct {
-	Name string
-	Fn   *Function
+	Name       string
+	Fn         *Function
+	ExpectFail bool
+	Expect     string
 }
 
 func (*Local) object()      {}

@@ -140,11 +140,8 @@ var knownDecorators = []string{"test", "expect_fail", "describe", "param", "retr
 func (c *checker) functionDecorators(m *module, fn *Function) {
 	for _, d := range fn.Decl.Decorators {
 		switch d.Name.Name {
-		case "test":
-		case "expect_fail":
-			if decorator(fn.Decl.Decorators, "test") == nil {
-				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").Hint("add `@test` before it"))
-			}
+		case "test", "expect_fail":
+			c.testDecorator(m, fn, d)
 		case "describe", "param":
 			if fn.Tool == nil {
 				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands only on tool functions", d.Name.Name).
@@ -164,20 +161,4 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 	}
 	c.report(m, unknownName(diag.UnknownDecorator, d.Name, "unknown decorator `@%s`", knownDecorators).
 		Hint("decorators are %s", listed(knownDecorators)))
-}
-
-// collectTest notes an @test function.
-func (c *checker) collectTest(m *module, fn *Function) {
-	d := decorator(fn.Decl.Decorators, "test")
-	if d == nil {
-		return
-	}
-	name := fn.Name
-	if text, ok := decoratorText(d, 0); ok {
-		name = text
-	}
-	if len(fn.Params) > 0 {
-		c.report(m, diag.MainSignature.At(fn.Decl.Signature, "a test takes no parameters").Hint("make the values inside it"))
-	}
-	c.prog.Tests = append(c.prog.Tests, &Test{Name: name, Fn: fn})
 }

@@ -103,7 +103,7 @@ func (b *body) stmt(s ast.Stmt) {
 	case *ast.ExprStmt:
 		b.discard(s.X)
 	case *ast.MockStmt:
-		b.c.later(b.m, s.Sp, "`mock`")
+		b.mock(s)
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *VM) bind(name string) Native {
 	case "host.parts":
 		return m.hostParts
 	}
-	return nil
+	return m.bindMock(name)
 }
 
 // What an agent has when it says nothing.

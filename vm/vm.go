@@ -61,6 +61,7 @@ type VM struct {
 	hosts      []value.Slot
 	stores     []value.Slot
 	tools      []*tool
+	mocked     map[int64]value.Slot // closures that answer for agents, in a test
 
 	maxStack int
 	tasks    int // ids given

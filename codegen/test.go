@@ -1,0 +1,38 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// tests lists the test functions.
+func (g *generator) tests() {
+	for _, t := range g.p.Tests {
+		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.functions[t.Fn], ExpectFail: t.ExpectFail, Expect: t.Expect})
+	}
+}
+
+// mock installs a mock: a call of the library's function with the agent or host
+// and a map of the fields.
+func (f *builder) mock(s *ast.MockStmt) {
+	defer f.free(f.top)
+	d := f.info.Mock(s)
+	if d == nil || d.Install == nil {
+		bug(f.info, s.Sp, "a mock without detail")
+	}
+	w := f.alloc()
+	party, script := f.alloc(), f.alloc()
+	if d.Agent != nil {
+		f.emit(ir.OpLoadAgent, party, 0, 0, int32(f.g.agents[d.Agent]))
+	} else {
+		f.emit(ir.OpLoadHost, party, 0, 0, int32(f.g.hosts[d.Host]))
+	}
+	base := f.top
+	for _, field := range s.Fields {
+		f.stringValue(field.Name.Name, f.alloc())
+		f.keep(field.Value, f.alloc())
+	}
+	f.emit(ir.OpNewMap, script, base, len(s.Fields), 0)
+	f.free(base)
+	f.invoke(d.Install, w)
+}

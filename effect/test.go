@@ -1,0 +1,80 @@
+package effect
+
+import "encoding/json"
+
+// The kinds of a test: what it scripts of the world, and what it reads of the
+// record. Only a run under `concerto test` performs them.
+const (
+	KindMockScript Kind = "mock.script"
+	KindMockNext   Kind = "mock.next"
+	KindMockAnswer Kind = "mock.answer"
+	KindMockEnv    Kind = "mock.env"
+	KindMockTime   Kind = "mock.time"
+	KindRecord     Kind = "test.record"
+)
+
+// MockScript is a `mock` statement: from here on the agent or host named Name
+// is played from Script, a JSON object with one of `response`, `error`,
+// `responses` and, of a host, `messages`. By says that answers come by MockNext.
+// An *Error of kind RuntimeError says what is wrong with the script.
+type MockScript struct {
+	Name   string          `json:"name"`
+	Host   bool            `json:"host,omitempty"`
+	Script json.RawMessage `json:"script"`
+	By     bool            `json:"by,omitempty"`
+}
+
+// MockNext makes Answer what the agent's next request gives.
+type MockNext struct {
+	Agent  string          `json:"agent"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// MockAnswer answers one awaited emit on Channel, after those given before.
+type MockAnswer struct {
+	Channel string          `json:"channel"`
+	Value   json.RawMessage `json:"value"`
+}
+
+// MockEnv sets an environment variable of the test, or unsets it.
+type MockEnv struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Set   bool   `json:"set"`
+}
+
+// MockTime sets the test's clock, in milliseconds since the epoch.
+type MockTime struct {
+	Unix int64 `json:"unix_ms"`
+}
+
+// Record reads what a test has done so far, as *Recorded. What is "emits" (of
+// {channel, payload}), "output" (a string), "prompts" of the agent or host
+// Party, or "replies" of the host Party.
+type Record struct {
+	What  string `json:"what"`
+	Party string `json:"party,omitempty"`
+}
+
+// Recorded is what a Record found, as JSON.
+type Recorded struct {
+	Value json.RawMessage `json:"value"`
+}
+
+// Kind is KindMockScript.
+func (*MockScript) Kind() Kind { return KindMockScript }
+
+// Kind is KindMockNext.
+func (*MockNext) Kind() Kind { return KindMockNext }
+
+// Kind is KindMockAnswer.
+func (*MockAnswer) Kind() Kind { return KindMockAnswer }
+
+// Kind is KindMockEnv.
+func (*MockEnv) Kind() Kind { return KindMockEnv }
+
+// Kind is KindMockTime.
+func (*MockTime) Kind() Kind { return KindMockTime }
+
+// Kind is KindRecord.
+func (*Record) Kind() Kind { return KindRecord }

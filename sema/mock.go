@@ -1,0 +1,141 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Mock is how a `mock` statement is made: Install, a library function, takes
+// the agent or host (one of them is nil) and a map of the fields.
+type Mock struct {
+	Agent   *Agent
+	Host    *Host
+	Install *Function
+}
+
+// Mock is the detail of a MockStmt.
+func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
+
+// mockFields are the fields of a mock, any of which says all there is to say
+// (spec/16-tests.md). A response may be given by a closure over the prompt.
+var mockFields = map[string]fieldType{
+	"response":  {typ: types.Any},
+	"error":     {typ: types.Any},
+	"responses": {typ: &types.Array{Elem: types.Any}},
+	"messages":  {typ: &types.Array{Elem: types.Any}},
+}
+
+// mockedBy is the type of a response that is made from the prompt.
+var mockedBy = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
+
+// mock checks a mock statement.
+func (b *body) mock(s *ast.MockStmt) {
+	if !b.inTest() {
+		b.report(diag.MockPlace.At(s.Sp, "`mock` stands only in a test").Hint("write it in an `@test` function, before the calls it answers"))
+	}
+	d := &Mock{}
+	known := b.mockTarget(s, d)
+	if known == nil {
+		for _, f := range s.Fields {
+			b.checkAs(f.Value, types.Any, reason{})
+		}
+		return
+	}
+	seen := map[string]*ast.ConfigField{}
+	var first *ast.ConfigField
+	for _, f := range s.Fields {
+		ft, ok := known[f.Name.Name]
+		switch {
+		case !ok:
+			b.failed = true
+			b.c.unknownConfig(b.m, "a mock", f.Name, known)
+			b.checkAs(f.Value, types.Any, reason{})
+			continue
+		case seen[f.Name.Name] != nil:
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").Hint("remove one"))
+		case first != nil:
+			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock answers in one way, and this is a second one").Label(first.Name.Sp, "the first").
+				Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
+		}
+		seen[f.Name.Name] = f
+		if first == nil {
+			first = f
+		}
+		want := ft.typ
+		if _, closure := unparen(f.Value).(*ast.Closure); closure && f.Name.Name == "response" && d.Agent != nil {
+			want = mockedBy
+		}
+		b.checkAs(f.Value, want, reason{b.m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
+	}
+	if len(s.Fields) == 0 {
+		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("give it one: `response: \"…\"`"))
+	}
+	b.info.mocks[s] = d
+}
+
+// mockTarget finds what is mocked and gives the fields that its mock may have;
+// nil when it cannot be mocked.
+func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
+	e := b.c.lookup(b.m, s.Name.Name)
+	if e == nil {
+		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
+		if near := spell.Nearest(s.Name.Name, b.partyNames()); near != "" {
+			d.Hint("did you mean `%s`?", near)
+		} else {
+			d.Hint("a mock names an agent or a host of the program; import it with `use` when another module declares it")
+		}
+		b.report(d)
+		return nil
+	}
+	switch o := e.obj.(type) {
+	case *Agent:
+		o.used = true
+		d.Agent, d.Install = o, b.libraryHelper("__mock_agent")
+		return withoutField(mockFields, "messages")
+	case *Host:
+		o.used = true
+		d.Host, d.Install = o, b.libraryHelper("__mock_host")
+		return mockFields
+	}
+	b.failed = true
+	if !e.refused {
+		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is neither an agent nor a host", s.Name.Name).
+			Hint("what is not the outside world needs no mock: it runs in tests as it is"))
+	}
+	return nil
+}
+
+// partyNames are the names of what can be mocked.
+func (b *body) partyNames() []string {
+	var names []string
+	for _, a := range b.c.prog.Agents {
+		names = append(names, a.Name)
+	}
+	for _, h := range b.c.prog.Hosts {
+		names = append(names, h.Name)
+	}
+	return names
+}
+
+func withoutField(fields map[string]fieldType, name string) map[string]fieldType {
+	out := map[string]fieldType{}
+	for n, f := range fields {
+		if n != name {
+			out[n] = f
+		}
+	}
+	return out
+}
+
+// inTest says whether the statement under way stands in a test, be it in a
+// closure or handler of it.
+func (b *body) inTest() bool {
+	for f := b.frame; f != nil; f = f.parent {
+		if f.fn != nil {
+			return isTest(f.fn)
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+)
+
+func isTest(fn *Function) bool { return decorator(fn.Decl.Decorators, "test") != nil }
+
+// testDecorator checks an `@test` or `@expect_fail` of a function.
+func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
+	name := d.Name.Name
+	switch {
+	case name == "expect_fail" && !isTest(fn):
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").Hint("add `@test` before it"))
+		return
+	case name == "test" && (fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil):
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` stands only on functions of a module").
+			Hint("move the test out of what is around it"))
+		return
+	}
+	if len(d.Args) == 0 {
+		return
+	}
+	if _, ok := decoratorText(d, 0); !ok || len(d.Args) > 1 || d.Args[0].Name != nil {
+		c.report(m, diag.TestText.At(d.Sp, "`@%s` takes at most one text", name).
+			Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
+	}
+}
+
+// collectTest notes an @test function; false when fn is none.
+func (c *checker) collectTest(m *module, fn *Function) bool {
+	d := decorator(fn.Decl.Decorators, "test")
+	if d == nil || m.around != nil || fn.assoc != nil || fn.Tool != nil {
+		return false
+	}
+	t := &Test{Name: fn.Name, Fn: fn}
+	if text, ok := decoratorText(d, 0); ok && text != "" {
+		t.Name = text
+	}
+	if e := decorator(fn.Decl.Decorators, "expect_fail"); e != nil {
+		t.ExpectFail = true
+		t.Expect, _ = decoratorText(e, 0)
+	}
+	if len(fn.Params) > 0 {
+		c.report(m, diag.MainSignature.At(fn.Decl.Signature, "a test takes no parameters").Hint("make the values inside it"))
+	}
+	c.prog.Tests = append(c.prog.Tests, t)
+	return true
+}
+
+// checkTests checks the tests, after all else is complete: what they alone
+// bring into use is part of the program only when it is checked for its tests.
+func (c *checker) checkTests() {
+	p := c.prog
+	functions, files, dynamic := len(p.Functions), len(p.Files), append([]Dynamic(nil), p.Dynamic...)
+	for _, t := range p.Tests {
+		c.checkFunction(t.Fn)
+	}
+	for i := functions; i < len(p.Functions); i++ { // blocks add the functions they declare
+		c.checkFunction(p.Functions[i])
+	}
+	c.drainLibrary()
+	if !c.cfg.Tests {
+		p.Functions, p.Files, p.Dynamic, p.Tests = p.Functions[:functions], p.Files[:files], dynamic, nil
+		return
+	}
+	for _, t := range p.Tests {
+		p.Functions = append(p.Functions, t.Fn)
+	}
+}
