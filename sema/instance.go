@@ -208,6 +208,7 @@ func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reaso
 // typed takes an argument whose type is known.
 func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 	in.args = append(in.args, instanceArg{x, t, declared, why})
+	in.unwrapHint(declared, t)
 	want, closed := in.known(declared, true)
 	if closed && in.hinted(declared) {
 		if ok, _ := types.Conversion(t, want); ok {
@@ -216,6 +217,23 @@ func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 		}
 	}
 	in.solve(declared, t)
+}
+
+// unwrapHint lets a parameter that is wanted as an Option be the Option's
+// element when its first argument is no Option: the whole is converted, not
+// what goes into it.
+func (in *instance) unwrapHint(declared, t types.Type) {
+	p, ok := types.Resolve(declared).(*types.Param)
+	if !ok || !in.has(p) || in.solved[p] != nil || in.hints[p] == nil {
+		return
+	}
+	o, ok := types.Resolve(in.hints[p]).(*types.Option)
+	if !ok || optional(types.Resolve(t)) || types.Resolve(t) == types.Nil {
+		return
+	}
+	if fits, _ := types.Conversion(t, o.Elem); fits {
+		in.hints[p] = o.Elem
+	}
 }
 
 // hinted says whether a parameter in d is settled by nothing but a hint.
