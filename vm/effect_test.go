@@ -105,7 +105,8 @@ func TestPerformErrors(t *testing.T) {
 		t.Error(got, err)
 	}
 	broken := errors.New("disk gone")
-	if _, err := run("1", broken); err != broken {
+	var stopped *Stopped
+	if _, err := run("1", broken); !errors.As(err, &stopped) || stopped.Err != broken || stopped.Function != "main" {
 		t.Error(err)
 	}
 }

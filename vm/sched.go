@@ -45,6 +45,10 @@ func (m *VM) loop(main *task) {
 			m.fatal = errors.New("the run waits for nothing: a task is parked without a request")
 			break
 		}
+		if m.config.Choose != nil {
+			m.take(m.performChosen())
+			continue
+		}
 		m.take(<-m.done)
 	}
 	m.goroutes.Wait()
@@ -121,6 +125,10 @@ func (m *VM) start(ctx context.Context, r effect.Request, f flight, after <-chan
 	seq := m.requests
 	ended := make(chan empty)
 	m.flights[seq] = f
+	if m.config.Choose != nil {
+		m.waiting = append(m.waiting, waiting{seq, ctx, r, ended})
+		return ended
+	}
 	m.goroutes.Go(func() {
 		if after != nil {
 			<-after
@@ -209,7 +217,7 @@ func (t *task) complete(w *wait) status {
 // broken ends the run with an error that no program may catch.
 func (t *task) broken(err error) status {
 	if t.m.fatal == nil {
-		t.m.fatal = err
+		t.m.fatal = t.stopped(err)
 	}
 	t.raised = &raised{cancelled: true}
 	return raising

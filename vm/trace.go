@@ -41,18 +41,22 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 		}
 		e.Trace = append(e.Trace, m.place(pc, part))
 	}
-	if len(e.Trace) > 0 {
-		e.Place = e.Trace[0]
-	}
-	// A fault in the library is the caller's: the first place with a text is
-	// what the user can look at.
-	for _, p := range e.Trace {
+	e.Place = visible(e.Trace)
+	return e
+}
+
+// visible is the place of a trace that the user can look at, the first with a
+// text: what fails in the library is its caller's matter.
+func visible(trace []Place) Place {
+	for _, p := range trace {
 		if p.Text != "" {
-			e.Place = p
-			break
+			return p
 		}
 	}
-	return e
+	if len(trace) > 0 {
+		return trace[0]
+	}
+	return Place{}
 }
 
 // describe sets kind and message. A value that cannot be written says why.

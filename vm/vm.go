@@ -25,6 +25,12 @@ type Config struct {
 	// tell the difference.
 	AlwaysCopy bool
 
+	// Choose, when set, makes the run repeatable: requests that wait are
+	// performed one at a time, when no task can go on, on the run's goroutine.
+	// Of those that wait, in the order in which they were made, it gives the
+	// index of the next one. Requests whose context has ended come first.
+	Choose func([]effect.Request) int
+
 	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
 	// Recursion beyond it is a fault.
 	MaxStack int
@@ -70,6 +76,7 @@ type VM struct {
 	// Scheduling: see sched.go.
 	ready    []*task
 	flights  map[int]flight
+	waiting  []waiting // with Config.Choose
 	requests int
 	done     chan completion
 	goroutes sync.WaitGroup

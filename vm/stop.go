@@ -1,0 +1,31 @@
+package vm
+
+import "unsafe"
+
+// Stopped is how a run ends whose performer refused a request with an error
+// that no program may catch: Err is the performer's, the place that of the
+// request.
+type Stopped struct {
+	Err   error
+	Place         // where the request was made
+	Trace []Place // the place first, then the calls that led to it
+}
+
+func (e *Stopped) Error() string { return e.Err.Error() }
+
+// Unwrap gives the performer's error.
+func (e *Stopped) Unwrap() error { return e.Err }
+
+// stopped says where the task stands.
+func (t *task) stopped(err error) *Stopped {
+	e := &Stopped{Err: err}
+	for fp, pc := t.fp, t.pc(); pc > 0; {
+		e.Trace = append(e.Trace, t.m.place(pc, 0))
+		back := *(*uint64)(fp)
+		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
+		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
+		pc = int(back/uint64(insSize)) - 1
+	}
+	e.Place = visible(e.Trace)
+	return e
+}
