@@ -43,7 +43,6 @@ type entity struct {
 	module   *module      // of a `mod`
 	imported *importEntry // of a `use`: look through it with follow
 	trait    *traitDecl
-	used     bool
 }
 
 type aliasDecl struct {
@@ -168,7 +167,6 @@ func (c *checker) declared(m *module, name string) *entity {
 		if e == nil {
 			continue
 		}
-		e.used = true
 		if target := c.follow(e); target != nil {
 			return target
 		}

@@ -76,7 +76,7 @@ func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 // irrefutable reports a pattern that may fail where none may.
 func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
 	t = types.Resolve(t)
-	if t == types.Bad {
+	if t == types.Bad || b.bindsAll(p) {
 		return
 	}
 	c := relaxed(b.cell(p), t)
@@ -84,6 +84,18 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
 		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", listed([]string{w[0].text}), where).
 			Hint("%s", hint))
 	}
+}
+
+// bindsAll says that a pattern is just a name or `_`, which most are.
+func (b *body) bindsAll(p ast.Pattern) bool {
+	switch p := p.(type) {
+	case *ast.WildPat:
+		return true
+	case *ast.NamePat:
+		_, binds := b.info.objects[p.Id].(*Local)
+		return binds
+	}
+	return false
 }
 
 // relaxed is a cell for a place that takes no pattern that may fail: what takes

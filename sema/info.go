@@ -190,7 +190,6 @@ type Const struct {
 	Value any
 
 	state uint8
-	used  bool
 	mod   *module
 	decl  *ast.ConstDecl
 }
@@ -394,7 +393,6 @@ type Agent struct {
 	Type       *types.Declared
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
-	used       bool
 	mod        *module
 }
 
@@ -406,7 +404,6 @@ type Host struct {
 	Connector string
 	Fields    map[string]any
 	Tools     []*Tool
-	used      bool
 	mod       *module
 }
 
@@ -421,7 +418,6 @@ type Tool struct {
 	State       []*types.Field
 	Methods     []*Function
 	Described   []string // @describe's text by method, "" for one without
-	used        bool
 	mod         *module
 }
 
@@ -432,7 +428,6 @@ type Store struct {
 	Decl   *ast.StoreDecl
 	Type   types.Type
 	Window int64 // Memory::new(n); 0 for none
-	used   bool
 }
 
 // Pipeline is a pipeline declaration.

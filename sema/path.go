@@ -88,19 +88,14 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 		return b.functionValue(e, o, hint)
 	case *Const:
 		b.c.constantByName(b.m, o)
-		o.used = true
 		return o.Type
 	case *Agent:
-		o.used = true
 		return o.Type
 	case *Host:
-		o.used = true
 		return o.Type
 	case *Tool:
-		o.used = true
 		return o.Type
 	case *Store:
-		o.used = true
 		return o.Type
 	case *Pipeline:
 		return o.Type

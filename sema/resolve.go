@@ -158,7 +158,6 @@ func exampleOf(name string) string {
 
 // entityType is the type that an entity stands for, with its arguments.
 func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.Type {
-	e.used = true
 	args := c.resolveAll(ts, t.Args)
 	if e.refused {
 		return types.Bad

@@ -13,6 +13,15 @@ var basics = map[string]types.Type{
 	"Agent": types.Agent, "Host": types.Host, "Tool": types.Tool, "Memory": types.Memory, "Ledger": types.Ledger,
 }
 
+// basicEntities are the entities of the basic types; nothing is noted in them.
+var basicEntities = func() map[string]*entity {
+	m := make(map[string]*entity, len(basics))
+	for name, t := range basics {
+		m[name] = &entity{name: name, builtin: t}
+	}
+	return m
+}()
+
 // constructors are the built-in types with arguments, and how many they take.
 var constructors = map[string]struct{ min, max int }{
 	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2},
@@ -42,8 +51,8 @@ func construct(name string, args []types.Type) types.Type {
 // prelude declares. Names that begin with two underscores are the library's
 // own.
 func (c *checker) universe(m *module, name string) *entity {
-	if t := basics[name]; t != nil {
-		return &entity{name: name, builtin: t}
+	if e := basicEntities[name]; e != nil {
+		return e
 	}
 	if name == "Shape" && m.info.Library {
 		return &entity{name: name, builtin: types.Shape}
