@@ -13,6 +13,9 @@ import (
 // closure makes a closure value: a function over copies of the immutable
 // variables and the cells of the mutable ones that it uses.
 func (f *builder) closure(e *ast.Closure, hint int) val {
+	if f.dead { // nobody makes it
+		return val{reg: f.target(hint), class: ir.Full, owned: true}
+	}
 	c := f.info.Closure(e)
 	base := f.top
 	for _, l := range c.Captures {

@@ -140,6 +140,12 @@ func (f *builder) dropNil(v val) {
 	if i := f.blk.Code[last]; i.Op != ir.OpLoadNil || int(i.A) != v.reg {
 		return
 	}
+	f.takeBack()
+}
+
+// takeBack removes the last instruction.
+func (f *builder) takeBack() {
+	last := f.next() - 1
 	f.blk.Code = f.blk.Code[:last]
 	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
 		f.blk.Positions = f.blk.Positions[:n-1]

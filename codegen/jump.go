@@ -28,8 +28,14 @@ func (f *builder) jumpK(op ir.Op, a int, n int16, l *label) {
 	f.emitBC(op, a, n, 0)
 }
 
-// land puts l here: control arrives if anything jumps to it.
+// land puts l here: control arrives if anything jumps to it. A jump that would
+// lead to the next instruction is taken back.
 func (f *builder) land(l *label) {
+	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
+		l.from = l.from[:n]
+		f.takeBack()
+		f.dead = false
+	}
 	for _, pc := range l.from {
 		f.blk.Code[pc].Imm = int32(f.next())
 	}

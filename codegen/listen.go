@@ -13,6 +13,9 @@ import (
 // block of instructions for each handler, which runs over the registers of
 // this function. The window's place is kept free for the result.
 func (f *builder) listen(e *ast.ListenExpr, hint int) val {
+	if f.dead { // what is never begun has no handlers
+		return val{reg: f.target(hint), class: ir.Full, owned: true}
+	}
 	l := f.info.Listen(e)
 	n := len(f.out.Listens)
 	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})

@@ -132,7 +132,11 @@ func (f *builder) set(p place, v val) {
 	if c == ir.Full {
 		v = f.boxed(v, -1)
 	}
-	r := f.own(p, len(p.steps)-1)
+	f.put(last, f.own(p, len(p.steps)-1), v, c)
+}
+
+// put writes v, in class c, into the owned container r.
+func (f *builder) put(last step, r int, v val, c ir.Class) {
 	switch last.kind {
 	case stepField:
 		f.emit(setFields[c], r, last.n, v.reg, 0)
@@ -151,23 +155,28 @@ func (f *builder) set(p place, v val) {
 func (f *builder) read(p place) val {
 	v := f.load(p.v, p.root, -1)
 	for _, s := range p.steps {
-		d, c := f.alloc(), class(s.elem)
-		switch s.kind {
-		case stepField:
-			f.emit(fieldOps[c], d, v.reg, s.n, 0)
-		case stepElem:
-			f.emit(arrayGets[c], d, v.reg, s.n, 0)
-		case stepKey:
-			c = ir.Full
-			f.emit(ir.OpMapGet, d, v.reg, s.n, 0)
-		case stepAnyField:
-			f.emit(ir.OpAnyField, d, v.reg, 0, s.name)
-		case stepAnyIndex:
-			f.emit(ir.OpAnyIndex, d, v.reg, s.n, 0)
-		}
-		v = val{reg: d, class: c, volatile: v.volatile}
+		v = f.follow(s, v)
 	}
 	return v
+}
+
+// follow reads what a step leads to.
+func (f *builder) follow(s step, v val) val {
+	d, c := f.alloc(), class(s.elem)
+	switch s.kind {
+	case stepField:
+		f.emit(fieldOps[c], d, v.reg, s.n, 0)
+	case stepElem:
+		f.emit(arrayGets[c], d, v.reg, s.n, 0)
+	case stepKey:
+		c = ir.Full
+		f.emit(ir.OpMapGet, d, v.reg, s.n, 0)
+	case stepAnyField:
+		f.emit(ir.OpAnyField, d, v.reg, 0, s.name)
+	case stepAnyIndex:
+		f.emit(ir.OpAnyIndex, d, v.reg, s.n, 0)
+	}
+	return val{reg: d, class: c, volatile: v.volatile}
 }
 
 // placeType is the type of a place's value.
@@ -215,7 +224,38 @@ func (f *builder) assignOp(e *ast.Assign) {
 		f.set(p, val{reg: d, class: ir.Int, owned: true})
 		return
 	}
+	if class(t) != ir.Full && f.quiet(e.Value) {
+		if n := len(p.steps) - 1; n >= 0 && (p.steps[n].kind == stepField || p.steps[n].kind == stepElem) {
+			r := f.own(p, n)
+			x := f.follow(p.steps[n], val{reg: r, class: ir.Full})
+			f.put(p.steps[n], r, f.arith(e.Op, t, x, f.operand(e.Value), -1), class(t))
+			return
+		}
+	}
 	x := f.stable(e.Target, f.read(p), []ast.Expr{e.Value})
 	y := f.operand(e.Value)
 	f.set(p, f.arith(e.Op, t, x, y, hint))
+}
+
+// quiet says whether computing e runs no code and hands nothing on: then the
+// place of a compound assignment can be walked to once, before it.
+func (f *builder) quiet(e ast.Expr) bool {
+	quiet := true
+	inspect(e, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.IntLit, *ast.FloatLit, *ast.ParenExpr, *ast.FieldExpr, *ast.TupleIndex, *ast.IndexExpr:
+		case *ast.Unary, *ast.Binary:
+			quiet = quiet && class(f.info.TypeOf(x.(ast.Expr))) != ir.Full
+		case *ast.PathExpr:
+			switch f.info.Object(x).(type) {
+			case *sema.Local, *sema.Const:
+			default:
+				quiet = false
+			}
+		default:
+			quiet = false
+		}
+		return quiet
+	})
+	return quiet
 }

@@ -1,0 +1,59 @@
+package codegen_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// FuzzGenerate compiles whatever the checker takes: generating never panics,
+// and what comes out passes the verifier and survives its JSON.
+func FuzzGenerate(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, p := range paths {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, file := range txtar.Parse(data).Files {
+			if file.Name == "main.conc" {
+				f.Add(string(file.Data))
+			}
+		}
+	}
+	f.Add("fn f() -> Int { return 1; listen w.execute(\"x\") {}; 2 }\nhost w { connector: worker }\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
+		if diags.HasErrors() {
+			return
+		}
+		checked, diags := sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
+			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {}}}}, tree)
+		if diags.HasErrors() {
+			return
+		}
+		p, diags := codegen.Generate(checked, codegen.ManifestData{})
+		if diags.HasErrors() {
+			return
+		}
+		again, err := ir.Decode(ir.Encode(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ir.Verify(again); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
