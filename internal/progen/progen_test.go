@@ -1,0 +1,166 @@
+package progen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/progen"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestForms runs the programs of some seeds in every form, with copy-on-write
+// and with every copy made: each prints the same.
+func TestForms(t *testing.T) {
+	n := uint64(60)
+	if testing.Short() {
+		n = 10
+	}
+	for seed := range n {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			agree(t, func(f progen.Form) string { return progen.FromSeed(seed, f) })
+		})
+	}
+}
+
+// FuzzForms does so with programs whose choices are the input's bytes.
+func FuzzForms(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("a program of some bytes, which are its choices"))
+	f.Add([]byte{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5, 0, 2, 8, 8, 4, 1, 9, 7, 1, 6, 9, 3, 9, 9, 3, 7, 5, 1, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4096 {
+			t.Skip()
+		}
+		agree(t, func(f progen.Form) string { return progen.FromBytes(data, f) })
+	})
+}
+
+func agree(t *testing.T, make func(progen.Form) string) {
+	plain := make(progen.Plain)
+	p := compile(t, plain)
+	want := run(t, p, plain, false)
+	if got := run(t, p, plain, true); got != want {
+		t.Fatalf("with every copy made it prints otherwise:\n%s\n%s", differ(want, got), plain)
+	}
+	decoded, err := ir.Decode(ir.Encode(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, decoded, plain, false); got != want {
+		t.Fatalf("read back from its JSON it prints otherwise:\n%s\n%s", differ(want, got), plain)
+	}
+	for form := progen.Passed; form < progen.Forms; form++ {
+		text := make(form)
+		if got := run(t, compile(t, text), text, false); got != want {
+			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
+		}
+	}
+}
+
+// differ shows the first line in which two outputs differ.
+func differ(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("line %d is %s, want %s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+func compile(t *testing.T, text string) *ir.Program {
+	t.Helper()
+	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
+	var p *ir.Program
+	if !diags.HasErrors() {
+		var checked *sema.Program
+		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{
+			Hosts: map[string]sema.ManifestHost{"worker": {}},
+		}}, tree)
+		if !diags.HasErrors() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Fatalf("%v\n%s", r, text)
+				}
+			}()
+			p, diags = codegen.Generate(checked, codegen.ManifestData{
+				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker"}}},
+			})
+		}
+	}
+	if diags.HasErrors() {
+		var b strings.Builder
+		for _, d := range diags.Sorted() {
+			if d.Severity() == 0 {
+				at := d.File.Position(d.Span.Start)
+				fmt.Fprintf(&b, "%d:%d: %s\n", at.Line, at.Column, d.Message)
+			}
+		}
+		t.Fatalf("%s%s", b.String(), text)
+	}
+	return p
+}
+
+// run gives what a program prints.
+func run(t *testing.T, p *ir.Program, text string, copies bool) string {
+	t.Helper()
+	w := &world{}
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, MaxStack: 1 << 16})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_, err = m.Run(ctx)
+	var uncaught *vm.Uncaught
+	switch {
+	case errors.As(err, &uncaught):
+		fmt.Fprintf(&w.out, "uncaught %s: %s\n", uncaught.Kind, uncaught.Message)
+	case err != nil:
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return w.out.String()
+}
+
+// world notes what is printed and plays the host: each exchange is one message
+// and a result.
+type world struct {
+	out  strings.Builder
+	left []int // messages of each exchange
+}
+
+var messages = []string{`{"type":"go"}`, `{"type":"result","text":"end"}`}
+
+func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Print:
+		w.out.WriteString(r.Text + "\n")
+	case *effect.ExchangeOpen:
+		w.left = append(w.left, 0)
+		return &effect.ExchangeOpened{ID: int64(len(w.left) - 1)}, nil
+	case *effect.ExchangeNext:
+		line := []byte(messages[w.left[r.ID]])
+		w.left[r.ID]++
+		typ, id, payload, err := value.ParseMessage(line)
+		return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(id), Payload: payload, Text: line}}}, err
+	case *effect.Clock:
+		return &effect.Time{}, nil
+	case *effect.Emit, *effect.ExchangeReply, *effect.ExchangeClose:
+	default:
+		return nil, fmt.Errorf("the test performs no %T", r)
+	}
+	return nil, nil
+}
