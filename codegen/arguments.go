@@ -1,0 +1,200 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// arguments is where a call's parameters come from.
+type arguments struct {
+	call    *sema.Call
+	written []*ast.Arg
+	recv    ast.Expr
+	piped   *piped
+}
+
+// arguments puts a call's arguments into the window w in evaluation order.
+func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(param int) passing) {
+	for range params {
+		f.alloc()
+	}
+	list := in.sources()
+	ordered := true
+	for i, s := range list {
+		ordered = ordered && s.param == i
+	}
+	var exprs []ast.Expr
+	for _, s := range list {
+		exprs = append(exprs, s.expr)
+	}
+	// Out of order, an argument's register may be needed by a call in a later
+	// one, so that only what stands below it is safe: allocate all first.
+	for i, s := range list {
+		dst := w + 1 + s.param
+		if ordered {
+			f.free(dst + 1)
+		}
+		f.argument(in, s, dst, params[s.param], how(s.param), exprs[i+1:])
+		if ordered {
+			f.top = max(f.top, dst+1)
+		}
+	}
+	f.top = w + 1 + len(params)
+}
+
+// argSource is one parameter's value: an expression, or what is made for it.
+type argSource struct {
+	param int
+	expr  ast.Expr
+	arg   sema.Arg
+}
+
+// sources lists what has to be evaluated, in order: receiver and written
+// arguments first, then what is filled in.
+func (in arguments) sources() []argSource {
+	var first, rest []argSource
+	written := make([]argSource, len(in.written))
+	for k, a := range in.call.Args {
+		s := argSource{param: k, arg: a}
+		switch a.Kind {
+		case sema.ArgReceiver:
+			s.expr = in.recv
+			first = append(first, s)
+		case sema.ArgWritten:
+			s.expr = in.written[a.Index].Value
+			written[a.Index] = s
+		case sema.ArgPiped:
+			first = append(first, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	for _, s := range written {
+		if s.expr != nil {
+			first = append(first, s)
+		}
+	}
+	return append(first, rest...)
+}
+
+// passing is how a callee takes an argument.
+type passing uint8
+
+const (
+	kept     passing = iota // it is the callee's own: marked, or moved
+	borrowed                // only read, by code that runs other code
+	looked                  // only read, by a leaf
+)
+
+// passing says how a function takes each of its arguments.
+func (g *generator) passing(fn *sema.Function) func(param int) passing {
+	leaf := fn.Native != "" || fn.Effect != ""
+	return func(param int) passing {
+		switch {
+		case leaf:
+			return looked
+		case g.borrowed[fn.Params[param]]:
+			return borrowed
+		}
+		return kept
+	}
+}
+
+func allKept(int) passing { return kept }
+
+// argument puts one argument into its register.
+func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how passing, later []ast.Expr) {
+	switch s.arg.Kind {
+	case sema.ArgReceiver, sema.ArgWritten:
+		switch {
+		case how == kept:
+			f.into(s.expr, dst, c, true)
+		case c != ir.Full:
+			f.into(s.expr, dst, c, false)
+		default:
+			f.lend(s.expr, dst, how, later...)
+		}
+	case sema.ArgPiped:
+		v := in.piped.v
+		if s.arg.Conv != nil {
+			v = f.convert(v, in.piped.t, s.arg.Conv, -1)
+		}
+		if how != looked {
+			f.share(v, in.piped.t)
+		}
+		f.move(dst, c, v)
+	case sema.ArgDefault:
+		f.defaultArgument(in.call.Fn, s.param, dst, c)
+	case sema.ArgShape:
+		f.emit(ir.OpLoadType, dst, 0, 0, int32(f.g.typeIndex(in.call.TypeArgs[s.arg.Index])))
+	case sema.ArgRest:
+		f.restArguments(in.written[s.arg.Index:], dst)
+	}
+}
+
+// restArguments collects the arguments of a variadic function.
+func (f *builder) restArguments(args []*ast.Arg, dst int) {
+	base := f.top
+	first := min(len(args), chunk)
+	for _, a := range args[:first] {
+		f.keep(a.Value, f.alloc())
+	}
+	f.emit(ir.OpNewArray, dst, base, first, 0)
+	f.free(base)
+	for _, a := range args[first:] {
+		r := f.alloc()
+		f.keep(a.Value, r)
+		f.emit(ir.OpArrayPush, dst, r, 0, 0)
+		f.free(base)
+	}
+}
+
+// defaultArgument evaluates a parameter's default in the callee's file: in
+// place when it is made of literals and names, else by a hidden function.
+func (f *builder) defaultArgument(fn *sema.Function, param, dst int, c ir.Class) {
+	p := fn.Params[param]
+	if plain(p.Default) {
+		f.within(fn.Info, func() { f.into(p.Default, dst, c, true) })
+		return
+	}
+	top := f.top
+	w := f.window(dst)
+	f.emit(ir.OpCall, w, 0, 0, int32(f.g.defaultFunction(fn, p)))
+	f.move(dst, c, val{reg: w, class: ir.Full})
+	f.free(top)
+}
+
+// plain says whether an expression is made of literals and names only.
+func plain(e ast.Expr) bool {
+	ok := true
+	inspect(e, func(n ast.Node) bool {
+		switch n.(type) {
+		case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.NilLit, *ast.PathExpr, *ast.ParenExpr,
+			*ast.ArrayLit, *ast.MapLit, *ast.TupleLit, *ast.Unary:
+		default:
+			ok = false
+		}
+		return ok
+	})
+	return ok
+}
+
+// defaultFunction gives the function that evaluates a parameter's default.
+func (g *generator) defaultFunction(fn *sema.Function, p *sema.Param) int {
+	if n, ok := g.adapters[p]; ok {
+		return n
+	}
+	n := g.reserve()
+	g.adapters[p] = n
+	g.later(func() {
+		g.build(n, func(spilled bool) *builder {
+			f := g.newFn(fn.Info, fn.Name+" default "+p.Name, p.At.Start, signature{result: ir.Full, abi: ir.FullABI})
+			f.startSpill(spilled)
+			f.leave = leave{kind: leaveFunction, result: p.Type}
+			f.giveBack(f.lastUse(p.Default, -1), p.Type)
+			return f.finish()
+		})
+	})
+	return n
+}

@@ -1,0 +1,132 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// callMutating calls a `mut self` method: the receiver's indices, then the
+// arguments, then the place is taken; it is written back when the method ends,
+// also by an error.
+func (f *builder) callMutating(in arguments, hint int) val {
+	fn := in.call.Fn
+	static := in.call.Kind != sema.CallAnyMethod
+	native := static && fn.Native != ""
+	if hint >= 0 && (hint != f.top-1 || f.isVar[hint]) {
+		hint = -1
+	}
+	result := f.target(hint) // below everything that is freed at the end
+	var later []ast.Expr
+	for _, a := range in.written {
+		later = append(later, a.Value)
+	}
+	p := f.placeOf(in.recv, later...)
+	if static {
+		if v, ok := f.mutatingIntrinsic(in, p, result); ok {
+			f.free(result + 1)
+			return v
+		}
+	}
+	e, w := -1, result
+	if !native {
+		e = f.alloc() // holds an error on its way through
+	}
+	if f.top != result+1 {
+		w = f.alloc()
+	}
+	params := allFull(len(in.call.Args))
+	if static {
+		params = f.g.windowClasses(fn)
+	}
+	f.alloc()
+	f.behindReceiver(in, w, params)
+	top := f.top
+	self := f.own(p, len(p.steps))
+	f.move(w+1, params[0], val{reg: self, class: f.classIn(p)})
+	f.free(top)
+	from := f.next()
+	var v val
+	if static {
+		v = f.invoke(fn, w)
+	} else {
+		v = f.invokeNamed(in, w)
+	}
+	to := f.next()
+	f.top = w + 2
+	f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
+	f.move(result, v.class, v)
+	if !native && to > from {
+		end := &label{}
+		f.jump(ir.OpJump, 0, 0, end)
+		f.catch(from, to, e)
+		f.top = w + 2
+		f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
+		f.emit(ir.OpRethrow, e, 0, 0, 0)
+		f.land(end)
+	}
+	f.free(result + 1)
+	return val{reg: result, class: v.class, owned: true}
+}
+
+// classIn is the class of the register in which a place's own value comes.
+func (f *builder) classIn(p place) ir.Class {
+	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
+		return p.v.class
+	}
+	return ir.Full
+}
+
+// behindReceiver fills the parameters of a method but for its receiver, which
+// is put into the window by itself.
+func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
+	c := *in.call
+	c.Args = c.Args[1:]
+	if c.Fn != nil {
+		fn := *c.Fn
+		fn.Params = fn.Params[1:]
+		c.Fn = &fn
+	}
+	in.call = &c
+	f.arguments(in, w+1, params[1:], allKept)
+}
+
+// isReference says whether values of t are references: a mutating method
+// changes what they refer to, and no place.
+func isReference(t types.Type) bool {
+	switch t := types.Resolve(t).(type) {
+	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
+		return true
+	case *types.Basic:
+		return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger
+	}
+	return false
+}
+
+// isPlace says whether e is a mutable variable or a part of one.
+func (f *builder) isPlace(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.IndexExpr:
+			if _, slice := unparen(f.info, x.Index).(*ast.RangeExpr); slice {
+				return false
+			}
+			e = x.X
+		case *ast.FieldExpr:
+			if s := f.info.Select(x); s.Kind != sema.SelectField && s.Kind != sema.SelectTool && s.Kind != sema.SelectAny {
+				return false
+			}
+			e = x.X
+		case *ast.PathExpr:
+			l, ok := f.info.Object(x).(*sema.Local)
+			return ok && l.Mut
+		default:
+			return false
+		}
+	}
+}

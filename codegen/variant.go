@@ -1,0 +1,84 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// callVariant makes an enum value from its payload.
+func (f *builder) callVariant(in arguments, t types.Type, hint int) val {
+	v := in.call.Variant
+	base := f.top
+	f.arguments(in, base-1, allFull(len(in.call.Args)), allKept)
+	return f.makeVariant(v, t, base, hint)
+}
+
+// makeVariant makes a variant of t from the registers from base on.
+func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) val {
+	d := f.target(hint)
+	switch {
+	case v.Variant != nil:
+		f.emit(ir.OpNewVariant, d, base, v.Index, int32(f.g.typeIndex(t)))
+	case v.Name == "Ok":
+		f.emit(ir.OpNewOk, d, base, 0, 0)
+	case v.Name == "Err":
+		f.emit(ir.OpNewErr, d, base, 0, 0)
+	default: // Some: perhaps its payload itself
+		f.emit(ir.OpWrapSome, d, base, 0, 0)
+		return val{reg: d, class: ir.Full, owned: true}
+	}
+	return val{reg: d, class: ir.Full, owned: true, fresh: true}
+}
+
+// variantValue is a variant's name as a value: a unit variant, or the function
+// that makes one.
+func (f *builder) variantValue(v *sema.VariantRef, t types.Type, hint int) val {
+	if fn, ok := types.Resolve(t).(*types.Func); ok {
+		return f.loadFunction(f.g.variantAdapter(v, fn.Result, f.home, f.pos), hint)
+	}
+	if v.Variant == nil {
+		return f.nilValue(hint) // None
+	}
+	return f.makeVariant(v, t, f.top, hint)
+}
+
+// callErrorNew makes a built-in error from its message.
+func (f *builder) callErrorNew(in arguments, hint int) val {
+	t := types.Resolve(in.call.Error).(*types.Named)
+	base := f.top
+	for range t.Decl.Fields {
+		f.alloc()
+	}
+	for i, s := range in.sources() {
+		if i == 0 {
+			f.argument(in, s, base, ir.Full, kept, nil)
+		}
+	}
+	return f.newError(t, base, hint)
+}
+
+// newError makes a built-in error; its message stands at base, behind which
+// there is room for its other fields.
+func (f *builder) newError(t *types.Named, base, hint int) val {
+	for i, fd := range t.Decl.Fields {
+		if i == 0 {
+			continue
+		}
+		switch types.Resolve(fd.Type) {
+		case types.String:
+			f.stringValue("", base+i)
+		case types.Int:
+			f.move(base+i, ir.Full, f.intValue(0, base+i))
+		case types.Float:
+			f.move(base+i, ir.Full, f.floatValue(0, base+i))
+		case types.Bool:
+			f.move(base+i, ir.Full, f.boolValue(false, base+i))
+		default:
+			f.emit(ir.OpLoadNil, base+i, 0, 0, 0)
+		}
+	}
+	d := f.target(hint)
+	f.emit(ir.OpNewStruct, d, base, 0, int32(f.g.typeIndex(t)))
+	return val{reg: d, class: ir.Full, owned: true}
+}
