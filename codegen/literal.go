@@ -42,6 +42,9 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 // could change is copied, and what is read from a cell when the reader may run
 // code that changes the cell.
 func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
+	if f.boxedLiteral(e, r) {
+		return
+	}
 	top := f.top
 	v := f.value(e, r)
 	if !v.owned && (how == borrowed && v.volatile || f.disturbed(e, v, later)) {

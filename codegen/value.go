@@ -64,12 +64,18 @@ func (f *builder) value(e ast.Expr, hint int) val {
 		f.discard(e)
 		return f.nilValue(hint)
 	}
+	if n, ok := f.intBefore(e); ok && to == types.Float {
+		return f.floatValue(float64(n), hint)
+	}
 	return f.convert(f.expr(e, hint), from, to, hint)
 }
 
 // into generates e into register dst of class c. own says that the receiver
 // keeps the value: what is held elsewhere too is marked.
 func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
+	if c == ir.Full && f.boxedLiteral(e, dst) {
+		return
+	}
 	top := f.top
 	v := f.value(e, dst)
 	if own && (f.moving == nil || e != ast.Expr(f.moving)) {
@@ -77,6 +83,30 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	}
 	f.move(dst, c, v)
 	f.free(top)
+}
+
+// boxedLiteral loads a number that is written as such, boxed, from the
+// constants; it says whether e is one.
+func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
+	to := f.info.Conv(e)
+	if to == types.Nil {
+		return false
+	}
+	k := int32(-1)
+	if n, ok := f.intBefore(e); ok && to == types.Float {
+		k = f.g.floatConst(float64(n))
+	} else if ok {
+		if o, isOption := to.(*types.Option); isOption && types.Resolve(o.Elem) != types.Int {
+			return false
+		}
+		k = f.g.intConst(n)
+	} else if x, ok := unparen(f.info, e).(*ast.FloatLit); ok {
+		k = f.g.floatConst(x.Value)
+	}
+	if k >= 0 {
+		f.emit(ir.OpLoadConst, dst, 0, 0, k)
+	}
+	return k >= 0
 }
 
 // resultType is the type of e's value after its conversion.
