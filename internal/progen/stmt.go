@@ -51,7 +51,7 @@ var writers []func(*gen)
 func init() {
 	writers = []func(*gen){
 		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
-		(*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
+		(*gen).alias, (*gen).store, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
 		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
 		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late,
 	}
@@ -134,6 +134,39 @@ func (g *gen) assign() {
 	if p, k, ok := g.place(anyKind); ok {
 		g.write("%s = %s;", p, g.cut(k, g.expr(k, 3)))
 	}
+}
+
+// alias binds what stands in a place anew, changes one of the two, and shows
+// both.
+func (g *gen) alias() {
+	old, k, ok := g.place(func(k *kind) bool { return k.mutators != nil })
+	if !ok {
+		return
+	}
+	v := &variable{name: g.fresh("v"), kind: k, mutable: true}
+	g.let(v, old)
+	changed := v.name
+	if g.choose(2) == 0 {
+		changed = old
+	}
+	g.write("%s.%s;", changed, g.fill(k.mutators[g.choose(len(k.mutators))], 2))
+	g.write("show(%q, (%s, %s));", v.name, v.name, old)
+}
+
+// store puts a variable into a place, changes the variable, and shows both.
+func (g *gen) store() {
+	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind != nil && v.kind.mutators != nil })
+	if len(vs) == 0 {
+		return
+	}
+	v := pick(g, vs)
+	into, _, ok := g.place(func(k *kind) bool { return k == v.kind })
+	if !ok {
+		return
+	}
+	g.write("%s = %s;", into, g.read(v))
+	g.write("%s.%s;", v.name, g.fill(v.kind.mutators[g.choose(len(v.kind.mutators))], 2))
+	g.write("show(%q, (%s, %s));", v.name, v.name, into)
 }
 
 // cut bounds what is assigned.
