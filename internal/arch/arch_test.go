@@ -30,6 +30,7 @@ var policy = []rule{
 	{"internal/jsonrepair", ""},
 	{"internal/golden", ""}, // only tests
 	{"internal/arch", ""},   // only its test
+	{"internal/progen", ""}, // only tests
 	{"internal/testhost", ""},
 	{"internal/testllm", ""},
 	{"diag", "source"},
@@ -46,6 +47,9 @@ var policy = []rule{
 	{"vm", "value ir effect schema store"},
 	{"stdlib", "source diag ast parser sema value schema store effect vm internal/jsonrepair"},
 	{"runtime/clock", "effect"},
+	{"runtime/fs", "value effect"},
+	{"runtime/http", "value effect"},
+	{"runtime/random", "value effect"},
 	{"runtime/emit", "value effect internal/ndjson internal/procgroup"},
 	{"runtime/env", "effect"},
 	{"runtime/host", "value effect internal/ndjson internal/procgroup"},
@@ -53,7 +57,7 @@ var policy = []rule{
 	{"runtime/limit", "effect"},
 	{"runtime/llm", "value effect schema internal/spell internal/jsonrepair"},
 	{"runtime/log", "effect"},
-	{"runtime", "value effect runtime/clock runtime/emit runtime/env runtime/host runtime/limit runtime/llm runtime/log"},
+	{"runtime", "value effect runtime/clock runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/random"},
 	{"format", "source diag lexer ast parser"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
 	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/host runtime/limit runtime/llm internal/driver"},
@@ -63,7 +67,7 @@ var policy = []rule{
 	{"diag/gen", "diag"},
 	{"stdlib/gen", "stdlib"},
 	{"cmd/concerto", " source diag manifest ir value effect vm format runtime/emit runtime/log internal/driver internal/spell"},
-	{"bench", "source parser"},
+	{"bench", "source parser sema codegen stdlib internal/driver"},
 	{"bench/empty", ""},
 	{"bench/host", ""},
 	{"bench/peer", ""},
