@@ -91,11 +91,9 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	}
 	switch o := e.obj.(type) {
 	case *Agent:
-		o.used = true
 		d.Agent, d.Install = o, b.libraryHelper("__mock_agent")
 		return withoutField(mockFields, "messages")
 	case *Host:
-		o.used = true
 		d.Host, d.Install = o, b.libraryHelper("__mock_host")
 		return mockFields
 	}
