@@ -58,20 +58,8 @@ func TestScripts(t *testing.T) {
 func setup(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("NO_COLOR", "1")
-	hosts, err := filepath.Glob(filepath.Join(env.WorkDir, "*.host"))
-	if err != nil {
+	if err := writeManifest(env.WorkDir); err != nil {
 		return err
-	}
-	manifest := filepath.Join(env.WorkDir, "Concerto.toml")
-	if _, err := os.Stat(manifest); len(hosts) > 0 && errors.Is(err, os.ErrNotExist) {
-		var b strings.Builder
-		for _, h := range hosts {
-			name := strings.TrimSuffix(filepath.Base(h), ".host")
-			fmt.Fprintf(&b, "[hosts.%s]\ncommand = \"testhost\"\nargs = [%q]\n\n", name, filepath.Base(h))
-		}
-		if err := os.WriteFile(manifest, []byte(b.String()), 0o666); err != nil {
-			return err
-		}
 	}
 	env.Defer(func() {
 		if err := leftovers(env.WorkDir); err != nil {
@@ -79,6 +67,25 @@ func setup(env *testscript.Env) error {
 		}
 	})
 	return nil
+}
+
+// writeManifest gives a directory with *.host files and no manifest one with a
+// section for each.
+func writeManifest(dir string) error {
+	hosts, err := filepath.Glob(filepath.Join(dir, "*.host"))
+	if err != nil || len(hosts) == 0 {
+		return err
+	}
+	manifest := filepath.Join(dir, "Concerto.toml")
+	if _, err := os.Stat(manifest); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var b strings.Builder
+	for _, h := range hosts {
+		name := strings.TrimSuffix(filepath.Base(h), ".host")
+		fmt.Fprintf(&b, "[hosts.%s]\ncommand = \"testhost\"\nargs = [%q]\n\n", name, filepath.Base(h))
+	}
+	return os.WriteFile(manifest, []byte(b.String()), 0o666)
 }
 
 // leftovers looks for hosts of a script that met what they did not expect, or

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// corpusRun is a line of a script that runs a source file and lets it end.
+var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
+
+// TestCorpusBothWays runs every program that a script runs twice, each time in
+// a fresh directory: from its source, and compiled. Its output, its exit code
+// and its standard error are the same; what the compiler has to say comes when
+// the program is built.
+func TestCorpusBothWays(t *testing.T) {
+	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	ran := 0
+	for _, path := range scripts {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script := string(a.Comment)
+		if strings.Contains(script, "\nllm ") {
+			continue // its replies are for one run
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		var environ []string
+		for line := range strings.Lines(script) {
+			line = strings.TrimSpace(line)
+			if set, ok := strings.CutPrefix(line, "env "); ok {
+				environ = append(environ, set)
+				continue
+			}
+			m := corpusRun.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			ran++
+			c := corpusCase{a, environ[:len(environ):len(environ)], strings.Fields(m[1]), m[2], strings.Fields(m[3])}
+			t.Run(name+"/"+m[2], func(t *testing.T) {
+				t.Parallel()
+				c.test(t)
+			})
+		}
+	}
+	if ran < len(scripts)/3 {
+		t.Errorf("only %d programs in %d scripts", ran, len(scripts))
+	}
+}
+
+type corpusCase struct {
+	files   *txtar.Archive
+	environ []string
+	flags   []string
+	program string
+	args    []string
+}
+
+func (c *corpusCase) test(t *testing.T) {
+	dir := c.unpack(t)
+	source := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), c.program+".conc"), c.args...)...)
+	dir = c.unpack(t)
+	built := c.run(t, dir, "build", c.program+".conc", "-o", "compiled.conc-ir")
+	if built.code != 0 {
+		if built.code != source.code || built.stderr != source.stderr {
+			t.Errorf("run from source (-), built (+):\n%s", cmp.Diff(source, built, cmp.AllowUnexported(outcome{})))
+		}
+		return
+	}
+	compiled := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), "compiled.conc-ir"), c.args...)...)
+	compiled.stderr = built.stderr + compiled.stderr
+	if diff := cmp.Diff(source, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("from source (-), compiled (+):\n%s", diff)
+	}
+}
+
+// unpack writes the archive's files to a directory of their own.
+func (c *corpusCase) unpack(t *testing.T) string {
+	dir := t.TempDir()
+	for _, f := range c.files.Files {
+		name := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeManifest(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// outcome is what a run leaves, with all durations 0 and its directory named
+// DIR.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+var corpusDuration = regexp.MustCompile(`"duration_ms":\d+`)
+
+func (c *corpusCase) run(t *testing.T, dir string, args ...string) outcome {
+	t.Helper()
+	p := exec.Command("concerto", args...)
+	p.Dir = dir
+	p.Env = append(append(os.Environ(), "NO_COLOR=1", "HOME="+dir), c.environ...)
+	var stdout, stderr bytes.Buffer
+	p.Stdout, p.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := p.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	plain := func(b bytes.Buffer) string {
+		return strings.ReplaceAll(corpusDuration.ReplaceAllString(b.String(), `"duration_ms":0`), dir, "DIR")
+	}
+	return outcome{plain(stdout), plain(stderr), p.ProcessState.ExitCode()}
+}
