@@ -1,0 +1,232 @@
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// agent is a mocked agent: fixed answers each time, or turns one after the
+// other. With by a closure of the test makes each turn just before its use.
+type agent struct {
+	name  string
+	fixed *answer
+	turns []*answer
+	used  int
+	by    bool
+	// given are the turns taken by requests that wait for their time.
+	given map[*effect.AgentCall]*answer
+}
+
+// answer is what a mocked model says.
+type answer struct {
+	reply   effect.AgentReply
+	err     *effect.Error // the call's failure instead
+	delayMS int64
+	raw     json.RawMessage
+}
+
+// mockAgent installs a mock from here on.
+func (w *World) mockAgent(r *effect.MockScript) error {
+	what := "the mock of " + r.Name
+	m, err := fields(what, r.Script, "response", "error", "responses")
+	if err != nil {
+		return err
+	}
+	a := &agent{name: r.Name, by: r.By, given: map[*effect.AgentCall]*answer{}}
+	switch {
+	case r.By:
+	case m["response"] != nil:
+		a.fixed, err = parseAnswer(what+": its response", m["response"])
+	case m["error"] != nil:
+		a.fixed, err = parseAnswer(what, json.RawMessage(`{"error":`+string(m["error"])+`}`))
+	default:
+		var turns []json.RawMessage
+		if json.Unmarshal(m["responses"], &turns) != nil {
+			return bad("%s: `responses` is not an array", what)
+		}
+		for i, t := range turns {
+			turn, terr := parseAnswer(fmt.Sprintf("%s: response %d", what, i+1), t)
+			if terr != nil {
+				return terr
+			}
+			a.turns = append(a.turns, turn)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if old := w.agents[r.Name]; old != nil {
+		w.left = append(w.left, old.leftovers()...)
+	}
+	w.agents[r.Name] = a
+	return nil
+}
+
+// nextAnswer adds a turn that the mock's closure has made.
+func (w *World) nextAnswer(r *effect.MockNext) error {
+	a := w.agents[r.Agent]
+	if a == nil || !a.by {
+		return nil // another mock has taken its place meanwhile
+	}
+	turn, err := parseAnswer("the mock of "+r.Agent+": its closure's response", r.Answer)
+	if err != nil {
+		return err
+	}
+	a.turns = append(a.turns, turn)
+	return nil
+}
+
+// parseAnswer reads a response: a text, or an object for all else that a model
+// can do.
+func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
+	a := &answer{raw: raw}
+	a.reply.StopReason = "end"
+	if s, ok := text(raw); ok {
+		a.reply.Text = s
+		return a, nil
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil, bad("%s is neither a String nor a Map", what)
+	}
+	m, err := fields(what, raw, "text", "json", "tool_calls", "error", "delay_ms", "tokens_in", "tokens_out", "stop_reason")
+	if err != nil {
+		return nil, err
+	}
+	if e := m["error"]; e != nil {
+		if a.err, err = parseFailure(what, e); err != nil {
+			return nil, err
+		}
+	}
+	for name, to := range map[string]any{"text": &a.reply.Text, "delay_ms": &a.delayMS, "tokens_in": &a.reply.TokensIn,
+		"tokens_out": &a.reply.TokensOut, "stop_reason": &a.reply.StopReason} {
+		if v := m[name]; v != nil && json.Unmarshal(v, to) != nil {
+			return nil, bad("%s: `%s` cannot be %s", what, name, v)
+		}
+	}
+	if m["json"] != nil {
+		a.reply.Text = string(m["json"])
+	}
+	return a, a.parseTools(what, m)
+}
+
+// parseTools reads the calls of tools that the model makes.
+func (a *answer) parseTools(what string, m map[string]json.RawMessage) error {
+	if m["tool_calls"] == nil {
+		return nil
+	}
+	var calls []json.RawMessage
+	if json.Unmarshal(m["tool_calls"], &calls) != nil {
+		return bad("%s: `tool_calls` is not an array", what)
+	}
+	for i, c := range calls {
+		what := fmt.Sprintf("%s: tool call %d", what, i+1)
+		f, err := fields(what, c, "name", "args", "id")
+		if err != nil {
+			return err
+		}
+		call := effect.ToolCall{ID: fmt.Sprintf("call_%d", i+1), Args: "{}"}
+		var named bool
+		if call.Name, named = text(f["name"]); !named {
+			return bad("%s has no `name`", what)
+		}
+		if id, ok := text(f["id"]); ok {
+			call.ID = id
+		}
+		if f["args"] != nil {
+			call.Args = string(f["args"])
+		}
+		a.reply.ToolCalls = append(a.reply.ToolCalls, call)
+	}
+	if m["stop_reason"] == nil && len(calls) > 0 {
+		a.reply.StopReason = "tool"
+	}
+	return nil
+}
+
+// parseFailure reads an error: a text, or an object with fields of AgentError.
+func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
+	if s, ok := text(raw); ok {
+		return &effect.Error{Kind: "AgentError", Message: s, Status: effect.Done}, nil
+	}
+	m, err := fields(what+": its error", raw, "message", "status")
+	if err != nil {
+		return nil, bad("%s: its error is neither a String nor a Map of message and status", what)
+	}
+	e := &effect.Error{Kind: "AgentError", Status: effect.Done}
+	if s, ok := text(m["message"]); ok {
+		e.Message = s
+	}
+	if v := m["status"]; v != nil {
+		var status int64
+		if json.Unmarshal(v, &status) != nil {
+			return nil, bad("%s: `status` cannot be %s", what, v)
+		}
+		e = e.With("status", status)
+	}
+	return e, nil
+}
+
+// ask answers a request to a model.
+func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
+	w.mu.Lock()
+	a := w.agents[r.Agent]
+	if a == nil && !w.options.Live {
+		w.mu.Unlock()
+		return nil, &Missing{What: "agent `" + r.Agent + "`", Mock: "mock " + r.Agent + ` { response: "…" }`}
+	}
+	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
+		w.prompts[r.Agent] = append(w.prompts[r.Agent], r.Messages[n-1].Content)
+	}
+	if a == nil {
+		w.mu.Unlock()
+		return next.Perform(ctx, r)
+	}
+	turn := a.take(r)
+	delete(a.given, r)
+	w.mu.Unlock()
+	if turn == nil {
+		return nil, effect.Errorf("AgentError", "the mock of %s has no response left: it had %s", r.Agent, plural(len(a.turns), "response")).
+			With("model", r.Model).With("provider", r.Connection)
+	}
+	if turn.delayMS > 0 && w.options.Live {
+		if _, err := next.Perform(ctx, &effect.Sleep{Milliseconds: turn.delayMS}); err != nil {
+			return nil, err
+		}
+	}
+	if turn.err != nil {
+		e := &effect.Error{Kind: turn.err.Kind, Message: turn.err.Message, Status: turn.err.Status}
+		for k, v := range turn.err.Fields {
+			e.With(k, v)
+		}
+		return nil, e.With("model", r.Model).With("provider", r.Connection)
+	}
+	reply := turn.reply
+	reply.Model, reply.Provider, reply.LatencyMS = r.Model, r.Connection, turn.delayMS
+	return &reply, nil
+}
+
+// take gives the answer to a request, nil when there is none left. Asked again
+// for the same request it gives the same.
+func (a *agent) take(r *effect.AgentCall) *answer {
+	if t, ok := a.given[r]; ok {
+		return t
+	}
+	t := a.fixed
+	if t == nil && a.used < len(a.turns) {
+		t = a.turns[a.used]
+		a.used++
+	}
+	a.given[r] = t
+	return t
+}
+
+// leftovers says what was scripted and not used.
+func (a *agent) leftovers() []string {
+	if a.fixed != nil || a.used >= len(a.turns) {
+		return nil
+	}
+	return []string{fmt.Sprintf("the mock of %s has %s left that nobody asked for; the next is %s", a.name, plural(len(a.turns)-a.used, "response"), a.turns[a.used].raw)}
+}

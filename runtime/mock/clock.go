@@ -1,0 +1,109 @@
+package mock
+
+import (
+	"context"
+	"math"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// clock is a test's time, in milliseconds. It stands still while the program
+// runs and jumps to when the next thing happens once all wait.
+type clock struct {
+	unix      int64 // since 1970
+	monotonic int64 // since the test began
+	due       map[effect.Request]int64
+}
+
+// epoch is when tests begin: 2025-01-01T00:00:00Z.
+const epoch = 1_735_689_600_000
+
+func newClock() clock { return clock{unix: epoch, due: map[effect.Request]int64{}} }
+
+func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performer) (effect.Result, error) {
+	if w.options.Live {
+		return next.Perform(ctx, r)
+	}
+	return nil, nil // Choose has let the time pass
+}
+
+func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer) (effect.Result, error) {
+	if w.options.Live {
+		return next.Perform(ctx, r)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &effect.Time{Unix: w.clock.unix, Monotonic: w.clock.monotonic}, nil
+}
+
+// Choose says which of the requests that wait is performed next: what needs no
+// time, in order; then the next message of a host; then what is due first, when
+// the clock jumps to that. It is the VM's Config.Choose.
+func (w *World) Choose(waiting []effect.Request) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	best, bestDue, bestRank := 0, int64(math.MaxInt64), math.MaxInt
+	for i, r := range waiting {
+		due, rank := w.dueAt(r)
+		if due < bestDue || due == bestDue && rank < bestRank {
+			best, bestDue, bestRank = i, due, rank
+		}
+	}
+	if d := bestDue - w.clock.monotonic; d > 0 && bestDue < math.MaxInt64 {
+		w.clock.monotonic += d
+		w.clock.unix += d
+	}
+	delete(w.clock.due, waiting[best])
+	return best
+}
+
+// The ranks of what is due at once.
+const (
+	rankPlain = iota
+	rankMessage
+)
+
+// dueAt says when a request that waits can be performed.
+func (w *World) dueAt(r effect.Request) (due int64, rank int) {
+	switch r := r.(type) {
+	case *effect.ExchangeNext:
+		x := w.exchanges[r.ID]
+		if x == nil {
+			return w.clock.monotonic, rankMessage
+		}
+		return w.after(r, x.pause()), rankMessage
+	case *effect.ExchangeOpen:
+		if h := w.hosts[r.Host]; h != nil && h.busy != nil {
+			return math.MaxInt64, rankPlain // its process is taken
+		}
+	case *effect.Sleep:
+		return w.after(r, r.Milliseconds), rankPlain
+	case *effect.AgentCall:
+		if a := w.agents[r.Agent]; a != nil {
+			if t := a.take(r); t != nil {
+				return w.after(r, t.delayMS), rankPlain
+			}
+		}
+	}
+	return w.clock.monotonic, rankPlain
+}
+
+// after is ms from when the request was first seen.
+func (w *World) after(r effect.Request, ms int64) int64 {
+	due, ok := w.clock.due[r]
+	if !ok {
+		due = w.clock.monotonic + min(max(ms, 0), math.MaxInt64/2)
+		w.clock.due[r] = due
+	}
+	return max(due, w.clock.monotonic)
+}
+
+// pause is how long the host takes to its next message; its timeout bounds it.
+func (x *exchange) pause() int64 {
+	s := x.peek()
+	if s == nil || s.waitMS == 0 {
+		return 0
+	}
+	left := x.opened + int64(x.host.timeout*1000) - x.w.clock.monotonic
+	return min(s.waitMS, max(left, 0))
+}

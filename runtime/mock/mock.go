@@ -1,0 +1,205 @@
+// Package mock is the world of a test (spec/16-tests.md): a layer around the
+// runtime that records what the test emits and prints, plays the agents and
+// hosts that it mocks, gives it a clock of its own, and lets nothing reach a
+// network or start a process unless the test run is live.
+//
+// A World belongs to one test. With its Choose given to the VM, a test runs the
+// same way every time: requests are performed one after the other, and time
+// passes only where all that is left to do is to wait.
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Options is what a World needs.
+type Options struct {
+	// Live lets agents, hosts and whatever else the test does not mock be
+	// reached, in real time.
+	Live bool
+	// Timeouts are the hosts' timeouts in seconds, by declaration; a host that
+	// is missing or has 0 has 120.
+	Timeouts map[string]float64
+}
+
+// World is what a test sees of the world. Safe for concurrent use.
+type World struct {
+	options Options
+
+	mu        sync.Mutex
+	agents    map[string]*agent
+	hosts     map[string]*host
+	exchanges map[int64]*exchange
+	answers   map[string][]json.RawMessage
+	env       map[string]*effect.EnvValue
+	record    Record
+	prompts   map[string][]string
+	clock     clock
+	left      []string // scripted by a mock that another one replaced, and not used
+}
+
+// Record is what a test put out.
+type Record struct {
+	Emits  []Emit
+	Output string   // what it printed
+	Log    []string // log lines: "warn: text"
+}
+
+// Emit is an emit of a test. Payload is nil when there was none.
+type Emit struct {
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// New makes the world of a test.
+func New(o Options) *World {
+	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{},
+		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, prompts: map[string][]string{}, clock: newClock()}
+}
+
+// Missing is the error of a request that a test may not make: what it calls has
+// no mock. It ends the test.
+type Missing struct {
+	What string // "agent `Writer`"
+	Mock string // the mock to add, "" when there is none for it
+}
+
+func (e *Missing) Error() string {
+	if e.Mock == "" {
+		return e.What + ": a test reaches no network and starts no process without --live"
+	}
+	return fmt.Sprintf("%s has no mock: add `%s` to the test before this call, or run it with --live", e.What, e.Mock)
+}
+
+// Layer puts the world around next, which performs what the test may reach.
+func (w *World) Layer(next effect.Performer) effect.Performer {
+	return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
+		if err := ctx.Err(); err != nil && !effect.Inline(r.Kind()) && r.Kind() != effect.KindExchangeClose {
+			return nil, context.Cause(ctx)
+		}
+		return w.perform(ctx, r, next)
+	})
+}
+
+func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.AgentCall:
+		return w.ask(ctx, r, next)
+	case *effect.ExchangeOpen:
+		return w.open(ctx, r, next)
+	case *effect.ExchangeNext:
+		if x := w.exchange(r.ID); x != nil {
+			return x.next(ctx)
+		}
+	case *effect.ExchangeReply:
+		if x := w.exchange(r.ID); x != nil {
+			return nil, x.reply(r)
+		}
+	case *effect.ExchangeClose:
+		if x := w.exchange(r.ID); x != nil {
+			x.close()
+			return nil, nil
+		}
+	case *effect.Sleep:
+		return w.sleep(ctx, r, next)
+	case *effect.Clock:
+		return w.now(ctx, r, next)
+	case *effect.Env:
+		return w.variable(ctx, r, next)
+	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
+		return w.recorded(r)
+	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockTime:
+		return nil, w.script(r)
+	}
+	if what := reaches(r.Kind()); what != "" && !w.options.Live {
+		return nil, &Missing{What: what}
+	}
+	return next.Perform(ctx, r)
+}
+
+// reaches says what of the world a kind of request that has no mock reaches, ""
+// for what tests may do.
+func reaches(k effect.Kind) string {
+	for prefix, what := range map[string]string{"http": "an HTTP request", "mcp": "a call of an MCP server", "process": "a command", "run": "a command"} {
+		if strings.HasPrefix(string(k), prefix) {
+			return what
+		}
+	}
+	return ""
+}
+
+// script takes what the test scripts.
+func (w *World) script(r effect.Request) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch r := r.(type) {
+	case *effect.MockScript:
+		if r.Host {
+			return w.mockHost(r)
+		}
+		return w.mockAgent(r)
+	case *effect.MockNext:
+		return w.nextAnswer(r)
+	case *effect.MockAnswer:
+		w.answers[r.Channel] = append(w.answers[r.Channel], r.Value)
+	case *effect.MockEnv:
+		w.env[r.Name] = &effect.EnvValue{Value: r.Value, Set: r.Set}
+	case *effect.MockTime:
+		w.clock.unix = r.Unix
+	}
+	return nil
+}
+
+func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Performer) (effect.Result, error) {
+	w.mu.Lock()
+	v := w.env[r.Name]
+	w.mu.Unlock()
+	if v != nil {
+		set := *v
+		return &set, nil
+	}
+	return next.Perform(ctx, r)
+}
+
+// bad is what is wrong with a script: a fault of the test at its `mock`.
+func bad(format string, args ...any) error { return effect.Errorf("RuntimeError", format, args...) }
+
+// fields reads a JSON object's members, refusing those that are not known.
+func fields(what string, raw json.RawMessage, known ...string) (map[string]json.RawMessage, error) {
+	var m map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, bad("%s: %v", what, err)
+	}
+	for k := range m {
+		found := false
+		for _, n := range known {
+			found = found || n == k
+		}
+		if !found {
+			return nil, bad("%s has no member `%s`; it may have %s", what, k, strings.Join(known, ", "))
+		}
+	}
+	return m, nil
+}
+
+// text reads a JSON string; ok is false for anything else.
+func text(raw json.RawMessage) (s string, ok bool) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", false
+	}
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// plural is "1 response", "2 responses".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

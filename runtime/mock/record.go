@@ -1,0 +1,98 @@
+package mock
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// recorded takes what the test puts out, answers awaited emits, and reads the
+// record.
+func (w *World) recorded(r effect.Request) (effect.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch r := r.(type) {
+	case *effect.Emit:
+		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
+	case *effect.Print:
+		w.record.Output += r.Text
+		if r.Newline {
+			w.record.Output += "\n"
+		}
+	case *effect.Log:
+		w.record.Log = append(w.record.Log, r.Level+": "+r.Message)
+	case *effect.AwaitEmit:
+		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
+		return w.answer(r)
+	case *effect.Record:
+		v, err := json.Marshal(w.read(r))
+		if err != nil {
+			return nil, fmt.Errorf("write the test's record: %w", err)
+		}
+		return &effect.Recorded{Value: v}, nil
+	}
+	return nil, nil
+}
+
+func (w *World) answer(r *effect.AwaitEmit) (effect.Result, error) {
+	queue := w.answers[r.Channel]
+	if len(queue) == 0 {
+		return nil, effect.Errorf("EmitError", "nobody answers the emit on channel '%[1]s': give the test an answer with mock_answer(\"%[1]s\", …)", r.Channel).
+			With("channel", r.Channel).With("reason", "no_listener")
+	}
+	w.answers[r.Channel] = queue[1:]
+	return &effect.Answer{Value: queue[0]}, nil
+}
+
+// read gives a part of the record as something that marshals to JSON arrays.
+func (w *World) read(r *effect.Record) any {
+	switch r.What {
+	case "emits":
+		return orEmpty(w.record.Emits)
+	case "output":
+		return w.record.Output
+	case "prompts":
+		return orEmpty(w.prompts[r.Party])
+	}
+	if h := w.hosts[r.Party]; h != nil {
+		return orEmpty(h.replies)
+	}
+	return []int{}
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// Record gives what the test has put out.
+func (w *World) Record() Record {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.record
+}
+
+// Leftovers says what the test scripted and never used, a sentence each: nothing
+// scripted is silently left over.
+func (w *World) Leftovers() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := slices.Clone(w.left)
+	for _, name := range slices.Sorted(maps.Keys(w.agents)) {
+		out = append(out, w.agents[name].leftovers()...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.hosts)) {
+		out = append(out, w.hosts[name].leftovers()...)
+	}
+	for _, channel := range slices.Sorted(maps.Keys(w.answers)) {
+		if q := w.answers[channel]; len(q) > 0 {
+			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit asked for; the next is %s", channel, plural(len(q), "answer"), q[0]))
+		}
+	}
+	return out
+}
