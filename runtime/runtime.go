@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/mock"
 )
 
 // Config is what a run needs of the world and is allowed in it.
@@ -66,7 +67,7 @@ func New(c Config) *Runtime {
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
 	timer := clock.New()
-	r.Performer = router{
+	performers := router{
 		effect.KindAgentCall:     r.llm,
 		effect.KindExchangeOpen:  r.hosts,
 		effect.KindExchangeNext:  r.hosts,
@@ -81,6 +82,10 @@ func New(c Config) *Runtime {
 		effect.KindSleep:         timer,
 		effect.KindClock:         timer,
 	}
+	for _, k := range mock.Kinds {
+		performers[k] = mock.Outside
+	}
+	r.Performer = performers
 	layers := append(append([]effect.Layer(nil), c.Layers...), limit.Tokens(c.MaxTokens))
 	for i := len(layers) - 1; i >= 0; i-- {
 		r.Performer = layers[i](r.Performer)

@@ -33,6 +33,7 @@ const (
 	opSubIntKCall                                      // fused: SubIntK into w+1, Call
 	opAddIntReturn                                     // fused: AddInt, ReturnInt
 	opReturnLtIntK                                     // fused: JumpGeIntK over ReturnInt of the same register
+	opCover                                            // the run has reached point imm
 	opCount
 )
 

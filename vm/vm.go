@@ -31,6 +31,9 @@ type Config struct {
 	// index of the next one. Requests whose context has ended come first.
 	Choose func([]effect.Request) int
 
+	// Cover counts what of the program runs: see VM.Covered.
+	Cover bool
+
 	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
 	// Recursion beyond it is a fault.
 	MaxStack int
@@ -68,6 +71,7 @@ type VM struct {
 	stores     []value.Slot
 	tools      []*tool
 	mocked     map[int64]value.Slot // closures that answer for agents, in a test
+	cover      *cover               // with Config.Cover
 
 	maxStack int
 	tasks    int // ids given
@@ -85,14 +89,23 @@ type VM struct {
 
 // New loads a program. The error says what the program needs and is not there.
 func New(config Config) (*VM, error) {
-	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]flight{}, done: make(chan completion, 16)}
-	if m.maxStack == 0 {
-		m.maxStack = 8 << 20
+	m := newVM(config)
+	if config.Cover {
+		m.cover = &cover{index: map[Point]int32{}}
 	}
 	if err := m.load(); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// newVM makes a VM with nothing loaded.
+func newVM(config Config) *VM {
+	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]flight{}, done: make(chan completion, 16)}
+	if m.maxStack == 0 {
+		m.maxStack = 8 << 20
+	}
+	return m
 }
 
 // ErrNoMain says that a program has no main to run.

@@ -1,0 +1,16 @@
+package mock
+
+import (
+	"context"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Kinds are the kinds of request that only a test makes.
+var Kinds = []effect.Kind{effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockTime, effect.KindRecord}
+
+// Outside performs what only a test may ask for where there is no test: it
+// refuses, as an error that the program can catch.
+var Outside effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) {
+	return nil, effect.Errorf("RuntimeError", "this is no test: mocks and the record of a test are there only under `concerto test`")
+})

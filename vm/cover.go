@@ -1,0 +1,76 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Coverage: with Config.Cover the loader puts an opCover before the first
+// instruction of each line and of each handler of the user's files, and fuses
+// nothing.
+
+// Point is a place that a run reaches or not: a line of a user's file, or the
+// start of a listen handler there.
+type Point struct {
+	File     string // as ir.Program.Files names it
+	Line     int
+	Function string
+	Handler  string // the message type that a handler takes; "" for a line
+	Hit      bool
+}
+
+// cover is what VMs of one loaded program have reached together.
+type cover struct {
+	points []Point
+	index  map[Point]int32
+}
+
+// Covered gives the points of the program and which of them this VM, those that
+// it was made fresh from and those made fresh from it have reached. It is nil
+// without Config.Cover.
+func (m *VM) Covered() []Point {
+	if m.cover == nil {
+		return nil
+	}
+	return m.cover.points
+}
+
+// coverBlock says which points stand before the instructions of a block, by
+// instruction; nil when the block is not the user's, or nothing is counted.
+func (m *VM) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
+	if m.cover == nil || f.info.File < 0 || f.info.File >= len(m.program.Files) || m.program.Files[f.info.File].Text == "" {
+		return nil
+	}
+	at := map[int][]int32{}
+	last := 0
+	for _, p := range b.Positions {
+		here := Point{File: m.program.Files[f.info.File].Name, Line: p.Line, Function: f.Name}
+		if h != nil && last == 0 {
+			entry := here
+			entry.Handler = h.info.Type
+			at[p.PC] = append(at[p.PC], m.cover.point(entry))
+		}
+		if p.Line != last {
+			at[p.PC] = append(at[p.PC], m.cover.point(here))
+		}
+		last = p.Line
+	}
+	return at
+}
+
+// point gives the number of a point.
+func (c *cover) point(p Point) int32 {
+	n, ok := c.index[p]
+	if !ok {
+		n = int32(len(c.points))
+		c.points = append(c.points, p)
+		c.index[p] = n
+	}
+	return n
+}
+
+func init() {
+	slow[opCover] = func(t *task, in *ins) status {
+		t.m.cover.points[in.imm].Hit = true
+		return running
+	}
+}
