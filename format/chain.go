@@ -81,7 +81,7 @@ func (p *printer) chain(e ast.Expr) {
 			} else {
 				p.soft(false)
 			}
-			if i == last && lastHugs(m.Args) && !p.commented() {
+			if i == last && endsInBody(m.Args) && !p.commented() {
 				p.hug()
 			}
 		}
@@ -92,11 +92,11 @@ func (p *printer) chain(e ast.Expr) {
 	p.end()
 }
 
-// lastHugs says whether the last argument may be broken while the call stays
-// on its line.
-func lastHugs(args []*ast.Arg) bool {
+// endsInBody says whether the last argument may be broken while the call
+// stays on its line.
+func endsInBody(args []*ast.Arg) bool {
 	n := len(args)
-	return n > 0 && huggable(args[n-1].Value, false)
+	return n > 0 && (hasBody(args[n-1].Value) || isLiteral(args[n-1].Value))
 }
 
 // isShort says whether an expression is a name no longer than a step.
@@ -119,10 +119,16 @@ func (p *printer) link(e ast.Expr) {
 		p.tok(lexer.Dot)
 		p.any()
 		if len(n.TypeArgs) > 0 {
-			p.types(lexer.Less, lexer.Greater, n.TypeArgs, angles)
+			p.typeArgs(n.TypeArgs)
 		}
 		p.args(n.Args)
-	case *ast.FieldExpr, *ast.TupleIndex, *ast.Await:
+	case *ast.TupleIndex:
+		if p.afterNumber() {
+			p.space() // `0.5` is a float
+		}
+		p.tok(lexer.Dot)
+		p.any()
+	case *ast.FieldExpr, *ast.Await:
 		p.tok(lexer.Dot)
 		p.any()
 	case *ast.IndexExpr:

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
 )
 
 // place is where a comment stands, seen from the tokens around it.
@@ -62,9 +63,9 @@ func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment 
 func (p *printer) leads(dangling, after bool) {
 	for first := true; p.comesBefore(); first = false {
 		c := p.comments[p.c]
-		if c.place == inline {
+		if c.place == inline && !(dangling && (p.tail >= 0 || p.newLine())) {
 			p.c++
-			p.inline(c.start, c.end)
+			p.inline(c.start, c.end, dangling)
 			continue
 		}
 		var flags uint8
@@ -101,6 +102,11 @@ func (p *printer) commented() bool { return p.tail >= 0 || p.comesBefore() }
 // lineComment says whether one of them makes the current token start a line.
 func (p *printer) lineComment() bool {
 	return p.tail >= 0 || p.comesBefore() && p.comments[p.c].place == lead
+}
+
+// commentsBefore says whether comments stand before a place ahead.
+func (p *printer) commentsBefore(end source.Pos) bool {
+	return p.c < len(p.comments) && p.comments[p.c].start < int(end)
 }
 
 // nextStart is where the next comment or token starts.

@@ -5,8 +5,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// module writes the declarations of a file or inline module, and other
-// members of the sort: a blank line parts those that take several lines.
+// item writes the i-th of the declarations of a module or of the members of
+// one: a blank line parts those that take several lines. last is the group of
+// the one before.
 func (p *printer) item(i int, last *int32, write func()) {
 	if i > 0 {
 		p.forceAll()
@@ -23,17 +24,18 @@ func (p *printer) item(i int, last *int32, write func()) {
 func (p *printer) members(n int, write func(i int)) {
 	var last int32
 	p.tok(lexer.LBrace)
-	p.body(n, func(i int) { p.item(i, &last, func() { write(i) }) })
+	p.body(n, n == 1, func(i int, _ func(bool)) { p.item(i, &last, func() { write(i) }) })
 }
 
 // decl writes a declaration.
 func (p *printer) decl(d ast.Decl) {
-	h := d.Head()
-	p.prefix(h.Decorators, h.Pub)
-	switch d := d.(type) {
-	case *ast.FnDecl:
-		p.fn(d)
+	if fn, ok := d.(*ast.FnDecl); ok {
+		p.fn(fn)
 		return
+	}
+	h := d.Head()
+	p.prefix(h.Decorators, h.Pub, p.space)
+	switch d := d.(type) {
 	case *ast.ImplDecl:
 		p.impl(d)
 		return
@@ -122,45 +124,69 @@ func (p *printer) orchestra(d ast.Decl) {
 }
 
 // prefix writes decorators, each on the line where the source has it, and
-// `pub`.
-func (p *printer) prefix(ds []*ast.Decorator, pub bool) {
-	p.decorators(ds)
+// `pub`. gap is what parts a decorator from what stands on its line.
+func (p *printer) prefix(ds []*ast.Decorator, pub bool, gap func()) {
+	for _, d := range ds {
+		p.decorator(d)
+		p.afterDecorator(gap)
+	}
+	p.pub(pub)
+}
+
+func (p *printer) pub(pub bool) {
 	if pub {
 		p.tok(lexer.Pub)
 		p.space()
 	}
 }
 
-func (p *printer) decorators(ds []*ast.Decorator) {
+// decorated writes a member with its decorators: each is on the line where
+// the source has it, if the rest fits there, too.
+func (p *printer) decorated(ds []*ast.Decorator, write func()) {
 	for _, d := range ds {
-		p.tok(lexer.At)
-		p.any()
-		if p.at(lexer.LParen) {
-			p.args(d.Args)
-		}
-		p.afterDecorator()
+		p.group()
+		p.decorator(d)
+		p.afterDecorator(func() { p.line(false) })
+	}
+	p.group()
+	write()
+	p.end()
+	for range ds {
+		p.end()
 	}
 }
 
-func (p *printer) afterDecorator() {
+func (p *printer) decorator(d *ast.Decorator) {
+	p.tok(lexer.At)
+	p.any()
+	if p.at(lexer.LParen) {
+		p.args(d.Args)
+	}
+}
+
+func (p *printer) afterDecorator(gap func()) {
 	if p.newLine() {
 		p.hard(false)
 	} else {
-		p.space()
+		gap()
 	}
 }
 
+// fn writes a function. One that is too long for a line is broken after its
+// decorators first, then at its parameters.
 func (p *printer) fn(n *ast.FnDecl) {
-	if n.Async {
-		p.tok(lexer.Async)
+	p.decorated(n.Decorators, func() {
+		p.pub(n.Pub)
+		if n.Async {
+			p.tok(lexer.Async)
+			p.space()
+		}
+		p.tok(lexer.Fn)
 		p.space()
-	}
-	p.tok(lexer.Fn)
-	p.space()
-	p.any()
-	p.generics(n.Generics)
-	p.params(n.Params)
-	p.result(n.Result)
+		p.any()
+		p.generics(n.Generics)
+		p.signature(n.Params, n.Result)
+	})
 	if n.Body == nil {
 		p.tok(lexer.Semi)
 		return
@@ -169,6 +195,16 @@ func (p *printer) fn(n *ast.FnDecl) {
 	p.group()
 	p.block(n.Body)
 	p.end()
+}
+
+// signature writes `(params) -> T`. The result stays on its line where there
+// are parameters to be broken at.
+func (p *printer) signature(params []*ast.Param, result ast.Type) {
+	p.params(params)
+	outer := p.rigid
+	p.rigid = outer || len(params) > 0
+	p.result(result)
+	p.rigid = outer
 }
 
 func (p *printer) fns(list []*ast.FnDecl) {
@@ -182,11 +218,7 @@ func (p *printer) params(list []*ast.Param) {
 
 func (p *printer) param(n *ast.Param) {
 	for _, d := range n.Decorators {
-		p.tok(lexer.At)
-		p.any()
-		if p.at(lexer.LParen) {
-			p.args(d.Args)
-		}
+		p.decorator(d)
 		p.space()
 	}
 	if n.Mut {
@@ -234,12 +266,14 @@ func (p *printer) fieldDecls(list []*ast.FieldDecl) {
 }
 
 func (p *printer) fieldDecl(n *ast.FieldDecl) {
-	p.prefix(n.Decorators, n.Pub)
-	p.any()
-	if n.Optional {
-		p.tok(lexer.Question)
-	}
-	p.annotation(n.Type)
+	p.decorated(n.Decorators, func() {
+		p.pub(n.Pub)
+		p.any()
+		if n.Optional {
+			p.tok(lexer.Question)
+		}
+		p.annotation(n.Type)
+	})
 	p.assigned(n.Default)
 }
 
@@ -291,7 +325,7 @@ func (p *printer) tool(n *ast.ToolDecl) {
 }
 
 func (p *printer) stage(n *ast.Stage) {
-	p.decorators(n.Decorators)
+	p.prefix(n.Decorators, false, p.space)
 	p.tok(lexer.Stage)
 	p.space()
 	p.any()
@@ -300,8 +334,7 @@ func (p *printer) stage(n *ast.Stage) {
 		p.tok(lexer.Semi)
 		return
 	}
-	p.params(n.Params)
-	p.result(n.Result)
+	p.signature(n.Params, n.Result)
 	p.gap()
 	p.group()
 	p.block(n.Body)

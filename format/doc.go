@@ -210,11 +210,16 @@ func (d *doc) lead(a, b int, flags uint8) {
 	d.add(op{kind: opLead, a: int32(a), b: int32(b), flags: flags})
 }
 
-// inline adds a comment amid a line.
-func (d *doc) inline(a, b int) {
+// inline adds a comment amid a line. One that comes last in its brackets has
+// no width, like those at the end of a line, which it is where they are broken.
+func (d *doc) inline(a, b int, last bool) {
 	d.settle(false)
 	d.lastText = d.next()
-	d.add(op{kind: opInline, a: int32(a), b: int32(b), width: width(d.src[a:b]) + 1})
+	o := op{kind: opInline, a: int32(a), b: int32(b)}
+	if !last {
+		o.width = width(d.src[a:b]) + 1
+	}
+	d.add(o)
 }
 
 // trail adds a comment at the end of a line. It has no width: code is not

@@ -19,7 +19,9 @@ func (p *printer) expr(e ast.Expr) {
 	case *ast.TupleLit:
 		p.exprs(lexer.LParen, lexer.RParen, e.Elems, style{one: true})
 	case *ast.ArrayLit:
-		p.exprs(lexer.LBracket, lexer.RBracket, e.Elems, arrayStyle(e.Elems))
+		st := arrayStyle(e.Elems)
+		st.fill = st.fill && !p.commentsBefore(e.Sp.End)
+		p.exprs(lexer.LBracket, lexer.RBracket, e.Elems, st)
 	case *ast.MapLit:
 		p.mapLit(e)
 	case *ast.StructLit:
@@ -87,7 +89,7 @@ func (p *printer) path(n *ast.PathExpr) {
 		}
 		p.any()
 		if i == n.ArgsAt {
-			p.types(lexer.Less, lexer.Greater, n.TypeArgs, angles)
+			p.typeArgs(n.TypeArgs)
 		}
 	}
 }
@@ -198,7 +200,7 @@ func (p *printer) operands(n *ast.Binary) {
 			p.any()
 		}
 		p.space()
-		hug := i == len(list)-2 && huggable(e, false) && !p.commented()
+		hug := i == len(list)-2 && (hasBody(e) || isLiteral(e)) && !p.commented()
 		if hug {
 			p.hug()
 		}
@@ -292,13 +294,13 @@ func (p *printer) emit(n *ast.EmitExpr) {
 	}
 	p.tok(lexer.Emit)
 	if n.Type != nil {
-		p.types(lexer.Less, lexer.Greater, []ast.Type{n.Type}, angles)
+		p.typeArgs([]ast.Type{n.Type})
 	}
 	list := []ast.Expr{n.Channel}
 	if n.Payload != nil {
 		list = append(list, n.Payload)
 	}
-	p.exprs(lexer.LParen, lexer.RParen, list, parens)
+	p.exprs(lexer.LParen, lexer.RParen, list, style{hugs: lastHugs(list)})
 }
 
 // jump writes return and throw.
@@ -323,7 +325,10 @@ func (p *printer) closure(n *ast.Closure) {
 	switch {
 	case n.Fn:
 		p.tok(lexer.Fn)
-		p.params(n.Params)
+		p.signature(n.Params, n.Result)
+		p.space()
+		p.expr(n.Body)
+		return
 	case p.at(lexer.OrOr):
 		p.any()
 	default:

@@ -12,17 +12,14 @@ type style struct {
 	fill   bool // broken, as many elements on a line as fit
 	bare   bool // no comma after the last element
 	one    bool // a comma after the only element says what it is: it stays
-	last   ast.Expr
+	rigid  bool // never broken
+	hugs   bool // the last element may be broken while the others stay on the first line
 }
-
-// last is the element that may be broken while the list stays on its line;
-// nil for none.
 
 var (
 	braces   = style{spaced: true, keep: true}
 	brackets = style{keep: true}
 	parens   = style{}
-	angles   = style{bare: true}
 )
 
 // list writes brackets with n elements between them.
@@ -43,7 +40,7 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 		if i > 0 {
 			p.between(st)
 		}
-		if hug := i == n-1 && st.last != nil && !p.commented() && huggable(st.last, n == 1); hug {
+		if i == n-1 && st.hugs && !p.commented() {
 			p.hug()
 			item(i)
 			p.endHug()
@@ -60,9 +57,11 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 
 // edge writes what stands inside of a list's brackets.
 func (p *printer) edge(st style, withBlank bool) {
-	if st.spaced {
+	switch {
+	case st.rigid:
+	case st.spaced:
 		p.line(withBlank)
-	} else {
+	default:
 		p.soft(withBlank)
 	}
 }
@@ -70,6 +69,8 @@ func (p *printer) edge(st style, withBlank bool) {
 // between writes what stands between two elements, after the comma.
 func (p *printer) between(st style) {
 	switch {
+	case st.rigid:
+		p.space()
 	case !st.fill:
 		p.line(p.gapBlank())
 	default: // each line end by itself
@@ -107,7 +108,7 @@ func (p *printer) shut(k lexer.Kind) {
 		p.tok(k)
 		return
 	}
-	apart := p.lineComment()
+	apart := p.lineComment() || p.newLine()
 	p.nest()
 	if !apart && k == lexer.RBrace {
 		p.space()
@@ -125,10 +126,12 @@ func (p *printer) shut(k lexer.Kind) {
 
 // args writes the arguments of a call.
 func (p *printer) args(args []*ast.Arg) {
-	st := parens
-	if n := len(args); n > 0 {
-		st.last = args[n-1].Value
+	values := make([]ast.Expr, len(args))
+	for i, a := range args {
+		values[i] = a.Value
 	}
+	st := parens
+	st.hugs = lastHugs(values)
 	p.list(lexer.LParen, lexer.RParen, len(args), st, func(i int) {
 		if args[i].Name != nil {
 			p.any()
@@ -139,18 +142,48 @@ func (p *printer) args(args []*ast.Arg) {
 	})
 }
 
-// exprs writes expressions in brackets.
+// exprs writes expressions in brackets. An element that is the only one may
+// be broken while the brackets stay at it.
 func (p *printer) exprs(open, shut lexer.Kind, list []ast.Expr, st style) {
-	if n := len(list); n > 0 {
-		st.last = list[n-1]
-	}
+	st.hugs = st.hugs || len(list) == 1 && lastHugs(list)
 	p.list(open, shut, len(list), st, func(i int) { p.expr(list[i]) })
 }
 
-// huggable says whether an expression may be broken while what stands before
-// it, in the brackets that it is the last element of, stays on its line. only
-// says that it is the only element.
-func huggable(e ast.Expr, only bool) bool {
+// lastHugs says whether the last of the expressions may be broken while the
+// brackets around them stay on its first line: one with a body in braces, or
+// a literal after nothing but names and constants.
+func lastHugs(list []ast.Expr) bool {
+	n := len(list) - 1
+	if n < 0 {
+		return false
+	}
+	if hasBody(list[n]) {
+		return true
+	}
+	for _, e := range list[:n] {
+		if !isPlain(e) {
+			return false
+		}
+	}
+	return isLiteral(list[n]) || n == 0 && wraps(list[0])
+}
+
+// hasBody says whether an expression ends in braces that hold code.
+func hasBody(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.BlockExpr, *ast.MatchExpr, *ast.ListenExpr, *ast.TryExpr, *ast.IfExpr:
+		return true
+	case *ast.Closure:
+		return hasBody(e.Body) || isLiteral(e.Body) || wraps(e.Body)
+	case *ast.Question:
+		return hasBody(e.X)
+	}
+	return false
+}
+
+// isLiteral says whether an expression is a literal that takes several lines
+// well.
+func isLiteral(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.MapLit:
 		return len(e.Entries) > 0
@@ -158,22 +191,35 @@ func huggable(e ast.Expr, only bool) bool {
 		return len(e.Elems) > 0
 	case *ast.StructLit:
 		return len(e.Fields) > 0
-	case *ast.BlockExpr, *ast.MatchExpr, *ast.ListenExpr, *ast.TryExpr, *ast.IfExpr:
-		return true
-	case *ast.Closure:
-		return huggable(e.Body, true)
-	case *ast.Question:
-		return huggable(e.X, only)
-	case *ast.Await:
-		return huggable(e.X, only)
+	}
+	return false
+}
+
+// wraps says whether an expression is little more than brackets of its own
+// around something.
+func wraps(e ast.Expr) bool {
+	switch e := e.(type) {
 	case *ast.TupleLit, *ast.ParenExpr, *ast.AwaitAll, *ast.Race, *ast.EmitExpr:
-		return only
+		return true
 	case *ast.Call:
-		_, name := e.Fn.(*ast.PathExpr)
-		return only && name && len(e.Args) > 0
+		return len(e.Args) > 0 && isPlain(e.Fn)
 	case *ast.MethodCall:
-		_, name := e.Recv.(*ast.PathExpr)
-		return only && name && len(e.Args) > 0
+		return len(e.Args) > 0 && isPlain(e.Recv)
+	case *ast.Question:
+		return wraps(e.X)
+	case *ast.Await:
+		return wraps(e.X)
+	}
+	return false
+}
+
+// isPlain says whether an expression is a name or a constant.
+func isPlain(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit, *ast.StringLit, *ast.InterpLit, *ast.PathExpr:
+		return true
+	case *ast.FieldExpr:
+		return isPlain(e.X)
 	}
 	return false
 }

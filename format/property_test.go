@@ -2,10 +2,14 @@ package format
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
+	"maps"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +49,7 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 
 // widths are the line widths that the properties are held at: narrow ones
 // break everything, wide ones nothing.
-var widths = []int{1, 30, 60, DefaultWidth, 10_000}
+var widths = []int{1, 40, DefaultWidth, 10_000}
 
 // hold checks that formatting keeps the tree and the comments, and that doing
 // it twice is doing it once. It says whether the text parses.
@@ -66,11 +70,24 @@ func hold(t *testing.T, text string) bool {
 		}
 		twice, _ := Source(source.NewFile("main.conc", []byte(once)), w)
 		if string(twice) != once {
-			t.Fatalf("width %d: formatting again changes\n--- source\n%s\n--- once\n%s\n--- twice\n%s", w, text, once, twice)
+			t.Fatalf("width %d: formatting again changes\n%s\n--- source\n%s", w, firstDifference(once, string(twice)), text)
 		}
 		checkShape(t, once)
 	}
 	return true
+}
+
+// firstDifference shows where two texts part.
+func firstDifference(a, b string) string {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	n := 0
+	for n < min(len(as), len(bs)) && as[n] == bs[n] {
+		n++
+	}
+	part := func(lines []string) string {
+		return strings.Join(lines[max(0, min(n, len(lines))-3):min(n+4, len(lines))], "\n")
+	}
+	return fmt.Sprintf("--- once\n%s\n--- twice\n%s", part(as), part(bs))
 }
 
 // checkShape checks that lines outside of tokens and comments neither end in
@@ -164,5 +181,48 @@ func TestAllPrograms(t *testing.T) {
 	}
 	if parsed < 300 {
 		t.Errorf("only %d programs parse", parsed)
+	}
+}
+
+// noises are what the mutants have between their tokens.
+var noises = []string{
+	"\n", "\n\n", "\n\n\n", "  ", "// c\n", " // c\n", "\n// c\n", "\n\n// c\n\n", "\n// c\n\n// d\n", "// c\n// d\n",
+	"/* c */", " /* c */ ", "\n/* c */\n", "\n/* c */ ", " /* c */\n", "/* c\n  d */", "\n\n/* c\n\td */\n", "/* c *//* d */", "/* c */ // d\n",
+	"/// c\n", "\n/// c\n", " // c\n\n\n/* d */",
+}
+
+// noisy gives a text with comments and line ends strewn between its tokens.
+func noisy(rnd *rand.Rand, text string, every int) string {
+	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
+	var b strings.Builder
+	pos, depth := source.Pos(0), 0
+	for i, k := range toks {
+		b.WriteString(text[pos:k.Start])
+		pos = k.Start
+		glued := i > 0 && k.Kind == lexer.Assign && toks[i-1].Kind == lexer.Greater && toks[i-1].End == k.Start
+		if depth == 0 && !glued && rnd.Intn(every) == 0 {
+			b.WriteString(noises[rnd.Intn(len(noises))])
+		}
+		switch k.Kind {
+		case lexer.StringHead:
+			depth++
+		case lexer.StringTail:
+			depth--
+		}
+	}
+	b.WriteString(text[pos:])
+	return b.String()
+}
+
+// Comments may stand between any two tokens, and lines end anywhere.
+func TestCommentsAnywhere(t *testing.T) {
+	all := programs(t)
+	names := slices.Sorted(maps.Keys(all))
+	rnd := rand.New(rand.NewSource(1))
+	for i, name := range names {
+		text := noisy(rnd, all[name], []int{3, 12, 60}[i%3])
+		if len(text) < 10_000 {
+			t.Run(name, func(t *testing.T) { hold(t, text) })
+		}
 	}
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // block writes a block. It stays on one line where it is so in the source and
-// holds one statement at most; the lines are those of the group around it.
+// holds one statement and one value at most; the lines are those of the group
+// around it.
 func (p *printer) block(b *ast.Block) { p.blockOpened(b, nil) }
 
 // blockOpened is block with a hook that runs when the `{` is written.
@@ -19,9 +20,9 @@ func (p *printer) blockOpened(b *ast.Block, opened func()) {
 	if b.Tail != nil {
 		n++
 	}
-	p.body(n, func(i int) {
+	p.body(n, len(b.Stmts) <= 1, func(i int, edge func(bool)) {
 		if i > 0 {
-			p.hard(p.gapBlank())
+			edge(p.gapBlank())
 		}
 		if i < len(b.Stmts) {
 			p.stmt(b.Stmts[i])
@@ -32,20 +33,21 @@ func (p *printer) blockOpened(b *ast.Block, opened func()) {
 }
 
 // body writes what follows a `{`: n things, each of which comes with what
-// separates it from the one before, and the `}`.
-func (p *printer) body(n int, item func(i int)) {
+// separates it from the one before, and the `}`. Few of them may stand on one
+// line; edge writes the line ends that there are then or otherwise.
+func (p *printer) body(n int, few bool, item func(i int, edge func(withBlank bool))) {
 	if n == 0 {
 		p.shut(lexer.RBrace)
 		return
 	}
 	edge := p.hard
-	if n == 1 && !p.newLine() {
+	if few && !p.newLine() {
 		edge = p.line
 	}
 	p.nest()
 	edge(false)
 	for i := range n {
-		item(i)
+		item(i, edge)
 	}
 	p.leads(true, true)
 	p.unnest()
@@ -258,7 +260,7 @@ func (p *printer) parallel(n *ast.ParallelFor) {
 		p.tok(lexer.At)
 		p.any()
 		p.exprs(lexer.LParen, lexer.RParen, []ast.Expr{n.Limit}, parens)
-		p.afterDecorator()
+		p.afterDecorator(p.space)
 	}
 	p.any()
 	p.space()

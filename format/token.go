@@ -19,6 +19,7 @@ type printer struct {
 	c        int  // the next comment
 	tokEnd   int  // end of the token before
 	prevEnd  int  // end of the token before with the comments on its line
+	rigid    bool // types are written on one line: they are what a signature is broken at last
 	half     bool // of a `??` that is two `?` the first has been written
 }
 
@@ -83,6 +84,15 @@ func (p *printer) whole(end source.Pos) {
 		p.c++
 	}
 	p.past()
+}
+
+// afterNumber says whether the token before is a number, and no index.
+func (p *printer) afterNumber() bool {
+	if p.i == 0 {
+		return false
+	}
+	k := p.toks[p.i-1].Kind
+	return k == lexer.Float || k == lexer.Int && (p.i == 1 || p.toks[p.i-2].Kind != lexer.Dot)
 }
 
 // question writes one `?`, which may be half of a `??` token. Two of them

@@ -35,16 +35,16 @@ func (p *printer) typ(t ast.Type) {
 	case *ast.NamedType:
 		p.segments(len(t.Segments))
 		if len(t.Args) > 0 {
-			p.types(lexer.Less, lexer.Greater, t.Args, angles)
+			p.typeArgs(t.Args)
 		}
 	case *ast.OptionType:
 		p.typ(t.Elem)
 		p.question()
 	case *ast.TupleType:
-		p.types(lexer.LParen, lexer.RParen, t.Elems, style{one: true})
+		p.types(lexer.LParen, lexer.RParen, t.Elems, style{one: true, rigid: p.rigid})
 	case *ast.FnType:
 		p.tok(lexer.Fn)
-		p.types(lexer.LParen, lexer.RParen, t.Params, style{})
+		p.types(lexer.LParen, lexer.RParen, t.Params, style{rigid: p.rigid})
 		p.result(t.Result)
 	case *ast.LitType:
 		p.tok(lexer.String)
@@ -58,6 +58,11 @@ func (p *printer) typ(t ast.Type) {
 
 func (p *printer) types(open, shut lexer.Kind, list []ast.Type, st style) {
 	p.list(open, shut, len(list), st, func(i int) { p.typ(list[i]) })
+}
+
+// typeArgs writes `<A, B>`. A lone argument is broken by itself, if at all.
+func (p *printer) typeArgs(list []ast.Type) {
+	p.types(lexer.Less, lexer.Greater, list, style{bare: true, rigid: p.rigid || len(list) == 1})
 }
 
 // result writes `-> T`, if there is a T.
@@ -100,7 +105,7 @@ func (p *printer) generics(list []*ast.TypeParam) {
 	if len(list) == 0 {
 		return
 	}
-	p.list(lexer.Less, lexer.Greater, len(list), angles, func(i int) {
+	p.list(lexer.Less, lexer.Greater, len(list), style{bare: true}, func(i int) {
 		p.any()
 		for j := range list[i].Bounds {
 			if j == 0 {
