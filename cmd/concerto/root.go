@@ -31,7 +31,7 @@ was misused, 130 interrupted.`
 
 // planned are the commands that the language's definition names and this
 // version lacks.
-var planned = []string{"test", "fmt", "init"}
+var planned = []string{"test", "init"}
 
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
@@ -60,7 +60,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.fmtCommand(), a.explainCommand(), a.versionCommand())
 	return root
 }
 
@@ -107,7 +107,7 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	}
 	name := args[0]
 	if slices.Contains(planned, name) {
-		return usage("this version has run, build, check, explain and version", "`concerto %s` is not there yet", name)
+		return usage("`concerto --help` lists the commands that are", "`concerto %s` is not there yet", name)
 	}
 	var names []string
 	for _, sub := range c.Commands() {
