@@ -125,7 +125,11 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how p
 		}
 		f.move(dst, c, v)
 	case sema.ArgDefault:
-		f.defaultArgument(in.call.Fn, s.param, dst, c)
+		if p := in.call.Pipeline; p != nil {
+			f.defaultArgument(p.Params[s.param], p.Info, p.Name, dst, c)
+			return
+		}
+		f.defaultArgument(in.call.Fn.Params[s.param], in.call.Fn.Info, in.call.Fn.Name, dst, c)
 	case sema.ArgShape:
 		f.emit(ir.OpLoadType, dst, 0, 0, int32(f.g.typeIndex(in.call.TypeArgs[s.arg.Index])))
 	case sema.ArgRest:
@@ -152,15 +156,14 @@ func (f *builder) restArguments(args []*ast.Arg, dst int) {
 
 // defaultArgument evaluates a parameter's default in the callee's file: in
 // place when it is made of literals and names, else by a hidden function.
-func (f *builder) defaultArgument(fn *sema.Function, param, dst int, c ir.Class) {
-	p := fn.Params[param]
+func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, dst int, c ir.Class) {
 	if plain(p.Default) {
-		f.within(fn.Info, func() { f.into(p.Default, dst, c, true) })
+		f.within(info, func() { f.into(p.Default, dst, c, true) })
 		return
 	}
 	top := f.top
 	w := f.window(dst)
-	f.emit(ir.OpCall, w, 0, 0, int32(f.g.defaultFunction(fn, p)))
+	f.emit(ir.OpCall, w, 0, 0, int32(f.g.defaultFunction(p, info, owner)))
 	f.move(dst, c, val{reg: w, class: ir.Full})
 	f.free(top)
 }
@@ -181,7 +184,7 @@ func plain(e ast.Expr) bool {
 }
 
 // defaultFunction gives the function that evaluates a parameter's default.
-func (g *generator) defaultFunction(fn *sema.Function, p *sema.Param) int {
+func (g *generator) defaultFunction(p *sema.Param, info *sema.Info, owner string) int {
 	if n, ok := g.adapters[p]; ok {
 		return n
 	}
@@ -189,7 +192,7 @@ func (g *generator) defaultFunction(fn *sema.Function, p *sema.Param) int {
 	g.adapters[p] = n
 	g.later(func() {
 		g.build(n, func(spilled bool) *builder {
-			f := g.newFn(fn.Info, fn.Name+" default "+p.Name, p.At.Start, signature{result: ir.Full, abi: ir.FullABI})
+			f := g.newFn(info, owner+" default "+p.Name, p.At.Start, signature{result: ir.Full, abi: ir.FullABI})
 			f.startSpill(spilled)
 			f.leave = leave{kind: leaveFunction, result: p.Type}
 			f.giveBack(f.lastUse(p.Default, -1), p.Type)

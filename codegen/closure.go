@@ -143,7 +143,7 @@ func (g *generator) adapt(i int, p part) {
 			if k < count {
 				f.move(r, classes[k], val{reg: 1 + k, class: ir.Full})
 			} else {
-				f.defaultArgument(fn, k, r, classes[k])
+				f.defaultArgument(fn.Params[k], fn.Info, fn.Name, r, classes[k])
 			}
 		}
 		from := f.next()

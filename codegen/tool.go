@@ -17,7 +17,7 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 		for _, p := range fn.Params[1:] {
 			out := ir.ToolParam{Name: p.Name, Description: p.Doc, Type: g.typeIndex(p.Type), Default: -1}
 			if p.Default != nil {
-				out.Default = g.defaultFunction(fn, p)
+				out.Default = g.defaultFunction(p, fn.Info, fn.Name)
 			}
 			m.Params = append(m.Params, out)
 		}

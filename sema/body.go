@@ -109,11 +109,7 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.assoc != nil {
 		b.ts.self = fn.assoc
 	}
-	for _, p := range fn.Params { // before any is bound: a default sees no parameters
-		if p.Default != nil {
-			b.checkAs(p.Default, p.Type, reason{m, p.At, "the parameter's type"})
-		}
-	}
+	b.defaults(fn.Params) // before any is bound: a default sees no parameters
 	for _, p := range fn.Params {
 		b.bind(p.Local)
 	}
@@ -121,6 +117,14 @@ func (c *checker) checkFunction(fn *Function) {
 		b.blockValue(fn.Decl.Body, fn.Result, f.because)
 	}
 	b.finish()
+}
+
+func (b *body) defaults(params []*Param) {
+	for _, p := range params {
+		if p.Default != nil {
+			b.checkAs(p.Default, p.Type, reason{b.m, p.At, "the parameter's type"})
+		}
+	}
 }
 
 // finish looks at what only the whole body shows: variables nobody used, and

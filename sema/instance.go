@@ -11,9 +11,11 @@ import (
 // with the parameters that the others have settled; then all are coerced
 // (spec/03-types.md).
 type instance struct {
-	params   []*types.Param
-	solved   map[*types.Param]types.Type
-	hints    map[*types.Param]types.Type
+	params []*types.Param
+	solved map[*types.Param]types.Type
+	hints  map[*types.Param]types.Type
+	// whole is the parameter that is itself the result, nil for none.
+	whole    *types.Param
 	args     []instanceArg
 	closures []instanceArg
 }
@@ -219,12 +221,12 @@ func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 	in.solve(declared, t)
 }
 
-// unwrapHint lets a parameter that is wanted as an Option be the Option's
-// element when its first argument is no Option: the whole is converted, not
-// what goes into it.
+// unwrapHint lets a parameter that is the whole result, wanted as an Option, be
+// the Option's element when its first argument is no Option: the result is
+// converted, not what goes into it.
 func (in *instance) unwrapHint(declared, t types.Type) {
 	p, ok := types.Resolve(declared).(*types.Param)
-	if !ok || !in.has(p) || in.solved[p] != nil || in.hints[p] == nil {
+	if !ok || p != in.whole || in.solved[p] != nil || in.hints[p] == nil {
 		return
 	}
 	o, ok := types.Resolve(in.hints[p]).(*types.Option)

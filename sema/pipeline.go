@@ -74,6 +74,7 @@ func firstParams(p *Pipeline) []*Param {
 func (c *checker) checkPipeline(p *Pipeline) {
 	m := p.mod
 	b := c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
+	b.defaults(p.Params)
 	if p.Decl.HasParams {
 		for _, q := range p.Params {
 			b.bind(q.Local)
@@ -86,6 +87,9 @@ func (c *checker) checkPipeline(p *Pipeline) {
 		if s.Decl.IsBinding() {
 			b.bindingStage(s)
 		} else {
+			if p.Decl.HasParams || before != nil {
+				b.noDefaults(s)
+			}
 			s.TakesAll = first && b.takesAll(p, s, before)
 			first = false
 			b.functionStage(s, before)
@@ -127,6 +131,16 @@ func (b *body) functionStage(s, before *Stage) {
 	b.leaveScope()
 	b.flow.dead = false
 	b.frame = outer
+}
+
+// noDefaults reports defaults of parameters that always get a value.
+func (b *body) noDefaults(s *Stage) {
+	for _, q := range s.Params {
+		if q.Default != nil {
+			b.report(diag.StageInput.At(q.Default.Span(), "parameter `%s` of stage `%s` always gets a value: its default is never used", q.Name, s.Name).
+				Hint("remove it, or give the pipeline's parameter a default"))
+		}
+	}
 }
 
 // takesAll says whether the first function stage receives the pipeline's
