@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
 )
 
 // arguments is where a call's parameters come from.
@@ -133,18 +134,31 @@ func (f *builder) argument(in arguments, s argSource, dst int, c ir.Class, how p
 	case sema.ArgShape:
 		f.emit(ir.OpLoadType, dst, 0, 0, int32(f.g.typeIndex(in.call.TypeArgs[s.arg.Index])))
 	case sema.ArgRest:
-		f.restArguments(in.written[s.arg.Index:], dst)
+		f.restArguments(in, in.written[s.arg.Index:], dst)
 	}
 }
 
-// restArguments collects the arguments of a variadic function.
-func (f *builder) restArguments(args []*ast.Arg, dst int) {
+// restArguments collects the arguments of a variadic function, a piped value
+// first.
+func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
+	top := f.top
+	defer f.free(top)
+	var v val
+	piped := 0
+	if in.call.Piped {
+		v = f.convert(in.piped.v, in.piped.t, types.Any, -1)
+		f.share(v, in.piped.t)
+		piped = 1
+	}
 	base := f.top
+	if piped > 0 {
+		f.move(f.alloc(), ir.Full, v)
+	}
 	first := min(len(args), chunk)
 	for _, a := range args[:first] {
 		f.keep(a.Value, f.alloc())
 	}
-	f.emit(ir.OpNewArray, dst, base, first, 0)
+	f.emit(ir.OpNewArray, dst, base, first+piped, 0)
 	f.free(base)
 	for _, a := range args[first:] {
 		r := f.alloc()

@@ -52,18 +52,18 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if recv != nil {
 		take(Arg{Kind: ArgReceiver})
 	}
+	if fn.variadic() {
+		for _, a := range args {
+			b.checkAs(a.Value, types.Any, reason{})
+		}
+		take(Arg{Kind: ArgRest, Conv: types.Any})
+		return
+	}
 	if p != nil {
 		if next < len(fn.Params) {
 			b.pipedArgument(d, in, fn.Params[next].Type, p)
 		}
 		take(Arg{Kind: ArgPiped, Conv: d.pipedConv})
-	}
-	if fn.variadic() {
-		for _, a := range args {
-			b.checkAs(a.Value, types.Any, reason{})
-		}
-		take(Arg{Kind: ArgRest})
-		return
 	}
 	surplus, misnamed := 0, false
 	for i, a := range args {

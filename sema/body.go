@@ -22,6 +22,9 @@ type body struct {
 
 	unused []*diag.Diagnostic // warnings worth showing when nothing is wrong
 	failed bool
+	errors int
+
+	receiver ast.Expr // what a method is being called on: a pipeline stands only there
 
 	patternDepth, patternStart int // the names of one pattern must differ
 
@@ -43,6 +46,7 @@ type frame struct {
 	result     types.Type // what return takes; nil while a closure's is inferred
 	because    reason
 	returns    []returned
+	leaves     []pendingLeave // of a closure whose result is inferred
 	try        *tryScope
 	loops      int // loops of the enclosing frames, which break must not reach
 }
@@ -148,7 +152,10 @@ func (b *body) finish() {
 }
 
 func (b *body) report(d *diag.Diagnostic) {
-	b.failed = b.failed || d.Severity() == diag.Error
+	if d.Severity() == diag.Error {
+		b.failed = true
+		b.errors++
+	}
 	b.c.report(b.m, d)
 }
 

@@ -72,8 +72,8 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		in.solve(fn.assoc, n)
 	}
 	if hint != nil && types.Resolve(hint) != types.Any && types.Resolve(hint) != types.Nil {
-		in.matchHint(fn.Gives(), hint)
 		in.whole, _ = types.Resolve(fn.Gives()).(*types.Param)
+		in.matchHint(fn.Gives(), hint)
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
 	b.allowed(fn, in, e.Span())

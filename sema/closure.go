@@ -3,6 +3,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -11,6 +12,15 @@ import (
 // what it returns (spec/06-errors.md).
 func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	want, _ := hintedFunc(hint)
+	if want != nil && len(want.Params) != len(e.Params) && !b.arity(e, want) {
+		return types.Bad
+	}
+	if hint != nil && types.Resolve(hint) == types.Any {
+		want = &types.Func{} // called dynamically, with anything
+		for range e.Params {
+			want.Params = append(want.Params, types.Any)
+		}
+	}
 	d := &Closure{Type: &types.Func{}}
 	b.info.details[e.Id] = d
 	f := &frame{parent: b.frame, closure: d}
@@ -25,6 +35,23 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	b.flow = before
 	b.frame = outer
 	return d.Type
+}
+
+// arity refuses a closure with another number of parameters than it will be
+// given.
+func (b *body) arity(e *ast.Closure, want *types.Func) bool {
+	for _, p := range want.Params {
+		if types.Resolve(p) == types.Bad {
+			return true // what it goes to has been refused
+		}
+	}
+	at := e.Sp
+	if n := len(want.Params); n < len(e.Params) {
+		at = e.Params[n].Sp
+	}
+	b.report(diag.Mismatch.At(at, "this closure takes %s, but is given %d", count(len(e.Params), "parameter"), len(want.Params)).
+		Hint("what it goes to calls it with %s", count(len(want.Params), "argument")))
+	return false
 }
 
 func hintedFunc(hint types.Type) (*types.Func, bool) {
@@ -76,8 +103,27 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 		b.checkAs(e.Body, f.result, f.because)
 		return f.result
 	}
-	t := b.expr(e.Body, nil)
-	return b.inferredResult(e, f, t)
+	t := b.inferredResult(e, f, b.expr(e.Body, nil))
+	b.settleLeaves(f, t)
+	return t
+}
+
+// pendingLeave is a `?` in a closure whose result type is not known yet, so
+// that it is not known whether the error is its value.
+type pendingLeave struct {
+	leave *Leave
+	err   types.Type
+	none  bool
+	at    source.Span
+}
+
+// settleLeaves decides where the errors of a closure go once its result type
+// is known.
+func (b *body) settleLeaves(f *frame, t types.Type) {
+	f.result = t
+	for _, p := range f.leaves {
+		*p.leave = *b.leaveFrame(p.err, p.none, p.at)
+	}
 }
 
 func isVar(t types.Type) bool { _, ok := types.Resolve(t).(*types.Var); return ok }

@@ -266,7 +266,7 @@ const (
 	ArgPiped                   // the left side of |>
 	ArgDefault                 // the parameter's default
 	ArgShape                   // the run-time type of TypeArgs[Index]
-	ArgRest                    // an array of all written arguments from Index on (print)
+	ArgRest                    // an array of all written arguments from Index on, the piped value first (print)
 )
 
 // Arg is where a parameter's value comes from.

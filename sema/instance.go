@@ -18,6 +18,7 @@ type instance struct {
 	whole    *types.Param
 	args     []instanceArg
 	closures []instanceArg
+	broken   bool // an argument did not fit: what stays open is no further mistake
 }
 
 type instanceArg struct {
@@ -262,6 +263,8 @@ func (in *instance) takeHints(d types.Type) {
 // settle coerces the arguments to what the parameters have become, then
 // checks the closures with it.
 func (in *instance) settle(b *body) {
+	errors := b.errors
+	defer func() { in.broken = in.broken || b.errors > errors }()
 	for _, a := range in.args {
 		b.coerce(a.x, a.t, types.Substitute(a.param, in.solved), a.why)
 	}
@@ -339,6 +342,10 @@ func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 		}
 		if h := in.hints[p]; h != nil {
 			in.solved[p] = h
+			continue
+		}
+		if in.broken {
+			in.solved[p] = types.Bad
 			continue
 		}
 		in.solved[p] = b.freshVar(at, "`"+p.Name+"` is here", "annotate the variable or parameter it goes into")

@@ -274,6 +274,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 				if t != types.Any && t != types.Bad {
 					out.Schema = t
 					b.messageType(out.Type, t, p.Type.Span())
+					b.objectType(t, p.Type.Span())
 				}
 			}
 		}
@@ -289,6 +290,21 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 			out.Param = l
 		}
 		b.bind(l)
+	}
+}
+
+// objectType refuses a type that no message has: messages are objects.
+func (b *body) objectType(t types.Type, at source.Span) {
+	switch x := types.Resolve(t).(type) {
+	case *types.Named:
+		if x.Decl.Kind != types.Enum {
+			return
+		}
+	case *types.Map:
+		return
+	}
+	if t = types.Resolve(t); t != types.Any && t != types.Bad {
+		b.report(diag.HandlerParams.At(at, "a message is an object, never `%s`", types.Full(t)).Hint("take a schema, a struct, `Map<String, Any>` or Any"))
 	}
 }
 
@@ -344,6 +360,7 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	if p := types.Resolve(f.Params[0]); p != types.Any {
 		b.decodable(p, h.Value.Span())
 		b.messageType(out.Type, p, h.Value.Span())
+		b.objectType(p, h.Value.Span())
 		out.Schema = p
 	}
 	if path, ok := h.Value.(*ast.PathExpr); ok {

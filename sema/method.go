@@ -92,6 +92,7 @@ func (c *checker) methodNames(t types.Type) []string {
 
 // methodCall checks `x.f(args)`.
 func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Type {
+	b.receiver = unparen(e.Recv)
 	recvType := b.expr(e.Recv, nil)
 	t := types.Resolve(recvType)
 	switch x := t.(type) {
@@ -105,8 +106,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 	case *types.Var:
 		b.arguments(e.Args)
-		b.report(diag.CannotInfer.At(e.Recv.Span(), "nothing says yet what this is, so it has no method `%s`", e.Name.Name).
-			Hint("annotate it"))
+		b.known(e.Recv, x)
 		return types.Bad
 	case *types.Declared:
 		if pl, ok := x.Origin.(*Pipeline); ok {
@@ -327,7 +327,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 			return types.Bad
 		}
 	case *types.Var:
-		b.report(diag.CannotInfer.At(e.X.Span(), "nothing says yet what this is, so it has no field `%s`", e.Name.Name).Hint("annotate it"))
+		b.known(e.X, x)
 		return types.Bad
 	}
 	b.noField(e, t)
@@ -440,6 +440,9 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 // index checks `x[i]` and slices.
 func (b *body) index(e *ast.IndexExpr) types.Type {
 	recv := types.Resolve(b.expr(e.X, nil))
+	if !b.known(e.X, recv) {
+		recv = types.Bad
+	}
 	if r, ok := e.Index.(*ast.RangeExpr); ok && !isMap(recv) {
 		return b.slice(e, r, recv)
 	}

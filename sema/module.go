@@ -19,6 +19,7 @@ type module struct {
 	name    string
 	parent  *module // of an inline or file module; nil for the root and the library
 	around  *module // of a block: where names are looked up next
+	vars    *scope  // of a block: the variables around it, which its functions do not see
 	dir     string  // where the files of its `mod x;` are, relative to the root
 	names   map[string]*entity
 	globs   []*importEntry
@@ -337,6 +338,10 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 		known = append(known, c.cfg.Library.Modules()...)
 	}
 	d := diag.UnknownPath.At(id.Sp, "no module `%s` here", id.Name)
+	if c.cfg.Library != nil && slices.Contains(c.cfg.Library.Modules(), id.Name) {
+		c.report(m, d.Hint("add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
+		return
+	}
 	c.nearest(d, id.Name, known, "declare it with `mod "+id.Name+";`, or import it with `use`")
 	c.report(m, d)
 }

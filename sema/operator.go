@@ -18,7 +18,10 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 		return t
 	}
 	t := types.Resolve(b.expr(e.X, hint))
-	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never || isVar(t) {
+	if !b.known(e.X, t) {
+		return types.Bad
+	}
+	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never {
 		return t
 	}
 	b.report(diag.Operand.At(e.X.Span(), "`-` takes a number, not `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
@@ -80,7 +83,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 		operandHint = a
 	}
 	y := types.Resolve(b.expr(e.Y, operandHint))
-	if x == types.Bad || y == types.Bad || isVar(x) || isVar(y) { // reported, or will be when nothing fixes it
+	if known := b.known(e.X, x); !b.known(e.Y, y) || !known || x == types.Bad || y == types.Bad {
 		if e.Op >= ast.OpLt && e.Op <= ast.OpGe {
 			return types.Bool
 		}
@@ -236,11 +239,9 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 		case types.Nil:
 			out = b.expr(e.Y, hint)
 		default:
-			b.expr(e.Y, nil)
 			out = b.neverNone(e, x)
 		}
 	default:
-		b.expr(e.Y, nil)
 		out = b.neverNone(e, x)
 	}
 	b.flow = joinFlow(before, b.flow)
@@ -254,17 +255,42 @@ type Coalesce struct{ From, To types.Type }
 func (i *Info) Coalesce(e *ast.Binary) *Coalesce { d, _ := i.details[e.Id].(*Coalesce); return d }
 
 func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
+	pending := len(b.vars)
+	b.expr(e.Y, nil)
+	b.vars = b.vars[:pending] // what the right side leaves open is no mistake of its own
 	if x == types.Bad || x == types.Never {
+		return types.Bad
+	}
+	if isVar(x) {
+		b.known(e.X, x)
 		return types.Bad
 	}
 	d := diag.NotOptional.At(e.X.Span(), "`%s` is never None, so `??` has nothing to replace", types.Full(x))
 	if _, ok := x.(*types.Result); ok {
-		d.Hint("for a Result write `.unwrap_or(…)`")
-	} else {
-		d.Hint("remove `?? …`")
+		b.report(d.Hint("for a Result write `.unwrap_or(…)`"))
+		return types.Bad
 	}
-	b.report(d)
+	b.report(d.Hint("remove `?? …`"))
 	return x
+}
+
+// known reports an operand whose type nothing says yet, and says whether it is
+// known. The variable is given up: one complaint about it is enough.
+func (b *body) known(e ast.Expr, t types.Type) bool {
+	v, ok := types.Resolve(t).(*types.Var)
+	if !ok {
+		return true
+	}
+	v.Bound = types.Bad
+	for i, p := range b.vars {
+		if p.v == v {
+			b.vars = append(b.vars[:i:i], b.vars[i+1:]...)
+			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Label(e.Span(), "and here it must be known").Hint("%s", p.hint))
+			return false
+		}
+	}
+	b.report(diag.CannotInfer.At(e.Span(), "nothing says yet what this is").Hint("annotate it where it is declared"))
+	return false
 }
 
 func (b *body) rangeExpr(e *ast.RangeExpr) types.Type {

@@ -98,6 +98,10 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 	case *Store:
 		return o.Type
 	case *Pipeline:
+		if b.receiver != ast.Expr(e) {
+			b.report(diag.NotAValue.At(e.Sp, "pipeline `%s` is no value to pass around", o.Name).Hint("run it: `%s.run(…)`", o.Name))
+			return types.Bad
+		}
 		return o.Type
 	case *VariantRef:
 		return b.unitVariant(e, o, hint)
@@ -148,7 +152,10 @@ func (b *body) unknownValue(e *ast.PathExpr) {
 	id := e.Segments[0]
 	b.info.details[e.Id] = unknown
 	d := diag.UnknownName.At(id.Sp, "unknown name `%s`", id.Name)
+	outer := b.outerVariable(id.Name)
 	switch {
+	case outer != nil:
+		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
 	case id.Name == "self":
 		d.Hint("`self` stands only in methods that declare it as their first parameter")
 	default:
@@ -159,6 +166,19 @@ func (b *body) unknownValue(e *ast.PathExpr) {
 		}
 	}
 	b.report(d)
+}
+
+// outerVariable is a variable of the function around a nested one, which it
+// does not see.
+func (b *body) outerVariable(name string) *Local {
+	for m := b.m; m != nil; m = m.around {
+		for s := m.vars; s != nil; s = s.parent {
+			if l := findLocal(s.locals, name); l != nil {
+				return l
+			}
+		}
+	}
+	return nil
 }
 
 func (b *body) valueNames() []string {

@@ -221,7 +221,7 @@ func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Typ
 	}
 	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, mod: p.mod, Params: p.Params, Result: types.Nil}
 	fn.Decl.Signature = p.Decl.Name.Sp
-	d := &Call{Kind: CallPipeline, Pipeline: p, Name: fn.Name, Piped: pp != nil}
+	d := &Call{Kind: CallPipeline, Pipeline: p, Name: fn.Name, Piped: pp != nil, Fn: fn}
 	b.bindArguments(e, d, fn, newInstance(nil), nil, e.Args, pp)
 	b.info.details[e.Id] = d
 	return &types.Result{Ok: b.c.pipelineOutput(p), Err: types.Error}

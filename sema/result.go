@@ -36,7 +36,7 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 		}
 	}
 	b.report(diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t)).Hint("remove the `?`"))
-	return t
+	return types.Bad
 }
 
 // throw checks `throw x`.
@@ -84,6 +84,9 @@ func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 		return b.leaveBody(err, none, at)
 	}
 	raise := &Leave{Kind: LeaveRaise, Option: none}
+	if f.result == nil {
+		f.leaves = append(f.leaves, pendingLeave{raise, err, none, at})
+	}
 	if f.raises || f.result == nil {
 		return raise
 	}

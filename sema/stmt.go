@@ -121,7 +121,7 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 		return func() {}
 	}
 	outer, outerTypes := b.m, b.ts
-	b.m = &module{info: b.info, around: outer, names: map[string]*entity{}, dir: outer.dir}
+	b.m = &module{info: b.info, around: outer, names: map[string]*entity{}, dir: outer.dir, vars: b.scope}
 	b.ts = &typeScope{m: b.m, parent: outerTypes}
 	pending := len(b.c.configs)
 	b.c.declareNames(b.m, decls)
