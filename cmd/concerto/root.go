@@ -19,6 +19,7 @@ const rootHelp = `Concerto orchestrates AI agents: small typed programs that tal
 supervise external agent programs (hosts), answer their questions and hand on
 their results.
 
+  concerto init triage            make a project that runs as it is
   concerto run triage.conc        run a program
   concerto check                  look for mistakes in the project here
   concerto build -o triage.conc-ir  compile it into one file
@@ -31,7 +32,7 @@ was misused, 130 interrupted.`
 
 // planned are the commands that the language's definition names and this
 // version lacks.
-var planned = []string{"test", "init"}
+var planned = []string{"test"}
 
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
@@ -60,7 +61,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.fmtCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.fmtCommand(), a.initCommand(), a.explainCommand(), a.versionCommand())
 	return root
 }
 
