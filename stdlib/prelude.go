@@ -1,6 +1,10 @@
 package stdlib
 
 import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -68,7 +72,34 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 	if value.Equal(x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), shown(x)+" does not equal "+shown(y))
+	return value.Nil, failed(a.String(2), shown(x)+" does not equal "+shown(y)+where(x, y))
+}
+
+// maxDifferences bounds the places that a failed assertion lists.
+const maxDifferences = 12
+
+// where lists the places within two values at which they differ, a line each;
+// it is empty when they differ as a whole.
+func where(x, y value.Slot) string {
+	all := value.Diff(x, y, maxDifferences+1)
+	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
+		return ""
+	}
+	var b strings.Builder
+	for i, d := range all {
+		path := strings.TrimLeft(d.Path, ". ")
+		switch {
+		case i == maxDifferences:
+			b.WriteString("\n  and more")
+		case d.B == "":
+			b.WriteString("\n  at " + path + ": only the first has " + d.A)
+		case d.A == "":
+			b.WriteString("\n  at " + path + ": only the second has " + d.B)
+		default:
+			b.WriteString("\n  at " + path + ": " + d.A + " does not equal " + d.B)
+		}
+	}
+	return b.String()
 }
 
 func assertNe(a *vm.Args) (value.Slot, error) {
@@ -79,13 +110,24 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 	return value.Nil, failed(a.String(2), "both are "+shown(x))
 }
 
+// maxShown bounds how much of a value an assertion shows, in bytes.
+const maxShown = 2000
+
 // shown gives a value as JSON, so that "1" and 1 look different; references and
 // errors as their text.
 func shown(s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
 	}
-	return string(value.AppendJSON(nil, s))
+	text := value.AppendJSON(nil, s)
+	if len(text) <= maxShown {
+		return string(text)
+	}
+	n := maxShown
+	for !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", text[:n], len(text))
 }
 
 // failed makes the fault of an assertion from the program's message and what

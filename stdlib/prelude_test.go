@@ -25,6 +25,7 @@ func TestPrelude(t *testing.T) {
 		{"assert_eq", `[[1, {"a": 2, "b": 3}], [1, {"b": 3, "a": 2}], ""]`, `null`, ""},
 		{"assert_eq", `["1", 1, ""]`, `fault: assertion failed: "1" does not equal 1`, ""},
 		{"assert_eq", `[{"error": "no"}, null, "msg"]`, `fault: assertion failed: msg: ToolError "no" does not equal null`, ""},
+		{"assert_eq", `[{"a": [1, 2], "b": 1}, {"a": [1, 3], "c": 1}, ""]`, "fault: assertion failed: {\"a\":[1,2],\"b\":1} does not equal {\"a\":[1,3],\"c\":1}\n  at a[1]: 2 does not equal 3\n  at b: only the first has 1\n  at c: only the second has 1", ""},
 		{"assert_ne", `[1, 2, ""]`, `null`, ""},
 		{"assert_ne", `[[1], [1], ""]`, `fault: assertion failed: both are [1]`, ""},
 	})

@@ -32,10 +32,12 @@ func main() {
 		// is worth the memory.
 		debug.SetGCPercent(400)
 	}
+	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	os.Exit(Main(os.Args[1:], &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir,
 		terminal: term.IsTerminal(int(os.Stdin.Fd())),
-		color:    term.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb",
+		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
+		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
 	}))
 }
 
@@ -49,6 +51,7 @@ type app struct {
 	dir      string // working directory; -C changes it
 	terminal bool   // stdin is one: awaited emits may be asked for
 	color    bool   // stderr takes colours
+	outColor bool   // stdout does
 
 	quiet    bool
 	verbose  bool

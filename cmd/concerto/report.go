@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/diag"
@@ -30,25 +31,30 @@ func (a *app) report(e *concerto.Uncaught) {
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
-	if e.Line == 0 {
-		fmt.Fprintf(a.stderr, "error: %s\n", what)
+	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
+}
+
+// writeFailure writes what went wrong with the place, its line, and the calls
+// that led there. Nothing can be done about a writer that takes no more.
+func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
+	if place.Line == 0 {
+		fmt.Fprintf(w, "error: %s\n", what)
 		return
 	}
-	fmt.Fprintf(a.stderr, "%s: error: %s\n", at(e.Place), what)
-	if e.Text != "" {
-		f := source.NewFile(e.File, []byte(e.Text))
-		pos := offset(f, e.Line, e.Column)
-		// Nothing can be done about a stderr that takes no more.
-		_ = diag.Excerpt(a.stderr, f, source.Span{Start: pos, End: pos}, diag.TextOptions{Color: a.color})
+	fmt.Fprintf(w, "%s: error: %s\n", at(place), what)
+	if place.Text != "" {
+		f := source.NewFile(place.File, []byte(place.Text))
+		pos := offset(f, place.Line, place.Column)
+		_ = diag.Excerpt(w, f, source.Span{Start: pos, End: pos}, diag.TextOptions{Color: color})
 	}
-	for i, p := range e.Trace {
-		if len(e.Trace) > maxTrace && i >= traceHead && i < len(e.Trace)-traceTail {
+	for i, p := range trace {
+		if len(trace) > maxTrace && i >= traceHead && i < len(trace)-traceTail {
 			if i == traceHead {
-				fmt.Fprintf(a.stderr, "  = … %d more calls …\n", len(e.Trace)-traceHead-traceTail)
+				fmt.Fprintf(w, "  = … %d more calls …\n", len(trace)-traceHead-traceTail)
 			}
 			continue
 		}
-		fmt.Fprintf(a.stderr, "  = in %s at %s\n", p.Function, at(p))
+		fmt.Fprintf(w, "  = in %s at %s\n", p.Function, at(p))
 	}
 }
 

@@ -22,6 +22,7 @@ their results.
   concerto init triage            make a project that runs as it is
   concerto run triage.conc        run a program
   concerto check                  look for mistakes in the project here
+  concerto test                   run the project's tests
   concerto build -o triage.conc-ir  compile it into one file
 
 A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
@@ -30,17 +31,13 @@ A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
 Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
 was misused, 130 interrupted.`
 
-// planned are the commands that the language's definition names and this
-// version lacks.
-var planned = []string{"test"}
-
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
 	var chdir string
 	root := &cobra.Command{
 		Use:           "concerto",
 		Short:         "Run programs that orchestrate AI agents",
-		Long:          rootHelp + "\n\nNot there yet: " + strings.Join(planned, ", ") + ".",
+		Long:          rootHelp,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -61,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.fmtCommand(), a.initCommand(), a.explainCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.explainCommand(), a.versionCommand())
 	return root
 }
 
@@ -107,9 +104,6 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 		return nil
 	}
 	name := args[0]
-	if slices.Contains(planned, name) {
-		return usage("`concerto --help` lists the commands that are", "`concerto %s` is not there yet", name)
-	}
 	var names []string
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())

@@ -34,7 +34,7 @@ func Check(in *Input) (*sema.Program, diag.List) {
 	}
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: path.Dir(in.EntryName), Open: in.module,
+		Dir: path.Dir(in.EntryName), Open: in.module, Tests: in.tests,
 	}, file)
 	l.Append(found)
 	if !l.HasErrors() {

@@ -28,6 +28,8 @@ import (
 type Request struct {
 	Path string
 	Dir  string
+	// Tests makes the @test functions part of the program.
+	Tests bool
 }
 
 // Input is a program's sources as found.
@@ -42,6 +44,7 @@ type Input struct {
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
+	tests    bool
 	names    map[string]string // of source files: as users see them, to relative to Root
 	dir      string            // Request.Dir, absolute
 	absolute bool              // the user gave an absolute path
@@ -75,7 +78,7 @@ func Load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{dir: dir, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}}
+	in := &Input{dir: dir, tests: r.Tests, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}}
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, isFile)
 		if !ok {
