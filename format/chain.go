@@ -81,7 +81,7 @@ func (p *printer) chain(e ast.Expr) {
 			} else {
 				p.soft(false)
 			}
-			if i == last && endsInBody(m.Args) && !p.commented() {
+			if n := len(m.Args); i == last && n > 0 && (endsInBody(m.Args) || isLiteral(m.Args[n-1].Value)) && !p.commented() {
 				p.hug()
 			}
 		}
@@ -90,13 +90,6 @@ func (p *printer) chain(e ast.Expr) {
 	p.endHug()
 	p.unnest()
 	p.end()
-}
-
-// endsInBody says whether the last argument may be broken while the call
-// stays on its line.
-func endsInBody(args []*ast.Arg) bool {
-	n := len(args)
-	return n > 0 && (hasBody(args[n-1].Value) || isLiteral(args[n-1].Value))
 }
 
 // isShort says whether an expression is a name no longer than a step.

@@ -128,16 +128,11 @@ func (e *engine) text(s string, hop, written bool) {
 }
 
 func (e *engine) startLine() {
-	n := e.indent0()
-	for range n {
+	for range e.col { // as the line end before said
 		e.out = append(e.out, ' ')
 	}
-	e.col, e.fresh, e.blanked = n, false, false
+	e.fresh, e.blanked = false, false
 }
-
-// indent0 is the indentation that the line end before asked for; col holds it
-// until the line's first text.
-func (e *engine) indent0() int32 { return e.col }
 
 // raw writes a text with line ends as it is.
 func (e *engine) raw(s string) {

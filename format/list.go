@@ -177,8 +177,18 @@ func hasBody(e ast.Expr) bool {
 		return hasBody(e.Body) || isLiteral(e.Body) || wraps(e.Body)
 	case *ast.Question:
 		return hasBody(e.X)
+	case *ast.Call:
+		return isPlain(e.Fn) && endsInBody(e.Args)
+	case *ast.MethodCall:
+		return (isPlain(e.Recv) || isLiteral(e.Recv)) && endsInBody(e.Args)
 	}
 	return false
+}
+
+// endsInBody says whether the last argument ends in braces that hold code.
+func endsInBody(args []*ast.Arg) bool {
+	n := len(args)
+	return n > 0 && hasBody(args[n-1].Value)
 }
 
 // isLiteral says whether an expression is a literal that takes several lines
