@@ -33,6 +33,15 @@ func (g *gen) expr(k *kind, depth int) string {
 	return g.fill(k.values[g.choose(len(k.values))], depth-1)
 }
 
+// value is what a place of a kind takes: mostly of that kind, sometimes what is
+// converted.
+func (g *gen) value(k *kind, depth int) string {
+	if k.also != "" && g.choose(4) == 3 {
+		return g.fill(k.also, depth)
+	}
+	return g.expr(k, depth)
+}
+
 // constant is an expression that cannot fail.
 func (g *gen) constant(k *kind) string {
 	return g.fill(k.constants[g.choose(len(k.constants))], 0)
@@ -99,7 +108,7 @@ func (g *gen) call(k *kind, depth int) (string, bool) {
 	f := pick(g, fits)
 	var args []string
 	for _, p := range f.params {
-		args = append(args, g.expr(p.kind, depth-1))
+		args = append(args, g.value(p.kind, depth-1))
 	}
 	return f.name + "(" + strings.Join(args, ", ") + ")", true
 }

@@ -12,7 +12,9 @@ type kind struct {
 	constants []string
 	// values are all others.
 	values []string
-	// growing says that what is assigned must be cut by this function.
+	// also is an expression of another type that a place of this type takes.
+	also string
+	// cut is the function that bounds what is assigned.
 	cut string
 }
 
@@ -28,7 +30,8 @@ type part struct {
 // The letters of templates: %n Int, %b Bool, %s String, %a Array<Int>,
 // %g Array<Array<Int>>, %m Map<String, Int>, %M Map<String, Array<Int>>,
 // %t (Int, Array<Int>), %p P, %q Q, %e E, %o Option<Int>, %O Option<Array<Int>>,
-// %r Result<Int, String>, %x Box<Array<Int>>, %y Any; %k a small index, %w a
+// %r Result<Int, String>, %x Box<Array<Int>>, %y Any, %f Float,
+// %F Array<Float>; %k a small index, %w a
 // key, %i a counting Int literal, %v a variable name that the value is used
 // under (a closure's parameter).
 var (
@@ -48,14 +51,16 @@ var (
 	kRes    = &kind{name: "Result<Int, String>"}
 	kBox    = &kind{name: "Box<Array<Int>>"}
 	kAny    = &kind{name: "Any"}
+	kFloat  = &kind{name: "Float"}
+	kFloats = &kind{name: "Array<Float>"}
 )
 
 // kinds are those of variables, parameters and results.
-var kinds = []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny}
+var kinds = []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats}
 
 var letters = map[byte]*kind{
 	'n': kInt, 'b': kBool, 's': kString, 'a': kArr, 'g': kGrid, 'm': kMap, 'M': kDeep, 't': kTup,
-	'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny,
+	'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny, 'f': kFloat, 'F': kFloats,
 }
 
 func init() {
@@ -69,8 +74,8 @@ func init() {
 	kTup.constants = []string{"(1, [2, %i])", "(%i, [0])", "(0, ints())"}
 	kQ.constants = []string{`Q { s: "q", t: (0, [1, %i]) }`, `Q { s: "", t: (%i, []) }`}
 	kP.constants = []string{
-		`P { n: 2, xs: [1, %i], m: { "a": %i }, q: [Q { s: "x", t: (1, [2, %i]) }], o: [%i] }`, "newp([%i, 3, 2])", "newp(ints())",
-		`P { n: %i, xs: [5, 6, 7], m: { "b": 1, "a": 2 }, q: [Q { s: "x", t: (1, []) }, Q { s: "y", t: (%i, [4, 4]) }], o: nil }`,
+		`P { n: 2, xs: [1, %i], m: { "a": %i }, q: [Q { s: "x", t: (1, [2, %i]) }], o: [%i], f: 1.5, fs: [%i, 0.5] }`, "newp([%i, 3, 2])", "newp(ints())",
+		`P { n: %i, xs: [5, 6, 7], m: { "b": 1, "a": 2 }, q: [Q { s: "x", t: (1, []) }, Q { s: "y", t: (%i, [4, 4]) }], o: nil, f: %i, fs: [] }`,
 	}
 	kE.constants = []string{"E::List([1, %i])", "E::Both { p: newp([%i, 1]), xs: [2, %i, 3] }", "E::Num(%i)", "E::Leaf"}
 	kOpt.constants = []string{"some(%i)", "Some(%i)"}
@@ -78,7 +83,23 @@ func init() {
 	kRes.constants = []string{"half(%i)", "fine(%i)", `bad("b")`}
 	kBox.constants = []string{"Box { held: [1, %i], old: [[%i], [2, 3]] }", "Box { held: ints(), old: grid() }"}
 	kAny.constants = []string{"any([1, %i, 3])", "any([])"}
+	kFloat.constants = []string{"%i.5", "0.25"}
+	kFloats.constants = []string{"[1.5, %i, 2.0]", "[0.5]", "floats()"}
+	kFloat.values = []string{
+		"(%n as Float)", "(%f + %f)", "(%f * %n)", "(%n / 2.0)", "(%f - %i)", "-%f", "%F[%k]", "%p.f", "%F.sum()", "(%F.first() ?? %f)", "(if (%b) { %n } else { %f })",
+		"(match (%F) { [] => %n, [v, ..] => v })", "%F.fold(0.0, |acc, e| acc / 2 + e)", "(try { %F[%k] } catch { %n })", "%f.abs().min(1000)", "(%o ?? %f)",
+	}
+	kFloat.also = "%n"
+	kFloats.values = []string{
+		"[%f, %n]", "%F.map(|e| e * 0.5)", "%F.reverse()", "%a.map(|e| e + 0.5)", "%F[%k..]", "(if (%b) { %F } else { %F })", "same(%F)", "[%n, %f, %n]", "%F.filter(|e| e > %f)",
+	}
+	kFloats.parts = []part{{"[%k]", kFloat}}
+	kFloats.mutators = []string{"push(%f)", "push(%n)", "pop()", "swap(0, %k)", "remove(%k)", "insert(0, %n)"}
+	kOpt.also = "%n"
+	kOptArr.also = "%a"
+	kAny.also = "%a"
 	kInt.values = []string{
+		"(%y[%k] as Int)", "(%f as Int)", "%F.len()",
 		"(%n + %n)", "(%n - %n)", "(%n * %i)", "(%n % 7)", "(%n / %i)", "-%n", "%a.len()", "%a[%k]", "%g.len()", "%g[%k][%k]",
 		"%m.len()", "%m[%w]", "(%m.get(%w) ?? %n)", "%t.0", "%p.n", "%e.size()", "(%o ?? %n)", "%o.unwrap()", "%r.unwrap_or(%n)",
 		"%s.len()", "%p.m.get_or(%w, %n)", "%a.sum()", "%p.q[%k].t.0", "%M[%w].len()", "%x.old.len()", "half(%n).unwrap()",
@@ -91,7 +112,7 @@ func init() {
 	}
 	kBool.values = []string{
 		"(%n < %n)", "(%n == %n)", "!%b", "(%b && %b)", "(%b || %b)", "(%a == %a)", "(%p == %p)", "%a.contains(%n)",
-		"%o.is_some()", "(%o == %n)", "(%g != %g)", "%m.has(%w)", "(%e == %e)", "(%s < %s)", "%r.is_ok()", "(%O == nil)", "%a.any(|e| e > %n)", "(%t == %t)",
+		"%o.is_some()", "(%o == %n)", "(%g != %g)", "%m.has(%w)", "(%e == %e)", "(%s < %s)", "(%f < %f)", "(%f == %n)", "(%n >= %f)", "(%F == %F)", "%r.is_ok()", "(%O == nil)", "%a.any(|e| e > %n)", "(%t == %t)",
 	}
 	kString.values = []string{
 		"%s.to_upper()", "cuts(%s + %s)", `cuts("${%n}-${%s}")`, `cuts("${%a}")`, "%q.s", `cuts("${%o}")`, "cuts(%r.err() ?? %s)",
@@ -131,10 +152,10 @@ func init() {
 	kQ.parts = []part{{".s", kString}, {".t", kTup}, {".t.1", kArr}, {".t.0", kInt}}
 	kQ.mutators = []string{"put(%n)", "put(%n)"}
 	kP.values = []string{
-		"P { n: %n, xs: %a, m: %m, q: [%q], o: %O }", "%p.grown(%n)", "P { n: %n, ..%p }", "P { xs: %a, ..%p }", "(if (%b) { %p } else { %p })", "same(%p)", "newp(%a)",
+		"P { n: %n, xs: %a, m: %m, q: [%q], o: %O, f: %f, fs: %F }", "%p.grown(%n)", "P { n: %n, ..%p }", "P { f: %n, o: %a, ..%p }", "P { xs: %a, ..%p }", "(if (%b) { %p } else { %p })", "same(%p)", "newp(%a)",
 		"({ let mut pp = %p; pp.add(%n); pp })", "(match (%e) { E::Both { p, .. } => p, _ => %p })", "cutp(%p)",
 	}
-	kP.parts = []part{{".n", kInt}, {".xs", kArr}, {".m", kMap}, {".xs[%k]", kInt}, {".q[%k]", kQ}, {".q[%k].t.1", kArr}, {".o", kOptArr}, {".q[%k].s", kString}, {".m[%w]", kInt}}
+	kP.parts = []part{{".n", kInt}, {".xs", kArr}, {".m", kMap}, {".xs[%k]", kInt}, {".q[%k]", kQ}, {".q[%k].t.1", kArr}, {".o", kOptArr}, {".q[%k].s", kString}, {".m[%w]", kInt}, {".f", kFloat}, {".fs", kFloats}}
 	kP.mutators = []string{"add(%n)", "boom(%n)", "swap(%a)", "add(%n)", "q.push(%q)", "q.pop()", "m.delete(%w)"}
 	kP.cut = "cutp"
 	kE.values = []string{"E::Num(%n)", "E::List(%a)", "E::Both { p: %p, xs: %a }", "(if (%b) { %e } else { %e })", "same(%e)"}

@@ -126,7 +126,7 @@ func generate(choose func(n int) int, form Form) string {
 
 // prelude is what every program has.
 const prelude = `struct Q { s: String, t: (Int, Array<Int>) }
-struct P { n: Int, xs: Array<Int>, m: Map<String, Int>, q: Array<Q>, o: Option<Array<Int>> }
+struct P { n: Int, xs: Array<Int>, m: Map<String, Int>, q: Array<Q>, o: Option<Array<Int>>, f: Float, fs: Array<Float> }
 struct Box<T> { held: T, old: Array<T> }
 enum E { Leaf, Num(Int), List(Array<Int>), Both { p: P, xs: Array<Int> } }
 impl P {
@@ -146,7 +146,7 @@ impl E {
     fn size(self) -> Int { match self { E::Leaf => 0, E::Num(n) => n % 100, E::List(xs) => xs.len(), E::Both { p, xs } => p.xs.len() + xs.len() } }
     fn turn(mut self) { self = match self { E::Leaf => E::Num(1), E::Num(n) => E::List([n]), E::List(xs) => E::Both { p: newp(xs), xs: xs }, E::Both { p, .. } => E::List(p.xs) }; }
 }
-fn newp(xs: Array<Int>) -> P { P { n: xs.len(), xs: xs, m: {}, q: [], o: nil } }
+fn newp(xs: Array<Int>) -> P { P { n: xs.len(), xs: xs, m: {}, q: [], o: nil, f: 2, fs: [1] } }
 fn same<T>(x: T) -> T { x }
 fn cut(xs: Array<Int>) -> Array<Int> { if xs.len() > 9 { xs.slice(0, 9) } else { xs } }
 fn cutg(g: Array<Array<Int>>) -> Array<Array<Int>> { if g.len() > 5 { g.slice(0, 5) } else { g } }
@@ -155,6 +155,7 @@ fn cutp(mut p: P) -> P { if p.q.len() > 4 { p.q.clear(); } p.xs = cut(p.xs); p }
 fn half(n: Int) -> Result<Int, String> { if n % 2 == 0 { Ok(n / 2) } else { Err("odd ${n}") } }
 fn some(n: Int) -> Option<Int> { if n % 3 == 0 { nil } else { n } }
 fn ints() -> Array<Int> { [] }
+fn floats() -> Array<Float> { [] }
 fn grid() -> Array<Array<Int>> { [] }
 fn counts() -> Map<String, Int> { let m: Map<String, Int> = {}; m }
 fn lists() -> Map<String, Array<Int>> { let m: Map<String, Array<Int>> = {}; m }

@@ -78,7 +78,7 @@ func (g *gen) print() {
 
 func (g *gen) newVariable() {
 	v := &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(3) > 0}
-	g.let(v, g.expr(v.kind, 3))
+	g.let(v, g.value(v.kind, 3))
 }
 
 // late declares a variable that each branch gives its value.
@@ -89,7 +89,7 @@ func (g *gen) late() {
 		mut = "mut "
 	}
 	g.write("let %s%s: %s;", mut, v.name, v.kind)
-	g.write("if (%s) { %s = %s; } else { %s = %s; }", g.expr(kBool, 2), v.name, g.expr(v.kind, 2), v.name, g.expr(v.kind, 2))
+	g.write("if (%s) { %s = %s; } else { %s = %s; }", g.expr(kBool, 2), v.name, g.value(v.kind, 2), v.name, g.value(v.kind, 2))
 	g.bind(v)
 	g.captured(v)
 }
@@ -132,7 +132,7 @@ func anyKind(*kind) bool { return true }
 
 func (g *gen) assign() {
 	if p, k, ok := g.place(anyKind); ok {
-		g.write("%s = %s;", p, g.cut(k, g.expr(k, 3)))
+		g.write("%s = %s;", p, g.cut(k, g.value(k, 3)))
 	}
 }
 
@@ -194,12 +194,16 @@ func (g *gen) update() {
 }
 
 func (g *gen) assignOp() {
-	p, k, ok := g.place(func(k *kind) bool { return k == kInt || k == kString })
+	p, k, ok := g.place(func(k *kind) bool { return k == kInt || k == kString || k == kFloat })
 	if !ok {
 		return
 	}
 	if k == kString {
 		g.write("%s = cuts(%s + %s);", p, p, g.expr(kString, 2))
+		return
+	}
+	if k == kFloat {
+		g.write("%s %s %s;", p, []string{"+=", "*=", "-="}[g.choose(3)], g.value(kFloat, 2))
 		return
 	}
 	ops := []string{"+=", "-=", "+=", "%="}
@@ -350,7 +354,7 @@ func (g *gen) jump() {
 		return
 	}
 	if g.home.result != nil && g.choose(2) == 0 {
-		g.write("if (%s) { return %s; }", c, g.expr(g.home.result, 2))
+		g.write("if (%s) { return %s; }", c, g.value(g.home.result, 2))
 		return
 	}
 	if g.home.throws() {
