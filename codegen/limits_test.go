@@ -104,6 +104,27 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
+// TestLongChain adds up more variables than there are registers: only two
+// operands live at once.
+func TestLongChain(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("fn main() {\n")
+	names := make([]string, 600)
+	for i := range names {
+		names[i] = fmt.Sprintf("x%d", i)
+		fmt.Fprintf(&b, "    let x%d = %d;\n", i, i)
+	}
+	fmt.Fprintf(&b, "    emit(\"sum\", %s);\n", strings.Join(names, " + "))
+	fmt.Fprintf(&b, "    emit(\"text\", \"\" + \"${%s}\");\n}\n", strings.Join(names, "}\" + \"${"))
+	want := "[sum] 179700\n[text] \""
+	for i := range names {
+		want += fmt.Sprint(i)
+	}
+	if got := run(t, compile(t, b.String()), "", false); got != want+"\"\n" {
+		t.Errorf("got %.300s…", got)
+	}
+}
+
 // TestSize holds the code of small functions to what it should be.
 func TestSize(t *testing.T) {
 	p := compile(t, "fn fib(n: Int) -> Int { if n < 2 { return n; } fib(n - 1) + fib(n - 2) }\nfn main() { emit(\"x\", fib(5)); }\n")
@@ -111,7 +132,7 @@ func TestSize(t *testing.T) {
 	for _, i := range p.Functions[0].Code {
 		code = append(code, i.String())
 	}
-	want := "JumpGeIntK r1 2 @2|ReturnInt r1|SubIntK r3 r1 1|Call r2 f0|SubIntK r4 r1 2|Call r3 f0|AddInt r4 r2 r3|ReturnInt r4"
+	want := "JumpGeIntK r1 2 @2|ReturnInt r1|SubIntK r3 r1 1|Call r2 f0|SubIntK r4 r1 2|Call r3 f0|AddInt r2 r2 r3|ReturnInt r2"
 	if got := strings.Join(code, "|"); got != want {
 		t.Errorf("fib is\n%s", got)
 	}

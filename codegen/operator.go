@@ -83,9 +83,20 @@ func (f *builder) binary(e *ast.Binary, hint int) val {
 			return v
 		}
 	}
+	top := f.top
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
-	return f.arith(e.Op, t, x, y, hint)
+	return f.arith(e.Op, t, x, y, top, hint)
+}
+
+// over is where an operator's result goes: into hint, else over its operands'
+// temporaries, which begin at top, so that a long chain needs few registers.
+func (f *builder) over(top, hint int) int {
+	if hint >= 0 {
+		return hint
+	}
+	f.free(top)
+	return f.alloc()
 }
 
 type arithOps struct{ ints, intK, floats ir.Op }
@@ -111,8 +122,9 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	if !ok || n == 0 && (e.Op == ast.OpDiv || e.Op == ast.OpRem) {
 		return val{}, false
 	}
+	top := f.top
 	a := f.operand(x)
-	d := f.target(hint)
+	d := f.over(top, hint)
 	f.emit(ops.intK, d, a.reg, 0, int32(n))
 	return val{reg: d, class: ir.Int, owned: true}, true
 }
@@ -120,32 +132,40 @@ func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 var anyOps = map[ast.Op]ir.AnyOp{ast.OpAdd: ir.AnyAdd, ast.OpSub: ir.AnySub, ast.OpMul: ir.AnyMul, ast.OpDiv: ir.AnyDiv,
 	ast.OpRem: ir.AnyRem, ast.OpLt: ir.AnyLt, ast.OpLe: ir.AnyLe, ast.OpGt: ir.AnyGt, ast.OpGe: ir.AnyGe}
 
-// arith applies an arithmetic operator to two values of type t.
-func (f *builder) arith(op ast.Op, t types.Type, x, y val, hint int) val {
-	d := f.target(hint)
-	switch {
-	case t == types.Int:
-		f.emit(arithmetic[op].ints, d, x.reg, y.reg, 0)
-		return val{reg: d, class: ir.Int, owned: true}
-	case t == types.Float:
-		f.emit(arithmetic[op].floats, d, x.reg, y.reg, 0)
-		return val{reg: d, class: ir.Float, owned: true}
-	case types.IsString(t):
-		f.emit(ir.OpConcat, d, x.reg, y.reg, 0)
+// arith applies an arithmetic operator to two values of type t, whose
+// temporaries begin at top.
+func (f *builder) arith(op ast.Op, t types.Type, x, y val, top, hint int) val {
+	if t != types.Int && t != types.Float && !types.IsString(t) {
+		x, y = f.boxed(x, -1), f.boxed(y, -1)
+		d := f.over(top, hint)
+		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[op]))
 		return val{reg: d, class: ir.Full, owned: true}
 	}
-	f.emit(ir.OpAnyBinary, d, f.boxed(x, -1).reg, f.boxed(y, -1).reg, int32(anyOps[op]))
+	d := f.over(top, hint)
+	switch t {
+	case types.Int:
+		f.emit(arithmetic[op].ints, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Int, owned: true}
+	case types.Float:
+		f.emit(arithmetic[op].floats, d, x.reg, y.reg, 0)
+		return val{reg: d, class: ir.Float, owned: true}
+	}
+	f.emit(ir.OpConcat, d, x.reg, y.reg, 0)
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
 // compare gives an ordering as a value.
 func (f *builder) compare(e *ast.Binary, hint int) val {
 	t := types.Resolve(f.resultType(e.X))
+	top := f.top
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
-	d := f.target(hint)
 	if t == types.Any {
-		f.emit(ir.OpAnyBinary, d, f.boxed(x, -1).reg, f.boxed(y, -1).reg, int32(anyOps[e.Op]))
+		x, y = f.boxed(x, -1), f.boxed(y, -1)
+	}
+	d := f.over(top, hint)
+	if t == types.Any {
+		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[e.Op]))
 		return val{reg: d, class: ir.Full, owned: true}
 	}
 	lt, le := ir.OpLtString, ir.OpLeString

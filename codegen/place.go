@@ -251,13 +251,15 @@ func (f *builder) assignOp(e *ast.Assign) {
 		if n := len(p.steps) - 1; n >= 0 && (p.steps[n].kind == stepField || p.steps[n].kind == stepElem) {
 			r := f.own(p, n)
 			x := f.follow(p.steps[n], val{reg: r, class: ir.Full})
-			f.put(p.steps[n], r, f.arith(e.Op, t, x, f.operand(e.Value), -1), class(t))
+			top := f.top
+			f.put(p.steps[n], r, f.arith(e.Op, t, x, f.operand(e.Value), top, -1), class(t))
 			return
 		}
 	}
 	x := f.stable(e.Target, f.read(p), []ast.Expr{e.Value})
+	top := f.top
 	y := f.operand(e.Value)
-	f.set(p, f.arith(e.Op, t, x, y, hint))
+	f.set(p, f.arith(e.Op, t, x, y, top, hint))
 }
 
 // quiet says whether computing e runs no code and hands nothing on: then the

@@ -137,9 +137,9 @@ func (f *builder) setSlot(v *variable, reg int) {
 
 // slot reads a spilled variable's slot.
 func (f *builder) slot(v *variable) int {
-	i, d := f.alloc(), f.alloc()
-	f.emit(ir.OpLoadInt, i, 0, 0, int32(v.slot))
-	f.emit(ir.OpArrayGet, d, f.spill.reg, i, 0)
+	d := f.alloc()
+	f.emit(ir.OpLoadInt, d, 0, 0, int32(v.slot))
+	f.emit(ir.OpArrayGet, d, f.spill.reg, d, 0)
 	return d
 }
 

@@ -67,7 +67,9 @@ func (f *builder) value(e ast.Expr, hint int) val {
 	if n, ok := f.intBefore(e); ok && to == types.Float {
 		return f.floatValue(float64(n), hint)
 	}
-	return f.convert(f.expr(e, hint), from, to, hint)
+	v := f.expr(e, hint)
+	defer f.at(e.Span().Start)() // where a check of an Any fails
+	return f.convert(v, from, to, hint)
 }
 
 // into generates e into register dst of class c. own says that the receiver

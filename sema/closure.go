@@ -60,11 +60,13 @@ func hintedFunc(hint types.Type) (*types.Func, bool) {
 }
 
 func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
+	b.c.parameterCount(b.m, e.Sp, len(e.Params))
+	annotated := b.annotated(e, want)
 	for i, p := range e.Params {
 		var t types.Type
 		switch {
 		case p.Type != nil:
-			t = b.c.resolve(b.ts, p.Type)
+			t = annotated[i]
 		case want != nil && i < len(want.Params):
 			t = want.Params[i]
 		case want != nil:
@@ -87,6 +89,25 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		d.Params = append(d.Params, l)
 		b.bind(l)
 	}
+}
+
+// annotated gives the types of the parameters that have one, and lets them fix
+// what is still open in the place that the closure goes to.
+func (b *body) annotated(e *ast.Closure, want *types.Func) []types.Type {
+	all := make([]types.Type, len(e.Params))
+	for i, p := range e.Params {
+		if p.Type == nil {
+			continue
+		}
+		all[i] = b.c.resolve(b.ts, p.Type)
+		if want == nil || i >= len(want.Params) {
+			continue
+		}
+		if v, open := types.Resolve(want.Params[i]).(*types.Var); open {
+			v.Bound = all[i]
+		}
+	}
+	return all
 }
 
 func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Type {

@@ -253,8 +253,12 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 	}
 	b.info.details[e.Id] = d
-	if !b.c.methodAnywhere(e.Name.Name) {
+	found, mutates := b.c.methodAnywhere(e.Name.Name)
+	switch {
+	case !found:
 		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or cast with `as`"))
+	case mutates:
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
 	}
 	return types.Any
 }
@@ -262,25 +266,27 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 // anyKinds are the library's method files that an Any's call can reach.
 var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error"}
 
-// methodAnywhere brings every method of that name into the program and says
-// whether there is one.
-func (c *checker) methodAnywhere(name string) bool {
+// methodAnywhere brings every method of that name into the program, and says
+// whether there is one and whether all of them change the value they are
+// called on.
+func (c *checker) methodAnywhere(name string) (found, mutates bool) {
 	if c.cfg.Library != nil {
 		for _, k := range anyKinds {
 			c.libraryModule(c.cfg.Library.Methods(k, name))
 		}
 	}
-	found := false
+	mutates = true
 	for _, list := range c.impls {
 		for _, im := range list {
 			if fn := im.methods[name]; fn != nil && fn.Recv != nil {
 				c.use(fn)
 				found = true
+				mutates = mutates && fn.MutSelf && !isReference(im.target)
 				c.prog.noteDynamic(name, im.target, fn)
 			}
 		}
 	}
-	return found
+	return found, found && mutates
 }
 
 // field checks `x.name`.
@@ -431,6 +437,8 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 		if t != types.Bad {
 			b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", t).Hint("only tuples have numbered elements"))
 		}
+	case *types.Var:
+		b.known(e.X, t)
 	default:
 		b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", types.Full(t)).Hint("array elements are read as `[%d]`", e.Index))
 	}

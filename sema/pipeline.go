@@ -57,6 +57,9 @@ func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
 	for i, d := range decls {
 		c.parameter(fn, ts, d, i, nil)
 	}
+	if len(decls) > 0 {
+		c.parameterCount(ts.m, decls[len(decls)-1].Sp, len(decls))
+	}
 	return fn.Params
 }
 

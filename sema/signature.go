@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -26,11 +27,23 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	for i, p := range d.Params {
 		c.parameter(fn, ts, p, i, recv)
 	}
+	c.parameterCount(outer.m, d.Name.Sp, len(d.Params))
 	fn.Result = c.resolve(ts, d.Result)
 	if fn.Info.Library {
 		c.libraryMarks(fn)
 	} else {
 		c.functionDecorators(outer.m, fn)
+	}
+}
+
+// maxParams is how many parameters a call can pass: the machine's registers
+// must hold them beside what the caller has.
+const maxParams = 96
+
+func (c *checker) parameterCount(m *module, at source.Span, n int) {
+	if n > maxParams {
+		c.report(m, diag.TooManyRegisters.At(at, "this takes %d parameters, and can take %d", n, maxParams).
+			Hint("put them into a struct"))
 	}
 }
 

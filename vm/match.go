@@ -92,7 +92,7 @@ func opCheck(t *task, in *ins) status {
 	if len(errs) == 1 && errs[0].Path == "" {
 		return t.fault("%s", errs[0].Message)
 	}
-	return t.fault("not a %s: %s", typ, schema.Join(errs))
+	return t.fault("this is no %s: %s", typ, schema.Join(errs))
 }
 
 // describe names a value in a fault: scalars by themselves, the rest by type.
