@@ -102,7 +102,7 @@ func TestCheckAndIsType(t *testing.T) {
 		{anyMap + "Check r1 r2 t3", `{"a":7.0}`},
 		{"LoadConst r2 k2\nCheck r1 r2 t7", `"a"`},
 		{"LoadConst r2 k3\nCheck r1 r2 t7", `error expected one of "a" | "c", got "b"`},
-		{anyArray + "Check r1 r2 t6", `error not a (Int, Int): [1]: expected Int, got "a"`},
+		{anyArray + "Check r1 r2 t6", `error this is no (Int, Int): [1]: expected Int, got "a"`},
 		{"NewMap r2 r2 0\nCheck r1 r2 t3", "error a: missing, expected Float"},
 		{"LoadConst r2 k0\nIsType r3 r2 t0\nBoxBool r1 r3", "true"}, {"LoadConst r2 k0\nIsType r3 r2 t1\nBoxBool r1 r3", "false"},
 		{"LoadConst r2 k0\nIsType r3 r2 t4\nBoxBool r1 r3", "true"}, {"LoadConst r2 k0\nIsType r3 r2 t5\nBoxBool r1 r3", "false"},
