@@ -42,8 +42,10 @@ func windowOf(p *Program, i Instr) (w window, ok bool) {
 		return window{int(i.A) + 1, int(i.B), nil, true}, true
 	case OpDispatchTool, OpListenBegin:
 		return window{int(i.A) + 1, 3, nil, true}, true
-	case OpInterpolate, OpNewArray, OpNewTuple, OpNewClosure:
+	case OpInterpolate, OpNewArray, OpNewTuple, OpNewClosure, OpSpawn, OpJoinAll, OpRace:
 		return window{int(i.B), int(i.C), nil, false}, true
+	case OpParallelFor:
+		return window{int(i.B), 3, nil, false}, true
 	case OpNewMap:
 		return window{int(i.B), 2 * int(i.C), nil, false}, true
 	case OpNewStruct:

@@ -199,6 +199,7 @@ func (c *codec) function(f *Function) {
 		c.str("result", &result)
 		c.setClass(&f.Result, result)
 		c.flag("mutself", &f.MutSelf)
+		c.flag("body", &f.Body)
 		c.optInt("captures", &f.Captures)
 		c.int("registers", &f.Registers)
 		c.block(&f.Block)
@@ -347,6 +348,7 @@ func (c *codec) limits(l *Limits) {
 			c.optFloat("max_run_seconds", &l.MaxRunSeconds)
 			c.optInt64("max_memory_mb", &l.MaxMemoryMB)
 			c.optInt64("max_tokens", &l.MaxTokens)
+			c.optInt64("max_tasks", &l.MaxTasks)
 		})
 		c.done()
 	}

@@ -181,6 +181,14 @@ const (
 	OpFault
 	OpPanic
 
+	// Tasks.
+	OpSpawn
+	OpAwait
+	OpJoinAll
+	OpRace
+	OpParallelFor
+	OpReturnLeft
+
 	// Effects.
 	OpEmit
 	OpEmitBare
@@ -368,6 +376,13 @@ var Table = [...]Info{
 	OpRethrow: {OpRethrow, "Rethrow", []Operand{r("a", A, Full)}, "raises a again, as a region's target got it: with its first place and trace", true},
 	OpFault:   {OpFault, "Fault", []Operand{ref("k", RoleConstant)}, "raises RuntimeError with message k", true},
 	OpPanic:   {OpPanic, "Panic", []Operand{r("a", A, Full)}, "ends the program with String a; not catchable", true},
+	// Tasks.
+	OpSpawn:       {OpSpawn, "Spawn", []Operand{w("d", A, Full), win("base", B), lit("n", C), ref("f", RoleFunction)}, "d = a Task that runs function f (abi full) with n Full arguments from base; it has run up to its first wait", false},
+	OpAwait:       {OpAwait, "Await", []Operand{w("d", A, Full), r("a", B, Full)}, "d = what Task a gives, once it has ended; its error is raised here; of any other value that value itself", false},
+	OpJoinAll:     {OpJoinAll, "JoinAll", []Operand{w("d", A, Full), win("base", B), lit("n", C)}, "runs n elements from base beside each other: a closure of a body function as a task, a Task is awaited, any other value is itself; d = Ok(tuple of what they give), or Err((site, error)) of the first body that ReturnLeft ended; the first error raised in one is raised here; either way the others are cancelled and awaited", false},
+	OpRace:        {OpRace, "Race", []Operand{w("d", A, Full), win("base", B), lit("n", C)}, "as JoinAll, but d = Ok(what the first to end gives); the others are cancelled and awaited", false},
+	OpParallelFor: {OpParallelFor, "ParallelFor", []Operand{w("d", A, Full), win("base", B)}, "as JoinAll, running body closure base+1 once for each element of array base, at most base+2 (Int above 0, or nil for no bound) at once; d = Ok(array in the order of the elements)", false},
+	OpReturnLeft:  {OpReturnLeft, "ReturnLeft", []Operand{r("a", A, Full), lit("n", Imm)}, "ends a body function by error a, born at site n of its expression", true},
 	// Effects.
 	OpEmit:         {OpEmit, "Emit", []Operand{r("channel", A, Full), r("s", B, Full)}, "emit(channel, s)", false},
 	OpEmitBare:     {OpEmitBare, "EmitBare", []Operand{r("channel", A, Full)}, "emit(channel)", false},

@@ -62,6 +62,7 @@ type Function struct {
 	ABI       ABI
 	Result    Class
 	MutSelf   bool // register 1 is given back to the caller
+	Body      bool // of a concurrent expression: its closures are run by JoinAll, Race and ParallelFor
 	Captures  int  // captured values of a closure's function
 	Registers int
 	Block
@@ -255,6 +256,7 @@ type Limits struct {
 	MaxRunSeconds float64
 	MaxMemoryMB   int64
 	MaxTokens     int64
+	MaxTasks      int64
 }
 
 // Permissions is [permissions]: what the program may touch; what is not

@@ -240,5 +240,6 @@ func (v *verifier) header(i int) {
 	default:
 		v.check(false, "%s: unknown abi %q", of, f.ABI)
 	}
+	v.check(!f.Body || f.ABI == FullABI && len(f.Params) <= 1, "%s: a body with abi %s and %d parameters", of, f.ABI, len(f.Params))
 	v.check(!f.MutSelf || len(f.Params) > 0 && f.Params[0] == Full, "%s: mutself without a Full receiver", of)
 }

@@ -178,6 +178,12 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	case OpNewClosure:
 		f := &c.p.Functions[i.Imm]
 		c.check(f.ABI == FullABI && f.Captures == int(i.C), "%s: the function takes %d captures, abi %s", at(), f.Captures, f.ABI)
+	case OpSpawn:
+		f := &c.p.Functions[i.Imm]
+		c.check(f.ABI == FullABI && f.Captures == 0 && !f.Body && len(f.Params) == int(i.C),
+			"%s: the function takes %d arguments and %d captures, abi %s", at(), len(f.Params), f.Captures, f.ABI)
+	case OpReturnLeft:
+		c.check(c.f.Body && !handler, "%s: outside the body of a concurrent expression", at())
 	case OpCall:
 		c.check(c.p.Functions[i.Imm].Captures == 0, "%s: the function needs a closure", at())
 	case OpCaptured:

@@ -195,7 +195,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
 	{Path: "limits.max_cost_usd", Later: true, Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together.",
 		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
-	{Path: "limits.max_tasks", Later: true, Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
+	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
 		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
 
 	{Path: "permissions.fs", Type: Strings, Default: "[]", Example: `["data"]`, Doc: "Directories whose files may be read and written.",

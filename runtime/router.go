@@ -19,3 +19,11 @@ func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	}
 	return p.Perform(ctx, r)
 }
+
+// Start begins r where its performer can; see effect.Starter.
+func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if s, can := t[r.Kind()].(effect.Starter); can {
+		return s.Start(ctx, r, done)
+	}
+	return nil, false
+}

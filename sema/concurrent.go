@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/source"
@@ -11,10 +13,10 @@ import (
 // each element, the loop's body for all (spec/14-concurrency.md).
 type Concurrent struct {
 	Bodies []*Body
-	// Leave is what the whole expression does with an error that left a body
-	// by `?` or `throw`: as if it stood at the expression. Nil when no body
-	// can be left so.
-	Leave *Leave
+	// Leaves is what the whole expression does with an error that left a body
+	// by `?` or `throw`: as if it stood at the expression. A LeaveBody's Site
+	// says which. Errors that go the same way share one.
+	Leaves []*Leave
 }
 
 // Body is a part of a program that runs as a task of its own: a function of no
@@ -172,37 +174,26 @@ func (b *body) notConcurrent(l *Local, at source.Span) bool {
 
 // leaveBody is what an error born in a concurrent body does: it ends the body,
 // its siblings are cancelled, and the whole expression is left as if the error
-// stood there.
+// stood there. Nothing is converted on the way.
 func (b *body) leaveBody(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
-	saved := b.frame
 	b.frame = f.parent
 	outer := b.leave(err, none, at)
-	f.concurrent.Leave = b.joinLeave(f.concurrent.Leave, outer)
-	b.frame = saved
-	return &Leave{Kind: LeaveBody, Option: none, NoneError: outer.noneError(), Convert: outer.convert()}
+	b.frame = f
+	c := f.concurrent
+	site := slices.IndexFunc(c.Leaves, func(l *Leave) bool { return sameLeave(l, outer) })
+	if site < 0 {
+		site = len(c.Leaves)
+		c.Leaves = append(c.Leaves, outer)
+	}
+	return &Leave{Kind: LeaveBody, Option: none, Site: site}
 }
 
-// joinLeave is how the expression is left by any of its bodies' errors: the
-// conversions have been made where the errors were born.
-func (b *body) joinLeave(a, l *Leave) *Leave {
-	if a != nil {
-		return a
+// sameLeave says whether two errors leave in one way.
+func sameLeave(a, b *Leave) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	out := *l
-	out.Convert, out.NoneError = nil, false
-	if l.Next != nil {
-		out.Next = b.joinLeave(nil, l.Next)
-	}
-	return &out
+	return a.Kind == b.Kind && a.Option == b.Option && a.NoneError == b.NoneError && a.Convert == b.Convert &&
+		a.Try == b.Try && a.Site == b.Site && sameLeave(a.Next, b.Next)
 }
-
-func (l *Leave) last() *Leave {
-	for l.Next != nil {
-		l = l.Next
-	}
-	return l
-}
-
-func (l *Leave) noneError() bool    { return l.last().NoneError }
-func (l *Leave) convert() *Function { return l.last().Convert }

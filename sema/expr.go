@@ -241,13 +241,10 @@ func (b *body) task(e ast.Expr) types.Type {
 	case *ast.Await:
 		return b.await(e)
 	case *ast.AwaitAll:
-		b.later(e.Sp, "`await ( … )`")
 		return b.awaitAll(e)
 	case *ast.Race:
-		b.later(e.Sp, "`race`")
 		return b.race(e)
 	case *ast.ParallelFor:
-		b.later(e.Sp, "`parallel for`")
 		return b.parallelFor(e)
 	}
 	return types.Bad

@@ -341,8 +341,8 @@ const (
 	LeaveReturn
 	// LeaveRaise raises the error: Throw.
 	LeaveRaise
-	// LeaveBody ends the concurrent body with the error (converted, a None
-	// made an error as the fields say); the expression's own Leave follows.
+	// LeaveBody ends the concurrent body with the error (nil for a None), as it
+	// is; the expression's own Leaves[Site] follows.
 	LeaveBody
 )
 
@@ -356,6 +356,8 @@ type Leave struct {
 	// Convert is the From function applied before LeaveReturn, nil for none.
 	Convert *Function
 	Try     *ast.TryExpr
+	// Site is, of a LeaveBody, the index into the expression's Leaves.
+	Site int
 	// Next is where an error goes that no clause of Try takes: the leave as
 	// if the try were not there.
 	Next *Leave

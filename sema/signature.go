@@ -16,10 +16,7 @@ import (
 // self in an impl or tool, nil outside.
 func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	d := fn.Decl
-	if d.Async {
-		fn.Async = true
-		c.later(outer.m, d.Signature, "async functions")
-	}
+	fn.Async = d.Async
 	own := c.newParams(d.Generics)
 	fn.Generics = append(slices.Clone(fn.Generics), own...)
 	ts := &typeScope{m: outer.m, params: own, self: recv, parent: outer}

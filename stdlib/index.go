@@ -32,6 +32,7 @@ var files = [...]file{
 	{name: "result.conc", methods: "Result", globals: []string{"__with_context"}},
 	{name: "range.conc", methods: "Range"},
 	{name: "error.conc", methods: "Error"},
+	{name: "task.conc", methods: "Task"},
 	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_list", "__messages"}},
 	{name: "hashmap.conc", methods: "HashMap", globals: []string{"__Change", "__tell"}},
 	{name: "ledger.conc", methods: "Ledger", globals: []string{"__ledger_find"}},

@@ -79,6 +79,9 @@ func (m *VM) bind(name string) Native {
 	case "host.parts":
 		return m.hostParts
 	}
+	if n := m.taskNatives(name); n != nil {
+		return n
+	}
 	return m.bindMock(name)
 }
 

@@ -250,15 +250,16 @@ func TestStackShrinks(t *testing.T) {
 	a.fn("main() Full 8", "LoadConst r1 k1\nLoadInt r4 50000\nCall r3 f1\nLoadConst r4 k1\nAwaitEmit r3 1\nNewTuple r2 r1 1\nReturn r2")
 	a.fn("depth(Int) Int 6", "JumpGtIntK r1 0 @go\nReturnInt r1\n@go: SubIntK r4 r1 1\nCall r3 f1\nAddIntK r3 r3 1\nReturnInt r3")
 	s := newStage()
-	s.answer = func(string) (string, *effect.Error) { return "1", nil }
+	room := 0
+	var m *VM
+	s.answer = func(string) (string, *effect.Error) { room = len(m.main.stack); return "1", nil }
 	m, err := New(Config{Program: &a.Program, Performer: s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	main := m.newTask(context.Background(), &m.functions[0], nil)
-	m.loop(main)
-	if len(main.stack) != 2*(8+headroom) || value.Text(main.stack[0]) != `["kept"]` {
-		t.Error(len(main.stack), value.Text(main.stack[0]))
+	out, err := m.Run(context.Background())
+	if err != nil || room != firstStack || value.Text(out.Value) != `["kept"]` {
+		t.Error(out, err, room)
 	}
 }
 

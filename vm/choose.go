@@ -11,7 +11,6 @@ type waiting struct {
 	seq     int
 	ctx     context.Context
 	request effect.Request
-	ended   chan empty
 }
 
 // performChosen performs the next one of the requests that wait.
@@ -20,7 +19,6 @@ func (m *VM) performChosen() completion {
 	w := m.waiting[i]
 	m.waiting = append(m.waiting[:i], m.waiting[i+1:]...)
 	result, err := m.config.Performer.Perform(w.ctx, w.request)
-	close(w.ended)
 	return completion{seq: w.seq, result: result, err: err}
 }
 

@@ -18,6 +18,12 @@ type raised struct {
 	part      int    // which part of a fused instruction the place is
 }
 
+// again is the error of an ended task, raised where it is awaited: the place and
+// the calls stay those of the task, then comes the one who awaited it.
+func (r *raised) again(pc int) *raised {
+	return &raised{value: r.value, fault: r.fault, trace: append(append(make([]int, 0, len(r.trace)+4), r.trace...), pc), part: r.part}
+}
+
 // throw raises v.
 func (t *task) throw(v value.Slot) status {
 	t.raised = &raised{value: value.Flat(v)}

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -20,14 +19,11 @@ type handler struct {
 }
 
 // handlerRun is one run of a handler: a scope of its own, which is cancelled
-// when the message is withdrawn or the question's time is over. Its context is
-// made when an effect first waits under it: most handlers have none.
+// when the message is withdrawn or the question's time is over.
 type handlerRun struct {
 	message  effect.HostMessage
-	cause    error // why it was cancelled; nil while it was not
-	ctx      context.Context
-	end      context.CancelCauseFunc
-	endTimer context.CancelFunc // nil without a timer
+	cause    error  // why it was cancelled; nil while it was not
+	endTimer func() // nil without a timer
 }
 
 // Why a handler run was cancelled.
@@ -35,27 +31,10 @@ var (
 	errWithdrawn = errors.New("withdrawn by the host")
 	errExpired   = errors.New("the question's time is over")
 	errLost      = errors.New("the exchange is lost")
-	errHandled   = errors.New("handled")
 )
 
-// context gives the run's context, under that of its listen.
-func (r *handlerRun) context(listen context.Context) context.Context {
-	if r.ctx == nil {
-		r.ctx, r.end = context.WithCancelCause(listen)
-		if r.cause != nil {
-			r.end(r.cause)
-		}
-	}
-	return r.ctx
-}
-
-// cancel ends what the run waits for; the task unwinds when it next looks.
-func (r *handlerRun) cancel(cause error) {
-	r.cause = cause
-	if r.end != nil {
-		r.end(cause)
-	}
-}
+// cancel says why the run is to end; its task unwinds when it next looks.
+func (r *handlerRun) cancel(cause error) { r.cause = cause }
 
 func init() {
 	slow[ir.OpBlockEnd] = opBlockEnd
@@ -85,20 +64,17 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	m = &run.message // dropping clears the queue's
 	s.drop()
 	if seconds := s.decl.QuestionTimeout; seconds > 0 && (m.Type == "question" || m.Type == "approval") {
-		var ctx context.Context
-		ctx, run.endTimer = context.WithCancel(t.ctx)
-		t.m.start(ctx, &effect.Sleep{Milliseconds: int64(seconds * 1000)}, flight{t: t, run: run, end: run.endTimer}, nil)
+		f := &flight{t: t, run: run}
+		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
+		run.endTimer = f.end
 	}
 	*t.slot(uint8(h.info.Param)) = payload
 	t.setPC(h.entry)
 	return running, false
 }
 
-// finish ends a run's context and its timer.
+// finish ends a run's timer.
 func (r *handlerRun) finish() {
-	if r.end != nil {
-		r.end(errHandled)
-	}
 	if r.endTimer != nil {
 		r.endTimer()
 	}
@@ -170,7 +146,7 @@ func (s *scope) fallback(typ string) (json.RawMessage, bool) {
 func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
 	t.m.stats.Requests++
-	_, err := t.m.config.Performer.Perform(t.ctx, r)
+	_, err := t.m.config.Performer.Perform(t.m.ctx, r)
 	var e *effect.Error
 	if err == nil || errors.As(err, &e) {
 		return running

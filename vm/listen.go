@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"time"
@@ -30,19 +29,17 @@ type scope struct {
 	window  uint8
 	host    value.Slot
 	decl    *ir.Host
-	ctx     context.Context // of the listen itself: ends with the handler around it
-	started int64           // monotonic milliseconds
+	started int64 // monotonic milliseconds
 
 	id      int64
 	open    bool // the exchange has been opened and not yet closed
 	queue   []effect.HostMessage
-	err     error              // how the exchange broke, after what is in queue
-	over    bool               // a terminal message is in queue: nothing comes after it
-	next    <-chan empty       // of the request for messages on its way; nil without one
-	endNext context.CancelFunc // ends it
-	run     *handlerRun        // the handler that runs
-	spare   *handlerRun        // for the next one
-	partial []byte             // texts of unhandled partial messages
+	err     error       // how the exchange broke, after what is in queue
+	over    bool        // a terminal message is in queue: nothing comes after it
+	endNext func()      // ends the request for messages on its way; nil without one
+	run     *handlerRun // the handler that runs
+	spare   *handlerRun // for the next one
+	partial []byte      // texts of unhandled partial messages
 }
 
 // closeTime is how long a cancelled exchange may take to close.
@@ -61,7 +58,7 @@ func opListenBegin(t *task, in *ins) status {
 	}
 	f := host.Fields()
 	s := &scope{t: t, l: &t.m.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
-		host: host, ctx: t.context(), decl: &t.m.program.Hosts[f[partyIndex].AsInt()]}
+		host: host, decl: &t.m.program.Hosts[f[partyIndex].AsInt()]}
 	started, err := t.now()
 	if err != nil {
 		return t.broken(err)
@@ -134,10 +131,18 @@ func (t *task) pump(s *scope) status {
 			if s.err != nil {
 				return t.lost(s)
 			}
+			if t.cancelled() {
+				return raising
+			}
+			if s.endNext == nil && t.alone() {
+				var c completion
+				t.m.stats.Requests++
+				c.result, c.err = t.m.config.Performer.Perform(t.m.ctx, &effect.ExchangeNext{ID: s.id})
+				s.arrived(c)
+				continue
+			}
 			s.fetch()
-			t.wait = &wait{kind: waitMessages, scope: s}
-			t.park()
-			return parked
+			return t.park(&wait{kind: waitMessages, scope: s})
 		}
 		m := &s.queue[0]
 		st, again := t.message(s, m)
@@ -159,18 +164,18 @@ func (s *scope) drop() {
 // fetch asks for the next messages, unless that is under way, senseless, or too
 // much waits already.
 func (s *scope) fetch() {
-	if s.next != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit {
+	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit {
 		return
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	s.endNext = cancel
-	s.next = s.t.m.start(ctx, &effect.ExchangeNext{ID: s.id}, flight{t: s.t, scope: s, end: cancel}, nil)
+	f := &flight{t: s.t, scope: s}
+	s.t.m.start(&effect.ExchangeNext{ID: s.id}, f)
+	s.endNext = f.end
 }
 
 // arrived hears of messages. Of these only withdraw overtakes a running
 // handler; an exchange that has timed out ends it too.
 func (s *scope) arrived(c completion) {
-	s.next, s.endNext = nil, nil
+	s.endNext = nil
 	if c.err != nil {
 		s.err = c.err
 		var e *effect.Error
@@ -322,19 +327,18 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	}
 	t.setPC(s.pc + 1)
 	if s.open {
+		if s.endNext != nil {
+			s.endNext()
+			return t.park(&wait{kind: waitQuiet, scope: s}), false
+		}
 		reason := "cancelled"
 		if !r.cancelled {
 			reason = value.Message(r.value)
 		}
-		var before <-chan empty
-		if s.next != nil {
-			s.endNext()
-			before = s.next
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), closeTime)
-		t.wait = &wait{kind: waitUnwind, scope: s}
-		t.m.start(ctx, &effect.ExchangeClose{ID: s.id, Reason: reason}, flight{t: t, wait: t.wait, end: cancel}, before)
-		return parked, false
+		// Whoever cannot be told is past caring: the result does not matter.
+		w := &wait{kind: waitUnwind, scope: s}
+		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &flight{t: t, wait: w, closing: true})
+		return t.park(w), false
 	}
 	t.leave(s)
 	if r.cancelled || r.panicked {

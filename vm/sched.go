@@ -5,53 +5,114 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/value"
 )
 
-// The scheduler runs one task at a time. A task gives way only at an effect
-// that waits; such a request is performed on a goroutine of its own, which the
-// run waits for. Completions are taken one at a time, in one order.
+// The scheduler runs one task at a time. A task gives way only where it waits:
+// for an effect, for a task, for a group. Requests are performed elsewhere;
+// completions are taken one at a time, and until the next one is taken every
+// task that can go on does. So a run is decided by its requests' results and the
+// order of its completions, and by nothing else.
 
 // flight is a request on its way: who is to hear of it.
 type flight struct {
-	t     *task
-	scope *scope      // of an exchange's next, or of a handler's timer
-	run   *handlerRun // of a timer
-	wait  *wait       // of what the task is parked on
-	end   func()      // releases its context
+	t       *task
+	scope   *scope      // of an exchange's next
+	run     *handlerRun // of a timer
+	wait    *wait       // of what the task is parked on
+	closing bool        // the end of the run does not end it
+
+	end     func() // asks for an early end
+	release func() // frees its context; nil without one
+}
+
+// completion is a request that has come back.
+type completion struct {
+	seq    int
+	result effect.Result
+	err    error
+}
+
+// inbox holds completions in the order in which they came.
+type inbox struct {
+	mu   sync.Mutex
+	list []completion
+	wake chan empty
 }
 
 type empty = struct{}
 
-// loop runs main until it has finished and every request has come back.
-func (m *VM) loop(main *task) {
-	m.ready = append(m.ready, main)
-	over := false
+func (b *inbox) put(c completion) {
+	b.mu.Lock()
+	b.list = append(b.list, c)
+	first := len(b.list) == 1
+	b.mu.Unlock()
+	if first {
+		select {
+		case b.wake <- empty{}:
+		default:
+		}
+	}
+}
+
+// drain appends what has come to list.
+func (b *inbox) drain(list []completion) []completion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list = append(list, b.list...)
+	clear(b.list)
+	b.list = b.list[:0]
+	return list
+}
+
+// loop runs until every task has ended and every request has come back.
+func (m *VM) loop() {
 	for {
-		for len(m.ready) > 0 {
-			t := m.ready[0]
-			m.ready = m.ready[1:]
-			if m.guarded(t) == finished && t == main {
-				over = true
-				t.cancel(nil)
+		for t := m.ready.pop(); t != nil; t = m.ready.pop() {
+			if m.guarded(t) == finished {
+				m.ended(t)
 			}
 		}
-		if over && len(m.flights) == 0 {
+		if len(m.flights) == 0 {
 			break
 		}
-		if !over && len(m.flights) == 0 {
-			m.fatal = errors.New("the run waits for nothing: a task is parked without a request")
-			break
-		}
-		if m.config.Choose != nil {
-			m.take(m.performChosen())
-			continue
-		}
-		m.take(<-m.done)
+		m.take(m.next())
+	}
+	if m.alive > 0 && m.fatal == nil {
+		m.fatal = errors.New("broken invariant in the VM: tasks are parked without a request")
 	}
 	m.goroutes.Wait()
+}
+
+// next waits for the next completion. When the run is cancelled meanwhile, every
+// request is asked to end, once.
+func (m *VM) next() completion {
+	if len(m.waiting) > 0 {
+		return m.performChosen()
+	}
+	for len(m.arrived) == 0 {
+		m.arrived = m.inbox.drain(m.arrived[:0])
+		if len(m.arrived) > 0 {
+			break
+		}
+		over := m.ctx.Done()
+		if m.ending {
+			over = nil
+		}
+		select {
+		case <-m.inbox.wake:
+		case <-over:
+			m.ending = true
+			m.endFlights()
+		}
+	}
+	c := m.arrived[0]
+	m.arrived[0] = completion{}
+	m.arrived = m.arrived[1:]
+	return c
 }
 
 // guarded resumes t. A *value.Fault that a native or an accessor panicked with
@@ -75,14 +136,26 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 			return
 		}
 		m.fatal = fmt.Errorf("broken invariant in the VM: %v\n%s", p, debug.Stack())
+		m.cancelAll()
 		st = finished
 	}()
-	if t.wait != nil {
-		w := t.wait
+	if !t.started && (t.stop || m.over()) {
+		t.raised = &raised{cancelled: true}
+		return finished, false
+	}
+	t.started = true
+	if y := t.copies; y != nil {
+		t.raised, t.left, t.result = y.raised, y.left, y.result
+		return finished, false
+	}
+	t.unshelve()
+	if w := t.wait; w != nil {
 		t.wait = nil
-		if st := t.resume(w); st != running && st != raising {
+		if st := t.resume(w); st != running {
 			return st, false
 		}
+	} else if t.raised == nil {
+		t.cancelled()
 	}
 	return t.run(), false
 }
@@ -91,75 +164,140 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 func (m *VM) take(c completion) {
 	f := m.flights[c.seq]
 	delete(m.flights, c.seq)
-	f.end()
+	if f.release != nil {
+		f.release()
+	}
 	switch {
 	case f.run != nil:
 		f.run.expire(c.err)
+		f.t.interruptRun()
 	case f.wait != nil:
+		f.wait.end = nil
 		f.wait.result, f.wait.err = c.result, c.err
-		m.ready = append(m.ready, f.t)
+		m.ready.push(f.t)
 	case f.scope != nil:
 		f.scope.arrived(c)
-		if w := f.t.wait; w != nil && w.kind == waitMessages && w.scope == f.scope {
-			m.ready = append(m.ready, f.t)
+		if w := f.t.wait; w != nil && (w.kind == waitMessages || w.kind == waitQuiet) && w.scope == f.scope {
+			m.ready.push(f.t)
+			return
 		}
+		f.t.interruptRun()
 	}
 }
 
-// poll takes the completions that are there, without waiting.
-func (m *VM) poll() {
-	for {
-		select {
-		case c := <-m.done:
+// poll takes, for a task that computes for long, the completions that have come
+// for the listens it is in, without waiting. Others keep their turn.
+func (m *VM) poll(t *task) {
+	m.arrived = m.inbox.drain(m.arrived)
+	rest := m.arrived[:0]
+	for _, c := range m.arrived {
+		if f := m.flights[c.seq]; f.t == t && f.wait == nil {
 			m.take(c)
-		default:
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	clear(m.arrived[len(rest):])
+	m.arrived = rest
+}
+
+// start has r performed elsewhere: by a performer that needs no goroutine to
+// wait, or on a goroutine of its own.
+func (m *VM) start(r effect.Request, f *flight) {
+	seq := m.number(f)
+	chosen := m.config.Choose != nil
+	if s, ok := m.config.Performer.(effect.Starter); ok && !f.closing && !chosen {
+		stop, ok := s.Start(m.ctx, r, func(result effect.Result, err error) { m.inbox.put(completion{seq, result, err}) })
+		if ok {
+			f.end = stop
 			return
 		}
 	}
-}
-
-// start performs r on a goroutine, after `after` is closed when it is not nil.
-func (m *VM) start(ctx context.Context, r effect.Request, f flight, after <-chan empty) (over <-chan empty) {
-	m.requests++
-	m.stats.Requests++
-	seq := m.requests
-	ended := make(chan empty)
-	m.flights[seq] = f
-	if m.config.Choose != nil {
-		m.waiting = append(m.waiting, waiting{seq, ctx, r, ended})
-		return ended
+	var ctx context.Context
+	var cancel context.CancelFunc
+	if f.closing {
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(m.ctx), closeTime)
+	} else {
+		ctx, cancel = context.WithCancel(m.ctx)
+	}
+	f.end, f.release = cancel, cancel
+	if chosen {
+		m.waiting = append(m.waiting, waiting{seq, ctx, r})
+		return
 	}
 	m.goroutes.Go(func() {
-		if after != nil {
-			<-after
-		}
 		result, err := m.config.Performer.Perform(ctx, r)
-		close(ended)
-		m.done <- completion{seq: seq, result: result, err: err}
+		m.inbox.put(completion{seq, result, err})
 	})
-	return ended
+}
+
+func (m *VM) number(f *flight) int {
+	m.requests++
+	m.stats.Requests++
+	m.flights[m.requests] = f
+	return m.requests
+}
+
+// endFlights asks every request to end, the first made first.
+func (m *VM) endFlights() {
+	for _, seq := range m.underWay() {
+		if f := m.flights[seq]; f != nil && !f.closing {
+			f.end()
+		}
+	}
+}
+
+// alone says that nothing but t can happen while it waits: no other task, no
+// request under way, no handler that could be taken back.
+func (t *task) alone() bool {
+	if t.m.alive != 1 || t.m.config.Choose != nil {
+		return false
+	}
+	if len(t.m.flights) > 0 {
+		t.m.poll(t) // timers of handlers that are over
+		if len(t.m.flights) > 0 {
+			return false
+		}
+	}
+	for _, s := range t.scopes {
+		if s.run != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // request performs r for the task, which goes on as w says: at once when the
-// kind never waits, else parked.
+// kind never waits or nothing else could go on meanwhile, else parked.
 func (t *task) request(r effect.Request, w *wait) status {
-	if effect.Inline(r.Kind()) {
-		t.m.stats.Requests++
-		w.result, w.err = t.m.config.Performer.Perform(t.ctx, r)
-		return t.complete(w)
+	inline := effect.Inline(r.Kind())
+	if !inline && t.cancelled() {
+		return raising
 	}
-	ctx, cancel := context.WithCancel(t.context())
-	t.wait = w
-	t.m.start(ctx, r, flight{t: t, wait: w, end: cancel}, nil)
-	t.park()
-	return parked
+	if inline || t.alone() {
+		t.m.stats.Requests++
+		if !inline {
+			t.settle()
+		}
+		w.result, w.err = t.m.config.Performer.Perform(t.m.ctx, r)
+		if inline {
+			return t.complete(w)
+		}
+		return t.back(w)
+	}
+	f := &flight{t: t, wait: w}
+	t.m.start(r, f)
+	w.end = f.end
+	return t.park(w)
 }
 
 // park readies the task for waiting: handlers it is in must hear of withdrawals,
-// and old registers must keep nothing alive.
-func (t *task) park() {
+// and it keeps only what it needs.
+func (t *task) park(w *wait) status {
+	t.wait = w
 	t.hear()
-	t.settle()
+	t.shelve()
+	return parked
 }
 
 // hear keeps a request for messages on its way for every listen whose handler
@@ -174,20 +312,25 @@ func (t *task) hear() {
 
 // resume goes on after a completion.
 func (t *task) resume(w *wait) status {
-	if w.kind != waitUnwind && t.cancelled() {
-		if w.kind == waitOpen && w.err == nil {
-			t.hold(w) // opened all the same: it is closed on the way out
-		}
-		return raising
-	}
-	st := t.complete(w)
+	st := t.back(w)
 	if st == raising {
 		return t.unwind()
 	}
 	return st
 }
 
-// complete hands a result to the operation that asked for it.
+// back hands a result to the operation that asked for it, unless the task has
+// been cancelled meanwhile.
+func (t *task) back(w *wait) status {
+	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
+		if w.kind == waitOpen && w.err == nil {
+			t.hold(w) // opened all the same: it is closed on the way out
+		}
+		return raising
+	}
+	return t.complete(w)
+}
+
 func (t *task) complete(w *wait) status {
 	if w.err != nil {
 		var e *effect.Error
@@ -209,8 +352,16 @@ func (t *task) complete(w *wait) status {
 		return t.pump(w.scope)
 	case waitClose:
 		return t.closed(w)
+	case waitTask:
+		return t.given(w.window, w.task)
+	case waitGroup:
+		return w.group.give()
+	case waitUnwind:
+		w.scope.open = false // the exchange is closed, what was on its way goes on
 	}
-	w.scope.open = false // waitUnwind: the exchange is closed, the error goes on
+	if !t.raised.panicked {
+		t.cancelled()
+	}
 	return t.unwind()
 }
 
@@ -218,36 +369,10 @@ func (t *task) complete(w *wait) status {
 func (t *task) broken(err error) status {
 	if t.m.fatal == nil {
 		t.m.fatal = t.stopped(err)
+		t.m.cancelAll()
 	}
 	t.raised = &raised{cancelled: true}
 	return raising
-}
-
-// cancelled sets t.raised when the task, or a handler that it is in, has been
-// cancelled.
-func (t *task) cancelled() bool {
-	if t.m.fatal != nil || t.ctx.Err() != nil {
-		t.raised = &raised{cancelled: true}
-		return true
-	}
-	for _, s := range t.scopes {
-		if s.run != nil && s.run.cause != nil {
-			t.raised = &raised{cancelled: true, until: s}
-			return true
-		}
-	}
-	return false
-}
-
-// context is what requests of the task run under: that of the innermost
-// handler it is in.
-func (t *task) context() context.Context {
-	for i := len(t.scopes) - 1; i >= 0; i-- {
-		if r := t.scopes[i].run; r != nil {
-			return r.context(t.scopes[i].ctx)
-		}
-	}
-	return t.ctx
 }
 
 // programError gives the value of an error that the program may catch.
@@ -271,4 +396,38 @@ func programError(e *effect.Error) value.Slot {
 		err.Kind = "RuntimeError"
 	}
 	return err.Slot()
+}
+
+// queue holds the tasks that can go on, in order.
+type queue struct {
+	tasks []*task
+	head  int
+}
+
+func (q *queue) push(t *task) { q.tasks = append(q.tasks, t) }
+
+// front puts tasks before all others.
+func (q *queue) front(ts ...*task) {
+	if q.head < len(ts) {
+		room := make([]*task, len(ts)+16, 2*(len(ts)+16+len(q.tasks)))
+		q.tasks = append(room, q.tasks[q.head:]...)
+		q.head = len(room)
+	}
+	q.head -= len(ts)
+	copy(q.tasks[q.head:], ts)
+}
+
+func (q *queue) pop() *task {
+	if q.head == len(q.tasks) {
+		q.tasks, q.head = q.tasks[:0], 0
+		return nil
+	}
+	t := q.tasks[q.head]
+	q.tasks[q.head] = nil
+	if q.head++; q.head > 1024 && q.head > len(q.tasks)/2 {
+		n := copy(q.tasks, q.tasks[q.head:])
+		clear(q.tasks[n:])
+		q.tasks, q.head = q.tasks[:n], 0
+	}
+	return t
 }

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -22,9 +21,9 @@ type task struct {
 	budget    int            // back-edges and calls until the next tick
 
 	m      *VM
-	id     int
+	fn     *function // of the bottom frame
 	stack  []value.Slot
-	raised *raised   // an error on its way
+	raised *raised   // an error on its way; of an ended task, the one it ended with
 	part   int       // which part of a fused instruction faults
 	caught []*raised // errors that regions took, for Rethrow
 	scopes []*scope  // open listens and handler runs, innermost last
@@ -32,9 +31,24 @@ type task struct {
 	args   Args      // of the native being called
 	text   []byte    // room for interpolations
 
-	ctx    context.Context // ends when the task is cancelled
-	cancel context.CancelCauseFunc
-	result value.Slot // of the bottom frame, when finished without error
+	// While it is parked: its slots in use, and where its frame is.
+	shelf      []value.Slot
+	shelfDepth int
+
+	started bool
+	stop    bool // it is cancelled
+	ended   bool
+	seen    bool // somebody has taken, or does not want, what it gives
+	left    bool // a body ended by ReturnLeft: result is (site, error)
+
+	result value.Slot // of an ended task
+	value  value.Slot // the Task value; nil for main and bodies
+	group  *group     // of a body
+	index  int        // in the group
+	copies *task      // runs nothing: ends as this one did
+	watch  []watch    // who waits for it
+	older  *task      // the tasks alive, in the order of their birth
+	newer  *task
 }
 
 const (
@@ -45,16 +59,22 @@ const (
 	nativeCost = 500 // and a native, which may go over a whole array
 )
 
-func (m *VM) newTask(ctx context.Context, f *function, args []value.Slot) *task {
-	t := &task{m: m, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)),
-		budget: budget, id: m.tasks}
-	m.tasks++
-	t.ctx, t.cancel = context.WithCancelCause(ctx)
-	t.setStack(make([]value.Slot, max(firstStack, headroom+len(args)+1)))
-	t.fp = unsafe.Pointer(unsafe.SliceData(t.stack))
-	*(*uint64)(t.fp) = uint64(insSize) // returns to code[1], opFrameEnd, "called" by code[0]
-	copy(t.stack[1:], args)
+// newTask makes a task that will run f; it needs its stack only then. closure is
+// the running closure, nil for a plain function.
+func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
+	t := &task{m: m, fn: f, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)), budget: budget}
+	t.shelf = make([]value.Slot, 1+len(args))
+	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
+	t.shelf[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
+	copy(t.shelf[1:], args)
 	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
+	m.alive++
+	if t.older = m.newest; t.older != nil {
+		t.older.newer = t
+	} else {
+		m.oldest = t
+	}
+	m.newest = t
 	return t
 }
 
@@ -102,29 +122,13 @@ func (t *task) pc() int { return int((uintptr(t.ip)-uintptr(t.code))/insSize) - 
 
 func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 
-// settle drops what lies above the running frame, so that a parked task keeps
-// nothing alive by old registers, and gives back the room of a recursion that
-// is over.
-func (t *task) settle() {
-	depth := t.depth()
-	used := min(depth+t.m.blockAt(t.pc()).fn.registers, len(t.stack))
-	if fit := max(2*(used+headroom), firstStack); len(t.stack) > 16*fit {
-		smaller := make([]value.Slot, fit)
-		copy(smaller, t.stack[:used])
-		t.setStack(smaller)
-		t.setDepth(depth)
-		return
-	}
-	clear(t.stack[used:])
-}
-
 // tick runs when the budget is used up: it looks at cancellation, of the task
 // and of the handlers that it is in.
 func (t *task) tick() status {
 	t.budget = budget
 	if len(t.scopes) > 0 {
 		t.hear()
-		t.m.poll()
+		t.m.poll(t)
 	}
 	if t.cancelled() {
 		return t.unwind()
@@ -135,11 +139,15 @@ func (t *task) tick() status {
 // wait is what a parked task waits for, as data: who goes on with the result.
 type wait struct {
 	kind    waitKind
-	window  uint8       // the op's window in the running frame
+	window  uint8       // where in the running frame the result goes
 	wrap    bool        // the result becomes a Result
 	perform *performing // of waitPerform
 	scope   *scope      // of a listen's waits
 	payload value.Slot  // of waitClose: what the listen gives
+	task    *task       // of waitTask
+	group   *group      // of waitGroup
+	end     func()      // asks the request to end; nil without one under way
+	off     bool        // nothing is waited for any more: the task is ready
 	result  effect.Result
 	err     error
 }
@@ -152,12 +160,8 @@ const (
 	waitOpen                     // an exchange being opened
 	waitMessages                 // the next messages of an exchange
 	waitClose                    // an exchange being closed after a terminal message
+	waitTask                     // a task's end
+	waitGroup                    // the end of a group's members
+	waitQuiet                    // the end of a request for messages, while an error goes through its listen
 	waitUnwind                   // an exchange being closed while an error goes through it
 )
-
-// completion is a request that has come back.
-type completion struct {
-	seq    int
-	result effect.Result
-	err    error
-}

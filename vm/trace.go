@@ -15,6 +15,10 @@ type Uncaught struct {
 	Panic   bool
 	Place           // where it was raised
 	Trace   []Place // the place first, then the calls that led to it
+	Task    bool    // of a task that nobody awaited, not of main
+	// Others are the errors of further tasks that nobody awaited, in the order
+	// in which they ended.
+	Others []*Uncaught
 }
 
 // Place is a place in the program's source. File is as ir.Program.Files names

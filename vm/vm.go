@@ -74,17 +74,27 @@ type VM struct {
 	cover      *cover               // with Config.Cover
 
 	maxStack int
-	tasks    int // ids given
+	maxTasks int // besides main; 0 means no bound
 	stats    Stats
 
 	// Scheduling: see sched.go.
-	ready    []*task
-	flights  map[int]flight
-	waiting  []waiting // with Config.Choose
-	requests int
-	done     chan completion
-	goroutes sync.WaitGroup
-	fatal    error // ends the run: a performer's, or a broken invariant
+	ctx            context.Context // the run's
+	ending         bool            // the run is cancelled, and requests have been told
+	ready          queue
+	oldest, newest *task // those alive, linked in the order of their birth
+	alive          int
+	flights        map[int]*flight
+	waiting        []waiting // with Config.Choose
+	requests       int
+	inbox          inbox
+	arrived        []completion // taken out of inbox, not yet heard of
+	goroutes       sync.WaitGroup
+	stacks         [][]value.Slot // of firstStack slots, free
+	main           *task
+	lost           []*task // failed while nobody waited for them
+	cut            bool    // the end of ctx has ended a task
+	panicked       *raised // ends the run: a task's panic
+	fatal          error   // ends the run: a performer's, or a broken invariant
 }
 
 // New loads a program. The error says what the program needs and is not there.
@@ -101,7 +111,8 @@ func New(config Config) (*VM, error) {
 
 // newVM makes a VM with nothing loaded.
 func newVM(config Config) *VM {
-	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]flight{}, done: make(chan completion, 16)}
+	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]*flight{},
+		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
 	}
@@ -133,24 +144,59 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 	return &Outcome{Value: v, Stats: m.stats}, nil
 }
 
-// runTask runs one function as the main task and gives its result.
+// runTask runs one function as the main task, with all the tasks that it starts,
+// and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
-	t := m.newTask(ctx, f, args)
-	m.loop(t)
-	t.cancel(nil)
-	switch {
+	m.ctx, m.ending, m.lost = ctx, false, nil
+	t := m.newTask(f, nil, args...)
+	m.main = t
+	m.ready.push(t)
+	m.loop()
+	u := (*Uncaught)(nil)
+	switch r := t.raised; {
 	case m.fatal != nil:
 		return value.Nil, m.fatal
-	case t.raised != nil && t.raised.cancelled:
+	case m.panicked != nil:
+		return value.Nil, m.uncaught(m.panicked)
+	case r != nil && r.cancelled:
 		return value.Nil, context.Cause(ctx)
-	case t.raised != nil:
-		return value.Nil, m.uncaught(t.raised)
+	case r != nil:
+		u = m.uncaught(r)
+	case isErr(t.result):
+		u = m.uncaughtErr(t)
 	}
-	v := boxed(t.stack[0], f.info.Result)
-	if v.IsResult() && v.Variant() == value.VariantErr {
-		return value.Nil, m.uncaught(&raised{value: v.Fields()[0], trace: []int{f.entry}})
+	for _, x := range m.lost {
+		if x.seen {
+			continue
+		}
+		e := (*Uncaught)(nil)
+		if x.raised != nil {
+			e = m.uncaught(x.raised)
+		} else {
+			e = m.uncaughtErr(x)
+		}
+		e.Task = true
+		if u == nil {
+			u = e
+		} else {
+			u.Others = append(u.Others, e)
+		}
 	}
-	return v, nil
+	switch {
+	case u != nil:
+		return value.Nil, u
+	case m.cut:
+		return value.Nil, context.Cause(ctx)
+	}
+	return t.result, nil
+}
+
+// isErr says whether a task gave an Err.
+func isErr(v value.Slot) bool { return v.IsResult() && v.Variant() == value.VariantErr }
+
+// uncaughtErr is the Err that a task gave, as an error nobody caught.
+func (m *VM) uncaughtErr(t *task) *Uncaught {
+	return m.uncaught(&raised{value: t.result.Fields()[0], trace: []int{t.fn.entry}})
 }
 
 // boxed makes a register of a class self-describing.

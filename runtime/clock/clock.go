@@ -11,7 +11,10 @@ import (
 )
 
 // Clock performs effect.Sleep and effect.Clock. Safe for concurrent use.
-type Clock struct{ start time.Time }
+type Clock struct {
+	start    time.Time
+	sleeping sleepers
+}
 
 // New makes a Clock whose monotonic time begins now.
 func New() *Clock { return &Clock{start: time.Now()} }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/concerto-lang/concerto/effect"
 )
@@ -50,6 +51,8 @@ type Sink struct {
 	format  format
 	answers []answerer
 	handler *handler // nil without one
+
+	answering sync.WaitGroup // awaited emits that were started
 }
 
 // New makes a Sink. It starts nothing: the handler's process comes with the
@@ -103,6 +106,30 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload}); err != nil {
 		return nil, err
 	}
+	return s.answer(ctx, r)
+}
+
+// Start prints an awaited emit at once, so that it stands where the program made
+// it, and has it answered meanwhile; other requests it leaves to Perform.
+func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	a, ok := r.(*effect.AwaitEmit)
+	if !ok {
+		return nil, false
+	}
+	if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload}); err != nil {
+		done(nil, err)
+		return func() {}, true
+	}
+	ctx, stop = context.WithCancel(ctx)
+	s.answering.Go(func() {
+		done(s.answer(ctx, a))
+		stop()
+	})
+	return stop, true
+}
+
+// answer has an awaited emit answered that has been printed.
+func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err
 	}
@@ -125,6 +152,7 @@ func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
 // both; when ctx ends, the handler is killed and unwritten output lost. Its
 // error is the output's.
 func (s *Sink) Close(ctx context.Context) error {
+	s.answering.Wait()
 	err := s.out.close(ctx)
 	if s.handler != nil {
 		s.handler.close(ctx)

@@ -1,0 +1,266 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Tasks as values: started, awaited, asked and cancelled by the program.
+
+// watch is one who waits for a task: another task, or a group for its member i.
+type watch struct {
+	t *task
+	g *group
+	i int
+}
+
+// waiter is the task behind it.
+func (w watch) waiter() *task {
+	if w.g != nil {
+		return w.g.t
+	}
+	return w.t
+}
+
+func init() {
+	slow[ir.OpSpawn] = opSpawn
+	slow[ir.OpAwait] = opAwait
+}
+
+// taskOf gives the task that a value stands for, nil for any other value.
+func taskOf(v value.Slot) *task {
+	if h := v.Handle(); h != nil {
+		t, _ := h.Object.(*task)
+		return t
+	}
+	return nil
+}
+
+// opSpawn makes a task and lets it run before its maker goes on.
+func opSpawn(t *task, in *ins) status {
+	if st := t.room(1); st != running {
+		return st
+	}
+	f := &t.m.functions[in.imm]
+	x := t.m.newTask(f, nil, t.window(in.b, in.c)...)
+	x.value = value.NewHandle("Task", f.Name, x)
+	*t.slot(in.a) = x.value
+	t.m.ready.front(x, t)
+	return parked
+}
+
+// room faults when n more tasks would be more than [limits] max_tasks allows.
+func (t *task) room(n int) status {
+	if limit := t.m.maxTasks; limit > 0 && t.m.alive-1+n > limit {
+		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
+	}
+	return running
+}
+
+func opAwait(t *task, in *ins) status {
+	y := taskOf(*t.slot(in.b))
+	if y == nil {
+		*t.slot(in.a) = *t.slot(in.b)
+		return running
+	}
+	if y.ended {
+		return t.given(in.a, y)
+	}
+	if t.cancelled() {
+		return raising
+	}
+	if t.waitsFor(y) {
+		return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
+	}
+	y.watch = append(y.watch, watch{t: t})
+	return t.park(&wait{kind: waitTask, window: in.a, task: y})
+}
+
+// given puts into register d what an ended task gave, or raises its error.
+func (t *task) given(d uint8, y *task) status {
+	y.seen = true
+	switch {
+	case y.raised == nil:
+		value.Share(y.result)
+		*t.slot(d) = y.result
+		return running
+	case y.raised.cancelled:
+		return t.fault("the awaited task was cancelled")
+	}
+	t.raised = y.raised.again(t.pc())
+	return raising
+}
+
+// ended hears that a task has finished: it tells those who wait for it.
+func (m *VM) ended(t *task) {
+	t.ended = true
+	if t.stack != nil && t.raised == nil && !t.left {
+		t.result = boxed(t.stack[0], t.fn.info.Result)
+	}
+	for _, s := range t.scopes { // only after a broken invariant are there any
+		if s.endNext != nil {
+			s.endNext()
+		}
+	}
+	if t.stack != nil {
+		t.freeStack()
+	}
+	t.shelf, t.scopes, t.caught, t.text, t.wait = nil, nil, nil, nil, nil
+	m.unlink(t)
+	if r := t.raised; r != nil {
+		m.failed(t, r)
+	}
+	if t == m.main && (t.raised != nil || isErr(t.result)) {
+		m.cancelAll()
+	}
+	if t.group != nil {
+		t.group.over(t.index, t)
+		t.group = nil
+	}
+	for _, w := range t.watch {
+		if w.g != nil {
+			w.g.over(w.i, t)
+		} else {
+			m.ready.push(w.t)
+		}
+	}
+	if len(t.watch) == 0 && t.value.Ref != nil && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
+		m.lost = append(m.lost, t)
+	}
+	t.watch = nil
+}
+
+// failed sees to what an error means to the whole run.
+func (m *VM) failed(t *task, r *raised) {
+	if r.panicked && m.panicked == nil {
+		m.panicked = r
+		m.cancelAll()
+	}
+	if r.cancelled && m.ctx.Err() != nil {
+		m.cut = true
+	}
+}
+
+func (m *VM) unlink(t *task) {
+	m.alive--
+	if t.older != nil {
+		t.older.newer = t.newer
+	} else {
+		m.oldest = t.newer
+	}
+	if t.newer != nil {
+		t.newer.older = t.older
+	} else {
+		m.newest = t.older
+	}
+	t.older, t.newer = nil, nil
+}
+
+// waitsFor says whether y, which t is about to wait for, waits for t: then
+// neither would go on. It looks from both ends by turns, down from y to what it
+// waits for and up from t to who waits for it, so that the shorter way decides.
+func (t *task) waitsFor(y *task) bool {
+	if y == t {
+		return true
+	}
+	down, up := search{at: []*task{y}}, search{at: []*task{t}}
+	for len(down.at) > 0 && len(up.at) > 0 {
+		if down.step(t, (*task).awaits) || up.step(y, (*task).awaiting) {
+			return true
+		}
+	}
+	return false
+}
+
+// search is one end of the search for a circle.
+type search struct {
+	at   []*task // to be looked at
+	seen map[*task]bool
+}
+
+// step looks at one task's neighbours; true when goal is among them.
+func (s *search) step(goal *task, neighbours func(*task) []*task) bool {
+	x := s.at[len(s.at)-1]
+	s.at = s.at[:len(s.at)-1]
+	for _, n := range neighbours(x) {
+		if n == goal {
+			return true
+		}
+		if s.seen == nil {
+			s.seen = map[*task]bool{}
+		}
+		if !s.seen[n] {
+			s.seen[n] = true
+			s.at = append(s.at, n)
+		}
+	}
+	return false
+}
+
+// awaits lists the tasks that t waits for.
+func (t *task) awaits() []*task {
+	if t.wait == nil {
+		return nil
+	}
+	switch t.wait.kind {
+	case waitTask:
+		return []*task{t.wait.task}
+	case waitGroup:
+		return t.wait.group.members()
+	}
+	return nil
+}
+
+// awaiting lists the tasks that wait for t.
+func (t *task) awaiting() []*task {
+	var all []*task
+	if t.group != nil {
+		all = append(all, t.group.t)
+	}
+	for _, w := range t.watch {
+		all = append(all, w.waiter())
+	}
+	return all
+}
+
+// taskNatives are the methods of Task<T>.
+func (m *VM) taskNatives(name string) Native {
+	switch name {
+	case "Task.is_done":
+		return func(a *Args) (value.Slot, error) {
+			t := a.task()
+			return value.Bool(t.ended || t.stop), nil
+		}
+	case "Task.cancel":
+		return func(a *Args) (value.Slot, error) {
+			t := a.task()
+			t.seen = true
+			m.cancel(t)
+			return value.Nil, nil
+		}
+	}
+	return nil
+}
+
+// task gives the task in argument 0.
+func (a *Args) task() *task {
+	t := taskOf(a.Slot(0))
+	if t == nil {
+		a.wrong(0, "a Task")
+	}
+	return t
+}
+
+// bodyOf gives the closure's function when it is a body of a concurrent
+// expression.
+func bodyOf(v value.Slot) (f *function, closure unsafe.Pointer) {
+	if v.Kind() != value.KindClosure {
+		return nil, nil
+	}
+	if f = functionOf(v); !f.info.Body {
+		return nil, nil
+	}
+	return f, v.Ref
+}

@@ -1,0 +1,283 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// group is what runs beside each other for one expression: the elements of
+// `await (…)` and `race (…)`, the rounds of `parallel for`. The task of the
+// expression waits for all of it; the first error, or a race's first value,
+// decides what the expression gives, and cancels the rest.
+type group struct {
+	t      *task // who waits
+	kind   ir.Op
+	d      uint8        // register of the result
+	values []value.Slot // what the members gave
+	tasks  []*task      // of the members under way; nil for others
+	open   int          // members that have not ended, or not begun
+
+	// Of a `parallel for`: the rounds from next on have not begun.
+	body  value.Slot
+	items *value.Array
+	next  int
+	free  int // how many more may run at once; -1 for no bound
+
+	decided bool
+	winner  int        // of a race
+	failed  *raised    // the error of a member
+	left    value.Slot // of a body that ReturnLeft ended: (site, error)
+	lost    bool       // a Task was cancelled by its handle
+}
+
+func init() {
+	slow[ir.OpJoinAll] = opGroup
+	slow[ir.OpRace] = opGroup
+	slow[ir.OpParallelFor] = opParallelFor
+	slow[ir.OpReturnLeft] = opReturnLeft
+}
+
+// opGroup begins the elements of JoinAll or Race, from left to right. Those of a
+// race behind one that has its value already never begin.
+func opGroup(t *task, in *ins) status {
+	if t.cancelled() {
+		return raising
+	}
+	n := int(in.c)
+	g := &group{t: t, kind: ir.Op(in.op), d: in.a, values: make([]value.Slot, n), tasks: make([]*task, n), open: n, free: -1}
+	elems := t.window(in.b, in.c)
+	bodies := 0
+	for _, x := range elems {
+		if f, _ := bodyOf(x); f != nil {
+			if f.Params != 0 {
+				return t.badOperand(in)
+			}
+			bodies++
+		}
+		if y := taskOf(x); y != nil && !y.ended && t.waitsFor(y) {
+			return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
+		}
+	}
+	if st := t.room(bodies); st != running {
+		return st
+	}
+	var begin []*task
+	for i, x := range elems {
+		if g.decided {
+			g.never(x)
+			continue
+		}
+		if f, closure := bodyOf(x); f != nil {
+			begin = append(begin, g.member(i, t.m.newTask(f, closure)))
+			continue
+		}
+		y := taskOf(x)
+		switch {
+		case y != nil && !y.ended:
+			g.tasks[i] = y
+			y.watch = append(y.watch, watch{g: g, i: i})
+			continue
+		case y == nil:
+			y = &task{result: x, ended: true}
+		}
+		if g.kind != ir.OpRace {
+			g.over(i, y)
+			continue
+		}
+		// Its turn to be first comes when those before it have begun.
+		begin = append(begin, g.settled(i, y))
+		g.open -= n - 1 - i
+		for _, x := range elems[i+1:] {
+			g.drop(x)
+		}
+		break
+	}
+	return g.begin(begin)
+}
+
+// never counts a member that does not begin, because an error has decided.
+func (g *group) never(x value.Slot) {
+	g.open--
+	g.drop(x)
+}
+
+// drop cancels an element that is no member: a Task that nobody else waits for.
+func (g *group) drop(x value.Slot) {
+	if y := taskOf(x); y != nil && len(y.watch) == 0 {
+		g.t.m.cancel(y)
+	}
+}
+
+// member makes y a task of the group.
+func (g *group) member(i int, y *task) *task {
+	y.group, y.index, g.tasks[i] = g, i, y
+	return y
+}
+
+// settled makes a member of what has ended before: a task that ends as y did,
+// without running.
+func (g *group) settled(i int, y *task) *task {
+	y.seen = true
+	x := g.member(i, g.t.m.newTask(g.t.fn, nil))
+	x.copies = y
+	return x
+}
+
+// begin parks the group's task and lets the members run.
+func (g *group) begin(members []*task) status {
+	if g.open == 0 {
+		return g.give()
+	}
+	m := g.t.m
+	st := g.t.park(&wait{kind: waitGroup, group: g})
+	m.ready.front(members...)
+	return st
+}
+
+// opParallelFor begins the rounds of a loop, as many as may run at once.
+func opParallelFor(t *task, in *ins) status {
+	if t.cancelled() {
+		return raising
+	}
+	items, body, limit := t.slot(in.b).Array(), *t.slot(in.b + 1), *t.slot(in.b + 2)
+	f, _ := bodyOf(body)
+	if items == nil || f == nil || f.Params != 1 {
+		return t.badOperand(in)
+	}
+	g := &group{t: t, kind: ir.OpParallelFor, d: in.a, values: make([]value.Slot, items.Len), tasks: make([]*task, items.Len),
+		open: items.Len, body: body, items: items, free: -1}
+	if !limit.IsNil() {
+		n := limit.AsInt()
+		if n < 1 {
+			return t.fault("@limit(%d): at least one must be able to run", n)
+		}
+		g.free = int(min(n, int64(items.Len)))
+	}
+	if most := t.m.maxTasks; most > 0 {
+		room := max(most-(t.m.alive-1), 1)
+		if g.free < 0 || g.free > room {
+			g.free = min(room, items.Len)
+		}
+	}
+	var begin []*task
+	for g.next < items.Len && g.free != 0 {
+		begin = append(begin, g.round())
+	}
+	return g.begin(begin)
+}
+
+// round makes the task of the next round.
+func (g *group) round() *task {
+	f, closure := bodyOf(g.body)
+	x := g.items.At(g.next)
+	value.Share(x)
+	y := g.member(g.next, g.t.m.newTask(f, closure, x))
+	g.next++
+	if g.free > 0 {
+		g.free--
+	}
+	return y
+}
+
+// over hears that member i has ended as y says.
+func (g *group) over(i int, y *task) {
+	g.open--
+	g.tasks[i] = nil
+	y.seen = true
+	if g.free >= 0 {
+		g.free++
+	}
+	if !g.decided {
+		switch {
+		case y.raised != nil && y.raised.cancelled:
+			g.decided, g.lost = true, true
+		case y.raised != nil:
+			g.decided, g.failed = true, y.raised
+		case y.left:
+			g.decided, g.left = true, y.result
+		default:
+			value.Share(y.result)
+			g.values[i] = y.result
+			g.decided, g.winner = g.kind == ir.OpRace, i
+		}
+		if g.decided {
+			g.cancel()
+		} else if g.kind == ir.OpParallelFor && g.next < g.items.Len {
+			g.t.m.ready.push(g.round())
+		}
+	}
+	g.end()
+}
+
+// end lets the group's task go on when every member has ended.
+func (g *group) end() {
+	if w := g.t.wait; g.open == 0 && w != nil && w.group == g && !w.off {
+		w.off = true
+		g.t.m.ready.push(g.t)
+	}
+}
+
+// cancel ends the members under way; what has not begun never does.
+func (g *group) cancel() {
+	g.decided = true
+	if g.items != nil {
+		g.open -= g.items.Len - g.next
+		g.next = g.items.Len
+	}
+	for i, y := range g.tasks {
+		switch {
+		case y == nil:
+		case y.group == g:
+			g.t.m.cancel(y)
+		case !y.release(watch{g: g, i: i}):
+			g.tasks[i] = nil
+			g.open--
+		}
+	}
+	g.end()
+}
+
+// give ends the expression: its value, or the error that decided it.
+func (g *group) give() status {
+	t := g.t
+	d := t.slot(g.d)
+	switch {
+	case g.lost:
+		return t.fault("the awaited task was cancelled")
+	case g.failed != nil:
+		t.raised = g.failed.again(t.pc())
+		return raising
+	case !g.left.IsNil():
+		*d = value.Err(g.left)
+	case g.kind == ir.OpRace:
+		*d = value.Ok(g.values[g.winner])
+	case g.kind == ir.OpJoinAll:
+		*d = value.Ok(value.Tuple(g.values...))
+	default:
+		*d = value.Ok(value.ArrayOf(g.values...))
+	}
+	return running
+}
+
+// members lists the tasks that the group waits for.
+func (g *group) members() []*task {
+	var all []*task
+	for _, y := range g.tasks {
+		if y != nil {
+			all = append(all, y)
+		}
+	}
+	return all
+}
+
+// opReturnLeft ends a body by an error that goes on where its expression
+// stands.
+func opReturnLeft(t *task, in *ins) status {
+	if t.group == nil || t.depth() != 0 {
+		return t.badOperand(in)
+	}
+	e := *t.slot(in.a)
+	value.Share(e)
+	t.left, t.result = true, value.Tuple(value.Int(int64(in.imm)), e)
+	return finished
+}
