@@ -19,7 +19,7 @@ func (g *generator) borrow() {
 	handed := map[*sema.Param][]*sema.Param{}
 	var all []*sema.Param
 	for _, fn := range g.p.Functions {
-		if _, ok := g.functions[fn]; !ok {
+		if _, ok := g.functions[fn]; !ok || fn.Async { // a task keeps its arguments
 			continue
 		}
 		for _, p := range fn.Params {

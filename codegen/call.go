@@ -75,7 +75,7 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	params := f.g.windowClasses(fn)
 	f.arguments(in, w, params, f.g.passing(fn))
 	v := f.invoke(fn, w)
-	if _, ok := types.Resolve(fn.Result).(*types.Option); ok {
+	if _, ok := types.Resolve(fn.Gives()).(*types.Option); ok {
 		return f.flat(v, t)
 	}
 	return v
@@ -124,6 +124,10 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 	idx, ok := f.g.functions[fn]
 	if !ok {
 		bug(fn.Info, fn.Decl.Span(), "%s has no code", fn.Name)
+	}
+	if fn.Async {
+		f.emit(ir.OpSpawn, w, w+1, n, int32(idx))
+		return f.result(w, ir.Full)
 	}
 	f.emit(ir.OpCall, w, 0, 0, int32(idx))
 	return f.result(w, f.g.signatureOf(fn).result)

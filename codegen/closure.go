@@ -90,7 +90,7 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 // value: fn itself when it is one already.
 func (g *generator) adapter(fn *sema.Function) int {
 	own, generated := g.functions[fn]
-	if generated && g.signatureOf(fn).abi == ir.FullABI {
+	if generated && g.signatureOf(fn).abi == ir.FullABI && !fn.Async {
 		return own
 	}
 	if n, ok := g.adapters[fn]; ok {

@@ -82,7 +82,13 @@ func (f *builder) control(e ast.Expr, hint int) val {
 	case *ast.EmitExpr:
 		return f.emitExpr(e, hint)
 	case *ast.Await:
-		return f.value(e.X, hint) // of a plain value: sema lets nothing else through yet
+		return f.await(e, hint)
+	case *ast.AwaitAll:
+		return f.awaitAll(e, hint)
+	case *ast.Race:
+		return f.race(e, hint)
+	case *ast.ParallelFor:
+		return f.parallelFor(e, hint)
 	case *ast.Assign, *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr:
 		f.discard(e)
 		return f.nilValue(hint)

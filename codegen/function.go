@@ -62,7 +62,7 @@ type signature struct {
 // calls, and whatever has only Full registers anyway, is full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
-	full := fn.Tool != nil || fn == g.p.Main || g.isTest(fn)
+	full := fn.Tool != nil || fn == g.p.Main || fn.Async || g.isTest(fn)
 	for i, p := range fn.Params {
 		c := class(p.Type)
 		if full || i == 0 && fn.MutSelf {

@@ -89,7 +89,7 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 			c := f.g.windowClasses(h.Fn)[0]
 			w := f.alloc()
 			f.move(f.alloc(), c, val{reg: param, class: ir.Full})
-			f.giveBack(f.invoke(h.Fn, w), types.Any)
+			f.giveBack(f.awaited(f.invoke(h.Fn, w), h.Fn.Gives(), -1), types.Any)
 		default:
 			w := f.alloc()
 			f.lend(h.Value, w, looked)

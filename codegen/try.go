@@ -120,8 +120,12 @@ func (f *builder) throw(e *ast.ThrowExpr) {
 // leaveNone leaves because of a None: as None where the function returns an
 // Option, else as an error.
 func (f *builder) leaveNone(l *sema.Leave) {
-	if l.Kind == sema.LeaveReturn && !l.NoneError {
+	switch {
+	case l.Kind == sema.LeaveReturn && !l.NoneError:
 		f.giveNil()
+		return
+	case l.Kind == sema.LeaveBody:
+		f.leaveBy(l, f.nilValue(-1))
 		return
 	}
 	base := f.alloc()
@@ -143,6 +147,8 @@ func (f *builder) leaveBy(l *sema.Leave, err val) {
 		d := f.alloc()
 		f.emit(ir.OpNewErr, d, err.reg, 0, 0)
 		f.giveBack(val{reg: d, class: ir.Full, owned: true}, f.leave.result)
+	case sema.LeaveBody:
+		f.emit(ir.OpReturnLeft, err.reg, 0, 0, int32(l.Site))
 	case sema.LeaveTry:
 		t := f.tries[l.Try]
 		f.move(t.error, ir.Full, err)

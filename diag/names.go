@@ -155,8 +155,8 @@ fn t() { panic("x"); }`,
 	NotYet = define(Info{
 		Code: "E0219", Title: `not supported by this version`,
 		Explain: "The construct is part of the language, and this version of the compiler does not generate it yet. It refuses it rather than running something else.",
-		Bad:     `async fn f() -> Int { 1 }`,
-		Good:    `fn f() -> Int { 1 }`,
+		Bad:     `agent A { provider: scripted, knowledge: "docs" } fn main() { emit("a", A.execute("hi").is_ok()); }`,
+		Good:    `agent A { provider: scripted } fn main() { emit("a", A.execute("hi").is_ok()); }`,
 	})
 	// UnusedVariable: unused variable.
 	UnusedVariable = define(Info{

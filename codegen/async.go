@@ -1,0 +1,183 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// A call of an async function is a Spawn of its code, which takes and gives Full
+// registers. `await (…)`, `race (…)` and `parallel for` run body functions:
+// closures over the values that the variables around them have at their start.
+
+// await generates `await x`. What cannot be a task stays as it is.
+func (f *builder) await(e *ast.Await, hint int) val {
+	return f.awaited(f.value(e.X, hint), f.resultType(e.X), hint)
+}
+
+// awaited gives what awaiting a value of type t gives.
+func (f *builder) awaited(v val, t types.Type, hint int) val {
+	switch x := types.Resolve(t).(type) {
+	case *types.Task:
+	case *types.Basic:
+		if x != types.Any {
+			return v
+		}
+	case *types.Param:
+	default:
+		return v
+	}
+	v = f.boxed(v, -1)
+	d := f.target(hint)
+	f.emit(ir.OpAwait, d, v.reg, 0, 0)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// joined takes the value out of what an operation over bodies gave in d: an Ok,
+// or the error of a body together with the site where it left, which goes on as
+// if it stood here.
+func (f *builder) joined(d int, c *sema.Concurrent) {
+	if len(c.Leaves) == 0 {
+		f.emit(ir.OpField, d, d, 0, 0)
+		return
+	}
+	good := &label{}
+	f.jump(ir.OpJumpVariant, d, 0, good)
+	top := f.top
+	pair, site, err := f.alloc(), f.alloc(), f.alloc()
+	f.emit(ir.OpField, pair, d, 0, 0)
+	if len(c.Leaves) > 1 {
+		f.emit(ir.OpFieldInt, site, pair, 0, 0)
+	}
+	f.emit(ir.OpField, err, pair, 1, 0)
+	inner := f.top
+	for i, l := range c.Leaves {
+		next := &label{}
+		if i < len(c.Leaves)-1 {
+			f.jumpK(ir.OpJumpNeIntK, site, int16(i), next)
+		}
+		if l.Option {
+			f.leaveNone(l)
+		} else {
+			f.leaveBy(l, val{reg: err, class: ir.Full, owned: true})
+		}
+		f.free(inner)
+		f.land(next)
+	}
+	f.free(top)
+	f.land(good)
+	f.emit(ir.OpField, d, d, 0, 0)
+}
+
+// bodyClosure makes the closure of a body over the values, and the cells, of
+// what it captures. gen generates its code.
+func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
+	top := f.top
+	for _, l := range captures {
+		r, v := f.alloc(), f.variable(l)
+		if v.cell {
+			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
+		} else {
+			x := f.load(v, l.Type, r)
+			f.share(x, l.Type)
+			f.move(r, ir.Full, x)
+		}
+		f.free(r + 1)
+	}
+	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.closureName(), f.pos
+	g.later(func() {
+		s := signature{result: ir.Full, abi: ir.FullABI}
+		for range params {
+			s.params = append(s.params, ir.Full)
+		}
+		g.build(n, func(spilled bool) *builder {
+			b := g.newFn(info, name, pos, s)
+			b.out.Body, b.out.Captures = true, len(captures)
+			for i, l := range captures {
+				b.takeCapture(l, i)
+			}
+			b.startSpill(spilled)
+			b.leave = leave{kind: leaveFunction, result: types.Any}
+			gen(b)
+			return b.finish()
+		})
+	})
+	if len(captures) == 0 {
+		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
+	} else {
+		f.emit(ir.OpNewClosure, d, top, len(captures), int32(n))
+	}
+	f.free(top)
+}
+
+// takeCapture gives a body its own copy of a variable around it, as it is when
+// the body starts: closures within the body share that copy.
+func (f *builder) takeCapture(l *sema.Local, i int) {
+	r := f.alloc()
+	f.isVar[r] = true
+	f.emit(ir.OpCaptured, r, i, 0, 0)
+	if l.Cell {
+		f.emit(ir.OpCellGet, r, r, 0, 0)
+		f.emit(ir.OpShare, r, 0, 0, 0)
+		f.emit(ir.OpNewCell, r, r, 0, 0)
+	}
+	f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+}
+
+// element makes an element of `await (…)` or `race (…)`: a value to be awaited
+// as it is, or the closure of its body. to is what it gives.
+func (f *builder) element(b *sema.Body, d int, to types.Type) {
+	if b.Plain && sameValue(awaitedType(b.Result), to) {
+		f.into(b.X, d, ir.Full, true)
+		return
+	}
+	if b.Plain {
+		f.convertedTask(b, d, to)
+		return
+	}
+	f.bodyClosure(d, b.Captures, 0, func(f *builder) {
+		f.giveAwaited(f.lastUse(b.X, -1), f.resultType(b.X), to)
+	})
+}
+
+// convertedTask makes the body of a task in a variable whose value is converted
+// once it is there.
+func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
+	f.into(b.X, d, ir.Full, true)
+	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.closureName(), f.pos
+	t := f.resultType(b.X)
+	g.later(func() {
+		g.build(n, func(bool) *builder {
+			b := g.newFn(info, name, pos, signature{result: ir.Full, abi: ir.FullABI})
+			b.out.Body, b.out.Captures = true, 1
+			r := b.alloc()
+			b.emit(ir.OpCaptured, r, 0, 0, 0)
+			b.leave = leave{kind: leaveFunction, result: types.Any}
+			b.giveAwaited(val{reg: r, class: ir.Full, owned: true}, t, to)
+			return b.finish()
+		})
+	})
+	f.emit(ir.OpNewClosure, d, d, 1, int32(n))
+}
+
+// giveAwaited ends a body with a value, once it is there.
+func (f *builder) giveAwaited(v val, t, to types.Type) {
+	v = f.awaited(v, t, -1)
+	v = f.boxed(f.convert(v, awaitedType(t), to, -1), -1)
+	f.emit(ir.OpReturn, v.reg, 0, 0, 0)
+}
+
+// awaitedType is the type that awaiting a value of type t gives.
+func awaitedType(t types.Type) types.Type {
+	if task, ok := types.Resolve(t).(*types.Task); ok {
+		return types.Resolve(task.Elem)
+	}
+	return types.Resolve(t)
+}
+
+// sameValue says that a value of one type is one of the other as it is.
+func sameValue(from, to types.Type) bool {
+	_, convert := types.Conversion(from, to)
+	return !convert
+}

@@ -1,0 +1,58 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// parallelFor generates `parallel for p in xs { }`: the window with the
+// elements, the body and the limit.
+func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
+	c := f.info.Concurrent(e)
+	d := f.scratch(hint)
+	top := f.top
+	items, body, limit := f.alloc(), f.alloc(), f.alloc()
+	f.isVar[items], f.isVar[limit] = true, true
+	if e.Limit != nil {
+		f.into(e.Limit, limit, ir.Full, true)
+	} else {
+		f.emit(ir.OpLoadNil, limit, 0, 0, 0)
+	}
+	elem := f.elements(e, items)
+	b := c.Bodies[0]
+	f.bodyClosure(body, b.Captures, 1, func(f *builder) { f.round(e, b, elem) })
+	f.emit(ir.OpParallelFor, d, items, 0, 0)
+	f.free(top)
+	f.joined(d, c)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// elements puts an array of what the loop goes over into register r and gives
+// the type of its elements.
+func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
+	defer f.free(f.top)
+	switch t := types.Resolve(f.resultType(e.Iter)).(type) {
+	case *types.Array:
+		f.into(e.Iter, r, ir.Full, true)
+		return t.Elem
+	case *types.Named:
+		f.collected(e.Iter, f.info.Iterator(e.Iter), r)
+	default:
+		f.emit(ir.OpIterate, r, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
+	}
+	return f.info.PatternType(e.Pattern)
+}
+
+// round generates the body for one element, which is its parameter.
+func (f *builder) round(e *ast.ParallelFor, b *sema.Body, elem types.Type) {
+	f.bindLoop(e.Pattern, val{reg: 1, class: ir.Full}, elem)
+	t := types.Resolve(b.Result)
+	if t == types.Nil {
+		f.block(b.Block)
+		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
+		return
+	}
+	f.giveAwaited(f.blockValue(b.Block, t, -1, true), t, awaitedType(t))
+}
