@@ -1,0 +1,208 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// tasks is a program with a function ask(channel), which waits for the answer on
+// its channel, emits it on "got", and gives it. Constants k0…k3 are "a" to "d",
+// k4 is "got", k5 "fail".
+func tasks(main string) *asm {
+	a := newAsm()
+	for _, s := range []string{"a", "b", "c", "d", "got", "fail"} {
+		a.str(s)
+	}
+	a.fn("main() Full 20", main)
+	a.fn("ask(Full) Full 8", `
+		Move r4 r1
+		AwaitEmit r3 1
+		JumpVariant r3 0 @ok
+		Field r2 r3 0
+		Throw r2
+		@ok: Field r2 r3 0
+		LoadConst r5 k4
+		Emit r5 r2
+		Return r2`)
+	for _, k := range []string{"k0", "k1", "k2", "k5"} { // f2 … f5: bodies that ask
+		a.fn("body() Full 6", "LoadConst r3 "+k+"\nCall r2 f1\nReturn r2").Body = true
+	}
+	a.fn("round(Full) Full 6", "Move r3 r1\nCall r2 f1\nReturn r2").Body = true // f6
+	a.fn("left() Full 6", "LoadConst r2 k0\nReturnLeft r2 3").Body = true      // f7
+	return a
+}
+
+// plays runs the program in a world that completes in an order, and compares its
+// result and what the world saw.
+func plays(t *testing.T, a *asm, order, want string, log ...string) {
+	t.Helper()
+	w := newWorld(strings.Fields(order)...)
+	out, err := a.run(t, Config{Performer: w})
+	got := ""
+	var u *Uncaught
+	switch {
+	case errors.As(err, &u):
+		got = "uncaught " + u.Message
+		for _, o := range u.Others {
+			got += ", " + o.Message
+		}
+	case err != nil:
+		got = "ended " + err.Error()
+	default:
+		got = string(value.AppendJSON(nil, out.Value))
+	}
+	if got != want {
+		t.Errorf("order %s: got %s, want %s", order, got, want)
+	}
+	if log != nil {
+		if diff := cmp.Diff(log, w.log); diff != "" {
+			t.Errorf("order %s (-want +got):\n%s", order, diff)
+		}
+	}
+	if len(w.pending) > 0 {
+		t.Errorf("left under way: %v", w.pending)
+	}
+}
+
+const startTwo = "LoadConst r2 k0\nSpawn r5 r2 1 f1\nLoadConst r2 k1\nSpawn r6 r2 1 f1\n"
+
+// TestSpawnAwait: a task has run up to its first wait when its maker goes on; it
+// is awaited in any order, more than once; awaiting a plain value is that value.
+func TestSpawnAwait(t *testing.T) {
+	code := startTwo + "LoadConst r1 k4\nLoadConst r2 k2\nEmit r1 r2\nAwait r8 r6\nAwait r7 r5\nAwait r9 r5\nAwait r10 r2\nNewTuple r1 r7 4\nReturn r1"
+	plays(t, tasks(code), "a b", `["a","b","a","c"]`, "start a", "start b", `emit got "c"`, `emit got "a"`, `emit got "b"`)
+	plays(t, tasks(code), "b a", `["a","b","a","c"]`, "start a", "start b", `emit got "c"`, `emit got "b"`, `emit got "a"`)
+	plays(t, tasks("LoadConst r2 k5\nSpawn r5 r2 1 f1\n@a: Await r6 r5\n@b: Return r6\n@c: Return r7\ncatch @a @b @c r7"),
+		"fail", `{"message":"fail","kind":"ToolError","tool":""}`)
+}
+
+// TestEnd: when main ends, the run awaits what it has started; an error of main
+// cancels it; an error that nobody awaits is reported.
+func TestEnd(t *testing.T) {
+	plays(t, tasks(startTwo+"ReturnNil"), "b a", "null", "start a", "start b", `emit got "b"`, `emit got "a"`)
+	plays(t, tasks(startTwo+"Fault k4"), "", "uncaught got", "start a", "start b", "stop a", "stop b")
+	plays(t, tasks(startTwo+"NewErr r1 r2\nReturn r1"), "", "uncaught b", "start a", "start b", "stop a", "stop b")
+	plays(t, tasks(startTwo+"LoadConst r2 k5\nSpawn r7 r2 1 f1\nReturnNil"), "fail a b", "uncaught fail",
+		"start a", "start b", "start fail", `emit got "a"`, `emit got "b"`)
+	plays(t, tasks(startTwo+"LoadConst r2 k5\nSpawn r7 r2 1 f1\nAwait r8 r6\nFault k4"), "fail b", "uncaught got, fail")
+}
+
+// TestJoinAll: elements are bodies, tasks and plain values; the first error
+// cancels the others and is the one raised; an error that a body is left by
+// comes with its site.
+func TestJoinAll(t *testing.T) {
+	join := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r12 k3\nLoadConst r2 k2\nSpawn r13 r2 1 f1\nJoinAll r1 r10 4\nReturn r1"
+	for _, order := range []string{"a b c", "c b a", "b a c"} {
+		plays(t, tasks(join), order, `{"ok":["a","b","d","c"]}`)
+	}
+	failing := "LoadFunction r10 f2\nLoadFunction r11 f5\nLoadFunction r12 f3\n@a: JoinAll r1 r10 3\n@b: Return r1\n@c: Return r2\ncatch @a @b @c r2"
+	plays(t, tasks(failing), "b fail", `{"message":"fail","kind":"ToolError","tool":""}`, "start a", "start fail", "start b", `emit got "b"`, "stop a")
+	left := "LoadFunction r10 f2\nLoadFunction r11 f7\nLoadFunction r12 f3\nJoinAll r1 r10 3\nNewTuple r1 r1 1\nReturn r1"
+	plays(t, tasks(left), "", `[{"err":[3,"a"]}]`, "start a", "stop a") // the third never begins
+	plays(t, tasks("JoinAll r1 r10 0\nReturn r1"), "", `{"ok":[]}`)
+	plays(t, tasks(failing[:strings.Index(failing, "catch")]), "fail", "uncaught fail")
+}
+
+// TestRace: the first to end gives the value, and the others are cancelled; what
+// stands behind a value that is there already never begins.
+func TestRace(t *testing.T) {
+	race := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r2 k2\nSpawn r12 r2 1 f1\nRace r1 r10 3\nReturn r1"
+	plays(t, tasks(race), "b", `{"ok":"b"}`, "start c", "start a", "start b", `emit got "b"`, "stop a", "stop c")
+	plays(t, tasks(race), "c", `{"ok":"c"}`, "start c", "start a", "start b", `emit got "c"`, "stop a", "stop b")
+	plays(t, tasks("LoadFunction r10 f2\nLoadConst r11 k3\nLoadFunction r12 f3\nRace r1 r10 3\nReturn r1"), "", `{"ok":"d"}`, "start a", "stop a")
+	plays(t, tasks("LoadFunction r10 f5\nLoadFunction r11 f3\nRace r1 r10 2\nReturn r1"), "fail", "uncaught fail", "start fail", "start b", "stop b")
+}
+
+// TestParallelFor: values come in the order of the elements; a limit bounds how
+// many run at once; the first error cancels the rest, and what has not begun
+// never does.
+func TestParallelFor(t *testing.T) {
+	loop := func(limit string) string {
+		return "LoadConst r1 k0\nLoadConst r2 k1\nLoadConst r3 k2\nNewArray r10 r1 3\nLoadFunction r11 f6\n" + limit + "\nParallelFor r1 r10\nReturn r1"
+	}
+	plays(t, tasks(loop("LoadNil r12")), "c a b", `{"ok":["a","b","c"]}`, "start a", "start b", "start c", `emit got "c"`, `emit got "a"`, `emit got "b"`)
+	two := "LoadInt r12 2\nBoxInt r12 r12"
+	plays(t, tasks(loop(two)), "b c a", `{"ok":["a","b","c"]}`, "start a", "start b", `emit got "b"`, "start c", `emit got "c"`, `emit got "a"`)
+	plays(t, tasks(loop("LoadInt r12 0\nBoxInt r12 r12")), "", "uncaught @limit(0): at least one must be able to run")
+	a := tasks(strings.Replace(loop(two), "LoadConst r2 k1", "LoadConst r2 k5", 1))
+	plays(t, a, "fail", "uncaught fail", "start a", "start fail", "stop a")
+	empty := "NewArray r10 r1 0\nLoadFunction r11 f6\nLoadNil r12\nParallelFor r1 r10\nReturn r1"
+	plays(t, tasks(empty), "", `{"ok":[]}`)
+	a = tasks(loop("LoadNil r12"))
+	a.Limits.MaxTasks = 1
+	plays(t, a, "a b c", `{"ok":["a","b","c"]}`, "start a", `emit got "a"`, "start b", `emit got "b"`, "start c", `emit got "c"`)
+	a = tasks(startTwo + "ReturnNil")
+	a.Limits.MaxTasks = 1
+	plays(t, a, "", "uncaught more than 1 task at once: [limits] max_tasks allows no more", "start a", "stop a")
+}
+
+// TestCancelTask: a cancelled task's request is ended and its regions catch
+// nothing; awaiting it is a fault; so is awaiting oneself, or one another.
+func TestCancelTask(t *testing.T) {
+	a := tasks(`
+		LoadConst r6 k4
+		LoadConst r2 k0
+		Spawn r5 r2 1 f8
+		Move r11 r5
+		CallNative r10 1 0 n0
+		Move r11 r5
+		CallNative r10 1 0 n1
+		Emit r6 r10
+		Move r11 r5
+		CallNative r10 1 0 n0
+		Await r1 r5
+		ReturnNil`)
+	a.Natives = []string{"Task.cancel", "Task.is_done"}
+	a.fn("stubborn(Full) Full 8", "@a: Move r4 r1\nAwaitEmit r3 1\n@b: Return r3\n@c: LoadConst r3 k4\nEmit r3 r3\nReturnNil\ncatch @a @b @c r3")
+	plays(t, a, "", "uncaught the awaited task was cancelled", "start a", "stop a", `emit got true`)
+}
+
+// TestPanicInTask: a panic ends the run, whoever awaits.
+func TestPanicInTask(t *testing.T) {
+	a := tasks(startTwo + "Spawn r7 r2 0 f8\n@a: Await r1 r7\n@b: ReturnNil\n@c: ReturnNil\ncatch @a @b @c r3")
+	a.fn("bad() Full 4", "LoadConst r1 k4\nPanic r1")
+	plays(t, a, "", "uncaught got", "start a", "start b", "stop a", "stop b")
+}
+
+// TestRunCancelledWithTasks: the end of the run's context ends every request,
+// and the cause is the run's error.
+func TestRunCancelledWithTasks(t *testing.T) {
+	for _, code := range []string{"Await r1 r5\nReturn r1", "ReturnNil", "LoadFunction r10 f2\nJoinAll r1 r10 1\nReturn r1"} {
+		a := tasks(startTwo + code)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		why := errors.New("interrupted")
+		w := newWorld()
+		m, err := New(Config{Program: &a.Program, Performer: starting{w, func(r effect.Request) {
+			if nameOf(r) == "b" {
+				cancel(why)
+			}
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Run(ctx); err != why {
+			t.Error(code, err)
+		}
+		if len(w.pending) > 0 {
+			t.Error(w.pending)
+		}
+	}
+}
+
+// starting tells of each request before it is started.
+type starting struct {
+	*world
+	tell func(effect.Request)
+}
+
+func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (func(), bool) {
+	s.tell(r)
+	return s.world.Start(ctx, r, done)
+}
