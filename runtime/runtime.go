@@ -79,7 +79,7 @@ func New(c Config) *Runtime {
 		effect.KindLog:           r.log,
 		effect.KindEnv:           environment,
 		effect.KindArgs:          environment,
-		effect.KindSleep:         timer,
+		effect.KindSleep:         clock.NewSleeper(),
 		effect.KindClock:         timer,
 	}
 	for _, k := range mock.Kinds {

@@ -11,10 +11,7 @@ import (
 )
 
 // Clock performs effect.Sleep and effect.Clock. Safe for concurrent use.
-type Clock struct {
-	start    time.Time
-	sleeping sleepers
-}
+type Clock struct{ start time.Time }
 
 // New makes a Clock whose monotonic time begins now.
 func New() *Clock { return &Clock{start: time.Now()} }

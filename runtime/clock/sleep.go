@@ -3,16 +3,18 @@ package clock
 import (
 	"container/heap"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// sleepers are the sleeps under way: one timer for all of them, however many,
-// so that each costs a few words and those that end together end in the order
-// in which they began.
-type sleepers struct {
+// Sleeper performs effect.Sleep: one timer for all sleeps under way, however
+// many, so that each costs a few words and those that end together end in the
+// order in which they began. Safe for concurrent use.
+type Sleeper struct {
+	start time.Time
 	mu    sync.Mutex
 	turn  sync.Mutex // one at a time calls what has ended
 	queue sleepQueue
@@ -20,52 +22,64 @@ type sleepers struct {
 	timer *time.Timer
 }
 
-// sleeper is one sleep. It ends at `at`, nanoseconds after the clock's start.
-type sleeper struct {
+// NewSleeper makes a Sleeper.
+func NewSleeper() *Sleeper { return &Sleeper{start: time.Now()} }
+
+// asleep is one sleep. It ends at `at`, nanoseconds after the Sleeper was made.
+type asleep struct {
 	at     int64
 	number uint64
 	index  int // in the queue; -1 when it has left it
 	done   func(effect.Result, error)
 }
 
-// Start begins a sleep; other requests it leaves to Perform.
-func (c *Clock) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+// Perform sleeps, which the end of ctx cuts short with its cause.
+func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	s, ok := r.(*effect.Sleep)
+	if !ok {
+		return nil, fmt.Errorf("a sleeper cannot perform %s", r.Kind())
+	}
+	return nil, sleep(ctx, s.Milliseconds)
+}
+
+// Start begins a sleep.
+func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	s, ok := r.(*effect.Sleep)
 	if !ok {
 		return nil, false
 	}
-	at := int64(time.Since(c.start))
+	at := int64(time.Since(q.start))
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
 		at = max(at, at+ms*int64(time.Millisecond)) // without overflow
 	}
-	x := &sleeper{at: at, done: done}
-	c.sleeping.add(c, x)
-	return func() { c.sleeping.stop(x) }, true
+	x := &asleep{at: at, done: done}
+	q.add(x)
+	return func() { q.stop(x) }, true
 }
 
-func (q *sleepers) add(c *Clock, x *sleeper) {
+func (q *Sleeper) add(x *asleep) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
 	x.number = q.last
 	heap.Push(&q.queue, x)
 	if q.queue[0] == x {
-		q.wake(c)
+		q.wake()
 	}
 }
 
 // wake sets the timer to the first end.
-func (q *sleepers) wake(c *Clock) {
-	d := time.Duration(q.queue[0].at) - time.Since(c.start)
+func (q *Sleeper) wake() {
+	d := time.Duration(q.queue[0].at) - time.Since(q.start)
 	if q.timer == nil {
-		q.timer = time.AfterFunc(d, func() { q.ring(c) })
+		q.timer = time.AfterFunc(d, func() { q.ring() })
 	} else {
 		q.timer.Reset(d)
 	}
 }
 
 // ring ends the sleeps whose time is over, in their order.
-func (q *sleepers) ring(c *Clock) {
+func (q *Sleeper) ring() {
 	q.turn.Lock()
 	defer q.turn.Unlock()
 	for {
@@ -74,19 +88,19 @@ func (q *sleepers) ring(c *Clock) {
 			q.mu.Unlock()
 			return
 		}
-		if q.queue[0].at > int64(time.Since(c.start)) {
-			q.wake(c)
+		if q.queue[0].at > int64(time.Since(q.start)) {
+			q.wake()
 			q.mu.Unlock()
 			return
 		}
-		x := heap.Pop(&q.queue).(*sleeper)
+		x := heap.Pop(&q.queue).(*asleep)
 		q.mu.Unlock()
 		x.done(nil, nil)
 	}
 }
 
 // stop ends a sleep early.
-func (q *sleepers) stop(x *sleeper) {
+func (q *Sleeper) stop(x *asleep) {
 	q.mu.Lock()
 	there := x.index >= 0
 	if there {
@@ -103,7 +117,7 @@ func (q *sleepers) stop(x *sleeper) {
 
 // sleepQueue is a heap: the first to end first, those that end together in the
 // order in which they began.
-type sleepQueue []*sleeper
+type sleepQueue []*asleep
 
 func (q sleepQueue) Len() int { return len(q) }
 
@@ -119,9 +133,9 @@ func (q sleepQueue) Swap(i, j int) {
 	q[i].index, q[j].index = i, j
 }
 
-// Push adds a *sleeper, for package heap.
+// Push adds an *asleep, for package heap.
 func (q *sleepQueue) Push(x any) {
-	s := x.(*sleeper)
+	s := x.(*asleep)
 	s.index = len(*q)
 	*q = append(*q, s)
 }
