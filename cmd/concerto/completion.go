@@ -1,0 +1,101 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/runtime/log"
+)
+
+// shells write the script that makes a shell complete command lines.
+var shells = []struct {
+	name  string
+	write func(root *cobra.Command) error
+}{
+	{"bash", func(r *cobra.Command) error { return r.GenBashCompletionV2(r.OutOrStdout(), true) }},
+	{"zsh", func(r *cobra.Command) error { return r.GenZshCompletion(r.OutOrStdout()) }},
+	{"fish", func(r *cobra.Command) error { return r.GenFishCompletion(r.OutOrStdout(), true) }},
+	{"powershell", func(r *cobra.Command) error { return r.GenPowerShellCompletionWithDesc(r.OutOrStdout()) }},
+}
+
+func (a *app) completionCommand() *cobra.Command {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Let the shell complete command lines",
+		Long: `Writes the script that makes a shell complete commands, flags, their values and
+paths. SHELL is ` + strings.Join(names, ", ") + `.
+
+  bash        concerto completion bash > ~/.local/share/bash-completion/completions/concerto
+  zsh         concerto completion zsh > "${fpath[1]}/_concerto"
+  fish        concerto completion fish > ~/.config/fish/completions/concerto.fish
+  powershell  concerto completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: names,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("`concerto completion bash`, for one", "completion takes the name of a shell")
+			}
+			if err := oneOf("the shell", args[0], names); err != nil {
+				return err
+			}
+			for _, s := range shells {
+				if s.name == args[0] {
+					return s.write(c.Root())
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// pathArgs are the endings of the files that commands take.
+var pathArgs = map[string][]string{
+	"run": {"conc", "conc-ir"}, "build": {"conc"}, "check": {"conc"}, "fmt": {"conc"},
+}
+
+// flagValues are the flags that take one of a few words.
+var flagValues = []struct {
+	command, flag string
+	values        func() []string
+}{
+	{"run", "emit", func() []string { return modeNames }},
+	{"build", "emit", func() []string { return stageNames }},
+	{"init", "template", templateNames},
+	{"", "log-level", func() []string { return log.Levels }},
+}
+
+// completions tells cobra what arguments and flags may be, for the shell.
+func completions(root *cobra.Command) {
+	find := func(name string) *cobra.Command {
+		for _, c := range root.Commands() {
+			if c.Name() == name {
+				return c
+			}
+		}
+		return root
+	}
+	for name, endings := range pathArgs {
+		find(name).ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return endings, cobra.ShellCompDirectiveFilterFileExt
+		}
+	}
+	find("explain").ValidArgsFunction = func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
+		for _, i := range diag.Catalogue() {
+			codes = append(codes, i.Code+"\t"+i.Title)
+		}
+		return codes, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, f := range flagValues {
+		err := find(f.command).RegisterFlagCompletionFunc(f.flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return f.values(), cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
+}
