@@ -44,7 +44,7 @@ func (m *VM) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
 	last := 0
 	for _, p := range b.Positions {
 		here := Point{File: m.program.Files[f.info.File].Name, Line: p.Line, Function: f.Name}
-		if h != nil && last == 0 {
+		if h != nil && !h.info.Implicit && last == 0 {
 			entry := here
 			entry.Handler = h.info.Type
 			at[p.PC] = append(at[p.PC], m.cover.point(entry))

@@ -242,6 +242,7 @@ func (x *exchange) next(ctx context.Context) (effect.Result, error) {
 	for {
 		s := x.peek()
 		if limit := x.opened + int64(x.host.timeout*1000); w.clock.monotonic >= limit {
+			x.drain()
 			return nil, x.fail("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
 		}
 		switch {
@@ -292,6 +293,14 @@ func (x *exchange) reply(r *effect.ExchangeReply) error {
 func (x *exchange) close() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
+	x.drain()
+	if x.host.busy == x {
+		x.host.busy = nil
+	}
+}
+
+// drain passes over what is left of the conversation.
+func (x *exchange) drain() {
 	for !x.done {
 		s := x.peek()
 		if s == nil {
@@ -301,9 +310,6 @@ func (x *exchange) close() {
 		x.done = s.terminal()
 	}
 	x.done = true
-	if x.host.busy == x {
-		x.host.busy = nil
-	}
 }
 
 // leftovers says what was scripted and not used.
