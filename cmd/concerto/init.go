@@ -292,6 +292,7 @@ func (a *app) nextSteps(dir, name, kind string) {
 		fmt.Fprintf(a.stdout, "  cd %s\n", dir)
 	}
 	fmt.Fprint(a.stdout, `  concerto run      run it; it needs no key
+  concerto test     run its tests
   concerto check    look for mistakes
 
 README.md says what is where.
