@@ -165,7 +165,7 @@ func (p *player) play() {
 }
 
 // times are numbers that differ from run to run; pages show them as `…`.
-var times = regexp.MustCompile(`("(?:duration|latency)_ms":)\d+`)
+var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in )[\d.]+(?:[nµm]?s)?`)
 
 // same compares what a block says with what there was.
 func (p *player) same(b *block, got string) {
