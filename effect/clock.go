@@ -4,6 +4,7 @@ package effect
 const (
 	KindSleep Kind = "sleep"
 	KindClock Kind = "clock"
+	KindZone  Kind = "clock.zone"
 )
 
 // Sleep waits. Its result is nil.
@@ -21,8 +22,25 @@ type Time struct {
 	Monotonic int64 `json:"monotonic_ms"`
 }
 
+// Zone asks for the offset of a time zone by its IANA name ("Europe/Berlin") at
+// an instant, milliseconds since the epoch, and gives a *Offset.
+type Zone struct {
+	Name string `json:"name"`
+	Unix int64  `json:"unix_ms"`
+}
+
+// Offset is a time zone at an instant: Seconds is east of UTC, Abbreviation
+// what the zone is called then ("CEST").
+type Offset struct {
+	Seconds      int64  `json:"seconds"`
+	Abbreviation string `json:"abbreviation"`
+}
+
 // Kind is KindSleep.
 func (*Sleep) Kind() Kind { return KindSleep }
 
 // Kind is KindClock.
 func (*Clock) Kind() Kind { return KindClock }
+
+// Kind is KindZone.
+func (*Zone) Kind() Kind { return KindZone }

@@ -86,6 +86,6 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockTime: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing
-// one needs no goroutine. A reply into a full queue is the exception: its
-// performer waits, bounded by the host's timeout.
+// one needs no goroutine and no task gives way. A reply into a full queue is
+// the exception: its performer waits, bounded by the host's timeout.
 func Inline(k Kind) bool { return inline[k] }

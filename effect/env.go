@@ -1,7 +1,10 @@
 package effect
 
-// KindEnv reads an environment variable.
-const KindEnv Kind = "env"
+// The kinds of the environment.
+const (
+	KindEnv    Kind = "env"
+	KindEnvAll Kind = "env.all"
+)
 
 // Env reads the environment variable Name and gives an *EnvValue.
 type Env struct {
@@ -16,3 +19,16 @@ type EnvValue struct {
 
 // Kind is KindEnv.
 func (*Env) Kind() Kind { return KindEnv }
+
+// EnvAll reads all environment variables that the program may read, and gives
+// *EnvVariables.
+type EnvAll struct{}
+
+// EnvVariables are environment variables, sorted by name.
+type EnvVariables struct {
+	Names  []string `json:"names"`
+	Values []string `json:"values"`
+}
+
+// Kind is KindEnvAll.
+func (*EnvAll) Kind() Kind { return KindEnvAll }

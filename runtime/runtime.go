@@ -1,6 +1,7 @@
 // Package runtime joins the performers into the one effect.Performer that a
-// VM runs on: hosts, models, output, clock, environment and log, each behind
-// the kinds of request that it performs, within the layers that hold for all.
+// VM runs on: hosts, models, output, files, HTTP, clock, chance, environment and
+// log, each behind the kinds of request that it performs, within the layers
+// that hold for all.
 //
 // Its Config is plain data: it knows neither the VM nor the IR, and whoever
 // runs a program translates. Performers do not know one another. Close ends
@@ -17,11 +18,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/env"
+	"github.com/concerto-lang/concerto/runtime/fs"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/http"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/log"
 	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/runtime/random"
 )
 
 // Config is what a run needs of the world and is allowed in it.
@@ -41,6 +45,15 @@ type Config struct {
 	// EnvAllowed lists the environment variables that the program may read;
 	// nil allows all.
 	EnvAllowed []string
+	// Files says where the program's paths are read from and which files it may
+	// use; the zero value allows all.
+	Files fs.Options
+	// NetAllowed lists the hosts that the program may call by HTTP, as http.New
+	// takes them; nil allows all.
+	NetAllowed []string
+	// Seed makes the run's random numbers the same each time; nil leaves them to
+	// chance.
+	Seed *int64
 	// Args are the program's arguments.
 	Args []string
 	// Layers go around everything, the first outermost.
@@ -55,6 +68,8 @@ type Runtime struct {
 	llm   *llm.Client
 	sink  *emit.Sink
 	log   *log.Log
+	files *fs.Files
+	http  *http.Client
 }
 
 // New makes a Runtime. It starts no process and opens no connection.
@@ -66,7 +81,8 @@ func New(c Config) *Runtime {
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
-	timer := clock.New()
+	timer, chance := clock.New(), random.New(c.Seed)
+	r.files, r.http = fs.New(c.Files), http.New(c.NetAllowed)
 	performers := router{
 		effect.KindAgentCall:     r.llm,
 		effect.KindExchangeOpen:  r.hosts,
@@ -78,9 +94,18 @@ func New(c Config) *Runtime {
 		effect.KindPrint:         r.sink,
 		effect.KindLog:           r.log,
 		effect.KindEnv:           environment,
+		effect.KindEnvAll:        environment,
 		effect.KindArgs:          environment,
 		effect.KindSleep:         clock.NewSleeper(),
 		effect.KindClock:         timer,
+		effect.KindZone:          timer,
+		effect.KindRandom:        chance,
+		effect.KindRandomSeed:    chance,
+		effect.KindSecret:        chance,
+		effect.KindHTTP:          r.http,
+	}
+	for _, k := range fs.Kinds {
+		performers[k] = r.files
 	}
 	for _, k := range mock.Kinds {
 		performers[k] = mock.Outside
@@ -102,12 +127,14 @@ func (r *Runtime) Kill() {
 	_ = r.hosts.Close(ctx)
 }
 
-// Close ends hosts and handlers, writes the output that is left, and drops
-// connections. When ctx ends first, what still runs is killed. Its error is
-// the output's, or what hosts left undone; nothing runs after it either way.
+// Close ends hosts and handlers, writes the output that is left, removes the
+// temporary directory, and drops connections. When ctx ends first, what still
+// runs is killed. Its error is the output's, or what else was left undone;
+// nothing runs after it either way.
 func (r *Runtime) Close(ctx context.Context) error {
 	err := r.hosts.Close(ctx)
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.llm.Close()
-	return err
+	r.http.Close()
+	return errors.Join(err, r.files.Close())
 }

@@ -19,6 +19,16 @@ func init() {
 			return value.Tuple(value.Int(now.Unix), value.Int(now.Monotonic)), nil
 		},
 	}
+	// clock.zone(name, unix_ms) gives (seconds east of UTC, abbreviation).
+	performs["clock.zone"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.Zone{Name: a.String(0), Unix: a.Int(1)}, nil
+		},
+		value: func(r effect.Result) (value.Slot, error) {
+			o := r.(*effect.Offset)
+			return value.Tuple(value.Int(o.Seconds), value.String(o.Abbreviation)), nil
+		},
+	}
 }
 
 // now reads the monotonic clock, in milliseconds, for durations in events.

@@ -16,4 +16,15 @@ func init() {
 			return value.String(v.Value), nil
 		},
 	}
+	performs["env.all"] = &performing{
+		request: func(*task, *Args) (effect.Request, error) { return &effect.EnvAll{}, nil },
+		value: func(r effect.Result) (value.Slot, error) {
+			vars := r.(*effect.EnvVariables)
+			all := value.NewMap(len(vars.Names))
+			for i, name := range vars.Names {
+				all.SetString(name, value.String(vars.Values[i]))
+			}
+			return all.Slot(), nil
+		},
+	}
 }

@@ -1,23 +1,24 @@
-// Package clock performs the clock's requests: effect.Sleep and effect.Clock.
-// It is the only place that a running program learns the time from.
+// Package clock performs the clock's requests: effect.Sleep, effect.Clock and
+// effect.Zone. It is the only place that a running program learns the time from.
 package clock
 
 import (
 	"context"
 	"fmt"
 	"time"
+	_ "time/tzdata" // for systems without
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// Clock performs effect.Sleep and effect.Clock. Safe for concurrent use.
+// Clock performs effect.Sleep, effect.Clock and effect.Zone. Safe for concurrent use.
 type Clock struct{ start time.Time }
 
 // New makes a Clock whose monotonic time begins now.
 func New() *Clock { return &Clock{start: time.Now()} }
 
-// Perform waits, which the end of ctx cuts short with its cause, or reads the
-// clocks.
+// Perform waits, which the end of ctx cuts short with its cause, reads the
+// clocks, or looks up a time zone: in the system's data, else in Go's own.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
@@ -25,6 +26,8 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
 	case *effect.Sleep:
 		return nil, sleep(ctx, r.Milliseconds)
+	case *effect.Zone:
+		return zone(r)
 	}
 	return nil, fmt.Errorf("the clock cannot perform %s", r.Kind())
 }
@@ -44,4 +47,15 @@ func sleep(ctx context.Context, ms int64) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// zone looks up an offset. The system's own zone has no name here: what a
+// program writes must not depend on where it runs.
+func zone(q *effect.Zone) (effect.Result, error) {
+	location, err := time.LoadLocation(q.Name)
+	if err != nil || q.Name == "" || q.Name == "Local" {
+		return nil, effect.Errorf("RuntimeError", "there is no time zone %q: zones are named like \"Europe/Berlin\"", q.Name)
+	}
+	name, seconds := time.UnixMilli(q.Unix).In(location).Zone()
+	return &effect.Offset{Seconds: int64(seconds), Abbreviation: name}, nil
 }

@@ -45,6 +45,30 @@ func TestSleepIsCancelled(t *testing.T) {
 	})
 }
 
+func TestZone(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ms   int64
+		want effect.Offset
+	}{
+		{"Europe/Berlin", 1772357400250, effect.Offset{Seconds: 3600, Abbreviation: "CET"}},
+		{"Europe/Berlin", 1782357400250, effect.Offset{Seconds: 7200, Abbreviation: "CEST"}},
+		{"Asia/Kathmandu", 1772357400250, effect.Offset{Seconds: 20700, Abbreviation: "+0545"}},
+		{"UTC", -1, effect.Offset{Abbreviation: "UTC"}},
+	} {
+		r, err := New().Perform(t.Context(), &effect.Zone{Name: c.name, Unix: c.ms})
+		if err != nil || *r.(*effect.Offset) != c.want {
+			t.Errorf("%s: %+v, %v", c.name, r, err)
+		}
+	}
+	for _, name := range []string{"", "Local", "Nowhere/City", "../etc/passwd"} {
+		_, err := New().Perform(t.Context(), &effect.Zone{Name: name})
+		if e, ok := err.(*effect.Error); !ok || e.Kind != "RuntimeError" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestOtherRequestsAreRefused(t *testing.T) {
 	if _, err := New().Perform(context.Background(), &effect.Env{}); err == nil || err.Error() != "the clock cannot perform env" {
 		t.Error(err)

@@ -1,12 +1,15 @@
-// Package env performs effect.Env and effect.Args: it reads environment
-// variables as they were when the run began, and the program's arguments.
+// Package env performs effect.Env, effect.EnvAll and effect.Args: it reads
+// environment variables as they were when the run began, and the program's
+// arguments.
 package env
 
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/effect"
 )
@@ -23,9 +26,12 @@ type Environment struct {
 // New takes the environment as "NAME=value" strings, of which the last of a
 // name counts. allowed lists the variables that the program may read; nil
 // allows all (the manifest has no [permissions]). args are the program's
-// arguments.
+// arguments; what is not UTF-8 in them is replaced by U+FFFD.
 func New(environ, allowed, args []string) *Environment {
-	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil, args: args}
+	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil}
+	for _, a := range args {
+		e.args = append(e.args, strings.ToValidUTF8(a, "\ufffd"))
+	}
 	for _, kv := range environ {
 		if name, v, ok := strings.Cut(kv, "="); ok {
 			e.vars[name] = v
@@ -41,12 +47,15 @@ func (e *Environment) Lookup(name string) (value string, set bool) {
 	return value, set
 }
 
-// Perform reads a variable or the arguments for the program. A variable that
-// [permissions] does not grant is an EnvError.
+// Perform reads a variable, all variables or the arguments for the program. A
+// variable that [permissions] does not grant is an EnvError, and left out of
+// all.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:
 		return e.variable(q)
+	case *effect.EnvAll:
+		return e.variables(), nil
 	case *effect.Args:
 		return &effect.ArgsValue{Args: e.args}, nil
 	}
@@ -58,5 +67,19 @@ func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 		return nil, effect.Errorf("EnvError", "reading the environment variable %s is not permitted: add it to `env` in [permissions]", q.Name).With("name", q.Name)
 	}
 	v, set := e.vars[q.Name]
+	if !utf8.ValidString(v) {
+		return nil, effect.Errorf("EnvError", "the environment variable %s is not UTF-8", q.Name).With("name", q.Name)
+	}
 	return &effect.EnvValue{Value: v, Set: set}, nil
+}
+
+func (e *Environment) variables() *effect.EnvVariables {
+	all := &effect.EnvVariables{}
+	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
+		if (e.all || slices.Contains(e.allowed, name)) && utf8.ValidString(name+e.vars[name]) {
+			all.Names = append(all.Names, name)
+			all.Values = append(all.Values, e.vars[name])
+		}
+	}
+	return all
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/effect"
 )
 
@@ -26,11 +28,15 @@ func TestEnvironment(t *testing.T) {
 	if v, ok := e.Lookup("A"); v != "x=y" || !ok {
 		t.Error(v, ok)
 	}
+	_, err := New([]string{"X=\xff"}, nil, nil).Perform(context.Background(), &effect.Env{Name: "X"})
+	if err == nil || err.Error() != "the environment variable X is not UTF-8" {
+		t.Error(err)
+	}
 }
 
 func TestArgs(t *testing.T) {
-	r, err := New(nil, []string{}, []string{"a", "--b"}).Perform(context.Background(), &effect.Args{})
-	if got := r.(*effect.ArgsValue).Args; err != nil || len(got) != 2 || got[0] != "a" || got[1] != "--b" {
+	r, err := New(nil, []string{}, []string{"a", "--b\xff"}).Perform(context.Background(), &effect.Args{})
+	if got := r.(*effect.ArgsValue).Args; err != nil || len(got) != 2 || got[0] != "a" || got[1] != "--b\ufffd" {
 		t.Error(got, err)
 	}
 }
@@ -56,5 +62,22 @@ func TestPermissions(t *testing.T) {
 func TestOtherRequestsAreRefused(t *testing.T) {
 	if _, err := New(nil, nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
 		t.Error(err)
+	}
+}
+
+func TestAllVariables(t *testing.T) {
+	all := func(e *Environment) effect.EnvVariables {
+		r, err := e.Perform(context.Background(), &effect.EnvAll{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *r.(*effect.EnvVariables)
+	}
+	environ := []string{"B=2", "A=", "B=3", "broken", "X=\xff"}
+	if diff := cmp.Diff(effect.EnvVariables{Names: []string{"A", "B"}, Values: []string{"", "3"}}, all(New(environ, nil, nil))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(effect.EnvVariables{Names: []string{"B"}, Values: []string{"3"}}, all(New(environ, []string{"B", "C"}, nil))); diff != "" {
+		t.Error(diff)
 	}
 }

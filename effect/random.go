@@ -1,0 +1,43 @@
+package effect
+
+// The kinds of chance.
+const (
+	KindRandom     Kind = "random"
+	KindRandomSeed Kind = "random.seed"
+	KindSecret     Kind = "random.secret"
+)
+
+// Random draws from the run's random numbers, which a seed makes the same each
+// time, and gives a *RandomBits.
+type Random struct{}
+
+// RandomBits is 64 random bits.
+type RandomBits struct {
+	Bits uint64 `json:"bits"`
+}
+
+// RandomSeed makes the run's random numbers from here on those of Seed. Its
+// result is nil.
+type RandomSeed struct {
+	Seed int64 `json:"seed"`
+}
+
+// Secret asks for Bytes bytes that nobody can guess, which no seed decides, and
+// gives a *SecretBytes.
+type Secret struct {
+	Bytes int64 `json:"bytes"`
+}
+
+// SecretBytes are unguessable bytes.
+type SecretBytes struct {
+	Bytes []byte `json:"bytes"`
+}
+
+// Kind is KindRandom.
+func (*Random) Kind() Kind { return KindRandom }
+
+// Kind is KindRandomSeed.
+func (*RandomSeed) Kind() Kind { return KindRandomSeed }
+
+// Kind is KindSecret.
+func (*Secret) Kind() Kind { return KindSecret }

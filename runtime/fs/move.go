@@ -1,0 +1,107 @@
+package fs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// copy copies a file's bytes and its mode. A file copied to itself stays as it
+// is.
+func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
+	if path, err := f.duplicate(ctx, q.From, q.Path); err != nil {
+		return failure("copy "+q.From+" to "+q.Path, path, path, err)
+	}
+	return nil
+}
+
+// duplicate copies a file. With an error comes the path that is at fault.
+func (f *Files) duplicate(ctx context.Context, from, to string) (string, error) {
+	in, err := f.open(from, os.O_RDONLY)
+	if err != nil {
+		return from, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	if err != nil {
+		return from, err
+	}
+	out, err := f.open(to, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return to, err
+	}
+	if there, err := out.Stat(); err == nil && os.SameFile(info, there) {
+		return to, out.Close()
+	}
+	err = out.Truncate(0)
+	if err == nil {
+		_, err = io.Copy(out, reader{ctx, in})
+	}
+	if err == nil {
+		err = out.Chmod(info.Mode().Perm())
+	}
+	return to, errors.Join(err, out.Close())
+}
+
+// reader stops reading when ctx ends.
+type reader struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.in.Read(p)
+}
+
+// move renames; between file systems and between roots a file is copied, then
+// removed.
+func (f *Files) move(ctx context.Context, q *effect.MoveFile) error {
+	err := f.rename(q.From, q.Path)
+	path := q.From
+	if errors.Is(err, syscall.EXDEV) {
+		if path, err = f.duplicate(ctx, q.From, q.Path); err == nil {
+			return f.remove(&effect.RemoveFile{Path: q.From})
+		}
+	}
+	if err != nil {
+		return failure("move "+q.From+" to "+q.Path, path, path, err)
+	}
+	return nil
+}
+
+// rename renames within one place; between two it is syscall.EXDEV.
+func (f *Files) rename(from, to string) error {
+	source, err := f.absolute(from)
+	if err != nil {
+		return err
+	}
+	target, err := f.absolute(to)
+	if err != nil {
+		return err
+	}
+	if f.all {
+		return os.Rename(source, target)
+	}
+	a, fromName, ok := f.rootOf(source)
+	if !ok {
+		return refused(from)
+	}
+	b, toName, ok := f.rootOf(target)
+	if !ok {
+		return refused(to)
+	}
+	if a != b {
+		return syscall.EXDEV
+	}
+	return f.within(from, func(p place, _ string) error { return p.Rename(fromName, toName) })
+}

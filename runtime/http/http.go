@@ -1,0 +1,196 @@
+// Package http performs effect.HTTP: one request, its redirects and its answer
+// (spec/std/http.md).
+package http
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Bounds on what an answer may hold, in bytes, and on how often it may lead
+// elsewhere.
+const (
+	maxBody      = 64 << 20
+	maxHeader    = 1 << 20
+	maxRedirects = 10
+)
+
+// Client performs effect.HTTP. Safe for concurrent use.
+type Client struct {
+	transport *http.Transport
+	allowed   []string
+	all       bool
+	limit     int64 // maxBody
+}
+
+// New makes a Client. allowed lists the hosts that may be called: "host" at any
+// port, "host:port", or "*.host" for all below it; nil allows all.
+func New(allowed []string) *Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = maxHeader
+	return &Client{transport: t, allowed: allowed, all: allowed == nil, limit: maxBody}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.transport.CloseIdleConnections() }
+
+// Perform sends a request and reads the whole answer.
+func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	q, ok := r.(*effect.HTTP)
+	if !ok {
+		return nil, fmt.Errorf("the HTTP client cannot perform %s", r.Kind())
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, timeout(q.Timeout), errTimeout)
+	defer cancel()
+	response, err := c.exchange(limited, q)
+	if err == nil {
+		return response, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	reason := reasonOf(err)
+	if limited.Err() != nil {
+		reason = fmt.Sprintf("no answer within %d ms", q.Timeout)
+	}
+	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, shown(q.URL), reason).With("url", shown(q.URL))
+	e.Cause, e.Status = err, effect.Unknown
+	return nil, e
+}
+
+var errTimeout = errors.New("timeout")
+
+// timeout keeps milliseconds within time.Duration: some 292 years.
+func timeout(ms int64) time.Duration {
+	return time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
+}
+
+// shown is a URL without a password in it.
+func shown(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}
+
+// reasonOf says what went wrong, without method and URL, which stand before.
+func reasonOf(err error) string {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return "there is no host " + dns.Name
+	}
+	return err.Error()
+}
+
+func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResponse, error) {
+	request, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: c.transport, CheckRedirect: c.redirect}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, c.limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	case int64(len(body)) > c.limit:
+		return nil, fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)
+	case !utf8.Valid(body):
+		return nil, errors.New("the answer is not UTF-8")
+	}
+	return &effect.HTTPResponse{Status: int64(response.StatusCode), Headers: headers(response.Header), Body: string(body)}, nil
+}
+
+func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, error) {
+	var body io.Reader
+	if q.Body != nil {
+		body = strings.NewReader(*q.Body)
+	}
+	request, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range q.Headers {
+		if strings.EqualFold(h.Name, "Host") {
+			request.Host = h.Value
+		}
+		request.Header.Set(h.Name, h.Value)
+	}
+	return request, c.permit(request.URL)
+}
+
+// permit refuses what cannot or may not be called.
+func (c *Client) permit(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("only http:// and https:// can be called")
+	}
+	if u.Host == "" {
+		return errors.New("the URL names no host")
+	}
+	if c.all || slices.ContainsFunc(c.allowed, func(pattern string) bool { return matches(pattern, u) }) {
+		return nil
+	}
+	return fmt.Errorf("calling %s is not permitted: add it to `net` in [permissions]", u.Hostname())
+}
+
+// matches says whether a pattern of New stands for the URL's host.
+func matches(pattern string, u *url.URL) bool {
+	pattern, host := strings.ToLower(pattern), strings.ToLower(u.Hostname())
+	if h, port, err := net.SplitHostPort(pattern); err == nil {
+		if port != portOf(u) {
+			return false
+		}
+		pattern = h
+	}
+	if below, ok := strings.CutPrefix(pattern, "*"); ok {
+		return strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)
+	}
+	return strings.Trim(pattern, "[]") == host
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+func (c *Client) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("it led elsewhere %d times", maxRedirects)
+	}
+	return c.permit(r.URL)
+}
+
+// headers gives a header as effect.HTTPResponse wants it. Values that are not
+// UTF-8 are left out.
+func headers(h http.Header) []effect.Header {
+	out := []effect.Header{}
+	for name, values := range h {
+		v := strings.Join(values, ", ")
+		if utf8.ValidString(v) {
+			out = append(out, effect.Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortFunc(out, func(a, b effect.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

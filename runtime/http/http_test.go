@@ -1,0 +1,215 @@
+package http
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// server answers by path.
+func server(t *testing.T) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("X-Type", r.Header.Get("Content-Type"))
+		w.Header().Add("X-Two", "a")
+		w.Header().Add("X-Two", "b")
+		w.Header()["Date"] = nil
+		fmt.Fprintf(w, "%s %s %q %s", r.Method, r.URL.RequestURI(), body, r.Header.Get("X-Mine"))
+	})
+	mux.HandleFunc("/status", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) })
+	mux.HandleFunc("/binary", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("a\xff")) })
+	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 101)) })
+	mux.HandleFunc("/fits", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, strings.Repeat("x", 100)) })
+	mux.HandleFunc("/bomb", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		io.WriteString(z, strings.Repeat("x", 1<<20))
+		z.Close()
+	})
+	mux.HandleFunc("/short", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		io.WriteString(w, "x")
+	})
+	mux.HandleFunc("/slow", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, "x"); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/there", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/echo", http.StatusFound) })
+	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://example.invalid/", http.StatusFound)
+	})
+	mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "file:///etc/hosts", http.StatusFound)
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func perform(t *testing.T, c *Client, r *effect.HTTP) (*effect.HTTPResponse, string) {
+	t.Helper()
+	if r.Timeout == 0 {
+		r.Timeout = 30_000
+	}
+	v, err := c.Perform(t.Context(), r)
+	if err != nil {
+		var e *effect.Error
+		if !errors.As(err, &e) || e.Kind != "HttpError" || e.Fields["url"] == nil {
+			t.Errorf("%#v is no HttpError", err)
+		}
+		return nil, err.Error()
+	}
+	return v.(*effect.HTTPResponse), ""
+}
+
+func TestRequest(t *testing.T) {
+	s := server(t)
+	c := New(nil)
+	defer c.Close()
+	body, empty := "hé", ""
+	for _, q := range []struct {
+		r    *effect.HTTP
+		want string
+	}{
+		{&effect.HTTP{Method: "GET", URL: s.URL + "/echo?q=1"}, `GET /echo?q=1 "" `},
+		{&effect.HTTP{Method: "POST", URL: s.URL + "/echo", Body: &body, Headers: []effect.Header{{Name: "x-mine", Value: "m"}}}, `POST /echo "hé" m`},
+		{&effect.HTTP{Method: "DELETE", URL: s.URL + "/echo", Body: &empty}, `DELETE /echo "" `},
+		{&effect.HTTP{Method: "GET", URL: s.URL + "/there"}, `GET /echo "" `},
+	} {
+		r, failure := perform(t, c, q.r)
+		if failure != "" || r.Body != q.want || r.Status != 200 {
+			t.Errorf("%+v: %+v %s, want %s", q.r, r, failure, q.want)
+		}
+	}
+	r, _ := perform(t, c, &effect.HTTP{Method: "POST", URL: s.URL + "/echo", Body: &body, Headers: []effect.Header{{Name: "Content-Type", Value: "x/y"}}})
+	want := []effect.Header{{Name: "content-length", Value: "17"}, {Name: "content-type", Value: "text/plain; charset=utf-8"},
+		{Name: "x-two", Value: "a, b"}, {Name: "x-type", Value: "x/y"}}
+	if diff := cmp.Diff(want, r.Headers); diff != "" {
+		t.Error(diff)
+	}
+	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/status"}); failure != "" || r.Status != 503 || r.Body != "" {
+		t.Errorf("an answer is one, whatever its status: %+v %s", r, failure)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	s := server(t)
+	host := strings.TrimPrefix(s.URL, "http://")
+	c := New(nil)
+	c.limit = 100
+	defer c.Close()
+	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/fits"}); failure != "" || len(r.Body) != 100 {
+		t.Error(failure)
+	}
+	for _, q := range []struct{ url, want string }{
+		{s.URL + "/binary", "the answer is not UTF-8"},
+		{s.URL + "/large", "the answer is larger than 64 MiB"},
+		{s.URL + "/bomb", "the answer is larger than 64 MiB"},
+		{s.URL + "/endless", "the answer is larger than 64 MiB"},
+		{s.URL + "/short", "the answer broke off: unexpected EOF"},
+		{s.URL + "/round", "it led elsewhere 10 times"},
+		{s.URL + "/file", "only http:// and https:// can be called"},
+		{"file:///etc/hosts", "only http:// and https:// can be called"},
+		{"/echo", "only http:// and https:// can be called"},
+		{"", "only http:// and https:// can be called"},
+		{"http://", "the URL names no host"},
+		{"http://bad host/", `invalid character " " in host name`},
+		{"http://127.0.0.1:1/", "dial tcp 127.0.0.1:1: connect: connection refused"},
+	} {
+		if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: q.url}); failure != "GET "+q.url+": "+q.want {
+			t.Errorf("%s: %s", q.url, failure)
+		}
+	}
+	if _, failure := perform(t, c, &effect.HTTP{Method: "G T", URL: s.URL + "/echo"}); !strings.HasSuffix(failure, `invalid method "G T"`) {
+		t.Error(failure)
+	}
+	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/echo", Headers: []effect.Header{{Name: "a b", Value: ""}}}); !strings.Contains(failure, "header") {
+		t.Error(failure)
+	}
+	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: "http://user:secret@" + host + "/binary"}); strings.Contains(failure, "secret") {
+		t.Error(failure)
+	}
+	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/slow", Timeout: 20}); failure != "GET "+s.URL+"/slow: no answer within 20 ms" {
+		t.Error(failure)
+	}
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if _, err := c.Perform(ctx, &effect.HTTP{Method: "GET", URL: s.URL + "/slow", Timeout: 30_000}); err != stop {
+		t.Error(err)
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	s := server(t)
+	host := strings.TrimPrefix(s.URL, "http://")
+	allowed, refused := New([]string{host}), New([]string{})
+	defer allowed.Close()
+	defer refused.Close()
+	if _, failure := perform(t, allowed, &effect.HTTP{Method: "GET", URL: s.URL + "/there"}); failure != "" {
+		t.Error(failure)
+	}
+	if _, failure := perform(t, allowed, &effect.HTTP{Method: "GET", URL: s.URL + "/away"}); failure != "GET "+s.URL+"/away: calling example.invalid is not permitted: add it to `net` in [permissions]" {
+		t.Error(failure)
+	}
+	if _, failure := perform(t, refused, &effect.HTTP{Method: "GET", URL: s.URL + "/echo"}); failure != "GET "+s.URL+"/echo: calling 127.0.0.1 is not permitted: add it to `net` in [permissions]" {
+		t.Error(failure)
+	}
+}
+
+func TestMatches(t *testing.T) {
+	for _, c := range []struct {
+		pattern, url string
+		want         bool
+	}{
+		{"Example.com", "https://example.COM/x", true},
+		{"example.com", "https://example.com:8443", true},
+		{"example.com:443", "https://example.com", true},
+		{"example.com:443", "http://example.com", false},
+		{"example.com", "https://www.example.com", false},
+		{"example.com", "https://badexample.com", false},
+		{"*.example.com", "https://www.example.com", true},
+		{"*.example.com", "https://example.com", false},
+		{"*.example.com:443", "https://a.example.com", true},
+		{"*", "https://example.com", false},
+		{"*ample.com", "https://example.com", false},
+		{"::1", "http://[::1]:80/", true},
+		{"[::1]:80", "http://[::1]/", true},
+		{"", "https://example.com", false},
+	} {
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := matches(c.pattern, u); got != c.want {
+			t.Errorf("%q, %s: %t", c.pattern, c.url, got)
+		}
+	}
+}
+
+func TestOtherRequestsAreRefused(t *testing.T) {
+	if _, err := New(nil).Perform(t.Context(), &effect.Env{}); err == nil || err.Error() != "the HTTP client cannot perform env" {
+		t.Error(err)
+	}
+}
