@@ -1,0 +1,188 @@
+package mock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// nowhere is the world around a World: whatever reaches it is an error.
+var nowhere = effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
+	return nil, errors.New("reached " + string(r.Kind()))
+})
+
+func perform(t *testing.T, w *World, r effect.Request) effect.Result {
+	t.Helper()
+	res, err := w.Layer(nowhere).Perform(t.Context(), r)
+	if err != nil {
+		t.Fatalf("%s: %v", r.Kind(), err)
+	}
+	return res
+}
+
+// Every script that makes no sense is refused with what is wrong with it.
+func TestBadScripts(t *testing.T) {
+	for _, c := range []struct {
+		host         bool
+		script, want string
+	}{
+		{false, `{"response":5}`, "the mock of X: its response is neither a String nor a Map"},
+		{false, `{"response":{"txt":1}}`, "the mock of X: its response has no member `txt`; it may have text, json, tool_calls, error, delay_ms, tokens_in, tokens_out, stop_reason"},
+		{false, `{"response":{"text":1}}`, "the mock of X: its response: `text` cannot be 1"},
+		{false, `{"response":{"delay_ms":"x"}}`, "the mock of X: its response: `delay_ms` cannot be \"x\""},
+		{false, `{"response":{"tool_calls":5}}`, "the mock of X: its response: `tool_calls` is not an array"},
+		{false, `{"response":{"tool_calls":[{}]}}`, "the mock of X: its response: tool call 1 has no `name`"},
+		{false, `{"response":{"tool_calls":[{"name":"a","arguments":{}}]}}`, "the mock of X: its response: tool call 1 has no member `arguments`; it may have name, args, id"},
+		{false, `{"error":5}`, "the mock of X: its error is neither a String nor a Map of message and status"},
+		{false, `{"error":{"message":"x","status":"y"}}`, "the mock of X: `status` cannot be \"y\""},
+		{false, `{"responses":"x"}`, "the mock of X: `responses` is not an array"},
+		{false, `{"responses":["x",null]}`, "the mock of X: response 2 is neither a String nor a Map"},
+		{false, `{"messages":[]}`, "the mock of X has no member `messages`; it may have response, error, responses"},
+		{true, `{"messages":5}`, "the mock of X: `messages` is not an array"},
+		{true, `{"messages":[null]}`, "the mock of X: message 1 is neither a Map nor a String: null"},
+		{true, `{"messages":[{"type":5}]}`, "the mock of X: message 1 has no `type`: {\"type\":5}"},
+		{true, `{"messages":[{"wait_ms":-1}]}`, "the mock of X: message 1: `wait_ms` cannot be -1"},
+		{true, `{"messages":[{"wait_ms":1,"x":1}]}`, "the mock of X: message 1 has no member `x`; it may have wait_ms"},
+		{true, `{"messages":[{"exit":"x"}]}`, "the mock of X: message 1: `exit` cannot be \"x\""},
+		{true, `{"responses":[5]}`, "the mock of X: response 1 is neither a String nor a Map: 5"},
+		{true, `{"response":{"error":"x","text":"y"}}`, "the mock of X: its response has an error and more"},
+		{true, `{"error":{"status":5}}`, "the mock of X: its error has no member `status`; it may have message, code, recoverable"},
+	} {
+		w := New(Options{})
+		_, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockScript{Name: "X", Host: c.host, Script: json.RawMessage(c.script)})
+		var e *effect.Error
+		if !errors.As(err, &e) || e.Kind != "RuntimeError" || e.Message != c.want {
+			t.Errorf("%s: %v, want %s", c.script, err, c.want)
+		}
+		if len(w.Leftovers()) > 0 || len(w.agents) > 0 || len(w.hosts) > 0 {
+			t.Errorf("%s was installed", c.script)
+		}
+	}
+}
+
+// What reaches the network or starts a process is refused by name; the rest
+// goes on.
+func TestReaches(t *testing.T) {
+	w := New(Options{})
+	for kind, want := range map[effect.Kind]string{
+		"http.request": "an HTTP request: a test reaches no network and starts no process without --live",
+		"mcp.call":     "a call of an MCP server: a test reaches no network and starts no process without --live",
+		"process.run":  "a command: a test reaches no network and starts no process without --live",
+	} {
+		var missing *Missing
+		if _, err := w.Layer(nowhere).Perform(t.Context(), other(kind)); !errors.As(err, &missing) || err.Error() != want {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, err := New(Options{Live: true}).Layer(nowhere).Perform(t.Context(), other(kind)); err == nil || err.Error() != "reached "+string(kind) {
+			t.Errorf("live %s: %v", kind, err)
+		}
+	}
+	if _, err := w.Layer(nowhere).Perform(t.Context(), other("fs.read")); err == nil || err.Error() != "reached fs.read" {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	cancel(stop)
+	if _, err := w.Layer(nowhere).Perform(ctx, &effect.Sleep{Milliseconds: 5}); err != stop {
+		t.Error(err)
+	}
+}
+
+type other effect.Kind
+
+func (o other) Kind() effect.Kind { return effect.Kind(o) }
+
+// Requests are performed in the order in which a world without waiting would
+// have them done: at once, then messages, then by time.
+func TestChoose(t *testing.T) {
+	w := New(Options{Timeouts: map[string]float64{"H": 1}})
+	perform(t, w, &effect.MockScript{Name: "H", Host: true, Script: json.RawMessage(`{"messages":[{"wait_ms":40},{"type":"progress"},{"wait_ms":5000},{"type":"result"}]}`)})
+	perform(t, w, &effect.MockScript{Name: "A", Script: json.RawMessage(`{"responses":[{"text":"slow","delay_ms":30},"fast"]}`)})
+	id := perform(t, w, &effect.ExchangeOpen{Host: "H", Prompt: "p"}).(*effect.ExchangeOpened).ID
+	long, short := &effect.Sleep{Milliseconds: 50}, &effect.Sleep{Milliseconds: 20}
+	next := &effect.ExchangeNext{ID: id}
+	slow, fast := &effect.AgentCall{Agent: "A"}, &effect.AgentCall{Agent: "A"}
+	busy := &effect.ExchangeOpen{Host: "H"}
+	waiting := []effect.Request{busy, long, next, slow, short, fast}
+	type step struct {
+		r  effect.Request
+		at int64
+	}
+	var got []step
+	for len(waiting) > 1 {
+		i := w.Choose(waiting)
+		r := waiting[i]
+		waiting = append(waiting[:i:i], waiting[i+1:]...)
+		perform(t, w, r)
+		got = append(got, step{r, w.clock.monotonic})
+	}
+	want := []step{{fast, 0}, {short, 20}, {slow, 30}, {next, 40}, {long, 50}}
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Fatalf("step %d: %+v, want %+v", i, got, want)
+		}
+	}
+	// The pause before the result is longer than the host's timeout.
+	late := &effect.ExchangeNext{ID: id}
+	if i := w.Choose([]effect.Request{busy, late}); i != 1 || w.clock.monotonic != 1000 {
+		t.Errorf("%d at %d", i, w.clock.monotonic)
+	}
+	_, err := w.Layer(nowhere).Perform(t.Context(), late)
+	var e *effect.Error
+	if !errors.As(err, &e) || e.Message != "host 'H' timed out after 1 seconds" || e.Fields["code"] != "timeout" {
+		t.Error(err)
+	}
+	perform(t, w, &effect.ExchangeClose{ID: id})
+	if left := w.Leftovers(); len(left) > 0 {
+		t.Error(left)
+	}
+	if u := perform(t, w, &effect.Clock{}).(*effect.Time); u.Unix != epoch+1000 || u.Monotonic != 1000 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// The record is what the test put out, in its form in JSON.
+func TestRecord(t *testing.T) {
+	w := New(Options{})
+	perform(t, w, &effect.Emit{Channel: "a", Payload: json.RawMessage(`{"n":1.0}`)})
+	perform(t, w, &effect.Emit{Channel: "b"})
+	perform(t, w, &effect.MockAnswer{Channel: "c", Value: json.RawMessage(`[1]`)})
+	if a := perform(t, w, &effect.AwaitEmit{Channel: "c", Payload: json.RawMessage(`"?"`)}).(*effect.Answer); string(a.Value) != "[1]" {
+		t.Errorf("%s", a.Value)
+	}
+	_, err := w.Layer(nowhere).Perform(t.Context(), &effect.AwaitEmit{Channel: "c"})
+	var e *effect.Error
+	if !errors.As(err, &e) || e.Kind != "EmitError" || e.Fields["reason"] != "no_listener" {
+		t.Error(err)
+	}
+	perform(t, w, &effect.Print{Text: "x", Newline: true})
+	perform(t, w, &effect.Print{Text: "y"})
+	perform(t, w, &effect.Log{Level: "warn", Message: "careful"})
+	for what, want := range map[string]string{
+		"emits":   `[{"channel":"a","payload":{"n":1.0}},{"channel":"b","payload":null},{"channel":"c","payload":"?"},{"channel":"c","payload":null}]`,
+		"output":  `"x\ny"`,
+		"prompts": `[]`,
+		"replies": `[]`,
+	} {
+		if got := string(perform(t, w, &effect.Record{What: what, Party: "P"}).(*effect.Recorded).Value); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	if d := cmp.Diff([]string{"warn: careful"}, w.Record().Log); d != "" {
+		t.Error(d)
+	}
+}
+
+// Outside a test, what only a test may ask for is refused.
+func TestOutside(t *testing.T) {
+	_, err := Outside.Perform(t.Context(), &effect.Record{What: "emits"})
+	var e *effect.Error
+	if !errors.As(err, &e) || e.Kind != "RuntimeError" {
+		t.Error(err)
+	}
+}
