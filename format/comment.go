@@ -68,7 +68,7 @@ func (p *printer) leads(dangling, after bool) {
 			p.inline(c.start, c.end, dangling)
 			continue
 		}
-		var flags uint8
+		var flags uint16
 		if dangling && first && after && p.gapBlank() {
 			flags |= blankBefore
 		}

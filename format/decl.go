@@ -175,6 +175,7 @@ func (p *printer) afterDecorator(gap func()) {
 // fn writes a function. One that is too long for a line is broken after its
 // decorators first, then at its parameters.
 func (p *printer) fn(n *ast.FnDecl) {
+	var params int32
 	p.decorated(n.Decorators, func() {
 		p.pub(n.Pub)
 		if n.Async {
@@ -185,26 +186,28 @@ func (p *printer) fn(n *ast.FnDecl) {
 		p.space()
 		p.any()
 		p.generics(n.Generics)
-		p.signature(n.Params, n.Result)
+		params = p.signature(n.Params, n.Result)
 	})
 	if n.Body == nil {
 		p.tok(lexer.Semi)
 		return
 	}
 	p.gap()
-	p.group()
+	p.groupAfter(params)
 	p.block(n.Body)
 	p.end()
 }
 
-// signature writes `(params) -> T`. The result stays on its line where there
-// are parameters to be broken at.
-func (p *printer) signature(params []*ast.Param, result ast.Type) {
+// signature writes `(params) -> T` and gives the group of the parameters. The
+// result stays on its line where there are parameters to be broken at.
+func (p *printer) signature(params []*ast.Param, result ast.Type) (group int32) {
+	group = p.next()
 	p.params(params)
 	outer := p.rigid
 	p.rigid = outer || len(params) > 0
 	p.result(result)
 	p.rigid = outer
+	return group
 }
 
 func (p *printer) fns(list []*ast.FnDecl) {
@@ -334,9 +337,9 @@ func (p *printer) stage(n *ast.Stage) {
 		p.tok(lexer.Semi)
 		return
 	}
-	p.signature(n.Params, n.Result)
+	params := p.signature(n.Params, n.Result)
 	p.gap()
-	p.group()
+	p.groupAfter(params)
 	p.block(n.Body)
 	p.end()
 }

@@ -37,6 +37,8 @@ const (
 	forced                  // opGroup: cannot be flat
 	unhuggable              // opGroup: what makes it more than a line is not its last part alone
 	tall                    // opGroup: some text in it has line ends
+	follows                 // opGroup: broken where the group at b is, which stands before
+	wasBroken               // opGroup: has been broken
 	isDoc                   // opTrail: a doc comment, which belongs to the token that comes next
 )
 
@@ -44,7 +46,7 @@ const (
 // that stands before, so that the width of a stretch is a difference.
 type op struct {
 	kind  opKind
-	flags uint8
+	flags uint16
 	width int32
 	cum   int32
 	a, b  int32 // texts and comments: place in the source; opGroup: its opEnd, and where its last part begins
@@ -164,7 +166,7 @@ func (d *doc) hard(withBlank bool) {
 	d.add(op{kind: opHard, flags: flagIf(withBlank, blank)})
 }
 
-func flagIf(on bool, flag uint8) uint8 {
+func flagIf(on bool, flag uint16) uint16 {
 	if on {
 		return flag
 	}
@@ -176,6 +178,14 @@ func (d *doc) group() {
 	d.add(op{kind: opGroup})
 }
 
+// groupAfter begins a group that is broken where the earlier one, which has
+// ended, is broken.
+func (d *doc) groupAfter(earlier int32) {
+	d.group()
+	o := &d.ops[len(d.ops)-1]
+	o.flags, o.b = follows, earlier
+}
+
 func (d *doc) end() {
 	n := len(d.frames) - 1
 	f := d.frames[n]
@@ -185,7 +195,7 @@ func (d *doc) end() {
 	if f.multi {
 		o.width = f.width
 	}
-	o.flags = flagIf(f.forced, forced) | flagIf(f.bad, unhuggable) | flagIf(f.multi, tall)
+	o.flags |= flagIf(f.forced, forced) | flagIf(f.bad, unhuggable) | flagIf(f.multi, tall)
 	d.add(op{kind: opEnd})
 }
 
@@ -204,7 +214,7 @@ func (d *doc) nest()   { d.add(op{kind: opNest}) }
 func (d *doc) unnest() { d.add(op{kind: opUnnest}) }
 
 // lead adds a comment on lines of its own.
-func (d *doc) lead(a, b int, flags uint8) {
+func (d *doc) lead(a, b int, flags uint16) {
 	d.settle(false)
 	d.force(d.lastText)
 	d.add(op{kind: opLead, a: int32(a), b: int32(b), flags: flags})

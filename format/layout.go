@@ -86,7 +86,9 @@ func (e *engine) op(i int32) {
 	case opDecl:
 		e.newline(e.indent(), o.flags&blank != 0 || e.isTall(o.a) || e.isTall(o.b))
 	case opGroup:
-		e.modes = append(e.modes, e.choose(i))
+		m := e.choose(i)
+		o.flags |= flagIf(m == broken, wasBroken)
+		e.modes = append(e.modes, m)
 	case opEnd:
 		e.modes = e.modes[:len(e.modes)-1]
 	case opNest:
@@ -267,8 +269,11 @@ func (e *engine) isTall(group int32) bool {
 // choose is how a group is laid out, seen from the column where it starts.
 func (e *engine) choose(i int32) mode {
 	o := &e.ops[i]
-	if e.mode() == flat {
+	switch {
+	case e.mode() == flat:
 		return flat
+	case o.flags&follows != 0 && e.ops[o.b].flags&wasBroken != 0:
+		return broken
 	}
 	col := e.col
 	if e.spaced && !e.fresh {
@@ -280,7 +285,7 @@ func (e *engine) choose(i int32) mode {
 	if o.flags&forced == 0 && col+o.width <= e.limit && (o.flags&tall != 0 || e.restFits(o.a+1, e.limit-col-o.width)) {
 		return flat
 	}
-	if o.b > 0 && o.flags&unhuggable == 0 {
+	if o.b > 0 && o.flags&(unhuggable|follows) == 0 {
 		if head := e.ops[o.b].cum - o.cum; col+head <= e.limit && e.firstLineFits(o.b, e.limit-col-head) {
 			return hugged
 		}
