@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -85,7 +87,7 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 		}
 		f.free(r + 1)
 	}
-	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.closureName(), f.pos
+	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
 	g.later(func() {
 		s := signature{result: ir.Full, abi: ir.FullABI}
 		for range params {
@@ -109,6 +111,12 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 		f.emit(ir.OpNewClosure, d, top, len(captures), int32(n))
 	}
 	f.free(top)
+}
+
+// taskName numbers the bodies of a function, for traces.
+func (f *builder) taskName() string {
+	f.bodies++
+	return fmt.Sprintf("%s task %d", f.out.Name, f.bodies)
 }
 
 // takeCapture gives a body its own copy of a variable around it, as it is when
@@ -145,7 +153,7 @@ func (f *builder) element(b *sema.Body, d int, to types.Type) {
 // once it is there.
 func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.into(b.X, d, ir.Full, true)
-	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.closureName(), f.pos
+	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
 	t := f.resultType(b.X)
 	g.later(func() {
 		g.build(n, func(bool) *builder {

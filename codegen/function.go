@@ -47,6 +47,7 @@ type builder struct {
 	// touched caches what expressions change (touch.go).
 	touched  map[ast.Expr]*touch
 	closures int
+	bodies   int
 	// keepsSelf says that the frame's first register is given back.
 	keepsSelf bool
 }

@@ -85,4 +85,11 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f() -> Int { let xs = parallel for x in [1, 2] { if x == 1 { return 5; } x }; xs.sum() }`,
 		Good:    `fn f() -> Int { let xs = parallel for x in [1, 2] { x }; xs.sum() }`,
 	})
+	// AsyncMutSelf: a task that changes its receiver.
+	AsyncMutSelf = define(Info{
+		Code: "E0513", Title: `a task that changes its receiver`,
+		Explain: "An async method goes on after its call has returned, so there is no place left to write a changed value back to. Only what is a reference, such as a tool, can be changed by a task.",
+		Bad:     `struct C { n: Int } impl C { async fn inc(mut self) { self.n += 1; } } fn main() { let mut c = C { n: 1 }; c.inc().await; emit("n", c.n); }`,
+		Good:    `struct C { n: Int } impl C { async fn inc(self) -> C { C { n: self.n + 1 } } } fn main() { let c = C { n: 1 }; emit("n", c.inc().await.n); }`,
+	})
 )

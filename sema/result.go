@@ -159,7 +159,7 @@ type conversion struct {
 func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
 	fn := im.methods["from"]
-	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Result, im.target) {
+	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Gives(), im.target) {
 		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` needs exactly that function", from, im.target).
 			Hint("declare `fn from(e: %s) -> %s`", from, im.target))
 		return

@@ -26,6 +26,10 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	}
 	c.parameterCount(outer.m, d.Name.Sp, len(d.Params))
 	fn.Result = c.resolve(ts, d.Result)
+	if fn.Async && fn.MutSelf && !isReference(recv) {
+		c.report(outer.m, diag.AsyncMutSelf.At(d.Params[0].Sp, "an async method cannot change `self`").
+			Hint("take `self`, and return the changed value"))
+	}
 	if fn.Info.Library {
 		c.libraryMarks(fn)
 	} else {

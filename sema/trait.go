@@ -174,7 +174,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 		subst[wanted[i]] = own[i]
 	}
 	same := len(own) == len(wanted) && len(fn.Params) == len(want.Params) && fn.MutSelf == want.MutSelf && (fn.Recv == nil) == (want.Recv == nil) &&
-		types.Identical(fn.Result, types.Substitute(want.Result, subst))
+		types.Identical(fn.Gives(), types.Substitute(want.Gives(), subst))
 	for i := range min(len(fn.Params), len(want.Params)) {
 		same = same && types.Identical(fn.Params[i].Type, types.Substitute(want.Params[i].Type, subst))
 	}

@@ -26,12 +26,20 @@ const (
 //	  |     ^
 //	  = in inner at main.conc:3:5
 //	  = in main at main.conc:8:10
+//
+// Those of tasks that nobody awaited follow, one after the other.
 func (a *app) report(e *concerto.Uncaught) {
 	what := e.Kind + ": " + e.Message
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
 	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
+	if e.Task {
+		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
+	}
+	for _, o := range e.Others {
+		a.report(o)
+	}
 }
 
 // writeFailure writes what went wrong with the place, its line, and the calls
