@@ -64,12 +64,16 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		d.Kind = CallTool
 	}
 	if recv != nil {
-		in.solve(fn.Recv, recv.t)
+		how := lent
+		if fn.MutSelf || isReference(types.Resolve(recv.t)) {
+			how = exact
+		}
+		in.fix(fn.Recv, recv.t, how)
 		if len(recv.typeArgs) > 0 {
 			b.typeArguments(in, fn, recv.typeArgs, recv.at, true)
 		}
 	} else if n, ok := assoc.(*types.Named); ok && fn.assoc != nil && !hasOwnParams(n) {
-		in.solve(fn.assoc, n)
+		in.fix(fn.assoc, n, exact)
 	}
 	if hint != nil && types.Resolve(hint) != types.Any && types.Resolve(hint) != types.Nil {
 		in.whole, _ = types.Resolve(fn.Gives()).(*types.Param)
@@ -150,7 +154,7 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 		return
 	}
 	for i, p := range params {
-		in.solved[p] = args[i]
+		in.solved[p], in.fixed[p] = args[i], exact
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 type instance struct {
 	params []*types.Param
 	solved map[*types.Param]types.Type
+	fixed  map[*types.Param]fixing
 	hints  map[*types.Param]types.Type
 	// whole is the parameter that is itself the result, nil for none.
 	whole    *types.Param
@@ -20,6 +21,15 @@ type instance struct {
 	closures []instanceArg
 	broken   bool // an argument did not fit: what stays open is no further mistake
 }
+
+// fixing says how far later arguments may widen what a parameter has become.
+type fixing uint8
+
+const (
+	widened fixing = iota // to any join: what it came from is coerced
+	lent                  // to a supertype: what it came from stays as it is
+	exact                 // not at all: it is written, or it is being changed
+)
 
 type instanceArg struct {
 	x     ast.Expr
@@ -32,14 +42,28 @@ func newInstance(params []*types.Param) *instance {
 	if len(params) == 0 {
 		return &instance{}
 	}
-	return &instance{params: params, solved: map[*types.Param]types.Type{}, hints: map[*types.Param]types.Type{}}
+	return &instance{
+		params: params, solved: map[*types.Param]types.Type{}, fixed: map[*types.Param]fixing{}, hints: map[*types.Param]types.Type{},
+	}
+}
+
+// fix solves d by a and lets nothing that follows widen it further than how
+// says.
+func (in *instance) fix(d, a types.Type, how fixing) {
+	in.solve(d, a)
+	types.Walk(d, func(t types.Type) bool {
+		if p, ok := t.(*types.Param); ok && in.has(p) && in.solved[p] != nil {
+			in.fixed[p] = how
+		}
+		return true
+	})
 }
 
 // given fixes all parameters, as `f::<A, B>` does.
 func (in *instance) given(args []types.Type) {
 	for i, p := range in.params {
 		if i < len(args) {
-			in.solved[p] = args[i]
+			in.solved[p], in.fixed[p] = args[i], exact
 		}
 	}
 }
@@ -165,9 +189,11 @@ func (in *instance) add(p *types.Param, a types.Type) {
 		in.solved[p] = a
 		return
 	}
-	if t, ok := types.Join(old, a); ok {
-		in.solved[p] = t
+	t, ok := types.Join(old, a) // also where it is exact: that may bind a variable
+	if !ok || in.fixed[p] == exact || in.fixed[p] == lent && !types.Subtype(old, t) {
+		return
 	}
+	in.solved[p] = t
 }
 
 // known is d with what is settled put in; ok says that nothing is left open.

@@ -351,7 +351,7 @@ func (b *body) structRest(e *ast.StructLit, ref *structRef, in *instance) {
 	}
 	t := b.expr(e.Rest, nil)
 	if n, ok := types.Resolve(t).(*types.Named); ok && n.Decl == ref.named.Decl && ref.variant == nil {
-		in.solve(ref.named, n)
+		in.fix(ref.named, n, lent)
 		return
 	}
 	if types.Resolve(t) != types.Bad {
