@@ -112,6 +112,9 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 	if err != nil {
 		return nil, nil, err
 	}
+	if !o.Live {
+		config.Seed = new(int64) // each test draws the same numbers in every run
+	}
 	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), timeouts: map[string]float64{}}
 	for _, h := range p.ir.Hosts {
 		r.timeouts[h.Name] = h.Timeout
@@ -236,7 +239,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		return nil, fmt.Errorf("load the program: %w", err)
 	}
 	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
-	_, err = machine.Call(bounded, t.test.Function)
+	outcome, err := machine.Call(bounded, t.test.Function)
 	cancel()
 	if closing := r.end(ctx, outside); err == nil {
 		err = closing
@@ -246,11 +249,22 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	}
 	failure := failureOf(err)
 	if err == nil {
-		if left := scene.Leftovers(); len(left) > 0 {
-			failure = &TestFailure{Message: strings.Join(left, "\n")}
-		}
+		failure = leftOver(outcome, scene)
 	}
 	return &TestResult{Test: t, Failure: expected(t.test, failure), Took: time.Since(began), Record: scene.Record()}, nil
+}
+
+// leftOver is the failure of a test that passed and left something undone:
+// tasks that it did not await, or parts of its script.
+func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
+	left := scene.Leftovers()
+	for _, p := range o.Unfinished {
+		left = append(left, fmt.Sprintf("a task of `%s` (%s:%d) was still under way when the test returned: await it, or cancel it", p.Function, p.File, p.Line))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &TestFailure{Message: strings.Join(left, "\n")}
 }
 
 // end closes what a test has started.
@@ -283,6 +297,9 @@ func failureOf(err error) *TestFailure {
 		f := &TestFailure{Kind: uncaught.Kind, Message: uncaught.Message, Place: uncaught.Place, Trace: uncaught.Trace}
 		if uncaught.Panic {
 			f.Kind = "panic"
+		}
+		for _, other := range uncaught.Others {
+			f.Message += fmt.Sprintf("\nin a task that nobody awaited (%s:%d): %s: %s", other.File, other.Line, other.Kind, other.Message)
 		}
 		return f
 	case errors.As(err, &stopped):

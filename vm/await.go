@@ -114,6 +114,8 @@ func (m *VM) ended(t *task) {
 	}
 	if t == m.main && (t.raised != nil || isErr(t.result)) {
 		m.cancelAll()
+	} else if t == m.main {
+		m.noteUnfinished()
 	}
 	if t.group != nil {
 		t.group.over(t.index, t)

@@ -43,6 +43,9 @@ type Config struct {
 type Outcome struct {
 	Value value.Slot // what main returned
 	Stats Stats
+	// Unfinished are where the tasks begin that were under way when main
+	// returned, in the order of their start; the run has awaited them.
+	Unfinished []Place
 }
 
 // Stats counts what a run did.
@@ -91,6 +94,7 @@ type VM struct {
 	goroutes       sync.WaitGroup
 	stacks         [][]value.Slot // of firstStack slots, free
 	main           *task
+	unfinished     []Place // tasks under way when main returned
 	lost           []*task // failed while nobody waited for them
 	cut            bool    // the end of ctx has ended a task
 	panicked       *raised // ends the run: a task's panic
@@ -141,13 +145,13 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{Value: v, Stats: m.stats}, nil
+	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.unfinished}, nil
 }
 
 // runTask runs one function as the main task, with all the tasks that it starts,
 // and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
-	m.ctx, m.ending, m.lost = ctx, false, nil
+	m.ctx, m.ending, m.lost, m.unfinished = ctx, false, nil, nil
 	t := m.newTask(f, nil, args...)
 	m.main = t
 	m.ready.push(t)

@@ -1,0 +1,11 @@
+package vm
+
+// noteUnfinished lists the tasks that are under way when main returns: those
+// that the program started and nobody has awaited or cancelled.
+func (m *VM) noteUnfinished() {
+	for t := m.oldest; t != nil; t = t.newer {
+		if t.value.Ref != nil && !t.stop {
+			m.unfinished = append(m.unfinished, m.place(t.fn.entry, 0))
+		}
+	}
+}
