@@ -47,9 +47,11 @@ var files = [...]file{
 	{name: "mod_collections.conc", module: "collections"},
 	{name: "mod_env.conc", module: "env"},
 	{name: "mod_fmt.conc", module: "fmt"},
+	{name: "mod_fs.conc", module: "fs"},
 	{name: "mod_json.conc", module: "json"},
 	{name: "mod_log.conc", module: "log"},
 	{name: "mod_math.conc", module: "math"},
+	{name: "mod_random.conc", module: "random"},
 	{name: "mod_string.conc", module: "string"},
 	{name: "mod_time.conc", module: "time"},
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/fs"
+	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -75,7 +79,7 @@ func compile(t *testing.T, path string) *ir.Program {
 // runProgram runs p and gives the world it ran in.
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
-	w := &world{}
+	w := newWorld(t)
 	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies})
 	if err != nil {
 		t.Fatal(err)
@@ -95,8 +99,12 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 }
 
 // world performs what the programs of testdata ask for, without a world: models
-// echo, hosts play a script for each prompt, clocks stand still.
+// echo, hosts play a script for each prompt, clocks stand still, files are those
+// of a new directory, chance has a seed.
 type world struct {
+	files   *fs.Files
+	chance  *random.Source
+	clock   *clock.Clock
 	said    []string // prints, logs and emits
 	replies []string // to hosts
 	asked   []*effect.AgentCall
@@ -104,7 +112,21 @@ type world struct {
 	play    [][]string // by exchange: the messages to come
 }
 
-func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+func newWorld(t *testing.T) *world {
+	seed := int64(1)
+	w := &world{files: fs.New(fs.Options{Dir: t.TempDir()}), chance: random.New(&seed), clock: clock.New()}
+	t.Cleanup(func() {
+		if err := w.files.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if slices.Contains(fs.Kinds, r.Kind()) {
+		return w.files.Perform(ctx, r)
+	}
 	switch r := r.(type) {
 	case *effect.Print:
 		w.said = append(w.said, "print "+r.Text)
@@ -120,8 +142,16 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 		return &effect.Time{Unix: 1_772_357_400_250, Monotonic: 5}, nil
 	case *effect.Env:
 		return &effect.EnvValue{Value: "here", Set: r.Name == "STDLIB_TEST_SET"}, nil
+	case *effect.EnvAll:
+		return &effect.EnvVariables{Names: []string{"A", "B"}, Values: []string{"1", ""}}, nil
 	case *effect.Args:
-		return &effect.ArgsValue{}, nil
+		return &effect.ArgsValue{Args: []string{"--flag", "x"}}, nil
+	case *effect.Random, *effect.RandomSeed, *effect.Secret:
+		return w.chance.Perform(ctx, r)
+	case *effect.Zone:
+		return w.clock.Perform(ctx, r)
+	case *effect.HTTP:
+		return served(r)
 	case *effect.AgentCall:
 		w.asked = append(w.asked, r)
 		return answer(r)
@@ -138,6 +168,24 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 		return nil, fmt.Errorf("the test performs no %T", r)
 	}
 	return nil, nil
+}
+
+// served answers HTTP requests: with what was asked, but for paths of which the
+// test knows more.
+func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
+	path, status := strings.TrimPrefix(r.URL, "http://test"), int64(200)
+	if path == "/down" {
+		return nil, effect.Errorf("HttpError", "GET %s: there is no host test", r.URL).With("url", r.URL)
+	}
+	if path == "/missing" {
+		status = 404
+	}
+	body := "nothing"
+	if r.Body != nil {
+		body = *r.Body
+	}
+	text, err := json.Marshal(map[string]any{"method": r.Method, "headers": r.Headers, "body": body, "timeout": r.Timeout})
+	return &effect.HTTPResponse{Status: status, Headers: []effect.Header{{Name: "content-type", Value: "application/json"}}, Body: string(text)}, err
 }
 
 // next gives one message of an exchange.

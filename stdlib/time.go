@@ -1,40 +1,67 @@
 package stdlib
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 var timeNatives = []native{
-	{"time.__format", func(a *vm.Args) (value.Slot, error) { return value.String(rfc3339(a.Int(0))), nil }},
+	{"time.parse", timeParse},
+	{"time.__format", timeFormat},
+	{"time.__fixed_zone", timeFixedZone},
 }
 
 const msPerDay = 24 * 60 * 60 * 1000
 
-// rfc3339 writes milliseconds since 1970 as RFC 3339 in UTC with milliseconds.
-func rfc3339(ms int64) string {
-	days := ms / msPerDay
-	if ms%msPerDay < 0 {
-		days--
-	}
-	ms -= days * msPerDay
-	year, month, day := civil(days)
-	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", year, month, day,
-		ms/3_600_000, ms/60_000%60, ms/1000%60, ms%1000)
+// moment is an instant read from a calendar and a clock. Offset is in seconds
+// east of UTC, zone what it is called.
+type moment struct {
+	year, month, day                  int64
+	hour, minute, second, millisecond int64
+	offset                            int64
+	zone                              string
+	weekday                           int64 // 0 is Sunday
+	yearday                           int64 // from 1
+	unix                              int64 // seconds since 1970
 }
 
-// civil gives the date of a day counted from 1970-01-01. It counts in eras of
-// 400 years, whose years begin in March so that the leap day comes last.
-func civil(days int64) (year, month, day int64) {
-	const perEra = 146097
-	days += 719468 // from 0000-03-01
-	era := days / perEra
-	if days%perEra < 0 {
-		era--
+// at reads an instant in a zone. ok is false when the year is beyond 0 to 9999.
+func at(ms, offset int64, zone string) (m moment, ok bool) {
+	if ms < -1<<52 || ms > 1<<52 { // far beyond; no sum below overflows
+		return m, false
 	}
-	d := days - era*perEra
+	local := ms + offset*1000
+	days := floorDiv(local, msPerDay)
+	rest := local - days*msPerDay
+	m = moment{hour: rest / 3_600_000, minute: rest / 60_000 % 60, second: rest / 1000 % 60, millisecond: rest % 1000,
+		offset: offset, zone: zone, weekday: (days%7 + 11) % 7, unix: floorDiv(ms, 1000)}
+	m.year, m.month, m.day = civil(days)
+	m.yearday = days - daysTo(m.year, 1, 1) + 1
+	return m, m.year >= 0 && m.year <= 9999
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// The calendar counts in eras of 400 years, whose years begin in March so that
+// the leap day comes last.
+const (
+	daysPerEra   = 146097
+	daysToOrigin = 719468 // from 0000-03-01 to 1970-01-01
+)
+
+// civil gives the date of a day counted from 1970-01-01.
+func civil(days int64) (year, month, day int64) {
+	days += daysToOrigin
+	era := floorDiv(days, daysPerEra)
+	d := days - era*daysPerEra
 	y := (d - d/1460 + d/36524 - d/146096) / 365
 	d -= 365*y + y/4 - y/100
 	m := (5*d + 2) / 153 // from March
@@ -43,4 +70,60 @@ func civil(days int64) (year, month, day int64) {
 		return era*400 + y, m + 3, day
 	}
 	return era*400 + y + 1, m - 9, day
+}
+
+// daysTo gives the day of a date counted from 1970-01-01.
+func daysTo(year, month, day int64) int64 {
+	m := month - 3
+	if m < 0 {
+		year, m = year-1, m+12
+	}
+	era := floorDiv(year, 400)
+	y := year - era*400
+	return era*daysPerEra + 365*y + y/4 - y/100 + (153*m+2)/5 + day - 1 - daysToOrigin
+}
+
+// daysIn counts the days of a month.
+func daysIn(year, month int64) int64 {
+	if month == 12 {
+		return 31
+	}
+	return daysTo(year, month+1, 1) - daysTo(year, month, 1)
+}
+
+func timeFormat(a *vm.Args) (value.Slot, error) {
+	pattern, err := layoutOf(a.String(1))
+	if err != nil {
+		return value.Nil, err
+	}
+	m, ok := at(a.Int(0), a.Int(2), a.String(3))
+	if !ok {
+		return value.Nil, value.Faultf("format: the instant %d is not in the years 0 to 9999", a.Int(0))
+	}
+	return value.String(string(m.append(nil, pattern))), nil
+}
+
+func timeFixedZone(a *vm.Args) (value.Slot, error) {
+	name := a.String(0)
+	if strings.EqualFold(name, "UTC") || name == "Z" {
+		return value.Some(value.Tuple(value.Int(0), value.String("UTC"))), nil
+	}
+	r := &reading{s: name}
+	if offset, ok := r.offset(); ok && r.s == "" {
+		return value.Some(value.Tuple(value.Int(offset), value.String(name))), nil
+	}
+	return value.Nil, nil
+}
+
+func timeParse(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
+	pattern, err := layoutOf(a.String(1))
+	if err != nil {
+		return value.Nil, err
+	}
+	ms, reason := (&reading{s: s}).moment(pattern)
+	if reason != "" {
+		return value.Nil, parseError(s, "is no time of the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
+	}
+	return value.Int(ms), nil
 }

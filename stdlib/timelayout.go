@@ -1,0 +1,144 @@
+package stdlib
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// layouts are the patterns that have a name.
+var layouts = map[string]string{
+	"rfc3339":  rfc3339,
+	"date":     "%Y-%m-%d",
+	"time":     "%H:%M:%S",
+	"datetime": "%Y-%m-%d %H:%M:%S",
+	"http":     "%a, %d %b %Y %H:%M:%S GMT",
+	"unix":     "%s",
+}
+
+// rfc3339 is a pattern of its own: its fraction may be left out, and its offset
+// is Z for UTC.
+const rfc3339 = "\x00rfc3339"
+
+var (
+	months   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December"}
+	weekdays = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
+)
+
+// directives are what may stand behind a `%`.
+const directives = "YmdHMSLzZyeIpaAbBjs%"
+
+// layoutOf gives the pattern of a layout, or faults when it is none.
+func layoutOf(layout string) (string, error) {
+	if p, ok := layouts[layout]; ok {
+		return p, nil
+	}
+	if !strings.Contains(layout, "%") {
+		return "", value.Faultf("there is no layout %q: it is one of rfc3339, date, time, datetime, http and unix, or a pattern like %%Y-%%m-%%d", layout)
+	}
+	for rest := layout; ; {
+		i := strings.IndexByte(rest, '%')
+		if i < 0 {
+			return layout, nil
+		}
+		c, width := directive(rest[i:])
+		if c == 0 {
+			return "", value.Faultf("the layout %q has a `%%` that stands for nothing; a plain one is `%%%%`", layout)
+		}
+		rest = rest[i+width:]
+	}
+}
+
+// directive reads what a pattern begins with, a `%`: the letter behind it, ':'
+// for `%:z`, and how many bytes it takes. The letter is 0 when it stands for
+// nothing.
+func directive(p string) (c byte, width int) {
+	switch {
+	case strings.HasPrefix(p, "%:z"):
+		return ':', 3
+	case len(p) > 1 && strings.IndexByte(directives, p[1]) >= 0:
+		return p[1], 2
+	}
+	return 0, 0
+}
+
+// append writes the moment by a pattern.
+func (m *moment) append(dst []byte, pattern string) []byte {
+	if pattern == rfc3339 {
+		dst = fmt.Appendf(dst, "%04d-%02d-%02dT%02d:%02d:%02d.%03d", m.year, m.month, m.day, m.hour, m.minute, m.second, m.millisecond)
+		if m.offset == 0 {
+			return append(dst, 'Z')
+		}
+		return appendOffset(dst, m.offset, ":")
+	}
+	for pattern != "" {
+		if pattern[0] != '%' {
+			dst, pattern = append(dst, pattern[0]), pattern[1:]
+			continue
+		}
+		c, width := directive(pattern)
+		dst, pattern = m.appendField(dst, c), pattern[width:]
+	}
+	return dst
+}
+
+func (m *moment) appendField(dst []byte, c byte) []byte {
+	two := func(n int64) []byte { return fmt.Appendf(dst, "%02d", n) }
+	switch c {
+	case 'Y':
+		return fmt.Appendf(dst, "%04d", m.year)
+	case 'y':
+		return two(m.year % 100)
+	case 'm':
+		return two(m.month)
+	case 'd':
+		return two(m.day)
+	case 'e':
+		return strconv.AppendInt(dst, m.day, 10)
+	case 'H':
+		return two(m.hour)
+	case 'I':
+		return two((m.hour+11)%12 + 1)
+	case 'p':
+		if m.hour < 12 {
+			return append(dst, "AM"...)
+		}
+		return append(dst, "PM"...)
+	case 'M':
+		return two(m.minute)
+	case 'S':
+		return two(m.second)
+	case 'L':
+		return fmt.Appendf(dst, "%03d", m.millisecond)
+	case 'z':
+		return appendOffset(dst, m.offset, "")
+	case ':':
+		return appendOffset(dst, m.offset, ":")
+	case 'Z':
+		return append(dst, m.zone...)
+	case 'a':
+		return append(dst, weekdays[m.weekday][:3]...)
+	case 'A':
+		return append(dst, weekdays[m.weekday]...)
+	case 'b':
+		return append(dst, months[m.month-1][:3]...)
+	case 'B':
+		return append(dst, months[m.month-1]...)
+	case 'j':
+		return fmt.Appendf(dst, "%03d", m.yearday)
+	case 's':
+		return strconv.AppendInt(dst, m.unix, 10)
+	}
+	return append(dst, '%')
+}
+
+// appendOffset writes an offset, minutes behind sep.
+func appendOffset(dst []byte, seconds int64, sep string) []byte {
+	sign := byte('+')
+	if seconds < 0 {
+		sign, seconds = '-', -seconds
+	}
+	return fmt.Appendf(dst, "%c%02d%s%02d", sign, seconds/3600, sep, seconds/60%60)
+}

@@ -1,0 +1,282 @@
+package stdlib
+
+import (
+	"fmt"
+	"strings"
+)
+
+// reading is a text of which a moment is read, and what of it is known.
+type reading struct {
+	s       string // what is left
+	m       moment
+	twelve  bool // the hour is one of twelve
+	pm      bool
+	weekday string
+	instant bool // the text gave seconds since 1970, which settle all but milliseconds
+	yearday int64
+}
+
+// moment reads the whole text by a pattern and gives milliseconds since 1970,
+// or why it cannot.
+func (r *reading) moment(pattern string) (ms int64, reason string) {
+	r.m = moment{year: 1970, month: 1, day: 1}
+	if pattern == rfc3339 {
+		reason = r.rfc3339()
+	} else {
+		reason = r.pattern(pattern)
+	}
+	if reason == "" && r.s != "" {
+		reason = fmt.Sprintf("%q is left over", r.s)
+	}
+	if reason != "" {
+		return 0, reason
+	}
+	return r.settle()
+}
+
+func (r *reading) pattern(pattern string) string {
+	for pattern != "" {
+		if pattern[0] != '%' {
+			if r.s == "" || r.s[0] != pattern[0] {
+				return fmt.Sprintf("%q is wanted", leading(pattern)) + r.where()
+			}
+			r.s, pattern = r.s[1:], pattern[1:]
+			continue
+		}
+		c, width := directive(pattern)
+		if what := r.field(c); what != "" {
+			return what + " is wanted" + r.where()
+		}
+		pattern = pattern[width:]
+	}
+	return ""
+}
+
+// leading is a pattern as far as it is plain text.
+func leading(pattern string) string {
+	text, _, _ := strings.Cut(pattern, "%")
+	return text
+}
+
+// where shows what stands where something else is wanted.
+func (r *reading) where() string {
+	if r.s == "" {
+		return " at the end"
+	}
+	return fmt.Sprintf(" at %q", r.s)
+}
+
+// field reads one directive. It gives what was wanted when it is not there.
+func (r *reading) field(c byte) string {
+	ok := true
+	number := func(to *int64, least, most int) {
+		*to, ok = r.number(least, most)
+	}
+	m := &r.m
+	switch c {
+	case 'Y':
+		number(&m.year, 4, 4)
+		return wanted(ok, "a year of four digits")
+	case 'y':
+		number(&m.year, 2, 2)
+		m.year += 2000
+		if m.year >= 2069 {
+			m.year -= 100
+		}
+		return wanted(ok, "a year of two digits")
+	case 'm':
+		number(&m.month, 2, 2)
+		return wanted(ok, "a month of two digits")
+	case 'd':
+		number(&m.day, 2, 2)
+		return wanted(ok, "a day of two digits")
+	case 'e':
+		r.s = strings.TrimPrefix(r.s, " ")
+		number(&m.day, 1, 2)
+		return wanted(ok, "a day")
+	case 'j':
+		number(&r.yearday, 3, 3)
+		return wanted(ok && r.yearday > 0, "a day of the year of three digits")
+	case 'H', 'I':
+		number(&m.hour, 2, 2)
+		r.twelve = c == 'I'
+		return wanted(ok && !(r.twelve && (m.hour < 1 || m.hour > 12)), "an hour of two digits")
+	case 'M':
+		number(&m.minute, 2, 2)
+		return wanted(ok, "a minute of two digits")
+	case 'S':
+		number(&m.second, 2, 2)
+		return wanted(ok, "a second of two digits")
+	case 'L':
+		number(&m.millisecond, 3, 3)
+		return wanted(ok, "a millisecond of three digits")
+	}
+	return r.wordField(c)
+}
+
+// wordField reads the directives that are no plain number.
+func (r *reading) wordField(c byte) string {
+	m := &r.m
+	switch c {
+	case 'a', 'A':
+		i, ok := r.word(weekdays, c == 'a')
+		if ok {
+			r.weekday = weekdays[i]
+		}
+		return wanted(ok, "a day of the week")
+	case 'b', 'B':
+		i, ok := r.word(months, c == 'b')
+		m.month = int64(i) + 1
+		return wanted(ok, "a month's name")
+	case 'p':
+		i, ok := r.word([]string{"AM", "PM"}, false)
+		r.pm = i == 1
+		return wanted(ok, "AM or PM")
+	case 'z', ':':
+		offset, ok := r.offset()
+		m.offset = offset
+		return wanted(ok, "an offset")
+	case 'Z':
+		_, ok := r.word([]string{"UTC", "GMT"}, false)
+		return wanted(ok, "UTC or GMT")
+	case 's':
+		negative := strings.HasPrefix(r.s, "-")
+		r.s = strings.TrimPrefix(r.s, "-")
+		n, ok := r.number(1, 12)
+		if negative {
+			n = -n
+		}
+		m.unix, r.instant = n, true
+		return wanted(ok, "a number of seconds")
+	}
+	if !strings.HasPrefix(r.s, "%") {
+		return "a `%`"
+	}
+	r.s = r.s[1:]
+	return ""
+}
+
+func wanted(ok bool, what string) string {
+	if ok {
+		return ""
+	}
+	return what
+}
+
+// number reads digits, as many as there are up to most.
+func (r *reading) number(least, most int) (n int64, ok bool) {
+	i := 0
+	for i < len(r.s) && i < most && r.s[i] >= '0' && r.s[i] <= '9' {
+		n = n*10 + int64(r.s[i]-'0')
+		i++
+	}
+	if i < least {
+		return 0, false
+	}
+	r.s = r.s[i:]
+	return n, true
+}
+
+// word reads one of some words, whatever their case, or their first three
+// letters.
+func (r *reading) word(words []string, short bool) (int, bool) {
+	for i, w := range words {
+		if short {
+			w = w[:3]
+		}
+		if len(r.s) >= len(w) && strings.EqualFold(r.s[:len(w)], w) {
+			r.s = r.s[len(w):]
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// offset reads Z, +0200 or +02:00 as seconds east of UTC.
+func (r *reading) offset() (seconds int64, ok bool) {
+	rest := r.s
+	if rest == "" {
+		return 0, false
+	}
+	r.s = rest[1:]
+	sign := int64(1)
+	switch rest[0] {
+	case 'Z', 'z':
+		return 0, true
+	case '-':
+		sign = -1
+	case '+':
+	default:
+		r.s = rest
+		return 0, false
+	}
+	hours, ok := r.number(2, 2)
+	r.s = strings.TrimPrefix(r.s, ":")
+	minutes, also := r.number(2, 2)
+	if !ok || !also || hours > 23 || minutes > 59 {
+		r.s = rest
+		return 0, false
+	}
+	return sign * (hours*3600 + minutes*60), true
+}
+
+// rfc3339 reads RFC 3339: its fraction may have any number of digits, and its T
+// and Z may be small, or the T a space.
+func (r *reading) rfc3339() string {
+	if reason := r.pattern("%Y-%m-%d"); reason != "" {
+		return reason
+	}
+	if r.s == "" || !strings.ContainsAny(r.s[:1], "Tt ") {
+		return "a `T` is wanted" + r.where()
+	}
+	r.s = r.s[1:]
+	if reason := r.pattern("%H:%M:%S"); reason != "" {
+		return reason
+	}
+	if strings.HasPrefix(r.s, ".") {
+		digits := r.s[1:]
+		n := len(digits) - len(strings.TrimLeft(digits, "0123456789"))
+		if n == 0 {
+			return "a fraction of a second is wanted" + r.where()
+		}
+		milli := &reading{s: (digits[:n] + "00")[:3]}
+		r.m.millisecond, _ = milli.number(3, 3)
+		r.s = digits[n:]
+	}
+	return r.pattern("%z")
+}
+
+// settle makes milliseconds since 1970 of what has been read.
+func (r *reading) settle() (ms int64, reason string) {
+	m := &r.m
+	if r.instant {
+		return m.unix*1000 + m.millisecond, ""
+	}
+	if r.twelve {
+		m.hour %= 12
+	}
+	if r.pm && m.hour < 12 {
+		m.hour += 12
+	}
+	if r.yearday > 0 {
+		m.month, m.day = 1, 1
+		if _, month, day := civil(daysTo(m.year, 1, 1) + r.yearday - 1); r.yearday <= 365 || month == 12 {
+			m.month, m.day = month, day
+		} else {
+			return 0, fmt.Sprintf("the year %d has no day %d", m.year, r.yearday)
+		}
+	}
+	switch {
+	case m.month < 1 || m.month > 12:
+		return 0, fmt.Sprintf("there is no month %d", m.month)
+	case m.day < 1 || m.day > daysIn(m.year, m.month):
+		return 0, fmt.Sprintf("there is no day %d in month %d of %d", m.day, m.month, m.year)
+	case m.hour > 23 || m.minute > 59 || m.second > 59:
+		return 0, fmt.Sprintf("there is no time %02d:%02d:%02d", m.hour, m.minute, m.second)
+	}
+	days := daysTo(m.year, m.month, m.day)
+	if day := weekdays[(days%7+11)%7]; r.weekday != "" && r.weekday != day {
+		return 0, fmt.Sprintf("%04d-%02d-%02d is a %s, not a %s", m.year, m.month, m.day, day, r.weekday)
+	}
+	return days*msPerDay + m.hour*3_600_000 + m.minute*60_000 + (m.second-m.offset)*1000 + m.millisecond, ""
+}
