@@ -25,6 +25,9 @@ const (
 	OpNeg
 )
 
+// IsOrdering says whether o is <, <=, > or >=.
+func (o Op) IsOrdering() bool { return o >= OpLt && o <= OpGe }
+
 // Assoc is how an operator groups with its like.
 type Assoc uint8
 

@@ -206,4 +206,13 @@ impl Show for Int { fn show(self) -> String { "int" } }
 fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
 	})
+	// EndlessType: type without a finite value.
+	EndlessType = define(Info{
+		Code: "E0330", Title: `type without a finite value`,
+		Explain: "A type whose every value holds another value of the type can never be made. Somewhere it has to end: an Option, an Array, a Map or a variant without one.",
+		Bad: `struct Node { value: Int, next: Node }
+fn main() { }`,
+		Good: `struct Node { value: Int, next: Option<Node> }
+fn main() { emit("n", Node { value: 1, next: None }); }`,
+	})
 )

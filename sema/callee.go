@@ -141,6 +141,11 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 		b.unknownVariant(n.Decl, name)
 		return
 	}
+	if _, ok := types.Resolve(t).(*types.HashMap); ok && name.Name == "new" {
+		b.report(diag.UnknownMethod.At(name.Sp, "a HashMap is a store, which is declared").
+			Hint("declare it outside of functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
+		return
+	}
 	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
 		Hint("declare it in `impl %s { … }`", owner.Name))
 }

@@ -18,6 +18,7 @@ type checker struct {
 	configs []func()        // checks of declarations' constants, once all names are known
 	impls   map[any][]*impl // by head of the target type
 	froms   []conversion
+	decls   []*types.Decl   // that the program declares
 	refused map[string]bool // names of methods whose trait or impl was refused
 	traits  map[*types.Trait]*traitDecl
 
@@ -95,6 +96,7 @@ func (c *checker) program(files []*ast.File) {
 	}
 	c.drainLibrary()
 	c.checkTests()
+	c.endless()
 	c.checkMain()
 	c.unusedImports(c.entry)
 	c.fileCycles()

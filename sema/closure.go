@@ -80,8 +80,7 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		}
 		if p.Name == nil {
 			d.Params = append(d.Params, nil)
-			b.pattern(p.Pattern, t, p.Mut)
-			b.irrefutable(p.Pattern, t, "a parameter", "take the whole value and `match` it")
+			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", "take the whole value and `match` it")
 			continue
 		}
 		// What calls a closure decides its parameters, so an unused one is no slip.

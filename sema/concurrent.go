@@ -120,8 +120,7 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	b.frame = f
 	b.enterScope()
 	if p != nil {
-		b.pattern(p, elem, false)
-		b.irrefutable(p, elem, "`parallel for`", "take the whole value and `match` it in the body")
+		b.irrefutable(p, elem, false, "`parallel for`", "take the whole value and `match` it in the body")
 	}
 	if block != nil {
 		out.Result = b.blockValue(block, nil, reason{})

@@ -132,6 +132,9 @@ func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, g
 	if m.info.Library && decorator(h.Decorators, "error") != nil {
 		d.Kind = types.ErrorStruct
 	}
+	if !m.info.Library {
+		c.decls = append(c.decls, d)
+	}
 	return d
 }
 

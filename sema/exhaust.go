@@ -73,17 +73,27 @@ func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 	return false
 }
 
-// irrefutable reports a pattern that may fail where none may.
-func (b *body) irrefutable(p ast.Pattern, t types.Type, where, hint string) {
+// irrefutable binds a pattern where none may fail, and reports one that may.
+func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where, hint string) {
+	errors := b.errors
+	b.pattern(p, t, mut)
 	t = types.Resolve(t)
-	if t == types.Bad || b.bindsAll(p) {
+	if t == types.Bad || b.errors > errors || b.bindsAll(p) {
 		return
 	}
 	c := relaxed(b.cell(p), t)
 	if w := useful([][]cell{{c}}, []cell{{}}, []types.Type{t}); w != nil {
-		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", listed([]string{w[0].text}), where).
+		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(w[0].text), where).
 			Hint("%s", hint))
 	}
+}
+
+// unmatched names what a pattern leaves out.
+func unmatched(witness string) string {
+	if witness == "_" {
+		return "every value"
+	}
+	return listed([]string{witness})
 }
 
 // bindsAll says that a pattern is just a name or `_`, which most are.

@@ -93,11 +93,15 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	b.because(d, why)
 	if h := conversionHint(got, want); h != "" && !isLiteral(e) {
 		d.Hint("%s", h)
+	} else if isFunc(want) {
+		d.Hint("give a function or a closure: `|…| …`")
 	} else {
 		d.Hint("give a value of type `%s`", want)
 	}
 	b.report(d)
 }
+
+func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
 
 func isLiteral(e ast.Expr) bool {
 	switch e.(type) {

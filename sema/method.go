@@ -201,9 +201,15 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 			Hint("call it as `%s::%s(…)`", ft, e.Name.Name))
 		return
 	}
-	d := unknownName(diag.UnknownMethod, e.Name, "`"+ft.String()+"` has no method `%s`", b.c.methodNames(t))
+	d := diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name)
+	if b.libraryName(t, e.Name.Name) == "" {
+		suggest(d, e.Name, b.c.methodNames(t))
+	}
 	if f := b.fieldOf(t, e.Name.Name); f != nil {
-		d.Hint("it has a field of that name: call it as `(x.%s)(…)`, or read it without parentheses", e.Name.Name)
+		d.Hint("%s", map[bool]string{
+			true:  "it has a field of that name, which is called as `(x." + e.Name.Name + ")(…)`",
+			false: "it has a field of that name: read it without parentheses",
+		}[isFunc(f.Type)])
 	}
 	if len(d.Hints) == 0 {
 		d.Hint("%s", b.methodInstead(t, e.Name.Name))
@@ -227,6 +233,12 @@ func (b *body) methodInstead(t types.Type, name string) string {
 		if b.c.method(x.Ok, name) != nil {
 			return "it may be an Err: put `?` before it"
 		}
+	}
+	if other := b.libraryName(t, name); other != "" {
+		return "here it is called `" + other + "`"
+	}
+	if types.IsString(t) && slices.Contains([]string{"push", "append", "add", "concat"}, name) {
+		return "join text with `+`, `+=` or `\"${a}${b}\"`"
 	}
 	return "declare it in an impl of the type"
 }
@@ -406,6 +418,9 @@ func (b *body) fieldInstead(t types.Type, name string, names []string) string {
 			return "it may be an Err: put `?` before the `.`"
 		}
 	}
+	if other := b.libraryName(t, name); other != "" {
+		return "write `." + other + "()`"
+	}
 	if len(names) > 0 {
 		return "its fields are " + listed(names)
 	}
@@ -479,9 +494,12 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 	}
 	b.expr(e.Index, nil)
 	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
-	if _, ok := recv.(*types.Tuple); ok {
+	switch recv.(type) {
+	case *types.Tuple:
 		d.Hint("tuple elements are read as `.0`")
-	} else {
+	case *types.HashMap:
+		d.Hint("read it with `.get(…)`")
+	default:
 		d.Hint("only arrays, maps and strings can")
 	}
 	b.report(d)

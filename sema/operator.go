@@ -84,7 +84,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 	}
 	y := types.Resolve(b.expr(e.Y, operandHint))
 	if known := b.known(e.X, x); !b.known(e.Y, y) || !known || x == types.Bad || y == types.Bad {
-		if e.Op >= ast.OpLt && e.Op <= ast.OpGe {
+		if e.Op.IsOrdering() {
 			return types.Bool
 		}
 		return types.Bad
@@ -94,7 +94,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 
 // operate types an arithmetic or ordering operator on two known operands.
 func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
-	compare := e.Op >= ast.OpLt && e.Op <= ast.OpGe
+	compare := e.Op.IsOrdering()
 	t := operated(e.Op, x, y)
 	if t == nil {
 		b.badOperands(e, x, y)
@@ -128,7 +128,7 @@ func operated(op ast.Op, x, y types.Type) types.Type {
 		}
 		return types.Int
 	}
-	compare := op >= ast.OpLt && op <= ast.OpGe
+	compare := op.IsOrdering()
 	if types.IsString(x) && types.IsString(y) && (op == ast.OpAdd || compare) {
 		return types.String
 	}
@@ -151,6 +151,11 @@ func (b *body) convertOperand(e ast.Expr, t, want types.Type) {
 	}
 }
 
+func isOrdering(e ast.Expr) bool {
+	x, ok := unparen(e).(*ast.Binary)
+	return ok && x.Op.IsOrdering()
+}
+
 func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	d := diag.Operand.At(e.OpSpan, "`%s` does not take `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
 		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
@@ -159,6 +164,10 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 		d.Hint("join text with interpolation: `\"${a}${b}\"`")
 	case optional(x) || optional(y):
 		d.Hint("one may be None: use `??` for a default, or `?`")
+	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
+		d.Hint("compare twice: `a < b && b < c`")
+	case e.Op.IsOrdering():
+		d.Hint("both sides must be numbers or both Strings")
 	default:
 		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
 	}

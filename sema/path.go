@@ -155,6 +155,7 @@ func (b *body) unknownValue(e *ast.PathExpr) {
 	outer := b.outerVariable(id.Name)
 	switch {
 	case outer != nil:
+		outer.used = true // as was meant
 		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
 	case id.Name == "self":
 		d.Hint("`self` stands only in methods that declare it as their first parameter")

@@ -156,8 +156,7 @@ func (b *body) let(s *ast.LetStmt) {
 		b.letElse(s, t)
 		return
 	}
-	b.pattern(s.Pattern, t, s.Mut)
-	b.irrefutable(s.Pattern, t, "`let`", "add `else { … }` that leaves, or use `match`")
+	b.irrefutable(s.Pattern, t, s.Mut, "`let`", "add `else { … }` that leaves, or use `match`")
 }
 
 func (b *body) letElse(s *ast.LetStmt, t types.Type) {

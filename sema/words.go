@@ -59,10 +59,15 @@ func describe(o Object) string {
 // of those that are.
 func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
 	d := info.At(name.Sp, format, name.Name)
+	suggest(d, name, known)
+	return d
+}
+
+// suggest hints at the name that may have been meant.
+func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) {
 	if near := spell.Nearest(name.Name, known); near != "" {
 		d.Hint("did you mean `%s`?", near)
 	}
-	return d
 }
 
 // later refuses a construct that this version does not compile yet.
