@@ -83,7 +83,8 @@ func (e *Error) With(field string, v any) *Error {
 // inline lists the kinds that never wait: the VM performs them on its own
 // goroutine.
 var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true,
-	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockTime: true, KindRecord: true}
+	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockTime: true,
+	KindMockHTTP: true, KindMockFile: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing
 // one needs no goroutine and no task gives way. A reply into a full queue is

@@ -49,7 +49,7 @@ type MockTime struct {
 }
 
 // Record reads what a test has done so far, as *Recorded. What is "emits" (of
-// {channel, payload}), "output" (a string), "prompts" of the agent or host
+// {channel, payload}), "output" (a string), "requests" (of HTTP), "prompts" of the agent or host
 // Party, or "replies" of the host Party.
 type Record struct {
 	What  string `json:"what"`
@@ -78,3 +78,30 @@ func (*MockTime) Kind() Kind { return KindMockTime }
 
 // Kind is KindRecord.
 func (*Record) Kind() Kind { return KindRecord }
+
+// The kinds by which a test scripts HTTP and files.
+const (
+	KindMockHTTP Kind = "mock.http"
+	KindMockFile Kind = "mock.file"
+)
+
+// MockHTTP answers one request to URL, after those given before: with Answer, a
+// JSON string for the body or an object.
+type MockHTTP struct {
+	URL    string          `json:"url"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// MockFile makes the file at Path one of the test alone, which holds Text, or
+// with Missing is not there.
+type MockFile struct {
+	Path    string `json:"path"`
+	Text    string `json:"text"`
+	Missing bool   `json:"missing,omitempty"`
+}
+
+// Kind is KindMockHTTP.
+func (*MockHTTP) Kind() Kind { return KindMockHTTP }
+
+// Kind is KindMockFile.
+func (*MockFile) Kind() Kind { return KindMockFile }

@@ -56,11 +56,27 @@ func init() {
 		},
 		value: nothing,
 	}
+	performs["mock.http"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.MockHTTP{URL: a.String(0), Answer: value.AppendJSON(nil, a.Slot(1))}, nil
+		},
+		value: nothing,
+	}
+	performs["mock.file"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			r := &effect.MockFile{Path: a.String(0), Missing: a.Slot(1).IsNil()}
+			if !r.Missing {
+				r.Text = a.String(1)
+			}
+			return r, nil
+		},
+		value: nothing,
+	}
 	performs["mock.time"] = &performing{
 		request: func(_ *task, a *Args) (effect.Request, error) { return &effect.MockTime{Unix: a.Int(0)}, nil },
 		value:   nothing,
 	}
-	for name, what := range map[string]string{"test.emits": "emits", "test.output": "output", "mock.replies": "replies", "mock.prompts": "prompts"} {
+	for name, what := range map[string]string{"test.emits": "emits", "test.output": "output", "test.requests": "requests", "mock.replies": "replies", "mock.prompts": "prompts"} {
 		performs[name] = &performing{
 			request: func(t *task, a *Args) (effect.Request, error) {
 				r := &effect.Record{What: what}

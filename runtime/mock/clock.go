@@ -78,6 +78,8 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		}
 	case *effect.Sleep:
 		return w.after(r, r.Milliseconds), rankPlain
+	case *effect.HTTP:
+		return w.after(r, w.web.pause(r)), rankPlain
 	case *effect.AgentCall:
 		if a := w.agents[r.Agent]; a != nil {
 			if t := a.take(r); t != nil {

@@ -12,6 +12,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -38,6 +42,9 @@ type World struct {
 	exchanges map[int64]*exchange
 	answers   map[string][]json.RawMessage
 	env       map[string]*effect.EnvValue
+	web       web
+	files     map[string]*file // by cleaned path
+	secrets   *rand.ChaCha8
 	record    Record
 	prompts   map[string][]string
 	clock     clock
@@ -60,7 +67,7 @@ type Emit struct {
 // New makes the world of a test.
 func New(o Options) *World {
 	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{},
-		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, prompts: map[string][]string{}, clock: newClock()}
+		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), files: map[string]*file{}, secrets: rand.NewChaCha8([32]byte{}), prompts: map[string][]string{}, clock: newClock()}
 }
 
 // Missing is the error of a request that a test may not make: what it calls has
@@ -112,10 +119,21 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		return w.now(ctx, r, next)
 	case *effect.Env:
 		return w.variable(ctx, r, next)
+	case *effect.EnvAll:
+		return w.variables(ctx, r, next)
+	case *effect.HTTP:
+		return w.request(ctx, r, next)
+	case *effect.Secret:
+		if !w.options.Live {
+			return w.secret(r), nil
+		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
 		return w.recorded(r)
-	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockTime:
+	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockTime, *effect.MockHTTP, *effect.MockFile:
 		return nil, w.script(r)
+	}
+	if res, err, ok := w.filed(ctx, r, next); ok {
+		return res, err
 	}
 	if what := reaches(r.Kind()); what != "" && !w.options.Live {
 		return nil, &Missing{What: what}
@@ -126,7 +144,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 // reaches says what of the world a kind of request that has no mock reaches, ""
 // for what tests may do.
 func reaches(k effect.Kind) string {
-	for prefix, what := range map[string]string{"http": "an HTTP request", "mcp": "a call of an MCP server", "process": "a command", "run": "a command"} {
+	for prefix, what := range map[string]string{"mcp": "a call of an MCP server", "process": "a command", "run": "a command"} {
 		if strings.HasPrefix(string(k), prefix) {
 			return what
 		}
@@ -152,6 +170,10 @@ func (w *World) script(r effect.Request) error {
 		w.env[r.Name] = &effect.EnvValue{Value: r.Value, Set: r.Set}
 	case *effect.MockTime:
 		w.clock.unix = r.Unix
+	case *effect.MockHTTP:
+		return w.mockHTTP(r)
+	case *effect.MockFile:
+		w.files[filepath.Clean(r.Path)] = &file{text: r.Text, missing: r.Missing}
 	}
 	return nil
 }
@@ -165,6 +187,42 @@ func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Perform
 		return &set, nil
 	}
 	return next.Perform(ctx, r)
+}
+
+// variables are the world's with what the test has set.
+func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
+	res, err := next.Perform(ctx, r)
+	all, ok := res.(*effect.EnvVariables)
+	if err != nil || !ok {
+		return res, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	values := map[string]string{}
+	for i, name := range all.Names {
+		values[name] = all.Values[i]
+	}
+	for name, v := range w.env {
+		if v.Set {
+			values[name] = v.Value
+		} else {
+			delete(values, name)
+		}
+	}
+	out := &effect.EnvVariables{Names: slices.Sorted(maps.Keys(values))}
+	for _, name := range out.Names {
+		out.Values = append(out.Values, values[name])
+	}
+	return out, nil
+}
+
+// secret gives bytes that are the same in every run of the test.
+func (w *World) secret(r *effect.Secret) effect.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b := make([]byte, max(r.Bytes, 0))
+	w.secrets.Read(b) // never fails
+	return &effect.SecretBytes{Bytes: b}
 }
 
 // bad is what is wrong with a script: a fault of the test at its `mock`.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,9 +71,8 @@ func TestBadScripts(t *testing.T) {
 func TestReaches(t *testing.T) {
 	w := New(Options{})
 	for kind, want := range map[effect.Kind]string{
-		"http.request": "an HTTP request: a test reaches no network and starts no process without --live",
-		"mcp.call":     "a call of an MCP server: a test reaches no network and starts no process without --live",
-		"process.run":  "a command: a test reaches no network and starts no process without --live",
+		"mcp.call":    "a call of an MCP server: a test reaches no network and starts no process without --live",
+		"process.run": "a command: a test reaches no network and starts no process without --live",
 	} {
 		var missing *Missing
 		if _, err := w.Layer(nowhere).Perform(t.Context(), other(kind)); !errors.As(err, &missing) || err.Error() != want {
@@ -184,5 +184,138 @@ func TestOutside(t *testing.T) {
 	var e *effect.Error
 	if !errors.As(err, &e) || e.Kind != "RuntimeError" {
 		t.Error(err)
+	}
+}
+
+// A request is answered from the test's script, in turn, and noted.
+func TestHTTP(t *testing.T) {
+	w := New(Options{})
+	ask := func(url string) string {
+		res, err := w.Layer(nowhere).Perform(t.Context(), &effect.HTTP{Method: "GET", URL: url, Headers: []effect.Header{{Name: "a", Value: "b"}}, Timeout: 100})
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		text, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, answer := range []string{`"plain"`, `{"status":404,"headers":{"X-B":"2","X-A":"1"}}`, `{"body":{"n":1.0}}`, `{"error":"refused"}`, `{"delay_ms":200}`} {
+		perform(t, w, &effect.MockHTTP{URL: "u", Answer: json.RawMessage(answer)})
+	}
+	perform(t, w, &effect.MockHTTP{URL: "v", Answer: json.RawMessage(`"left"`)})
+	want := []string{
+		`{"status":200,"headers":null,"body":"plain"}`,
+		`{"status":404,"headers":[{"name":"x-a","value":"1"},{"name":"x-b","value":"2"}],"body":""}`,
+		`{"status":200,"headers":[{"name":"content-type","value":"application/json"}],"body":"{\"n\":1.0}"}`,
+		"error: GET u: refused",
+		"error: GET u: no answer within 100 ms",
+		"error: GET u has no mock: add `mock_http(\"u\", …)` to the test before this call, or run it with --live",
+	}
+	var got []string
+	for range want {
+		got = append(got, ask("u"))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{`mock_http("v", …) has 1 answer left that no request asked for; the next is "left"`}, w.Leftovers()); d != "" {
+		t.Error(d)
+	}
+	record := string(perform(t, w, &effect.Record{What: "requests"}).(*effect.Recorded).Value)
+	if one := `{"method":"GET","url":"u","headers":{"a":"b"},"body":null}`; record != "["+strings.Repeat(one+",", 5)+one+"]" {
+		t.Error(record)
+	}
+	for answer, want := range map[string]string{`5`: "the answer of u is neither a String nor a Map", `{"code":1}`: "the answer of u has no member `code`; it may have status, headers, body, delay_ms, error",
+		`{"status":"x"}`: "the answer of u: `status` cannot be \"x\""} {
+		if _, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockHTTP{URL: "u", Answer: json.RawMessage(answer)}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+// The test's own files touch no disk; all others are the world's.
+func TestFiles(t *testing.T) {
+	w := New(Options{})
+	disk := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
+		if q, ok := r.(*effect.ReadFile); ok && q.Path == "real" {
+			return &effect.FileText{Text: "from disk"}, nil
+		}
+		return nowhere.Perform(t.Context(), r)
+	})
+	do := func(r effect.Request) string {
+		res, err := w.Layer(disk).Perform(t.Context(), r)
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		text, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for i, c := range []struct {
+		r    effect.Request
+		want string
+	}{
+		{&effect.ReadFile{Path: "a"}, "error: reached fs.read"},
+		{&effect.MockFile{Path: "./a", Text: "one"}, "null"},
+		{&effect.MockFile{Path: "none", Missing: true}, "null"},
+		{&effect.ReadFile{Path: "a"}, `{"text":"one"}`},
+		{&effect.WriteFile{Path: "a", Text: "+", Append: true}, "null"},
+		{&effect.FileInfo{Path: "x/../a"}, `{"exists":true,"size":4}`},
+		{&effect.ReadFile{Path: "none"}, "error: cannot read none: it is not there"},
+		{&effect.FileInfo{Path: "none"}, `{"exists":false}`},
+		{&effect.WriteFile{Path: "none", Text: "now", Append: true}, "null"},
+		{&effect.ReadFile{Path: "none"}, `{"text":"now"}`},
+		{&effect.CopyFile{From: "a", Path: "b"}, "null"},
+		{&effect.ReadFile{Path: "b"}, `{"text":"one+"}`},
+		{&effect.CopyFile{From: "real", Path: "b"}, "null"},
+		{&effect.ReadFile{Path: "b"}, `{"text":"from disk"}`},
+		{&effect.MoveFile{From: "b", Path: "c"}, "null"},
+		{&effect.ReadFile{Path: "b"}, "error: cannot read b: it is not there"},
+		{&effect.ReadFile{Path: "c"}, `{"text":"from disk"}`},
+		{&effect.MoveFile{From: "b", Path: "d"}, "error: cannot move b: it is not there"},
+		{&effect.RemoveFile{Path: "c"}, "null"},
+		{&effect.RemoveFile{Path: "c"}, "error: cannot remove c: it is not there"},
+		{&effect.MoveFile{From: "real", Path: "a"}, "error: reached fs.remove"},
+		{&effect.ReadFile{Path: "real"}, `{"text":"from disk"}`},
+		{&effect.ListDir{Path: "."}, "error: reached fs.list"},
+	} {
+		if got := do(c.r); got != c.want {
+			t.Errorf("%d, %s: %s, want %s", i, c.r.Kind(), got, c.want)
+		}
+	}
+}
+
+// The environment is the world's but for what the test has set; secrets are the
+// same each time.
+func TestEnvironmentAndSecrets(t *testing.T) {
+	w := New(Options{})
+	outside := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
+		switch r.(type) {
+		case *effect.EnvAll:
+			return &effect.EnvVariables{Names: []string{"A", "B"}, Values: []string{"1", "2"}}, nil
+		case *effect.Env:
+			return &effect.EnvValue{Value: "outside", Set: true}, nil
+		}
+		return nowhere.Perform(t.Context(), r)
+	})
+	perform(t, w, &effect.MockEnv{Name: "A"})
+	perform(t, w, &effect.MockEnv{Name: "C", Value: "3", Set: true})
+	res, err := w.Layer(outside).Perform(t.Context(), &effect.EnvAll{})
+	if d := cmp.Diff(&effect.EnvVariables{Names: []string{"B", "C"}, Values: []string{"2", "3"}}, res); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	for name, want := range map[string]effect.EnvValue{"A": {}, "C": {Value: "3", Set: true}, "B": {Value: "outside", Set: true}} {
+		if res, err := w.Layer(outside).Perform(t.Context(), &effect.Env{Name: name}); err != nil || *res.(*effect.EnvValue) != want {
+			t.Errorf("%s: %+v, %v", name, res, err)
+		}
+	}
+	a := perform(t, w, &effect.Secret{Bytes: 16}).(*effect.SecretBytes).Bytes
+	b := perform(t, New(Options{}), &effect.Secret{Bytes: 16}).(*effect.SecretBytes).Bytes
+	if len(a) != 16 || string(a) != string(b) {
+		t.Errorf("%x, %x", a, b)
 	}
 }

@@ -54,6 +54,8 @@ func (w *World) read(r *effect.Record) any {
 		return orEmpty(w.record.Emits)
 	case "output":
 		return w.record.Output
+	case "requests":
+		return orEmpty(w.web.requests)
 	case "prompts":
 		return orEmpty(w.prompts[r.Party])
 	}
@@ -94,5 +96,5 @@ func (w *World) Leftovers() []string {
 			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit asked for; the next is %s", channel, plural(len(q), "answer"), q[0]))
 		}
 	}
-	return out
+	return append(out, w.web.leftovers()...)
 }

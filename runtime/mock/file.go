@@ -1,0 +1,106 @@
+package mock
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// file is one that the test has to itself; there is none at its path when it is
+// missing.
+type file struct {
+	text    string
+	missing bool
+}
+
+// known gives the test's own file at a path, nil when the path is the world's.
+func (w *World) known(path string) *file { return w.files[filepath.Clean(path)] }
+
+// filed performs what concerns the test's own files; ok is false for all else.
+func (w *World) filed(ctx context.Context, r effect.Request, next effect.Performer) (res effect.Result, err error, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.files) == 0 {
+		return nil, nil, false
+	}
+	switch r := r.(type) {
+	case *effect.ReadFile:
+		f := w.known(r.Path)
+		if f == nil {
+			return nil, nil, false
+		}
+		if f.missing {
+			return nil, gone("read", r.Path), true
+		}
+		return &effect.FileText{Text: f.text}, nil, true
+	case *effect.WriteFile:
+		f := w.known(r.Path)
+		if f == nil {
+			return nil, nil, false
+		}
+		if r.Append && !f.missing {
+			f.text += r.Text
+		} else {
+			f.text = r.Text
+		}
+		f.missing = false
+		return nil, nil, true
+	case *effect.FileInfo:
+		f := w.known(r.Path)
+		if f == nil {
+			return nil, nil, false
+		}
+		return &effect.FileStatus{Exists: !f.missing, Size: int64(len(f.text))}, nil, true
+	case *effect.RemoveFile:
+		f := w.known(r.Path)
+		if f == nil {
+			return nil, nil, false
+		}
+		if f.missing {
+			return nil, gone("remove", r.Path), true
+		}
+		*f = file{missing: true}
+		return nil, nil, true
+	case *effect.CopyFile:
+		if w.known(r.From) == nil && w.known(r.Path) == nil {
+			return nil, nil, false
+		}
+		return nil, w.carry(ctx, "copy", r.From, r.Path, next), true
+	case *effect.MoveFile:
+		if w.known(r.From) == nil && w.known(r.Path) == nil {
+			return nil, nil, false
+		}
+		err := w.carry(ctx, "move", r.From, r.Path, next)
+		if f := w.known(r.From); err == nil && f != nil {
+			*f = file{missing: true}
+		} else if err == nil {
+			_, err = next.Perform(ctx, &effect.RemoveFile{Path: r.From})
+		}
+		return nil, err, true
+	}
+	return nil, nil, false
+}
+
+// carry makes the file at path, one of the test's from here on, hold what the
+// one at from holds.
+func (w *World) carry(ctx context.Context, verb, from, path string, next effect.Performer) error {
+	text := ""
+	if f := w.known(from); f == nil {
+		r, err := next.Perform(ctx, &effect.ReadFile{Path: from})
+		if err != nil {
+			return err
+		}
+		text = r.(*effect.FileText).Text
+	} else if f.missing {
+		return gone(verb, from)
+	} else {
+		text = f.text
+	}
+	w.files[filepath.Clean(path)] = &file{text: text}
+	return nil
+}
+
+func gone(verb, path string) error {
+	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
+}
