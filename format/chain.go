@@ -79,7 +79,7 @@ func (p *printer) chain(e ast.Expr) {
 			if kept {
 				p.hard(false)
 			} else {
-				p.soft(false)
+				p.soft()
 			}
 			if n := len(m.Args); i == last && n > 0 && (endsInBody(m.Args) || isLiteral(m.Args[n-1].Value)) && !p.commented() {
 				p.hug()

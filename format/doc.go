@@ -159,7 +159,7 @@ func (d *doc) line(withBlank bool) {
 }
 
 // soft adds a line end of broken groups.
-func (d *doc) soft(withBlank bool) { d.add(op{kind: opSoft, flags: flagIf(withBlank, blank)}) }
+func (d *doc) soft() { d.add(op{kind: opSoft}) }
 
 func (d *doc) hard(withBlank bool) {
 	d.forceAll()

@@ -35,7 +35,7 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 		p.forceAll()
 	}
 	p.nest()
-	p.edge(st, false)
+	p.edge(st)
 	for i := range n {
 		if i > 0 {
 			p.between(st)
@@ -51,18 +51,18 @@ func (p *printer) list(open, shut lexer.Kind, n int, st style, item func(i int))
 	}
 	p.leads(true, true)
 	p.unnest()
-	p.edge(st, false)
+	p.edge(st)
 	p.tok(shut)
 }
 
 // edge writes what stands inside of a list's brackets.
-func (p *printer) edge(st style, withBlank bool) {
+func (p *printer) edge(st style) {
 	switch {
 	case st.rigid:
 	case st.spaced:
-		p.line(withBlank)
+		p.line(false)
 	default:
-		p.soft(withBlank)
+		p.soft()
 	}
 }
 
