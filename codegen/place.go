@@ -196,7 +196,7 @@ func (f *builder) assign(e *ast.Assign) {
 		return
 	}
 	p := f.placeOf(e.Target, e.Value)
-	if len(p.steps) == 0 && !p.v.cell && !p.v.spill && (p.v.class == ir.Full || f.ownClass(e.Value)) {
+	if len(p.steps) == 0 && !p.v.cell && !p.v.spill {
 		outer := f.moving
 		f.moving = f.consumed(e, p.v)
 		f.into(e.Value, p.v.reg, p.v.class, true)
@@ -206,29 +206,6 @@ func (f *builder) assign(e *ast.Assign) {
 	v := f.value(e.Value, -1)
 	f.share(v, f.resultType(e.Value))
 	f.set(p, v)
-}
-
-// ownClass says whether the instruction that makes e's value makes it in the
-// class of its type. A map's or cell's is boxed: it would stand boxed in a
-// variable's register for a moment, and what a region's target finds there
-// would not be of one class.
-func (f *builder) ownClass(e ast.Expr) bool {
-	if f.info.Conv(e) != nil {
-		return false
-	}
-	switch x := unparen(f.info, e).(type) {
-	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.Unary:
-		return true
-	case *ast.Binary:
-		return x.Op != ast.OpCoalesce
-	case *ast.IndexExpr:
-		_, isArray := types.Resolve(f.resultType(x.X)).(*types.Array)
-		return isArray
-	case *ast.FieldExpr:
-		_, isStruct := types.Resolve(f.resultType(x.X)).(*types.Named)
-		return isStruct
-	}
-	return false
 }
 
 // assignOp reads the old value, then the operand, and writes the result back.

@@ -79,12 +79,43 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 		return
 	}
 	top := f.top
-	v := f.value(e, dst)
+	hint := dst
+	if f.isVar[dst] && !f.ownClass(e, c) {
+		hint = -1
+	}
+	v := f.value(e, hint)
 	if own && (f.moving == nil || e != ast.Expr(f.moving)) {
 		f.share(v, f.resultType(e))
 	}
 	f.move(dst, c, v)
 	f.free(top)
+}
+
+// ownClass says whether e's value comes into being in class c, and its parts,
+// where they have the result's register, decide for themselves. What a map or
+// a cell holds is boxed, a length is not: in a variable's register either would
+// stand in another class for a moment, and what the target of a region finds
+// there must be of one.
+func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
+	if class(f.info.TypeOf(e)) != c {
+		return false
+	}
+	if c == ir.Full {
+		return true
+	}
+	switch x := unparen(f.info, e).(type) {
+	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.Unary, *ast.IfExpr, *ast.MatchExpr, *ast.BlockExpr:
+		return true
+	case *ast.Binary:
+		return x.Op != ast.OpCoalesce
+	case *ast.IndexExpr:
+		_, isArray := types.Resolve(f.resultType(x.X)).(*types.Array)
+		return isArray
+	case *ast.FieldExpr:
+		_, isStruct := types.Resolve(f.resultType(x.X)).(*types.Named)
+		return isStruct
+	}
+	return false
 }
 
 // boxedLiteral loads a number that is written as such, boxed, from the
