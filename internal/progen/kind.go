@@ -100,7 +100,7 @@ func init() {
 	kAny.also = "%a"
 	kInt.values = []string{
 		"(%y[%k] as Int)", "(%f as Int)", "%F.len()",
-		"(%n + %n)", "(%n - %n)", "(%n * %i)", "(%n % 7)", "(%n / %i)", "-%n", "%a.len()", "%a[%k]", "%g.len()", "%g[%k][%k]",
+		"(%n + %n)", "(%n - %n)", "(%n * %i)", "(%n % 7)", "(%n / %i)", "(0 - %n)", "%a.len()", "%a[%k]", "%g.len()", "%g[%k][%k]",
 		"%m.len()", "%m[%w]", "(%m.get(%w) ?? %n)", "%t.0", "%p.n", "%e.size()", "(%o ?? %n)", "%o.unwrap()", "%r.unwrap_or(%n)",
 		"%s.len()", "%p.m.get_or(%w, %n)", "%a.sum()", "%p.q[%k].t.0", "%M[%w].len()", "%x.old.len()", "half(%n).unwrap()",
 		"%a.fold(%n, |acc, e| (acc + e) % 1000)", "%a.filter(|e| e > %n).len()", "(if (%b) { %n } else { %n })",
