@@ -68,6 +68,13 @@ fn t() { work(); }
 fn work() { }
 fn main() { work(); }`,
 	})
+	// BadRegex: not a regular expression.
+	BadRegex = define(Info{
+		Code: "E0410", Title: `not a regular expression`,
+		Explain: "A regular expression that is written out is read when the program is compiled, so that none of its uses can fail. The syntax is RE2's.",
+		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
+		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
+	})
 	// UnusedResult: unused result.
 	UnusedResult = define(Info{
 		Code: "W0409", Title: `unused result`,

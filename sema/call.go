@@ -80,6 +80,7 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 		in.matchHint(fn.Gives(), hint)
 	}
 	b.bindArguments(e, d, fn, in, recv, args, p)
+	b.regexArguments(d, fn, args)
 	b.allowed(fn, in, e.Span())
 	b.checkBounds(in, e.Span())
 	t := in.apply(b, fn.Gives(), e.Span())

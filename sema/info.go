@@ -178,6 +178,8 @@ type Param struct {
 	At      source.Span
 	// Doc is @param's text.
 	Doc string
+
+	regex bool // of a library function: a regular expression
 }
 
 // Const is a constant. Value is an int64, float64, string, bool, nil, or

@@ -83,6 +83,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	if doc, ok := decoratorText(decorator(p.Decorators, "param"), 0); ok {
 		param.Doc = doc
 	}
+	param.regex = fn.Info.Library && decorator(p.Decorators, "regex") != nil
 	fn.Params = append(fn.Params, param)
 }
 

@@ -52,6 +52,7 @@ var files = [...]file{
 	{name: "mod_log.conc", module: "log"},
 	{name: "mod_math.conc", module: "math"},
 	{name: "mod_random.conc", module: "random"},
+	{name: "mod_regex.conc", module: "regex"},
 	{name: "mod_string.conc", module: "string"},
 	{name: "mod_time.conc", module: "time"},
 }
