@@ -17,8 +17,6 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	l := f.info.Listen(e)
-	n := len(f.out.Listens)
-	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
 	needsHost := l.Dispatch != nil && !handlesToolCalls(l)
 	kept := -1 // the host with all its builders, for tool calls
 	if needsHost {
@@ -38,6 +36,11 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	} else {
 		f.emit(ir.OpLoadNil, schema, 0, 0, 0)
 	}
+	if f.dead { // the host or the prompt never arrives
+		return val{reg: w, class: ir.Full, owned: true}
+	}
+	n := len(f.out.Listens)
+	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
 	f.emit(ir.OpListenBegin, w, 0, 0, int32(n))
 	info := ir.ListenInfo{Host: -1, Execute: f.info.Library}
 	if l.Host != nil {

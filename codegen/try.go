@@ -89,6 +89,9 @@ func (f *builder) giveBack(v val, t types.Type) {
 // question generates `x?`.
 func (f *builder) question(e *ast.Question, hint int) val {
 	l := f.info.Question(e)
+	if types.Resolve(f.resultType(e.X)) == types.Never {
+		return f.value(e.X, hint)
+	}
 	v := f.boxed(f.value(e.X, -1), -1)
 	f.here(e.Sp.End - 1)
 	good := &label{}

@@ -40,6 +40,7 @@ type frame struct {
 	fn      *Function
 	closure *Closure
 	handler bool
+	depth   int  // of the scopes around a handler
 	raises  bool // a stage or test: errors are raised to its boundary
 	// concurrent is set in a body that runs as a task of its own.
 	concurrent *Concurrent

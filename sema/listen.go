@@ -235,7 +235,7 @@ func (b *body) handler(h *ast.Handler) *Handler {
 		b.namedHandler(h, out)
 		return out
 	}
-	f := &frame{parent: b.frame.parent, home: b.frame.home, handler: true, result: types.Any, fn: b.frame.fn, closure: b.frame.closure}
+	f := &frame{parent: b.frame.parent, home: b.frame.home, handler: true, depth: b.depth(), result: types.Any, fn: b.frame.fn, closure: b.frame.closure}
 	outer := b.frame
 	b.frame = f
 	b.enterScope()

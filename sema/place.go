@@ -66,7 +66,11 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	if e.Op != ast.OpNone {
 		b.readLocal(path, l)
 	}
-	b.assignValue(e, l.Type, reason{b.m, l.At, "`" + l.Name + "` is `" + types.Full(l.Type).String() + "`"})
+	if types.Resolve(l.Type) == types.Nil && e.Op == ast.OpNone {
+		b.assignNil(e, l)
+	} else {
+		b.assignValue(e, l.Type, reason{b.m, l.At, "`" + l.Name + "` is `" + types.Full(l.Type).String() + "`"})
+	}
 	state := b.flow.stateOf(l)
 	switch {
 	case b.notConcurrent(l, path.Sp):
@@ -84,15 +88,28 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	}
 }
 
+// assignNil assigns to a variable that was declared with nil alone. Any value
+// may stand where Nil is wanted, and would be dropped here.
+func (b *body) assignNil(e *ast.Assign, l *Local) {
+	t := types.Resolve(b.expr(e.Value, nil))
+	if t == types.Nil || t == types.Bad || t == types.Never {
+		return
+	}
+	b.report(diag.Mismatch.At(e.Value.Span(), "`%s` holds nothing but nil, and this is `%s`", l.Name, types.Full(t)).
+		Label(l.At, "declared here without a type").Hint("say what it may hold: `let mut %s: %s = nil`", l.Name, types.NewOption(t)))
+}
+
 // assignLate is the one assignment that an immutable late variable gets.
 func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
-	inLoop := false
+	again := false
 	for _, lp := range b.loops {
 		if lp.home.home == b.frame.home && lp.depth > l.depth {
-			inLoop = true
+			again = true
 		}
 	}
-	if state == nil || state.state&maySet != 0 && !b.flow.dead || inLoop {
+	// What runs in a closure or a handler may run again.
+	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
+	if state == nil || state.state&maySet != 0 && !b.flow.dead || again {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
 			Label(l.At, "declared here").Hint("declare it with `let mut`, or assign it once on every path"))
 	}

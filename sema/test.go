@@ -18,6 +18,9 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` stands only on functions of a module").
 			Hint("move the test out of what is around it"))
 		return
+	case name == "test" && m == c.entry && fn.Name == "main":
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`main` is the program, not a test of it").Hint("remove `@test`, or name the function otherwise"))
+		return
 	}
 	if len(d.Args) == 0 {
 		return
@@ -31,7 +34,7 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 // collectTest notes an @test function; false when fn is none.
 func (c *checker) collectTest(m *module, fn *Function) bool {
 	d := decorator(fn.Decl.Decorators, "test")
-	if d == nil || m.around != nil || fn.assoc != nil || fn.Tool != nil {
+	if d == nil || m == c.entry && fn.Name == "main" || m.around != nil || fn.assoc != nil || fn.Tool != nil {
 		return false
 	}
 	t := &Test{Name: fn.Name, Fn: fn}

@@ -2,6 +2,8 @@ package vm
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -124,6 +126,30 @@ func TestTrace(t *testing.T) {
 	}
 	if u.File != "main.conc" || u.Line != 2 || u.Column != 1 || u.Kind != "String" || u.Panic {
 		t.Error(u.Place, u.Kind, u.Panic)
+	}
+}
+
+// TestLongTrace: of many calls an error tells the two ends.
+func TestLongTrace(t *testing.T) {
+	a := newAsm()
+	a.str("boom")
+	a.int(1)
+	a.fn("main() Full 6", "LoadInt r3 1000\nCall r2 f1\nLoadNil r1\nReturn r1")
+	a.fn("down(Int) Int 6", "JumpGtIntK r1 0 @go\nLoadConst r2 k0\nThrow r2\n@go: SubIntK r4 r1 1\nCall r3 f1\nReturnInt r3")
+	u := a.wantError(t, "boom")
+	var got []string
+	for _, p := range u.Trace {
+		if p.Left > 0 {
+			got = append(got, fmt.Sprintf("%d left", p.Left))
+		} else {
+			got = append(got, fmt.Sprintf("%s:%d", p.Function, p.Line))
+		}
+	}
+	want := append([]string{"down:3"}, slices.Repeat([]string{"down:5"}, 11)...)
+	want = append(want, "982 left")
+	want = append(append(want, slices.Repeat([]string{"down:5"}, 7)...), "main:2")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

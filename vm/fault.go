@@ -14,14 +14,16 @@ type raised struct {
 	panicked  bool   // not catchable
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
-	trace     []int  // instruction numbers, the place first, then its callers'
+	trace     calls
 	part      int    // which part of a fused instruction the place is
 }
 
 // again is the error of an ended task, raised where it is awaited: the place and
 // the calls stay those of the task, then comes the one who awaited it.
 func (r *raised) again(pc int) *raised {
-	return &raised{value: r.value, fault: r.fault, trace: append(append(make([]int, 0, len(r.trace)+4), r.trace...), pc), part: r.part}
+	out := &raised{value: r.value, fault: r.fault, trace: r.trace.clone(), part: r.part}
+	out.trace.add(pc)
+	return out
 }
 
 // throw raises v.

@@ -8,7 +8,7 @@ import "unsafe"
 type Stopped struct {
 	Err   error
 	Place         // where the request was made
-	Trace []Place // the place first, then the calls that led to it
+	Trace []Place // the place first, then the calls that led to it, of many the two ends
 }
 
 func (e *Stopped) Error() string { return e.Err.Error() }
@@ -19,13 +19,15 @@ func (e *Stopped) Unwrap() error { return e.Err }
 // stopped says where the task stands.
 func (t *task) stopped(err error) *Stopped {
 	e := &Stopped{Err: err}
+	var trace calls
 	for fp, pc := t.fp, t.pc(); pc > 0; {
-		e.Trace = append(e.Trace, t.m.place(pc, 0))
+		trace.add(pc)
 		back := *(*uint64)(fp)
 		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
 		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
 		pc = int(back/uint64(insSize)) - 1
 	}
+	e.Trace = trace.places(func(_, pc int) Place { return t.m.place(pc, 0) })
 	e.Place = visible(e.Trace)
 	return e
 }

@@ -14,7 +14,7 @@ type Uncaught struct {
 	Message string
 	Panic   bool
 	Place           // where it was raised
-	Trace   []Place // the place first, then the calls that led to it
+	Trace   []Place // the place first, then the calls that led to it, of many the two ends
 	Task    bool    // of a task that nobody awaited, not of main
 	// Others are the errors of further tasks that nobody awaited, in the order
 	// in which they ended.
@@ -29,6 +29,7 @@ type Place struct {
 	Text     string // the file's text, for an excerpt; "" for library files
 	Line     int
 	Column   int
+	Left     int // in a trace: calls that are left out here, which have no place
 }
 
 func (e *Uncaught) Error() string { return e.Message }
@@ -36,15 +37,15 @@ func (e *Uncaught) Error() string { return e.Message }
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Panic: r.panicked}
 	e.describe()
-	for i, pc := range r.trace {
+	e.Trace = r.trace.places(func(i, pc int) Place {
 		part := 0
 		if i == 0 {
 			part = r.part
 		} else if m.code[pc].op == opSubIntKCall {
 			part = 1 // a caller is at its call
 		}
-		e.Trace = append(e.Trace, m.place(pc, part))
-	}
+		return m.place(pc, part)
+	})
 	e.Place = visible(e.Trace)
 	return e
 }

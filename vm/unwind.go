@@ -12,8 +12,9 @@ import (
 func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
-	if len(r.trace) == 0 {
-		r.trace, r.part = append(r.trace, pc), t.part
+	if r.trace.n == 0 {
+		r.trace.add(pc)
+		r.part = t.part
 	}
 	t.part = 0
 	for {
@@ -38,7 +39,7 @@ func (t *task) unwind() status {
 				return st
 			}
 			pc = t.pc()
-			r.trace = append(r.trace, pc)
+			r.trace.add(pc)
 			continue
 		}
 		back := *(*uint64)(t.fp)
@@ -50,7 +51,7 @@ func (t *task) unwind() status {
 		}
 		t.ip = unsafe.Add(t.code, uintptr(back))
 		t.fp = unsafe.Add(t.fp, -int(call.a)*int(slotSize))
-		r.trace = append(r.trace, pc)
+		r.trace.add(pc)
 	}
 }
 

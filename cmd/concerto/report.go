@@ -10,13 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Of a trace longer than maxTrace its beginning and its end are shown.
-const (
-	maxTrace  = 24
-	traceHead = 12
-	traceTail = 8
-)
-
 // report writes an uncaught error: what and where, the source line with a
 // caret, and the calls that led there.
 //
@@ -55,11 +48,9 @@ func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 		pos := offset(f, place.Line, place.Column)
 		_ = diag.Excerpt(w, f, source.Span{Start: pos, End: pos}, diag.TextOptions{Color: color})
 	}
-	for i, p := range trace {
-		if len(trace) > maxTrace && i >= traceHead && i < len(trace)-traceTail {
-			if i == traceHead {
-				fmt.Fprintf(w, "  = … %d more calls …\n", len(trace)-traceHead-traceTail)
-			}
+	for _, p := range trace {
+		if p.Left > 0 {
+			fmt.Fprintf(w, "  = … %d more calls …\n", p.Left)
 			continue
 		}
 		fmt.Fprintf(w, "  = in %s at %s\n", p.Function, at(p))

@@ -77,7 +77,9 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 				t.Failure.Place = &p
 			}
 			for _, p := range f.Trace {
-				t.Failure.Trace = append(t.Failure.Trace, placeJSON(p))
+				if p.Left == 0 {
+					t.Failure.Trace = append(t.Failure.Trace, placeJSON(p))
+				}
 			}
 		}
 		out.Tests = append(out.Tests, t)
