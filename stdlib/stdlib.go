@@ -149,7 +149,8 @@ func Natives() map[string]vm.Native {
 	for _, table := range [][]native{
 		preludeNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 		rangeNatives, errorNatives, jsonNatives, mathNatives, timeNatives, shapeNatives, agentNatives,
-		hashMapNatives, ledgerNatives, collectionsNatives, fmtNatives, randomNatives, regexNatives,
+		hashMapNatives, ledgerNatives, collectionsNatives, fmtNatives, randomNatives, regexNatives, cryptoNatives,
+		promptNatives, httpNatives,
 	} {
 		for _, n := range table {
 			m[n.name] = n.f

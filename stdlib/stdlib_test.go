@@ -234,7 +234,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"collections", "env", "fmt", "fs", "json", "log", "math", "random", "regex", "string", "time"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

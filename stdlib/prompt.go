@@ -1,0 +1,135 @@
+package stdlib
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var promptNatives = []native{
+	{"prompt.template", promptTemplate},
+	{"prompt.count_tokens", func(a *vm.Args) (value.Slot, error) { return value.Int(tokens(a.String(0))), nil }},
+}
+
+func promptTemplate(a *vm.Args) (value.Slot, error) {
+	s, vars := a.String(0), a.Map(1)
+	var out []byte
+	for s != "" {
+		i := strings.IndexAny(s, "${")
+		if i < 0 {
+			break
+		}
+		out, s = append(out, s[:i]...), s[i:]
+		name, width := hole(s)
+		if width == 0 {
+			out, s = append(out, s[0]), s[1:]
+			continue
+		}
+		v, ok := vars.GetString(name)
+		if !ok {
+			return value.Nil, value.Faultf("template: there is no %q; %s", name, known(vars))
+		}
+		out, s = value.AppendText(out, v), s[width:]
+		if len(out) > maxString {
+			return value.Nil, value.Faultf("template: the result would be longer than 1 GiB")
+		}
+	}
+	return value.String(string(append(out, s...))), nil
+}
+
+// hole reads ${name} or {{name}} at the start of s, and how many bytes it
+// takes: 0 when there is none.
+func hole(s string) (name string, width int) {
+	for _, b := range [][2]string{{"${", "}"}, {"{{", "}}"}} {
+		rest, ok := strings.CutPrefix(s, b[0])
+		if !ok {
+			continue
+		}
+		if inner, _, ok := strings.Cut(rest, b[1]); ok && isName(strings.Trim(inner, " ")) {
+			return strings.Trim(inner, " "), len(b[0]) + len(inner) + len(b[1])
+		}
+	}
+	return "", 0
+}
+
+func isName(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// known lists the names of a template's variables.
+func known(vars *value.Map) string {
+	var names []string
+	vars.Each(func(k, _ value.Slot) bool {
+		names = append(names, value.Text(k))
+		return true
+	})
+	if len(names) == 0 {
+		return "no names are given"
+	}
+	return "the names are " + strings.Join(names, ", ")
+}
+
+// tokens estimates how many tokens a text is, run by run of like characters.
+func tokens(s string) int64 {
+	var n, run int64
+	last := signs
+	end := func() {
+		if last.per > 0 {
+			n += (run + last.per - 1) / last.per
+		} else if last.white && run > 1 {
+			n++
+		}
+		run = 0
+	}
+	for _, r := range s {
+		if r == '\r' {
+			continue
+		}
+		c := classOf(r)
+		if c != last {
+			end()
+			last = c
+		}
+		if run++; r == '\n' || r == '\t' {
+			run++ // counts however short the run is
+		}
+	}
+	end()
+	return n
+}
+
+// runClass is a class of characters: how many of them are a token, or white
+// space, of which a run is at most one.
+type runClass struct {
+	per   int64
+	white bool
+}
+
+var (
+	letters = runClass{per: 6}
+	digits  = runClass{per: 3}
+	signs   = runClass{per: 1}
+	spaces  = runClass{white: true}
+)
+
+func classOf(r rune) runClass {
+	switch {
+	case unicode.IsSpace(r):
+		return spaces
+	case unicode.IsDigit(r):
+		return digits
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		return signs
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return letters
+	}
+	return signs
+}
