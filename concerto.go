@@ -241,27 +241,55 @@ func hostConfig(h *ir.Host, root string) host.Config {
 
 // application is the layer that hands emits to the embedding application.
 func (o *Options) application(next effect.Performer) effect.Performer {
-	var turn sync.Mutex // awaited emits come from goroutines of their own
-	receive := func(channel string, payload json.RawMessage) {
-		turn.Lock()
-		defer turn.Unlock()
-		o.OnEmit(channel, payload)
+	return &application{Performer: next, o: o}
+}
+
+type application struct {
+	effect.Performer
+	o    *Options
+	turn sync.Mutex // awaited emits come from goroutines of their own
+}
+
+func (a *application) receive(channel string, payload json.RawMessage) {
+	if a.o.OnEmit == nil {
+		return
 	}
-	return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
-		switch r := r.(type) {
-		case *effect.Emit:
-			if o.OnEmit != nil {
-				receive(r.Channel, r.Payload)
-				return nil, nil
-			}
-		case *effect.AwaitEmit:
-			if o.OnEmit != nil {
-				receive(r.Channel, r.Payload)
-			}
-			return o.await(ctx, r, next)
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.o.OnEmit(channel, payload)
+}
+
+// Perform performs r, with the application where it is an emit.
+func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		if a.o.OnEmit != nil {
+			a.receive(r.Channel, r.Payload)
+			return nil, nil
 		}
-		return next.Perform(ctx, r)
-	})
+	case *effect.AwaitEmit:
+		a.receive(r.Channel, r.Payload)
+		return a.o.await(ctx, r, a.Performer)
+	}
+	return a.Performer.Perform(ctx, r)
+}
+
+// Start hands an awaited emit to the application at once, so that it comes in
+// the program's order, and has it answered meanwhile.
+func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if e, isAwait := r.(*effect.AwaitEmit); isAwait && (a.o.OnEmit != nil || a.o.OnAwait != nil) {
+		a.receive(e.Channel, e.Payload)
+		ctx, stop := context.WithCancel(ctx)
+		go func() {
+			done(a.o.await(ctx, e, a.Performer))
+			stop()
+		}()
+		return stop, true
+	}
+	if s, can := a.Performer.(effect.Starter); can {
+		return s.Start(ctx, r, done)
+	}
+	return nil, false
 }
 
 func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {

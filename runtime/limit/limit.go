@@ -35,21 +35,55 @@ func Tokens(bound int64) effect.Layer {
 		if bound <= 0 {
 			return next
 		}
-		var used atomic.Int64
-		return effect.PerformerFunc(func(ctx context.Context, r effect.Request) (effect.Result, error) {
-			call, ok := r.(*effect.AgentCall)
-			if !ok {
-				return next.Perform(ctx, r)
-			}
-			if n := used.Load(); n >= bound {
-				return nil, effect.Errorf("AgentError", "agent '%s' may ask no more: the run has used %d of the %d tokens that [limits] max_tokens allows", call.Agent, n, bound).
-					With("model", call.Model).With("provider", call.Connection).With("retryable", false)
-			}
-			res, err := next.Perform(ctx, r)
-			if reply, ok := res.(*effect.AgentReply); ok && reply != nil {
-				used.Add(reply.TokensIn + reply.TokensOut)
-			}
-			return res, err
-		})
+		return &tokens{Performer: next, bound: bound}
+	}
+}
+
+type tokens struct {
+	effect.Performer
+	bound int64
+	used  atomic.Int64
+}
+
+// Perform performs r, unless it is a call beyond the bound.
+func (t *tokens) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if err := t.refuses(r); err != nil {
+		return nil, err
+	}
+	res, err := t.Performer.Perform(ctx, r)
+	t.count(res)
+	return res, err
+}
+
+// Start begins r, unless it is a call beyond the bound.
+func (t *tokens) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, can := t.Performer.(effect.Starter)
+	if !can {
+		return nil, false
+	}
+	if err := t.refuses(r); err != nil {
+		done(nil, err)
+		return func() {}, true
+	}
+	return s.Start(ctx, r, func(res effect.Result, err error) {
+		t.count(res)
+		done(res, err)
+	})
+}
+
+// refuses gives the error of a call beyond the bound.
+func (t *tokens) refuses(r effect.Request) error {
+	call, ok := r.(*effect.AgentCall)
+	n := t.used.Load()
+	if !ok || n < t.bound {
+		return nil
+	}
+	return effect.Errorf("AgentError", "agent '%s' may ask no more: the run has used %d of the %d tokens that [limits] max_tokens allows", call.Agent, n, t.bound).
+		With("model", call.Model).With("provider", call.Connection).With("retryable", false)
+}
+
+func (t *tokens) count(res effect.Result) {
+	if reply, ok := res.(*effect.AgentReply); ok && reply != nil {
+		t.used.Add(reply.TokensIn + reply.TokensOut)
 	}
 }

@@ -86,6 +86,8 @@ type Client struct {
 	mu    sync.Mutex
 	ready map[string]*line
 	http  *http.Client
+
+	started sync.WaitGroup // calls that Start began
 }
 
 // line is a connection in use.
@@ -121,6 +123,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 // Close drops idle network connections. Calls in flight end with their
 // contexts.
 func (c *Client) Close() {
+	c.started.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.http != nil {
@@ -137,12 +140,40 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if !ok {
 		return nil, fmt.Errorf("llm: a request of kind %s is not for a model", r.Kind())
 	}
-	start := c.cfg.Now()
+	return c.ask(ctx, &Request{AgentCall: call})
+}
+
+// Start begins a call of a scripted connection: the reply is chosen at once, so
+// that calls made beside each other use the script up in their order.
+func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	call, ok := r.(*effect.AgentCall)
+	if !ok {
+		return nil, false
+	}
+	l, err := c.line(call.Connection)
+	if err != nil {
+		return nil, false
+	}
+	s, ok := l.provider.(*scripted)
+	if !ok {
+		return nil, false
+	}
+	req := &Request{AgentCall: call}
+	req.chosen = s.choose(req)
+	ctx, stop = context.WithCancel(ctx)
+	c.started.Go(func() {
+		done(c.ask(ctx, req))
+		stop()
+	})
+	return stop, true
+}
+
+func (c *Client) ask(ctx context.Context, req *Request) (effect.Result, error) {
+	start, call := c.cfg.Now(), req.AgentCall
 	l, err := c.line(call.Connection)
 	if err != nil {
 		return nil, err
 	}
-	req := &Request{AgentCall: call}
 	if req.Model, err = l.model(call); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,8 @@ type Provider interface {
 type Request struct {
 	*effect.AgentCall
 	Model string
+
+	chosen *chosen // of a script, for the first attempt; nil when it is yet to be chosen
 }
 
 // Prompt is the last user message: what scripted replies look at.

@@ -77,7 +77,11 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 
 // Ask plays the first reply that fits.
 func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	r, err := p.take(req)
+	first := req.chosen
+	if req.chosen = nil; first == nil {
+		first = p.choose(req)
+	}
+	r, err := first.reply, first.err
 	if err != nil {
 		return nil, err
 	}
@@ -118,6 +122,17 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 		out.TokensOut = *r.TokensOut
 	}
 	return out, nil
+}
+
+// chosen is the reply of a script to one request, or why there is none.
+type chosen struct {
+	reply *scriptedReply
+	err   error
+}
+
+func (p *scripted) choose(req *Request) *chosen {
+	r, err := p.take(req)
+	return &chosen{r, err}
 }
 
 // take finds the reply for a request and uses it up.
