@@ -33,7 +33,30 @@ func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.Excha
 	if pool == nil {
 		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
 	}
-	slot, err := pool.enter(ctx)
+	return h.openAt(ctx, r, pool.join())
+}
+
+// Start begins to open an exchange: its place in the line of those who want the
+// host is taken at once. Other requests it leaves to Perform.
+func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	open, ok := r.(*effect.ExchangeOpen)
+	if !ok || h.pools[open.Host] == nil || !h.reserve() {
+		return nil, false
+	}
+	at := h.pools[open.Host].join()
+	ctx, stop = context.WithCancel(ctx)
+	go func() {
+		defer h.running.Done()
+		defer stop()
+		done(result(h.openAt(ctx, open, at)))
+	}()
+	return stop, true
+}
+
+// openAt is open at a place in the line.
+func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (*effect.ExchangeOpened, error) {
+	pool := h.pools[r.Host]
+	slot, err := pool.enter(ctx, at)
 	if err != nil {
 		return nil, err
 	}

@@ -189,7 +189,9 @@ func (h *Hosts) Waiting(host string) int {
 	if pl == nil {
 		return 0
 	}
-	return int(pl.waiting.Load())
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	return len(pl.line)
 }
 
 // reserve admits one more process, so that Close waits for it; false when the

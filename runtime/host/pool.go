@@ -5,22 +5,19 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
 // pool holds the processes of one host declaration. Exchanges beyond their
-// number wait in the order they came.
+// number wait in the order in which they were asked for.
 type pool struct {
 	hosts *Hosts
 	cfg   *Config
-	turn  chan struct{} // a token for each free slot
-
-	waiting atomic.Int64 // exchanges that have no slot yet
 
 	mu   sync.Mutex
 	free []*slot
+	line []*place // the first comes next; empty while a slot is free
 }
 
 // slot is room for one process. Who holds it has the process to itself.
@@ -29,43 +26,76 @@ type slot struct {
 	p    *process // nil before the first use; may have ended
 }
 
+// place is a place in the line of a pool: its slot comes when it is free.
+type place struct{ slot chan *slot }
+
 func newPool(h *Hosts, c *Config) *pool {
-	n := max(c.Instances, 1)
-	pl := &pool{hosts: h, cfg: c, turn: make(chan struct{}, n)}
-	for range n {
+	pl := &pool{hosts: h, cfg: c}
+	for range max(c.Instances, 1) {
 		pl.free = append(pl.free, &slot{pool: pl})
-		pl.turn <- struct{}{}
 	}
 	return pl
 }
 
-// enter takes a slot, one with a running process if there is any.
-func (pl *pool) enter(ctx context.Context) (*slot, error) {
-	pl.waiting.Add(1)
-	defer pl.waiting.Add(-1)
-	select {
-	case <-pl.turn:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-pl.hosts.closing:
-		return nil, ErrClosed
-	}
+// join takes the next place in the line.
+func (pl *pool) join() *place {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.p != nil && s.p.usable() })
-	if at < 0 {
-		at = 0
+	p := &place{make(chan *slot, 1)}
+	if len(pl.free) == 0 {
+		pl.line = append(pl.line, p)
+		return p
 	}
-	s := pl.free[at]
+	// A slot with a running process, if there is any.
+	at := max(slices.IndexFunc(pl.free, func(s *slot) bool { return s.p != nil && s.p.usable() }), 0)
+	p.slot <- pl.free[at]
 	pl.free = slices.Delete(pl.free, at, at+1)
-	return s, nil
+	return p
 }
 
+// enter waits for the slot of a place in the line.
+func (pl *pool) enter(ctx context.Context, p *place) (*slot, error) {
+	select {
+	case s := <-p.slot:
+		return s, nil
+	default:
+	}
+	var err error
+	select {
+	case s := <-p.slot:
+		return s, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-pl.hosts.closing:
+		err = ErrClosed
+	}
+	pl.quit(p)
+	return nil, err
+}
+
+// quit gives up a place, or the slot that has come meanwhile.
+func (pl *pool) quit(p *place) {
+	pl.mu.Lock()
+	at := slices.Index(pl.line, p)
+	if at >= 0 {
+		pl.line = slices.Delete(pl.line, at, at+1)
+	}
+	pl.mu.Unlock()
+	if at < 0 {
+		pl.leave(<-p.slot)
+	}
+}
+
+// leave gives a slot back, to the first who waits for one.
 func (pl *pool) leave(s *slot) {
 	pl.mu.Lock()
-	pl.free = append(pl.free, s)
-	pl.mu.Unlock()
-	pl.turn <- struct{}{}
+	defer pl.mu.Unlock()
+	if len(pl.line) == 0 {
+		pl.free = append(pl.free, s)
+		return
+	}
+	pl.line[0].slot <- s
+	pl.line = slices.Delete(pl.line, 0, 1)
 }
 
 // process gives the slot's process, or a new one when it has none that lives.
