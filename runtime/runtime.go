@@ -118,6 +118,15 @@ func New(c Config) *Runtime {
 	return r
 }
 
+// Start begins q where a performer can and every layer lets it; see
+// effect.Starter.
+func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if s, can := r.Performer.(effect.Starter); can {
+		return s.Start(ctx, q, done)
+	}
+	return nil, false
+}
+
 // Kill ends hosts at once, while requests may still be under way: those fail.
 // Close is still to be called.
 func (r *Runtime) Kill() {
