@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -43,6 +44,10 @@ type TestOptions struct {
 	Live bool
 	// Environ is the environment, as "NAME=value".
 	Environ []string
+	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
+	// nil drops it.
+	Log      io.Writer
+	LogLevel string
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
@@ -108,7 +113,7 @@ func (p *Program) Tests() []Test {
 // those are counted. The error is the cause of ctx's end, or says what kept the
 // tests from running; the results are then those until then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []vm.Point, error) {
-	config, err := p.runtimeConfig(&Options{Environ: o.Environ})
+	config, err := p.runtimeConfig(&Options{Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel})
 	if err != nil {
 		return nil, nil, err
 	}

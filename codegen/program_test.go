@@ -103,7 +103,7 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	for _, part := range strings.Split(script, "---\n") {
 		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
 	}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, MaxStack: 1 << 16})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, MaxStack: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func compile(t *testing.T, path string) *ir.Program {
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func build(text string) (p *ir.Program, problems string) {
 // play gives what a program emits, and how it ends.
 func play(t *testing.T, p *ir.Program, copies bool) string {
 	var out strings.Builder
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), AlwaysCopy: copies,
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), AlwaysCopy: copies, Cover: copies,
 		Performer: effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {
 			e, ok := r.(*effect.Emit)
 			if !ok {

@@ -102,7 +102,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
 	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Live: f.live, Environ: a.environ,
-		Cover: f.cover || f.html != "", Kill: signals.kill}
+		Cover: f.cover || f.html != "", Kill: signals.kill, Log: a.stderr, LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult
 	}

@@ -12,13 +12,16 @@ import (
 // Of what a failing test put out the last lines are shown.
 const maxRecord = 20
 
-// tellResult writes a test's result as text: a line when it passed; when it
-// failed what went wrong, and what the test had put out by then.
+// tellResult writes a test's result as text: a line when it passed, unless
+// --quiet; when it failed what went wrong, and what the test had put out by then.
 //
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
 //	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
 func (a *app) tellResult(r concerto.TestResult) {
+	if a.quiet && r.Failure == nil {
+		return
+	}
 	name := r.Name
 	if r.Name != r.Function {
 		name += " (" + r.Function + ")"

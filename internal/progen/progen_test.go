@@ -118,7 +118,7 @@ func compile(t *testing.T, text string) *ir.Program {
 func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 	t.Helper()
 	w := &world{}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, MaxStack: 1 << 16})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, MaxStack: 1 << 16})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}

@@ -45,7 +45,8 @@ type World struct {
 	web       web
 	files     map[string]*file // by cleaned path
 	secrets   *rand.ChaCha8
-	record    Record
+	record    Record // but for the output
+	output    []byte
 	prompts   map[string][]string
 	clock     clock
 	left      []string // scripted by a mock that another one replaced, and not used

@@ -18,9 +18,9 @@ func (w *World) recorded(r effect.Request) (effect.Result, error) {
 	case *effect.Emit:
 		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
 	case *effect.Print:
-		w.record.Output += r.Text
+		w.output = append(w.output, r.Text...)
 		if r.Newline {
-			w.record.Output += "\n"
+			w.output = append(w.output, '\n')
 		}
 	case *effect.Log:
 		w.record.Log = append(w.record.Log, r.Level+": "+r.Message)
@@ -53,7 +53,7 @@ func (w *World) read(r *effect.Record) any {
 	case "emits":
 		return orEmpty(w.record.Emits)
 	case "output":
-		return w.record.Output
+		return string(w.output)
 	case "requests":
 		return orEmpty(w.web.requests)
 	case "prompts":
@@ -76,7 +76,9 @@ func orEmpty[T any](s []T) []T {
 func (w *World) Record() Record {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.record
+	r := w.record
+	r.Output = string(w.output)
+	return r
 }
 
 // Leftovers says what the test scripted and never used, a sentence each: nothing
