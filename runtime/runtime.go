@@ -1,6 +1,6 @@
 // Package runtime joins the performers into the one effect.Performer that a
-// VM runs on: hosts, models, output, files, HTTP, clock, chance, environment and
-// log, each behind the kinds of request that it performs, within the layers
+// VM runs on: hosts, models, output, files, HTTP, commands, clock, chance,
+// environment and log, each behind the kinds of request that it performs, within the layers
 // that hold for all.
 //
 // Its Config is plain data: it knows neither the VM nor the IR, and whoever
@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/command"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/env"
 	"github.com/concerto-lang/concerto/runtime/fs"
@@ -51,6 +52,8 @@ type Config struct {
 	// NetAllowed lists the hosts that the program may call by HTTP, as http.New
 	// takes them; nil allows all.
 	NetAllowed []string
+	// RunAllowed lists the commands that the tool RunCommand may run.
+	RunAllowed []string
 	// Seed makes the run's random numbers the same each time; nil leaves them to
 	// chance.
 	Seed *int64
@@ -103,6 +106,8 @@ func New(c Config) *Runtime {
 		effect.KindRandomSeed:    chance,
 		effect.KindSecret:        chance,
 		effect.KindHTTP:          r.http,
+		effect.KindCommand: command.New(command.Options{Allowed: c.RunAllowed, Environ: c.Environ, EnvAllowed: c.EnvAllowed,
+			Dir: c.Files.Dir}),
 	}
 	for _, k := range fs.Kinds {
 		performers[k] = r.files

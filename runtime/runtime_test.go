@@ -18,7 +18,7 @@ var requests = []effect.Request{
 	&effect.Emit{}, &effect.AwaitEmit{}, &effect.Print{}, &effect.Log{}, &effect.Env{}, &effect.EnvAll{}, &effect.Args{}, &effect.Sleep{},
 	&effect.Clock{}, &effect.Zone{}, &effect.Random{}, &effect.RandomSeed{}, &effect.Secret{}, &effect.HTTP{Timeout: 1},
 	&effect.ReadFile{}, &effect.WriteFile{}, &effect.FileInfo{}, &effect.ListDir{}, &effect.RemoveFile{}, &effect.MakeDir{},
-	&effect.CopyFile{}, &effect.MoveFile{}, &effect.Glob{}, &effect.TempDir{},
+	&effect.CopyFile{}, &effect.MoveFile{}, &effect.Glob{}, &effect.TempDir{}, &effect.Command{},
 }
 
 func TestEveryKindHasAPerformer(t *testing.T) {

@@ -1,0 +1,144 @@
+// Package command performs effect.Command: it runs the commands that the tool
+// RunCommand asks for, as far as [permissions] run of the manifest lists them.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// maxOutput bounds what is kept of each of a command's outputs, in bytes.
+const maxOutput = 256 << 10
+
+// grace is what a command is given to end by itself when its time is up.
+const grace = time.Second
+
+// Options say what may be run, and in what surroundings.
+type Options struct {
+	// Allowed lists the commands that may be run, as a program names them; none
+	// when it is empty.
+	Allowed []string
+	Environ []string // as "NAME=value"
+	// EnvAllowed lists the environment variables that commands get besides those
+	// that every command needs; nil hands on all.
+	EnvAllowed []string
+	Dir        string // where they run; "" is the working directory
+}
+
+// Runner performs effect.Command. Safe for concurrent use.
+type Runner struct {
+	allowed []string
+	environ []string
+	dir     string
+}
+
+// needed are the variables that every command gets.
+var needed = []string{"PATH", "HOME", "USER", "SHELL", "TMPDIR", "TERM", "LANG", "LC_ALL", "TZ"}
+
+// New makes a Runner.
+func New(o Options) *Runner {
+	r := &Runner{allowed: o.Allowed, dir: o.Dir}
+	for _, kv := range o.Environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if o.EnvAllowed == nil || slices.Contains(needed, name) || slices.Contains(o.EnvAllowed, name) {
+			r.environ = append(r.environ, kv)
+		}
+	}
+	return r
+}
+
+func failed(format string, args ...any) error {
+	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
+}
+
+// Perform runs a command and waits until it and all that it has started have
+// ended.
+func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	c, ok := q.(*effect.Command)
+	if !ok {
+		return nil, fmt.Errorf("commands cannot perform %s", q.Kind())
+	}
+	if !slices.Contains(r.allowed, c.Command) {
+		return nil, failed("running %s is not permitted: add it to `run` in [permissions]", c.Command)
+	}
+	path, err := procgroup.Find(c.Command, r.dir, r.environ)
+	if err != nil {
+		return nil, failed("cannot run %s: %s", c.Command, reason(err))
+	}
+	stderr := &kept{}
+	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
+		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
+	if err != nil {
+		return nil, failed("cannot run %s: %s", c.Command, reason(err))
+	}
+	p.Stdin.Close()
+	stdout := &kept{}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		// It ends with the process; what fails before ends the output there.
+		_, _ = io.Copy(stdout, p.Stdout)
+	}()
+	late := time.NewTimer(min(time.Duration(c.Timeout), 1<<62/time.Millisecond) * time.Millisecond)
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-late.C:
+		err = failed("%s has not ended within %d ms", c.Command, c.Timeout)
+		p.End(grace, nil)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		p.End(grace, nil)
+	}
+	<-p.Gone()
+	<-read
+	if err != nil {
+		return nil, err
+	}
+	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// reason says why a command cannot be started.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, procgroup.ErrNotFound):
+		return "it is not there"
+	case errors.Is(err, procgroup.ErrIsDirectory):
+		return "it is a directory"
+	case errors.Is(err, procgroup.ErrNotExecutable), errors.Is(err, os.ErrPermission):
+		return "it is not executable"
+	}
+	return err.Error()
+}
+
+// kept is an output as far as it is kept; the rest is counted.
+type kept struct {
+	text []byte
+	more int
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	n := min(len(b), maxOutput-len(k.text))
+	k.text = append(k.text, b[:n]...)
+	k.more += len(b) - n
+	return len(b), nil
+}
+
+// String is what was kept, bytes that are not UTF-8 replaced by U+FFFD, and how
+// much was not.
+func (k *kept) String() string {
+	s := strings.ToValidUTF8(string(k.text), "\ufffd")
+	if k.more > 0 {
+		s += fmt.Sprintf("\n… (%d more bytes)", k.more)
+	}
+	return s
+}
