@@ -63,7 +63,7 @@ type signature struct {
 // calls, and whatever has only Full registers anyway, is full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
-	full := fn.Tool != nil || fn == g.p.Main || fn.Async || g.isTest(fn)
+	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest()
 	for i, p := range fn.Params {
 		c := class(p.Type)
 		if full || i == 0 && fn.MutSelf {
@@ -87,15 +87,6 @@ func (s signature) isFull() bool {
 		}
 	}
 	return s.result == ir.Full
-}
-
-func (g *generator) isTest(fn *sema.Function) bool {
-	for _, t := range g.p.Tests {
-		if t.Fn == fn {
-			return true
-		}
-	}
-	return false
 }
 
 // newFn starts a function. Its parameters take the registers from 1 on.

@@ -5,6 +5,9 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 )
 
+// IsTest says whether the function is marked `@test`.
+func (fn *Function) IsTest() bool { return isTest(fn) }
+
 func isTest(fn *Function) bool { return decorator(fn.Decl.Decorators, "test") != nil }
 
 // testDecorator checks an `@test` or `@expect_fail` of a function.
