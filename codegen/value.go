@@ -97,13 +97,14 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 // stand in another class for a moment, and what the target of a region finds
 // there must be of one.
 func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
+	e = unparen(f.info, e) // a conversion may stand within
 	if class(f.info.TypeOf(e)) != c {
 		return false
 	}
 	if c == ir.Full {
 		return true
 	}
-	switch x := unparen(f.info, e).(type) {
+	switch x := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.Unary, *ast.IfExpr, *ast.MatchExpr, *ast.BlockExpr:
 		return true
 	case *ast.Binary:
