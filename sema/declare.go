@@ -111,7 +111,9 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 		t := &Tool{Name: e.name, Decl: d, Info: m.info, mod: m}
 		t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
 		e.obj = t
-		c.prog.Tools = append(c.prog.Tools, t)
+		if !m.info.Library { // the library's come when used
+			c.prog.Tools = append(c.prog.Tools, t)
+		}
 	case *ast.StoreDecl:
 		s := &Store{Name: e.name, Kind: d.Kind, Decl: d}
 		e.obj = s

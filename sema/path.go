@@ -94,6 +94,7 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 	case *Host:
 		return o.Type
 	case *Tool:
+		b.c.useTool(o)
 		return o.Type
 	case *Store:
 		return o.Type

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/types"
@@ -39,6 +41,17 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		t.Methods = append(t.Methods, fn)
 		t.Described = append(t.Described, c.toolMethod(m, t, fn))
 		c.enter(m, fn)
+	}
+}
+
+// useTool brings a library tool into the program when it is first named, so
+// that importing its module offers nobody more than what is used.
+func (c *checker) useTool(t *Tool) {
+	if t.Info.Library && !slices.Contains(c.prog.Tools, t) {
+		c.prog.Tools = append(c.prog.Tools, t)
+		for _, fn := range t.Methods {
+			c.use(fn)
+		}
 	}
 }
 

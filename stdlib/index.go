@@ -58,6 +58,7 @@ var files = [...]file{
 	{name: "mod_regex.conc", module: "regex"},
 	{name: "mod_string.conc", module: "string"},
 	{name: "mod_time.conc", module: "time"},
+	{name: "mod_tools.conc", module: "tools"},
 }
 
 // preludeFile finds the file that declares a global name, or nil.

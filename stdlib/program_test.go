@@ -152,6 +152,11 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return w.clock.Perform(ctx, r)
 	case *effect.HTTP:
 		return served(r)
+	case *effect.Command:
+		if r.Command != "echo" {
+			return nil, effect.Errorf("ToolError", "running %s is not permitted", r.Command).With("tool", "RunCommand")
+		}
+		return &effect.CommandOutput{Stdout: fmt.Sprint("echo ", strings.Join(r.Args, " "), " ", r.Timeout)}, nil
 	case *effect.AgentCall:
 		w.asked = append(w.asked, r)
 		return answer(r)

@@ -107,7 +107,7 @@ func declared(line string) string {
 		switch w {
 		case "impl":
 			return w
-		case "fn", "struct", "schema", "type", "const":
+		case "fn", "struct", "schema", "type", "const", "tool":
 			return words[i+1]
 		}
 	}

@@ -96,6 +96,10 @@ func eachFunction(file *file, tree *ast.File, f func(fn *ast.FnDecl, name string
 				name = file.module + "." + name
 			}
 			f(d, name)
+		case *ast.ToolDecl:
+			for _, m := range d.Methods {
+				f(m, d.Name.Name+"."+m.Name.Name)
+			}
 		case *ast.ImplDecl:
 			for _, m := range d.Methods {
 				f(m, targetName(d)+"."+m.Name.Name)
@@ -234,7 +238,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time", "tools"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }
