@@ -27,6 +27,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/fs"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -91,7 +92,8 @@ func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 
 // Options say what a run gets of the world. The zero Options give it nothing:
-// no environment, no output, nobody who answers.
+// no environment, no output, nobody who answers. Files and the network are the
+// process's own, as far as the program's [permissions] grant them.
 type Options struct {
 	// Dir is where the relative paths of a loaded program's manifest start; a
 	// compiled one starts at its project's root.
@@ -182,8 +184,11 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens,
 	}
-	if p.ir.Permissions != nil {
-		c.EnvAllowed = append([]string{}, p.ir.Permissions.Env...)
+	if granted := p.ir.Permissions; granted != nil { // an empty list grants nothing, nil would grant all
+		c.EnvAllowed = append([]string{}, granted.Env...)
+		c.Files = fs.Options{Roots: append([]string{}, granted.FS...), RootsDir: root}
+		c.NetAllowed = append([]string{}, granted.Net...)
+		c.RunAllowed = granted.Run
 	}
 	if o.Stdout == nil {
 		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None

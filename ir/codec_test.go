@@ -29,7 +29,7 @@ func everything(t testing.TB) *Program {
 	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000}
-	p.Permissions = &Permissions{Env: []string{"HOME"}}
+	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}}
 	f := &p.Functions[0]
 	f.File, f.Line = 0, 3
 	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}

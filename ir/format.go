@@ -360,7 +360,10 @@ func (c *codec) permissions(p **Permissions) {
 			*p = &Permissions{}
 		}
 		c.object(func() {
+			list(c, "fs", &(*p).FS, false, c.strElem)
 			list(c, "env", &(*p).Env, false, c.strElem)
+			list(c, "net", &(*p).Net, false, c.strElem)
+			list(c, "run", &(*p).Run, false, c.strElem)
 		})
 		c.done()
 	}

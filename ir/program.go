@@ -260,9 +260,13 @@ type Limits struct {
 }
 
 // Permissions is [permissions]: what the program may touch; what is not
-// granted is refused. Env lists names of environment variables.
+// granted is refused. FS lists directories, relative ones from the program's
+// root, Env names of environment variables, Net hosts, Run commands.
 type Permissions struct {
+	FS  []string
 	Env []string
+	Net []string
+	Run []string
 }
 
 // Test is an @test function. Name is its description, or the function's name.

@@ -65,7 +65,7 @@ var policy = []rule{
 	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mock runtime/random"},
 	{"format", "source diag lexer ast parser"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
-	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/host runtime/limit runtime/llm runtime/mock internal/driver"},
+	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock internal/driver"},
 	// Programs: they may use what they need of the above.
 	{"ir/gen", "ir"},
 	{"manifest/gen", "manifest"},

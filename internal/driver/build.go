@@ -23,7 +23,8 @@ func Build(in *Input) (*ir.Program, diag.List) {
 		return nil, l
 	}
 	if m := in.Manifest; m != nil && m.Permissions != nil {
-		p.Permissions = &ir.Permissions{Env: m.Permissions.Env}
+		granted := m.Permissions
+		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
 	}
 	for i := range p.Files {
 		if name, ours := in.names[p.Files[i].Name]; ours {
