@@ -182,6 +182,8 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 		f := &c.p.Functions[i.Imm]
 		c.check(f.ABI == FullABI && f.Captures == 0 && !f.Body && len(f.Params) == int(i.C),
 			"%s: the function takes %d arguments and %d captures, abi %s", at(), len(f.Params), f.Captures, f.ABI)
+	case OpRace:
+		c.check(i.C > 0, "%s: a race of nobody", at())
 	case OpReturnLeft:
 		c.check(c.f.Body && !handler, "%s: outside the body of a concurrent expression", at())
 	case OpCall:

@@ -29,6 +29,10 @@ func init() {
 	slow[ir.OpAwait] = opAwait
 }
 
+// maxNested is how many tasks may wait for one that they have just started to
+// come to its first wait: a task that starts itself again would never end.
+const maxNested = 50_000
+
 // taskOf gives the task that a value stands for, nil for any other value.
 func taskOf(v value.Slot) *task {
 	if h := v.Handle(); h != nil {
@@ -43,6 +47,11 @@ func opSpawn(t *task, in *ins) status {
 	if st := t.room(1); st != running {
 		return st
 	}
+	if t.m.nested++; t.m.nested > maxNested {
+		t.m.nested--
+		return t.tooDeep()
+	}
+	t.starting = true
 	f := &t.m.functions[in.imm]
 	x := t.m.newTask(f, nil, t.window(in.b, in.c)...)
 	x.value = value.NewHandle("Task", f.Name, x)

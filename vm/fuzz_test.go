@@ -166,12 +166,27 @@ func fuzzProgram() *asm {
 		Interpolate r15 r6 8
 		Concat r16 r15 r15
 		Equal r5 r16 r15
+		NewTuple r17 r6 1
+		Spawn r17 r17 1 f3
+		Await r13 r17
+		LoadFunction r18 f4
+		Move r19 r17
+		Move r20 r12
+		JoinAll r13 r18 3
+		Race r13 r17 2
+		Move r18 r6
+		LoadFunction r19 f5
+		LoadNil r20
+		ParallelFor r13 r18
 		Return r12
 		@c: Return r23
 		catch @a @b @c r23`)
 	f.Listens = []ir.ListenInfo{{Host: 0, Handlers: []ir.Handler{{Type: "q", Param: 20, Schema: -1, Block: assemble("AnyField r21 r20 k1\nArrayPush r6 r20\nBlockEnd r21")}}}}
 	a.fn("down(Int) Int 6", "JumpGeIntK r1 1 @x\nReturnInt r1\n@x: SubIntK r3 r1 1\nCall r2 f1\nAddInt r4 r2 r1\nReturnInt r4")
 	a.fn("captured(Full) Full 8", "Captured r2 0\nCaptured r3 1\nCaptured r4 2\nNewTuple r5 r1 4\nReturn r5").Captures = 3
+	a.fn("task(Full) Full 8", "LoadConst r4 k1\nAwaitEmit r3 1\nNewTuple r2 r3 1\nReturn r2")
+	a.fn("body() Full 8", "LoadConst r4 k1\nAwaitEmit r3 1\nReturnLeft r3 1").Body = true
+	a.fn("round(Full) Full 8", "Move r3 r1\nSpawn r2 r3 1 f3\nAwait r2 r2\nReturn r2").Body = true
 	return a
 }
 

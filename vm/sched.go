@@ -149,6 +149,10 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		return finished, false
 	}
 	t.unshelve()
+	if t.starting {
+		t.starting = false
+		t.m.nested--
+	}
 	if w := t.wait; w != nil {
 		t.wait = nil
 		if st := t.resume(w); st != running {

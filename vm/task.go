@@ -37,11 +37,12 @@ type task struct {
 	shelf      []value.Slot
 	shelfDepth int
 
-	started bool
-	stop    bool // it is cancelled
-	ended   bool
-	seen    bool // somebody has taken, or does not want, what it gives
-	left    bool // a body ended by ReturnLeft: result is (site, error)
+	started  bool
+	starting bool // another one, which has its turn first
+	stop     bool // it is cancelled
+	ended    bool
+	seen     bool // somebody has taken, or does not want, what it gives
+	left     bool // a body ended by ReturnLeft: result is (site, error)
 
 	result value.Slot // of an ended task
 	value  value.Slot // the Task value; nil for main and bodies

@@ -86,6 +86,7 @@ type VM struct {
 	ready          queue
 	oldest, newest *task // those alive, linked in the order of their birth
 	alive          int
+	nested         int // tasks that have just started another
 	flights        map[int]*flight
 	waiting        []waiting // with Config.Choose
 	requests       int
