@@ -101,6 +101,9 @@ func (l *lexer) blameInterpolation(from snapshot) bool {
 		return false
 	}
 	m := l.modes[from.modes-1]
+	if int(m.open.Start) > from.pos {
+		return false // that one was closed; this is another
+	}
 	if strings.IndexByte(l.src[m.open.Start:from.pos], '\n') >= 0 {
 		return false
 	}
