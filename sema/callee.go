@@ -51,6 +51,12 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	if t := b.builtinOwner(segs); t != nil {
 		return b.ofType(path, t, segs[0], segs[1])
 	}
+	if p := b.ts.param(segs[0].Name); p != nil && len(segs) == 2 {
+		b.info.details[path.Id] = unknown
+		b.report(diag.UnknownPath.At(segs[0].Sp, "`%s` stands for a type that only the caller knows, so nothing says whose `%s` is meant", p.Name, segs[1].Name).
+			Hint("take the function as a parameter, or call a method on a value of the type"))
+		return nil, nil
+	}
 	e, i := b.c.prefix(b.m, segs, len(segs))
 	if e == nil || e.refused {
 		b.info.details[path.Id] = unknown
