@@ -84,6 +84,7 @@ func opAwait(t *task, in *ins) status {
 		return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
 	}
 	y.watch = append(y.watch, watch{t: t})
+	y.nowAwaited()
 	return t.park(&wait{kind: waitTask, window: in.a, task: y})
 }
 

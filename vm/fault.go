@@ -15,7 +15,7 @@ type raised struct {
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
 	trace     calls
-	part      int    // which part of a fused instruction the place is
+	part      int // which part of a fused instruction the place is
 }
 
 // again is the error of an ended task, raised where it is awaited: the place and

@@ -76,6 +76,7 @@ func opGroup(t *task, in *ins) status {
 		case y != nil && !y.ended:
 			g.tasks[i] = y
 			y.watch = append(y.watch, watch{g: g, i: i})
+			y.nowAwaited()
 			continue
 		case y == nil:
 			y = &task{result: x, ended: true}

@@ -35,7 +35,7 @@ func tasks(main string) *asm {
 		a.fn("body() Full 6", "LoadConst r3 "+k+"\nCall r2 f1\nReturn r2").Body = true
 	}
 	a.fn("round(Full) Full 6", "Move r3 r1\nCall r2 f1\nReturn r2").Body = true // f6
-	a.fn("left() Full 6", "LoadConst r2 k0\nReturnLeft r2 3").Body = true      // f7
+	a.fn("left() Full 6", "LoadConst r2 k0\nReturnLeft r2 3").Body = true       // f7
 	return a
 }
 

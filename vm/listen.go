@@ -67,6 +67,9 @@ func opListenBegin(t *task, in *ins) status {
 	if st := s.event("listen:start", nil); st != running {
 		return st
 	}
+	if s.waitsForItself() {
+		return t.finish(s, s.busy())
+	}
 	r := &effect.ExchangeOpen{Host: s.decl.Name, Prompt: prompt.S}
 	if c := f[partyContext]; !c.IsNil() {
 		r.Context = value.AppendJSON(nil, c)
@@ -108,6 +111,9 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 // opened goes on when the exchange is open.
 func (t *task) opened(w *wait) status {
 	s := w.scope
+	if w.refused && w.err != nil {
+		return t.finish(s, s.busy())
+	}
 	var e *effect.Error
 	if errors.As(w.err, &e) {
 		return t.finish(s, value.Err(programError(e)))

@@ -25,7 +25,7 @@ type listening struct {
 func newListening(handlers ...string) *listening {
 	a := newAsm()
 	a.str("go")
-	a.Hosts = []ir.Host{{Name: "Worker", QuestionTimeout: 0}}
+	a.Hosts = []ir.Host{{Name: "Worker", Instances: 2, QuestionTimeout: 0}}
 	a.typ(ir.TypeInfo{Kind: "any"})
 	str := a.typ(ir.TypeInfo{Kind: "string"})
 	a.typ(ir.TypeInfo{Kind: "schema", Name: "Q", Fields: []ir.FieldInfo{{Name: "question", Type: str}}})

@@ -338,7 +338,7 @@ func (t *task) back(w *wait) status {
 func (t *task) complete(w *wait) status {
 	if w.err != nil {
 		var e *effect.Error
-		if !errors.As(w.err, &e) && w.kind != waitUnwind {
+		if !errors.As(w.err, &e) && w.kind != waitUnwind && !w.refused {
 			if t.cancelled() {
 				return raising
 			}

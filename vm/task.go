@@ -150,6 +150,7 @@ type wait struct {
 	task    *task       // of waitTask
 	group   *group      // of waitGroup
 	end     func()      // asks the request to end; nil without one under way
+	refused bool        // of waitOpen: it would wait for itself, and is being ended
 	off     bool        // nothing is waited for any more: the task is ready
 	result  effect.Result
 	err     error
