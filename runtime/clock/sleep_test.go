@@ -37,6 +37,7 @@ func TestSleepsEndInOrder(t *testing.T) {
 		stop()
 		stop()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		want := []string{"none 0s <nil>", "stopped 0s context canceled", "quick 10ms <nil>"}
 		for i := range 100 {
 			want = append(want, fmt.Sprintf("x%d 30ms <nil>", i))

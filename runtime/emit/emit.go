@@ -120,12 +120,38 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 		done(nil, err)
 		return func() {}, true
 	}
+	if v, now, err := s.known(a.Channel); now {
+		done(v, err)
+		return func() {}, true
+	}
 	ctx, stop = context.WithCancel(ctx)
 	s.answering.Go(func() {
 		done(s.answer(ctx, a))
 		stop()
 	})
 	return stop, true
+}
+
+// known gives what is answered on a channel where nobody has to be asked: those
+// who wait for such answers get them in the order of their emits.
+func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
+	rest := s.answers
+	if len(rest) > 0 {
+		if f, ok := rest[0].(fixed); ok {
+			if v := f[channel]; v != nil {
+				return &effect.Answer{Value: v}, true, nil
+			}
+			rest = rest[1:]
+		}
+	}
+	if len(rest) == 0 {
+		return nil, true, nobody(channel)
+	}
+	return nil, false, nil
+}
+
+func nobody(channel string) error {
+	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
 // answer has an awaited emit answered that has been printed.
@@ -142,7 +168,7 @@ func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, 
 			return &effect.Answer{Value: v}, nil
 		}
 	}
-	return nil, failure(r.Channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", r.Channel)
+	return nil, nobody(r.Channel)
 }
 
 // Flush returns when all output so far is written, or ctx ends.
