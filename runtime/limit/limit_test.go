@@ -65,3 +65,34 @@ func TestTokens(t *testing.T) {
 type fake struct{}
 
 func (*fake) Perform(context.Context, effect.Request) (effect.Result, error) { return nil, nil }
+
+// starter starts calls, which it completes at once.
+type starter struct{ fake }
+
+func (*starter) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (func(), bool) {
+	if r.Kind() != effect.KindAgentCall {
+		return nil, false
+	}
+	done(&effect.AgentReply{TokensIn: 3, TokensOut: 2}, nil)
+	return func() {}, true
+}
+
+// TestTokensStarted: calls that are started count too.
+func TestTokensStarted(t *testing.T) {
+	p := Tokens(5)(&starter{}).(effect.Starter)
+	var errs []error
+	for range 2 {
+		if _, ok := p.Start(t.Context(), &effect.AgentCall{Agent: "A"}, func(_ effect.Result, err error) { errs = append(errs, err) }); !ok {
+			t.Fatal("not started")
+		}
+	}
+	if len(errs) != 2 || errs[0] != nil || errs[1] == nil {
+		t.Error(errs)
+	}
+	if _, ok := p.Start(t.Context(), &effect.Sleep{}, nil); ok {
+		t.Error("started what its performer does not")
+	}
+	if _, ok := Tokens(5)(&fake{}).(effect.Starter).Start(t.Context(), &effect.Sleep{}, nil); ok {
+		t.Error("started without a starter")
+	}
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// TestStartKeepsOrder: exchanges that are started get the host in the order in
+// which they were, and one that is stopped gives its place up.
+func TestStartKeepsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) { echoes(h) })
+		type outcome struct {
+			n   int
+			id  int64
+			err error
+		}
+		done := make(chan outcome, 10)
+		var stops []func()
+		for n := range 5 {
+			stop, ok := b.Start(context.Background(), &effect.ExchangeOpen{Host: "w", Prompt: fmt.Sprint(n)}, func(r effect.Result, err error) {
+				o := outcome{n: n, err: err}
+				if err == nil {
+					o.id = r.(*effect.ExchangeOpened).ID
+				}
+				done <- o
+			})
+			if !ok {
+				t.Fatal("not started")
+			}
+			stops = append(stops, stop)
+		}
+		synctest.Wait()
+		stops[2]()
+		synctest.Wait()
+		first := <-done
+		if o := <-done; o.n != 2 || o.err != context.Canceled {
+			t.Error(o)
+		}
+		if b.Waiting("w") != 3 {
+			t.Error(b.Waiting("w"))
+		}
+		for want, o := 0, first; ; o = <-done {
+			if o.n != want || o.err != nil {
+				t.Fatal(want, o)
+			}
+			b.end(o.id, "")
+			if want == 4 {
+				break
+			}
+			if want++; want == 2 {
+				want++
+			}
+		}
+		if _, ok := b.Start(context.Background(), &effect.ExchangeOpen{Host: "none"}, nil); ok {
+			t.Error("started on a host that is not there")
+		}
+		if _, ok := b.Start(context.Background(), &effect.ExchangeNext{}, nil); ok {
+			t.Error("started to wait for messages")
+		}
+	})
+}
