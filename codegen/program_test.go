@@ -69,7 +69,7 @@ func compile(t testing.TB, text string) *ir.Program {
 		}}, tree)
 		if !diags.HasErrors() {
 			program, diags = codegen.Generate(checked, codegen.ManifestData{
-				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker"}}},
+				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker", Instances: 8}}},
 			})
 		}
 	}

@@ -97,7 +97,7 @@ func compile(t *testing.T, text string) *ir.Program {
 				}
 			}()
 			p, diags = codegen.Generate(checked, codegen.ManifestData{
-				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker"}}},
+				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker", Instances: 8}}},
 			})
 		}
 	}
