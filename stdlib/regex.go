@@ -25,15 +25,23 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	s, match := a.Str(1), a.Type(3)
+	found := re.FindAllStringSubmatchIndex(s.S, int(a.Int(2)))
 	out := value.NewArray()
+	out.Reserve(len(found))
 	place := places(s)
-	for _, m := range re.FindAllStringSubmatchIndex(s.S, int(a.Int(2))) {
-		groups := make([]string, 0, len(m)/2-1)
-		for i := 2; i < len(m); i += 2 {
-			groups = append(groups, group(s.S, m, i/2))
+	none := value.NewArray().Slot() // what all matches share when there are no groups
+	value.Share(none)
+	for _, m := range found {
+		groups := none
+		if len(m) > 2 {
+			texts := make([]string, 0, len(m)/2-1)
+			for i := 2; i < len(m); i += 2 {
+				texts = append(texts, group(s.S, m, i/2))
+			}
+			groups = value.StringArray(texts)
 		}
 		start := place(m[0])
-		out.Push(match.Struct(value.String(s.S[m[0]:m[1]]), value.Int(start), value.Int(place(m[1])), value.StringArray(groups)))
+		out.Push(match.Struct(value.String(s.S[m[0]:m[1]]), value.Int(start), value.Int(place(m[1])), groups))
 	}
 	return out.Slot(), nil
 }

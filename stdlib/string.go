@@ -130,7 +130,7 @@ func stringSplit(a *vm.Args) (value.Slot, error) {
 	if sep == "" {
 		return characters(s), nil
 	}
-	return value.StringArray(strings.Split(s, sep)), nil
+	return value.StringsOf(strings.Count(s, sep)+1, strings.SplitSeq(s, sep)), nil
 }
 
 func stringSplitOnce(a *vm.Args) (value.Slot, error) {

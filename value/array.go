@@ -1,6 +1,10 @@
 package value
 
-import "unsafe"
+import (
+	"iter"
+	"slices"
+	"unsafe"
+)
 
 // Repr is how an array holds its elements: a run-time fact, not a static type.
 // The first element decides; a misfit converts to slots, once.
@@ -43,11 +47,28 @@ func IntArray(v []int64) Slot {
 	return a.Slot()
 }
 
+// stringChunk is how many Strings of a StringArray share one allocation, and so
+// live as long as the last of them.
+const stringChunk = 64
+
 // StringArray makes an array of Strings.
-func StringArray(v []string) Slot {
-	slots := make([]Slot, len(v))
-	for i, s := range v {
-		slots[i] = String(s)
+func StringArray(v []string) Slot { return StringsOf(len(v), slices.Values(v)) }
+
+// StringsOf makes an array of about n Strings.
+func StringsOf(n int, each iter.Seq[string]) Slot {
+	slots := make([]Slot, 0, n)
+	var chunk []Str
+	for s := range each {
+		if len(s) < 2 {
+			slots = append(slots, String(s))
+			continue
+		}
+		if len(chunk) == 0 {
+			chunk = make([]Str, min(stringChunk, max(n-len(slots), 1)))
+		}
+		chunk[0] = Str{Head: Head{Kind: KindString}, S: s}
+		slots = append(slots, Slot{0, unsafe.Pointer(&chunk[0])})
+		chunk = chunk[1:]
 	}
 	return takeSlots(slots).Slot()
 }
