@@ -86,6 +86,78 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayRandom: random programs of tasks, races, loops, errors and
+// cancelling end with nothing under way, and replay.
+func TestReplayRandom(t *testing.T) {
+	for seed := range uint64(200) {
+		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
+		text := g.program()
+		p := compileText(t, text)
+		c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
+		want := c.run(t, p)
+		for n := range uint64(3) {
+			if got := newConductor(c.order, rand.New(rand.NewPCG(seed, 2+n))).run(t, p); got != want {
+				t.Fatalf("seed %d:\n%s\ngives\n%s\nand then\n%s", seed, text, want, got)
+			}
+		}
+	}
+}
+
+// tangle writes random programs.
+type tangle struct {
+	*rand.Rand
+	functions []string
+	names     int
+}
+
+func (g *tangle) program() string {
+	body := fmt.Sprintf("fn main() {\n    let r = try { %s };\n    emit(\"r\", r);\n    let _ = %s;\n}\n", g.expr(4), g.call(3))
+	return strings.Join(g.functions, "") + body
+}
+
+func (g *tangle) name() int { g.names++; return g.names }
+
+// call starts a new async function.
+func (g *tangle) call(depth int) string {
+	n := g.name()
+	g.functions = append(g.functions, fmt.Sprintf("async fn f%d() -> Int { %s }\n", n, g.expr(depth)))
+	return fmt.Sprintf("f%d()", n)
+}
+
+// expr is an expression of type Int.
+func (g *tangle) expr(depth int) string {
+	n := g.name()
+	if depth == 0 {
+		switch g.IntN(5) {
+		case 0:
+			return fmt.Sprint(n)
+		case 1:
+			return fmt.Sprintf("{ std::time::sleep(%d); if %d > 0 { throw ToolError::new(\"e%d\"); } 0 }", n, n, n)
+		}
+		return fmt.Sprintf("{ std::time::sleep(%d); emit(\"s\", %d); %d }", n, n, n)
+	}
+	e := func() string { return g.expr(depth - 1) }
+	switch g.IntN(9) {
+	case 0:
+		return fmt.Sprintf("{ let (a, b, c) = await (%s, %s, %s); a + b + c }", e(), e(), g.call(depth-1))
+	case 1:
+		return fmt.Sprintf("race (%s, %s)", e(), g.call(depth-1))
+	case 2:
+		return fmt.Sprintf("(parallel for i in 0..%d { i + %s }).sum()", g.IntN(4), e())
+	case 3:
+		return fmt.Sprintf("(@limit(%d) parallel for i in 0..4 { i + %s }).sum()", 1+g.IntN(3), e())
+	case 4:
+		return fmt.Sprintf("try { %s } catch { emit(\"caught\", %d); %d }", e(), n, n)
+	case 5:
+		return fmt.Sprintf("{ let t = %s; let x = try { %s }; t.cancel(); emit(\"x\", [x.is_ok(), t.is_done()]); %d }", g.call(depth-1), e(), n)
+	case 6:
+		return fmt.Sprintf("{ let t = %s; let (a, b) = await (t, { race (t, %s) }); a + b }", g.call(depth-1), e())
+	case 7:
+		return fmt.Sprintf("{ let x = %s; emit(\"v\", x); x }", e())
+	}
+	return fmt.Sprintf("%s.await", g.call(depth-1))
+}
+
 // conductor performs requests in memory. What waits it completes from a
 // goroutine of its own: in the order that it was given, or in a random one,
 // which it records.
@@ -131,8 +203,20 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 	c.changed.Broadcast()
 	c.mu.Unlock()
 	<-ended
-	if err != nil {
+	var u *Uncaught
+	switch {
+	case errors.As(err, &u):
+		c.lines = append(c.lines, "uncaught "+u.Message)
+		for _, o := range u.Others {
+			c.lines = append(c.lines, "and "+o.Message)
+		}
+	case err != nil:
 		t.Fatal(err)
+	}
+	for i, x := range c.requests {
+		if x.done != nil {
+			t.Fatalf("request %d, %T, is still under way after the run", i, x.request)
+		}
 	}
 	return strings.Join(c.lines, "\n")
 }
