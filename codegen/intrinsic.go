@@ -85,12 +85,12 @@ func (f *builder) mutatingIntrinsic(in arguments, p place, result int) (v val, o
 		}
 		c := class(elem)
 		if c == ir.Full {
-			x = f.boxed(x, -1)
+			x = f.boxed(f.beside(p, x), -1)
 		}
 		f.emit(pushes[c], f.own(p, len(p.steps)), x.reg, 0, 0)
 	case (native == "Map.set" || native == "Map.insert") && len(in.written) == 2 && in.written[1].Name == nil:
 		k := f.boxed(kept(in.written[0].Value, in.written[1].Value), -1)
-		x := f.boxed(kept(in.written[1].Value), -1)
+		x := f.boxed(f.beside(p, kept(in.written[1].Value)), -1)
 		f.emit(ir.OpMapSet, f.own(p, len(p.steps)), k.reg, x.reg, 0)
 	default:
 		return val{}, false

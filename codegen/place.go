@@ -118,6 +118,17 @@ func (f *builder) own(p place, steps int) int {
 var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
 var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
 
+// beside keeps v apart from the variable that p starts at: when that one is
+// stored into itself, the walk to the place puts a copy into the register.
+func (f *builder) beside(p place, v val) val {
+	if v.class != ir.Full || p.v.cell || p.v.spill || v.reg != p.v.reg {
+		return v
+	}
+	d := f.alloc()
+	f.emit(ir.OpMove, d, v.reg, 0, 0)
+	return v.in(d)
+}
+
 // set walks to the last container of a place and writes v into it.
 func (f *builder) set(p place, v val) {
 	if len(p.steps) == 0 {
@@ -130,7 +141,7 @@ func (f *builder) set(p place, v val) {
 		c = ir.Full
 	}
 	if c == ir.Full {
-		v = f.boxed(v, -1)
+		v = f.boxed(f.beside(p, v), -1)
 	}
 	f.put(last, f.own(p, len(p.steps)-1), v, c)
 }
