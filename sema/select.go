@@ -1,0 +1,238 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// field checks `x.name`.
+func (b *body) field(e *ast.FieldExpr) types.Type {
+	recv := b.expr(e.X, nil)
+	t := types.Resolve(recv)
+	set := func(k SelectKind, f *types.Field) { b.info.details[e.Id] = &Selection{Kind: k, Field: f} }
+	switch x := t.(type) {
+	case *types.Named:
+		if f := x.Decl.Field(e.Name.Name); f != nil && x.Decl.Kind != types.Enum {
+			set(SelectField, f)
+			b.visibleField(x.Decl, f, e.Name)
+			return types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
+		}
+		if x.Decl.Kind == types.ErrorStruct {
+			if ft := errorField(e.Name.Name); ft != nil {
+				set(SelectError, nil)
+				return ft
+			}
+		}
+	case *types.Map:
+		if types.IsString(x.Key) {
+			set(SelectMap, nil)
+			return types.NewOption(x.Value)
+		}
+	case *types.Declared:
+		if tool, ok := x.Origin.(*Tool); ok {
+			if f := findField(tool.State, e.Name.Name); f != nil {
+				set(SelectTool, f)
+				return f.Type
+			}
+		}
+	case *types.Basic:
+		switch x {
+		case types.Any:
+			set(SelectAny, nil)
+			return types.Any
+		case types.Error:
+			if ft := errorField(e.Name.Name); ft != nil {
+				set(SelectError, nil)
+				return ft
+			}
+		case types.Bad:
+			return types.Bad
+		}
+	case *types.Var:
+		b.known(e.X, x)
+		return types.Bad
+	}
+	b.noField(e, t)
+	return types.Bad
+}
+
+// visibleField checks that a struct's field may be used here: fields are
+// private to their module unless pub.
+func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
+	if f.Pub || d.Kind != types.Struct || d.Library || b.m.within(originOf(d).mod) {
+		return
+	}
+	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.shown()).
+		Hint("declare the field `pub`, or use a method"))
+}
+
+// errorField is the type of a field that every error has; nil for others.
+func errorField(name string) types.Type {
+	switch name {
+	case "message", "kind":
+		return types.String
+	case "source":
+		return types.Any
+	}
+	return nil
+}
+
+func (b *body) noField(e *ast.FieldExpr, t types.Type) {
+	ft := types.Full(t)
+	var names []string
+	if n, ok := t.(*types.Named); ok && n.Decl.Kind != types.Enum {
+		for _, f := range n.Decl.Fields {
+			names = append(names, f.Name)
+		}
+	}
+	if d, ok := t.(*types.Declared); ok {
+		if tool, isTool := d.Origin.(*Tool); isTool {
+			for _, f := range tool.State {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	if t == types.Error || len(names) > 0 && t.(interface{ String() string }) != nil && isErrorStruct(t) {
+		names = append(names, "message", "kind", "source")
+	}
+	d := unknownName(diag.UnknownField, e.Name, "`"+ft.String()+"` has no field `%s`", names)
+	switch {
+	case b.c.method(t, e.Name.Name) != nil:
+		d.Hint("it has a method of that name: write `.%s(…)`", e.Name.Name)
+	case len(d.Hints) > 0:
+	default:
+		d.Hint("%s", b.fieldInstead(t, e.Name.Name, names))
+	}
+	b.report(d)
+}
+
+func isErrorStruct(t types.Type) bool {
+	n, ok := t.(*types.Named)
+	return ok && n.Decl.Kind == types.ErrorStruct
+}
+
+func (b *body) fieldInstead(t types.Type, name string, names []string) string {
+	switch x := t.(type) {
+	case *types.Option:
+		if b.fieldOf(x.Elem, name) != nil || types.Resolve(x.Elem) == types.Any {
+			return "it may be None: use `?`, `??` or `match` first"
+		}
+	case *types.Result:
+		if b.fieldOf(x.Ok, name) != nil || hasMembers(x.Ok) {
+			return "it may be an Err: put `?` before the `.`"
+		}
+	}
+	if other := b.libraryName(t, name); other != "" {
+		return "write `." + other + "()`"
+	}
+	if len(names) > 0 {
+		return "its fields are " + listed(names)
+	}
+	return "values of this type have no fields"
+}
+
+func hasMembers(t types.Type) bool {
+	switch x := types.Resolve(t).(type) {
+	case *types.Map:
+		return true
+	case *types.Basic:
+		return x == types.Any
+	}
+	return false
+}
+
+func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
+	switch t := types.Resolve(b.expr(e.X, nil)).(type) {
+	case *types.Tuple:
+		if e.Index < len(t.Elems) {
+			return t.Elems[e.Index]
+		}
+		b.report(diag.UnknownField.At(e.At, "`%s` has no element %d", types.Full(t), e.Index).
+			Hint("its last is `.%d`", len(t.Elems)-1))
+	case *types.Basic:
+		if t == types.Any {
+			return types.Any
+		}
+		if t != types.Bad {
+			b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", t).Hint("only tuples have numbered elements"))
+		}
+	case *types.Var:
+		b.known(e.X, t)
+	default:
+		b.report(diag.UnknownField.At(e.At, "`%s` is no tuple", types.Full(t)).Hint("array elements are read as `[%d]`", e.Index))
+	}
+	return types.Bad
+}
+
+// index checks `x[i]` and slices.
+func (b *body) index(e *ast.IndexExpr) types.Type {
+	recv := types.Resolve(b.expr(e.X, nil))
+	if !b.known(e.X, recv) {
+		recv = types.Bad
+	}
+	if r, ok := e.Index.(*ast.RangeExpr); ok && !isMap(recv) {
+		return b.slice(e, r, recv)
+	}
+	switch t := recv.(type) {
+	case *types.Array:
+		b.indexInt(e.Index)
+		return t.Elem
+	case *types.Map:
+		b.checkAs(e.Index, t.Key, reason{})
+		return t.Value
+	case *types.Union:
+		b.indexInt(e.Index)
+		return types.String
+	case *types.Basic:
+		switch t {
+		case types.String:
+			b.indexInt(e.Index)
+			return types.String
+		case types.Any:
+			b.checkAs(e.Index, types.Any, reason{})
+			return types.Any
+		case types.Bad:
+			b.expr(e.Index, nil)
+			return types.Bad
+		}
+	}
+	b.expr(e.Index, nil)
+	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
+	switch recv.(type) {
+	case *types.Tuple:
+		d.Hint("tuple elements are read as `.0`")
+	case *types.HashMap:
+		d.Hint("read it with `.get(…)`")
+	default:
+		d.Hint("only arrays, maps and strings can")
+	}
+	b.report(d)
+	return types.Bad
+}
+
+func isMap(t types.Type) bool { _, ok := t.(*types.Map); return ok }
+
+func (b *body) indexInt(x ast.Expr) { b.checkAs(x, types.Int, reason{}) }
+
+func (b *body) slice(e *ast.IndexExpr, r *ast.RangeExpr, recv types.Type) types.Type {
+	if r.Lo != nil {
+		b.indexInt(r.Lo)
+	}
+	if r.Hi != nil {
+		b.indexInt(r.Hi)
+	}
+	b.info.types[r.Id] = types.Range
+	switch recv.(type) {
+	case *types.Array:
+		return recv
+	case *types.Union:
+		return types.String
+	}
+	switch recv {
+	case types.String, types.Any, types.Bad:
+		return recv
+	}
+	b.report(diag.NotIndexable.At(e.X.Span(), "`%s` cannot be sliced", types.Full(recv)).Hint("only arrays and strings can"))
+	return types.Bad
+}
