@@ -31,7 +31,7 @@ type part struct {
 // %g Array<Array<Int>>, %m Map<String, Int>, %M Map<String, Array<Int>>,
 // %t (Int, Array<Int>), %p P, %q Q, %e E, %o Option<Int>, %O Option<Array<Int>>,
 // %r Result<Int, String>, %x Box<Array<Int>>, %y Any, %f Float,
-// %F Array<Float>; %k a small index, %w a
+// %F Array<Float>, %T T; %k a small index, %w a
 // key, %i a counting Int literal, %v a variable name that the value is used
 // under (a closure's parameter).
 var (
@@ -53,14 +53,15 @@ var (
 	kAny    = &kind{name: "Any"}
 	kFloat  = &kind{name: "Float"}
 	kFloats = &kind{name: "Array<Float>"}
+	kTree   = &kind{name: "T"}
 )
 
 // kinds are those of variables, parameters and results.
-var kinds = []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats}
+var kinds = []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats, kTree, kTree}
 
 var letters = map[byte]*kind{
 	'n': kInt, 'b': kBool, 's': kString, 'a': kArr, 'g': kGrid, 'm': kMap, 'M': kDeep, 't': kTup,
-	'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny, 'f': kFloat, 'F': kFloats,
+	'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny, 'f': kFloat, 'F': kFloats, 'T': kTree,
 }
 
 func init() {
@@ -83,6 +84,11 @@ func init() {
 	kRes.constants = []string{"half(%i)", "fine(%i)", `bad("b")`}
 	kBox.constants = []string{"Box { held: [1, %i], old: [[%i], [2, 3]] }", "Box { held: ints(), old: grid() }"}
 	kAny.constants = []string{"any([1, %i, 3])", "any([])"}
+	kTree.constants = []string{"T { k: [], v: %i }", "T { k: [T { k: [], v: %i }], v: %i }", "T { k: [T { k: [], v: 1 }, T { k: [], v: %i }], v: 2 }"}
+	kTree.values = []string{"same(%T)", "(if (%b) { %T } else { %T })", "T { v: %n, ..%T }", "cutt(%T)", "cutt(T { k: [%T, %T], v: %n })", "(%T.k.first() ?? %T)", "%T.k[%k]"}
+	kTree.parts = []part{{".k[%k]", kTree}, {".v", kInt}, {".k[%k].v", kInt}}
+	kTree.mutators = []string{"grow(%T)", "k.pop()", "grow(%T)", "k.clear()", "k.swap(0, %k)"}
+	kTree.cut = "cutt"
 	kFloat.constants = []string{"%i.5", "0.25"}
 	kFloats.constants = []string{"[1.5, %i, 2.0]", "[0.5]", "floats()"}
 	kFloat.values = []string{
@@ -99,7 +105,7 @@ func init() {
 	kOptArr.also = "%a"
 	kAny.also = "%a"
 	kInt.values = []string{
-		"(%y[%k] as Int)", "(%f as Int)", "%F.len()",
+		"(%y[%k] as Int)", "(%f as Int)", "%F.len()", "%T.v", "%T.size()", "%T.k.len()",
 		"(%n + %n)", "(%n - %n)", "(%n * %i)", "(%n % 7)", "(%n / %i)", "(0 - %n)", "%a.len()", "%a[%k]", "%g.len()", "%g[%k][%k]",
 		"%m.len()", "%m[%w]", "(%m.get(%w) ?? %n)", "%t.0", "%p.n", "%e.size()", "(%o ?? %n)", "%o.unwrap()", "%r.unwrap_or(%n)",
 		"%s.len()", "%p.m.get_or(%w, %n)", "%a.sum()", "%p.q[%k].t.0", "%M[%w].len()", "%x.old.len()", "half(%n).unwrap()",

@@ -127,6 +127,7 @@ func generate(choose func(n int) int, form Form) string {
 // prelude is what every program has.
 const prelude = `struct Q { s: String, t: (Int, Array<Int>) }
 struct P { n: Int, xs: Array<Int>, m: Map<String, Int>, q: Array<Q>, o: Option<Array<Int>>, f: Float, fs: Array<Float> }
+struct T { k: Array<T>, v: Int }
 struct Box<T> { held: T, old: Array<T> }
 enum E { Leaf, Num(Int), List(Array<Int>), Both { p: P, xs: Array<Int> } }
 impl P {
@@ -136,6 +137,10 @@ impl P {
     fn swap(mut self, ys: Array<Int>) -> Array<Int> { let old = self.xs; self.xs = ys; old }
     fn grown(self, n: Int) -> P { let mut p = self; p.xs.push(n); p.q.push(Q { s: "g", t: (n, self.xs) }); cutp(p) }
     fn first(self) -> Option<Int> { let x = self.xs.first()?; Some(x + self.n) }
+}
+impl T {
+    fn size(self) -> Int { 1 + self.k.map(|t| t.size()).sum() }
+    fn grow(mut self, t: T) { if self.size() + t.size() < 16 { self.k.push(t); } else { self.k.clear(); } }
 }
 impl Q { fn put(mut self, n: Int) -> Q { let old = self; self.t.1.push(n); self.t.0 = n; old } }
 impl<T> Box<T> {
@@ -152,6 +157,7 @@ fn cut(xs: Array<Int>) -> Array<Int> { if xs.len() > 9 { xs.slice(0, 9) } else {
 fn cutg(g: Array<Array<Int>>) -> Array<Array<Int>> { if g.len() > 5 { g.slice(0, 5) } else { g } }
 fn cuts(s: String) -> String { if s.len() > 12 { s[..12] } else { s } }
 fn cutp(mut p: P) -> P { if p.q.len() > 4 { p.q.clear(); } p.xs = cut(p.xs); p }
+fn cutt(t: T) -> T { if t.size() > 12 { T { k: [], v: t.v } } else { t } }
 fn half(n: Int) -> Result<Int, String> { if n % 2 == 0 { Ok(n / 2) } else { Err("odd ${n}") } }
 fn some(n: Int) -> Option<Int> { if n % 3 == 0 { nil } else { n } }
 fn ints() -> Array<Int> { [] }

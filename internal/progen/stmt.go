@@ -51,7 +51,7 @@ var writers []func(*gen)
 func init() {
 	writers = []func(*gen){
 		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
-		(*gen).alias, (*gen).store, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
+		(*gen).alias, (*gen).store, (*gen).within, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
 		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
 		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late,
 	}
@@ -164,9 +164,21 @@ func (g *gen) store() {
 	if !ok {
 		return
 	}
-	g.write("%s = %s;", into, g.read(v))
+	g.write("%s = %s;", into, g.cut(v.kind, g.read(v)))
 	g.write("%s.%s;", v.name, g.fill(v.kind.mutators[g.choose(len(v.kind.mutators))], 2))
 	g.write("show(%q, (%s, %s));", v.name, v.name, into)
+}
+
+// within stores a tree into itself.
+func (g *gen) within() {
+	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == kTree })
+	if len(vs) == 0 {
+		return
+	}
+	v := pick(g, vs)
+	how := []string{"%s.k.push(%s)", "%s.k = [%s]", "%s.k[0] = %s", "%s.grow(%s)", "%s.k[0].k.push(%s)", "%s = T { k: [%s], v: 1 }"}[g.choose(6)]
+	g.write("if %s.size() < 7 { "+how+"; }", v.name, v.name, g.read(v))
+	g.write("show(%q, %s);", v.name, v.name)
 }
 
 // cut bounds what is assigned.
