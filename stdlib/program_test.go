@@ -50,7 +50,12 @@ func compile(t *testing.T, path string) *ir.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, diags := parser.Parse(source.NewFile(filepath.Base(path), text))
+	return compileText(t, filepath.Base(path), string(text))
+}
+
+func compileText(t *testing.T, name, text string) *ir.Program {
+	t.Helper()
+	tree, diags := parser.Parse(source.NewFile(name, []byte(text)))
 	var program *ir.Program
 	if diags.Len() == 0 {
 		var checked *sema.Program

@@ -1,0 +1,44 @@
+// Command gen writes the reference of the library into the directory named by
+// its argument, a page each, and removes pages that are no more.
+package main
+
+import (
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		log.Fatal("usage: gen DIRECTORY")
+	}
+	if err := write(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func write(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.md"))
+	if err != nil {
+		return err
+	}
+	for _, p := range stdlib.Pages() {
+		path := filepath.Join(dir, p.Name+".md")
+		if err := os.WriteFile(path, []byte(p.Markdown()), 0o666); err != nil {
+			return err
+		}
+		old = slices.DeleteFunc(old, func(o string) bool { return o == path })
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+package stdlib
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+)
+
+//go:generate go run ./gen ../spec/std
+
+// Page is what there is to say of a part of the library: a module, or some
+// built-in types.
+type Page struct {
+	Name     string // of its file, without extension
+	Title    string
+	Sections []Section
+}
+
+// Section is a file of the library: what it says of itself, and what it
+// declares.
+type Section struct {
+	Title   string // of several sections on a page; else ""
+	Intro   string
+	Entries []Entry
+}
+
+// Entry is a function, method, constant or type. Doc is Markdown.
+type Entry struct {
+	Name      string // as it is called: "json::parse", "Array.push"
+	Signature string
+	Doc       string
+}
+
+// groups are the pages that are no module, with their files; types has those of
+// all methods that no other has.
+var groups = []struct {
+	name, title string
+	files       []string
+}{
+	{"prelude", "What every program sees", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
+	{"types", "Methods of the built-in types", nil},
+	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc"}},
+	{"agents", "Methods of agents and hosts", []string{"agent.conc", "host.conc"}},
+	{"testing", "What tests see", []string{"testing.conc"}},
+}
+
+// Pages gives the reference of the library.
+func Pages() []Page {
+	var pages []Page
+	for _, g := range groups {
+		p := Page{Name: g.name, Title: g.title}
+		for i := range files {
+			if f := &files[i]; slices.Contains(g.files, f.name) || g.files == nil && f.methods != "" && !grouped(f.name) {
+				p.Sections = append(p.Sections, sectionOf(f))
+			}
+		}
+		pages = append(pages, p)
+	}
+	for i := range files {
+		if f := &files[i]; f.module != "" {
+			s := sectionOf(f)
+			s.Title = ""
+			pages = append(pages, Page{Name: f.module, Title: "std::" + f.module, Sections: []Section{s}})
+		}
+	}
+	return pages
+}
+
+// grouped says whether a file belongs to a page that lists its files.
+func grouped(name string) bool {
+	for _, g := range groups {
+		if slices.Contains(g.files, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// titles are those of sections that hold no type's methods.
+var titles = map[string]string{"prelude.conc": "Functions", "records.conc": "Structs", "messages.conc": "Messages of hosts",
+	"errors.conc": "Errors", "ledger_query.conc": "LedgerQuery"}
+
+func sectionOf(f *file) Section {
+	tree := load(f.name, "")
+	s := Section{Title: titles[f.name], Intro: introOf(f)}
+	if f.methods != "" {
+		s.Title = f.methods
+	}
+	add := func(name, signature, doc string) {
+		s.Entries = append(s.Entries, Entry{Name: name, Signature: signature, Doc: doc})
+	}
+	prefix := ""
+	if f.module != "" {
+		prefix = f.module + "::"
+	}
+	for _, d := range tree.Decls {
+		h := d.Head()
+		switch d := d.(type) {
+		case *ast.FnDecl:
+			if d.Pub {
+				add(prefix+h.Name.Name, signatureOf(tree, d), d.Doc)
+			}
+		case *ast.ConstDecl:
+			if d.Pub {
+				add(prefix+h.Name.Name, "const "+h.Name.Name+": "+tree.Source.Slice(d.Type.Span()), d.Doc)
+			}
+		case *ast.StructDecl:
+			if d.Pub {
+				add(prefix+h.Name.Name, "struct "+h.Name.Name+generics(tree, d.Generics), d.Doc+fieldsOf(tree, d.Fields, false))
+			}
+		case *ast.SchemaDecl:
+			add(prefix+h.Name.Name, "schema "+h.Name.Name, d.Doc+fieldsOf(tree, d.Fields, true))
+		case *ast.ToolDecl:
+			add(prefix+h.Name.Name, "tool "+h.Name.Name, d.Doc)
+			for _, m := range d.Methods {
+				add(prefix+h.Name.Name+"."+m.Name.Name, signatureOf(tree, m), m.Doc)
+			}
+		case *ast.ImplDecl:
+			for _, m := range d.Methods {
+				if m.Pub {
+					add(targetOf(d)+"."+m.Name.Name, signatureOf(tree, m), m.Doc)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// targetOf names the type whose methods an impl holds.
+func targetOf(d *ast.ImplDecl) string {
+	named, ok := d.Target.(*ast.NamedType)
+	if !ok {
+		return ""
+	}
+	return named.Segments[len(named.Segments)-1].Name
+}
+
+// introOf is the comment that a file begins with, without the name of its
+// module.
+func introOf(f *file) string {
+	var lines []string
+	for line := range strings.Lines(string(textOf(f.name).all)) {
+		text, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), "//")
+		if !ok || strings.HasPrefix(text, "/") {
+			break
+		}
+		lines = append(lines, strings.TrimPrefix(text, " "))
+	}
+	return capitalize(strings.TrimPrefix(strings.Join(lines, "\n"), "std::"+f.module+": "))
+}
+
+// signatureOf is a function as its callers see it.
+func signatureOf(tree *ast.File, d *ast.FnDecl) string {
+	s := tree.Source.Slice(d.Signature)
+	if i := strings.Index(s, "fn "); i >= 0 {
+		s = s[i:]
+	}
+	s = strings.ReplaceAll(s, "@regex ", "")
+	for _, m := range d.Decorators {
+		switch m.Name.Name {
+		case "shape":
+			s = strings.NewReplacer(", shape: Shape", "", "shape: Shape", "").Replace(s)
+		case "variadic":
+			s = strings.Replace(s, "xs: Array<Any>", "xs…", 1)
+		}
+	}
+	return s
+}
+
+func generics(tree *ast.File, params []*ast.TypeParam) string {
+	var names []string
+	for _, p := range params {
+		names = append(names, p.Name.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "<" + strings.Join(names, ", ") + ">"
+}
+
+// fieldsOf lists the fields of a schema, or those of a struct that are public.
+func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
+	var out strings.Builder
+	for _, f := range fields {
+		if !all && !f.Pub {
+			continue
+		}
+		mark := ""
+		if f.Optional {
+			mark = "?"
+		}
+		out.WriteString("\n- `" + f.Name.Name + mark + ": " + tree.Source.Slice(f.Type.Span()) + "`")
+		if f.Doc != "" {
+			out.WriteString(": " + strings.ReplaceAll(f.Doc, "\n", " "))
+		}
+	}
+	if out.Len() == 0 {
+		return ""
+	}
+	return "\n" + out.String()
+}
+
+// Markdown writes the page.
+func (p Page) Markdown() string {
+	var out strings.Builder
+	out.WriteString("# " + p.Title + "\n\nThis page is generated from the library's source.\n")
+	for _, s := range p.Sections {
+		if s.Title != "" {
+			out.WriteString("\n## " + s.Title + "\n")
+		}
+		out.WriteString("\n" + s.Intro + "\n")
+		for _, e := range s.Entries {
+			out.WriteString("\n### `" + e.Name + "`\n\n```\n" + e.Signature + "\n```\n")
+			if e.Doc != "" {
+				out.WriteString("\n" + strings.TrimSpace(e.Doc) + "\n")
+			}
+		}
+	}
+	return out.String()
+}
