@@ -318,7 +318,12 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 		}
 	}
 	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.shown())
-	c.nearest(d, id.Name, names, "check the spelling, or declare it there")
+	otherwise := "check the spelling, or declare it there"
+	if in.std != "" {
+		slices.Sort(names)
+		otherwise = "it has " + listed(names)
+	}
+	c.nearest(d, id.Name, names, otherwise)
 	c.report(m, d)
 }
 
