@@ -85,7 +85,16 @@ func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
 		return &types.Array{Elem: b.freshVar(e.Sp, "the elements of this array are",
 			"annotate it: `let xs: Array<Int> = [];`")}
 	}
-	return &types.Array{Elem: b.join(b.parts(e.Elems), "elements")}
+	return &types.Array{Elem: anyDeclared(b.join(b.parts(e.Elems), "elements"))}
+}
+
+// anyDeclared is the type of a place that is to hold what t is now: of an
+// agent, host or tool not only the one that stands there first.
+func anyDeclared(t types.Type) types.Type {
+	if d, ok := types.Resolve(t).(*types.Declared); ok && d.Kind != nil {
+		return d.Kind
+	}
+	return t
 }
 
 // elemHint is the element type that a hint wants of an array; nil when it
@@ -153,7 +162,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 		keys = append(keys, part{en.Key, b.mapKey(en.Key)})
 		values = append(values, part{en.Value, b.expr(en.Value, nil)})
 	}
-	return &types.Map{Key: b.join(keys, "keys"), Value: b.join(values, "values")}
+	return &types.Map{Key: b.join(keys, "keys"), Value: anyDeclared(b.join(values, "values"))}
 }
 
 func (b *body) mapKey(x ast.Expr) types.Type {

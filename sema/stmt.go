@@ -151,6 +151,9 @@ func (b *body) let(s *ast.LetStmt) {
 		b.checkAs(s.Value, t, reason{b.m, s.Type.Span(), "the variable's type"})
 	} else {
 		t = b.expr(s.Value, nil)
+		if s.Mut {
+			t = anyDeclared(t)
+		}
 	}
 	if s.Else != nil {
 		b.letElse(s, t)
