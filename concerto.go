@@ -88,6 +88,15 @@ func Load(data []byte) (*Program, error) {
 // sources, wherever they lie.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 
+// Hosts names the hosts that the program declares.
+func (p *Program) Hosts() []string {
+	var names []string
+	for i := range p.ir.Hosts {
+		names = append(names, p.ir.Hosts[i].Name)
+	}
+	return names
+}
+
 // Assembly gives the program's code as text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 

@@ -32,9 +32,10 @@ func main() {
 		// is worth the memory.
 		debug.SetGCPercent(400)
 	}
+	_, processors := os.LookupEnv("GOMAXPROCS")
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	os.Exit(Main(os.Args[1:], &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir, ownProcess: !processors,
 		terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
 		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
@@ -44,14 +45,17 @@ func main() {
 // app is what all commands share: where they read and write, and the global
 // flags.
 type app struct {
-	stdin    io.Reader
-	stdout   io.Writer
-	stderr   io.Writer
-	environ  []string
-	dir      string // working directory; -C changes it
-	terminal bool   // stdin is one: awaited emits may be asked for
-	color    bool   // stderr takes colours
-	outColor bool   // stdout does
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	environ []string
+	// ownProcess says that the process is the command's alone, so that a run may
+	// say how many processors it uses.
+	ownProcess bool
+	dir        string // working directory; -C changes it
+	terminal   bool   // stdin is one: awaited emits may be asked for
+	color      bool   // stderr takes colours
+	outColor   bool   // stdout does
 
 	quiet    bool
 	verbose  bool
