@@ -129,6 +129,7 @@ func (c *codec) typeInfo(t *TypeInfo) {
 		list(c, "fields", &t.Fields, false, c.field)
 		list(c, "variants", &t.Variants, false, c.variant)
 		list(c, "values", &t.Values, false, c.strElem)
+		c.flag("elements", &t.Elements)
 	})
 }
 

@@ -133,6 +133,7 @@ type TypeInfo struct {
 	Fields   []FieldInfo
 	Variants []VariantInfo
 	Values   []string // of a union
+	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
 }
 
 // FieldInfo is a field of a struct or schema, or of a named variant. Default

@@ -188,8 +188,10 @@ func (b *body) iterated(x ast.Expr) types.Type {
 		d.Hint("go over its characters: `.chars()`")
 	case t == types.Int:
 		d.Hint("count with a range: `0..n`")
+	case t == types.Ledger:
+		d.Hint("go over its entries: `.entries()`")
 	default:
-		d.Hint("only arrays, maps and ranges can be gone over")
+		d.Hint("it goes over arrays, maps, ranges, hashmaps and the types of std::collections")
 	}
 	b.report(d)
 	return types.Bad

@@ -134,6 +134,7 @@ func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, g
 	if m.info.Library && decorator(h.Decorators, "error") != nil {
 		d.Kind = types.ErrorStruct
 	}
+	d.Elements = m.info.Library && decorator(h.Decorators, "elements") != nil
 	if !m.info.Library {
 		c.decls = append(c.decls, d)
 	}

@@ -369,6 +369,9 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 			return t
 		}
 	case *types.Named:
+		if x.Decl.Elements {
+			return t
+		}
 		if seen[x.Decl] {
 			return nil
 		}

@@ -60,7 +60,11 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 // visibleField checks that a struct's field may be used here: fields are
 // private to their module unless pub.
 func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
-	if f.Pub || d.Kind != types.Struct || d.Library || b.m.within(originOf(d).mod) {
+	if f.Pub || d.Kind != types.Struct || d.Library && b.info.Library || b.m.within(originOf(d).mod) {
+		return
+	}
+	if d.Library {
+		b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is the library's own", f.Name, d.Name).Hint("use the type's methods"))
 		return
 	}
 	b.report(diag.Private.At(at.Sp, "field `%s` of `%s` is private to module `%s`", f.Name, d.Name, originOf(d).mod.shown()).

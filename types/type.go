@@ -105,6 +105,7 @@ type Decl struct {
 	Fields   []*Field
 	Variants []*Variant
 	Library  bool // declared by the library
+	Elements bool // as JSON, the array of its first field's elements or values
 	// Origin is the checker's own object for the declaration.
 	Origin any
 }

@@ -99,8 +99,29 @@ func appendMap(dst []byte, m *Map, depth int) []byte {
 	return append(dst, '}')
 }
 
+// appendElements writes an array, or the values of a map as one.
+func appendElements(dst []byte, s Slot, depth int) []byte {
+	m := s.Map()
+	if m == nil {
+		return appendJSON(dst, s, depth)
+	}
+	dst = append(dst, '[')
+	open := len(dst)
+	m.Each(func(_, v Slot) bool {
+		if len(dst) > open {
+			dst = append(dst, ',')
+		}
+		dst = appendJSON(dst, v, depth)
+		return true
+	})
+	return append(dst, ']')
+}
+
 func appendStruct(dst []byte, s Slot, depth int) []byte {
 	t := s.Type()
+	if t.Elements && len(t.Fields) > 0 {
+		return appendElements(dst, s.Fields()[0], depth)
+	}
 	dst = append(dst, '{')
 	open := len(dst)
 	for i, f := range s.Fields()[:len(t.Fields)] {

@@ -60,6 +60,7 @@ type Type struct {
 	Fields   []Field // of struct, schema, error, tool: slot i holds field i
 	Variants []Variant
 	Values   []string // of a union
+	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
 }
 
 // Field is a field of a struct-like type or of a variant.
