@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/runtime"
@@ -114,4 +115,56 @@ func compileText(t *testing.T, text string) *Program {
 		t.Fatal(err, found.Sorted()[0].Message)
 	}
 	return p
+}
+
+// TestNothingIsLeft: in a world where time is virtual, tasks end by their times,
+// races and errors end what is still asleep, and no goroutine outlives the run.
+func TestNothingIsLeft(t *testing.T) {
+	p := compileText(t, `
+async fn say(ms: Int) -> Int { std::time::sleep(ms); emit("at", [ms, std::time::monotonic_ms()]); ms }
+async fn day() { try { std::time::sleep(86400000); } catch { emit("caught"); } emit("a day later"); }
+fn main() {
+    let lost = day();
+    println(race (say(3000), say(1000), { day().await; 0 }));
+    println(parallel for ms in [30, 10, 20] { say(ms * 1000).await });
+    println((try { await (day(), { say(50).await; throw ToolError::new("stop") }) }).is_err());
+    lost.cancel();
+    let _ = say(3600000);
+}`)
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		world := runtime.New(runtime.Config{Layers: []effect.Layer{func(next effect.Performer) effect.Performer { return noting{next.(effect.Starter), &got} }}})
+		m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := world.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := "at [1000,1000]|1000|at [10000,11000]|at [20000,21000]|at [30000,31000]|[30000,10000,20000]|at [50,31050]|true|at [3600000,3631050]"
+		if strings.Join(got, "|") != want {
+			t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
+		}
+	})
+}
+
+// noting notes what a program puts out.
+type noting struct {
+	effect.Starter
+	lines *[]string
+}
+
+func (n noting) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		*n.lines = append(*n.lines, r.Channel+" "+string(r.Payload))
+		return nil, nil
+	case *effect.Print:
+		*n.lines = append(*n.lines, r.Text)
+		return nil, nil
+	}
+	return n.Starter.Perform(ctx, r)
 }

@@ -43,6 +43,9 @@ func (d *disassembler) function(n int) {
 	if f.MutSelf {
 		d.b.WriteString(", mutself")
 	}
+	if f.Body {
+		d.b.WriteString(", body")
+	}
 	if f.Captures > 0 {
 		fmt.Fprintf(&d.b, ", %d captures", f.Captures)
 	}
