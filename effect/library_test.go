@@ -1,0 +1,39 @@
+package effect
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRoundTrip: requests and results of the library are data. A journal or a
+// mock reads back what was written.
+func TestRoundTrip(t *testing.T) {
+	body := ""
+	for _, x := range []any{
+		&ReadFile{Path: "a"}, &FileText{Text: "é\x00"}, &WriteFile{Path: "a", Text: "t", Append: true}, &FileInfo{Path: "a"},
+		&FileStatus{Exists: true, IsDir: true, Size: math.MaxInt64}, &ListDir{Path: "a"}, &FileNames{Names: []string{"a", "b"}},
+		&RemoveFile{Path: "a"}, &MakeDir{Path: "a"}, &CopyFile{From: "a", Path: "b"}, &MoveFile{From: "a", Path: "b"},
+		&Glob{Pattern: "*"}, &TempDir{},
+		&HTTP{Method: "POST", URL: "http://a", Headers: []Header{{"A", "1"}}, Body: &body, Timeout: 1},
+		&HTTPResponse{Status: 200, Headers: []Header{{"a", "1"}}, Body: "b"},
+		&Random{}, &RandomBits{Bits: math.MaxUint64}, &RandomSeed{Seed: math.MinInt64}, &Secret{Bytes: 2}, &SecretBytes{Bytes: []byte{0, 255}},
+		&Zone{Name: "UTC", Unix: -1}, &Offset{Seconds: -1, Abbreviation: "X"}, &EnvAll{}, &EnvVariables{Names: []string{"A"}, Values: []string{""}},
+		&Command{Command: "c", Args: []string{"a"}, Timeout: 1}, &CommandOutput{ExitCode: 1, Stdout: "o", Stderr: "e"},
+	} {
+		text, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := reflect.New(reflect.TypeOf(x).Elem()).Interface()
+		if err := json.Unmarshal(text, back); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(x, back); diff != "" {
+			t.Errorf("%s:\n%s", text, diff)
+		}
+	}
+}
