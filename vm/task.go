@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"context"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -22,8 +21,7 @@ type task struct {
 	budget    int            // back-edges and calls until the next tick
 
 	m      *VM
-	ctx    context.Context // the run's
-	fn     *function       // of the bottom frame
+	fn     *function // of the bottom frame
 	stack  []value.Slot
 	raised *raised   // an error on its way; of an ended task, the one it ended with
 	part   int       // which part of a fused instruction faults
@@ -65,7 +63,7 @@ const (
 // newTask makes a task that will run f; it needs its stack only then. closure is
 // the running closure, nil for a plain function.
 func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
-	t := &task{m: m, ctx: m.ctx, fn: f, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)), budget: budget}
+	t := &task{m: m, fn: f, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)), budget: budget}
 	t.shelf = make([]value.Slot, 1+len(args))
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
 	t.shelf[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
