@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -28,7 +29,8 @@ const (
 
 // Client performs effect.HTTP. Safe for concurrent use.
 type Client struct {
-	transport *http.Transport
+	once      sync.Once
+	transport *http.Transport // nil until the first request: making one costs what a short program has no time for
 	allowed   []string
 	all       bool
 	limit     int64 // maxBody
@@ -37,13 +39,24 @@ type Client struct {
 // New makes a Client. allowed lists the hosts that may be called: "host" at any
 // port, "host:port", or "*.host" for all below it; nil allows all.
 func New(allowed []string) *Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxResponseHeaderBytes = maxHeader
-	return &Client{transport: t, allowed: allowed, all: allowed == nil, limit: maxBody}
+	return &Client{allowed: allowed, all: allowed == nil, limit: maxBody}
 }
 
-// Close drops idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// connections gives the transport, made when first asked for.
+func (c *Client) connections() *http.Transport {
+	c.once.Do(func() {
+		c.transport = http.DefaultTransport.(*http.Transport).Clone()
+		c.transport.MaxResponseHeaderBytes = maxHeader
+	})
+	return c.transport
+}
+
+// Close drops idle connections. It is called after the last request.
+func (c *Client) Close() {
+	if c.transport != nil {
+		c.transport.CloseIdleConnections()
+	}
+}
 
 // Perform sends a request and reads the whole answer.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
@@ -102,7 +115,7 @@ func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResp
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: c.transport, CheckRedirect: c.redirect}
+	client := &http.Client{Transport: c.connections(), CheckRedirect: c.redirect}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
