@@ -276,7 +276,7 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 }
 
 // anyKinds are the library's method files that an Any's call can reach.
-var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error"}
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory"}
 
 // methodAnywhere brings every method of that name into the program, and says
 // whether there is one and whether all of them change the value they are

@@ -143,14 +143,38 @@ func opIterate(t *task, in *ins) status {
 		}
 		s = value.IntArray(ints)
 	default:
-		h := hashMapOf(s)
-		if h == nil {
+		elements, ok := elementsOf(s)
+		if !ok {
 			return t.fault("cannot go over %s", describe(s))
 		}
-		s = pairs(h.Entries())
+		s = elements
 	}
 	*t.slot(in.a) = s
 	return running
+}
+
+// elementsOf gives what is in a hashmap, or in a collection of the library that
+// stands behind an Any, as an array.
+func elementsOf(s value.Slot) (value.Slot, bool) {
+	if h := hashMapOf(s); h != nil {
+		return pairs(h.Entries()), true
+	}
+	if s.Kind() != value.KindStruct || !s.Type().Elements || len(s.Fields()) == 0 {
+		return value.Nil, false
+	}
+	first := s.Fields()[0]
+	m := first.Map()
+	if m == nil {
+		value.Share(first)
+		return first, first.Array() != nil
+	}
+	all := value.NewArray()
+	m.Each(func(_, v value.Slot) bool {
+		value.Share(v)
+		all.Push(v)
+		return true
+	})
+	return all.Slot(), true
 }
 
 // pairs gives the entries of a map as an array of tuples.
