@@ -85,12 +85,6 @@ func (i Instr) BC() int16 { return int16(uint16(i.B) | uint16(i.C)<<8) }
 // SetBC sets B and C to one signed number.
 func (i *Instr) SetBC(n int16) { i.B, i.C = uint8(uint16(n)), uint8(uint16(n)>>8) }
 
-// Lookup finds an op by its name.
-func Lookup(name string) (Op, bool) {
-	op, ok := byName[name]
-	return op, ok
-}
-
 // Describe gives the row of op, or nil for a number that is no op.
 func Describe(op Op) *Info {
 	if int(op) >= len(Table) {

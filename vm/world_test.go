@@ -3,7 +3,6 @@ package vm
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -109,6 +108,3 @@ func (w *world) note(format string, args ...any) {
 	defer w.mu.Unlock()
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
-
-// has says whether the log holds a line.
-func (w *world) has(line string) bool { return slices.Contains(w.log, line) }

@@ -80,16 +80,6 @@ func (in *Input) keys(p *sema.Program, l *diag.List) {
 	}
 }
 
-// open reads and parses the file of a module by its name relative to the root.
-func (in *Input) open(name string) (*ast.File, diag.List, bool) {
-	src, err := in.Read(name)
-	if err != nil {
-		return nil, diag.List{}, false
-	}
-	file, list := parser.Parse(src)
-	return file, list, true
-}
-
 // name is the program's name: the project's, or the entry file's.
 func (in *Input) name() string {
 	if in.Manifest != nil && in.Manifest.Project.Name != "" {
