@@ -40,7 +40,8 @@ type lexer struct {
 	toks     []Token
 	comments []Comment
 	errs     []*diag.Diagnostic
-	modes    []mode          // interpolations that are open, innermost last
+	mode     *mode           // the innermost interpolation that is open, nil outside
+	braces   int             // braces open within its code
 	badNames map[string]bool // reported ones: each is one mistake, however often used
 
 	// Recovery of strings that are never closed (recover.go).
@@ -50,12 +51,11 @@ type lexer struct {
 }
 
 // mode is one open interpolation: the lexer is in the code between `${` and
-// its `}`.
+// its `}`. It never changes, so that a snapshot may keep it.
 type mode struct {
-	multi  bool // the string is a """ one
-	braces int  // braces open within the code
-	from   snapshot
-	open   source.Span // of the `${`
+	multi bool        // the string is a """ one
+	from  snapshot    // at the string's first quote: holds what was open around it
+	open  source.Span // of the `${`
 }
 
 func (l *lexer) run() {
@@ -151,18 +151,14 @@ func (l *lexer) token() {
 	case '\'':
 		l.single()
 	case '{':
-		if n := len(l.modes); n > 0 {
-			l.modes[n-1].braces++
-		}
+		l.braces++
 		l.op(LBrace, 1)
 	case '}':
-		if n := len(l.modes); n > 0 {
-			if l.modes[n-1].braces == 0 {
-				l.resume()
-				return
-			}
-			l.modes[n-1].braces--
+		if l.mode != nil && l.braces == 0 {
+			l.resume()
+			return
 		}
+		l.braces--
 		l.op(RBrace, 1)
 	case '/':
 		switch l.at(1) {

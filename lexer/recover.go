@@ -14,27 +14,21 @@ import (
 
 // snapshot is a state to go back to.
 type snapshot struct {
-	pos, toks, comments, errs, modes int
-	braces                           int // of the innermost mode
+	pos, toks, comments, errs int
+	mode                      *mode
+	braces                    int
 }
 
 // maxRestarts bounds how often a file is read again, and so the time it takes.
 const maxRestarts = 64
 
 func (l *lexer) snapshot() snapshot {
-	s := snapshot{l.pos, len(l.toks), len(l.comments), len(l.errs), len(l.modes), 0}
-	if s.modes > 0 {
-		s.braces = l.modes[s.modes-1].braces
-	}
-	return s
+	return snapshot{l.pos, len(l.toks), len(l.comments), len(l.errs), l.mode, l.braces}
 }
 
 func (l *lexer) restore(s snapshot) {
-	l.pos = s.pos
-	l.toks, l.comments, l.errs, l.modes = l.toks[:s.toks], l.comments[:s.comments], l.errs[:s.errs], l.modes[:s.modes]
-	if s.modes > 0 {
-		l.modes[s.modes-1].braces = s.braces
-	}
+	l.pos, l.mode, l.braces = s.pos, s.mode, s.braces
+	l.toks, l.comments, l.errs = l.toks[:s.toks], l.comments[:s.comments], l.errs[:s.errs]
 	l.suspect, l.badNames = nil, nil
 	l.restarts++
 }
@@ -94,15 +88,15 @@ func labelled(text string) bool {
 	return n > 0 && strings.HasPrefix(text[n:], ":")
 }
 
-// blameInterpolation goes back to an interpolation that was open where the
-// unclosed string starts, on the same line: `"${a"` opens no second string.
+// blameInterpolation goes back to an interpolation that has been open since
+// before the unclosed string, on the same line: `"${a"` opens no second string.
 func (l *lexer) blameInterpolation(from snapshot) bool {
-	if from.modes == 0 || from.modes > len(l.modes) {
-		return false
+	m := l.mode
+	for m != nil && m != from.mode {
+		m = m.from.mode
 	}
-	m := l.modes[from.modes-1]
-	if int(m.open.Start) > from.pos {
-		return false // that one was closed; this is another
+	if m == nil {
+		return false // the string stands in none, or in one that is closed by now
 	}
 	if strings.IndexByte(l.src[m.open.Start:from.pos], '\n') >= 0 {
 		return false
@@ -115,20 +109,23 @@ func (l *lexer) blameInterpolation(from snapshot) bool {
 // of the outermost is read again as if `${` were text. False when none is
 // open.
 func (l *lexer) reopen() bool {
-	if len(l.modes) == 0 {
+	if l.mode == nil {
 		return false
+	}
+	m := l.mode
+	for m.from.mode != nil {
+		m = m.from.mode
 	}
 	if l.restarts >= maxRestarts {
-		open := l.modes[0].open
-		l.modes = l.modes[:0]
-		l.report(diag.OpenInterpolation, int(open.Start), int(open.End), "this `${` is never closed")
+		l.mode = nil
+		l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed")
 		return false
 	}
-	l.reopenPlain(l.modes[0])
+	l.reopenPlain(m)
 	return true
 }
 
-func (l *lexer) reopenPlain(m mode) {
+func (l *lexer) reopenPlain(m *mode) {
 	l.restore(m.from)
 	l.plainAt = m.from.pos
 	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed").

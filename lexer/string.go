@@ -25,9 +25,8 @@ func (l *lexer) quoted() {
 
 // resume goes on with a string after the `}` of an interpolation.
 func (l *lexer) resume() {
-	n := len(l.modes) - 1
-	m := l.modes[n]
-	l.modes = l.modes[:n]
+	m := l.mode
+	l.mode, l.braces = m.from.mode, m.from.braces
 	start := l.pos
 	l.pos++
 	l.textFrom(m.from, start, m.multi, StringTail, StringMid)
@@ -61,7 +60,7 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 			open := source.Span{Start: source.Pos(l.pos), End: source.Pos(l.pos + 2)}
 			l.pos += 2
 			l.add(part, start)
-			l.modes = append(l.modes, mode{multi: multi, from: from, open: open})
+			l.mode, l.braces = &mode{multi: multi, from: from, open: open}, 0
 			return
 		default:
 			if c == '\n' {
