@@ -156,7 +156,7 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 	if i := strings.Index(s, "fn "); i >= 0 {
 		s = s[i:]
 	}
-	s = strings.ReplaceAll(s, "@regex ", "")
+	s = strings.ReplaceAll(joined(s), "@regex ", "")
 	for _, m := range d.Decorators {
 		switch m.Name.Name {
 		case "shape":
@@ -166,6 +166,15 @@ func signatureOf(tree *ast.File, d *ast.FnDecl) string {
 		}
 	}
 	return s
+}
+
+// joined puts on one line a signature that the style has broken over lines.
+func joined(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	return strings.NewReplacer("( ", "(", ", )", ")").Replace(s)
 }
 
 func generics(tree *ast.File, params []*ast.TypeParam) string {
