@@ -105,7 +105,7 @@ func (s *slot) process(ctx context.Context) (*process, error) {
 		if s.p.usable() {
 			return s.p, nil
 		}
-		s.p.retire(0)
+		s.p.retire(leaveIdle)
 		select {
 		case <-s.p.gone:
 		case <-ctx.Done():

@@ -37,7 +37,8 @@ type process struct {
 	served   bool   // it has completed an exchange
 	strayed  bool   // it has been said that it talks out of turn
 	retiring bool
-	ended    bool // the reader has ended
+	silent   bool // its output has ended
+	ended    bool // and the reader knows why
 	exited   bool // because the process has
 	failure  *effect.Error
 
@@ -106,7 +107,7 @@ func (p *process) usable() bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.ended && !p.retiring
+	return !p.silent && !p.retiring
 }
 
 // read decodes what the host says and hands it on in batches: all that came
@@ -167,6 +168,9 @@ func (p *process) deliver(b batch, late bool) {
 // finish is the reader's end: it finds out why nothing more comes, tells the
 // exchange, and sees the process off.
 func (p *process) finish(err error, last ndjson.Line) {
+	p.mu.Lock()
+	p.silent = true
+	p.mu.Unlock()
 	failure, exited := p.why(err, last)
 	p.out.close()
 	if exited {

@@ -158,6 +158,26 @@ func TestOutputClosed(t *testing.T) {
 	})
 }
 
+// TestOutputClosedAfterResult: nobody waits for the exit of a host that is
+// done; the next exchange has a process of its own.
+func TestOutputClosedAfterResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"result","text":"done"}`)
+			h.closeOutput()
+			h.untilTerm()
+		}, echoes)
+		id := b.begin()
+		b.hears(id, `result {"text":"done"}`)
+		b.end(id, "")
+		synctest.Wait()
+		id = b.begin()
+		b.hears(id, `result {"text":"fine"}`)
+		b.happened(0, "eof@0 term@0.2 exit@0.2")
+	})
+}
+
 // TestReplyWaitsForTimeoutAtMost: the queue is full because the host reads
 // nothing; the waiting reply gives the exchange's failure.
 func TestReplyWaitsForTimeoutAtMost(t *testing.T) {
