@@ -168,3 +168,43 @@ func (n noting) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	}
 	return n.Starter.Perform(ctx, r)
 }
+
+// TestAppendingIsLinear: whatever way a program writes it, text that grows by
+// appends costs bytes in proportion to its length.
+func TestAppendingIsLinear(t *testing.T) {
+	for name, body := range map[string]string{
+		"variable":      `let mut s = ""; for i in 0..N { s += "line ${i}\n"; } s`,
+		"sum":           `let mut s = ""; for i in 0..N { s = s + "line ${i}" + "\n"; } s`,
+		"interpolation": `let mut s = ""; for i in 0..N { s = "${s}line ${i}\n"; } s`,
+		"field":         `let mut r = Out { text: "" }; for i in 0..N { r.add("line ${i}\n"); } r.text`,
+		"element":       `let mut xs = ["", ""]; for i in 0..N { xs[1] += "line ${i}\n"; } xs[1]`,
+		"entry":         `let mut m: Map<String, String> = {}; m["k"] = ""; for i in 0..N { m["k"] += "line ${i}\n"; } m["k"]`,
+		"captured":      `let mut s = ""; let add = |x: String| { s += x; }; for i in 0..N { add("line ${i}\n"); } s`,
+		"any":           `let mut s: Any = ""; for i in 0..N { s = s + "line ${i}\n"; } s as String`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 20_000
+			p := compileText(t, strings.ReplaceAll("struct Out { text: String }\nimpl Out { fn add(mut self, s: String) { self.text += s; } }\nfn build() -> String { "+body+" }\nfn main() { assert(build().len() > 0); }", "N", strconv.Itoa(n)))
+			world := runtime.New(runtime.Config{})
+			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := m.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := world.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			size := int64(0)
+			for i := range n {
+				size += int64(len("line \n") + len(strconv.Itoa(i)))
+			}
+			// The lines themselves, each written up to two times, and what makes room.
+			if got := out.Stats.CopiedText; got > 6*size {
+				t.Errorf("%d bytes of text took copying %d", size, got)
+			}
+		})
+	}
+}

@@ -79,7 +79,7 @@ func (t *task) anyArith(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
 	case ka == value.KindInt && kb == value.KindInt:
 		return t.intArith(op, a.AsInt(), b.AsInt())
 	case op == ir.AnyAdd && ka == value.KindString && kb == value.KindString:
-		return value.String(a.AsString() + b.AsString()), running
+		return t.concat(a.Str(), b.Str())
 	case op == ir.AnyAdd && ka == value.KindArray && kb == value.KindArray:
 		joined := a.Array().Slice(0, a.Array().Len)
 		joined.Extend(b.Array())

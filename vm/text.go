@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"unsafe"
+
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/value"
 )
@@ -17,26 +19,52 @@ func opConcat(t *task, in *ins) status {
 	if a == nil || b == nil {
 		return t.badOperand(in)
 	}
-	switch {
-	case a.S == "":
-		*t.slot(in.a) = *t.slot(in.c)
-	case b.S == "":
-		*t.slot(in.a) = *t.slot(in.b)
-	case len(a.S)+len(b.S) <= 32:
-		var room [32]byte
-		*t.slot(in.a) = value.StringOf(append(append(room[:0], a.S...), b.S...))
-	default:
-		*t.slot(in.a) = value.String(a.S + b.S)
+	v, st := t.concat(a, b)
+	if st == running {
+		*t.slot(in.a) = v
 	}
-	return running
+	return st
 }
 
-func opInterpolate(t *task, in *ins) status {
-	text := t.text[:0]
-	for _, s := range t.window(in.b, in.c) {
-		text = value.AppendText(text, s)
+// concat gives a + b.
+func (t *task) concat(a, b *value.Str) (value.Slot, status) {
+	if len(a.S)+len(b.S) > value.MaxText {
+		return value.Nil, t.tooLong()
 	}
-	*t.slot(in.a) = value.StringOf(text)
+	v, copied := value.Concat(a, b)
+	t.m.stats.CopiedText += int64(copied)
+	return v, running
+}
+
+func (t *task) tooLong() status { return t.fault("the string would be longer than 1 GiB") }
+
+// opInterpolate joins texts. One that begins with a String appends to it, so
+// that `s = "${s}, ${x}"` costs what `s += ", ${x}"` does.
+func opInterpolate(t *task, in *ins) status {
+	window := t.window(in.b, in.c)
+	var first *value.Str
+	if len(window) > 0 {
+		if first = window[0].Str(); first != nil {
+			window = window[1:]
+		}
+	}
+	text := t.text[:0]
+	for _, s := range window {
+		text = value.AppendText(text, s)
+		if len(text) > value.MaxText {
+			return t.tooLong()
+		}
+	}
+	switch {
+	case first == nil:
+		*t.slot(in.a) = value.StringOf(text)
+	case len(first.S)+len(text) > value.MaxText:
+		return t.tooLong()
+	default:
+		v, copied := first.Append(unsafe.String(unsafe.SliceData(text), len(text)))
+		t.m.stats.CopiedText += int64(copied)
+		*t.slot(in.a) = v
+	}
 	if cap(text) <= 1<<12 { // room for the next one
 		t.text = text
 	}

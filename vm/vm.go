@@ -50,8 +50,9 @@ type Outcome struct {
 
 // Stats counts what a run did.
 type Stats struct {
-	Copied   int64 // containers copied by copy-on-write
-	Requests int64 // effects performed
+	Copied     int64 // containers copied by copy-on-write
+	CopiedText int64 // bytes copied by joining strings
+	Requests   int64 // effects performed
 }
 
 // VM is a loaded program and the state of its run.

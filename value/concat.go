@@ -1,0 +1,104 @@
+package value
+
+import (
+	"strings"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// Strings that grow. `s += x` in a loop would copy s each time, so a String
+// that came of an append and is appended to again has room behind its text: a
+// tail. The next append writes there and gives a further String over the same
+// memory. What a String holds never changes: only one whose text ends where the
+// tail ends is extended in place, so of two appends to one String the second
+// copies.
+
+// How a String came about, in Head.Sub.
+const (
+	textPlain  uint16 = iota
+	textJoined        // by an append, in memory of its exact size
+	textGrown         // by an append to a joined one: it is a grown
+)
+
+// grown is a String whose text is a beginning of its tail's.
+type grown struct {
+	Str
+	tail *strings.Builder
+}
+
+const (
+	// MaxText is how long a String may be, in bytes.
+	MaxText = 1 << 30
+	// grownText is from where on a String gets room to grow. What appends to a
+	// shorter one copy does not matter, and memory of the exact size is less.
+	grownText = 256
+	// joinedShort is up to where a String holds its text itself.
+	joinedShort = 32
+)
+
+// Concat gives a + b, together no longer than MaxText, and how many bytes were
+// copied for it.
+func Concat(a, b *Str) (s Slot, copied int) {
+	if a.S == "" {
+		return Slot{0, unsafe.Pointer(b)}, 0
+	}
+	return a.Append(b.S)
+}
+
+// Append gives a + text, together no longer than MaxText, and how many bytes
+// were copied for it. The text is not kept.
+func (a *Str) Append(text string) (s Slot, copied int) {
+	n := len(a.S) + len(text)
+	switch {
+	case text == "":
+		return Slot{0, unsafe.Pointer(a)}, 0
+	case n <= joinedShort:
+		var room [joinedShort]byte
+		return StringOf(append(append(room[:0], a.S...), text...)), n
+	}
+	var x *Str
+	switch {
+	case a.Sub == textGrown && a.tail().Len() == len(a.S):
+		x, copied = extend(a.tail(), text)
+	case a.Sub == textJoined && n >= grownText:
+		tail := new(strings.Builder)
+		tail.Grow(2 * n)
+		tail.WriteString(a.S)
+		x, _ = extend(tail, text)
+		copied = n
+	default:
+		x, copied = &Str{Head: Head{Kind: KindString, Sub: textJoined}, S: a.S + text}, n
+	}
+	if a.runes != 0 { // s.len() in a loop that appends need not count anew
+		x.runes = a.runes + int32(utf8.RuneCountInString(text))
+	}
+	return Slot{0, unsafe.Pointer(x)}, copied
+}
+
+func (x *Str) tail() *strings.Builder { return (*grown)(unsafe.Pointer(x)).tail }
+
+// extend appends text to a tail and gives the String of all of it. Room doubles;
+// Strings over the room before keep that.
+func extend(tail *strings.Builder, text string) (x *Str, copied int) {
+	copied = len(text)
+	if tail.Cap()-tail.Len() < len(text) {
+		copied += tail.Len()
+		tail.Grow(len(text))
+	}
+	tail.WriteString(text)
+	g := &grown{Str{Head: Head{Kind: KindString, Sub: textGrown}, S: tail.String()}, tail}
+	return &g.Str, copied
+}
+
+// Growth is how much memory an append of n bytes to a takes, roughly.
+func (a *Str) Growth(n int) int {
+	if a.Sub == textGrown {
+		if t := a.tail(); t.Len() == len(a.S) {
+			if t.Cap()-t.Len() >= n {
+				return 0
+			}
+			return 2*t.Cap() + n
+		}
+	}
+	return len(a.S) + n
+}

@@ -1,0 +1,110 @@
+package value
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func joined(t *testing.T, a Slot, text string) Slot {
+	t.Helper()
+	s, _ := Concat(a.Str(), String(text).Str())
+	if s.AsString() != a.AsString()+text {
+		t.Fatalf("%q + %q is %q", a.AsString(), text, s.AsString())
+	}
+	return s
+}
+
+// TestAppendShares: appends to one String do not see each other, whatever it
+// came of, and what was there before stays.
+func TestAppendShares(t *testing.T) {
+	base := strings.Repeat("é", 200)
+	a := joined(t, String(base), "1")
+	b := joined(t, a, "2") // has room
+	c := joined(t, b, "left")
+	d := joined(t, b, "right") // not the end any more
+	e := joined(t, c, "x")
+	f := joined(t, d, "y")
+	g := joined(t, e, strings.Repeat("z", 10_000)) // beyond the room
+	h := joined(t, e, "w")
+	for i, x := range []struct {
+		s    Slot
+		want string
+	}{
+		{a, "1"}, {b, "12"}, {c, "12left"}, {d, "12right"}, {e, "12leftx"}, {f, "12righty"},
+		{g, "12leftx" + strings.Repeat("z", 10_000)}, {h, "12leftxw"},
+	} {
+		if x.s.AsString() != base+x.want {
+			t.Errorf("%d: %q", i, strings.TrimPrefix(x.s.AsString(), base))
+		}
+		if n := x.s.Str().Len(); n != 200+len(x.want) {
+			t.Errorf("%d: %d code points", i, n)
+		}
+	}
+	if part, _ := c.Str().Slice(198, 204); joined(t, part, strings.Repeat("!", 300)).AsString() != "éé12le"+strings.Repeat("!", 300) || c.AsString() != base+"12left" {
+		t.Error("an append to a slice changed what it is a slice of")
+	}
+	self, _ := Concat(b.Str(), b.Str())
+	if self.AsString() != base+"12"+base+"12" || b.AsString() != base+"12" {
+		t.Error("s + s")
+	}
+}
+
+// TestAppendRandomly compares trees of appends with plain strings.
+func TestAppendRandomly(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	slots, texts := []Slot{String("")}, []string{""}
+	for range 3000 {
+		i := len(slots) - 1
+		if r.IntN(4) == 0 {
+			i = r.IntN(len(slots))
+		}
+		text := strings.Repeat(string(rune('a'+r.IntN(400))), r.IntN(40))
+		s, _ := slots[i].Str().Append(text)
+		if r.IntN(3) == 0 {
+			s.Str().Len()
+		}
+		slots, texts = append(slots, s), append(texts, texts[i]+text)
+	}
+	for i, s := range slots {
+		if s.AsString() != texts[i] || s.Str().Len() != String(texts[i]).Str().Len() || s.Str().Hash() != String(texts[i]).Str().Hash() {
+			t.Fatalf("%d: %q, want %q", i, s.AsString(), texts[i])
+		}
+	}
+}
+
+// TestAppendCopies: a loop of appends copies each byte a few times at most, and
+// an append to a long String once copies no more than that String.
+func TestAppendCopies(t *testing.T) {
+	for _, n := range []int{1_000, 100_000, 1_000_000} {
+		s, all := String(""), 0
+		x := String("xyz").Str()
+		for range n {
+			var copied int
+			s, copied = Concat(s.Str(), x)
+			all += copied
+		}
+		if all > 4*3*n+grownText*grownText {
+			t.Errorf("%d appends of 3 bytes copy %d", n, all)
+		}
+	}
+	long := String(strings.Repeat("x", 1000)).Str()
+	if s, copied := long.Append("y"); copied != 1001 || s.Str().Sub != textJoined {
+		t.Errorf("one append copies %d", copied)
+	}
+}
+
+func TestAppendGrowth(t *testing.T) {
+	a := joined(t, joined(t, String(strings.Repeat("x", 300)), "y"), "z").Str()
+	if n := a.Growth(10); n != 0 {
+		t.Errorf("within the room: %d", n)
+	}
+	if n := a.Growth(10_000); n < 10_000 {
+		t.Errorf("beyond it: %d", n)
+	}
+	if b := joined(t, a.plain(), "w"); b.Str().Growth(1) != 304 {
+		t.Errorf("without room: %d", b.Str().Growth(1))
+	}
+}
+
+func (x *Str) plain() Slot { return String(x.S) }
