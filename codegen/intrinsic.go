@@ -18,26 +18,32 @@ type reader struct {
 var readers = map[string]reader{
 	"Array.len":      {ir.OpArrayLen, ir.Int},
 	"Map.len":        {ir.OpMapLen, ir.Int},
+	"String.len":     {ir.OpStringLen, ir.Int},
 	"Option.is_none": {ir.OpIsNil, ir.Bool},
 	"Int.to_float":   {ir.OpIntToFloat, ir.Float},
 	"Float.to_int":   {ir.OpFloatToInt, ir.Int},
+	"Float.sqrt":     {ir.OpSqrtFloat, ir.Float},
+	"math.sqrt":      {ir.OpSqrtFloat, ir.Float},
 }
 
 // intrinsic generates the call of a function that has an instruction; ok is
 // false for any other.
 func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok bool) {
 	fn := in.call.Fn
-	if fn.Native == "" || in.recv == nil || in.piped != nil {
+	if fn.Native == "" || in.piped != nil {
 		return val{}, false
 	}
-	if r, ok := readers[fn.Native]; ok && len(in.written) == 0 {
-		x := f.value(in.recv, -1)
-		if r.op == ir.OpArrayLen || r.op == ir.OpMapLen || r.op == ir.OpIsNil {
+	if r, ok := readers[fn.Native]; ok && len(in.sources()) == 1 {
+		x := f.value(in.sources()[0].expr, -1)
+		if ir.Describe(r.op).Operands[1].Class == ir.Full {
 			x = f.boxed(x, -1)
 		}
 		d := f.target(hint)
 		f.emit(r.op, d, x.reg, 0, 0)
 		return val{reg: d, class: r.result, owned: true}, true
+	}
+	if in.recv == nil {
+		return val{}, false
 	}
 	switch fn.Native {
 	case "Option.is_some":

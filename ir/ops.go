@@ -44,6 +44,7 @@ const (
 	OpDivFloat
 	OpRemFloat
 	OpNegFloat
+	OpSqrtFloat
 	OpIntToFloat
 	OpFloatToInt
 
@@ -91,6 +92,7 @@ const (
 	// Strings.
 	OpConcat
 	OpInterpolate
+	OpStringLen
 	OpStringAt
 	OpSlice
 
@@ -249,6 +251,7 @@ var Table = [...]Info{
 	OpDivFloat:   {OpDivFloat, "DivFloat", []Operand{w("d", A, Float), r("a", B, Float), r("b", C, Float)}, "d = a / b", false},
 	OpRemFloat:   {OpRemFloat, "RemFloat", []Operand{w("d", A, Float), r("a", B, Float), r("b", C, Float)}, "d = a % b, sign of a", false},
 	OpNegFloat:   {OpNegFloat, "NegFloat", []Operand{w("d", A, Float), r("a", B, Float)}, "d = -a", false},
+	OpSqrtFloat:  {OpSqrtFloat, "SqrtFloat", []Operand{w("d", A, Float), r("a", B, Float)}, "d = the square root of a; NaN below 0", false},
 	OpIntToFloat: {OpIntToFloat, "IntToFloat", []Operand{w("d", A, Float), r("s", B, Int)}, "d = s as a Float", false},
 	OpFloatToInt: {OpFloatToInt, "FloatToInt", []Operand{w("d", A, Int), r("s", B, Float)}, "d = s truncated; NaN and out of range fault", false},
 	// Comparison and logic.
@@ -293,6 +296,7 @@ var Table = [...]Info{
 	// Strings.
 	OpConcat:      {OpConcat, "Concat", []Operand{w("d", A, Full), r("a", B, Full), r("b", C, Full)}, "d = String a + String b", false},
 	OpInterpolate: {OpInterpolate, "Interpolate", []Operand{w("d", A, Full), win("base", B), lit("n", C)}, "d = the texts (to_string) of n Full registers from base, joined", false},
+	OpStringLen:   {OpStringLen, "StringLen", []Operand{w("d", A, Int), r("s", B, Full)}, "d = number of code points of String s", false},
 	OpStringAt:    {OpStringAt, "StringAt", []Operand{w("d", A, Full), r("s", B, Full), r("i", C, Int)}, "d = the one-character String at code point i; out of range faults", false},
 	OpSlice:       {OpSlice, "Slice", []Operand{w("d", A, Full), r("s", B, Full), win("base", C), lit("n", Imm)}, "d = s[lo..hi] of a String or Array; lo, hi in base, base+1 (Full, nil is open); n is 1 when hi is included; out of range faults", false},
 	// Arrays and maps.

@@ -96,6 +96,9 @@ func TestFloatArithmetic(t *testing.T) {
 			func(a *asm) { a.float(c.x); a.float(c.y) })
 	}
 	expr(t, "LoadFloatConst r2 k0\nNegFloat r1 r2\nMoveFloat r4 r1\nBoxFloat r1 r4", "-2.5", func(a *asm) { a.float(2.5) })
+	for f, want := range map[float64]string{2.25: "1.5", -1: "null", 0: "0.0"} {
+		expr(t, "LoadFloatConst r2 k0\nSqrtFloat r1 r2\nBoxFloat r1 r1", want, func(a *asm) { a.float(f) })
+	}
 	expr(t, "LoadInt r2 7\nIntToFloat r1 r2\nBoxFloat r1 r1", "7.0")
 	for f, want := range map[float64]string{2.9: "2", -2.9: "-2", 9.3e18: "error cannot convert 9300000000000000000.0 to Int",
 		math.NaN(): "error cannot convert NaN to Int", -9223372036854775808: "-9223372036854775808", 9223372036854775808: "error cannot convert 9223372036854776000.0 to Int"} {
@@ -174,6 +177,8 @@ func TestStrings(t *testing.T) {
 		{"LoadConst r2 k2\nLoadConst r3 k1\nConcat r1 r2 r3", `"😀x"`},
 		{"LoadConst r2 k1\nLoadConst r3 k2\nConcat r1 r2 r3", `"😀x"`},
 		{"LoadConst r2 k0\nLoadConst r3 k3\nLoadConst r4 k4\nLoadNil r5\nInterpolate r1 r2 4", `"né12.0nil"`},
+		{"LoadConst r2 k1\nStringLen r3 r2\nBoxInt r1 r3", "2"},
+		{"LoadNil r2\nStringLen r3 r2\nBoxInt r1 r3", "error broken program: operand of StringLen"},
 		{"LoadConst r2 k1\nLoadInt r3 0\nStringAt r1 r2 r3", `"😀"`},
 		{"LoadConst r2 k1\nLoadInt r3 1\nStringAt r1 r2 r3", `"x"`},
 		{"LoadConst r2 k1\nLoadInt r3 2\nStringAt r1 r2 r3", "error index 2 is out of range: the length is 2"},
@@ -217,6 +222,8 @@ func TestArrays(t *testing.T) {
 		{"NewArray r1 r2 0\nLoadFloatConst r2 k2\nArrayPushFloat r1 r2\nArrayPushFloat r1 r2", "[1.5,1.5]"},
 		{"NewArray r1 r2 0\nLoadBool r2 1\nArrayPushBool r1 r2\nArrayPushBool r1 r2", "[true,true]"},
 		{mixed + "LoadConst r2 k0\nArrayPush r1 r2\nArrayPush r1 r2", `[1,"s",1,1]`},
+		{"NewArray r1 r2 0\nLoadInt r2 5\nArrayPushInt r1 r2\nArrayPushInt r1 r2\nLoadConst r3 k0\nArrayPush r1 r3\nLoadConst r3 k2\nArrayPush r1 r3", `[5,5,1,1.5]`},
+		{"NewArray r1 r2 0\nLoadFloatConst r2 k2\nArrayPushFloat r1 r2\nLoadInt r2 0\nArrayGet r1 r1 r2", "1.5"},
 		{ints + "Iterate r1 r1", "[1,2]"},
 		{ints + "LoadConst r3 k0\nLoadNil r4\nSlice r1 r1 r3 0", "[2]"},
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0\nIterate r1 r1", "[1,2,3]"},
@@ -293,6 +300,8 @@ func TestOwn(t *testing.T) {
 	nested := "LoadConst r4 k0\nNewArray r4 r4 1\nNewArray r2 r4 1\nShare r2\nMove r3 r2\nLoadInt r5 0\n"
 	for _, c := range []struct{ code, want string }{
 		{nested + "Own r2\nOwnElem r6 r2 r5\nLoadConst r7 k2\nArrayPush r6 r7\nNewTuple r1 r2 2", "[[[1,2]],[[1]]]"},
+		{nested + "Own r2\nOwnElem r6 r2 r5\nOwnElem r6 r2 r5\nLoadConst r7 k2\nArrayPush r6 r7\nMove r1 r2", "[[1,2]]"},
+		{"LoadConst r5 k0\nNewArray r5 r5 1\nNewTuple r2 r5 1\nOwn r2\nOwnField r6 r2 0\nLoadConst r7 k2\nArrayPush r6 r7\nMove r1 r2", "[[1,2]]"},
 		{nested + "LoadInt r5 1\nOwn r2\nOwnElem r6 r2 r5\nMove r1 r2", "error index 1 is out of range: the length is 1"},
 		// {"k": [1]}
 		{"LoadConst r4 k1\nLoadConst r5 k0\nNewArray r5 r5 1\nNewMap r2 r4 1\nShare r2\nMove r3 r2\nOwn r2\nOwnKey r6 r2 r4\nArrayPush r6 r4\nNewTuple r1 r2 2",

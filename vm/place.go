@@ -15,10 +15,8 @@ func init() {
 	}
 	slow[ir.OpOwn] = opOwn
 	slow[opOwnAlways] = opOwn
-	slow[ir.OpOwnField] = func(t *task, in *ins) status {
-		return t.ownField(in.a, *t.slot(in.b), int(in.c), in)
-	}
-	slow[ir.OpOwnElem] = opOwnElem
+	slow[ir.OpOwnField], slow[opOwnFieldAlways] = opOwnField, opOwnField
+	slow[ir.OpOwnElem], slow[opOwnElemAlways] = opOwnElem, opOwnElem
 	slow[ir.OpOwnKey] = opOwnKey
 	slow[ir.OpOwnCell] = func(t *task, in *ins) status {
 		c := *t.slot(in.b)
@@ -45,6 +43,10 @@ func opOwn(t *task, in *ins) status {
 	d := t.slot(in.a)
 	*d = t.own(*d)
 	return running
+}
+
+func opOwnField(t *task, in *ins) status {
+	return t.ownField(in.a, *t.slot(in.b), int(in.c), in)
 }
 
 func (t *task) ownField(d uint8, o value.Slot, n int, in *ins) status {

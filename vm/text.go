@@ -11,6 +11,14 @@ func init() {
 	slow[ir.OpConcat] = opConcat
 	slow[ir.OpInterpolate] = opInterpolate
 	slow[ir.OpStringAt] = opStringAt
+	slow[ir.OpStringLen] = func(t *task, in *ins) status {
+		x := t.slot(in.b).Str()
+		if x == nil {
+			return t.badOperand(in)
+		}
+		*intAt(t.fp, in.a) = int64(x.Len())
+		return running
+	}
 	slow[ir.OpSlice] = opSlice
 }
 
