@@ -10,6 +10,7 @@ package effect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -91,5 +92,17 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 
 // Inline says whether requests of kind k return at once, so that performing
 // one needs no goroutine and no task gives way. A reply into a full queue is
-// the exception: its performer waits, bounded by the host's timeout.
+// the exception: its performer waits, or gives ErrWaits to who asked AtOnce.
 func Inline(k Kind) bool { return inline[k] }
+
+// ErrWaits is what Perform gives for a request made AtOnce that would have to
+// wait. Nothing has happened then: it is made again by who can wait.
+var ErrWaits = errors.New("the effect has to wait")
+
+type atOnce struct{}
+
+// AtOnce asks for no waiting: a performer that would wait gives ErrWaits.
+func AtOnce(ctx context.Context) context.Context { return context.WithValue(ctx, atOnce{}, true) }
+
+// IsAtOnce says whether ctx was made by AtOnce.
+func IsAtOnce(ctx context.Context) bool { return ctx.Value(atOnce{}) != nil }

@@ -142,11 +142,26 @@ func (s *scope) fallback(typ string) (json.RawMessage, bool) {
 }
 
 // reply answers a message with a value, or with an error when that is not "".
-// A host that is gone is not answered: what comes next says so.
+// A host that is gone is not answered: what comes next says so. A reply that the
+// host's queue has no room for is left to pump.
 func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
 	t.m.stats.Requests++
-	_, err := t.m.config.Performer.Perform(t.m.ctx, r)
+	if t.alone() {
+		_, err := t.m.config.Performer.Perform(t.m.ctx, r)
+		return t.replied(err)
+	}
+	_, err := t.m.config.Performer.Perform(t.m.atOnce, r)
+	if errors.Is(err, effect.ErrWaits) {
+		s.unsent = r
+		t.m.stats.Requests-- // send makes it again
+		return running
+	}
+	return t.replied(err)
+}
+
+// replied goes on after a reply.
+func (t *task) replied(err error) status {
 	var e *effect.Error
 	if err == nil || errors.As(err, &e) {
 		return running
@@ -155,6 +170,16 @@ func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem
 		return raising
 	}
 	return t.broken(err)
+}
+
+// send waits until the host's queue has room for the unsent reply; the other
+// tasks go on meanwhile.
+func (t *task) send(s *scope) status {
+	w := &wait{kind: waitReply, scope: s}
+	f := &flight{t: t, wait: w}
+	t.m.start(s.unsent, f)
+	w.end, s.unsent = f.end, nil
+	return t.park(w)
 }
 
 // endRun takes the handler run off its listen, when the block has ended.

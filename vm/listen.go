@@ -34,12 +34,13 @@ type scope struct {
 	id      int64
 	open    bool // the exchange has been opened and not yet closed
 	queue   []effect.HostMessage
-	err     error       // how the exchange broke, after what is in queue
-	over    bool        // a terminal message is in queue: nothing comes after it
-	endNext func()      // ends the request for messages on its way; nil without one
-	run     *handlerRun // the handler that runs
-	spare   *handlerRun // for the next one
-	partial []byte      // texts of unhandled partial messages
+	err     error                 // how the exchange broke, after what is in queue
+	over    bool                  // a terminal message is in queue: nothing comes after it
+	endNext func()                // ends the request for messages on its way; nil without one
+	run     *handlerRun           // the handler that runs
+	spare   *handlerRun           // for the next one
+	partial []byte                // texts of unhandled partial messages
+	unsent  *effect.ExchangeReply // a reply that the host's queue had no room for
 }
 
 // closeTime is how long a cancelled exchange may take to close.
@@ -133,6 +134,9 @@ func (t *task) hold(w *wait) {
 // there. It runs with the frame of the listen.
 func (t *task) pump(s *scope) status {
 	for {
+		if s.unsent != nil {
+			return t.send(s)
+		}
 		if len(s.queue) == 0 {
 			if s.err != nil {
 				return t.lost(s)

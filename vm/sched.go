@@ -352,7 +352,7 @@ func (t *task) complete(w *wait) status {
 		return t.answered(w)
 	case waitOpen:
 		return t.opened(w)
-	case waitMessages:
+	case waitMessages, waitReply:
 		return t.pump(w.scope)
 	case waitClose:
 		return t.closed(w)

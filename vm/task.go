@@ -161,6 +161,7 @@ const (
 	waitAnswer                   // an awaited emit
 	waitOpen                     // an exchange being opened
 	waitMessages                 // the next messages of an exchange
+	waitReply                    // room for a reply in a host's queue
 	waitClose                    // an exchange being closed after a terminal message
 	waitTask                     // a task's end
 	waitGroup                    // the end of a group's members

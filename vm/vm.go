@@ -83,6 +83,7 @@ type VM struct {
 
 	// Scheduling: see sched.go.
 	ctx            context.Context // the run's
+	atOnce         context.Context // the same, for requests that must not wait
 	ending         bool            // the run is cancelled, and requests have been told
 	ready          queue
 	oldest, newest *task // those alive, linked in the order of their birth
@@ -153,7 +154,8 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 // runTask runs one function as the main task, with all the tasks that it starts,
 // and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
-	m.ctx, m.ending, m.lost, m.unfinished = ctx, false, nil, nil
+	m.ctx, m.atOnce = ctx, effect.AtOnce(ctx)
+	m.ending, m.lost, m.unfinished = false, nil, nil
 	t := m.newTask(f, nil, args...)
 	m.main = t
 	m.ready.push(t)

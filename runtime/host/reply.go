@@ -27,7 +27,7 @@ func replyLine(r *effect.ExchangeReply) []byte {
 
 // reply puts a response in the process's queue. It waits only when the host
 // leaves a full queue unread, until the exchange's timeout at most: then it
-// gives that failure. A reply that the process can no longer take is dropped;
+// gives that failure; who asked AtOnce gets ErrWaits. A reply that the process can no longer take is dropped;
 // the next request for messages says what happened to it.
 func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 	ex, err := h.exchange(r.ID)
@@ -50,6 +50,9 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 		}
 		if _, ok := p.out.put(line, false); ok {
 			return nil
+		}
+		if effect.IsAtOnce(ctx) {
+			return effect.ErrWaits
 		}
 		select {
 		case <-p.out.room:
