@@ -153,7 +153,7 @@ func (g *generator) fieldInfos(d *types.Decl, v *types.Variant, fields []*types.
 	var out []ir.FieldInfo
 	for _, f := range fields {
 		info := ir.FieldInfo{Name: f.Name, Type: g.typeIndex(types.Substitute(f.Type, bound)), Optional: f.Optional, Doc: f.Doc}
-		if f.Default && !f.Optional {
+		if f.Default {
 			info.Default = g.fieldDefault(d, v, f)
 		}
 		out = append(out, info)
