@@ -25,7 +25,10 @@ func init() {
 // window gives n registers from base. They are the stack's own.
 func (t *task) window(base, n uint8) []value.Slot { return unsafe.Slice(t.slot(base), int(n)) }
 
-func (t *task) tooDeep() status { return t.fault("recursion is too deep") }
+// tooDeep faults because the stack may not grow.
+func (t *task) tooDeep() status {
+	return t.fault("stack overflow: the calls need more than %d MiB", t.m.maxStack*int(slotSize)>>20)
+}
 
 // enter calls the function at entry with window w, making room on the stack
 // first. closure is the running closure, nil for a plain function.

@@ -3,20 +3,21 @@ package vm
 import "slices"
 
 // calls are the instruction numbers of a trace: the place, then its callers'.
-// Of many only the beginning and the end are kept, so that an error which comes
-// up out of a deep recursion costs no more than another.
+// Few are told one by one. Of many, those of a recursion are told once with
+// their number, and of the rest the beginning and the end, so that an error
+// which comes up out of a deep recursion takes no more room than another.
 type calls struct {
-	first []int // up to maxTrace of them
-	last  [traceTail]int
-	n     int
+	few  []int // up to maxTrace
+	many *recursion
 }
 
-// A trace of more than maxTrace calls is told by its first traceHead and its
-// last traceTail.
 const (
-	maxTrace  = 24
-	traceHead = 12
-	traceTail = 8
+	maxTrace  = 24 // more calls than these are told shortened: …
+	traceHead = 12 // … by so many from the beginning,
+	traceTail = 8  // and so many from the end
+
+	maxCycle  = 8 // how many functions may call one another in a circle to be told as one
+	minRounds = 3 // and how often at least
 )
 
 func callsOf(pc int) calls {
@@ -25,37 +26,157 @@ func callsOf(pc int) calls {
 	return c
 }
 
+func (c *calls) empty() bool { return len(c.few) == 0 }
+
 func (c *calls) add(pc int) {
-	if len(c.first) < maxTrace {
-		c.first = append(c.first, pc)
+	if len(c.few) < maxTrace {
+		c.few = append(c.few, pc)
+		return
 	}
-	c.last[c.n%traceTail] = pc
-	c.n++
+	if c.many == nil {
+		c.many = &recursion{}
+		for _, pc := range c.few {
+			c.many.add(pc)
+		}
+	}
+	c.many.add(pc)
 }
 
 func (c *calls) clone() calls {
-	return calls{first: slices.Clone(c.first), last: c.last, n: c.n}
+	out := calls{few: slices.Clone(c.few)}
+	if c.many != nil {
+		r := *c.many
+		r.steps = slices.Clone(r.steps)
+		out.many = &r
+	}
+	return out
 }
 
-// places finds the calls' places. What was left out stands as one Place that
-// counts it.
-func (c *calls) places(place func(i, pc int) Place) []Place {
-	if c.n == 0 {
-		return nil
+// step is a part of a long trace: one call, or a cycle of calls that was gone
+// through several times.
+type step struct {
+	pc    int
+	cycle []int // nil of one call; never changed
+	times int
+}
+
+// calls gives how many calls the step stands for.
+func (s *step) calls() int { return max(len(s.cycle)*s.times, 1) }
+
+// recursion is a long trace, in steps. Beyond twice keptSteps the middle goes.
+type recursion struct {
+	steps []step
+	at    int // of the last step, when it is a cycle: how far the next round has come
+	left  int // calls that were left out behind the first traceHead steps
+}
+
+// keptSteps must hold the calls in which a cycle is looked for.
+const keptSteps = maxCycle * minRounds
+
+func (r *recursion) add(pc int) {
+	if n := len(r.steps); n > 0 && r.steps[n-1].cycle != nil {
+		last := &r.steps[n-1]
+		if last.cycle[r.at] == pc {
+			if r.at++; r.at == len(last.cycle) {
+				r.at = 0
+				last.times++
+			}
+			return
+		}
+		r.breakOff()
 	}
+	r.steps = append(r.steps, step{pc: pc})
+	r.fold()
+	if len(r.steps) > traceHead+2*keptSteps {
+		end := len(r.steps) - keptSteps
+		for _, s := range r.steps[traceHead:end] {
+			r.left += s.calls()
+		}
+		r.steps = slices.Delete(r.steps, traceHead, end)
+	}
+}
+
+// breakOff ends the last step's cycle; the round that was not finished stands as
+// single calls.
+func (r *recursion) breakOff() {
+	for _, pc := range r.steps[len(r.steps)-1].cycle[:r.at] {
+		r.steps = append(r.steps, step{pc: pc})
+	}
+	r.at = 0
+}
+
+// fold makes a cycle of the last steps when they are minRounds rounds of one.
+func (r *recursion) fold() {
+	for size := 1; size <= maxCycle; size++ {
+		from := len(r.steps) - size*minRounds
+		if from < 0 {
+			return
+		}
+		if r.left > 0 && from < traceHead {
+			return // what was left out lies between
+		}
+		if r.repeats(from, size) {
+			cycle := make([]int, size)
+			for i := range cycle {
+				cycle[i] = r.steps[from+i].pc
+			}
+			r.steps = append(r.steps[:from], step{cycle: cycle, times: minRounds})
+			return
+		}
+	}
+}
+
+// repeats says whether the steps from one on are rounds of the given size, of
+// single calls.
+func (r *recursion) repeats(from, size int) bool {
+	for i := len(r.steps) - 1; i >= from; i-- {
+		s := r.steps[i]
+		if s.cycle != nil || i-size >= from && s.pc != r.steps[i-size].pc {
+			return false
+		}
+	}
+	return true
+}
+
+// places finds the calls' places; place is told which of them is the error's
+// own. What was left out stands as one Place that counts it.
+func (c *calls) places(place func(first bool, pc int) Place) []Place {
 	var out []Place
-	if c.n <= maxTrace {
-		for i, pc := range c.first {
-			out = append(out, place(i, pc))
+	if c.many == nil {
+		for i, pc := range c.few {
+			out = append(out, place(i == 0, pc))
 		}
 		return out
 	}
-	for i, pc := range c.first[:traceHead] {
-		out = append(out, place(i, pc))
+	whole := c.clone()
+	r := whole.many
+	r.breakOff()
+	head, tail := r.steps, []step(nil)
+	if len(head) > maxTrace || r.left > 0 {
+		end := max(len(r.steps)-traceTail, traceHead)
+		for _, s := range r.steps[traceHead:end] {
+			r.left += s.calls()
+		}
+		head, tail = r.steps[:traceHead], r.steps[end:]
 	}
-	out = append(out, Place{Left: c.n - traceHead - traceTail})
-	for i := c.n - traceTail; i < c.n; i++ {
-		out = append(out, place(i, c.last[i%traceTail]))
+	add := func(steps []step) {
+		for _, s := range steps {
+			if s.cycle == nil {
+				out = append(out, place(len(out) == 0, s.pc))
+			}
+			for i, pc := range s.cycle {
+				p := place(len(out) == 0, pc)
+				if p.Times = s.times; i == 0 {
+					p.Cycle = len(s.cycle)
+				}
+				out = append(out, p)
+			}
+		}
+	}
+	add(head)
+	if tail != nil {
+		out = append(out, Place{Left: r.left})
+		add(tail)
 	}
 	return out
 }

@@ -8,7 +8,7 @@ import "unsafe"
 type Stopped struct {
 	Err   error
 	Place         // where the request was made
-	Trace []Place // the place first, then the calls that led to it, of many the two ends
+	Trace []Place // the place first, then the calls that led to it, recursion and long ones shortened
 }
 
 func (e *Stopped) Error() string { return e.Err.Error() }
@@ -27,7 +27,7 @@ func (t *task) stopped(err error) *Stopped {
 		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
 		pc = int(back/uint64(insSize)) - 1
 	}
-	e.Trace = trace.places(func(_, pc int) Place { return t.m.place(pc, 0) })
+	e.Trace = trace.places(func(_ bool, pc int) Place { return t.m.place(pc, 0) })
 	e.Place = visible(e.Trace)
 	return e
 }

@@ -14,7 +14,7 @@ type Uncaught struct {
 	Message string
 	Panic   bool
 	Place           // where it was raised
-	Trace   []Place // the place first, then the calls that led to it, of many the two ends
+	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened
 	Task    bool    // of a task that nobody awaited, not of main
 	// Others are the errors of further tasks that nobody awaited, in the order
 	// in which they ended.
@@ -29,7 +29,11 @@ type Place struct {
 	Text     string // the file's text, for an excerpt; "" for library files
 	Line     int
 	Column   int
-	Left     int // in a trace: calls that are left out here, which have no place
+
+	// In a shortened trace.
+	Left  int // so many calls are left out here; the Place is none
+	Times int // the call was made so often, within its cycle; 0 is once
+	Cycle int // of the first call of a cycle that was repeated: how many calls it has
 }
 
 func (e *Uncaught) Error() string { return e.Message }
@@ -37,9 +41,9 @@ func (e *Uncaught) Error() string { return e.Message }
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Panic: r.panicked}
 	e.describe()
-	e.Trace = r.trace.places(func(i, pc int) Place {
+	e.Trace = r.trace.places(func(first bool, pc int) Place {
 		part := 0
-		if i == 0 {
+		if first {
 			part = r.part
 		} else if m.code[pc].op == opSubIntKCall {
 			part = 1 // a caller is at its call

@@ -12,7 +12,7 @@ import (
 func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
-	if r.trace.n == 0 {
+	if r.trace.empty() {
 		r.trace.add(pc)
 		r.part = t.part
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/diag"
@@ -48,13 +49,31 @@ func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 		pos := offset(f, place.Line, place.Column)
 		_ = diag.Excerpt(w, f, source.Span{Start: pos, End: pos}, diag.TextOptions{Color: color})
 	}
-	for _, p := range trace {
-		if p.Left > 0 {
-			fmt.Fprintf(w, "  = … %d more calls …\n", p.Left)
-			continue
+	for i := 0; i < len(trace); i++ {
+		switch p := trace[i]; {
+		case p.Left > 0:
+			fmt.Fprintf(w, "  = … %s more calls …\n", thousands(p.Left))
+		case p.Cycle == 1:
+			fmt.Fprintf(w, "  = in %s at %s, %s times\n", p.Function, at(p), thousands(p.Times))
+		case p.Cycle > 1:
+			fmt.Fprintf(w, "  = %s times:\n", thousands(p.Times))
+			for _, q := range trace[i : i+p.Cycle] {
+				fmt.Fprintf(w, "      in %s at %s\n", q.Function, at(q))
+			}
+			i += p.Cycle - 1
+		default:
+			fmt.Fprintf(w, "  = in %s at %s\n", p.Function, at(p))
 		}
-		fmt.Fprintf(w, "  = in %s at %s\n", p.Function, at(p))
 	}
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // at is a place as FILE:LINE:COLUMN.

@@ -47,6 +47,7 @@ type jsonPlace struct {
 	File     string `json:"file"`
 	Line     int    `json:"line"`
 	Column   int    `json:"column,omitempty"`
+	Times    int    `json:"times,omitempty"` // of a repeated call in a trace
 }
 
 type jsonEmit struct {
@@ -54,7 +55,7 @@ type jsonEmit struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-func placeJSON(p vm.Place) jsonPlace { return jsonPlace{p.Function, p.File, p.Line, p.Column} }
+func placeJSON(p vm.Place) jsonPlace { return jsonPlace{p.Function, p.File, p.Line, p.Column, p.Times} }
 
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond)) / float64(time.Millisecond)
