@@ -32,11 +32,15 @@ type head struct {
 // prefix reads decorators and `pub`.
 func (p *parser) prefix() head {
 	h := head{start: p.here()}
-	if p.k != lexer.At && p.k != lexer.Pub {
+	for p.k == lexer.At && !p.formsOnly && p.peek(1) == lexer.Ident {
+		h.decorators = append(h.decorators, p.decorator())
+	}
+	if p.k == lexer.At || p.formsOnly && p.k == lexer.Pub {
+		form := run(p, &p.grammar.prefix)
+		h.decorators, h.pub = append(h.decorators, decoratorNodes(form.Decorators)...), form.Pub.Value != ""
 		return h
 	}
-	form := run(p, &p.grammar.prefix)
-	h.decorators, h.pub = decoratorNodes(form.Decorators), form.Pub.Value != ""
+	h.pub = p.eat(lexer.Pub)
 	return h
 }
 
@@ -228,13 +232,7 @@ func (p *parser) fnBody() *ast.Block {
 func (p *parser) fnHead(start int) *ast.FnDecl {
 	var n *ast.FnDecl
 	if !p.guard(func() {
-		async := p.k == lexer.Async
-		form := run(p, &p.grammar.fn)
-		if async {
-			n = form.node(p.formName(2), true)
-		} else {
-			n = form.node(p.formName(1), false)
-		}
+		n = p.fnHeader()
 	}) {
 		if i := p.bodyAfter(start); i > 0 {
 			p.seek(i)

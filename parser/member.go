@@ -44,13 +44,14 @@ func (p *parser) separator(b braces) {
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
-	n := run(p, &p.grammar.structs).node(p.formName(1))
+	form, name := header(p, &p.grammar.structs)
+	n := form.node(name)
 	p.members(func() {
 		start, pub := p.here(), p.k == lexer.Pub && p.peek(1).IsWord()
 		if pub {
 			p.next()
 		}
-		f := runField(p, &p.grammar.field).node(p.formName(0))
+		f := p.structField()
 		f.Pub = pub
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
@@ -65,15 +66,16 @@ func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
 }
 
 func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
-	n := run(p, &p.grammar.schema).node(p.formName(1))
+	form, name := header(p, &p.grammar.schema)
+	n := form.node(name)
 	p.members(func() {
 		start := p.here()
 		var decorators []*ast.Decorator
 		for p.k == lexer.At {
-			decorators = append(decorators, run(p, &p.grammar.decorator).node())
+			decorators = append(decorators, p.decorator())
 		}
 		optional := p.peek(1) == lexer.Question
-		f := runField(p, &p.grammar.schemaRow).node(p.formName(0))
+		f := p.schemaField()
 		f.Decorators, f.Optional = decorators, optional
 		p.finishField(f, start)
 		n.Fields = append(n.Fields, f)
@@ -83,13 +85,14 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 }
 
 func (p *parser) enumDecl(h head) *ast.EnumDecl {
-	n := run(p, &p.grammar.enum).node(p.formName(1))
+	form, name := header(p, &p.grammar.enum)
+	n := form.node(name)
 	p.members(func() {
 		start := p.here()
 		if p.k != lexer.Ident {
 			p.failName()
 		}
-		v := run(p, &p.grammar.variant).node(p.formName(0))
+		v := p.variant()
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
@@ -101,13 +104,14 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 // configFields reads `{ word: value, … }`.
 func (p *parser) configFields() (fields []*ast.ConfigField) {
 	p.members(func() {
-		fields = append(fields, runField(p, &p.grammar.config).node(p.formName(0)))
+		fields = append(fields, p.configField())
 	})
 	return fields
 }
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
-	n := run(p, &p.grammar.agent).node(p.formName(1))
+	form, name := p.agentHeader()
+	n := form.node(name)
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
 		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
 	}
@@ -117,7 +121,8 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 }
 
 func (p *parser) hostDecl(h head) *ast.HostDecl {
-	n := run(p, &p.grammar.host).node(p.formName(1))
+	form, name := header(p, &p.grammar.host)
+	n := form.node(name)
 	n.Fields = p.configFields()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -161,7 +166,8 @@ func (p *parser) failMethod() {
 
 // traitDecl reads a trait; its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
-	n := run(p, &p.grammar.trait).node(p.formName(1))
+	form, name := header(p, &p.grammar.trait)
+	n := form.node(name)
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
@@ -196,7 +202,8 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 }
 
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
-	n := run(p, &p.grammar.mcp).node(p.formName(1))
+	form, name := header(p, &p.grammar.mcp)
+	n := form.node(name)
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
@@ -212,7 +219,8 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 }
 
 func (p *parser) toolDecl(h head) *ast.ToolDecl {
-	n := run(p, &p.grammar.tool).node(p.formName(1))
+	form, name := header(p, &p.grammar.tool)
+	n := form.node(name)
 	p.methods(
 		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
 		func(start source.Pos) bool {
@@ -225,7 +233,7 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 					return true
 				}
 			}
-			f := runField(p, &p.grammar.toolField).node(p.formName(0))
+			f := p.toolField()
 			p.finishField(f, start)
 			n.Fields = append(n.Fields, f)
 			return true
@@ -249,7 +257,8 @@ func (p *parser) description(n *ast.ToolDecl) {
 }
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
-	n := run(p, &p.grammar.pipeline).node(p.formName(1))
+	form, name := header(p, &p.grammar.pipeline)
+	n := form.node(name)
 	b := p.openBraces(nil)
 	for p.within(b) {
 		start := p.i
@@ -270,7 +279,7 @@ func (p *parser) stage() *ast.Stage {
 		}
 		p.fail(d)
 	}
-	n := run(p, &p.grammar.stage).node(p.formName(1))
+	n := p.stageHeader()
 	if n.Value != nil {
 		p.declSemi()
 	} else {

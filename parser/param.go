@@ -52,7 +52,7 @@ func (p *parser) param(typed bool) *ast.Param {
 	start := p.here()
 	n := &ast.Param{}
 	for p.k == lexer.At {
-		n.Decorators = append(n.Decorators, run(p, &p.grammar.decorator).node())
+		n.Decorators = append(n.Decorators, p.decorator())
 	}
 	n.Mut = p.eat(lexer.Mut)
 	n.IsSelf = p.k == lexer.Self

@@ -6,7 +6,8 @@
 // method that makes the ast node. Types, patterns, parameters, statements and
 // expressions are written by hand and hooked into the forms; bodies never
 // enter participle, which gets the tokens of one header or one member at a
-// time (session.go). The whole grammar stands in spec/grammar.md.
+// time (session.go), and not those that are plain (plain.go). The whole grammar
+// stands in spec/grammar.md.
 //
 // Errors leave a construct by a bailout that its statement, member, arm or
 // declaration catches (errors.go); reading goes on at the next one
@@ -30,8 +31,14 @@ import (
 // Parse reads a source file. The File is never nil: where the text is wrong
 // it has holes (BadDecl, BadStmt, BadExpr), and the list says why.
 func Parse(f *source.File) (*ast.File, diag.List) {
+	return parse(f, false)
+}
+
+// parse is Parse; formsOnly leaves plain forms to participle as well.
+func parse(f *source.File, formsOnly bool) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
+	p.formsOnly = formsOnly
 	file := &ast.File{Source: f, Decls: p.module(), Comments: p.astComments(), IDs: int(p.ids)}
 	return file, p.diags
 }
@@ -97,6 +104,7 @@ type parser struct {
 	grammar   grammar
 	frames    []*frame // participle lexers, by nesting of forms
 	nesting   int      // how many frames are in use
+	formsOnly bool     // participle reads all forms, the plain ones too: for tests
 	form      int      // the first token of the form that was run last
 	namedPool []ast.Ident
 	pathPool  []ast.PathExpr
