@@ -263,7 +263,8 @@ type ArgKind uint8
 
 // The kinds of Arg.
 const (
-	ArgWritten  ArgKind = iota // the Index-th written argument
+	ArgMissing  ArgKind = iota // none: the call is wrong, and reported
+	ArgWritten                 // the Index-th written argument
 	ArgReceiver                // the receiver of the MethodCall
 	ArgPiped                   // the left side of |>
 	ArgDefault                 // the parameter's default

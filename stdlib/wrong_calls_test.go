@@ -1,0 +1,106 @@
+package stdlib_test
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// receivers are values that methods are called on, by the name of their type.
+var receivers = map[string]string{
+	"Int": "1", "Float": "1.5", "Bool": "true", "String": `"s"`, "Array": "[1, 2]", "Map": `{ a: 1 }`, "Option": "Some(1)",
+	"Result": `"1".parse_int()`, "Range": "(0..3)", "Tuple": "(1, 2)", "Error": `RuntimeError::new("m")`, "Agent": "A", "Host": "H",
+	"HashMap": "h", "Ledger": "l", "Memory": "m", "Task": "soon()", "LedgerQuery": "l.query()", "Set": "Set::from([1])",
+	"Queue": "Queue::new()", "Stack": "Stack::new()", "PriorityQueue": "PriorityQueue::new(|a: Int, b: Int| a - b)",
+	"Match": `(regex::find("a", "a") ?? panic("none"))`, "HttpResponse": `(http::get("x")?)`,
+}
+
+// arguments are lists that fit few functions, if any.
+var arguments = []string{
+	"", "nil", "1", `"("`, `"(", "["`, "[1], 2", "|x| x", "|a, b| nope", "absent: 1", `1, absent: "x"`, "1, 2, 3, 4, 5, 6, 7, 8, 9",
+	"nope", "main", "Int", "A, H", "return", "soon()", "h, l, m", "panic", "Some(nil)", "{}", "[]",
+}
+
+// Whatever the library is called with, the compiler says what is wrong with it
+// or makes code that verifies.
+func TestWrongCallsAreCompiled(t *testing.T) {
+	calls := 0
+	for _, p := range stdlib.Pages() {
+		for _, s := range p.Sections {
+			for _, e := range s.Entries {
+				callee, ok := called(e.Name)
+				if !ok {
+					continue
+				}
+				calls++
+				for _, args := range arguments {
+					tryCompiling(t, callee+"("+args+")")
+				}
+				tryCompiling(t, "1 |> "+callee)
+				tryCompiling(t, "1 |> "+callee+"(nil)")
+				tryCompiling(t, "let f = "+callee)
+			}
+		}
+	}
+	if calls < 400 {
+		t.Errorf("%d functions were called", calls)
+	}
+}
+
+// called is how the entry of this name is called.
+func called(name string) (string, bool) {
+	typ, method, isMethod := strings.Cut(name, ".")
+	if !isMethod {
+		return name, name == strings.ToLower(name) || strings.Contains(name, "::")
+	}
+	if recv, ok := receivers[typ]; ok {
+		return recv + "." + method, true
+	}
+	return typ + "::" + method, true
+}
+
+func tryCompiling(t *testing.T, stmt string) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("%s: %v\n%s", stmt, p, debug.Stack())
+		}
+	}()
+	var uses strings.Builder
+	for _, m := range stdlib.Library().Modules() {
+		if strings.Contains(stmt, m+"::") {
+			fmt.Fprintf(&uses, "use std::%s;\n", m)
+		}
+	}
+	text := uses.String() + `use std::collections::{Set, Queue, Stack, PriorityQueue};
+agent A { provider: scripted }
+host H { connector: worker }
+hashmap h: HashMap<String, Int> = HashMap::new();
+ledger l: Ledger = Ledger::new();
+memory m: Memory = Memory::new();
+async fn soon() -> Int { 1 }
+fn main() { ` + stmt + "; }\n"
+	tree, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
+	program, found := sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
+		Hosts: map[string]sema.ManifestHost{"worker": {}},
+	}}, tree)
+	list.Append(found)
+	if list.HasErrors() {
+		return
+	}
+	code, list := codegen.Generate(program, codegen.ManifestData{Hosts: []codegen.ManifestHost{{Section: "worker"}}})
+	if list.HasErrors() {
+		return
+	}
+	if err := ir.Verify(code); err != nil {
+		t.Errorf("%s: %v", stmt, err)
+	}
+}
