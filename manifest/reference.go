@@ -23,6 +23,27 @@ var sectionDocs = []struct{ section, doc string }{
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
 }
 
+// SectionKeys is a section of the manifest with its keys.
+type SectionKeys struct {
+	Name, Doc string
+	Keys      []*Key
+}
+
+// Sections lists the keys by section, in the manual's order.
+func Sections() []SectionKeys {
+	var out []SectionKeys
+	for _, s := range sectionDocs {
+		section := SectionKeys{Name: s.section, Doc: s.doc}
+		for i := range keys {
+			if k := &keys[i]; k.Section() == s.section {
+				section.Keys = append(section.Keys, k)
+			}
+		}
+		out = append(out, section)
+	}
+	return out
+}
+
 // Reference is the text of spec/manifest-keys.md: every key by section, written
 // from the table of keys.
 func Reference() string {
@@ -34,19 +55,18 @@ func Reference() string {
 A ` + "`*`" + ` stands for a name of one's own. What the manifest is for and how its values meet those in the source stands in the
 chapter on it.
 `)
-	for _, s := range sectionDocs {
-		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.section, s.doc)
-		for i := range keys {
-			if k := &keys[i]; k.Section() == s.section {
-				fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), describe(k), code(k.Default), meaning(k))
-			}
+	for _, s := range Sections() {
+		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
+		for _, k := range s.Keys {
+			doc := k.Meaning() + " For example " + code(k.Example) + "."
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), k.Describe(), code(k.Default), strings.ReplaceAll(doc, "|", `\|`))
 		}
 	}
 	return b.String()
 }
 
-// describe is a key's value in words: its type, unit and choices.
-func describe(k *Key) string {
+// Describe is the key's value in words: its type, unit and choices.
+func (k *Key) Describe() string {
 	switch {
 	case k.Type == Enum:
 		return "`" + strings.Join(k.Values, "`, `") + "`"
@@ -56,12 +76,12 @@ func describe(k *Key) string {
 	return k.Type.String()
 }
 
-func meaning(k *Key) string {
-	doc := k.Doc + " For example " + code(k.Example) + "."
+// Meaning is what the key says.
+func (k *Key) Meaning() string {
 	if k.Later {
-		doc += " Not yet in effect."
+		return k.Doc + " Not yet in effect."
 	}
-	return strings.ReplaceAll(doc, "|", `\|`)
+	return k.Doc
 }
 
 func code(text string) string {

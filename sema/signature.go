@@ -151,6 +151,9 @@ func (fn *Function) Type() *types.Func {
 var knownDecorators = []string{"test", "expect_fail", "describe", "param", "retry", "timeout", "log", "cache", "limit",
 	"sequential", "approve"}
 
+// Decorators lists the decorators of the language.
+func Decorators() []string { return slices.Clone(knownDecorators) }
+
 // functionDecorators checks what stands before a user's function.
 func (c *checker) functionDecorators(m *module, fn *Function) {
 	for _, d := range fn.Decl.Decorators {

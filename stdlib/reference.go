@@ -30,6 +30,7 @@ type Entry struct {
 	Name      string // as it is called: "json::parse", "Array.push"
 	Signature string
 	Doc       string
+	Example   string // statements; "" where Doc shows a call
 }
 
 // groups are the pages that are no module, with their files; types has those of
@@ -87,8 +88,13 @@ func sectionOf(f *file) Section {
 	if f.methods != "" {
 		s.Title = f.methods
 	}
+	samples := samplesOf(f)
 	add := func(name, signature, doc string) {
-		s.Entries = append(s.Entries, Entry{Name: name, Signature: signature, Doc: doc})
+		e := Entry{Name: name, Signature: signature, Doc: doc}
+		if !showsItself(doc) {
+			e.Example = exampleOf(samples, name)
+		}
+		s.Entries = append(s.Entries, e)
 	}
 	prefix := ""
 	if f.module != "" {
@@ -213,6 +219,7 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 // Markdown writes the page.
 func (p Page) Markdown() string {
 	var out strings.Builder
+	shown := map[string]bool{}
 	out.WriteString("# " + p.Title + "\n\nThis page is generated from the library's source.\n")
 	for _, s := range p.Sections {
 		if s.Title != "" {
@@ -223,6 +230,10 @@ func (p Page) Markdown() string {
 			out.WriteString("\n### `" + e.Name + "`\n\n```\n" + e.Signature + "\n```\n")
 			if e.Doc != "" {
 				out.WriteString("\n" + strings.TrimSpace(e.Doc) + "\n")
+			}
+			if e.Example != "" && !shown[e.Example] {
+				shown[e.Example] = true // once a page: it serves several entries
+				out.WriteString("\n```\n" + e.Example + "\n```\n")
 			}
 		}
 	}

@@ -62,6 +62,21 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// Whatever there is is shown: by a call in its doc comment, or by an example.
+// package concerto runs the examples as the tests that they are.
+func TestAllIsShown(t *testing.T) {
+	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
+	for _, p := range stdlib.Pages() {
+		for _, s := range p.Sections {
+			for _, e := range s.Entries {
+				if e.Example == "" && !call.MatchString(e.Doc) {
+					t.Errorf("%s: %s has no example: write one into stdlib/examples", p.Name, e.Name)
+				}
+			}
+		}
+	}
+}
+
 // TestReferenceIsCurrent holds spec/std against the library.
 func TestReferenceIsCurrent(t *testing.T) {
 	written, err := filepath.Glob("../spec/std/*.md")

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/doc"
 	"github.com/concerto-lang/concerto/runtime/log"
 )
 
@@ -55,7 +56,7 @@ paths. SHELL is ` + strings.Join(names, ", ") + `.
 
 // pathArgs are the endings of the files that commands take.
 var pathArgs = map[string][]string{
-	"run": {"conc", "conc-ir"}, "build": {"conc"}, "check": {"conc"}, "fmt": {"conc"},
+	"run": {"conc", "conc-ir"}, "build": {"conc"}, "check": {"conc"}, "fmt": {"conc"}, "test": {"conc"},
 }
 
 // flagValues are the flags that take one of a few words.
@@ -66,6 +67,7 @@ var flagValues = []struct {
 	{"run", "emit", func() []string { return modeNames }},
 	{"build", "emit", func() []string { return stageNames }},
 	{"init", "template", templateNames},
+	{"test", "format", func() []string { return testFormats }},
 	{"", "log-level", func() []string { return log.Levels }},
 }
 
@@ -89,6 +91,14 @@ func completions(root *cobra.Command) {
 			codes = append(codes, i.Code+"\t"+i.Title)
 		}
 		return codes, cobra.ShellCompDirectiveNoFileComp
+	}
+	find("doc").ValidArgsFunction = func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+		for _, g := range doc.Groups() {
+			for _, t := range g.Topics {
+				names = append(names, t.Name+"\t"+t.Summary())
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, f := range flagValues {
 		err := find(f.command).RegisterFlagCompletionFunc(f.flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

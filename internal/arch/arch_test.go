@@ -64,6 +64,7 @@ var policy = []rule{
 	{"runtime/mock", "value effect"},
 	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mock runtime/random"},
 	{"format", "source diag lexer ast parser"},
+	{"internal/doc", "manifest stdlib internal/spell"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
 	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock internal/driver"},
 	// Programs: they may use what they need of the above.
@@ -71,7 +72,8 @@ var policy = []rule{
 	{"manifest/gen", "manifest"},
 	{"diag/gen", "diag"},
 	{"stdlib/gen", "stdlib"},
-	{"cmd/concerto", " source diag manifest ir value effect vm format runtime/emit runtime/log internal/driver internal/spell"},
+	{"internal/doc/gen", "internal/doc"},
+	{"cmd/concerto", " source diag manifest ir value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
 	{"bench", "source parser sema codegen stdlib internal/driver"},
 	{"bench/empty", ""},
 	{"bench/host", ""},

@@ -1,0 +1,68 @@
+package stdlib
+
+import (
+	"embed"
+	"regexp"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// What the reference shows for what its own doc comment shows no call of: the
+// functions of examples/NAME.conc, tests by trade, show what NAME.conc declares.
+//
+//go:embed examples/*.conc
+var exampleFiles embed.FS
+
+// sample is the body of a function that shows something.
+type sample string
+
+// samplesOf gives the examples of a library file, in the file's order.
+func samplesOf(f *file) []sample {
+	text, err := exampleFiles.ReadFile("examples/" + f.name)
+	if err != nil {
+		return nil // its doc comments say all
+	}
+	tree, diags := parser.Parse(source.NewFile("examples/"+f.name, text))
+	if diags.HasErrors() {
+		panic("stdlib: examples/" + f.name + " does not parse")
+	}
+	var out []sample
+	for _, d := range tree.Decls {
+		if fn, ok := d.(*ast.FnDecl); ok && fn.Body != nil {
+			body := strings.TrimSuffix(strings.TrimPrefix(tree.Source.Slice(fn.Body.Sp), "{\n"), "\n}")
+			out = append(out, sample(strings.ReplaceAll("\n"+body, "\n    ", "\n")[1:]))
+		}
+	}
+	return out
+}
+
+// shows says how a text must name an entry to be an example of it.
+func shows(name string) *regexp.Regexp {
+	if module, last, ok := strings.Cut(name, "::"); ok {
+		return regexp.MustCompile(`\b(` + module + `::)?` + last + `\b`)
+	}
+	if typ, method, ok := strings.Cut(name, "."); ok {
+		return regexp.MustCompile(`(\.|\b` + typ + `::)` + method + `\b`)
+	}
+	return regexp.MustCompile(`\b` + name + `\b`)
+}
+
+// exampleOf is the first of the examples that shows the entry, "" without one.
+func exampleOf(samples []sample, name string) string {
+	re := shows(name)
+	for _, s := range samples {
+		if re.MatchString(string(s)) {
+			return string(s)
+		}
+	}
+	return ""
+}
+
+// callLine is a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
+var callLine = regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
+
+// showsItself says whether a doc comment shows a call.
+func showsItself(doc string) bool { return callLine.MatchString(doc) }
