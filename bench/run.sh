@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures everything and writes the table of bench/README.md. Lua 5.4 must be
-# on PATH (Debian: apt-get install lua5.4).
+# Measures everything and writes the tables of bench/README.md. Needs lua5.4 and
+# python3. With arguments it measures what they say: bench/run.sh -only fib.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v lua5.4 >/dev/null || { echo "bench: lua5.4 is not installed (Debian: apt-get install lua5.4)" >&2; exit 1; }
-go run ./bench -write "$@"
+[ $# -gt 0 ] || set -- -write
+go run ./bench "$@"

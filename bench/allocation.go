@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// An allocation is what a run of a Concerto program took from Go's heap, its
+// compiling left out.
+type allocation struct{ bytes, objects int64 }
+
+// allocations runs a program in bench/inside.
+func (l *lab) allocations(program string) (allocation, error) {
+	cmd := exec.Command(l.bin("inside"), program)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return allocation{}, fmt.Errorf("%s: %w\n%s", program, err, out)
+	}
+	var a allocation
+	for line := range strings.Lines(string(out)) {
+		if n, _ := fmt.Sscanf(line, "allocated %d bytes, %d objects", &a.bytes, &a.objects); n == 2 {
+			return a, nil
+		}
+	}
+	return a, fmt.Errorf("%s: no figures of allocation in %q", program, out)
+}
+
+// per says what one of ops operations allocated.
+func (a allocation) per(ops int, op string) string {
+	return fmt.Sprintf("%s B, %s objects a %s", small(float64(a.bytes)/float64(ops)), small(float64(a.objects)/float64(ops)), op)
+}
+
+// small is a figure that is often next to nothing.
+func small(v float64) string {
+	if v < 0.005 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", v)
+}

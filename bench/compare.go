@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A workload is a program that every entrant runs; each prints the same
+// result. Targets are parts of a peer's CPU time, 0 for none.
+type workload struct {
+	name   string // of its folder in bench/programs
+	title  string
+	ops    int    // how many operations the program does, for the figures of allocation
+	op     string // what one is
+	lua    float64
+	goVM   float64
+	python float64 // of CPython's time
+}
+
+// A sample is the least that an engine took.
+type sample struct {
+	engine string
+	goVM   bool
+	cpu    float64 // milliseconds
+	memory int64   // bytes resident at most
+}
+
+// A standing is what the comparison of a workload gave.
+type standing struct {
+	workload
+	samples []sample // ours first
+	used    allocation
+}
+
+// compare measures the chosen workloads and prints them as they come.
+func (r *report) compare(l *lab, chosen map[string]bool) error {
+	for _, w := range workloads {
+		if !chosen[w.name] {
+			continue
+		}
+		s, err := w.measure(l, r.rounds)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		r.standings = append(r.standings, s)
+		fmt.Println(s)
+	}
+	return nil
+}
+
+// measure runs all entrants in turn, round by round, and holds their results
+// against each other.
+func (w workload) measure(l *lab, rounds int) (standing, error) {
+	entrants := l.entrants(w.name)
+	s := standing{workload: w, samples: make([]sample, len(entrants))}
+	result := ""
+	for round := range rounds {
+		for i, e := range entrants {
+			if e.goVM && round%3 != 0 {
+				continue
+			}
+			p, err := process(l.dir, e.run(l, l.program(w.name, e.file))...)
+			if err != nil {
+				return s, err
+			}
+			if result == "" {
+				result = p.out
+			}
+			if p.out != result {
+				return s, fmt.Errorf("results differ: %s gives %q, %s %q", entrants[0].name, result, e.name, p.out)
+			}
+			s.samples[i].keep(e, p)
+		}
+	}
+	var err error
+	s.used, err = l.allocations(l.program(w.name, "main.conc"))
+	return s, err
+}
+
+func (s *sample) keep(e engine, p outcome) {
+	if s.engine == "" || p.cpu < s.cpu {
+		*s = sample{engine: e.name, goVM: e.goVM, cpu: p.cpu, memory: p.memory}
+	}
+}
+
+// of finds an engine's sample.
+func (s standing) of(engine string) (sample, bool) {
+	for _, x := range s.samples {
+		if x.engine == engine {
+			return x, true
+		}
+	}
+	return sample{}, false
+}
+
+// bestGoVM is the fastest of the VMs written in Go.
+func (s standing) bestGoVM() (best sample, ok bool) {
+	for _, x := range s.samples {
+		if x.goVM && (!ok || x.cpu < best.cpu) {
+			best, ok = x, true
+		}
+	}
+	return best, ok
+}
+
+// String is a workload on one line, for the terminal.
+func (s standing) String() string {
+	mine := s.samples[0]
+	parts := []string{fmt.Sprintf("%-10s %s", s.name, milliseconds(mine.cpu))}
+	for _, x := range s.samples[1:] {
+		target := 0.0
+		switch best, _ := s.bestGoVM(); x.engine {
+		case lua:
+			target = s.lua
+		case python:
+			target = s.python
+		case best.engine:
+			target = s.goVM
+		}
+		parts = append(parts, fmt.Sprintf("%s %s", x.engine, against(mine.cpu/x.cpu, target)))
+	}
+	parts = append(parts, s.used.per(s.ops, s.op), megabytes(mine.memory))
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// parseRate measures the parser alone, in this process, on one core.
+func parseRate(lines int) func(*lab) (float64, error) {
+	return func(*lab) (float64, error) {
+		text := []byte(generate(lines))
+		n := float64(strings.Count(string(text), "\n"))
+		ms, err := best(5, func() (float64, error) {
+			start := time.Now()
+			_, list := parser.Parse(source.NewFile("bench.conc", text))
+			if list.HasErrors() {
+				return 0, fmt.Errorf("the generated program does not parse: %s", list.Sorted()[0].Message)
+			}
+			return milli(time.Since(start)), nil
+		})
+		return n / ms * 1000, err
+	}
+}
+
+// compileTime parses, checks and generates a generated program in this process
+// and gives the milliseconds.
+func compileTime(lines int) (float64, error) {
+	text := []byte(generate(lines))
+	cfg := sema.Config{Name: "bench", Library: stdlib.Library(), Manifest: &sema.Manifest{
+		Connections: map[string]sema.ManifestConnection{"demo": {Scripted: true}},
+		Hosts:       map[string]sema.ManifestHost{"worker": {}},
+	}}
+	return best(3, func() (float64, error) {
+		start := time.Now()
+		file, list := parser.Parse(source.NewFile("bench.conc", text))
+		program, found := sema.Check(cfg, file)
+		list.Append(found)
+		if list.HasErrors() {
+			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
+		}
+		codegen.Generate(program, codegen.ManifestData{})
+		return milli(time.Since(start)), nil
+	})
+}
+
+func compileRate(lines int) func(*lab) (float64, error) {
+	return func(*lab) (float64, error) {
+		ms, err := compileTime(lines)
+		return float64(lines) / ms * 1000, err
+	}
+}
+
+func compileGrowth(*lab) (float64, error) {
+	large, err := compileTime(100_000)
+	if err != nil {
+		return 0, err
+	}
+	small, err := compileTime(10_000)
+	return large / small, err
+}
+
+// checkFile measures `concerto check` of a generated program as a whole
+// process.
+func checkFile(lines int) func(*lab) (float64, error) {
+	return func(l *lab) (float64, error) {
+		dir := l.bin("project-check")
+		files := map[string]string{"Concerto.toml": generatedManifest, "main.conc": generate(lines)}
+		if err := writeProject(dir, files); err != nil {
+			return 0, err
+		}
+		return best(10, func() (float64, error) {
+			p, err := process(dir, l.bin("concerto"), "check")
+			return p.wall, err
+		})
+	}
+}
+
+// writeProject writes the files of a project.
+func writeProject(dir string, files map[string]string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

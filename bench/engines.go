@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// An engine runs programs of one language.
+type engine struct {
+	name string
+	file string // the program's name in a workload's folder; an engine takes part where it is there
+	goVM bool   // a VM written in Go: slow, and run less often
+	run  func(l *lab, program string) []string
+}
+
+// The engines in the order of the tables. Lua 5.4 is what ratios are to.
+const (
+	ours   = "Concerto"
+	lua    = "Lua 5.4"
+	python = "CPython"
+)
+
+var engines = []engine{
+	{name: ours, file: "main.conc", run: func(l *lab, p string) []string { return []string{l.bin("concerto"), "run", p} }},
+	{name: lua, file: "main.lua", run: command("lua5.4")},
+	{name: python, file: "main.py", run: command("python3")},
+	goVM("gopher-lua", "main.lua"),
+	goVM("tengo", "main.tengo"),
+	goVM("goja", "main.js"),
+	goVM("starlark", "main.star"),
+}
+
+func command(name string) func(*lab, string) []string {
+	return func(_ *lab, program string) []string { return []string{name, program} }
+}
+
+func goVM(name, file string) engine {
+	return engine{name: name, file: file, goVM: true, run: func(l *lab, program string) []string {
+		return []string{l.bin("govms"), name, program}
+	}}
+}
+
+// entrants are the engines that have a program for a workload.
+func (l *lab) entrants(workload string) []engine {
+	var out []engine
+	for _, e := range engines {
+		if _, err := os.Stat(l.program(workload, e.file)); err == nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// program is the path of a file of a workload's folder.
+func (l *lab) program(workload, file string) string {
+	return filepath.Join(l.root, "bench", "programs", workload, file)
+}
+
+// installed says what is missing on this machine.
+func installed() error {
+	for name, pkg := range map[string]string{"lua5.4": "lua5.4", "python3": "python3"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return fmt.Errorf("%s is not installed (Debian: apt-get install %s)", name, pkg)
+		}
+	}
+	return nil
+}

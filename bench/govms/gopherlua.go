@@ -1,0 +1,25 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// gopherLua runs the same file as Lua 5.4. Its stacks may grow as far as deep
+// recursion needs, and do so only then.
+func gopherLua(name string, text []byte, out *bufio.Writer) error {
+	l := lua.NewState(lua.Options{
+		CallStackSize:       1 << 18,
+		MinimizeStackMemory: true,
+		RegistrySize:        1 << 12,
+		RegistryMaxSize:     1 << 23,
+	})
+	defer l.Close()
+	l.SetGlobal("print", l.NewFunction(func(l *lua.LState) int {
+		fmt.Fprintln(out, l.ToStringMeta(l.Get(1)))
+		return 0
+	}))
+	return l.DoString(string(text))
+}

@@ -1,0 +1,72 @@
+// Command inside runs a Concerto program within one Go process that can be
+// looked into: on stderr it says what the run allocated, and it can write Go's
+// own profiles of the VM.
+//
+//	go run ./bench/inside [-cpuprofile FILE] [-memprofile FILE] PROGRAM [ARGS…]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+
+	"github.com/concerto-lang/concerto"
+)
+
+func main() {
+	cpu := flag.String("cpuprofile", "", "write a CPU profile of the run to `FILE`")
+	mem := flag.String("memprofile", "", "write a profile of all that the run allocated to `FILE`")
+	flag.Parse()
+	if err := run(flag.Args(), *cpu, *mem); err != nil {
+		fmt.Fprintln(os.Stderr, "inside:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, cpu, mem string) (err error) {
+	if len(args) == 0 {
+		return errors.New("which program?")
+	}
+	debug.SetGCPercent(400) // as cmd/concerto does
+	if mem != "" {
+		runtime.MemProfileRate = 4096
+	}
+	p, found, err := concerto.Compile(args[0], ".")
+	if err != nil {
+		return err
+	}
+	if p == nil {
+		return fmt.Errorf("%s does not compile: %s", args[0], found.Sorted()[0].Message)
+	}
+	if cpu != "" {
+		f, err := os.Create(cpu)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = p.Run(context.Background(), concerto.Options{Args: args[1:], Stdout: os.Stdout, Log: os.Stderr})
+	runtime.ReadMemStats(&after)
+	fmt.Fprintf(os.Stderr, "allocated %d bytes, %d objects, %d collections\n",
+		after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs, after.NumGC-before.NumGC)
+	if err != nil || mem == "" {
+		return err
+	}
+	f, err := os.Create(mem)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return pprof.Lookup("allocs").WriteTo(f, 0)
+}

@@ -1,0 +1,37 @@
+package main
+
+func startOurs(l *lab) (float64, error) {
+	return best(20, func() (float64, error) {
+		p, err := process(l.dir, l.bin("concerto"), "run", l.program("one", "main.conc"))
+		return p.wall, err
+	})
+}
+
+func startEmpty(l *lab) (float64, error) {
+	return best(20, func() (float64, error) {
+		p, err := process(l.dir, l.bin("empty"))
+		return p.wall, err
+	})
+}
+
+// growth runs a program with two sizes and gives how much longer the larger one
+// takes, start-up left out.
+func growth(program, large, small string) func(*lab) (float64, error) {
+	return func(l *lab) (float64, error) {
+		start, err := startOurs(l)
+		if err != nil {
+			return 0, err
+		}
+		times := [2]float64{}
+		for i, n := range []string{large, small} {
+			times[i], err = best(5, func() (float64, error) {
+				p, err := process(l.dir, l.bin("concerto"), "run", l.program(program, "main.conc"), "--", n)
+				return p.wall, err
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
+		return (times[0] - start) / (times[1] - start), nil
+	}
+}
