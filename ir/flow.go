@@ -1,7 +1,5 @@
 package ir
 
-import "slices"
-
 // The dataflow: what class each register has before each instruction. Joins
 // only ever turn a class into Unset, so that every walk ends.
 
@@ -71,20 +69,48 @@ func (v *verifier) keepsReceiver(i Instr) bool {
 	return false
 }
 
-// flow runs the dataflow over the function's own block; handlers are walked
-// where their listen begins.
-func (c *codeVerifier) flow() {
-	entry := make(registers, c.f.Registers)
-	copy(entry[1:], c.f.Params)
-	fl := &flow{c: c, listens: make([]registers, len(c.f.Listens))}
-	fl.block(&c.f.Block, entry, nil)
-}
-
+// flow is the dataflow over one function. Its memory serves one function after
+// the other.
 type flow struct {
 	c *codeVerifier
 	// listens holds, for each listen, the state that its handlers start from
 	// and that it leaves behind, below its window.
 	listens []registers
+
+	depth int     // how many blocks are being walked, one in the other
+	walks []*walk // by depth
+	slab  []Class // all of the memory for states
+	used  int     // how much of it this function has taken
+}
+
+// run runs the dataflow over the function's own block; handlers are walked
+// where their listen begins.
+func (fl *flow) run(c *codeVerifier) {
+	fl.c, fl.listens, fl.depth, fl.used = c, nil, 0, 0
+	if n := len(c.f.Listens); n > 0 {
+		fl.listens = make([]registers, n)
+	}
+	entry := fl.registers(c.f.Registers)
+	clear(entry)
+	copy(entry[1:], c.f.Params)
+	fl.block(&c.f.Block, entry, nil)
+}
+
+// registers gives memory for a state of n registers, for as long as the
+// function is checked.
+func (fl *flow) registers(n int) registers {
+	if fl.used+n > len(fl.slab) {
+		fl.slab, fl.used = make([]Class, max(4096, n)), 0
+	}
+	s := fl.slab[fl.used : fl.used+n : fl.used+n]
+	fl.used += n
+	return s
+}
+
+func (fl *flow) clone(s registers) registers {
+	t := fl.registers(len(s))
+	copy(t, s)
+	return t
 }
 
 // block finds the states of b from its entry state and checks every
@@ -93,8 +119,9 @@ type flow struct {
 // instruction is handed to visit, if any, in every walk: what it does must be
 // a join.
 func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
-	w := &walk{fl: fl, b: b, states: make([]registers, len(b.Code)), targets: make([]registers, len(b.Regions)), visit: visit}
-	s := make(registers, len(entry))
+	w := fl.enter(b, visit)
+	defer fl.leave()
+	s := fl.registers(len(entry))
 	for again := true; again && fl.c.err == nil; {
 		w.again = false
 		copy(s, entry)
@@ -131,11 +158,36 @@ type walk struct {
 	visit   func(s registers)
 }
 
+// enter starts the walk over a block.
+func (fl *flow) enter(b *Block, visit func(s registers)) *walk {
+	if fl.depth == len(fl.walks) {
+		fl.walks = append(fl.walks, &walk{fl: fl})
+	}
+	w := fl.walks[fl.depth]
+	fl.depth++
+	w.b, w.visit, w.again = b, visit, false
+	w.states, w.targets = none(w.states, len(b.Code)), none(w.targets, len(b.Regions))
+	return w
+}
+
+func (fl *flow) leave() { fl.depth-- }
+
+// none gives n states that are not known, in the memory of old when it is
+// enough.
+func none(old []registers, n int) []registers {
+	if n > cap(old) {
+		return make([]registers, n, 2*n)
+	}
+	old = old[:n]
+	clear(old)
+	return old
+}
+
 // arrive joins s into the state of instruction to.
 func (w *walk) arrive(from, to int, s registers) {
 	switch {
 	case w.states[to] == nil:
-		w.states[to] = slices.Clone(s)
+		w.states[to] = w.fl.clone(s)
 	case !w.states[to].join(s):
 		return
 	}
@@ -184,14 +236,14 @@ func (w *walk) raises(pc int, i Instr, s registers) {
 		}
 		t := s
 		if win, ok := windowOf(w.fl.c.p, i); ok && win.call {
-			t = slices.Clone(s)
+			t = w.fl.clone(s)
 			t.clear(win.from - 1)
 			if w.fl.c.keepsReceiver(i) {
 				t[win.from] = Full
 			}
 		}
 		if w.targets[n] == nil {
-			w.targets[n] = slices.Clone(t)
+			w.targets[n] = w.fl.clone(t)
 		} else {
 			w.targets[n].join(t)
 		}
@@ -203,20 +255,20 @@ func (w *walk) raises(pc int, i Instr, s registers) {
 // it leaves behind: a handler may have run up to any instruction.
 func (fl *flow) listen(i Instr, s registers) registers {
 	n, base := int(i.Imm), int(i.A)
-	s = slices.Clone(s)
+	s = fl.clone(s)
 	s.clear(base)
 	switch known := fl.listens[n]; {
 	case known == nil:
 		fl.listens[n] = s
 	case !known.join(s):
-		return slices.Clone(known)
+		return fl.clone(known)
 	}
 	state := fl.listens[n]
 	for changed := true; changed && fl.c.err == nil; {
 		changed = false
 		for hi := range fl.c.f.Listens[n].Handlers {
 			h := &fl.c.f.Listens[n].Handlers[hi]
-			entry := slices.Clone(state)
+			entry := fl.clone(state)
 			entry[h.Param] = Full
 			outer := fl.c.handler
 			fl.c.handler = outer + ", handler \"" + h.Type + "\""
@@ -229,7 +281,7 @@ func (fl *flow) listen(i Instr, s registers) registers {
 			fl.c.handler = outer
 		}
 	}
-	return slices.Clone(state)
+	return fl.clone(state)
 }
 
 // step checks what instruction i reads from state s and applies what it sets.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/parallel"
 )
 
 // MaxRegisters bounds the registers of a function; further variables live in
@@ -32,11 +34,30 @@ func Verify(p *Program) error {
 		v.header(i)
 	}
 	if v.err == nil {
-		for i := range p.Functions {
-			v.function(i)
-		}
+		v.functions()
 	}
 	return v.err
+}
+
+// functions checks the code of all functions, on all processors: it needs
+// nothing of each other's but the headers.
+func (v *verifier) functions() {
+	const least = 64 // fewer are checked before another goroutine runs
+	errs := make([]error, len(v.p.Functions))
+	parallel.Do(len(errs), least, func(from, to int) {
+		w := &verifier{p: v.p, givesBack: v.givesBack}
+		var fl flow
+		for i := from; i < to && w.err == nil; i++ {
+			w.function(i, &fl)
+			errs[i] = w.err
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			v.err = err
+			return
+		}
+	}
 }
 
 // verifier keeps the first broken rule.
@@ -225,21 +246,32 @@ func (v *verifier) entry(of string, n int) {
 // header checks what other functions rely on.
 func (v *verifier) header(i int) {
 	f := &v.p.Functions[i]
-	of := fmt.Sprintf("function %d (%s)", i, f.Name)
-	v.check(in(f.File, len(v.p.Files)), "%s: there is no file %d", of, f.File)
-	v.check(f.Registers > len(f.Params) && f.Registers <= MaxRegisters, "%s: %d registers for %d parameters", of, f.Registers, len(f.Params))
-	v.check(in(f.Captures, 256), "%s: %d captures", of, f.Captures)
-	v.check(f.Result >= Int && f.Result <= Full, "%s: no result class", of)
+	fail := func(format string, args ...any) {
+		v.check(false, "function %d (%s): "+format, append([]any{i, f.Name}, args...)...)
+	}
+	full := f.Result == Full
 	for _, c := range f.Params {
-		v.check(c >= Int && c <= Full, "%s: a parameter without class", of)
+		if c < Int || c > Full {
+			fail("a parameter without class")
+		}
+		full = full && c == Full
 	}
-	switch f.ABI {
-	case Typed:
-	case FullABI:
-		v.check(f.Result == Full && !slices.ContainsFunc(f.Params, func(c Class) bool { return c != Full }), "%s: abi full with a typed parameter or result", of)
-	default:
-		v.check(false, "%s: unknown abi %q", of, f.ABI)
+	switch {
+	case !in(f.File, len(v.p.Files)):
+		fail("there is no file %d", f.File)
+	case f.Registers <= len(f.Params) || f.Registers > MaxRegisters:
+		fail("%d registers for %d parameters", f.Registers, len(f.Params))
+	case !in(f.Captures, 256):
+		fail("%d captures", f.Captures)
+	case f.Result < Int || f.Result > Full:
+		fail("no result class")
+	case f.ABI != Typed && f.ABI != FullABI:
+		fail("unknown abi %q", f.ABI)
+	case f.ABI == FullABI && !full:
+		fail("abi full with a typed parameter or result")
+	case f.Body && (f.ABI != FullABI || len(f.Params) > 1):
+		fail("a body with abi %s and %d parameters", f.ABI, len(f.Params))
+	case f.MutSelf && (len(f.Params) == 0 || f.Params[0] != Full):
+		fail("mutself without a Full receiver")
 	}
-	v.check(!f.Body || f.ABI == FullABI && len(f.Params) <= 1, "%s: a body with abi %s and %d parameters", of, f.ABI, len(f.Params))
-	v.check(!f.MutSelf || len(f.Params) > 0 && f.Params[0] == Full, "%s: mutself without a Full receiver", of)
 }

@@ -15,7 +15,8 @@ type codeVerifier struct {
 	handler string
 }
 
-func (v *verifier) function(i int) {
+// function checks the i-th function, using the memory of the flow before.
+func (v *verifier) function(i int, fl *flow) {
 	c := &codeVerifier{verifier: v, index: i, f: &v.p.Functions[i], begun: make([]int, len(v.p.Functions[i].Listens))}
 	c.block(&c.f.Block, false)
 	for li := range c.f.Listens {
@@ -34,7 +35,7 @@ func (v *verifier) function(i int) {
 		c.check(n == 1, "%s: listen %d is begun at %d places", c.where(), li, n)
 	}
 	if v.err == nil {
-		c.flow()
+		fl.run(c)
 	}
 }
 
@@ -55,6 +56,13 @@ type codePlace struct {
 }
 
 func (p codePlace) String() string { return fmt.Sprintf("%s, @%d %s", p.c, p.pc, p.in) }
+
+// rule is check of one instruction.
+func (c *codeVerifier) rule(ok bool, pc int, i Instr, format string, args ...any) {
+	if !ok {
+		c.check(false, "%s: %s", c.at(pc, i), fmt.Sprintf(format, args...))
+	}
+}
 
 // block checks what can be seen of each instruction alone.
 func (c *codeVerifier) block(b *Block, handler bool) {
@@ -147,59 +155,57 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	if c.err != nil {
 		return
 	}
-	at := func() fmt.Stringer { return c.at(pc, i) }
 	switch i.Op {
 	case OpLoadIntConst:
-		c.check(c.p.Constants[i.Imm].Int != nil, "%s: the constant is no Int", at())
+		c.rule(c.p.Constants[i.Imm].Int != nil, pc, i, "the constant is no Int")
 	case OpLoadFloatConst:
-		c.check(c.p.Constants[i.Imm].Float != nil, "%s: the constant is no Float", at())
+		c.rule(c.p.Constants[i.Imm].Float != nil, pc, i, "the constant is no Float")
 	case OpLoadBool:
-		c.check(in(int(i.Imm), 2), "%s: not 0 or 1", at())
+		c.rule(in(int(i.Imm), 2), pc, i, "not 0 or 1")
 	case OpSlice, OpNewRange:
-		c.check(in(int(i.Imm), 2), "%s: not 0 or 1", at())
+		c.rule(in(int(i.Imm), 2), pc, i, "not 0 or 1")
 	case OpDivIntK, OpRemIntK:
-		c.check(i.Imm != 0, "%s: division by zero", at())
+		c.rule(i.Imm != 0, pc, i, "division by zero")
 	case OpAnyBinary:
-		c.check(in(int(i.Imm), int(AnyGe)+1), "%s: unknown operator", at())
+		c.rule(in(int(i.Imm), int(AnyGe)+1), pc, i, "unknown operator")
 	case OpCallMethod:
 		c.text(pc, i)
-		c.check(i.B > 0, "%s: a method needs a receiver", at())
+		c.rule(i.B > 0, pc, i, "a method needs a receiver")
 	case OpPerform:
 		c.text(pc, i)
-		c.check(i.C <= 1, "%s: wrap is neither 0 nor 1", at())
+		c.rule(i.C <= 1, pc, i, "wrap is neither 0 nor 1")
 	case OpAnyField, OpAnySetField, OpAnyOwnField, OpFault:
 		c.text(pc, i)
 	case OpErrorField:
 		k := c.text(pc, i)
-		c.check(k == "message" || k == "kind" || k == "source", "%s: %q is no field of every error", at(), k)
+		c.rule(k == "message" || k == "kind" || k == "source", pc, i, "%q is no field of every error", k)
 	case OpLoadFunction:
 		f := &c.p.Functions[i.Imm]
-		c.check(f.ABI == FullABI && f.Captures == 0, "%s: the function cannot be called indirectly", at())
+		c.rule(f.ABI == FullABI && f.Captures == 0, pc, i, "the function cannot be called indirectly")
 	case OpNewClosure:
 		f := &c.p.Functions[i.Imm]
-		c.check(f.ABI == FullABI && f.Captures == int(i.C), "%s: the function takes %d captures, abi %s", at(), f.Captures, f.ABI)
+		c.rule(f.ABI == FullABI && f.Captures == int(i.C), pc, i, "the function takes %d captures, abi %s", f.Captures, f.ABI)
 	case OpSpawn:
 		f := &c.p.Functions[i.Imm]
-		c.check(f.ABI == FullABI && f.Captures == 0 && !f.Body && len(f.Params) == int(i.C),
-			"%s: the function takes %d arguments and %d captures, abi %s", at(), len(f.Params), f.Captures, f.ABI)
+		c.rule(f.ABI == FullABI && f.Captures == 0 && !f.Body && len(f.Params) == int(i.C), pc, i, "the function takes %d arguments and %d captures, abi %s", len(f.Params), f.Captures, f.ABI)
 	case OpRace:
-		c.check(i.C > 0, "%s: a race of nobody", at())
+		c.rule(i.C > 0, pc, i, "a race of nobody")
 	case OpReturnLeft:
-		c.check(c.f.Body && !handler, "%s: outside the body of a concurrent expression", at())
+		c.rule(c.f.Body && !handler, pc, i, "outside the body of a concurrent expression")
 	case OpCall:
-		c.check(c.p.Functions[i.Imm].Captures == 0, "%s: the function needs a closure", at())
+		c.rule(c.p.Functions[i.Imm].Captures == 0, pc, i, "the function needs a closure")
 	case OpCaptured:
-		c.check(int(i.B) < c.f.Captures, "%s: the function has %d captures", at(), c.f.Captures)
+		c.rule(int(i.B) < c.f.Captures, pc, i, "the function has %d captures", c.f.Captures)
 	case OpCallNative:
-		c.check(i.C <= 1, "%s: wrap is neither 0 nor 1", at())
+		c.rule(i.C <= 1, pc, i, "wrap is neither 0 nor 1")
 	case OpAwaitEmit:
-		c.check(i.B == 1 || i.B == 2, "%s: takes one or two arguments", at())
+		c.rule(i.B == 1 || i.B == 2, pc, i, "takes one or two arguments")
 	case OpNewStruct:
 		kind := c.p.Types[i.Imm].Kind
-		c.check(kind == "struct" || kind == "schema" || kind == "error" && c.p.Types[i.Imm].Name != "", "%s: %s is no struct", at(), kind)
+		c.rule(kind == "struct" || kind == "schema" || kind == "error" && c.p.Types[i.Imm].Name != "", pc, i, "%s is no struct", kind)
 	case OpNewVariant:
 		t := &c.p.Types[i.Imm]
-		c.check(t.Kind == "enum" && int(i.C) < len(t.Variants), "%s: no such variant", at())
+		c.rule(t.Kind == "enum" && int(i.C) < len(t.Variants), pc, i, "no such variant")
 	case OpReturn, OpReturnNil:
 		c.returns(pc, i, Full, handler)
 	case OpReturnInt:
@@ -209,7 +215,7 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	case OpReturnBool:
 		c.returns(pc, i, Bool, handler)
 	case OpBlockEnd, OpBlockReply:
-		c.check(handler, "%s: outside a handler", at())
+		c.rule(handler, pc, i, "outside a handler")
 	case OpListenBegin:
 		c.begun[i.Imm]++
 	}
@@ -217,19 +223,20 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 		return
 	}
 	if w, ok := windowOf(c.p, i); ok && (w.from+w.n > c.f.Registers || w.call && w.from > c.f.Registers) {
-		c.check(false, "%s: its window reaches beyond the registers", at())
+		c.rule(false, pc, i, "its window reaches beyond the registers")
 	}
 }
 
 func (c *codeVerifier) returns(pc int, i Instr, class Class, handler bool) {
-	c.check(!handler, "%s: within a handler", c.at(pc, i))
-	c.check(c.f.Result == class, "%s: the function's result is %s", c.at(pc, i), c.f.Result)
+	c.rule(!handler, pc, i, "within a handler")
+	c.rule(c.f.Result == class, pc, i, "the function's result is %s", c.f.Result)
 }
 
 // text gives the constant operand, which must be a String.
 func (c *codeVerifier) text(pc int, i Instr) string {
 	k := c.p.Constants[i.Imm]
-	if !c.check(k.String != nil, "%s: the constant is no String", c.at(pc, i)) {
+	if k.String == nil {
+		c.rule(false, pc, i, "the constant is no String")
 		return ""
 	}
 	return *k.String
