@@ -16,35 +16,37 @@ import (
 // borrow finds the parameters that are only read, in the function itself and
 // in those that it hands them to.
 func (g *generator) borrow() {
-	handed := map[*sema.Param][]*sema.Param{}
-	var all []*sema.Param
+	var all []*reading
 	for _, fn := range g.p.Functions {
 		if _, ok := g.functions[fn]; !ok || fn.Async { // a task keeps its arguments
 			continue
 		}
+		r := &readings{info: fn.Info}
 		for _, p := range fn.Params {
-			l := p.Local
-			if l == nil || l.Mut || l.Cell || !mayShare(p.Type) {
-				continue
+			if l := p.Local; l != nil && !l.Mut && !l.Cell && mayShare(p.Type) {
+				r.of = append(r.of, &reading{param: p})
 			}
-			r := &reading{info: fn.Info, l: l}
-			r.block(fn.Decl.Body)
-			if !r.keeps {
-				g.borrowed[p] = true
-				handed[p] = r.handed
-				all = append(all, p)
+		}
+		if len(r.of) == 0 {
+			continue
+		}
+		r.block(fn.Decl.Body)
+		for _, x := range r.of {
+			if !x.keeps {
+				g.borrowed[x.param] = true
+				all = append(all, x)
 			}
 		}
 	}
 	for changed := true; changed; {
 		changed = false
-		for _, p := range all {
-			if !g.borrowed[p] {
+		for _, x := range all {
+			if !g.borrowed[x.param] {
 				continue
 			}
-			for _, q := range handed[p] {
+			for _, q := range x.handed {
 				if !g.borrowed[q] {
-					g.borrowed[p], changed = false, true
+					g.borrowed[x.param], changed = false, true
 					break
 				}
 			}
@@ -52,38 +54,50 @@ func (g *generator) borrow() {
 	}
 }
 
-// reading looks for uses of a variable that keep its value.
+// reading is what a function does with one of its parameters.
 type reading struct {
-	info   *sema.Info
-	l      *sema.Local
+	param  *sema.Param
 	keeps  bool
 	handed []*sema.Param // parameters of other functions that get it
 }
 
-// is says whether e is the variable itself.
-func (r *reading) is(e ast.Expr) bool {
+// readings looks through a function for uses of its parameters that keep their
+// values.
+type readings struct {
+	info *sema.Info
+	of   []*reading
+}
+
+// is gives the parameter that e is, if it is one.
+func (r *readings) is(e ast.Expr) *reading {
 	for {
 		switch x := e.(type) {
 		case *ast.ParenExpr:
 			e = x.X
 		case *ast.PathExpr:
-			return r.info.Object(x) == sema.Object(r.l)
+			o := r.info.Object(x)
+			for _, p := range r.of {
+				if o == sema.Object(p.param.Local) {
+					return p
+				}
+			}
+			return nil
 		default:
-			return false
+			return nil
 		}
 	}
 }
 
 // look passes over a use that only reads; whatever else e is is walked.
-func (r *reading) look(es ...ast.Expr) {
+func (r *readings) look(es ...ast.Expr) {
 	for _, e := range es {
-		if e != nil && !r.is(e) {
+		if e != nil && r.is(e) == nil {
 			r.walk(e)
 		}
 	}
 }
 
-func (r *reading) block(b *ast.Block) {
+func (r *readings) block(b *ast.Block) {
 	for _, s := range b.Stmts {
 		if x, ok := s.(*ast.ExprStmt); ok {
 			r.look(x.X)
@@ -96,59 +110,58 @@ func (r *reading) block(b *ast.Block) {
 	}
 }
 
-// walk visits a node and what is in it. A use of the variable that no case
+// walk visits a node and what is in it. A use of a parameter that no case
 // below passes over keeps it.
-func (r *reading) walk(n ast.Node) {
-	inspect(n, func(n ast.Node) bool {
-		if r.keeps {
+func (r *readings) walk(n ast.Node) { inspect(n, r.visit) }
+
+func (r *readings) visit(n ast.Node) bool {
+	switch x := n.(type) {
+	case *ast.PathExpr:
+		if p := r.is(x); p != nil {
+			p.keeps = true
+		}
+	case *ast.FieldExpr:
+		r.look(x.X)
+		return false
+	case *ast.TupleIndex:
+		r.look(x.X)
+		return false
+	case *ast.IndexExpr:
+		r.look(x.X, x.Index)
+		return false
+	case *ast.Question:
+		r.look(x.X)
+		return false
+	case *ast.Binary:
+		if x.Op != ast.OpCoalesce {
+			r.look(x.X, x.Y)
 			return false
 		}
-		switch x := n.(type) {
-		case *ast.PathExpr:
-			r.keeps = r.is(x)
-		case *ast.FieldExpr:
-			r.look(x.X)
-			return false
-		case *ast.TupleIndex:
-			r.look(x.X)
-			return false
-		case *ast.IndexExpr:
-			r.look(x.X, x.Index)
-			return false
-		case *ast.Question:
-			r.look(x.X)
-			return false
-		case *ast.Binary:
-			if x.Op != ast.OpCoalesce {
-				r.look(x.X, x.Y)
-				return false
-			}
-		case *ast.InterpLit:
-			r.look(x.Exprs...)
-			return false
-		case *ast.EmitExpr:
-			r.look(x.Channel, x.Payload)
-			return false
-		case *ast.LetCond:
-			r.look(x.X)
-			return false
-		case *ast.MatchExpr:
-			r.match(x)
-			return false
-		case *ast.ForExpr:
-			r.look(x.Iter)
-			r.block(x.Body)
-			return false
-		case *ast.Call:
-			return r.call(x, nil, x.Args)
-		case *ast.MethodCall:
-			return r.call(x, x.Recv, x.Args)
-		}
-		return true
-	})
+	case *ast.InterpLit:
+		r.look(x.Exprs...)
+		return false
+	case *ast.EmitExpr:
+		r.look(x.Channel, x.Payload)
+		return false
+	case *ast.LetCond:
+		r.look(x.X)
+		return false
+	case *ast.MatchExpr:
+		r.match(x)
+		return false
+	case *ast.ForExpr:
+		r.look(x.Iter)
+		r.block(x.Body)
+		return false
+	case *ast.Call:
+		return r.call(x, nil, x.Args)
+	case *ast.MethodCall:
+		return r.call(x, x.Recv, x.Args)
+	}
+	return true
 }
 
-func (r *reading) match(x *ast.MatchExpr) {
+func (r *readings) match(x *ast.MatchExpr) {
 	r.look(x.Subject)
 	for _, a := range x.Arms {
 		if a.Guard != nil {
@@ -160,13 +173,12 @@ func (r *reading) match(x *ast.MatchExpr) {
 
 // call looks at the arguments of a call; it says whether they are yet to be
 // walked like any expression.
-func (r *reading) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
+func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 	c := r.info.Call(e)
 	if c == nil || c.Fn == nil || c.Kind != sema.CallFunction && c.Kind != sema.CallTool || c.Fn.MutSelf {
 		return true
 	}
 	leaf := c.Fn.Native != "" || c.Fn.Effect != ""
-	seen := map[ast.Expr]bool{}
 	for k, a := range c.Args {
 		var x ast.Expr
 		switch a.Kind {
@@ -174,19 +186,18 @@ func (r *reading) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 			x = recv
 		case sema.ArgWritten:
 			x = args[a.Index].Value
+		case sema.ArgRest:
+			for _, rest := range args[a.Index:] {
+				r.walk(rest.Value)
+			}
+			continue
 		default:
 			continue
 		}
-		seen[x] = true
-		if !r.is(x) {
+		if p := r.is(x); p == nil {
 			r.walk(x)
 		} else if !leaf {
-			r.handed = append(r.handed, c.Fn.Params[k])
-		}
-	}
-	for _, a := range args { // of a variadic function
-		if !seen[a.Value] {
-			r.walk(a.Value)
+			p.handed = append(p.handed, c.Fn.Params[k])
 		}
 	}
 	return false

@@ -108,6 +108,7 @@ func (g *generator) program() {
 	for _, info := range g.p.Files {
 		g.file(info)
 	}
+	g.out.Functions = make([]ir.Function, 0, 2*len(g.p.Functions)) // with their closures
 	for _, fn := range g.p.Functions {
 		if fn.Native == "" && fn.Effect == "" && fn.Decl.Body != nil {
 			g.functions[fn] = g.reserve()
@@ -159,7 +160,7 @@ func (g *generator) file(info *sema.Info) int {
 	g.files[name] = n
 	f := ir.File{Name: name}
 	if !info.Library {
-		f.Text = string(info.File.Source.Text)
+		f.Text = info.File.Source.String()
 	}
 	g.out.Files = append(g.out.Files, f)
 	return n

@@ -11,7 +11,8 @@ import (
 func (g *generator) intConst(n int64) int32 {
 	i, ok := g.ints[n]
 	if !ok {
-		i = g.addConst(ir.Const{Int: &n})
+		own := n // n itself stays off the heap when it is known
+		i = g.addConst(ir.Const{Int: &own})
 		g.ints[n] = i
 	}
 	return int32(i)
@@ -20,7 +21,8 @@ func (g *generator) intConst(n int64) int32 {
 func (g *generator) floatConst(f float64) int32 {
 	i, ok := g.floats[math.Float64bits(f)]
 	if !ok {
-		i = g.addConst(ir.Const{Float: &f})
+		own := f
+		i = g.addConst(ir.Const{Float: &own})
 		g.floats[math.Float64bits(f)] = i
 	}
 	return int32(i)
@@ -29,7 +31,8 @@ func (g *generator) floatConst(f float64) int32 {
 func (g *generator) stringConst(s string) int32 {
 	i, ok := g.strings[s]
 	if !ok {
-		i = g.addConst(ir.Const{String: &s})
+		own := s
+		i = g.addConst(ir.Const{String: &own})
 		g.strings[s] = i
 	}
 	return int32(i)

@@ -152,7 +152,7 @@ func (f *builder) dropNil(v val) {
 // takeBack removes the last instruction.
 func (f *builder) takeBack() {
 	last := f.next() - 1
-	f.blk.Code = f.blk.Code[:last]
+	f.blk.Code, f.placedIn = f.blk.Code[:last], nil
 	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
 		f.blk.Positions = f.blk.Positions[:n-1]
 	}

@@ -17,8 +17,11 @@ type builder struct {
 	out        ir.Function
 	// blk is where instructions go: the function's own block or a handler's.
 	blk *ir.Block
-	// pos is the place in the source of what is being generated.
-	pos source.Pos
+	// pos is the place in the source of what is being generated; placed is the
+	// one that the last instruction has, in the block placedIn.
+	pos, placed source.Pos
+	placedIn    *ir.Block
+	places      source.Cursor
 	// foreign counts the expressions of other files around; the place stays that
 	// of the expression which needs them.
 	foreign int
@@ -92,8 +95,8 @@ func (s signature) isFull() bool {
 // newFn starts a function. Its parameters take the registers from 1 on.
 func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signature) *builder {
 	f := &builder{g: g, info: info, home: info, pos: at, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
-		tries: map[*ast.TryExpr]*try{}, touched: map[ast.Expr]*touch{}}
-	f.out = ir.Function{Name: name, File: g.file(info), Line: info.File.Source.Position(at).Line,
+		places: source.Cursor{File: info.File.Source}}
+	f.out = ir.Function{Name: name, File: g.file(info), Line: f.places.Position(at).Line,
 		Params: s.params, ABI: s.abi, Result: s.result, Registers: f.top}
 	f.blk = &f.out.Block
 	return f
@@ -213,7 +216,11 @@ func (f *builder) emitBC(op ir.Op, a int, bc int16, imm int32) {
 
 // place notes the source position of the next instruction when it changes.
 func (f *builder) place() {
-	p := f.home.File.Source.Position(f.pos)
+	if f.pos == f.placed && f.blk == f.placedIn {
+		return
+	}
+	f.placed, f.placedIn = f.pos, f.blk
+	p := f.places.Position(f.pos)
 	ps := f.blk.Positions
 	if n := len(ps); n > 0 && ps[n-1].Line == p.Line && ps[n-1].Column == p.Column {
 		return

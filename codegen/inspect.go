@@ -7,30 +7,37 @@ import "github.com/concerto-lang/concerto/ast"
 // no names, types, patterns or functions declared in it, and of a handler not
 // the closure but its body, which runs within the listen.
 func inspect(n ast.Node, visit func(ast.Node) bool) {
-	if visit(n) {
-		inspectIn(n, visit)
+	var below func(ast.Node)
+	look := func(n ast.Node) {
+		if !visit(n) {
+			return
+		}
+		s, ok := n.(*ast.StructLit)
+		if !ok {
+			ast.Children(n, below)
+			return
+		}
+		for _, f := range s.Fields { // not its path: a type's name
+			below(f)
+		}
+		if s.Rest != nil {
+			below(s.Rest)
+		}
 	}
-}
-
-func inspectIn(n ast.Node, visit func(ast.Node) bool) {
-	ast.Children(n, func(c ast.Node) {
-		switch c := c.(type) {
+	below = func(n ast.Node) {
+		switch n := n.(type) {
 		case *ast.Block, *ast.Arg, *ast.MapEntry, *ast.FieldInit, *ast.Arm, *ast.Catch, *ast.ConfigField:
-			inspectIn(c, visit)
+			ast.Children(n, below)
 		case *ast.Handler:
-			if cl, ok := c.Value.(*ast.Closure); ok {
-				inspect(cl.Body, visit)
+			if cl, ok := n.Value.(*ast.Closure); ok {
+				look(cl.Body)
 			} else {
-				inspectIn(c, visit)
+				ast.Children(n, below)
 			}
 		case *ast.DeclStmt:
-		case ast.Stmt:
-			inspect(c, visit)
-		case ast.Expr:
-			if s, ok := n.(*ast.StructLit); ok && c == ast.Expr(s.Path) {
-				return // a type's name
-			}
-			inspect(c, visit)
+		case ast.Stmt, ast.Expr:
+			look(n)
 		}
-	})
+	}
+	look(n)
 }

@@ -14,14 +14,24 @@ type touch struct {
 	calls  bool          // it runs code that is not seen here
 }
 
+// nothing is what expressions without parts do.
+var nothing = &touch{}
+
 func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l) }
 
 // touches finds what an expression, with all in it, can change.
 func (f *builder) touches(e ast.Expr) *touch {
+	switch e.(type) {
+	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
+		return nothing
+	}
 	if t := f.touched[e]; t != nil {
 		return t
 	}
 	t := &touch{}
+	if f.touched == nil {
+		f.touched = map[ast.Expr]*touch{}
+	}
 	f.touched[e] = t
 	f.touchInto(t, e)
 	return t

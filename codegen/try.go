@@ -232,7 +232,7 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	for range e.Catches {
 		t.clauses = append(t.clauses, &label{})
 	}
-	f.tries[e] = t
+	f.around(e, t)
 	from := f.next()
 	f.depth++
 	gen(e.Body)
@@ -258,13 +258,21 @@ func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	f.land(end)
 }
 
+// around notes the state of a try for what leaves its body.
+func (f *builder) around(e *ast.TryExpr, t *try) {
+	if f.tries == nil {
+		f.tries = map[*ast.TryExpr]*try{}
+	}
+	f.tries[e] = t
+}
+
 // bareTry generates a try without clauses: a Result<T, Error>.
 func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
 	t := &try{error: f.alloc(), bare: &label{}}
 	f.isVar[t.error] = true
-	f.tries[e] = t
+	f.around(e, t)
 	ok := types.Type(types.Nil)
 	if r, isResult := types.Resolve(rt).(*types.Result); isResult {
 		ok = r.Ok

@@ -43,7 +43,7 @@ func Source(f *source.File, width int) ([]byte, diag.List) {
 		width = DefaultWidth
 	}
 	toks, comments, _ := lexer.Lex(f)
-	p := newPrinter(string(f.Text), toks, comments)
+	p := newPrinter(f.String(), toks, comments)
 	p.file(file)
 	out := p.render(width)
 	if err := sameTokens(p.src, toks, comments, out); err != nil {

@@ -20,7 +20,7 @@ import (
 // was meant.
 func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	l := &lexer{
-		file: f, src: string(f.Text), plainAt: -1,
+		file: f, src: f.String(), plainAt: -1,
 		toks: make([]Token, 0, len(f.Text)/4+16),
 	}
 	l.checkUTF8()

@@ -118,7 +118,7 @@ func open(f *source.File) *parser {
 	p := pool.Get().(*parser)
 	toks, comments, list := lexer.Lex(f)
 	*p = parser{
-		file: f, src: string(f.Text), toks: toks, comments: comments, diags: list,
+		file: f, src: f.String(), toks: toks, comments: comments, diags: list,
 		lastAt: -1, lastTok: -1, culprit: -2, slice: -1,
 		grammar: p.grammar, frames: p.frames,
 	}

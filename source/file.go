@@ -15,7 +15,8 @@ import (
 type File struct {
 	Name  string
 	Text  []byte
-	lines []Pos // offset of each line's first byte
+	text  string // the same
+	lines []Pos  // offset of each line's first byte
 }
 
 // NewFile makes a File and its line table.
@@ -29,8 +30,11 @@ func NewFile(name string, text []byte) *File {
 		i += j + 1
 		lines = append(lines, Pos(i))
 	}
-	return &File{Name: name, Text: text, lines: lines}
+	return &File{Name: name, Text: text, text: string(text), lines: lines}
 }
+
+// String is the whole text.
+func (f *File) String() string { return f.text }
 
 // Lines is the number of lines; a text that ends in a newline has an empty
 // last one.
@@ -56,12 +60,36 @@ func (f *File) LineOf(p Pos) int {
 
 // Position is p as line and column, both 1-based, the column in code points.
 func (f *File) Position(p Pos) Position {
+	c := Cursor{File: f}
+	return c.Position(p)
+}
+
+// Cursor gives the positions of places that lie near each other, as those of a
+// function do: it looks first where the place before was.
+type Cursor struct {
+	File *File
+	line int // of the place before; 0 at first
+}
+
+// Position is File.Position.
+func (c *Cursor) Position(p Pos) Position {
+	f := c.File
 	if int(p) > len(f.Text) {
 		p = Pos(len(f.Text))
 	}
-	line := f.LineOf(p)
-	return Position{Line: line, Column: utf8.RuneCount(f.Text[f.lines[line-1]:p]) + 1}
+	if !c.holds(p) {
+		if c.line++; !c.holds(p) {
+			c.line = f.LineOf(p)
+		}
+	}
+	return Position{Line: c.line, Column: utf8.RuneCount(f.Text[f.lines[c.line-1]:p]) + 1}
+}
+
+// holds says whether p lies on the cursor's line.
+func (c *Cursor) holds(p Pos) bool {
+	lines := c.File.lines
+	return c.line > 0 && c.line <= len(lines) && lines[c.line-1] <= p && (c.line == len(lines) || p < lines[c.line])
 }
 
 // Slice is the text that s covers.
-func (f *File) Slice(s Span) string { return string(f.Text[s.Start:s.End]) }
+func (f *File) Slice(s Span) string { return f.text[s.Start:s.End] }
