@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
 )
 
 // declarations fills the tables of what is declared besides functions. Their
@@ -54,6 +55,7 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 	if s, ok := a.Fields["memory"].(*sema.Store); ok {
 		out.Memory = g.stores[s]
 	}
+	out.Decorator = g.decoratorsOf(a.Info, a.Name, a.Decl.Name.Sp.Start, a.Decorations)
 	if m, ok := a.Fields["retry_policy"].(*sema.ConstMap); ok {
 		out.Retry = retryPolicy(m)
 	}
@@ -76,6 +78,16 @@ func retryPolicy(m *sema.ConstMap) *ir.Retry {
 		}
 	}
 	return r
+}
+
+// decoratorsOf is the function that makes calls of an agent or host within its
+// decorators, nil without any.
+func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) *int {
+	if len(ds) == 0 {
+		return nil
+	}
+	n := g.decorators(info, name, at, ds)
+	return &n
 }
 
 func (g *generator) toolList(v any) []int {

@@ -136,9 +136,15 @@ func (g *generator) reset(m mark) {
 	}
 }
 
-// function generates a declared function.
+// function generates a declared function. With decorators, its own code stands
+// behind that of the calls.
 func (g *generator) function(n int, fn *sema.Function) {
 	s := g.signatureOf(fn)
+	if len(fn.Decorations) > 0 {
+		inner := g.reserve()
+		g.decoratedFunction(n, inner, fn)
+		n = inner
+	}
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
 		f.keepsSelf = fn.MutSelf && fn.Tool == nil

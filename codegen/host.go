@@ -33,6 +33,7 @@ func (g *generator) host(h *sema.Host) ir.Host {
 		j := constJSON(v)
 		out.QuestionDefault = &j
 	}
+	out.Decorator = g.decoratorsOf(h.Info, h.Name, h.Decl.Name.Sp.Start, h.Decorations)
 	for _, t := range h.Tools {
 		out.Tools = append(out.Tools, g.tools[t])
 	}

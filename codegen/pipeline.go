@@ -89,7 +89,9 @@ func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	f.lifecycle("pipeline:stage_start", x, s, -1)
 	from := f.next()
 	f.depth++
-	if s.Decl.IsBinding() {
+	if len(s.Decorations) > 0 {
+		f.move(x.value, ir.Full, f.decoratedStage(x, s, before))
+	} else if s.Decl.IsBinding() {
 		f.move(x.value, ir.Full, f.bindingStage(s))
 	} else {
 		f.functionStage(x, s, before)
@@ -131,21 +133,9 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	for i, q := range s.Params {
 		v := f.declare(q.Local)
 		top := f.top
-		if before == nil || s.TakesAll {
-			in, from := val{reg: 1 + i, class: f.out.Params[i]}, x.p.Params[i].Type
-			if x.p.Decl.HasParams {
-				in, from = f.load(f.variable(x.p.Params[i].Local), from, -1), x.p.Params[i].Type
-			}
-			f.share(in, from)
-			f.init(v, f.convert(in, from, q.Type, -1))
-		} else {
-			in := val{reg: x.value, class: ir.Full}
-			f.share(in, before.Output)
-			if s.InputConv != nil {
-				in = f.convert(in, before.Output, s.InputConv, -1)
-			}
-			f.init(v, in)
-		}
+		in, from := f.stageInput(x, before, s, i)
+		f.share(in, from)
+		f.init(v, f.convert(in, from, q.Type, -1))
 		f.free(top)
 	}
 	out := &label{}
@@ -156,6 +146,19 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	f.loops = loops
 	f.land(out)
 	f.leave = leave{}
+}
+
+// stageInput is the value of a function stage's parameter i before it is
+// converted, and its type: the pipeline's parameter, or what comes before.
+func (f *builder) stageInput(x *pipe, before, s *sema.Stage, i int) (val, types.Type) {
+	if before != nil && !s.TakesAll {
+		return val{reg: x.value, class: ir.Full}, before.Output
+	}
+	t := x.p.Params[i].Type
+	if x.p.Decl.HasParams {
+		return f.load(f.variable(x.p.Params[i].Local), t, -1), t
+	}
+	return val{reg: 1 + i, class: f.out.Params[i]}, t
 }
 
 func (f *builder) stageBody(b *ast.Block) {

@@ -75,6 +75,17 @@ fn main() { work(); }`,
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
 	})
+	// DecoratorArgument: decorator with other arguments.
+	DecoratorArgument = define(Info{
+		Code: "E0411", Title: `decorator with other arguments`,
+		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`. They are constants.",
+		Bad: `@timeout(0)
+fn f() -> Int { 1 }
+fn main() { emit("x", f()); }`,
+		Good: `@timeout(5)
+fn f() -> Int { 1 }
+fn main() { emit("x", f()); }`,
+	})
 	// UnusedResult: unused result.
 	UnusedResult = define(Info{
 		Code: "W0409", Title: `unused result`,

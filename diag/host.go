@@ -97,4 +97,16 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a: HostQuestion| a.
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.description }; }`,
 	})
+	// ListenDecorated: listen to a decorated host.
+	ListenDecorated = define(Info{
+		Code: "W0712", Title: `listen to a decorated host`,
+		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, so it is that function which can be tried again or ended.",
+		Bad: `@timeout(60)
+host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
+		Good: `host W { connector: worker, question_default: "" }
+@timeout(60)
+fn work() -> Map<String, Any> { listen W.execute("go") { "approval" => |a| "yes" }? }
+fn main() { let _r = work(); }`,
+	})
 )

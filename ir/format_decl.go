@@ -27,6 +27,7 @@ func (c *codec) agent(a *Agent) {
 		c.optInt64("max_tool_rounds", &a.MaxToolRounds)
 		c.optInt64("schema_attempts", &a.SchemaAttempts)
 		pointer(c, "retry", &a.Retry, c.retry)
+		pointer(c, "decorator", &a.Decorator, c.int)
 	})
 }
 
@@ -62,6 +63,7 @@ func (c *codec) host(h *Host) {
 		c.optInt("instances", &h.Instances)
 		c.optInt("max_line", &h.MaxLine)
 		list(c, "tools", &h.Tools, false, c.intElem)
+		pointer(c, "decorator", &h.Decorator, c.int)
 	})
 }
 

@@ -177,6 +177,7 @@ type Agent struct {
 	MaxToolRounds  int64
 	SchemaAttempts int64
 	Retry          *Retry
+	Decorator      *int // function (call, shown, key) that makes a call within its decorators; nil without
 }
 
 // Retry is an agent's retry_policy.
@@ -209,6 +210,7 @@ type Host struct {
 	Instances       int
 	MaxLine         int
 	Tools           []int
+	Decorator       *int // as an Agent's
 }
 
 // Pair is a name and a value, where order matters.

@@ -161,10 +161,12 @@ func (v *verifier) declarations() {
 	p := v.p
 	for _, a := range p.Agents {
 		v.tools("agent "+a.Name, a.Tools)
+		v.decorator("agent "+a.Name, a.Decorator)
 		v.check(a.Memory == -1 || in(a.Memory, len(p.Stores)) && p.Stores[a.Memory].Kind == "memory", "agent %s: store %d is no memory", a.Name, a.Memory)
 	}
 	for _, h := range p.Hosts {
 		v.tools("host "+h.Name, h.Tools)
+		v.decorator("host "+h.Name, h.Decorator)
 		v.check(h.Params == nil || isObject(h.Params), "host %s: params is not a JSON object", h.Name)
 		v.check(h.QuestionDefault == nil || json.Valid(*h.QuestionDefault), "host %s: question_default is not JSON", h.Name)
 		v.check(h.Instances >= 0 && h.MaxLine >= 0 && h.Timeout >= 0 && h.QuestionTimeout >= 0, "host %s: a negative number", h.Name)
@@ -202,6 +204,15 @@ func isObject(data json.RawMessage) bool {
 func (v *verifier) tools(of string, tools []int) {
 	for _, t := range tools {
 		v.check(in(t, len(v.p.Tools)), "%s: there is no tool %d", of, t)
+	}
+}
+
+func (v *verifier) decorator(of string, n *int) {
+	if n == nil {
+		return
+	}
+	if f := v.callable(of, *n); f != nil {
+		v.check(len(f.Params) == 3, "%s: its decorator takes %d arguments, not 3", of, len(f.Params))
 	}
 }
 

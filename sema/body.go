@@ -44,12 +44,14 @@ type frame struct {
 	raises  bool // a stage or test: errors are raised to its boundary
 	// concurrent is set in a body that runs as a task of its own.
 	concurrent *Concurrent
-	result     types.Type // what return takes; nil while a closure's is inferred
-	because    reason
-	returns    []returned
-	leaves     []pendingLeave // of a closure whose result is inferred
-	try        *tryScope
-	loops      int // loops of the enclosing frames, which break must not reach
+	// again is set in a decorated stage, which may run several times.
+	again   bool
+	result  types.Type // what return takes; nil while a closure's is inferred
+	because reason
+	returns []returned
+	leaves  []pendingLeave // of a closure whose result is inferred
+	try     *tryScope
+	loops   int // loops of the enclosing frames, which break must not reach
 }
 
 // returned is a value that leaves a closure whose result type is inferred.
@@ -122,6 +124,7 @@ func (c *checker) checkFunction(fn *Function) {
 		b.blockValue(fn.Decl.Body, fn.Result, f.because)
 	}
 	b.finish()
+	c.decorateFunction(fn)
 }
 
 func (b *body) defaults(params []*Param) {
@@ -213,7 +216,7 @@ func (b *body) capture(l *Local) {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.closure != nil && !contains(f.closure.Captures, l) {
 			f.closure.Captures = append(f.closure.Captures, l)
-			if (l.Mut || l.Late) && f.concurrent == nil {
+			if (l.Mut || l.Late) && f.concurrent == nil && !f.again {
 				l.Cell = true
 			}
 		}

@@ -145,11 +145,11 @@ func (b *body) plainTask(x ast.Expr) bool {
 	return false
 }
 
-// concurrentFrame is the innermost concurrent body between the current place
-// and the frame of a variable, nil when there is none.
+// concurrentFrame is the innermost body that has only the values of what is
+// around it, between the current place and the frame of a variable, nil when there is none.
 func (b *body) concurrentFrame(l *Local) *frame {
 	for f := b.frame.home; f != nil && f != l.frame; {
-		if f.concurrent != nil {
+		if f.concurrent != nil || f.again {
 			return f
 		}
 		if f.parent == nil {
@@ -163,8 +163,14 @@ func (b *body) concurrentFrame(l *Local) *frame {
 // notConcurrent refuses changing a variable from within a body that has only
 // its value, and says whether it did.
 func (b *body) notConcurrent(l *Local, at source.Span) bool {
-	if b.concurrentFrame(l) == nil {
+	f := b.concurrentFrame(l)
+	if f == nil {
 		return false
+	}
+	if f.again {
+		b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed from a decorated stage, which may run several times", l.Name).
+			Label(l.At, "declared here").Hint("give the value as the stage's output"))
+		return true
 	}
 	b.report(diag.ConcurrentChange.At(at, "`%s` cannot be changed from a body that runs beside others", l.Name).
 		Label(l.At, "declared here").Hint("give the value as the body's result, and return or gather it outside"))

@@ -54,6 +54,9 @@ var hostFields = map[string]fieldType{
 func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 	c.structDefaults(m, decls)
 	for _, d := range decls {
+		if !m.info.Library {
+			c.plainDeclaration(m, d)
+		}
 		h := d.Head()
 		if h.Name == nil {
 			continue
@@ -152,9 +155,8 @@ func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool
 }
 
 func (c *checker) defineAgent(m *module, a *Agent) {
-	for _, d := range a.Decl.Decorators {
-		c.otherDecorator(m, d)
-	}
+	c.otherDecorators(m, a.Decl.Decorators)
+	a.Decorations = c.decorations(m, a.Decl.Decorators)
 	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
 	at := a.Decl.Name.Sp
 	if f := seen["knowledge"]; f != nil {
@@ -221,9 +223,8 @@ func (c *checker) nearest(d *diag.Diagnostic, name string, known []string, other
 }
 
 func (c *checker) defineHost(m *module, h *Host) {
-	for _, d := range h.Decl.Decorators {
-		c.otherDecorator(m, d)
-	}
+	c.otherDecorators(m, h.Decl.Decorators)
+	h.Decorations = c.decorations(m, h.Decl.Decorators)
 	seen := c.configFields(m, "a host", h.Decl.Fields, hostFields, h.Fields)
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]

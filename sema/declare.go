@@ -98,12 +98,12 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 	case *ast.ConstDecl:
 		e.obj = &Const{Name: e.name, Expr: d.Value, Info: m.info, mod: m, decl: d}
 	case *ast.AgentDecl:
-		a := &Agent{Name: e.name, Decl: d, Fields: map[string]any{}, mod: m}
+		a := &Agent{Name: e.name, Decl: d, Info: m.info, Fields: map[string]any{}, mod: m}
 		a.Type = &types.Declared{Kind: types.Agent, Name: e.name, Origin: a}
 		e.obj = a
 		c.prog.Agents = append(c.prog.Agents, a)
 	case *ast.HostDecl:
-		h := &Host{Name: e.name, Decl: d, Fields: map[string]any{}, mod: m}
+		h := &Host{Name: e.name, Decl: d, Info: m.info, Fields: map[string]any{}, mod: m}
 		h.Type = &types.Declared{Kind: types.Host, Name: e.name, Origin: h}
 		e.obj = h
 		c.prog.Hosts = append(c.prog.Hosts, h)

@@ -160,6 +160,8 @@ type Function struct {
 	// Tool is set for tool functions, which are generated full and whose self
 	// is the tool itself.
 	Tool *Tool
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
 
 	assoc   types.Type // the type whose impl declares it
 	mod     *module
@@ -396,9 +398,12 @@ type Agent struct {
 	Name       string
 	Decl       *ast.AgentDecl
 	Type       *types.Declared
+	Info       *Info
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
-	mod        *module
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+	mod         *module
 }
 
 // Host is a host declaration with its constant fields.
@@ -406,10 +411,13 @@ type Host struct {
 	Name      string
 	Decl      *ast.HostDecl
 	Type      *types.Declared
+	Info      *Info
 	Connector string
 	Fields    map[string]any
 	Tools     []*Tool
-	mod       *module
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+	mod         *module
 }
 
 // Tool is a tool declaration. State are its fields, the slots of the tool
@@ -468,6 +476,10 @@ type Stage struct {
 	TakesAll bool
 	// InputConv converts the previous output to the parameter, nil for none.
 	InputConv types.Type
+	// Decorations stand around the stage, the outermost first. A stage with some
+	// is a closure over what Body captures.
+	Decorations []*Decoration
+	Body        *Closure
 }
 
 // Test is an @test function. Name is its description, such as

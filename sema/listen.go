@@ -75,6 +75,10 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	b.info.types[call.Id] = types.Nil
 	d.Builder = call.Recv
 	d.Host = hostOf(b.info, call.Recv)
+	if d.Host != nil && len(d.Host.Decorations) > 0 {
+		b.report(diag.ListenDecorated.At(call.Recv.Span(), "the decorators of host `%s` stand around `execute`, not around a listen", d.Host.Name).
+			Hint("put the listen into a function, and decorate that"))
+	}
 	if len(call.Args) != 1 {
 		b.arguments(call.Args)
 		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, not %d", call.Name.Name, len(call.Args)).Hint("give the prompt"))

@@ -23,9 +23,7 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 				Hint("rename one of them"))
 		}
 		names[d.Name.Name] = d
-		for _, x := range d.Decorators {
-			c.otherDecorator(m, x)
-		}
+		c.otherDecorators(m, d.Decorators)
 		s := &Stage{Name: d.Name.Name, Decl: d}
 		if !d.IsBinding() {
 			s.Params = c.stageParams(ts, d.Params)
@@ -87,6 +85,9 @@ func (c *checker) checkPipeline(p *Pipeline) {
 	var before *Stage
 	first := true
 	for _, s := range p.Stages {
+		if s.Decorations = c.decorations(m, s.Decl.Decorators); len(s.Decorations) > 0 {
+			s.Body = &Closure{Type: &types.Func{}}
+		}
 		if s.Decl.IsBinding() {
 			b.bindingStage(s)
 		} else {
@@ -106,8 +107,16 @@ func (c *checker) checkPipeline(p *Pipeline) {
 }
 
 func (b *body) bindingStage(s *Stage) {
+	outer, before := b.frame, b.flow.clone()
+	if s.Body != nil {
+		b.frame = &frame{parent: outer, closure: s.Body, again: true, raises: true, result: types.Nil}
+		b.frame.home = b.frame
+	}
 	t := b.expr(s.Decl.Value, nil)
 	s.Output, s.Unwraps = payload(types.Resolve(t))
+	if b.frame = outer; s.Body != nil {
+		b.flow = before
+	}
 	b.flow.dead = false
 }
 
@@ -122,6 +131,10 @@ func (b *body) functionStage(s, before *Stage) {
 		result = b.info.types[s.Decl.Result.ID()]
 	}
 	f := &frame{parent: outer.parent, home: outer.home, result: result, raises: false}
+	if s.Body != nil {
+		f.parent, f.closure, f.again = outer, s.Body, true
+		f.home = f
+	}
 	if s.Decl.Result != nil {
 		f.because = reason{b.m, s.Decl.Result.Span(), "the stage's result type"}
 	}

@@ -146,26 +146,49 @@ func (fn *Function) Type() *types.Func {
 	return f
 }
 
-// knownDecorators are the decorators of the language; those of later versions
-// are refused by name, others are unknown.
-var knownDecorators = []string{"test", "expect_fail", "describe", "param", "retry", "timeout", "log", "cache", "limit",
-	"sequential", "approve"}
+// decoratorPlaces says where each decorator of the language stands.
+var decoratorPlaces = map[string]string{
+	"test":        "functions of a module",
+	"expect_fail": "tests",
+	"describe":    "tool functions and fields of schemas",
+	"param":       "tool functions and their parameters",
+	"sequential":  "tool functions",
+	"approve":     "tool functions",
+	"retry":       "agents, hosts, stages and functions",
+	"timeout":     "agents, hosts, stages and functions",
+	"log":         "agents, hosts, stages and functions",
+	"cache":       "agents, hosts, stages and functions",
+	"limit":       "`parallel for`",
+}
 
 // Decorators lists the decorators of the language.
-func Decorators() []string { return slices.Clone(knownDecorators) }
+func Decorators() []string { return keys(decoratorPlaces) }
 
 // functionDecorators checks what stands before a user's function.
 func (c *checker) functionDecorators(m *module, fn *Function) {
 	for _, d := range fn.Decl.Decorators {
-		switch d.Name.Name {
-		case "test", "expect_fail":
+		switch name := d.Name.Name; {
+		case name == "test" || name == "expect_fail":
 			c.testDecorator(m, fn, d)
-		case "describe", "param":
+		case name == "describe" || name == "param":
 			if fn.Tool == nil {
-				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands only on tool functions", d.Name.Name).
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands only on tool functions", name).
 					Hint("write a `///` comment instead"))
 			}
+		case fn.Tool != nil && (name == "sequential" || name == "approve"):
+			c.later(m, d.Sp, "the decorator `@"+name+"`")
+		case wrapping[name] != "":
 		default:
+			c.otherDecorator(m, d)
+		}
+	}
+}
+
+// otherDecorators refuses what this place does not take, all but those around
+// a call.
+func (c *checker) otherDecorators(m *module, ds []*ast.Decorator) {
+	for _, d := range ds {
+		if wrapping[d.Name.Name] == "" {
 			c.otherDecorator(m, d)
 		}
 	}
@@ -173,10 +196,11 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 
 // otherDecorator refuses a decorator that this place does not take.
 func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
-	if slices.Contains(knownDecorators, d.Name.Name) {
-		c.later(m, d.Sp, "the decorator `@"+d.Name.Name+"`")
+	if place := decoratorPlaces[d.Name.Name]; place != "" {
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` cannot stand here", d.Name.Name).Hint("it stands on %s", place))
 		return
 	}
-	c.report(m, unknownName(diag.UnknownDecorator, d.Name, "unknown decorator `@%s`", knownDecorators).
-		Hint("decorators are %s", listed(knownDecorators)))
+	known := keys(decoratorPlaces)
+	c.report(m, unknownName(diag.UnknownDecorator, d.Name, "unknown decorator `@%s`", known).
+		Hint("decorators are %s", listed(known)))
 }

@@ -82,6 +82,9 @@ func (m *VM) bind(name string) Native {
 	if n := m.taskNatives(name); n != nil {
 		return n
 	}
+	if n := m.cacheNatives(name); n != nil {
+		return n
+	}
 	return m.bindMock(name)
 }
 
@@ -92,7 +95,7 @@ const (
 )
 
 // agentParts gives name, memory, whether it is added to, context as JSON text,
-// tools, max_tool_rounds, schema_attempts, model and connection.
+// tools, max_tool_rounds, schema_attempts, model, connection and decorator.
 func (m *VM) agentParts(a *Args) (value.Slot, error) {
 	f := a.party(0)
 	d := &m.program.Agents[f[partyIndex].AsInt()]
@@ -108,10 +111,18 @@ func (m *VM) agentParts(a *Args) (value.Slot, error) {
 		attempts = d.SchemaAttempts
 	}
 	return value.Tuple(value.String(d.Name), f[partyMemory], f[partyAuto], context, m.toolsOf(a.Slot(0)), value.Int(rounds), value.Int(attempts),
-		value.String(d.Model), value.String(d.Connection)), nil
+		value.String(d.Model), value.String(d.Connection), m.functionValue(d.Decorator)), nil
 }
 
-// hostParts gives name, tools, question_default and approval_default.
+// functionValue is a function of the program as a value, nil for none.
+func (m *VM) functionValue(n *int) value.Slot {
+	if n == nil {
+		return value.Nil
+	}
+	return m.closureOf(*n)
+}
+
+// hostParts gives name, tools, question_default, approval_default and decorator.
 func (m *VM) hostParts(a *Args) (value.Slot, error) {
 	d := &m.program.Hosts[a.party(0)[partyIndex].AsInt()]
 	question, approval := value.Nil, value.Nil
@@ -125,7 +136,7 @@ func (m *VM) hostParts(a *Args) (value.Slot, error) {
 	if d.ApprovalDefault != nil {
 		approval = value.String(*d.ApprovalDefault)
 	}
-	return value.Tuple(value.String(d.Name), m.toolsOf(a.Slot(0)), question, approval), nil
+	return value.Tuple(value.String(d.Name), m.toolsOf(a.Slot(0)), question, approval, m.functionValue(d.Decorator)), nil
 }
 
 // withTools adds argument 1, an Array of Tool, to the party's tools.

@@ -265,7 +265,7 @@ func TestBuilders(t *testing.T) {
 		Move r4 r10
 		LoadAgent r5 d0
 		NewTuple r1 r1 5
-		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c"],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c"],"<agent A>"]`)
+		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c",null],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c",null],"<agent A>"]`)
 }
 
 func TestHostParts(t *testing.T) {
@@ -273,7 +273,7 @@ func TestHostParts(t *testing.T) {
 	no := "no"
 	a.Hosts = []ir.Host{{Name: "H", ApprovalDefault: &no}}
 	a.Natives = []string{"host.parts"}
-	a.performs(t, newStage(), "LoadHost r2 d0\nCallNative r1 1 0 n0\nReturn r1", `["H",[],null,"no"]`)
+	a.performs(t, newStage(), "LoadHost r2 d0\nCallNative r1 1 0 n0\nReturn r1", `["H",[],null,"no",null]`)
 }
 
 func TestLoadType(t *testing.T) {

@@ -308,13 +308,18 @@ func init() {
 		return running
 	}
 	slow[ir.OpLoadFunction] = func(t *task, in *ins) status {
-		c := &t.m.closures[in.imm]
-		if c.IsNil() {
-			*c = value.NewClosure(&t.m.functions[in.imm].Function)
-		}
-		*t.slot(in.a) = *c
+		*t.slot(in.a) = t.m.closureOf(int(in.imm))
 		return running
 	}
+}
+
+// closureOf gives a function without captures as a value.
+func (m *VM) closureOf(n int) value.Slot {
+	c := &m.closures[n]
+	if c.IsNil() {
+		*c = value.NewClosure(&m.functions[n].Function)
+	}
+	return *c
 }
 
 // functionOf gives the function that a closure runs.

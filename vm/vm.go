@@ -76,6 +76,7 @@ type VM struct {
 	tools      []*tool
 	mocked     map[int64]value.Slot // closures that answer for agents, in a test
 	cover      *cover               // with Config.Cover
+	cache      cache                // what @cache keeps
 
 	maxStack int
 	maxTasks int // besides main; 0 means no bound

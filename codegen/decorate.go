@@ -1,0 +1,286 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Decorators. A decorated function's own code stands in a function behind it;
+// what callers call hands a closure that makes the call to the decorators, each
+// a function of the library around the next (stdlib/decorate.conc). Agents and
+// hosts name a function that puts their decorators around a call; the library
+// calls it.
+
+// decorators is a function of abi full that makes call (its first parameter)
+// within the decorators; shown and key describe the call to them.
+func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) int {
+	n := g.reserve()
+	g.later(func() {
+		g.build(n, func(bool) *builder {
+			f := g.newFn(info, "__"+name, at, signature{params: allFull(3), result: ir.Full, abi: ir.FullABI})
+			f.emit(ir.OpShare, 2, 0, 0, 0)
+			f.emit(ir.OpShare, 3, 0, 0, 0)
+			f.decorated(name, ds, around{call: 1, shown: 2, key: 3})
+			return f.finish()
+		})
+	})
+	return n
+}
+
+// around are the registers of what decorators get.
+type around struct{ call, shown, key int }
+
+// decorated makes the call within all decorators, and returns what they give.
+func (f *builder) decorated(name string, ds []*sema.Decoration, x around) {
+	for i := len(ds) - 1; i > 0; i-- {
+		x.call = f.wrapped(name, ds[i], x)
+	}
+	f.emit(ir.OpReturn, f.decorate(name, ds[0], x), 0, 0, 0)
+}
+
+// wrapped makes a closure that makes the call within one decorator.
+func (f *builder) wrapped(name string, d *sema.Decoration, x around) int {
+	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
+	g.later(func() {
+		g.build(n, func(bool) *builder {
+			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
+			b.out.Captures = 3
+			in := around{call: b.captured(0), shown: b.captured(1), key: b.captured(2)}
+			b.emit(ir.OpReturn, b.decorate(name, d, in), 0, 0, 0)
+			return b.finish()
+		})
+	})
+	c := f.alloc()
+	base := f.top
+	for _, r := range []int{x.call, x.shown, x.key} {
+		f.emit(ir.OpMove, f.alloc(), r, 0, 0)
+	}
+	f.emit(ir.OpNewClosure, c, base, 3, int32(n))
+	f.free(base)
+	return c
+}
+
+// captured puts captured value i into a register.
+func (f *builder) captured(i int) int {
+	r := f.alloc()
+	f.emit(ir.OpCaptured, r, i, 0, 0)
+	return r
+}
+
+// decorate calls one decorator's function and gives the register of its result.
+func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
+	w := f.alloc()
+	classes := f.g.windowClasses(d.Fn)
+	f.emit(ir.OpMove, f.alloc(), x.call, 0, 0)
+	f.stringValue(name, f.alloc())
+	f.emit(ir.OpMove, f.alloc(), x.shown, 0, 0)
+	f.emit(ir.OpMove, f.alloc(), x.key, 0, 0)
+	for i, v := range d.Args {
+		r := f.alloc()
+		f.move(r, classes[sema.OwnParam+i], f.constant(v, d.Fn.Params[sema.OwnParam+i].Type, -1))
+		f.free(r + 1)
+	}
+	return f.boxed(f.invoke(d.Fn, w), -1).reg
+}
+
+// decoratedFunction generates what callers of a decorated function call. Its
+// own code is function inner.
+func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
+	s := g.signatureOf(fn)
+	ds := fn.Decorations
+	g.build(n, func(bool) *builder {
+		at := fn.Decl.Span().Start
+		f := g.newFn(fn.Info, "__"+fn.Name, at, s)
+		base := f.top
+		for i, c := range s.params {
+			r := f.alloc()
+			f.move(r, ir.Full, val{reg: 1 + i, class: c})
+			f.emit(ir.OpShare, r, 0, 0, 0)
+		}
+		x := around{call: f.alloc(), shown: f.shown(ds, fn, base), key: f.nilValue(-1).reg}
+		f.closureOver(x.call, base, len(s.params), g.innerCall(fn.Info, fn.Name, at, inner, s))
+		for i := len(ds) - 1; i > 0; i-- {
+			x.call = f.wrapped(fn.Name, ds[i], x)
+		}
+		f.leave = leave{kind: leaveFunction, result: fn.Result}
+		f.giveBack(val{reg: f.decorate(fn.Name, ds[0], x), class: ir.Full, owned: true}, fn.Result)
+		return f.finish()
+	})
+}
+
+// closureOver makes the closure of function n over count registers from base.
+func (f *builder) closureOver(d, base, count, n int) {
+	if count == 0 {
+		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
+		return
+	}
+	f.emit(ir.OpNewClosure, d, base, count, int32(n))
+}
+
+// innerCall is a closure's function that calls function n, of signature s, with
+// what it captures.
+func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
+	i := g.reserve()
+	g.later(func() {
+		g.build(i, func(bool) *builder {
+			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
+			f.out.Captures = len(s.params)
+			w := f.alloc()
+			for k, c := range s.params {
+				r := f.captured(k)
+				f.emit(ir.OpShare, r, 0, 0, 0)
+				f.move(r, c, val{reg: r, class: ir.Full})
+			}
+			f.emit(ir.OpCall, w, 0, 0, int32(n))
+			f.emit(ir.OpReturn, f.boxed(f.result(w, s.result), -1).reg, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return i
+}
+
+// shown is a map of a function's arguments by name, from base on, for the
+// decorators that look at them. A tool is not one of them.
+func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int {
+	needed := false
+	for _, d := range ds {
+		needed = needed || d.Shows()
+	}
+	m := f.alloc()
+	if !needed {
+		f.emit(ir.OpLoadNil, m, 0, 0, 0)
+		return m
+	}
+	first, n := f.top, 0
+	for i, p := range fn.Params {
+		if fn.Tool != nil && i == 0 {
+			continue
+		}
+		f.stringValue(p.Name, f.alloc())
+		f.emit(ir.OpMove, f.alloc(), base+i, 0, 0)
+		n++
+	}
+	f.emit(ir.OpNewMap, m, first, n, 0)
+	f.emit(ir.OpShare, m, 0, 0, 0)
+	f.free(first)
+	return m
+}
+
+// decoratedStage gives the value of a decorated stage: its body is a closure
+// over what is around it, which takes the stage's parameters.
+func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
+	in := f.top
+	for i, q := range s.Params {
+		r := f.alloc()
+		v, from := f.stageInput(x, before, s, i)
+		f.share(v, from)
+		f.move(r, ir.Full, f.boxed(f.convert(v, from, q.Type, -1), -1))
+		f.emit(ir.OpShare, r, 0, 0, 0)
+		f.free(r + 1)
+	}
+	body := f.alloc()
+	f.stageClosure(body, s)
+	call, shown := f.alloc(), f.alloc()
+	first := f.top
+	for i, q := range s.Params {
+		f.stringValue(q.Name, f.alloc())
+		f.emit(ir.OpMove, f.alloc(), in+i, 0, 0)
+	}
+	f.emit(ir.OpNewMap, shown, first, len(s.Params), 0)
+	f.emit(ir.OpShare, shown, 0, 0, 0)
+	f.free(first)
+	f.closureOver(call, in, len(s.Params)+1, f.g.stageCall(f.info, f.out.Name, f.pos, len(s.Params)))
+	a := around{call: call, shown: shown, key: f.stageKey(s, in)}
+	name := x.p.Name + "." + s.Name
+	for i := len(s.Decorations) - 1; i > 0; i-- {
+		a.call = f.wrapped(name, s.Decorations[i], a)
+	}
+	return val{reg: f.decorate(name, s.Decorations[0], a), class: ir.Full, owned: true}
+}
+
+// stageKey tells runs of a stage apart: by its inputs, from register in on, and
+// by the names around it that it uses.
+func (f *builder) stageKey(s *sema.Stage, in int) int {
+	d := f.alloc()
+	base := f.top
+	for i := range s.Params {
+		f.emit(ir.OpMove, f.alloc(), in+i, 0, 0)
+	}
+	for _, l := range s.Body.Captures {
+		r := f.alloc()
+		x := f.load(f.variable(l), l.Type, r)
+		f.share(x, l.Type)
+		f.move(r, ir.Full, x)
+		f.free(r + 1)
+	}
+	f.emit(ir.OpNewTuple, d, base, f.top-base, 0)
+	f.emit(ir.OpShare, d, 0, 0, 0)
+	f.free(base)
+	return d
+}
+
+// stageCall is a closure's function that calls the last captured value with the
+// n before it.
+func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
+	i := g.reserve()
+	g.later(func() {
+		g.build(i, func(bool) *builder {
+			f := g.newFn(info, "__"+name, at, signature{result: ir.Full, abi: ir.FullABI})
+			f.out.Captures = n + 1
+			w := f.captured(n)
+			for k := range n {
+				f.emit(ir.OpShare, f.captured(k), 0, 0, 0)
+			}
+			f.emit(ir.OpCallClosure, w, n, 0, 0)
+			f.emit(ir.OpReturn, w, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return i
+}
+
+// stageClosure makes the closure of a stage's body. It has the values that the
+// variables around it have when it starts.
+func (f *builder) stageClosure(d int, s *sema.Stage) {
+	base := f.top
+	for _, l := range s.Body.Captures {
+		r, v := f.alloc(), f.variable(l)
+		if v.cell {
+			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
+		} else {
+			x := f.load(v, l.Type, r)
+			f.share(x, l.Type)
+			f.move(r, ir.Full, x)
+		}
+		f.free(r + 1)
+	}
+	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos
+	g.later(func() { g.stageCode(n, info, name, pos, s) })
+	f.closureOver(d, base, len(s.Body.Captures), n)
+	f.free(base)
+}
+
+// stageCode generates a decorated stage's body as a function of its parameters.
+func (g *generator) stageCode(n int, info *sema.Info, name string, at source.Pos, s *sema.Stage) {
+	g.build(n, func(spilled bool) *builder {
+		f := g.newFn(info, name, at, signature{params: allFull(len(s.Params)), result: ir.Full, abi: ir.FullABI})
+		f.out.Captures = len(s.Body.Captures)
+		for i, l := range s.Body.Captures {
+			f.takeCapture(l, i)
+		}
+		f.startSpill(spilled)
+		for i, q := range s.Params {
+			f.param(q.Local, 1+i, ir.Full)
+		}
+		if s.Decl.IsBinding() {
+			f.leave = leave{kind: leaveFunction, result: types.Any}
+			f.giveBack(f.boxed(f.lastUse(s.Decl.Value, -1), -1), types.Any)
+			return f.finish()
+		}
+		f.leave = leave{kind: leaveFunction, result: stageResult(f, s)}
+		f.body(s.Decl.Body, f.leave.result)
+		return f.finish()
+	})
+}

@@ -1,0 +1,226 @@
+package sema
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Decoration is a decorator that stands around a call: `@retry`, `@timeout`,
+// `@cache` or `@log`. What it does is the library's function Fn, which takes
+// the call, the name of what is called, what is shown of the arguments, the
+// key of the call, and then the decorator's own arguments: its parameters are
+// the decorator's (stdlib/decorate.conc).
+type Decoration struct {
+	Name string
+	Fn   *Function
+	Args []any // constants, one for each parameter from OwnParam on
+}
+
+// OwnParam is the first parameter of a decorator's function that is the
+// decorator's own.
+const OwnParam = 4
+
+// wrapping are the decorators that stand around a call, with the library's
+// functions.
+var wrapping = map[string]string{"retry": "__retry", "timeout": "__timeout", "cache": "__cache", "log": "__log"}
+
+// Shows says that the decorator looks at the arguments of the call.
+func (d *Decoration) Shows() bool { return d.Name == "cache" || d.Name == "log" }
+
+// decorations reads the decorators around a call, the outermost first. Others
+// are for the caller to check.
+func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
+	var out []*Decoration
+	for _, d := range ds {
+		if wrapping[d.Name.Name] == "" {
+			continue
+		}
+		if slices.ContainsFunc(out, func(x *Decoration) bool { return x.Name == d.Name.Name }) {
+			c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands here twice", d.Name.Name).Hint("remove one of them"))
+			continue
+		}
+		b := c.constBody(m)
+		fn := b.libraryHelper(wrapping[d.Name.Name])
+		if fn == nil {
+			continue // a program without a library
+		}
+		if x := b.decoration(d, fn); x != nil {
+			out = append(out, x)
+		}
+		b.finish()
+	}
+	return out
+}
+
+// decoration reads one decorator's arguments as fn's own parameters.
+func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
+	params := fn.Params[OwnParam:]
+	out := &Decoration{Name: d.Name.Name, Fn: fn, Args: make([]any, len(params))}
+	given := make([]bool, len(params))
+	ok, misnamed := true, false
+	for i, a := range d.Args {
+		k := i
+		if a.Name != nil {
+			k = slices.IndexFunc(params, func(p *Param) bool { return p.Name == a.Name.Name })
+		}
+		if k < 0 || k >= len(params) || given[k] {
+			b.expr(a.Value, nil)
+			b.wrongArgument(d, a, params, k)
+			ok, misnamed = false, true
+			continue
+		}
+		given[k] = true
+		p := params[k]
+		b.checkAs(a.Value, p.Type, reason{})
+		v := b.c.evaluate(b.m, a.Value, p.Type)
+		if out.Args[k] = v; v == nil {
+			ok = false
+		} else if problem := badArgument(p.Name, v); problem != "" {
+			b.report(diag.DecoratorArgument.At(a.Value.Span(), "`%s` of `@%s` %s", p.Name, d.Name.Name, problem).Hint("choose a value within"))
+		}
+	}
+	for k, p := range params {
+		if given[k] {
+			continue
+		}
+		if p.Default == nil && misnamed {
+			return nil // that it is missing follows
+		}
+		if p.Default == nil {
+			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` needs `%s`", d.Name.Name, p.Name).Hint("write `@%s`", signatureOf(d.Name.Name, params)))
+			return nil
+		}
+		out.Args[k] = b.c.evaluate(fn.mod, p.Default, p.Type)
+	}
+	if !ok {
+		return nil
+	}
+	return out
+}
+
+// wrongArgument reports an argument that no parameter takes, or that one has
+// already.
+func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k int) {
+	e := diag.DecoratorArgument.At(a.Sp, "`@%s` takes at most %s", d.Name.Name, count(len(params), "argument"))
+	switch {
+	case k < 0:
+		e = diag.DecoratorArgument.At(a.Name.Sp, "`@%s` has no argument `%s`", d.Name.Name, a.Name.Name)
+	case k < len(params):
+		e = diag.DecoratorArgument.At(a.Sp, "`%s` is given twice", params[k].Name)
+	}
+	b.report(e.Hint("write `@%s`", signatureOf(d.Name.Name, params)))
+}
+
+// signatureOf shows how a decorator is written.
+func signatureOf(name string, params []*Param) string {
+	s := name + "("
+	for i, p := range params {
+		if i > 0 {
+			s += ", "
+		}
+		s += p.Name
+	}
+	return s + ")"
+}
+
+// badArgument says what is wrong with a decorator's argument, "" when nothing
+// is.
+func badArgument(name string, v any) string {
+	n, isNumber := number(v)
+	switch {
+	case name == "backoff" && !slices.Contains(backoffs, fmt.Sprint(v)):
+		return "is \"none\", \"linear\" or \"exponential\""
+	case name == "delay_ms" && n < 0:
+		return "must be 0 or more"
+	case name == "channel" && v == "":
+		return "must not be empty"
+	case isNumber && name != "delay_ms" && n <= 0:
+		return "must be more than 0"
+	}
+	return ""
+}
+
+var backoffs = []string{"none", "linear", "exponential"}
+
+// plainDeclaration refuses all decorators of a declaration that takes none.
+func (c *checker) plainDeclaration(m *module, d ast.Decl) {
+	switch d.(type) {
+	case *ast.FnDecl, *ast.AgentDecl, *ast.HostDecl, *ast.ToolDecl, *ast.PipelineDecl, *ast.McpDecl, *ast.BadDecl:
+		return // they say themselves what they take
+	}
+	for _, x := range d.Head().Decorators {
+		c.otherDecorator(m, x)
+	}
+}
+
+// decorateFunction reads the decorators around calls of a function, and refuses
+// what they cannot do for it.
+func (c *checker) decorateFunction(fn *Function) {
+	if fn.Info.Library {
+		return
+	}
+	m := fn.mod
+	fn.Decorations = c.decorations(m, fn.Decl.Decorators)
+	for _, d := range fn.Decorations {
+		at := decorator(fn.Decl.Decorators, d.Name).Sp
+		switch {
+		case fn.Decl.Body == nil:
+			c.report(m, diag.DecoratorPlace.At(at, "`@%s` stands on functions that have a body", d.Name).Hint("put it before the function that does the work"))
+		case fn.MutSelf && fn.Tool == nil:
+			c.report(m, diag.DecoratorPlace.At(at, "`@%s` cannot stand on a method that changes `self`", d.Name).
+				Hint("take `self`, and return the changed value"))
+		case d.Name == "cache":
+			c.cacheable(fn)
+		}
+	}
+}
+
+// cacheable refuses parameters that can be no part of a cache's key.
+func (c *checker) cacheable(fn *Function) {
+	for _, p := range fn.Params {
+		if fn.Tool != nil && p.Name == "self" {
+			continue
+		}
+		if bad := unkeyed(p.Type, map[*types.Decl]bool{}); bad != nil {
+			c.report(fn.mod, diag.DecoratorPlace.At(p.At, "`@cache` keeps answers by their arguments, and `%s` cannot be part of a key", types.Full(bad)).
+				Hint("pass data, or remove `@cache`"))
+		}
+	}
+}
+
+// unkeyed finds a type of values that data does not tell apart: functions,
+// tasks and stores. nil when there is none.
+func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
+	t = types.Resolve(t)
+	switch x := t.(type) {
+	case *types.Func, *types.Task, *types.HashMap:
+		return t
+	case *types.Basic:
+		if x == types.Ledger || x == types.Memory {
+			return t
+		}
+	case *types.Named:
+		if seen[x.Decl] {
+			return nil
+		}
+		seen[x.Decl] = true
+		m := bindings(x.Decl.Params, x.Args)
+		for _, fs := range namedFields(x.Decl) {
+			for _, f := range fs {
+				if bad := unkeyed(types.Substitute(f.Type, m), seen); bad != nil {
+					return bad
+				}
+			}
+		}
+	}
+	for _, p := range types.Parts(t) {
+		if bad := unkeyed(p, seen); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var decorateNatives = []native{
+	{"same", func(a *vm.Args) (value.Slot, error) { return lend(a.Slot(0)), nil }},
+	{"decorate.failure", func(a *vm.Args) (value.Slot, error) {
+		if s := a.Slot(0); s.IsResult() && s.Variant() == value.VariantErr {
+			return lend(s.Fields()[0]), nil
+		}
+		return value.Nil, nil
+	}},
+	{"decorate.is_final", func(a *vm.Args) (value.Slot, error) { return value.Bool(isFinal(a.Slot(0))), nil }},
+	{"decorate.payload", func(a *vm.Args) (value.Slot, error) {
+		s := value.Flat(a.Slot(0))
+		if s.IsResult() {
+			s = value.Flat(s.Fields()[0])
+		}
+		return lend(s), nil
+	}},
+}
+
+// isFinal says that what was asked for is wrong or not allowed, so that asking
+// again gives the same error: a status of the 4xx, but those that mean "not
+// now"; a host that says so itself.
+func isFinal(e value.Slot) bool {
+	if status, ok := value.FieldByName(e, "status"); ok && status.Kind() == value.KindInt {
+		switch n := status.AsInt(); n {
+		case 408, 409, 425, 429:
+			return false
+		default:
+			return n >= 400 && n < 500
+		}
+	}
+	again, ok := value.FieldByName(e, "recoverable")
+	return ok && again.Kind() == value.KindBool && !again.AsBool()
+}
