@@ -29,5 +29,6 @@ func (t *task) stopped(err error) *Stopped {
 	}
 	e.Trace = trace.places(func(_ bool, pc int) Place { return t.m.place(pc, 0) })
 	e.Place = visible(e.Trace)
+	e.Trace = userView(e.Trace)
 	return e
 }

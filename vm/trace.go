@@ -2,6 +2,7 @@ package vm
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/value"
@@ -14,7 +15,7 @@ type Uncaught struct {
 	Message string
 	Panic   bool
 	Place           // where it was raised
-	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened
+	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened; without the library's own
 	Task    bool    // of a task that nobody awaited, not of main
 	// Others are the errors of further tasks that nobody awaited, in the order
 	// in which they ended.
@@ -51,7 +52,26 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 		return m.place(pc, part)
 	})
 	e.Place = visible(e.Trace)
+	e.Trace = userView(e.Trace)
 	return e
+}
+
+// userView leaves out the library's calls within itself: of each run of library
+// places stays the one that the program called, unless that is the library's
+// own too.
+func userView(trace []Place) []Place {
+	var out []Place
+	for i, p := range trace {
+		library := p.Text == "" && p.Left == 0
+		within := library && i+1 < len(trace) && trace[i+1].Text == "" && trace[i+1].Left == 0
+		if !within && !strings.HasPrefix(p.Function, "__") {
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return trace
+	}
+	return out
 }
 
 // visible is the place of a trace that the user can look at, the first with a
