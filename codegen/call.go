@@ -100,6 +100,9 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 	case fn.Native == "panic":
 		f.emit(ir.OpPanic, w+1, 0, 0, 0)
 		return f.result(w, ir.Full)
+	case fn.Native == "rethrow":
+		f.emit(ir.OpRethrow, w+1, 0, 0, 0)
+		return f.result(w, ir.Full)
 	case fn.Native == "dispatch_tool_among":
 		f.emit(ir.OpDispatchTool, w, 0, 0, 0)
 		return f.result(w, ir.Full)

@@ -43,7 +43,7 @@ var files = [...]file{
 	{name: "host.conc", methods: "Host", globals: []string{"__host_parts", "__decorated_host", "__with_schema", "__answer", "__decide",
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
 		"__host_tool", "__tool_call"}},
-	{name: "decorate.conc", globals: []string{"__retry", "__delay", "__failure", "__is_final", "__pause", "__times", "__timeout",
+	{name: "decorate.conc", globals: []string{"__retry", "__rethrow", "__delay", "__failure", "__is_final", "__pause", "__times", "__timeout",
 		"__finished", "__expired", "__seconds", "__log", "__logged", "__payload", "__cache", "__cache_key", "__cache_get", "__cache_put"}},
 
 	{name: "mod_collections.conc", module: "collections"},

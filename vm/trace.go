@@ -61,18 +61,32 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 // own too.
 func userView(trace []Place) []Place {
 	var out []Place
-	for i, p := range trace {
-		library := p.Text == "" && p.Left == 0
-		within := library && i+1 < len(trace) && trace[i+1].Text == "" && trace[i+1].Left == 0
-		if !within && !strings.HasPrefix(p.Function, "__") {
-			out = append(out, p)
+	for i := 0; i < len(trace); {
+		size := max(trace[i].Cycle, 1)
+		from := len(out)
+		for k := i; k < i+size; k++ {
+			if shown(trace, k) {
+				out = append(out, trace[k])
+				out[len(out)-1].Cycle = 0
+			}
 		}
+		if trace[i].Cycle > 0 && len(out) > from {
+			out[from].Cycle = len(out) - from
+		}
+		i += size
 	}
 	if len(out) == 0 {
 		return trace
 	}
 	return out
 }
+
+func shown(trace []Place, i int) bool {
+	within := trace[i].library() && i+1 < len(trace) && trace[i+1].library()
+	return !within && !strings.HasPrefix(trace[i].Function, "__")
+}
+
+func (p *Place) library() bool { return p.Text == "" && p.Left == 0 }
 
 // visible is the place of a trace that the user can look at, the first with a
 // text: what fails in the library is its caller's matter.
