@@ -189,7 +189,7 @@ var keys = []Key{
 
 	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
 		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
-	{Path: "limits.max_memory_mb", Later: true, Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values.",
+	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values. Wanting more is a `RuntimeError`.",
 		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
 	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out.",
 		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},

@@ -108,7 +108,7 @@ net = []
 tools = ["Calc"]
 run = ["git"]
 `)
-	if d := cmp.Diff([]string{"W0802", "W0802", "W0802"}, codes(l)); d != "" {
+	if d := cmp.Diff([]string{"W0802", "W0802"}, codes(l)); d != "" {
 		t.Fatal(lines(l))
 	}
 	empty, no := "", "no"

@@ -145,7 +145,9 @@ func arrayClear(a *vm.Args) (value.Slot, error) {
 }
 
 func arrayExtend(a *vm.Args) (value.Slot, error) {
-	a.Array(0).Extend(a.Array(1))
+	x, y := a.Array(0), a.Array(1)
+	a.Room(x.ReserveSize(y.Len))
+	x.Extend(y)
 	return value.Nil, nil
 }
 
@@ -184,8 +186,12 @@ func arraySwap(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
+// pairSize is what a pair in an array takes, in bytes.
+const pairSize = 4 * int(value.SlotSize)
+
 func arrayZip(a *vm.Args) (value.Slot, error) {
 	x, y := a.Array(0), a.Array(1)
+	a.Room(min(x.Len, y.Len) * pairSize)
 	out := value.NewArray()
 	for i := range min(x.Len, y.Len) {
 		out.Push(value.Tuple(lend(x.At(i)), lend(y.At(i))))
@@ -195,6 +201,7 @@ func arrayZip(a *vm.Args) (value.Slot, error) {
 
 func arrayEnumerate(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
+	a.Room(x.Len * pairSize)
 	out := value.NewArray()
 	for i := range x.Len {
 		out.Push(value.Tuple(value.Int(int64(i)), lend(x.At(i))))
@@ -250,20 +257,29 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 func arrayJoin(a *vm.Args) (value.Slot, error) {
 	x, sep := a.Array(0), a.String(1)
 	var out []byte
+	asked := 1 << 16
 	for i := range x.Len {
 		if i > 0 {
 			out = append(out, sep...)
 		}
 		if i == joinSample { // room for all, if the rest is like the first
-			out = slices.Grow(out, min((len(out)/joinSample+1)*(x.Len-i), maxString))
+			most := maxString
+			if b := a.TextBound().Most; b > 0 {
+				most = b / 4 // the rest may be shorter
+			}
+			out = slices.Grow(out, min((len(out)/joinSample+1)*(x.Len-i), most))
 		}
 		if s := x.At(i); s.Kind() == value.KindString {
 			out = append(out, s.AsString()...)
 		} else {
-			out = value.AppendText(out, s)
+			out = value.AppendTextWithin(out, s, a.TextBound())
 		}
 		if len(out) > maxString {
 			return value.Nil, value.Faultf("join: the result would be longer than 1 GiB")
+		}
+		if len(out) > asked {
+			a.Room(len(out))
+			asked = 2 * len(out)
 		}
 	}
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil
@@ -316,7 +332,9 @@ func arrayChunks(a *vm.Args) (value.Slot, error) {
 	}
 	out := value.NewArray()
 	for i := 0; i < x.Len; i += n {
-		out.Push(x.Slice(i, min(i+n, x.Len)).Slot())
+		part := x.Slice(i, min(i+n, x.Len)).Slot()
+		a.Room(value.Size(part))
+		out.Push(part)
 	}
 	return out.Slot(), nil
 }
@@ -329,7 +347,9 @@ func arrayWindows(a *vm.Args) (value.Slot, error) {
 	}
 	out := value.NewArray()
 	for i := 0; i+n <= x.Len; i++ {
-		out.Push(x.Slice(i, i+n).Slot())
+		part := x.Slice(i, i+n).Slot()
+		a.Room(value.Size(part))
+		out.Push(part)
 	}
 	return out.Slot(), nil
 }

@@ -23,7 +23,7 @@ var jsonNatives = []native{
 
 func jsonParse(a *vm.Args) (value.Slot, error) {
 	data := []byte(a.String(0))
-	v, err := value.Parse(data)
+	v, err := value.ParseIn(data, a.Room)
 	if err != nil {
 		return value.Nil, jsonError(err, data)
 	}
@@ -58,7 +58,7 @@ func jsonParseAs(a *vm.Args) (value.Slot, error) {
 }
 
 func jsonStringify(a *vm.Args) (value.Slot, error) {
-	return value.String(string(value.AppendJSON(nil, a.Slot(0)))), nil
+	return value.String(string(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()))), nil
 }
 
 func jsonPretty(a *vm.Args) (value.Slot, error) {
@@ -67,7 +67,7 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Faultf("stringify_pretty: the indent %d must be 0 to 16", n)
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, value.AppendJSON(nil, a.Slot(0)), "", strings.Repeat(" ", int(n))); err != nil {
+	if err := json.Indent(&out, value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), "", strings.Repeat(" ", int(n))); err != nil {
 		return value.Nil, value.Faultf("stringify_pretty: %s", err)
 	}
 	return value.String(out.String()), nil

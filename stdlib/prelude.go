@@ -24,7 +24,8 @@ func textOfValue(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); s.Kind() == value.KindString {
 		return s, nil
 	}
-	return value.String(value.Text(a.Slot(0))), nil
+	var room [32]byte
+	return value.StringOf(value.AppendTextWithin(room[:0], a.Slot(0), a.TextBound())), nil
 }
 
 // line joins the texts of argument 0's elements by a space.
@@ -35,7 +36,7 @@ func line(a *vm.Args) (value.Slot, error) {
 		if i > 0 {
 			out = append(out, ' ')
 		}
-		out = value.AppendText(out, x.At(i))
+		out = value.AppendTextWithin(out, x.At(i), a.TextBound())
 	}
 	return value.String(string(out)), nil
 }

@@ -62,6 +62,7 @@ func ints(a *vm.Args, step uint64) ([]int64, error) {
 	if n > maxRange {
 		return nil, value.Faultf("an array of the %d numbers of %d..%d would be too large", n, lo, hi)
 	}
+	a.Room(8 * int(n))
 	out := make([]int64, n)
 	for i := range out {
 		out[i] = lo + int64(uint64(i)*step)

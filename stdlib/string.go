@@ -27,7 +27,7 @@ var stringNatives = []native{
 	{"String.split", stringSplit},
 	{"String.split_once", stringSplitOnce},
 	{"String.lines", stringLines},
-	{"String.chars", func(a *vm.Args) (value.Slot, error) { return characters(a.String(0)), nil }},
+	{"String.chars", func(a *vm.Args) (value.Slot, error) { return characters(a, a.String(0)), nil }},
 	{"String.bytes", stringBytes},
 	{"String.code_points", stringCodePoints},
 	{"String.trim", stringMap(strings.TrimSpace)},
@@ -128,8 +128,9 @@ func bounds(a *vm.Args, n int) (lo, hi int, err error) {
 func stringSplit(a *vm.Args) (value.Slot, error) {
 	s, sep := a.String(0), a.String(1)
 	if sep == "" {
-		return characters(s), nil
+		return characters(a, s), nil
 	}
+	a.Room((strings.Count(s, sep) + 1) * int(value.SlotSize))
 	return value.StringsOf(strings.Count(s, sep)+1, strings.SplitSeq(s, sep)), nil
 }
 
@@ -143,6 +144,7 @@ func stringSplitOnce(a *vm.Args) (value.Slot, error) {
 
 func stringLines(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
+	a.Room((strings.Count(s, "\n") + 1) * int(value.SlotSize))
 	var lines []string
 	for s != "" {
 		line, rest, _ := strings.Cut(s, "\n")
@@ -153,7 +155,8 @@ func stringLines(a *vm.Args) (value.Slot, error) {
 }
 
 // characters gives the code points of s, each as a String.
-func characters(s string) value.Slot {
+func characters(a *vm.Args, s string) value.Slot {
+	a.Room(utf8.RuneCountInString(s) * int(value.SlotSize))
 	out := value.NewArray()
 	for i, w := 0, 0; i < len(s); i += w {
 		_, w = utf8.DecodeRuneInString(s[i:])
@@ -164,6 +167,7 @@ func characters(s string) value.Slot {
 
 func stringBytes(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
+	a.Room(8 * len(s))
 	out := make([]int64, len(s))
 	for i := range len(s) {
 		out[i] = int64(s[i])
@@ -173,6 +177,7 @@ func stringBytes(a *vm.Args) (value.Slot, error) {
 
 func stringCodePoints(a *vm.Args) (value.Slot, error) {
 	x := a.Str(0)
+	a.Room(8 * x.Len())
 	out := make([]int64, 0, x.Len())
 	for _, r := range x.S {
 		out = append(out, int64(r))
@@ -184,8 +189,11 @@ func stringReplace(n int) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s, from, to := a.String(0), a.String(1), a.String(2)
 		if grow := len(to) - len(from); grow > 0 && len(s) > 0 {
-			if times := strings.Count(s, from); n < 0 && len(s)+times*grow > maxString {
-				return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
+			if times := strings.Count(s, from); n < 0 {
+				if len(s)+times*grow > maxString {
+					return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
+				}
+				a.Room(len(s) + times*grow)
 			}
 		}
 		return changed(a, strings.Replace(s, from, to, n)), nil
@@ -222,6 +230,7 @@ func stringRepeat(a *vm.Args) (value.Slot, error) {
 	if s == "" {
 		n = 0
 	}
+	a.Room(len(s) * int(n))
 	return value.String(strings.Repeat(s, int(n))), nil
 }
 
@@ -239,6 +248,7 @@ func stringPad(left bool) vm.Native {
 			return value.Nil, value.Faultf("pad: the result would be longer than 1 GiB")
 		}
 		n := int64(fill.Len())
+		a.Room(len(fill.S) * int(missing/n))
 		padding := strings.Repeat(fill.S, int(missing/n))
 		part, _ := fill.Slice(0, missing%n)
 		padding += part.AsString()

@@ -34,9 +34,13 @@ func (e *SyntaxError) Place(data []byte) (line, column int) {
 // numbers Floats. Objects become maps in order; of equal keys the last value
 // counts, in the first one's place. Invalid UTF-8, lone surrogates and nesting
 // beyond MaxDepth are errors, all of them *SyntaxError.
-func Parse(data []byte) (Slot, error) {
+func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded) }
+
+// ParseIn is Parse that asks for room before it takes memory, in bytes: room
+// panics when there is none.
+func ParseIn(data []byte, room func(n int)) (Slot, error) {
 	d := decoders.Get().(*decoder)
-	d.data, d.at = data, 0
+	d.data, d.at, d.room = data, 0, room
 	s, err := d.document()
 	d.release()
 	if err != nil {
@@ -57,14 +61,17 @@ type decoder struct {
 	keyed   *Str   // the key that member read
 	text    []byte // unescaped string
 	fault   *SyntaxError
+	room    func(n int)
 }
 
-var decoders = sync.Pool{New: func() any { return new(decoder) }}
+var decoders = sync.Pool{New: func() any { return &decoder{room: unbounded} }}
+
+func unbounded(int) {}
 
 func (d *decoder) release() {
 	clear(d.slots) // what an error left open; the rest is cleared as containers close
 	clear(d.entries)
-	d.slots, d.entries, d.data, d.fault = d.slots[:0], d.entries[:0], nil, nil
+	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
 		return // a huge text must not keep its room for ever
 	}
@@ -211,11 +218,15 @@ func (d *decoder) array(depth int) Slot {
 		if d.fault != nil {
 			return Nil
 		}
+		if len(d.slots) == cap(d.slots) {
+			d.room(cap(d.slots) * int(SlotSize))
+		}
 		d.slots = append(d.slots, s)
 	}
 	if d.fault != nil {
 		return Nil
 	}
+	d.room(arraySize + len(d.slots[base:])*8)
 	a := NewArray()
 	a.fill(d.slots[base:])
 	clear(d.slots[base:])
@@ -253,12 +264,16 @@ func (d *decoder) add(base int, k *Str, s Slot) {
 			}
 		}
 	}
+	if len(d.entries) == cap(d.entries) {
+		d.room(cap(d.entries) * entrySize)
+	}
 	d.entries = append(d.entries, entry{key: Slot{0, unsafe.Pointer(k)}, value: s, hash: k.hash})
 }
 
 // close makes the map of the entries above base.
 func (d *decoder) close(base int) Slot {
 	open := d.entries[base:]
+	d.room(mapSize + len(open)*entrySize)
 	m := NewMap(len(open))
 	if len(open) <= smallMap {
 		m.entries = append(m.entries, open...)

@@ -11,7 +11,43 @@ import (
 //
 // A value nested beyond maxNesting panics with a *Fault, as all that walks
 // values does: the VM makes it a fault of the program.
-func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, 0) }
+// So does a text longer than MaxText: values that hold others twice, and so on,
+// can be much longer to write than they are.
+func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, nest{bound: &unbound}) }
+
+// AppendJSONWithin is AppendJSON up to a length.
+func AppendJSONWithin(dst []byte, s Slot, b *Bound) []byte {
+	return appendJSON(dst, s, nest{bound: b})
+}
+
+// Bound is how long a text may get. A longer one panics with Beyond.
+type Bound struct {
+	Most   int    // in bytes; 0 is MaxText
+	Beyond *Fault // nil when Most is 0
+}
+
+var unbound Bound
+
+// nest is where a value stands that is being written: how deep, and how long
+// the whole text may get.
+type nest struct {
+	depth int
+	bound *Bound
+}
+
+func (n nest) in() nest { return nest{n.depth + 1, n.bound} }
+
+func (n nest) check(dst []byte) {
+	if n.depth > maxNesting {
+		tooDeep()
+	}
+	if len(dst) > MaxText {
+		panic(Faultf("the text would be longer than 1 GiB"))
+	}
+	if n.bound.Most > 0 && len(dst) > n.bound.Most {
+		panic(n.bound.Beyond)
+	}
+}
 
 // maxNesting is how deep values may nest to be written or compared: deeper ones
 // would outgrow Go's stack.
@@ -19,10 +55,8 @@ const maxNesting = 100_000
 
 func tooDeep() { panic(&Fault{"the value is nested too deeply"}) }
 
-func appendJSON(dst []byte, s Slot, depth int) []byte {
-	if depth > maxNesting {
-		tooDeep()
-	}
+func appendJSON(dst []byte, s Slot, at nest) []byte {
+	at.check(dst)
 	switch s.Kind() {
 	case KindNil:
 		return append(dst, "null"...)
@@ -38,44 +72,44 @@ func appendJSON(dst []byte, s Slot, depth int) []byte {
 	case KindString:
 		return AppendString(dst, s.AsString())
 	case KindArray:
-		return appendArray(dst, s.Array(), depth+1)
+		return appendArray(dst, s.Array(), at.in())
 	case KindMap:
-		return appendMap(dst, s.Map(), depth+1)
+		return appendMap(dst, s.Map(), at.in())
 	case KindTuple:
-		return appendList(dst, s.Fields(), depth+1)
+		return appendList(dst, s.Fields(), at.in())
 	case KindStruct:
-		return appendStruct(dst, s, depth+1)
+		return appendStruct(dst, s, at.in())
 	case KindEnum:
-		return appendEnum(dst, s, depth+1)
+		return appendEnum(dst, s, at.in())
 	case KindSome:
-		return appendJSON(dst, Unwrap(s), depth+1)
+		return appendJSON(dst, Unwrap(s), at.in())
 	}
-	return AppendString(dst, string(appendText(nil, s, depth+1)))
+	return AppendString(dst, string(appendText(nil, s, at.in())))
 }
 
-func appendArray(dst []byte, a *Array, depth int) []byte {
+func appendArray(dst []byte, a *Array, at nest) []byte {
 	dst = append(dst, '[')
 	for i := range a.Len {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSON(dst, a.At(i), depth)
+		dst = appendJSON(dst, a.At(i), at)
 	}
 	return append(dst, ']')
 }
 
-func appendList(dst []byte, slots []Slot, depth int) []byte {
+func appendList(dst []byte, slots []Slot, at nest) []byte {
 	dst = append(dst, '[')
 	for i, s := range slots {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendJSON(dst, s, depth)
+		dst = appendJSON(dst, s, at)
 	}
 	return append(dst, ']')
 }
 
-func appendMap(dst []byte, m *Map, depth int) []byte {
+func appendMap(dst []byte, m *Map, at nest) []byte {
 	dst = append(dst, '{')
 	open := len(dst)
 	for i := range m.entries {
@@ -90,20 +124,20 @@ func appendMap(dst []byte, m *Map, depth int) []byte {
 			dst = AppendString(dst, e.key.AsString())
 		} else {
 			dst = append(dst, '"')
-			dst = appendJSON(dst, e.key, depth)
+			dst = appendJSON(dst, e.key, at)
 			dst = append(dst, '"')
 		}
 		dst = append(dst, ':')
-		dst = appendJSON(dst, e.value, depth)
+		dst = appendJSON(dst, e.value, at)
 	}
 	return append(dst, '}')
 }
 
 // appendElements writes an array, or the values of a map as one.
-func appendElements(dst []byte, s Slot, depth int) []byte {
+func appendElements(dst []byte, s Slot, at nest) []byte {
 	m := s.Map()
 	if m == nil {
-		return appendJSON(dst, s, depth)
+		return appendJSON(dst, s, at)
 	}
 	dst = append(dst, '[')
 	open := len(dst)
@@ -111,16 +145,16 @@ func appendElements(dst []byte, s Slot, depth int) []byte {
 		if len(dst) > open {
 			dst = append(dst, ',')
 		}
-		dst = appendJSON(dst, v, depth)
+		dst = appendJSON(dst, v, at)
 		return true
 	})
 	return append(dst, ']')
 }
 
-func appendStruct(dst []byte, s Slot, depth int) []byte {
+func appendStruct(dst []byte, s Slot, at nest) []byte {
 	t := s.Type()
 	if t.Elements && len(t.Fields) > 0 {
-		return appendElements(dst, s.Fields()[0], depth)
+		return appendElements(dst, s.Fields()[0], at)
 	}
 	dst = append(dst, '{')
 	open := len(dst)
@@ -133,7 +167,7 @@ func appendStruct(dst []byte, s Slot, depth int) []byte {
 		}
 		dst = AppendString(dst, t.Fields[i].Name)
 		dst = append(dst, ':')
-		dst = appendJSON(dst, f, depth)
+		dst = appendJSON(dst, f, at)
 		if i == 0 && t.Kind == TypeError {
 			dst = append(dst, `,"kind":`...)
 			dst = AppendString(dst, t.Name)
@@ -142,7 +176,7 @@ func appendStruct(dst []byte, s Slot, depth int) []byte {
 	return append(dst, '}')
 }
 
-func appendEnum(dst []byte, s Slot, depth int) []byte {
+func appendEnum(dst []byte, s Slot, at nest) []byte {
 	t := s.Type()
 	slots := s.Fields()
 	if t.Kind == TypeResult {
@@ -151,7 +185,7 @@ func appendEnum(dst []byte, s Slot, depth int) []byte {
 		} else {
 			dst = append(dst, `{"err":`...)
 		}
-		return append(appendJSON(dst, slots[0], depth), '}')
+		return append(appendJSON(dst, slots[0], at), '}')
 	}
 	v := &t.Variants[s.Variant()]
 	if len(slots) == 0 {
@@ -166,13 +200,13 @@ func appendEnum(dst []byte, s Slot, depth int) []byte {
 			dst = append(dst, "{,"[min(i, 1)])
 			dst = AppendString(dst, v.Fields[i].Name)
 			dst = append(dst, ':')
-			dst = appendJSON(dst, f, depth)
+			dst = appendJSON(dst, f, at)
 		}
 		dst = append(dst, '}')
 	case len(slots) == 1:
-		dst = appendJSON(dst, slots[0], depth)
+		dst = appendJSON(dst, slots[0], at)
 	default:
-		dst = appendList(dst, slots, depth)
+		dst = appendList(dst, slots, at)
 	}
 	return append(dst, '}')
 }

@@ -15,12 +15,15 @@ func Text(s Slot) string {
 }
 
 // AppendText appends Text of s.
-func AppendText(dst []byte, s Slot) []byte { return appendText(dst, s, 0) }
+func AppendText(dst []byte, s Slot) []byte { return appendText(dst, s, nest{bound: &unbound}) }
 
-func appendText(dst []byte, s Slot, depth int) []byte {
-	if depth > maxNesting {
-		tooDeep()
-	}
+// AppendTextWithin is AppendText up to a length.
+func AppendTextWithin(dst []byte, s Slot, b *Bound) []byte {
+	return appendText(dst, s, nest{bound: b})
+}
+
+func appendText(dst []byte, s Slot, at nest) []byte {
+	at.check(dst)
 	switch s.Kind() {
 	case KindNil:
 		return append(dst, "nil"...)
@@ -31,7 +34,7 @@ func appendText(dst []byte, s Slot, depth int) []byte {
 	case KindString:
 		return append(dst, s.AsString()...)
 	case KindSome:
-		return appendText(dst, Unwrap(s), depth+1)
+		return appendText(dst, Unwrap(s), at.in())
 	case KindStruct:
 		if IsError(s) {
 			return append(dst, s.Fields()[0].AsString()...)
@@ -48,7 +51,7 @@ func appendText(dst []byte, s Slot, depth int) []byte {
 	case KindClosure:
 		return appendReference(dst, "fn", s.Function().Name)
 	case KindCell:
-		return appendText(dst, s.Fields()[0], depth+1)
+		return appendText(dst, s.Fields()[0], at.in())
 	case KindAgent:
 		return appendReference(dst, "agent", s.Type().Name)
 	case KindHost:
@@ -60,7 +63,7 @@ func appendText(dst []byte, s Slot, depth int) []byte {
 	case KindTypeDesc:
 		return appendReference(dst, "type", s.TypeDesc().String())
 	}
-	return appendJSON(dst, s, depth)
+	return appendJSON(dst, s, at)
 }
 
 func appendReference(dst []byte, what, name string) []byte {

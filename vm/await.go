@@ -65,8 +65,11 @@ func (t *task) room(n int) status {
 	if limit := t.m.maxTasks; limit > 0 && t.m.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
 	}
-	return running
+	return t.take(n * taskSize)
 }
+
+// taskSize is about what a task takes that waits, in bytes.
+const taskSize = 800
 
 func opAwait(t *task, in *ins) status {
 	y := taskOf(*t.slot(in.b))

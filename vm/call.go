@@ -27,6 +27,9 @@ func (t *task) window(base, n uint8) []value.Slot { return unsafe.Slice(t.slot(b
 
 // tooDeep faults because the stack may not grow.
 func (t *task) tooDeep() status {
+	if m := &t.m.memory; m.limit > 0 && 2*len(t.stack) <= t.m.maxStack {
+		return t.fault("stack overflow: %s", m.exceeded().Message)
+	}
 	return t.fault("stack overflow: the calls need more than %d MiB", t.m.maxStack*int(slotSize)>>20)
 }
 
@@ -72,7 +75,16 @@ func functionName(f *value.Function) string {
 func opCallNative(t *task, in *ins) status {
 	t.budget -= nativeCost
 	n := &t.m.natives[in.imm]
+	before := 0 // what the receiver took
+	if t.m.memory.limit > 0 && in.b > 0 {
+		before = value.Size(*t.slot(in.a + 1))
+	}
 	v, err := n.call(t.arguments(in, n.name))
+	if t.m.memory.limit > 0 {
+		if st := t.nativeTook(in, before, v); st != running {
+			return st
+		}
+	}
 	if err != nil {
 		e, program := err.(*value.Error)
 		if !program || in.c == 0 {
@@ -84,6 +96,19 @@ func opCallNative(t *task, in *ins) status {
 	}
 	*t.slot(in.a) = v
 	return running
+}
+
+// nativeTook counts what a native has taken: for its result, and by letting its
+// receiver grow.
+func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
+	if in.b > 0 {
+		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {
+			if st := t.taken(grown); st != running {
+				return st
+			}
+		}
+	}
+	return t.weigh(result)
 }
 
 // opCallMethod finds a method by the receiver's run-time type. One whose

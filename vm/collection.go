@@ -39,6 +39,11 @@ func init() {
 		if !value.Hashable(k) {
 			return t.badKey(k)
 		}
+		if t.m.memory.limit > 0 {
+			if st := t.take(m.SetSize(k)); st != running {
+				return st
+			}
+		}
 		m.Set(k, *t.slot(in.c))
 		return running
 	}
@@ -83,6 +88,11 @@ func (t *task) arrayPush(in *ins, s value.Slot) status {
 	a := t.slot(in.a).Array()
 	if a == nil {
 		return t.badOperand(in)
+	}
+	if t.m.memory.limit > 0 {
+		if st := t.take(a.PushSize(s)); st != running {
+			return st
+		}
 	}
 	a.Push(s)
 	return running
@@ -137,6 +147,9 @@ func opIterate(t *task, in *ins) status {
 		if n := hi - lo; lo < hi && (n < 0 || n > 1<<28) {
 			return t.fault("range %s is too long to go over as an array", value.Text(s))
 		}
+		if st := t.take(8 * int(max(hi-lo, 0))); st != running {
+			return st
+		}
 		ints := make([]int64, 0, max(hi-lo, 0))
 		for i := lo; i < hi; i++ {
 			ints = append(ints, i)
@@ -150,7 +163,7 @@ func opIterate(t *task, in *ins) status {
 		s = elements
 	}
 	*t.slot(in.a) = s
-	return running
+	return t.weigh(s)
 }
 
 // elementsOf gives what is in a hashmap, or in a collection of the library that

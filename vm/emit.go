@@ -10,13 +10,17 @@ import (
 
 func init() {
 	slow[ir.OpEmit] = func(t *task, in *ins) status {
-		return t.emitFrom(in, &effect.Emit{Payload: value.AppendJSON(nil, *t.slot(in.b))})
+		return t.emitFrom(in, &effect.Emit{Payload: t.json(*t.slot(in.b))})
 	}
 	slow[ir.OpEmitBare] = func(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
 	slow[ir.OpAwaitEmit] = opAwaitEmit
 	performs["print"] = &performing{
 		request: func(_ *task, a *Args) (effect.Request, error) {
-			return &effect.Print{Text: value.Text(a.Slot(0)), Newline: a.Bool(1)}, nil
+			text := a.Slot(0)
+			if text.Kind() != value.KindString {
+				text = value.String(string(value.AppendTextWithin(nil, text, a.TextBound())))
+			}
+			return &effect.Print{Text: text.AsString(), Newline: a.Bool(1)}, nil
 		},
 		value: nothing,
 	}
@@ -33,6 +37,9 @@ func init() {
 		value: nothing,
 	}
 }
+
+// json writes a value for the world.
+func (t *task) json(s value.Slot) []byte { return value.AppendJSONWithin(nil, s, &t.m.memory.text) }
 
 // emitFrom emits on the channel in register a.
 func (t *task) emitFrom(in *ins, e *effect.Emit) status {
@@ -63,7 +70,7 @@ func opAwaitEmit(t *task, in *ins) status {
 	}
 	e := &effect.AwaitEmit{Channel: channel.S}
 	if in.b > 1 {
-		e.Payload = value.AppendJSON(nil, *t.slot(in.a + 2))
+		e.Payload = t.json(*t.slot(in.a + 2))
 	}
 	return t.request(e, &wait{kind: waitAnswer, window: in.a})
 }

@@ -145,6 +145,9 @@ func opParallelFor(t *task, in *ins) status {
 	if items == nil || f == nil || f.Params != 1 {
 		return t.badOperand(in)
 	}
+	if st := t.take(items.Len * int(slotSize)); st != running {
+		return st
+	}
 	g := &group{t: t, kind: ir.OpParallelFor, d: in.a, values: make([]value.Slot, items.Len), tasks: make([]*task, items.Len),
 		open: items.Len, body: body, items: items, free: -1}
 	if !limit.IsNil() {

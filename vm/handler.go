@@ -221,7 +221,7 @@ func opBlockEnd(t *task, in *ins) status {
 	}
 	s, m := t.endRun()
 	if !v.IsNil() {
-		if st := t.reply(s, m, value.AppendJSON(nil, v), ""); st != running {
+		if st := t.reply(s, m, t.json(v), ""); st != running {
 			return st
 		}
 	}

@@ -154,6 +154,12 @@ func (t *task) pump(s *scope) status {
 			s.fetch()
 			return t.park(&wait{kind: waitMessages, scope: s})
 		}
+		if t.m.memory.limit > 0 && t.budget < 0 { // handlers alone never come to a tick
+			t.budget = budget
+			if !t.m.memory.look(0) {
+				return t.outOfMemory()
+			}
+		}
 		m := &s.queue[0]
 		st, again := t.message(s, m)
 		if !again {

@@ -19,6 +19,24 @@ type Args struct {
 	base unsafe.Pointer // of argument 0
 	n    int
 	name string
+	room *memory // nil outside a run
+}
+
+// Room faults unless n more bytes are within [limits] max_memory_mb. Natives ask
+// for it before they take much more memory than their arguments have. n must be
+// no more than what they then take.
+func (a *Args) Room(n int) {
+	if a.room != nil && !a.room.fits(n) {
+		panic(a.room.exceeded())
+	}
+}
+
+// TextBound is how long a text may get.
+func (a *Args) TextBound() *value.Bound {
+	if a.room == nil {
+		return new(value.Bound)
+	}
+	return &a.room.text
 }
 
 // Len counts the arguments.

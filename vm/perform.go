@@ -36,7 +36,7 @@ func opPerform(t *task, in *ins) status {
 
 // arguments describes the window of a native or an effect.
 func (t *task) arguments(in *ins, name string) *Args {
-	t.args = Args{base: unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), n: int(in.b), name: name}
+	t.args = Args{base: unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), n: int(in.b), name: name, room: &t.m.memory}
 	return &t.args
 }
 
@@ -54,9 +54,12 @@ func (t *task) performed(w *wait) status {
 	if err != nil {
 		return t.throwError(err)
 	}
-	if w.wrap {
-		v = value.Ok(v)
+	st := t.weigh(v)
+	if st == running {
+		if w.wrap {
+			v = value.Ok(v)
+		}
+		*d = v
 	}
-	*d = v
-	return running
+	return st
 }

@@ -30,6 +30,9 @@ func init() {
 // own gives s owned, and counts the copy that this takes.
 func (t *task) own(s value.Slot) value.Slot {
 	if value.Shared(s) || t.m.config.AlwaysCopy {
+		if t.m.memory.limit > 0 && !t.m.memory.fits(value.CopySize(s)) {
+			panic(t.m.memory.exceeded())
+		}
 		c := value.Copy(s)
 		if c != s {
 			t.m.stats.Copied++

@@ -105,7 +105,7 @@ func (t *task) need(at, n int) bool {
 	for size < want {
 		size *= 2
 	}
-	if size > t.m.maxStack {
+	if size > t.m.maxStack || !t.m.memory.fits(size*int(slotSize)) {
 		return false
 	}
 	grown := make([]value.Slot, size)
@@ -132,6 +132,11 @@ func (t *task) tick() status {
 		t.m.poll(t)
 	}
 	if t.cancelled() {
+		return t.unwind()
+	}
+	if t.m.memory.limit > 0 && !t.m.memory.look(0) {
+		t.ip = unsafe.Add(t.ip, insSize) // the place is the instruction that comes
+		t.outOfMemory()
 		return t.unwind()
 	}
 	return running

@@ -39,6 +39,11 @@ func (t *task) concat(a, b *value.Str) (value.Slot, status) {
 	if len(a.S)+len(b.S) > value.MaxText {
 		return value.Nil, t.tooLong()
 	}
+	if t.m.memory.limit > 0 {
+		if st := t.take(a.Growth(len(b.S))); st != running {
+			return value.Nil, st
+		}
+	}
 	v, copied := value.Concat(a, b)
 	t.m.stats.CopiedText += int64(copied)
 	return v, running
@@ -58,10 +63,7 @@ func opInterpolate(t *task, in *ins) status {
 	}
 	text := t.text[:0]
 	for _, s := range window {
-		text = value.AppendText(text, s)
-		if len(text) > value.MaxText {
-			return t.tooLong()
-		}
+		text = value.AppendTextWithin(text, s, &t.m.memory.text)
 	}
 	switch {
 	case first == nil:
@@ -72,6 +74,9 @@ func opInterpolate(t *task, in *ins) status {
 		v, copied := first.Append(unsafe.String(unsafe.SliceData(text), len(text)))
 		t.m.stats.CopiedText += int64(copied)
 		*t.slot(in.a) = v
+	}
+	if len(text) > looked {
+		return t.weigh(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // room for the next one
 		t.text = text
@@ -97,6 +102,7 @@ func opSlice(t *task, in *ins) status {
 	v, st := t.slice(value.Flat(*t.slot(in.b)), *t.slot(in.c), *t.slot(in.c + 1), in.imm == 1)
 	if st == running {
 		*t.slot(in.a) = v
+		return t.weigh(v)
 	}
 	return st
 }

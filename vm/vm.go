@@ -80,6 +80,7 @@ type VM struct {
 
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
+	memory   memory
 	stats    Stats
 
 	// Scheduling: see sched.go.
@@ -142,6 +143,7 @@ func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 
 // Call runs function f of the program with Full arguments, as Run does main.
 func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
+	m.memory.begin(m.program.Limits.MaxMemoryMB)
 	if err := m.initTools(ctx); err != nil {
 		return nil, err
 	}

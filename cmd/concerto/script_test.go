@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,14 +23,15 @@ import (
 )
 
 // The programs of the scripts are this test binary: concerto itself, testhost
-// and testllm, which play scripts, and exits, which looks at exit codes and
-// sends signals.
+// and testllm, which play scripts, exits, which looks at exit codes and sends
+// signals, and peak, which looks at memory.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"concerto": main,
 		"testhost": func() { os.Exit(testhost.Main(os.Args[1:])) },
 		"testllm":  func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"exits":    func() { os.Exit(exits(os.Args[1:])) },
+		"peak":     func() { os.Exit(peak(os.Args[1:])) },
 	})
 }
 
@@ -219,4 +221,37 @@ func exits(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// peak runs a command and fails when it, or what it started and waited for, took
+// more memory at once than so many MiB:
+//
+//	peak MIB COMMAND…
+func peak(args []string) int {
+	most, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: peak MIB COMMAND…")
+		return 2
+	}
+	c := exec.Command(args[1], args[2:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = c.Run()
+	if c.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "peak:", err)
+		return 2
+	}
+	var children syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
+		fmt.Fprintln(os.Stderr, "peak:", err)
+		return 2
+	}
+	took := int64(children.Maxrss) >> 10
+	if goruntime.GOOS == "darwin" { // in bytes there
+		took >>= 10
+	}
+	if took > most {
+		fmt.Fprintf(os.Stderr, "peak: %d MiB, at most %d wanted\n", took, most)
+		return 3
+	}
+	return c.ProcessState.ExitCode()
 }

@@ -1,0 +1,79 @@
+package value
+
+import "unsafe"
+
+// How much memory values take: what a limit on it counts.
+
+const (
+	arraySize = int(unsafe.Sizeof(Array{}))
+	mapSize   = int(unsafe.Sizeof(Map{}))
+	entrySize = int(unsafe.Sizeof(entry{}))
+)
+
+// Size is the memory of what s refers to, in bytes, without that of what it
+// holds in turn. A string that is a part of another counts with its own text.
+func Size(s Slot) int {
+	switch s.Kind() {
+	case KindString:
+		return int(unsafe.Sizeof(Str{})) + len(s.AsString())
+	case KindArray:
+		a := (*Array)(s.Ref)
+		return arraySize + a.Cap*elementSize(a.Sub)
+	case KindMap:
+		return (*Map)(s.Ref).size()
+	case KindNil, KindInt, KindFloat, KindBool, KindHandle, KindTypeDesc:
+		return 0
+	}
+	return int(1+(*Head)(s.Ref).N) * int(SlotSize)
+}
+
+// CopySize is the memory that Copy of s will take.
+func CopySize(s Slot) int {
+	if a := s.Array(); a != nil {
+		return a.Len * elementSize(a.Sub)
+	}
+	return Size(s)
+}
+
+func (m *Map) size() int {
+	return mapSize + cap(m.entries)*entrySize + 4*len(m.index)
+}
+
+func elementSize(r Repr) int {
+	switch r {
+	case ReprInts, ReprFloats:
+		return 8
+	case ReprBools:
+		return 1
+	}
+	return int(SlotSize)
+}
+
+// PushSize is the memory that Push of s will take.
+func (a *Array) PushSize(s Slot) int {
+	repr := reprOf(s)
+	switch {
+	case a.Len == 0 && a.Sub != repr && a.Sub != ReprSlots:
+		return 8 * elementSize(repr)
+	case a.Sub != repr && a.Sub != ReprSlots: // a misfit: all become slots
+		return max(a.Cap, a.Len+1) * int(SlotSize)
+	}
+	return a.ReserveSize(1)
+}
+
+// SetSize is the memory that Set of a key will take, about.
+func (m *Map) SetSize(key Slot) int {
+	n := cap(m.entries)
+	if len(m.entries) < n || m.find(key, hashKey(key)) >= 0 {
+		return 0
+	}
+	return (n+n/4)*entrySize + 4*len(m.index)
+}
+
+// ReserveSize is the memory that Reserve of n elements will take.
+func (a *Array) ReserveSize(n int) int {
+	if a.Len+n <= a.Cap {
+		return 0
+	}
+	return max(a.Len+n, 2*a.Cap, 8) * elementSize(a.Sub)
+}

@@ -1,0 +1,108 @@
+package vm
+
+import (
+	"runtime"
+	"runtime/metrics"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// memory holds a run to [limits] max_memory_mb. What makes large things asks for
+// room before it does, and small things show when the budget of a task is used
+// up: then the heap is looked at, as it has grown since the run began. Garbage
+// counts only until a collection has shown that it is some, so a run with a
+// limit collects when it comes to the limit, and not again before it has taken
+// an eighth of it more.
+//
+// What is measured is the process's heap: runs at the same time in one process
+// count together.
+type memory struct {
+	limit int         // bytes; 0 is none
+	begun int         // heap in use when the run began
+	known int         // how much it had grown after the last collection
+	asked int         // since the last look
+	text  value.Bound // of one text
+	heap  [1]metrics.Sample
+}
+
+// looked is how much may be asked for between two looks, in bytes.
+const looked = 256 << 10
+
+// begin starts counting.
+func (m *memory) begin(megabytes int64) {
+	*m = memory{limit: int(min(megabytes, 1<<40)) << 20}
+	if m.limit == 0 {
+		return
+	}
+	m.text = value.Bound{Most: min(m.limit, value.MaxText), Beyond: m.exceeded()}
+	m.heap[0].Name = "/memory/classes/heap/objects:bytes"
+	runtime.GC() // what came before the run is no part of it
+	m.begun = m.inUse()
+}
+
+// inUse is the heap in use since the run began, garbage included.
+func (m *memory) inUse() int {
+	metrics.Read(m.heap[:])
+	return max(int(m.heap[0].Value.Uint64())-m.begun, 0)
+}
+
+// fits says whether n more bytes are within the limit. It may be told in small
+// parts.
+func (m *memory) fits(n int) bool {
+	if m.limit == 0 {
+		return true
+	}
+	if m.asked += n; m.asked < looked {
+		return true
+	}
+	return m.look(n)
+}
+
+// look measures whether n bytes that are about to be taken fit. Zero looks at
+// what is there.
+func (m *memory) look(n int) bool {
+	m.asked = 0
+	if n > m.limit {
+		return false
+	}
+	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
+		return true
+	}
+	runtime.GC()
+	m.known = m.inUse()
+	return m.known+n <= m.limit
+}
+
+// exceeded is the fault of a run that wants more than its limit.
+func (m *memory) exceeded() *value.Fault {
+	return value.Faultf("the program's values need more than the %d MiB that [limits] max_memory_mb allows", m.limit>>20)
+}
+
+func (t *task) outOfMemory() status { return t.fault("%s", t.m.memory.exceeded().Message) }
+
+// take faults unless n more bytes are within the limit.
+func (t *task) take(n int) status {
+	if t.m.memory.fits(n) {
+		return running
+	}
+	return t.outOfMemory()
+}
+
+// weigh counts what a native or an effect has given: containers that are new,
+// and strings. Those it gives again are counted again, which costs a look and
+// nothing else.
+func (t *task) weigh(s value.Slot) status {
+	if t.m.memory.limit == 0 || value.Shared(s) {
+		return running
+	}
+	return t.taken(value.Size(s))
+}
+
+// taken counts n bytes that have been taken.
+func (t *task) taken(n int) status {
+	m := &t.m.memory
+	if m.asked += n; m.asked >= looked && !m.look(0) {
+		return t.outOfMemory()
+	}
+	return running
+}
