@@ -48,6 +48,9 @@ type TestOptions struct {
 	// nil drops it.
 	Log      io.Writer
 	LogLevel string
+	// Seed decides which random numbers each test draws; a live run draws others
+	// each time.
+	Seed int64
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
@@ -64,6 +67,9 @@ type TestResult struct {
 	Took    time.Duration
 	// Record is what the test emitted, printed and logged.
 	Record mock.Record
+	// Seed gave the random numbers that the test drew, nil when it drew none or
+	// those of a live run.
+	Seed *int64
 }
 
 // TestFailure says why a test failed. Place and Trace are empty where no place
@@ -118,11 +124,11 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 		return nil, nil, err
 	}
 	if !o.Live {
-		config.Seed = new(int64) // each test draws the same numbers in every run
+		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}
-	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), timeouts: map[string]float64{}}
+	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}}
 	for _, h := range p.ir.Hosts {
-		r.timeouts[h.Name] = h.Timeout
+		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances}
 	}
 	if o.Select != nil {
 		var chosen []Test
@@ -139,11 +145,11 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 
 // testRun is one run of tests.
 type testRun struct {
-	program  *Program
-	options  TestOptions
-	config   world.Config
-	tests    []Test
-	timeouts map[string]float64
+	program *Program
+	options TestOptions
+	config  world.Config
+	tests   []Test
+	hosts   map[string]mock.Host
 
 	mu      sync.Mutex
 	next    int           // the test to run next
@@ -231,7 +237,7 @@ func (r *testRun) finished() []TestResult {
 // one runs a test. The error is not the test's failure but the run's end.
 func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
 	began := time.Now()
-	scene := mock.New(mock.Options{Live: r.options.Live, Timeouts: r.timeouts})
+	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed})
 	config := r.config
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
 	outside := world.New(config)
@@ -256,7 +262,11 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err == nil {
 		failure = leftOver(outcome, scene)
 	}
-	return &TestResult{Test: t, Failure: expected(t.test, failure), Took: time.Since(began), Record: scene.Record()}, nil
+	result := &TestResult{Test: t, Failure: expected(t.test, failure), Took: time.Since(began), Record: scene.Record()}
+	if result.Record.Drew && !r.options.Live {
+		result.Seed = &r.options.Seed
+	}
+	return result, nil
 }
 
 // leftOver is the failure of a test that passed and left something undone:

@@ -39,6 +39,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	if f.dead { // the host or the prompt never arrives
 		return val{reg: w, class: ir.Full, owned: true}
 	}
+	f.asked(host, prompt)
 	n := len(f.out.Listens)
 	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
 	f.emit(ir.OpListenBegin, w, 0, 0, int32(n))
@@ -62,6 +63,19 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 		f.typedResult(l, w)
 	}
 	return val{reg: w, class: ir.Full, owned: true}
+}
+
+// asked tells the library what a host is about to be asked, in a program with a
+// test that mocks one by a closure.
+func (f *builder) asked(host, prompt int) {
+	if f.g.p.Asked == nil {
+		return
+	}
+	defer f.free(f.top)
+	w := f.alloc()
+	f.emit(ir.OpMove, f.alloc(), host, 0, 0)
+	f.emit(ir.OpMove, f.alloc(), prompt, 0, 0)
+	f.invoke(f.g.p.Asked, w)
 }
 
 func handlesToolCalls(l *sema.Listen) bool {

@@ -87,7 +87,7 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 	KindEnvAll: true, KindArgs: true, KindZone: true, KindRandom: true, KindRandomSeed: true, KindSecret: true,
 	KindReadFile: true, KindWriteFile: true, KindFileInfo: true, KindListDir: true, KindRemoveFile: true,
 	KindMakeDir: true, KindCopyFile: true, KindMoveFile: true, KindGlob: true, KindTempDir: true,
-	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockTime: true,
+	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockArgs: true, KindMockTime: true,
 	KindMockHTTP: true, KindMockFile: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing

@@ -9,6 +9,7 @@ const (
 	KindMockNext   Kind = "mock.next"
 	KindMockAnswer Kind = "mock.answer"
 	KindMockEnv    Kind = "mock.env"
+	KindMockArgs   Kind = "mock.args"
 	KindMockTime   Kind = "mock.time"
 	KindRecord     Kind = "test.record"
 )
@@ -24,9 +25,12 @@ type MockScript struct {
 	By     bool            `json:"by,omitempty"`
 }
 
-// MockNext makes Answer what the agent's next request gives.
+// MockNext makes Answer what the agent's next request gives, or what a host says
+// to Prompt.
 type MockNext struct {
-	Agent  string          `json:"agent"`
+	Party  string          `json:"party"`
+	Host   bool            `json:"host,omitempty"`
+	Prompt string          `json:"prompt,omitempty"`
 	Answer json.RawMessage `json:"answer"`
 }
 
@@ -41,6 +45,11 @@ type MockEnv struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	Set   bool   `json:"set"`
+}
+
+// MockArgs sets the arguments that the test sees.
+type MockArgs struct {
+	Args []string `json:"args"`
 }
 
 // MockTime sets the test's clock, in milliseconds since the epoch.
@@ -72,6 +81,9 @@ func (*MockAnswer) Kind() Kind { return KindMockAnswer }
 
 // Kind is KindMockEnv.
 func (*MockEnv) Kind() Kind { return KindMockEnv }
+
+// Kind is KindMockArgs.
+func (*MockArgs) Kind() Kind { return KindMockArgs }
 
 // Kind is KindMockTime.
 func (*MockTime) Kind() Kind { return KindMockTime }

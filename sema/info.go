@@ -23,6 +23,9 @@ type Program struct {
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
+	// Asked, when not nil, is called with host and prompt before each exchange: a
+	// test mocks some host by a closure.
+	Asked *Function
 	// Dynamic lists what calls on Any may reach.
 	Dynamic []Dynamic
 

@@ -19,7 +19,8 @@ type Mock struct {
 func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
 
 // mockFields are the fields of a mock, any of which says all there is to say
-// (spec/16-tests.md). A response may be given by a closure over the prompt.
+// (spec/16-tests.md). A response, and a host's messages, may be given by a
+// closure over the prompt.
 var mockFields = map[string]fieldType{
 	"response":  {typ: types.Any},
 	"error":     {typ: types.Any},
@@ -64,8 +65,11 @@ func (b *body) mock(s *ast.MockStmt) {
 			first = f
 		}
 		want := ft.typ
-		if _, closure := unparen(f.Value).(*ast.Closure); closure && f.Name.Name == "response" && d.Agent != nil {
+		if _, closure := unparen(f.Value).(*ast.Closure); closure && byPrompt(f.Name.Name) {
 			want = mockedBy
+			if d.Host != nil {
+				b.c.prog.Asked = b.libraryHelper("__mock_asked")
+			}
 		}
 		b.checkAs(f.Value, want, reason{b.m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
 	}
@@ -74,6 +78,9 @@ func (b *body) mock(s *ast.MockStmt) {
 	}
 	b.info.mocks[s] = d
 }
+
+// byPrompt says whether a field of a mock may be a closure over the prompt.
+func byPrompt(field string) bool { return field == "response" || field == "messages" }
 
 // mockTarget finds what is mocked and gives the fields that its mock may have;
 // nil when it cannot be mocked.

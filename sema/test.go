@@ -68,7 +68,7 @@ func (c *checker) checkTests() {
 	}
 	c.drainLibrary()
 	if !c.cfg.Tests {
-		p.Functions, p.Files, p.Dynamic, p.Tests = p.Functions[:functions], p.Files[:files], dynamic, nil
+		p.Functions, p.Files, p.Dynamic, p.Tests, p.Asked = p.Functions[:functions], p.Files[:files], dynamic, nil, nil
 		return
 	}
 	for _, t := range p.Tests {

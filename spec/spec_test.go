@@ -165,8 +165,8 @@ func (p *player) play() {
 }
 
 // times are numbers that differ from run to run, or with the code that is
-// generated; pages show them as `…`.
-var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, )\d(?:[\d.,]*\d)?(?:[nµm]?s)?`)
+// generated or the library's; pages show them as `…`.
+var times = regexp.MustCompile(`("(?:duration|latency)_ms":|(?:passed|failed|none) in |  = in [^,\n]+, | at std/\w+\.conc:)\d+(?:[.,:]\d+)*(?:[nµm]?s)?`)
 
 // same compares what a block says with what there was.
 func (p *player) same(b *block, got string) {

@@ -16,27 +16,37 @@ func (m *VM) bindMock(name string) Native {
 	switch name {
 	case "mock.by":
 		return func(a *Args) (value.Slot, error) {
-			agent := a.party(0)[partyIndex].AsInt()
-			delete(m.mocked, agent)
+			key := mockKey(a)
+			delete(m.mocked, key)
 			if f := value.Flat(a.Slot(1)); f.Kind() == value.KindClosure {
 				if m.mocked == nil {
 					m.mocked = map[int64]value.Slot{}
 				}
-				m.mocked[agent] = f
+				m.mocked[key] = f
 			}
 			return value.Nil, nil
 		}
 	case "mock.closure":
-		return func(a *Args) (value.Slot, error) { return m.mocked[a.party(0)[partyIndex].AsInt()], nil }
+		return func(a *Args) (value.Slot, error) { return m.mocked[mockKey(a)], nil }
 	}
 	return nil
+}
+
+// mockKey is the agent in argument 0 by its index, or the host by that below -1.
+func mockKey(a *Args) int64 {
+	index := a.party(0)[partyIndex].AsInt()
+	if a.Slot(0).Kind() == value.KindHost {
+		return -1 - index
+	}
+	return index
 }
 
 func init() {
 	performs["mock.script"] = &performing{request: mockScript, value: nothing}
 	performs["mock.next"] = &performing{
 		request: func(t *task, a *Args) (effect.Request, error) {
-			return &effect.MockNext{Agent: t.m.partyName(a, 0), Answer: value.AppendJSON(nil, a.Slot(1))}, nil
+			return &effect.MockNext{Party: t.m.partyName(a, 0), Host: a.Slot(0).Kind() == value.KindHost, Prompt: a.String(1),
+				Answer: value.AppendJSON(nil, a.Slot(2))}, nil
 		},
 		value: nothing,
 	}
@@ -51,6 +61,16 @@ func init() {
 			r := &effect.MockEnv{Name: a.String(0)}
 			if !a.Slot(1).IsNil() {
 				r.Value, r.Set = a.String(1), true
+			}
+			return r, nil
+		},
+		value: nothing,
+	}
+	performs["mock.args"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			r := &effect.MockArgs{}
+			for i := range a.Array(0).Len {
+				r.Args = append(r.Args, a.Array(0).At(i).AsString())
 			}
 			return r, nil
 		},

@@ -20,6 +20,7 @@ type testFlags struct {
 	filter   string
 	format   string
 	parallel int
+	seed     int64
 	live     bool
 	cover    bool
 	html     string
@@ -53,6 +54,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json or junit")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
 	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
@@ -101,7 +103,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Live: f.live, Environ: a.environ,
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ,
 		Cover: f.cover || f.html != "", Kill: signals.kill, Log: a.stderr, LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult

@@ -30,6 +30,7 @@ type jsonResult struct {
 	Status     string       `json:"status"` // "passed" or "failed"
 	DurationMS float64      `json:"duration_ms"`
 	Failure    *jsonFailure `json:"failure,omitempty"`
+	Seed       *int64       `json:"seed,omitempty"`
 	Emits      []jsonEmit   `json:"emits"`
 	Output     string       `json:"output,omitempty"`
 	Log        []string     `json:"log,omitempty"`
@@ -66,7 +67,7 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 	out := jsonReport{Passed: len(r.Results) - failed, Failed: failed, DurationMS: milliseconds(r.Took), Tests: []jsonResult{}, Coverage: r.Coverage}
 	for _, x := range r.Results {
 		t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
-			DurationMS: milliseconds(x.Took), Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
+			DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
 		for _, e := range x.Record.Emits {
 			t.Emits = append(t.Emits, jsonEmit(e))
 		}

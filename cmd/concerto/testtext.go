@@ -43,6 +43,9 @@ func (a *app) tellResult(r concerto.TestResult) {
 			place = testPlace(r.Test)
 		}
 		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor)
+		if r.Seed != nil {
+			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
+		}
 		limit := maxRecord
 		if a.verbose {
 			limit = len(r.Record.Emits)

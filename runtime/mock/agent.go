@@ -67,11 +67,11 @@ func (w *World) mockAgent(r *effect.MockScript) error {
 
 // nextAnswer adds a turn that the mock's closure has made.
 func (w *World) nextAnswer(r *effect.MockNext) error {
-	a := w.agents[r.Agent]
+	a := w.agents[r.Party]
 	if a == nil || !a.by {
 		return nil // another mock has taken its place meanwhile
 	}
-	turn, err := parseAnswer("the mock of "+r.Agent+": its closure's response", r.Answer)
+	turn, err := parseAnswer("the mock of "+r.Party+": its closure's response", r.Answer)
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,7 @@ func (w *World) Choose(waiting []effect.Request) int {
 const (
 	rankPlain = iota
 	rankMessage
+	rankLate // a process that is free when its exchange times out
 )
 
 // dueAt says when a request that waits can be performed.
@@ -73,8 +74,10 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		}
 		return w.after(r, x.pause()), rankMessage
 	case *effect.ExchangeOpen:
-		if h := w.hosts[r.Host]; h != nil && h.busy != nil {
-			return math.MaxInt64, rankPlain // its process is taken
+		if h := w.hosts[r.Host]; h != nil {
+			if free := h.free(); free > 0 {
+				return max(free, w.clock.monotonic), rankLate
+			}
 		}
 	case *effect.Sleep:
 		return w.after(r, r.Milliseconds), rankPlain
@@ -106,6 +109,5 @@ func (x *exchange) pause() int64 {
 	if s == nil || s.waitMS == 0 {
 		return 0
 	}
-	left := x.opened + int64(x.host.timeout*1000) - x.w.clock.monotonic
-	return min(s.waitMS, max(left, 0))
+	return min(s.waitMS, max(x.deadline()-x.w.clock.monotonic, 0))
 }

@@ -4,41 +4,39 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/value"
 )
 
-// host is a mocked host: the steps of its conversations, one after the other,
-// or one conversation that is the same each time.
+// host is a mocked host: its conversations one after the other, or one that is
+// the same each time. With by a closure of the test makes each conversation just
+// before its use.
 type host struct {
 	name    string
 	fixed   []step
-	steps   []step
-	used    int
+	talks   []*talk // that nobody has begun
+	count   int     // messages of all talks that there were
+	by      bool
 	timeout float64
-	busy    *exchange // the one that its process is taken by
+	room    int         // how many processes it has
+	busy    []*exchange // those that have one
 	replies []json.RawMessage
 }
 
-// step is one of a conversation's: a message, time that passes before the next
-// one, or the end of the process.
-type step struct {
-	line   []byte // the message as the host would write it
-	typ    string
-	waitMS int64
-	exit   *int64
-	stderr string
+// Host is what the world needs to know of a host.
+type Host struct {
+	Timeout   float64 // in seconds; 0 means 120
+	Instances int     // how many processes it has; 0 means 1
 }
-
-func (s *step) terminal() bool { return s.exit != nil || s.typ == "result" || s.typ == "error" }
 
 // exchange is an open exchange with a mocked host.
 type exchange struct {
 	w      *World
 	host   *host
-	steps  []step // of a host that says the same each time; else the host's
+	steps  []step // that come
 	opened int64  // by the test's clock
 	done   bool   // the terminal message has been given
 }
@@ -53,33 +51,28 @@ func (w *World) mockHost(r *effect.MockScript) error {
 	if err != nil {
 		return err
 	}
-	h := &host{name: r.Name, timeout: w.options.Timeouts[r.Name]}
+	o := w.options.Hosts[r.Name]
+	h := &host{name: r.Name, by: r.By, timeout: o.Timeout, room: max(o.Instances, 1)}
 	if h.timeout <= 0 {
 		h.timeout = defaultTimeout
 	}
 	switch {
+	case r.By:
 	case m["messages"] != nil:
-		h.steps, err = parseSteps(what, m["messages"])
+		var steps []step
+		steps, err = parseSteps(what, m["messages"])
+		h.talks = talks(steps)
 	case m["response"] != nil:
 		h.fixed, err = outcome(what+": its response", m["response"])
 	case m["error"] != nil:
 		h.fixed, err = outcome(what, json.RawMessage(`{"error":`+string(m["error"])+`}`))
 	default:
-		var turns []json.RawMessage
-		if json.Unmarshal(m["responses"], &turns) != nil {
-			return bad("%s: `responses` is not an array", what)
-		}
-		for i, t := range turns {
-			s, err := outcome(fmt.Sprintf("%s: response %d", what, i+1), t)
-			if err != nil {
-				return err
-			}
-			h.steps = append(h.steps, s...)
-		}
+		h.talks, err = parseOutcomes(what, m["responses"])
 	}
 	if err != nil {
 		return err
 	}
+	h.count = h.messages()
 	if old := w.hosts[r.Name]; old != nil {
 		w.left = append(w.left, old.leftovers()...)
 		h.replies = old.replies
@@ -88,96 +81,34 @@ func (w *World) mockHost(r *effect.MockScript) error {
 	return nil
 }
 
-// parseSteps reads `messages`.
-func parseSteps(what string, raw json.RawMessage) ([]step, error) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil, bad("%s: `messages` is not an array", what)
+// messages counts those of the conversations that nobody has begun.
+func (h *host) messages() int {
+	n := 0
+	for _, t := range h.talks {
+		n += len(t.steps)
 	}
-	var steps []step
-	for i, m := range list {
-		s, err := parseStep(fmt.Sprintf("%s: message %d", what, i+1), m)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, *s)
-	}
-	return steps, nil
+	return n
 }
 
-// parseStep reads a message: an object with a `type`, a String for a line of
-// plain text, or `wait_ms` or `exit` instead of a message.
-func parseStep(what string, raw json.RawMessage) (*step, error) {
-	if s, ok := text(raw); ok {
-		return &step{line: resultLine(s), typ: "result"}, nil
+// nextTalk adds a conversation that the mock's closure has made of a prompt: a
+// list of messages, or what a host's response may be.
+func (w *World) nextTalk(r *effect.MockNext) error {
+	h := w.hosts[r.Party]
+	if h == nil || !h.by {
+		return nil // another mock has taken its place meanwhile
 	}
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || m == nil {
-		return nil, bad("%s is neither a Map nor a String: %s", what, raw)
+	what := "the mock of " + r.Party + ": its closure's conversation"
+	t := &talk{prompt: r.Prompt}
+	var err error
+	if len(r.Answer) > 0 && r.Answer[0] == '[' {
+		t.steps, err = parseSteps(what, r.Answer)
+	} else {
+		t.steps, err = outcome(what, r.Answer)
 	}
-	if typ, ok := text(m["type"]); ok {
-		return &step{line: raw, typ: typ}, nil
+	if err == nil {
+		h.talks = append(h.talks, t)
 	}
-	s := &step{}
-	switch {
-	case m["wait_ms"] != nil:
-		if _, err := fields(what, raw, "wait_ms"); err != nil {
-			return nil, err
-		}
-		if json.Unmarshal(m["wait_ms"], &s.waitMS) != nil || s.waitMS < 0 {
-			return nil, bad("%s: `wait_ms` cannot be %s", what, m["wait_ms"])
-		}
-	case m["exit"] != nil:
-		if _, err := fields(what, raw, "exit", "stderr"); err != nil {
-			return nil, err
-		}
-		s.exit = new(int64)
-		if json.Unmarshal(m["exit"], s.exit) != nil {
-			return nil, bad("%s: `exit` cannot be %s", what, m["exit"])
-		}
-		s.stderr, _ = text(m["stderr"])
-	default:
-		return nil, bad("%s has no `type`: %s", what, raw)
-	}
-	return s, nil
-}
-
-func resultLine(s string) []byte {
-	return append(value.AppendString([]byte(`{"type":"result","text":`), s), '}')
-}
-
-// outcome is the conversation of an exchange that has nothing but its end: a
-// text, the members of a result, or an `error`.
-func outcome(what string, raw json.RawMessage) ([]step, error) {
-	if s, ok := text(raw); ok {
-		return []step{{line: resultLine(s), typ: "result"}}, nil
-	}
-	var m map[string]json.RawMessage
-	if json.Unmarshal(raw, &m) != nil || m == nil {
-		return nil, bad("%s is neither a String nor a Map: %s", what, raw)
-	}
-	e, isError := m["error"]
-	switch {
-	case !isError:
-		return []step{{line: typed("result", raw), typ: "result"}}, nil
-	case len(m) > 1:
-		return nil, bad("%s has an error and more", what)
-	}
-	if s, ok := text(e); ok {
-		e = append(value.AppendString([]byte(`{"message":`), s), '}')
-	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable"); err != nil {
-		return nil, err
-	}
-	return []step{{line: typed("error", e), typ: "error"}}, nil
-}
-
-// typed puts a `type` before an object's members.
-func typed(typ string, object json.RawMessage) []byte {
-	line := []byte(`{"type":"` + typ + `"`)
-	if len(object) > 2 {
-		line = append(line, ',')
-	}
-	return append(line, object[1:]...)
+	return err
 }
 
 // open starts an exchange.
@@ -194,19 +125,43 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 		defer w.mu.Lock()
 		return next.Perform(ctx, r)
 	}
-	switch {
-	case h.busy != nil && !w.options.Live:
-		return nil, effect.Errorf("HostError", "host '%s' is taken by an exchange that waits for this one", h.name).With("host", h.name)
-	case h.fixed == nil && h.used == len(h.steps):
-		return nil, effect.Errorf("HostError", "the mock of %s has no messages left: it had %s", h.name, plural(len(h.steps), "message")).With("host", h.name)
+	steps, ok := h.begin(r.Prompt)
+	if !ok {
+		return nil, effect.Errorf("HostError", "the mock of %s has no messages left: it had %s", h.name, plural(h.count, "message")).With("host", h.name)
 	}
-	x := &exchange{w: w, host: h, steps: h.fixed, opened: w.clock.monotonic}
-	h.busy = x
+	x := &exchange{w: w, host: h, steps: steps, opened: w.clock.monotonic}
+	if len(h.busy) >= h.room && !w.options.Live {
+		h.busy[0].expire() // the clock has waited for it
+	}
+	h.busy = append(h.busy, x)
 	// Exchanges of a live run that are not mocked have the runtime's numbers,
 	// which are positive.
 	id := -1 - int64(len(w.exchanges))
 	w.exchanges[id] = x
 	return &effect.ExchangeOpened{ID: id}, nil
+}
+
+// begin takes the next conversation, of those that a closure has made the one
+// for this prompt. It says whether there is one.
+func (h *host) begin(prompt string) ([]step, bool) {
+	if h.fixed != nil {
+		return h.fixed, true
+	}
+	for i, t := range h.talks {
+		if !h.by || t.prompt == prompt {
+			h.talks = slices.Delete(h.talks, i, i+1)
+			return t.steps, true
+		}
+	}
+	return nil, false
+}
+
+// free says when a process of the host is free: 0 for now.
+func (h *host) free() int64 {
+	if len(h.busy) < h.room {
+		return 0
+	}
+	return h.busy[0].deadline()
 }
 
 func (w *World) exchange(id int64) *exchange {
@@ -215,51 +170,42 @@ func (w *World) exchange(id int64) *exchange {
 	return w.exchanges[id]
 }
 
-// peek gives the step that comes next, nil at the end of the script.
-func (x *exchange) peek() *step {
-	switch {
-	case x.host.fixed != nil && len(x.steps) > 0:
-		return &x.steps[0]
-	case x.host.fixed == nil && x.host.used < len(x.host.steps):
-		return &x.host.steps[x.host.used]
-	}
-	return nil
-}
+// deadline is when the exchange times out.
+func (x *exchange) deadline() int64 { return x.opened + int64(x.host.timeout*1000) }
 
-func (x *exchange) step() {
-	if x.host.fixed != nil {
-		x.steps = x.steps[1:]
-		return
+// peek gives the step that comes next, nil at the end of the conversation.
+func (x *exchange) peek() *step {
+	if len(x.steps) == 0 {
+		return nil
 	}
-	x.host.used++
+	return &x.steps[0]
 }
 
 // next gives the next message.
-func (x *exchange) next(ctx context.Context) (effect.Result, error) {
+func (x *exchange) next() (effect.Result, error) {
 	w := x.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
 		s := x.peek()
-		if limit := x.opened + int64(x.host.timeout*1000); w.clock.monotonic >= limit {
-			x.drain()
+		if w.clock.monotonic >= x.deadline() {
+			x.expire()
 			return nil, x.fail("host '%s' timed out after %s seconds", x.host.name, strconv.FormatFloat(x.host.timeout, 'f', -1, 64)).With("code", "timeout")
 		}
-		switch {
-		case s == nil:
+		if s == nil {
 			return nil, x.fail("host exited without result")
+		}
+		x.steps = x.steps[1:]
+		switch {
 		case s.exit != nil:
-			x.step()
 			e := x.fail("host exited without result").With("exit_code", *s.exit)
 			if s.stderr != "" {
 				e.With("stderr", s.stderr)
 			}
 			return nil, e
 		case s.typ == "":
-			x.step() // the time has passed: the clock waited for it
-			continue
+			continue // the time has passed: the clock waited for it
 		}
-		x.step()
 		typ, id, payload, err := value.ParseMessage(s.line)
 		if err != nil {
 			return nil, x.fail("host '%s' sent a message that cannot be read: %v", x.host.name, err)
@@ -293,34 +239,26 @@ func (x *exchange) reply(r *effect.ExchangeReply) error {
 func (x *exchange) close() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()
-	x.drain()
-	if x.host.busy == x {
-		x.host.busy = nil
-	}
+	x.expire()
 }
 
-// drain passes over what is left of the conversation.
-func (x *exchange) drain() {
-	for !x.done {
-		s := x.peek()
-		if s == nil {
-			break
-		}
-		x.step()
-		x.done = s.terminal()
+// expire ends an exchange, whose process is free then.
+func (x *exchange) expire() {
+	x.steps, x.done = nil, true
+	if i := slices.Index(x.host.busy, x); i >= 0 {
+		x.host.busy = slices.Delete(x.host.busy, i, i+1)
 	}
-	x.done = true
 }
 
 // leftovers says what was scripted and not used.
 func (h *host) leftovers() []string {
-	if h.used >= len(h.steps) {
+	if h.by || len(h.talks) == 0 {
 		return nil
 	}
-	next := &h.steps[h.used]
+	next := &h.talks[0].steps[0]
 	shown := string(next.line)
 	if next.line == nil {
 		shown = "a pause or exit"
 	}
-	return []string{fmt.Sprintf("the mock of %s has %s left that nobody took; the next is %s", h.name, plural(len(h.steps)-h.used, "message"), shown)}
+	return []string{fmt.Sprintf("the mock of %s has %s left that nobody took; the next is %s", h.name, plural(h.messages(), "message"), shown)}
 }

@@ -10,6 +10,7 @@ package mock
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -27,9 +28,10 @@ type Options struct {
 	// Live lets agents, hosts and whatever else the test does not mock be
 	// reached, in real time.
 	Live bool
-	// Timeouts are the hosts' timeouts in seconds, by declaration; a host that
-	// is missing or has 0 has 120.
-	Timeouts map[string]float64
+	// Hosts are the program's, by declaration.
+	Hosts map[string]Host
+	// Seed decides what the test draws of secrets.
+	Seed int64
 }
 
 // World is what a test sees of the world. Safe for concurrent use.
@@ -42,6 +44,7 @@ type World struct {
 	exchanges map[int64]*exchange
 	answers   map[string][]json.RawMessage
 	env       map[string]*effect.EnvValue
+	args      []string
 	web       web
 	files     map[string]*file // by cleaned path
 	secrets   *rand.ChaCha8
@@ -57,6 +60,8 @@ type Record struct {
 	Emits  []Emit
 	Output string   // what it printed
 	Log    []string // log lines: "warn: text"
+	// Drew says that it drew random numbers, which its seed decides.
+	Drew bool
 }
 
 // Emit is an emit of a test. Payload is nil when there was none.
@@ -67,8 +72,10 @@ type Emit struct {
 
 // New makes the world of a test.
 func New(o Options) *World {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
 	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{},
-		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), files: map[string]*file{}, secrets: rand.NewChaCha8([32]byte{}), prompts: map[string][]string{}, clock: newClock()}
+		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), files: map[string]*file{}, secrets: rand.NewChaCha8(key), prompts: map[string][]string{}, clock: newClock()}
 }
 
 // Missing is the error of a request that a test may not make: what it calls has
@@ -103,7 +110,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		return w.open(ctx, r, next)
 	case *effect.ExchangeNext:
 		if x := w.exchange(r.ID); x != nil {
-			return x.next(ctx)
+			return x.next()
 		}
 	case *effect.ExchangeReply:
 		if x := w.exchange(r.ID); x != nil {
@@ -122,35 +129,55 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		return w.variable(ctx, r, next)
 	case *effect.EnvAll:
 		return w.variables(ctx, r, next)
+	case *effect.Args:
+		if !w.options.Live {
+			return w.arguments(), nil
+		}
 	case *effect.HTTP:
 		return w.request(ctx, r, next)
+	case *effect.Random:
+		w.drew()
 	case *effect.Secret:
 		if !w.options.Live {
+			w.drew()
 			return w.secret(r), nil
 		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
 		return w.recorded(r)
-	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockTime, *effect.MockHTTP, *effect.MockFile:
+	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockTime, *effect.MockHTTP, *effect.MockFile:
 		return nil, w.script(r)
 	}
 	if res, err, ok := w.filed(ctx, r, next); ok {
 		return res, err
 	}
-	if what := reaches(r.Kind()); what != "" && !w.options.Live {
+	if what := reaches(r); what != "" && !w.options.Live {
 		return nil, &Missing{What: what}
 	}
 	return next.Perform(ctx, r)
 }
 
-// reaches says what of the world a kind of request that has no mock reaches, ""
-// for what tests may do.
-func reaches(k effect.Kind) string {
-	for prefix, what := range map[string]string{"mcp": "a call of an MCP server", "process": "a command", "run": "a command"} {
-		if strings.HasPrefix(string(k), prefix) {
-			return what
-		}
+// reaches says what of the world a request that has no mock reaches, "" for what
+// tests may do.
+func reaches(r effect.Request) string {
+	if c, ok := r.(*effect.Command); ok {
+		return "the command " + c.Command
+	}
+	if strings.HasPrefix(string(r.Kind()), "mcp") {
+		return "a call of an MCP server"
 	}
 	return ""
+}
+
+func (w *World) drew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.record.Drew = true
+}
+
+func (w *World) arguments() effect.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return &effect.ArgsValue{Args: slices.Clone(w.args)}
 }
 
 // script takes what the test scripts.
@@ -164,11 +191,16 @@ func (w *World) script(r effect.Request) error {
 		}
 		return w.mockAgent(r)
 	case *effect.MockNext:
+		if r.Host {
+			return w.nextTalk(r)
+		}
 		return w.nextAnswer(r)
 	case *effect.MockAnswer:
 		w.answers[r.Channel] = append(w.answers[r.Channel], r.Value)
 	case *effect.MockEnv:
 		w.env[r.Name] = &effect.EnvValue{Value: r.Value, Set: r.Set}
+	case *effect.MockArgs:
+		w.args = r.Args
 	case *effect.MockTime:
 		w.clock.unix = r.Unix
 	case *effect.MockHTTP:

@@ -70,16 +70,19 @@ func TestBadScripts(t *testing.T) {
 // goes on.
 func TestReaches(t *testing.T) {
 	w := New(Options{})
-	for kind, want := range map[effect.Kind]string{
-		"mcp.call":    "a call of an MCP server: a test reaches no network and starts no process without --live",
-		"process.run": "a command: a test reaches no network and starts no process without --live",
+	for _, c := range []struct {
+		r    effect.Request
+		want string
+	}{
+		{other("mcp.call"), "a call of an MCP server: a test reaches no network and starts no process without --live"},
+		{&effect.Command{Command: "git"}, "the command git: a test reaches no network and starts no process without --live"},
 	} {
 		var missing *Missing
-		if _, err := w.Layer(nowhere).Perform(t.Context(), other(kind)); !errors.As(err, &missing) || err.Error() != want {
-			t.Errorf("%s: %v", kind, err)
+		if _, err := w.Layer(nowhere).Perform(t.Context(), c.r); !errors.As(err, &missing) || err.Error() != c.want {
+			t.Errorf("%s: %v", c.r.Kind(), err)
 		}
-		if _, err := New(Options{Live: true}).Layer(nowhere).Perform(t.Context(), other(kind)); err == nil || err.Error() != "reached "+string(kind) {
-			t.Errorf("live %s: %v", kind, err)
+		if _, err := New(Options{Live: true}).Layer(nowhere).Perform(t.Context(), c.r); err == nil || err.Error() != "reached "+string(c.r.Kind()) {
+			t.Errorf("live %s: %v", c.r.Kind(), err)
 		}
 	}
 	if _, err := w.Layer(nowhere).Perform(t.Context(), other("fs.read")); err == nil || err.Error() != "reached fs.read" {
@@ -100,7 +103,7 @@ func (o other) Kind() effect.Kind { return effect.Kind(o) }
 // Requests are performed in the order in which a world without waiting would
 // have them done: at once, then messages, then by time.
 func TestChoose(t *testing.T) {
-	w := New(Options{Timeouts: map[string]float64{"H": 1}})
+	w := New(Options{Hosts: map[string]Host{"H": {Timeout: 1}}})
 	perform(t, w, &effect.MockScript{Name: "H", Host: true, Script: json.RawMessage(`{"messages":[{"wait_ms":40},{"type":"progress"},{"wait_ms":5000},{"type":"result"}]}`)})
 	perform(t, w, &effect.MockScript{Name: "A", Script: json.RawMessage(`{"responses":[{"text":"slow","delay_ms":30},"fast"]}`)})
 	id := perform(t, w, &effect.ExchangeOpen{Host: "H", Prompt: "p"}).(*effect.ExchangeOpened).ID

@@ -7,7 +7,7 @@ import (
 )
 
 // Kinds are the kinds of request that only a test makes.
-var Kinds = []effect.Kind{effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockTime, effect.KindMockHTTP,
+var Kinds = []effect.Kind{effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockArgs, effect.KindMockTime, effect.KindMockHTTP,
 	effect.KindMockFile, effect.KindRecord}
 
 // Outside performs what only a test may ask for where there is no test: it

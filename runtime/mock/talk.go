@@ -1,0 +1,148 @@
+package mock
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// talk is the conversation of one exchange.
+type talk struct {
+	prompt string // the one it is for, when a closure has made it
+	steps  []step
+}
+
+// step is one of a conversation's: a message, time that passes before the next
+// one, or the end of the process.
+type step struct {
+	line   []byte // the message as the host would write it
+	typ    string
+	waitMS int64
+	exit   *int64
+	stderr string
+}
+
+func (s *step) terminal() bool { return s.exit != nil || s.typ == "result" || s.typ == "error" }
+
+// talks cuts steps into conversations, each with its terminal message.
+func talks(steps []step) []*talk {
+	var out []*talk
+	begin := 0
+	for i := range steps {
+		if steps[i].terminal() || i == len(steps)-1 {
+			out = append(out, &talk{steps: steps[begin : i+1]})
+			begin = i + 1
+		}
+	}
+	return out
+}
+
+// parseSteps reads `messages`.
+func parseSteps(what string, raw json.RawMessage) ([]step, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil, bad("%s: `messages` is not an array", what)
+	}
+	var steps []step
+	for i, m := range list {
+		s, err := parseStep(fmt.Sprintf("%s: message %d", what, i+1), m)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, *s)
+	}
+	return steps, nil
+}
+
+// parseStep reads a message: an object with a `type`, a String for a line of
+// plain text, or `wait_ms` or `exit` instead of a message.
+func parseStep(what string, raw json.RawMessage) (*step, error) {
+	if s, ok := text(raw); ok {
+		return &step{line: resultLine(s), typ: "result"}, nil
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil || m == nil {
+		return nil, bad("%s is neither a Map nor a String: %s", what, raw)
+	}
+	if typ, ok := text(m["type"]); ok {
+		return &step{line: raw, typ: typ}, nil
+	}
+	s := &step{}
+	switch {
+	case m["wait_ms"] != nil:
+		if _, err := fields(what, raw, "wait_ms"); err != nil {
+			return nil, err
+		}
+		if json.Unmarshal(m["wait_ms"], &s.waitMS) != nil || s.waitMS < 0 {
+			return nil, bad("%s: `wait_ms` cannot be %s", what, m["wait_ms"])
+		}
+	case m["exit"] != nil:
+		if _, err := fields(what, raw, "exit", "stderr"); err != nil {
+			return nil, err
+		}
+		s.exit = new(int64)
+		if json.Unmarshal(m["exit"], s.exit) != nil {
+			return nil, bad("%s: `exit` cannot be %s", what, m["exit"])
+		}
+		s.stderr, _ = text(m["stderr"])
+	default:
+		return nil, bad("%s has no `type`: %s", what, raw)
+	}
+	return s, nil
+}
+
+// parseOutcomes reads `responses`, a conversation each.
+func parseOutcomes(what string, raw json.RawMessage) ([]*talk, error) {
+	var turns []json.RawMessage
+	if json.Unmarshal(raw, &turns) != nil {
+		return nil, bad("%s: `responses` is not an array", what)
+	}
+	var out []*talk
+	for i, t := range turns {
+		steps, err := outcome(fmt.Sprintf("%s: response %d", what, i+1), t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &talk{steps: steps})
+	}
+	return out, nil
+}
+
+func resultLine(s string) []byte {
+	return append(value.AppendString([]byte(`{"type":"result","text":`), s), '}')
+}
+
+// outcome is the conversation of an exchange that has nothing but its end: a
+// text, the members of a result, or an `error`.
+func outcome(what string, raw json.RawMessage) ([]step, error) {
+	if s, ok := text(raw); ok {
+		return []step{{line: resultLine(s), typ: "result"}}, nil
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil || m == nil {
+		return nil, bad("%s is neither a String nor a Map: %s", what, raw)
+	}
+	e, isError := m["error"]
+	switch {
+	case !isError:
+		return []step{{line: typed("result", raw), typ: "result"}}, nil
+	case len(m) > 1:
+		return nil, bad("%s has an error and more", what)
+	}
+	if s, ok := text(e); ok {
+		e = append(value.AppendString([]byte(`{"message":`), s), '}')
+	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable"); err != nil {
+		return nil, err
+	}
+	return []step{{line: typed("error", e), typ: "error"}}, nil
+}
+
+// typed puts a `type` before an object's members.
+func typed(typ string, object json.RawMessage) []byte {
+	line := []byte(`{"type":"` + typ + `"`)
+	if len(object) > 2 {
+		line = append(line, ',')
+	}
+	return append(line, object[1:]...)
+}
