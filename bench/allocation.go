@@ -36,5 +36,5 @@ func small(v float64) string {
 	if v < 0.005 {
 		return "0"
 	}
-	return fmt.Sprintf("%.3g", v)
+	return number(v)
 }

@@ -5,18 +5,6 @@ import (
 	"strings"
 )
 
-// A workload is a program that every entrant runs; each prints the same
-// result. Targets are parts of a peer's CPU time, 0 for none.
-type workload struct {
-	name   string // of its folder in bench/programs
-	title  string
-	ops    int    // how many operations the program does, for the figures of allocation
-	op     string // what one is
-	lua    float64
-	goVM   float64
-	python float64 // of CPython's time
-}
-
 // A sample is the least that an engine took.
 type sample struct {
 	engine string
@@ -48,6 +36,9 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
+// slow is when a Go VM is not run again, in milliseconds.
+const slow = 3000
+
 // measure runs all entrants in turn, round by round, and holds their results
 // against each other.
 func (w workload) measure(l *lab, rounds int) (standing, error) {
@@ -56,7 +47,7 @@ func (w workload) measure(l *lab, rounds int) (standing, error) {
 	result := ""
 	for round := range rounds {
 		for i, e := range entrants {
-			if e.goVM && round%3 != 0 {
+			if e.goVM && (round%3 != 0 || s.samples[i].cpu > slow) {
 				continue
 			}
 			p, err := process(l.dir, e.run(l, l.program(w.name, e.file))...)

@@ -13,29 +13,50 @@ type report struct {
 	readings  []reading
 }
 
-// write puts the tables into a page, each between two lines of its own.
+// write puts the tables into a page, each between two lines of its own. Rows of
+// what was not measured stay as they are.
 func (r *report) write(path string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	text := string(page)
-	for _, t := range []struct{ name, table string }{
-		{"ratios", r.ratios()}, {"times", r.times()}, {"measures", r.others()},
+	for _, t := range []struct {
+		name   string
+		table  table
+		titles []string
+	}{
+		{"ratios", r.ratios(), titles()}, {"times", r.times(), titles()}, {"measures", r.others(), measureTitles()},
 	} {
 		start, end := "<!-- "+t.name+" -->\n", "<!-- end of "+t.name+" -->"
 		before, rest, ok := strings.Cut(text, start)
-		_, after, also := strings.Cut(rest, end)
+		old, after, also := strings.Cut(rest, end)
 		if !ok || !also {
 			return fmt.Errorf("%s has no lines %q and %q", path, start, end)
 		}
-		text = before + start + t.table + end + after
+		text = before + start + t.table.over(old, t.titles) + end + after
 	}
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
+func titles() []string {
+	var out []string
+	for _, w := range workloads {
+		out = append(out, w.title)
+	}
+	return out
+}
+
+func measureTitles() []string {
+	var out []string
+	for _, m := range measures() {
+		out = append(out, m.title)
+	}
+	return out
+}
+
 // ratios are the workloads with their targets.
-func (r *report) ratios() string {
+func (r *report) ratios() table {
 	t := table{head: []string{"workload", "Concerto", "of Lua 5.4's time", "of the best Go VM's", "of CPython's", "allocated", "memory"}}
 	for _, s := range r.standings {
 		mine := s.samples[0]
@@ -51,11 +72,11 @@ func (r *report) ratios() string {
 		}
 		t.add(cells...)
 	}
-	return t.String()
+	return t
 }
 
 // times are the CPU times of all engines.
-func (r *report) times() string {
+func (r *report) times() table {
 	t := table{head: []string{"CPU time"}}
 	for _, e := range engines {
 		t.head = append(t.head, e.name)
@@ -71,11 +92,11 @@ func (r *report) times() string {
 		}
 		t.add(cells...)
 	}
-	return t.String()
+	return t
 }
 
 // others are the measures besides the workloads.
-func (r *report) others() string {
+func (r *report) others() table {
 	t := table{head: []string{"measure", "Concerto", "peer", "ratio", "target"}}
 	for _, x := range r.readings {
 		cells := []string{x.title, number(x.mine) + " " + x.unit, "", "", x.aim() + mark(x.met())}
@@ -85,26 +106,42 @@ func (r *report) others() string {
 		}
 		t.add(cells...)
 	}
-	return t.String()
+	return t
 }
 
-// A table is one of Markdown.
+// A table is one of Markdown; a row's first cell is its title.
 type table struct {
 	head []string
-	rows [][]string
+	rows map[string]string
 }
 
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-func (t *table) String() string {
-	var b strings.Builder
-	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	line(t.head)
-	b.WriteString(strings.Repeat("| --- ", len(t.head)) + "|\n")
-	for _, row := range t.rows {
-		line(row)
+func (t *table) add(cells ...string) {
+	if t.rows == nil {
+		t.rows = map[string]string{}
 	}
-	return b.String()
+	t.rows[cells[0]] = row(cells)
+}
+
+func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+// over is the table with the rows of the given titles, where they are new, or
+// stood in the old table.
+func (t *table) over(old string, titles []string) string {
+	text := row(t.head) + strings.Repeat("| --- ", len(t.head)) + "|\n"
+	before := map[string]string{}
+	for line := range strings.Lines(old) {
+		if cells := strings.SplitN(line, " | ", 2); len(cells) == 2 {
+			before[strings.TrimPrefix(cells[0], "| ")] = line
+		}
+	}
+	for _, title := range titles {
+		if line, ok := t.rows[title]; ok {
+			text += line
+		} else {
+			text += before[title]
+		}
+	}
+	return text
 }
 
 // missed marks a figure whose target is not reached.
@@ -136,6 +173,9 @@ func number(v float64) string {
 			s = s[:i] + "," + s[i:]
 		}
 		return s
+	}
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3g", v)
 }

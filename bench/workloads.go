@@ -1,9 +1,19 @@
 package main
 
+// A workload is a program that every entrant runs; each prints the same
+// result. Targets are parts of a peer's CPU time, 0 for none.
+type workload struct {
+	name   string // of its folder in bench/programs
+	title  string
+	ops    int    // how many operations the program does, for the figures of allocation
+	op     string // what one is
+	lua    float64
+	goVM   float64 // of the best Go VM's
+	python float64
+}
+
 // workloads are all programs that Concerto and its peers run. The first six
-// have targets of their own; the others stand as targets in general: not
-// slower than Lua 5.4, at most 0.35 of the best Go VM's time, half of
-// CPython's.
+// have targets of their own; the others those that stand for all.
 var workloads = []workload{
 	{name: "fib", title: "fib(32)", ops: 7_049_155, op: "call", lua: 0.45, goVM: 0.12},
 	{name: "loop", title: "integer loop, 30M turns", ops: 30_000_000, op: "turn", lua: 0.75, goVM: 0.10},
@@ -11,9 +21,28 @@ var workloads = []workload{
 	{name: "words", title: "1M strings built and counted in a map", ops: 1_000_000, op: "string", lua: 0.70, goVM: 0.20},
 	{name: "nbody", title: "n-body on structs, 200k steps", ops: 200_000, op: "step", lua: 0.55, goVM: 0.08},
 	{name: "closures", title: "map, filter, reduce over 1M, three times", ops: 7_000_000, op: "call", lua: 0.65, goVM: 0.15},
+
+	further("strings", "split, replace, interpolate: 10 MB", 225_000, "line"),
+	withoutLua(further("json", "JSON: build, write, read, walk 5 MB", 36_000, "record")),
+	further("states", "structs that go through enum states, match", 1_000_000, "step"),
+	further("higher", "functions from functions, through Any and generics", 3_000_000, "call"),
+	further("maps", "maps of 1M entries, Int and String keys", 5_500_000, "access"),
+	further("errors", "1M error paths: `?`, try and catch", 1_000_000, "path"),
+	further("traits", "methods through traits", 1_500_000, "object"),
+	further("sort", "heapsort of 200k in place, the library's sort", 200_000, "element"),
+	further("matrix", "matrix product 300×300", 27_000_000, "turn"),
+	further("queue", "queue of 1,000 by push and remove", 200_000, "turn"),
+	further("recursion", "10,000 calls deep, 500 times", 5_000_000, "call"),
+	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 }
 
 // further is a workload with the targets of all but the first six.
 func further(name, title string, ops int, op string) workload {
 	return workload{name: name, title: title, ops: ops, op: op, lua: 1.0, goVM: 0.35, python: 0.5}
+}
+
+// withoutLua is a workload for which Lua has nothing in its library.
+func withoutLua(w workload) workload {
+	w.lua = 0
+	return w
 }

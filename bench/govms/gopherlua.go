@@ -11,10 +11,11 @@ import (
 // recursion needs, and do so only then.
 func gopherLua(name string, text []byte, out *bufio.Writer) error {
 	l := lua.NewState(lua.Options{
-		CallStackSize:       1 << 18,
+		CallStackSize:       1 << 14,
 		MinimizeStackMemory: true,
-		RegistrySize:        1 << 12,
+		RegistrySize:        1 << 8, // of each coroutine, too
 		RegistryMaxSize:     1 << 23,
+		RegistryGrowStep:    1 << 16,
 	})
 	defer l.Close()
 	l.SetGlobal("print", l.NewFunction(func(l *lua.LState) int {
