@@ -180,6 +180,9 @@ func (t *task) waitsFor(y *task) bool {
 	if y == t {
 		return true
 	}
+	if t.group == nil && len(t.watch) == 0 {
+		return false // nobody waits for t
+	}
 	down, up := search{at: []*task{y}}, search{at: []*task{t}}
 	for len(down.at) > 0 && len(up.at) > 0 {
 		if down.step(t, (*task).awaits) || up.step(y, (*task).awaiting) {

@@ -44,10 +44,11 @@ func (s *scope) busy() value.Slot {
 }
 
 // nowAwaited looks at the exchanges that t, or what it waits for, has asked for
-// before anybody awaited it.
+// before anybody awaited it. Where none is being opened it need not look: tasks
+// that each await the one before would all be gone through for each of them.
 func (t *task) nowAwaited() {
 	w := t.wait
-	if w == nil {
+	if w == nil || t.m.opening == 0 {
 		return
 	}
 	switch w.kind {

@@ -176,6 +176,9 @@ func (m *VM) take(c completion) {
 		f.run.expire(c.err)
 		f.t.interruptRun()
 	case f.wait != nil:
+		if f.wait.kind == waitOpen {
+			m.opening--
+		}
 		f.wait.end = nil
 		f.wait.result, f.wait.err = c.result, c.err
 		m.ready.push(f.t)
@@ -292,6 +295,9 @@ func (t *task) request(r effect.Request, w *wait) status {
 	f := &flight{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end
+	if w.kind == waitOpen {
+		t.m.opening++
+	}
 	return t.park(w)
 }
 

@@ -92,6 +92,7 @@ type VM struct {
 	alive          int
 	nested         int // tasks that have just started another
 	flights        map[int]*flight
+	opening        int       // flights that open an exchange
 	waiting        []waiting // with Config.Choose
 	requests       int
 	inbox          inbox
