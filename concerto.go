@@ -42,6 +42,10 @@ type Program struct {
 	root string // where the manifest's relative paths start; "" for a loaded program
 }
 
+// ModelUsage is what a run has used of one model, or of all: the tokens are
+// exactly those that providers reported.
+type ModelUsage = limit.Usage
+
 // Uncaught is how Run reports an error that the program did not catch, or a
 // panic: what it was, where, and by which calls.
 type Uncaught = vm.Uncaught
@@ -134,6 +138,8 @@ type Options struct {
 	// "warn" or "error", "" for "info".
 	Log      io.Writer
 	LogLevel string
+	// OnUsage is called once, when the run has ended, with what it used of models.
+	OnUsage func(each []ModelUsage, all ModelUsage)
 	// Kill, when closed, ends at once what a cancelled run still waits for:
 	// hosts that take their time to leave.
 	Kill <-chan struct{}
@@ -165,6 +171,9 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 	if cerr := world.Close(closing); err == nil {
 		err = cerr
 	}
+	if o.OnUsage != nil {
+		o.OnUsage(world.Usage())
+	}
 	return err
 }
 
@@ -191,7 +200,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c := runtime.Config{
 		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
-		MaxTokens: p.ir.Limits.MaxTokens,
+		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD,
 	}
 	if granted := p.ir.Permissions; granted != nil { // an empty list grants nothing, nil would grant all
 		c.EnvAllowed = append([]string{}, granted.Env...)

@@ -62,6 +62,6 @@ var ManifestUnknown = define(Info{
 var ManifestLater = define(Info{
 	Code: "W0802", Title: "a key of the manifest has no effect yet", Manifest: true,
 	Explain: "The key belongs to the manifest, but this version does not hold a run to it. The warning keeps it from being relied on.",
-	Bad:     "[limits]\nmax_cost_usd = 5.0\n",
-	Good:    "[limits]\nmax_run_seconds = 600\n",
+	Bad:     "[permissions]\ntools = [\"Calc\"]\n",
+	Good:    "[permissions]\nrun = [\"git\"]\n",
 })

@@ -2,8 +2,14 @@ package effect
 
 import "encoding/json"
 
-// KindAgentCall is one request to a model.
-const KindAgentCall Kind = "agent.call"
+// The kinds of requests to a model: one call, and one whose reply comes in
+// pieces.
+const (
+	KindAgentCall   Kind = "agent.call"
+	KindStreamOpen  Kind = "agent.stream.open"
+	KindStreamNext  Kind = "agent.stream.next"
+	KindStreamClose Kind = "agent.stream.close"
+)
 
 // AgentCall asks a model once (spec/07-agents.md). The tool loop and the
 // re-prompting of structured output happen above it, in Concerto code.
@@ -60,7 +66,8 @@ type ToolSpec struct {
 }
 
 // AgentReply is a model's answer. StopReason is "end", "length", "tool",
-// "stop" or "filter"; Provider is the connection's name.
+// "stop" or "filter"; Provider is the connection's name; RequestID is what the
+// provider calls the request, "" when it gives it no name.
 type AgentReply struct {
 	Text       string     `json:"text"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
@@ -70,7 +77,47 @@ type AgentReply struct {
 	Provider   string     `json:"provider"`
 	LatencyMS  int64      `json:"latency_ms"`
 	StopReason string     `json:"stop_reason"`
+	RequestID  string     `json:"request_id,omitempty"`
+}
+
+// StreamOpen begins a call whose reply comes in pieces and gives a
+// *StreamOpened, without waiting: what goes wrong is heard by StreamNext.
+type StreamOpen struct {
+	AgentCall
+}
+
+// StreamOpened names the stream in the requests that follow.
+type StreamOpened struct {
+	ID int64 `json:"id"`
+}
+
+// StreamNext waits for more of the reply and gives a *StreamPiece. At most one
+// is in flight for a stream.
+type StreamNext struct {
+	ID int64 `json:"id"`
+}
+
+// StreamPiece is all of the reply's text that waited. Reply is the whole reply,
+// with the last piece only.
+type StreamPiece struct {
+	Text  string      `json:"text"`
+	Reply *AgentReply `json:"reply,omitempty"`
+}
+
+// StreamClose ends a stream, also amid the reply: the request is then aborted.
+// Its result is nil; a stream that is not open is none of its concern.
+type StreamClose struct {
+	ID int64 `json:"id"`
 }
 
 // Kind is KindAgentCall.
 func (*AgentCall) Kind() Kind { return KindAgentCall }
+
+// Kind is KindStreamOpen.
+func (*StreamOpen) Kind() Kind { return KindStreamOpen }
+
+// Kind is KindStreamNext.
+func (*StreamNext) Kind() Kind { return KindStreamNext }
+
+// Kind is KindStreamClose.
+func (*StreamClose) Kind() Kind { return KindStreamClose }

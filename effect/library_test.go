@@ -21,6 +21,8 @@ func TestRoundTrip(t *testing.T) {
 		&HTTP{Method: "POST", URL: "http://a", Headers: []Header{{"A", "1"}}, Body: &body, Timeout: 1},
 		&HTTPResponse{Status: 200, Headers: []Header{{"a", "1"}}, Body: "b"},
 		&Random{}, &RandomBits{Bits: math.MaxUint64}, &RandomSeed{Seed: math.MinInt64}, &Secret{Bytes: 2}, &SecretBytes{Bytes: []byte{0, 255}},
+		&StreamOpen{AgentCall{Agent: "A", Connection: "c", Messages: []ChatMessage{{Role: "user", Content: "x"}}, Timeout: 1.5}}, &StreamOpened{ID: 1},
+		&StreamNext{ID: 1}, &StreamPiece{Text: "a", Reply: &AgentReply{Text: "a", StopReason: "end", RequestID: "r"}}, &StreamClose{ID: 1},
 		&Zone{Name: "UTC", Unix: -1}, &Offset{Seconds: -1, Abbreviation: "X"}, &EnvAll{}, &EnvVariables{Names: []string{"A"}, Values: []string{""}},
 		&Command{Command: "c", Args: []string{"a"}, Timeout: 1}, &CommandOutput{ExitCode: 1, Stdout: "o", Stderr: "e"},
 	} {

@@ -28,7 +28,7 @@ func everything(t testing.TB) *Program {
 		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})
 	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
-	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxTasks: 8}
+	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}
 	p.Functions[4].Body = true
 	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}}
 	f := &p.Functions[0]

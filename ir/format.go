@@ -349,6 +349,7 @@ func (c *codec) limits(l *Limits) {
 			c.optFloat("max_run_seconds", &l.MaxRunSeconds)
 			c.optInt64("max_memory_mb", &l.MaxMemoryMB)
 			c.optInt64("max_tokens", &l.MaxTokens)
+			c.optFloat("max_cost_usd", &l.MaxCostUSD)
 			c.optInt64("max_tasks", &l.MaxTasks)
 		})
 		c.done()

@@ -259,6 +259,7 @@ type Limits struct {
 	MaxRunSeconds float64
 	MaxMemoryMB   int64
 	MaxTokens     int64
+	MaxCostUSD    float64
 	MaxTasks      int64
 }
 

@@ -30,14 +30,19 @@ func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMess
 		BaseURL      string            `json:"base_url,omitempty"`
 		DefaultModel string            `json:"default_model,omitempty"`
 		Timeout      float64           `json:"timeout,omitempty"`
+		Connect      float64           `json:"connect_timeout,omitempty"`
+		FirstToken   float64           `json:"first_token_timeout,omitempty"`
 		Organization string            `json:"organization,omitempty"`
 		Project      string            `json:"project,omitempty"`
 		Retry        *Retry            `json:"retry,omitempty"`
 		RateLimit    *RateLimit        `json:"rate_limit,omitempty"`
+		Fallback     []string          `json:"fallback,omitempty"`
+		Prices       map[string]Price  `json:"prices,omitempty"`
 		Models       map[string]string `json:"models,omitempty"`
 		Replies      json.RawMessage   `json:"replies,omitempty"`
 		Origin       string            `json:"origin,omitempty"`
-	}{c.Provider, c.APIKeyEnv, c.BaseURL, c.DefaultModel, c.Timeout, c.Organization, c.Project, c.Retry, c.RateLimit, models, replies, origin})
+	}{c.Provider, c.APIKeyEnv, c.BaseURL, c.DefaultModel, c.Timeout, c.ConnectTimeout, c.FirstTokenTimeout,
+		c.Organization, c.Project, c.Retry, c.RateLimit, c.Fallback, c.Prices, models, replies, origin})
 	if err != nil {
 		panic("manifest: a connection has no JSON: " + err.Error())
 	}

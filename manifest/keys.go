@@ -42,6 +42,7 @@ type Key struct {
 	Example string
 	Doc     string
 	Later   bool // nothing reads it yet: a warning says so
+	Zero    bool // a Number may be 0
 
 	set func(t *target, v *setting)
 }
@@ -58,6 +59,7 @@ type target struct {
 	connection  *Connection
 	retry       *Retry
 	rate        *RateLimit
+	price       *Price
 	host        *Host
 	mcp         *MCP
 	limits      *Limits
@@ -66,7 +68,7 @@ type target struct {
 
 // Providers, transports and the other closed lists of values.
 var (
-	providers     = []string{"openai", "anthropic", "scripted"}
+	providers     = []string{"openai", "anthropic", "gemini", "ollama", "scripted"}
 	hostTransport = []string{"stdio"}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
@@ -86,7 +88,7 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.project.Entry = v.text }},
 
 	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
-		Doc: "The wire form to speak: OpenAI's chat completions (also of compatible servers), Anthropic's messages, or replies from a script.",
+		Doc: "The wire form to speak: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, or replies from a script.",
 		set: func(t *target, v *setting) { t.connection.Provider = v.text }},
 	{Path: "connections.*.api_key_env", Type: String, Example: `"OPENAI_API_KEY"`,
 		Doc: "The environment variable that holds the key. The key itself is never written down.",
@@ -99,6 +101,14 @@ var keys = []Key{
 	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "60",
 		Doc: "How long one call may take, retries included, when the agent says nothing.",
 		set: func(t *target, v *setting) { t.connection.Timeout = v.number }},
+	{Path: "connections.*.connect_timeout", Type: Number, Unit: "seconds", Default: "10", Example: "5", Doc: "How long making the connection may take.",
+		set: func(t *target, v *setting) { t.connection.ConnectTimeout = v.number }},
+	{Path: "connections.*.first_token_timeout", Type: Number, Unit: "seconds", Example: "20",
+		Doc: "How long a reply may take to begin. With it, replies are streamed from the provider, also where the program wants them whole.",
+		set: func(t *target, v *setting) { t.connection.FirstTokenTimeout = v.number }},
+	{Path: "connections.*.fallback", Type: Strings, Default: "[]", Example: `["backup"]`,
+		Doc: "Connections that are asked, in this order, when this one cannot answer: it is not reached, too slow, overloaded, out of quota, or the conversation is too long for it.",
+		set: func(t *target, v *setting) { t.connection.Fallback = v.texts }},
 	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization.",
 		set: func(t *target, v *setting) { t.connection.Organization = v.text }},
 	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project.",
@@ -123,6 +133,10 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.rate.TokensPerMinute = v.integer }},
 	{Path: "connections.*.rate_limit.max_concurrent", Type: Integer, Min: 1, Example: "4", Doc: "Requests in flight at once; more wait.",
 		set: func(t *target, v *setting) { t.rate.MaxConcurrent = v.integer }},
+	{Path: "connections.*.prices.*.input", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "2.5", Doc: "Price of the prompt's tokens.",
+		set: func(t *target, v *setting) { t.price.Input = v.number }},
+	{Path: "connections.*.prices.*.output", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "10.0", Doc: "Price of the reply's tokens.",
+		set: func(t *target, v *setting) { t.price.Output = v.number }},
 	{Path: "connections.*.replies[].match", Type: String, Example: `"(?i)token"`, Doc: "A regular expression on the prompt; without one the reply fits any."},
 	{Path: "connections.*.replies[].agent", Type: String, Example: `"Writer"`, Doc: "Only for the agent of this name."},
 	{Path: "connections.*.replies[].text", Type: String, Example: `"yes"`, Doc: "The reply's text."},
@@ -191,9 +205,9 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
 	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values. Wanting more is a `RuntimeError`.",
 		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
-	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out.",
+	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out. A call that might go beyond is not made.",
 		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
-	{Path: "limits.max_cost_usd", Later: true, Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together.",
+	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together, by the connections' `prices`. A call that might go beyond is not made.",
 		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
 	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
 		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},

@@ -55,24 +55,28 @@ type Project struct {
 	At      Places
 }
 
-// Connection is [connections.X]: a way to a model. Timeout is in seconds, 0
-// when not given. Replies (a JSON array) and Script (a file relative to the
+// Connection is [connections.X]: a way to a model. Times are in seconds, 0
+// when not given. Fallback names connections, Prices are by model. Replies (a JSON array) and Script (a file relative to the
 // manifest) are of the scripted provider.
 type Connection struct {
-	Name         string
-	Provider     string
-	APIKeyEnv    string
-	BaseURL      string
-	DefaultModel string
-	Timeout      float64
-	Organization string
-	Project      string
-	Retry        *Retry
-	RateLimit    *RateLimit
-	Models       []Alias
-	Replies      json.RawMessage
-	Script       string
-	At           Places
+	Name              string
+	Provider          string
+	APIKeyEnv         string
+	BaseURL           string
+	DefaultModel      string
+	Timeout           float64
+	ConnectTimeout    float64
+	FirstTokenTimeout float64
+	Organization      string
+	Project           string
+	Retry             *Retry
+	RateLimit         *RateLimit
+	Fallback          []string
+	Prices            map[string]Price
+	Models            []Alias
+	Replies           json.RawMessage
+	Script            string
+	At                Places
 }
 
 // Retry is [connections.X.retry]. MaxAttempts counts all attempts; delays are
@@ -89,6 +93,13 @@ type RateLimit struct {
 	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
 	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
+}
+
+// Price is one entry of [connections.X.prices]: what a model costs, in US
+// dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
 }
 
 // Alias is one entry of [connections.X.models]: a name for a model.
@@ -166,7 +177,7 @@ func (m *Manifest) Origin(c *Connection) string {
 // LacksKey says whether the connection leads to a provider's own server, which
 // wants a key, and names none.
 func (c *Connection) LacksKey() bool {
-	return c.APIKeyEnv == "" && c.BaseURL == "" && (c.Provider == "openai" || c.Provider == "anthropic")
+	return c.APIKeyEnv == "" && c.BaseURL == "" && (c.Provider == "openai" || c.Provider == "anthropic" || c.Provider == "gemini")
 }
 
 // Connection finds a connection by name, or gives nil.

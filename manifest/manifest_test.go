@@ -47,6 +47,9 @@ timeout = 30
 organization = "org"
 project = "proj"
 models = { fast = "gpt-4o-mini", "big one" = "gpt-4o" }
+connect_timeout = 2
+first_token_timeout = 7.5
+fallback = ["rules", "scripted"]
 [connections.main.retry]
 max_attempts = 5
 backoff = "linear"
@@ -56,6 +59,11 @@ max_delay_ms = 100
 requests_per_minute = 60
 tokens_per_minute = 1000
 max_concurrent = 2
+[connections.main.prices]
+"*" = { input = 1, output = 0 }
+[connections.main.prices.gpt-4o]
+input = 2.5
+output = 10.0
 
 [connections.rules]
 provider = "scripted"
@@ -108,7 +116,7 @@ net = []
 tools = ["Calc"]
 run = ["git"]
 `)
-	if d := cmp.Diff([]string{"W0802", "W0802"}, codes(l)); d != "" {
+	if d := cmp.Diff([]string{"W0802"}, codes(l)); d != "" {
 		t.Fatal(lines(l))
 	}
 	empty, no := "", "no"
@@ -117,9 +125,11 @@ run = ["git"]
 		Connections: []*Connection{{
 			Name: "main", Provider: "openai", APIKeyEnv: "OPENAI_API_KEY", BaseURL: "http://127.0.0.1:9/v1",
 			DefaultModel: "gpt-4o", Timeout: 30, Organization: "org", Project: "proj",
-			Retry:     &Retry{MaxAttempts: 5, Backoff: "linear", MaxDelayMS: 100},
-			RateLimit: &RateLimit{RequestsPerMinute: 60, TokensPerMinute: 1000, MaxConcurrent: 2},
-			Models:    []Alias{{"fast", "gpt-4o-mini"}, {"big one", "gpt-4o"}},
+			Retry:          &Retry{MaxAttempts: 5, Backoff: "linear", MaxDelayMS: 100},
+			RateLimit:      &RateLimit{RequestsPerMinute: 60, TokensPerMinute: 1000, MaxConcurrent: 2},
+			ConnectTimeout: 2, FirstTokenTimeout: 7.5, Fallback: []string{"rules", "scripted"},
+			Prices: map[string]Price{"*": {Input: 1}, "gpt-4o": {2.5, 10}},
+			Models: []Alias{{"fast", "gpt-4o-mini"}, {"big one", "gpt-4o"}},
 		}, {
 			Name: "rules", Provider: "scripted",
 			Replies: []byte(`[{"match":"a+","text":"yes"},{"json":{"ok":true,"n":1.0},"repeat":true}]`),
@@ -145,8 +155,8 @@ run = ["git"]
 	if got := m.Line(m.Connection("main").At, "api_key_env"); got != 9 {
 		t.Errorf("api_key_env stands on line %d, want 9", got)
 	}
-	if got := m.Line(m.Host("worker").At, "instances_"); got != 35 {
-		t.Errorf("[hosts.worker] stands on line %d, want 35", got)
+	if got := m.Line(m.Host("worker").At, "instances_"); got != 43 {
+		t.Errorf("[hosts.worker] stands on line %d, want 43", got)
 	}
 	if m.Connection("none") != nil || m.Host("none") != nil {
 		t.Error("found a section that is not there")
@@ -174,7 +184,14 @@ func TestExamplesAreAccepted(t *testing.T) {
 				}
 				text = fmt.Sprintf("[connections.x]\nprovider = \"scripted\"\n[[%sreplies]]\n%s = %s\n", section, tail, value)
 			default:
-				text = fmt.Sprintf("%s = %s\n", path, example)
+				text = fmt.Sprintf("%s = %s\n", strings.ReplaceAll(path, "*", "m"), example)
+				switch {
+				case k.Name() == "fallback":
+					text += "connections.backup.provider = \"scripted\"\n"
+				case strings.HasPrefix(k.Path, "connections.*.prices."):
+					other := map[string]string{"input": "output", "output": "input"}[k.Name()]
+					text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
+				}
 				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n"} {
 					for line := range strings.Lines(need) {
 						if strings.HasPrefix(path, prefix) && !strings.HasPrefix(line, path+" ") {
@@ -319,7 +336,7 @@ func TestDiagnostics(t *testing.T) {
 			"3:14: E0802: `hosts.w.args` takes strings, not an integer (put the element in quotes)\n" +
 				"4:13: E0802: `hosts.w.env.A` takes a string, not a date or time (put the value in quotes)\n"},
 		{"unknown provider", "[connections.c]\nprovider = \"antropic\"\n", "2:12: E0803: unknown provider \"antropic\" (did you mean \"anthropic\"?)\n"},
-		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` is \"openai\", \"anthropic\" or \"scripted\")\n"},
+		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` is \"openai\", \"anthropic\", \"gemini\", \"ollama\" or \"scripted\")\n"},
 		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` is \"stdio\")\n"},
 		{"no time", "[hosts.w]\ncommand = \"c\"\ntimeout = 0\nquestion_timeout = nan\ninstances = 0\n",
 			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or leave the key out)\n" +
@@ -329,12 +346,22 @@ func TestDiagnostics(t *testing.T) {
 		{"empty command", "[hosts.w]\ncommand = \"\"\n", "2:11: E0803: `hosts.w.command` is empty (write `command = \"python3\"`)\n"},
 		{"missing keys", "[hosts.w]\n[connections.c]\n[mcp.m]\n",
 			"1:8: E0804: [hosts.w] has no `command` (add `command = \"…\"`: the program that plays this host)\n" +
-				"2:14: E0804: [connections.c] has no `provider` (add `provider = \"openai\"`, or another of \"openai\", \"anthropic\" or \"scripted\")\n" +
+				"2:14: E0804: [connections.c] has no `provider` (add `provider = \"openai\"`, or another of \"openai\", \"anthropic\", \"gemini\", \"ollama\" or \"scripted\")\n" +
 				"3:6: E0804: [mcp.m] has no `command` (add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs)\n"},
 		{"params that JSON lacks", "[hosts.w]\ncommand = \"c\"\n[hosts.w.params]\na = inf\nb = [1.0, nan]\n",
 			"4:5: E0805: inf cannot be sent as JSON (write a finite number, or the text in quotes)\n" +
 				"5:11: E0805: nan cannot be sent as JSON (write a finite number, or the text in quotes)\n"},
-		{"not there yet", "[limits]\nmax_cost_usd = 3.0\n", "2:1: W0802: `limits.max_cost_usd` has no effect in this version (nothing holds a run to it: leave it out until a version does)\n"},
+		{"fallbacks", "[connections.a]\nprovider = \"openai\"\nfallback = [\"a\"]\n[connections.ab]\nprovider = \"openai\"\nfallback = [\"abc\"]\n[connections.c]\nprovider = \"openai\"\nfallback = [\"zzzzz\"]\n",
+			"3:12: E0803: [connections.a] is its own fallback (name another connection, or leave it out)\n" +
+				"6:12: E0803: no connection `abc` in Concerto.toml (did you mean `ab`?)\n" +
+				"9:12: E0803: no connection `zzzzz` in Concerto.toml (add [connections.zzzzz] with a provider)\n"},
+		{"prices", "[connections.a]\nprovider = \"openai\"\nprices = { m = { input = 0 }, n = 3, o = { input = -1, output = 1, outptu = 2 } }\n[connections.b]\nprovider = \"openai\"\nprices = 1\n",
+			"3:12: E0804: the price of `m` has no `output` (add `output = 10.0`: US dollars for a million tokens)\n" +
+				"3:35: E0802: `connections.a.prices.n` takes a table, not an integer\n" +
+				"3:52: E0803: `connections.a.prices.o.input` must be at least 0 and at most 1000000000 (write `input = 2.5`, or leave the key out)\n" +
+				"3:68: W0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
+				"6:10: E0802: `connections.b.prices` takes a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
+		{"not there yet", "[permissions]\ntools = [\"Calc\"]\n", "2:1: W0802: `permissions.tools` has no effect in this version (nothing holds a run to it: leave it out until a version does)\n"},
 		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in `params` and in `params_env` (keep one of them)\n"},
 		{"script and replies", "[connections.c]\nprovider = \"scripted\"\nscript = \"x.json\"\nreplies = []\n", "3:1: E0806: [connections.c] has both `script` and `replies` (keep one of them)\n"},
 		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a regular expression: error parsing regexp: missing closing ): `(` (escape what is meant literally, as in 'a\\.b')\n"},

@@ -119,6 +119,7 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)
 		case "connections":
 			r.each(n, v, r.connection)
+			r.fallbacks()
 		case "hosts":
 			r.each(n, v, r.host)
 		case "mcp":
@@ -158,6 +159,53 @@ func (r *reader) connection(n *node, v any) {
 		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
 			Label(c.At["replies"].Key, "the replies in the manifest").
 			Hint("keep one of them"))
+	}
+}
+
+// prices reads what models cost.
+func (r *reader) prices(n *node, v any, shown string) map[string]Price {
+	values, ok := v.(map[string]any)
+	if !ok {
+		r.wrong(n, v, shown, "a table of models").Hint("write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`")
+		return nil
+	}
+	out := map[string]Price{}
+	for _, c := range n.children {
+		var p Price
+		r.section("connections.*.prices.*", c, values[c.name], &target{price: &p}, shown+"."+c.name)
+		for _, need := range []string{"input", "output"} {
+			if c.kind == table && c.child(need) == nil {
+				r.add(diag.ManifestMissing.At(c.key, "the price of `%s` has no `%s`", c.name, need).
+					Hint("add `%s = %s`: %s", need, row("connections.*.prices.*."+need).Example, row("connections.*.prices.*."+need).Unit))
+			}
+		}
+		out[c.name] = p
+	}
+	return out
+}
+
+// fallbacks holds the connections that take over against those that there are.
+func (r *reader) fallbacks() {
+	known := []string{Builtin}
+	for _, c := range r.m.Connections {
+		known = append(known, c.Name)
+	}
+	for _, c := range r.m.Connections {
+		for _, name := range c.Fallback {
+			at := c.At["fallback"].Value
+			switch {
+			case name == c.Name:
+				r.add(diag.ManifestValue.At(at, "[connections.%s] is its own fallback", c.Name).Hint("name another connection, or leave it out"))
+			case !slices.Contains(known, name):
+				d := diag.ManifestValue.At(at, "no connection `%s` in Concerto.toml", name)
+				if near := spell.Nearest(name, known); near != "" {
+					d.Hint("did you mean `%s`?", near)
+				} else {
+					d.Hint("add [connections.%s] with a provider", name)
+				}
+				r.add(d)
+			}
+		}
 	}
 }
 
@@ -232,6 +280,8 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	case path == "connections.*.rate_limit":
 		t.connection.RateLimit = &RateLimit{}
 		r.section(path, n, v, &target{rate: t.connection.RateLimit}, shown)
+	case path == "connections.*.prices":
+		t.connection.Prices = r.prices(n, v, shown)
 	default:
 		up := path[:len(path)-len(n.name)-1]
 		r.unknown(n, "["+section+"]", namesIn(up))

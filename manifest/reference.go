@@ -14,6 +14,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"connections.*", "A way to a model, named by agents as `provider` (or `uses`). The connection `scripted` exists without being written."},
 	{"connections.*.retry", "When a call is tried again, for agents without a `retry_policy`."},
 	{"connections.*.rate_limit", "What the connection may be asked to do; requests beyond wait."},
+	{"connections.*.prices.*", "What a model costs, by its name (not an alias); `\"*\"` stands for all that are not named. `[limits] max_cost_usd` and `run --stats` read it."},
 	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that is not used up and fits."},
 	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
 	{"connections.*.replies[].error", "A scripted failure."},

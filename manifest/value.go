@@ -76,8 +76,12 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 	case k.Type == Integer && s.integer < k.Min:
 		r.add(diag.ManifestValue.At(n.value, "`%s` is %d, which is less than %d", shown, s.integer, k.Min).
 			Hint("write `%s = %s`", k.Name(), k.Example))
-	case k.Type == Number && !finite(s.number):
-		r.add(diag.ManifestValue.At(n.value, "`%s` must be more than 0 and at most 1000000000", shown).
+	case k.Type == Number && !finite(s.number) && !(k.Zero && s.number == 0):
+		least := "more than 0"
+		if k.Zero {
+			least = "at least 0"
+		}
+		r.add(diag.ManifestValue.At(n.value, "`%s` must be %s and at most 1000000000", shown, least).
 			Hint("write `%s = %s`, or leave the key out", k.Name(), k.Example))
 	case k.Path == "connections.*.replies[].match":
 		if _, err := regexp.Compile(s.text); err != nil {

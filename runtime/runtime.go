@@ -41,8 +41,10 @@ type Config struct {
 	// Log is where log lines go; LogLevel is one of log.Levels, "" for "info".
 	Log      io.Writer
 	LogLevel string
-	// MaxTokens bounds the tokens of all models together; 0 means no bound.
+	// MaxTokens and MaxCost, in US dollars, bound what all models together use; 0
+	// means no bound.
 	MaxTokens int64
+	MaxCost   float64
 	// EnvAllowed lists the environment variables that the program may read;
 	// nil allows all.
 	EnvAllowed []string
@@ -73,6 +75,8 @@ type Runtime struct {
 	log   *log.Log
 	files *fs.Files
 	http  *http.Client
+
+	budget *limit.Budget
 }
 
 // New makes a Runtime. It starts no process and opens no connection.
@@ -80,7 +84,8 @@ func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.EnvAllowed, c.Args)
 	r := &Runtime{log: log.New(c.Log, c.LogLevel)}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup})
+	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter})
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
@@ -88,6 +93,9 @@ func New(c Config) *Runtime {
 	r.files, r.http = fs.New(c.Files), http.New(c.NetAllowed)
 	performers := router{
 		effect.KindAgentCall:     r.llm,
+		effect.KindStreamOpen:    r.llm,
+		effect.KindStreamNext:    r.llm,
+		effect.KindStreamClose:   r.llm,
 		effect.KindExchangeOpen:  r.hosts,
 		effect.KindExchangeNext:  r.hosts,
 		effect.KindExchangeReply: r.hosts,
@@ -116,12 +124,23 @@ func New(c Config) *Runtime {
 		performers[k] = mock.Outside
 	}
 	r.Performer = performers
-	layers := append(append([]effect.Layer(nil), c.Layers...), limit.Tokens(c.MaxTokens))
-	for i := len(layers) - 1; i >= 0; i-- {
-		r.Performer = layers[i](r.Performer)
+	for i := len(c.Layers) - 1; i >= 0; i-- {
+		r.Performer = c.Layers[i](r.Performer)
 	}
 	return r
 }
+
+// meter holds the models to the run's budget.
+func (r *Runtime) meter(m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
+	call := limit.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
+	if m.Price != nil {
+		call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output
+	}
+	return r.budget.Reserve(call)
+}
+
+// Usage gives what the run's models have been used for so far, each and all.
+func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }
 
 // Start begins q where a performer can and every layer lets it; see
 // effect.Starter.

@@ -27,6 +27,12 @@ var decorateNatives = []native{
 // again gives the same error: a status of the 4xx, but those that mean "not
 // now"; a host that says so itself.
 func isFinal(e value.Slot) bool {
+	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
+		switch reason.AsString() {
+		case "auth", "quota", "bad_request", "not_found", "content_filter", "context_length", "limit", "config", "script":
+			return true
+		}
+	}
 	if status, ok := value.FieldByName(e, "status"); ok && status.Kind() == value.KindInt {
 		switch n := status.AsInt(); n {
 		case 408, 409, 425, 429:

@@ -28,7 +28,8 @@ func errorType(name string, fields ...Field) *Type {
 
 // ErrorTypes lists the built-in error types, each with message first.
 var ErrorTypes = []*Type{
-	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString)),
+	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString),
+		own("reason", tString), own("retryable", tBool), own("request_id?", tString)),
 	errorType("SchemaError", own("schema", tString), own("raw_response?", tString)),
 	errorType("ToolError", own("tool", tString)),
 	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),

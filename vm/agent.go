@@ -239,13 +239,18 @@ func tuples(s value.Slot, n int) [][]value.Slot {
 }
 
 // agentReply gives a reply as a tuple: text, tool calls, tokens in and out,
-// model, connection, milliseconds, reason why it stopped.
+// model, connection, milliseconds, reason why it stopped, the provider's name
+// for the request.
 func agentReply(r effect.Result) (value.Slot, error) {
 	reply := r.(*effect.AgentReply)
 	calls := value.NewArray()
 	for _, c := range reply.ToolCalls {
 		calls.Push(value.Tuple(value.String(c.ID), value.String(c.Name), value.String(c.Args)))
 	}
+	request := value.Nil
+	if reply.RequestID != "" {
+		request = value.String(reply.RequestID)
+	}
 	return value.Tuple(value.String(reply.Text), calls.Slot(), value.Int(reply.TokensIn), value.Int(reply.TokensOut),
-		value.String(reply.Model), value.String(reply.Provider), value.Int(reply.LatencyMS), value.String(reply.StopReason)), nil
+		value.String(reply.Model), value.String(reply.Provider), value.Int(reply.LatencyMS), value.String(reply.StopReason), request), nil
 }

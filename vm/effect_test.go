@@ -214,7 +214,7 @@ func TestAgentCall(t *testing.T) {
 		LoadNil r8
 		LoadConst r9 k4
 		Perform r5 4 1 k2
-		Return r5`, `{"ok":["hi",[["1","T_m","{}"]],1,2,"m","p",3,"end"]}`,
+		Return r5`, `{"ok":["hi",[["1","T_m","{}"]],1,2,"m","p",3,"end",null]}`,
 		`agent {"agent":"A","connection":"c","model":"m","system":"s","messages":[{"role":"user","content":"bad"}],"tools":[`+
 			`{"name":"T_add","description":"adds","parameters":{"type":"object","properties":{"by":{"type":"integer"}},"required":[],"additionalProperties":false}},`+
 			`{"name":"T_fail","description":"fails","parameters":{"type":"object","properties":{},"required":[],"additionalProperties":false}},`+

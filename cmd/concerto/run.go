@@ -22,6 +22,7 @@ type runFlags struct {
 	emit    string
 	answers []string
 	handler string
+	stats   bool
 }
 
 var modeNames = []string{"text", "ndjson", "none"}
@@ -54,6 +55,7 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
+	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
 	return c
 }
 
@@ -82,12 +84,16 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		// two processors, 0.81 with one; one-way messages the same with either).
 		runtime.GOMAXPROCS(1)
 	}
-	return p.Run(ctx, concerto.Options{
+	o := concerto.Options{
 		Dir: dir, Args: args, Environ: a.environ,
 		Stdout: a.stdout, Mode: emit.Modes[f.emit],
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
 		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill,
-	})
+	}
+	if f.stats {
+		o.OnUsage = a.modelUsage
+	}
+	return p.Run(ctx, o)
 }
 
 // program compiles or loads what path leads to. dir is where the relative

@@ -1,8 +1,10 @@
 // Package testllm is a scripted model server on the loopback interface: what
-// tests of providers and of the command talk to. It answers OpenAI's chat
-// completions and Anthropic's messages, by the path that is asked, records
-// every request, and can misbehave: errors, broken answers, cut connections,
-// silence.
+// tests of providers and of the command talk to. It answers in the form of the
+// API whose path is asked: OpenAI's chat completions, Anthropic's messages,
+// Google's generateContent, Ollama's chat, whole or streamed. It holds each
+// request against the API's published form (requests/*.json), records it, and
+// can misbehave: errors, broken answers, cut connections, silence, streams
+// without end.
 package testllm
 
 import (
@@ -30,9 +32,15 @@ type Reply struct {
 	Status    int               `json:"status"`
 	Error     string            `json:"error"` // message of an error status
 	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`  // the body as it is
-	Cut       bool              `json:"cut"`  // the connection breaks amid the body
-	Hang      bool              `json:"hang"` // no answer until the client goes away
+	Raw       *string           `json:"raw"`        // the body as it is
+	Cut       bool              `json:"cut"`        // the connection breaks amid the body
+	Hang      bool              `json:"hang"`       // no answer until the client goes away
+	Pieces    []string          `json:"pieces"`     // the text's pieces in a stream; its words when not given
+	Chunk     int               `json:"chunk"`      // bytes that are sent at a time, 0: all
+	CutAfter  int               `json:"cut_after"`  // a stream breaks after so many events
+	HangAfter int               `json:"hang_after"` // a stream falls silent after so many events
+	Endless   bool              `json:"endless"`    // a stream repeats its first piece until the client goes away
+	Big       int               `json:"big"`        // the text is so many bytes
 }
 
 // Call is a tool call of a reply.
@@ -63,6 +71,7 @@ type Server struct {
 	replies  []Reply
 	used     []bool
 	requests []Request
+	misfits  []string
 }
 
 // Start serves replies until Close.
@@ -86,6 +95,20 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
+// Misfits say which requests were not in the API's published form. Each was
+// also answered with 400.
+func (s *Server) Misfits() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.misfits...)
+}
+
+func (s *Server) misfit(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misfits = append(s.misfits, err.Error())
+}
+
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -96,14 +119,30 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no JSON: "+err.Error(), http.StatusBadRequest)
 		return
 	}
+	f := formOf(r.URL.Path)
+	if f == nil {
+		w.WriteHeader(http.StatusNotFound)
+		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
+		return
+	}
+	if err := f.check(r, text); err != nil {
+		s.misfit(err)
+		w.WriteHeader(http.StatusBadRequest)
+		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
+		return
+	}
 	reply := s.take(req)
 	s.Arrived <- struct{}{}
 	for k, v := range reply.Headers {
 		w.Header().Set(k, v)
 	}
-	anthropic := strings.HasSuffix(r.URL.Path, "/messages")
+	if reply.Big > 0 {
+		reply.Text = strings.Repeat("0123456789", reply.Big/10)
+	}
+	stream := req.Body["stream"] == true || strings.Contains(r.URL.Path, ":stream")
 	switch {
 	case reply.Hang:
+		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 		s.Gone <- struct{}{}
 	case reply.Cut:
@@ -116,13 +155,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case reply.Status >= 300:
 		w.WriteHeader(reply.Status)
 		writeJSON(w, map[string]any{"type": "error", "error": map[string]any{"message": reply.Error, "type": "error"}})
-	case anthropic:
-		writeJSON(w, reply.anthropic(req.Body))
-	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		writeJSON(w, reply.openAI(req.Body))
+	case stream:
+		s.stream(w, r, f, &reply, req.Body)
 	default:
-		w.WriteHeader(http.StatusNotFound)
-		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
+		w.Header().Set("Content-Type", "application/json")
+		writeJSON(w, f.whole(&reply, req.Body))
 	}
 }
 
@@ -144,58 +181,6 @@ func (s *Server) take(req Request) Reply {
 		}
 	}
 	return Reply{Status: 500, Error: "script exhausted"}
-}
-
-func (r *Reply) openAI(body map[string]any) any {
-	message := map[string]any{"role": "assistant", "content": r.Text}
-	if r.JSON != nil {
-		message["content"] = string(r.JSON)
-	}
-	stop := "stop"
-	if len(r.ToolCalls) > 0 {
-		stop = "tool_calls"
-		var calls []any
-		for _, c := range r.ToolCalls {
-			calls = append(calls, map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": string(c.Args)}})
-		}
-		message["tool_calls"], message["content"] = calls, nil
-	}
-	if r.Stop != "" {
-		stop = r.Stop
-	}
-	return map[string]any{
-		"id": "chatcmpl-1", "object": "chat.completion", "model": body["model"],
-		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": stop}},
-		"usage":   map[string]any{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut},
-	}
-}
-
-func (r *Reply) anthropic(body map[string]any) any {
-	blocks := []any{}
-	if r.Text != "" {
-		blocks = append(blocks, map[string]any{"type": "text", "text": r.Text})
-	}
-	stop := "end_turn"
-	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
-		name := choice["name"]
-		if name == nil { // any tool: the last one offered is the schema's
-			tools := body["tools"].([]any)
-			name = tools[len(tools)-1].(map[string]any)["name"]
-		}
-		blocks = append(blocks, map[string]any{"type": "tool_use", "id": "toolu_0", "name": name, "input": r.JSON})
-		stop = "tool_use"
-	}
-	for _, c := range r.ToolCalls {
-		blocks = append(blocks, map[string]any{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Args})
-		stop = "tool_use"
-	}
-	if r.Stop != "" {
-		stop = r.Stop
-	}
-	return map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": blocks, "stop_reason": stop,
-		"usage": map[string]any{"input_tokens": r.TokensIn, "output_tokens": r.TokensOut},
-	}
 }
 
 // Load reads a script: a JSON array of replies.

@@ -14,7 +14,13 @@ import (
 
 func post(t *testing.T, url, body string) (int, string) {
 	t.Helper()
-	resp, err := http.Post(url, "application/json", strings.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +40,10 @@ func TestServer(t *testing.T) {
 	s := Start(replies...)
 	defer s.Close()
 	for _, c := range []struct{ path, body, want string }{
-		{"/v1/chat/completions", `{"model":"m","x":"one"}`, `"content":"a"`},
-		{"/v1/chat/completions", `{"model":"m","x":"two"}`, `"content":"b"`},
-		{"/v1/messages", `{"model":"m","x":"two"}`, `"text":"a"`},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"one"}]}`, `"content":"a"`},
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"two"}]}`, `"content":"b"`},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"two"}]}`, `"text":"a"`},
+		{"/v1/messages", `{"model":"m","messages":[{"role":"user","content":"two"}]}`, `missing property 'max_tokens'`},
 		{"/other", `{}`, `no such path: /other`},
 		{"/v1/messages", `no`, `no JSON`},
 	} {
@@ -44,15 +51,17 @@ func TestServer(t *testing.T) {
 			t.Errorf("%s %s: %s", c.path, c.body, got)
 		}
 	}
-	if got := s.Requests(); len(got) != 4 || got[1].Body["x"] != "two" || got[2].Path != "/v1/messages" {
+	if got := s.Requests(); len(got) != 3 || !strings.Contains(got[1].Text, "two") || got[2].Path != "/v1/messages" || len(s.Misfits()) != 1 {
 		t.Errorf("%+v", got)
 	}
 }
 
+const question = `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`
+
 func TestExhausted(t *testing.T) {
 	s := Start()
 	defer s.Close()
-	if code, got := post(t, s.URL+"/v1/messages", "{}"); code != 500 || !strings.Contains(got, "script exhausted") {
+	if code, got := post(t, s.URL+"/v1/messages", question); code != 500 || !strings.Contains(got, "script exhausted") {
 		t.Error(code, got)
 	}
 }
@@ -70,7 +79,7 @@ func TestMainServesUntilItsInputEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, got := post(t, strings.TrimSpace(url)+"/v1/messages", `{"tool_choice":{"type":"any"},"tools":[{"name":"x"},{"name":"T"}]}`)
+	_, got := post(t, strings.TrimSpace(url)+"/v1/messages", strings.TrimSuffix(question, "}")+`,"tool_choice":{"type":"any"},"tools":[{"name":"x","input_schema":{"type":"object"}},{"name":"T","input_schema":{"type":"object"}}]}`)
 	var reply struct {
 		Content []struct {
 			Name  string

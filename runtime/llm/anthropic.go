@@ -1,31 +1,37 @@
 package llm
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// anthropic speaks Anthropic's messages. A schema is asked for as a tool that
-// the model has to call.
-type anthropic struct{ *endpoint }
+// anthropic is Anthropic's messages. A schema is asked for as a tool that the
+// model has to call.
+type anthropic struct{}
 
 // anthropicMaxTokens is sent when the agent sets no max_tokens: the wire
 // demands one.
 const anthropicMaxTokens = 4096
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, "https://api.anthropic.com/v1", "/messages")
+	e, err := openEndpoint(c, w, site{base: "https://api.anthropic.com/v1", version: "v1", needsKey: true})
 	if err != nil {
 		return nil, err
 	}
 	e.authorize = func(h http.Header, key string) { h.Set("X-Api-Key", key) }
 	e.header.Set("Anthropic-Version", "2023-06-01")
-	return &anthropic{e}, nil
+	return &remote{anthropic{}, e}, nil
 }
+
+func (anthropic) Capabilities() Capabilities {
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1}
+}
+
+func (anthropic) path(*Request, bool) string { return "/messages" }
 
 type anthropicRequest struct {
 	Model       string             `json:"model"`
@@ -37,6 +43,7 @@ type anthropicRequest struct {
 	Stop        []string           `json:"stop_sequences,omitempty"`
 	Tools       []anthropicTool    `json:"tools,omitempty"`
 	ToolChoice  map[string]string  `json:"tool_choice,omitempty"`
+	Stream      bool               `json:"stream,omitempty"`
 }
 
 type anthropicMessage struct {
@@ -62,27 +69,37 @@ type anthropicTool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
+// anthropicReply is a whole answer, or the message of a stream's first event.
 type anthropicReply struct {
-	Model   string `json:"model"`
-	Content []struct {
-		Type  string          `json:"type"`
-		Text  string          `json:"text"`
-		ID    string          `json:"id"`
-		Name  string          `json:"name"`
-		Input json.RawMessage `json:"input"`
-	} `json:"content"`
-	StopReason string `json:"stop_reason"`
-	Usage      struct {
-		Input  int64 `json:"input_tokens"`
-		Output int64 `json:"output_tokens"`
-	} `json:"usage"`
+	ID         string           `json:"id"`
+	Model      string           `json:"model"`
+	Content    []anthropicPiece `json:"content"`
+	StopReason string           `json:"stop_reason"`
+	Usage      anthropicUsage   `json:"usage"`
 }
 
-// Ask sends one message request.
-func (p *anthropic) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	w := want(req)
+type anthropicPiece struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// anthropicUsage counts tokens. What is read from a cache and written to one is
+// counted apart from the rest of the input.
+type anthropicUsage struct {
+	Input      int64 `json:"input_tokens"`
+	CacheWrite int64 `json:"cache_creation_input_tokens"`
+	CacheRead  int64 `json:"cache_read_input_tokens"`
+	Output     int64 `json:"output_tokens"`
+}
+
+func (u *anthropicUsage) in() int64 { return u.Input + u.CacheWrite + u.CacheRead }
+
+func (anthropic) body(req *Request, w *wanted, stream bool) any {
 	body := anthropicRequest{
-		Model: req.Model, MaxTokens: anthropicMaxTokens, Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop,
+		Model: req.Model, MaxTokens: anthropicMaxTokens, Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Stream: stream,
 	}
 	if req.MaxTokens != nil {
 		body.MaxTokens = *req.MaxTokens
@@ -92,30 +109,40 @@ func (p *anthropic) Ask(ctx context.Context, req *Request) (*effect.AgentReply, 
 		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, t.Parameters})
 	}
 	if w != nil {
-		body.Tools = append(body.Tools, anthropicTool{w.name, "Give the answer with this tool.", w.schema})
+		body.Tools = append(body.Tools, anthropicTool{w.name, answerTool, w.schema})
 		body.ToolChoice = map[string]string{"type": "tool", "name": w.name}
 		if len(req.Tools) > 0 {
 			body.ToolChoice = map[string]string{"type": "any"}
 		}
 	}
-	var reply anthropicReply
-	if err := p.post(ctx, body, &reply, bodyError); err != nil {
+	return body
+}
+
+func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+	var reply struct {
+		anthropicReply
+		Error json.RawMessage `json:"error"`
+	}
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return nil, err
+	}
+	if err := errorInside(reply.Error, p.refusal(answer), answer); err != nil {
 		return nil, err
 	}
 	if reply.Content == nil {
-		return nil, &Failure{Message: "the provider's answer has no content (check the connection's base_url)", HTTPStatus: http.StatusOK, Sent: true}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: excerpt(answer, 2000)}
 	}
-	return anthropicResult(&reply, w), nil
+	return reply.result(w), nil
 }
 
-// anthropicResult reads a reply. A call of the schema's tool is its text.
-func anthropicResult(reply *anthropicReply, w *wanted) *effect.AgentReply {
+// result is the reply of a message. A call of the schema's tool is its text.
+func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
 	out := &effect.AgentReply{
-		Model: reply.Model, TokensIn: reply.Usage.Input, TokensOut: reply.Usage.Output, StopReason: anthropicStop(reply.StopReason),
+		Model: m.Model, TokensIn: m.Usage.in(), TokensOut: m.Usage.Output, StopReason: anthropicStop(m.StopReason), RequestID: m.ID,
 	}
 	var text strings.Builder
 	var structured string
-	for i, b := range reply.Content {
+	for i, b := range m.Content {
 		switch {
 		case b.Type == "text":
 			text.WriteString(b.Text)
@@ -191,4 +218,108 @@ func anthropicStop(reason string) string {
 		return "filter"
 	}
 	return "end"
+}
+
+func (anthropic) assemble(w *wanted) assembly { return &anthropicStream{w: w} }
+
+// anthropicStream puts the events of a message together.
+type anthropicStream struct {
+	w     *wanted
+	m     anthropicReply
+	parts []strings.Builder // of each piece: its text, or its input as JSON
+	done  bool
+}
+
+// anthropicEvent is one event; Type says which fields it has.
+type anthropicEvent struct {
+	Type    string          `json:"type"`
+	Index   int             `json:"index"`
+	Message anthropicReply  `json:"message"`
+	Block   anthropicPiece  `json:"content_block"`
+	Usage   anthropicUsage  `json:"usage"`
+	Error   json.RawMessage `json:"error"`
+	Delta   struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		JSON       string `json:"partial_json"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+}
+
+func (s *anthropicStream) event(data []byte) (string, error) {
+	var e anthropicEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return "", err
+	}
+	switch e.Type {
+	case "message_start":
+		s.m = e.Message
+		s.m.Content = nil
+	case "content_block_start":
+		s.m.Content = append(s.m.Content, e.Block)
+		s.parts = append(s.parts, strings.Builder{})
+		return s.add(len(s.parts)-1, e.Block.Text), nil
+	case "content_block_delta":
+		if e.Index < 0 || e.Index >= len(s.parts) {
+			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer goes on with part %d, which has not begun (check the connection's base_url)", e.Index)}
+		}
+		return s.add(e.Index, e.Delta.Text+e.Delta.JSON), nil
+	case "message_delta":
+		s.m.StopReason, s.m.Usage.Output = e.Delta.StopReason, e.Usage.Output
+	case "message_stop":
+		s.done = true
+	case "error":
+		return "", errorInside(e.Error, anthropic{}.refusal(data), data)
+	}
+	return "", nil
+}
+
+// add appends to a part and gives what of it is the reply's text: of a text,
+// or of the answer in a schema.
+func (s *anthropicStream) add(i int, text string) string {
+	s.parts[i].WriteString(text)
+	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {
+		return text
+	}
+	return ""
+}
+
+func (s *anthropicStream) reply() (*effect.AgentReply, bool) {
+	for i := range s.parts {
+		b := &s.m.Content[i]
+		switch text := s.parts[i].String(); {
+		case b.Type == "text":
+			b.Text = text
+		case text != "":
+			b.Input = json.RawMessage(text)
+		}
+	}
+	return s.m.result(s.w), s.done
+}
+
+// anthropicErrors are the types of errors that say more than the status.
+var anthropicErrors = map[string]Class{
+	"authentication_error": ClassAuth, "permission_error": ClassAuth, "billing_error": ClassQuota, "rate_limit_error": ClassRate,
+	"overloaded_error": ClassOverloaded, "api_error": ClassServer, "timeout_error": ClassServer, "not_found_error": ClassNotFound,
+	"request_too_large": ClassContextLength,
+}
+
+func (anthropic) refusal(body []byte) refusal {
+	var o struct {
+		Error struct {
+			Type string `json:"type"`
+		} `json:"error"`
+	}
+	r := refusal{text: bodyError(body)}
+	if json.Unmarshal(body, &o) == nil {
+		r.class = anthropicErrors[o.Error.Type]
+	}
+	// Two that the types do not tell from other invalid requests.
+	switch {
+	case strings.Contains(r.text, "credit balance"):
+		r.class = ClassQuota
+	case strings.HasPrefix(r.text, "prompt is too long"):
+		r.class = ClassContextLength
+	}
+	return r
 }

@@ -10,18 +10,24 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// Failure is one attempt that gave no reply.
+// Failure is one attempt that gave no reply, or only a part of one.
 type Failure struct {
+	Class      Class
 	Message    string
 	HTTPStatus int           // 0 when there was no answer
-	Retryable  bool          // another attempt may succeed
 	RetryAfter time.Duration // the provider's wish; 0 without one
 	Body       string        // an excerpt of the answer
+	RequestID  string        // the provider's name for the request, or ""
 	Sent       bool          // the request may have reached the provider
+	Got        int64         // bytes of the answer that had come
+	Partial    bool          // a part of the reply has been handed on: no other attempt
 	deadline   bool          // it is only the context's end
 }
 
 func (f *Failure) Error() string { return f.Message }
+
+// retryable says whether another attempt is safe and may succeed.
+func (f *Failure) retryable() bool { return classes[f.Class].retry && !f.Partial }
 
 // agentError turns a failed attempt into the program's error.
 func (l *line) agentError(req *Request, err error) error {
@@ -33,62 +39,72 @@ func (l *line) agentError(req *Request, err error) error {
 	if f.Sent {
 		e.Status = effect.Unknown
 	}
-	e.With("model", req.Model).With("provider", l.Name).With("retryable", f.Retryable)
+	e.With("model", req.Model).With("provider", l.Name).With("retryable", f.retryable()).With("reason", string(f.Class))
 	if f.HTTPStatus != 0 {
 		e.With("status", int64(f.HTTPStatus))
 	}
 	if f.Body != "" {
 		e.With("raw_response", f.Body)
 	}
+	if f.RequestID != "" {
+		e.With("request_id", f.RequestID)
+	}
 	return e
 }
 
-// statusFailure is the failure of an answer with an error status. text is the
-// provider's own message, or "".
-func statusFailure(status int, text, keyEnv string) *Failure {
+// configError is the error of a connection that cannot be used as it is
+// written.
+func configError(connection, format string, args ...any) *effect.Error {
+	return effect.Errorf("AgentError", format, args...).
+		With("provider", connection).With("retryable", false).With("reason", string(ClassConfig))
+}
+
+// refusal is what an error answer says.
+type refusal struct {
+	text       string        // the provider's own message, or ""
+	class      Class         // "" when the status says it all
+	retryAfter time.Duration // 0 without one
+}
+
+// statusFailure is the failure of an answer with an error status.
+func statusFailure(status int, r refusal, keyEnv string) *Failure {
+	if r.class == "" {
+		r.class = classOf(status)
+	}
 	message := fmt.Sprintf("the provider answered %d", status)
 	if t := http.StatusText(status); t != "" {
 		message += " " + t
 	}
-	if text != "" {
-		message += ": " + text
+	if r.text != "" {
+		message += ": " + r.text
 	}
-	if hint := statusHint(status, keyEnv); hint != "" {
+	if hint := hint(status, r.class, keyEnv); hint != "" {
 		message += " (" + hint + ")"
 	}
-	return &Failure{Message: message, HTTPStatus: status, Retryable: retryableStatus(status), Sent: true}
+	return &Failure{Class: r.class, Message: message, HTTPStatus: status, RetryAfter: r.retryAfter, Sent: true}
 }
 
-// retryableStatus says whether the same request may succeed later.
-func retryableStatus(status int) bool {
-	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500 && status != http.StatusNotImplemented
-}
-
-// statusHint is the next step for an error status, or "".
-func statusHint(status int, keyEnv string) string {
+// hint is the next step after a failure, or "".
+func hint(status int, class Class, keyEnv string) string {
 	switch {
-	case status == http.StatusUnauthorized && keyEnv != "":
+	case class == ClassAuth && status != http.StatusForbidden && keyEnv != "":
 		return "check the key in " + keyEnv
-	case status == http.StatusUnauthorized:
+	case class == ClassAuth && status == http.StatusUnauthorized:
 		return "give the connection an api_key_env"
-	case status == http.StatusForbidden:
-		return "the key may not use this model"
-	case status == http.StatusNotFound:
-		return "check the model's name and the connection's base_url"
-	case status == http.StatusTooManyRequests:
-		return "give the agent a retry_policy, or the connection a rate_limit"
 	case status >= 300 && status < 400:
 		return "write the address that it redirects to as base_url"
 	}
-	return ""
+	return classes[class].hint
 }
 
 // excerpt is the beginning of an answer, on one line.
 func excerpt(body []byte, limit int) string {
+	if end := 4 * limit; len(body) > end { // an answer may be megabytes
+		for end > 0 && !utf8.RuneStart(body[end]) {
+			end--
+		}
+		body = body[:end]
+	}
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "�")), " ")
 	if len(s) <= limit {
 		return s

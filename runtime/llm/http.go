@@ -1,9 +1,8 @@
 package llm
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -16,69 +15,100 @@ import (
 	"time"
 )
 
-// maxAnswer bounds an answer's body, in bytes.
-const maxAnswer = 32 << 20
+// connectTimeout is how long a connection may take to be made when the
+// manifest says nothing, in seconds.
+const connectTimeout = 10.0
 
-// newHTTP makes the client that all connections share. It follows no
-// redirect, so that a key goes nowhere but where the manifest says.
-func newHTTP() *http.Client {
+// newHTTP makes the client of a connection. It follows no redirect, so that a
+// key goes nowhere but where the manifest says.
+func newHTTP(c *Connection) *http.Client {
+	within := seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConnsPerHost = 16
+	t.DialContext = (&net.Dialer{Timeout: within, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = within
+	// As many calls as go on at once find their connection again.
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
 	return &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
+// site is what a provider's own servers are reached by.
+type site struct {
+	base     string // its address, with the version
+	version  string // what is added to a base_url that ends in none
+	needsKey bool
+}
+
 // endpoint is where an HTTP provider is reached and how it is paid.
 type endpoint struct {
-	url    string
+	root   *url.URL // its address, with the version
 	keyEnv string
 	origin string // of the connection, for messages
 	world  *world
 	header http.Header
 	// authorize puts the key into the header.
 	authorize func(h http.Header, key string)
+	framing   framing
+	first     time.Duration // until the first event of a stream; 0 means no bound
 }
 
-// openEndpoint makes the endpoint of a connection: path below base, which is
-// the connection's own or official.
-func openEndpoint(c *Connection, w *world, official, path string) (*endpoint, error) {
+// openEndpoint makes the endpoint of a connection, at its own address or the
+// provider's.
+func openEndpoint(c *Connection, w *world, s site) (*endpoint, error) {
 	base := c.BaseURL
 	if base == "" {
-		base = official
-		if c.APIKeyEnv == "" {
-			return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", official)
+		if base = s.base; s.needsKey && c.APIKeyEnv == "" {
+			return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
 		}
 	}
-	full, err := join(base, path)
+	root, err := rootOf(base, s.version)
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{url: full, keyEnv: c.APIKeyEnv, origin: c.at(), world: w, header: http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
-	}}, nil
+	return &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
+		first: seconds(c.FirstTokenTimeout),
+		header: http.Header{
+			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
+		},
+		authorize: func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) },
+	}, nil
 }
 
 var version = regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`)
 
-// join appends path to base after a version segment, which is added as /v1
-// when base does not end in one (spec/07-agents.md).
-func join(base, path string) (string, error) {
+// rootOf is where a provider's paths are appended: base, with the version when
+// it does not end in one (spec/07-agents.md).
+func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", fmt.Errorf("base_url %q is not an http or https address: write it as \"https://host/v1\"", base)
+		return nil, fmt.Errorf("base_url %q is not an http or https address: write it as \"https://host/%s\"", base, segment)
 	}
 	p := strings.TrimRight(u.EscapedPath(), "/")
-	if !version.MatchString(p[strings.LastIndexByte(p, '/')+1:]) {
-		p += "/v1"
+	if last := p[strings.LastIndexByte(p, '/')+1:]; last != segment && !version.MatchString(last) {
+		p += "/" + segment
 	}
-	full, err := url.PathUnescape(p + path)
+	if u.Path, err = url.PathUnescape(p); err != nil {
+		return nil, fmt.Errorf("base_url %q has a broken path: %w", base, err)
+	}
+	u.RawPath = p
+	return u, nil
+}
+
+// at is the address of an escaped path, which may end in a query.
+func (e *endpoint) at(path string) (*url.URL, error) {
+	path, query, _ := strings.Cut(path, "?")
+	plain, err := url.PathUnescape(path)
 	if err != nil {
-		return "", fmt.Errorf("base_url %q has a broken path: %w", base, err)
+		return nil, err
 	}
-	u.Path, u.RawPath = full, p+path
-	return u.String(), nil
+	u := *e.root
+	u.Path, u.RawPath = u.Path+plain, u.RawPath+path
+	if query != "" {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+query, "&")
+	}
+	return &u, nil
 }
 
 // key reads the connection's key. "" means that it needs none.
@@ -88,106 +118,48 @@ func (e *endpoint) key() (string, error) {
 	}
 	v, _ := e.world.getenv(e.keyEnv)
 	if v = strings.TrimSpace(v); v == "" {
-		return "", &Failure{Message: fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: "+
+		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: "+
 			"set it, or let a connection with provider = \"scripted\" answer", e.keyEnv, e.origin)}
+	}
+	if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, has characters that no key has%s: "+
+			"set it again", e.keyEnv, e.origin)}
 	}
 	return v, nil
 }
 
-// post sends body as JSON and decodes the answer into out. Whatever is not a
-// well-formed answer with status 200 is a *Failure; errorText finds the
-// provider's message in an error's body.
-func (e *endpoint) post(ctx context.Context, body, out any, errorText func([]byte) string) error {
-	key, err := e.key()
-	if err != nil {
-		return err
+// broken is the failure of a request that got no whole answer, of which got
+// bytes had come.
+func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
+	if context.Cause(ctx) == errNoFirst {
+		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",
+			strconv.FormatFloat(e.first.Seconds(), 'f', -1, 64))}
 	}
-	data, err := encode(body)
-	if err != nil {
-		return &Failure{Message: "the request has no JSON: " + err.Error()}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(data))
-	if err != nil {
-		return &Failure{Message: err.Error()}
-	}
-	req.Header = e.header.Clone()
-	if key != "" {
-		e.authorize(req.Header, key)
-	}
-	resp, err := e.world.http.Do(req)
-	if err != nil {
-		return redact(e.broken(ctx, err), key)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return redact(e.broken(ctx, err), key)
-	case len(answer) > maxAnswer:
-		return &Failure{Message: fmt.Sprintf("the answer is longer than %d bytes", maxAnswer), HTTPStatus: resp.StatusCode, Sent: true}
-	case resp.StatusCode != http.StatusOK:
-		f := statusFailure(resp.StatusCode, e.refusal(resp, answer, errorText), e.keyEnv)
-		f.Body, f.RetryAfter = excerpt(answer, 2000), retryAfter(resp.Header.Get("Retry-After"))
-		return redact(f, key)
-	}
-	if err := json.Unmarshal(answer, out); err != nil {
-		return redact(notJSON(resp, answer, err), key)
-	}
-	if text := errorText(answer); text != "" {
-		return redact(&Failure{Message: "the provider answered with an error: " + text, HTTPStatus: resp.StatusCode, Body: excerpt(answer, 2000), Sent: true}, key)
-	}
-	return nil
-}
-
-// refusal is what an error answer says.
-func (e *endpoint) refusal(resp *http.Response, answer []byte, errorText func([]byte) string) string {
-	if to := resp.Header.Get("Location"); to != "" {
-		return "it redirects to " + to
-	}
-	if text := errorText(answer); text != "" {
-		return text
-	}
-	return excerpt(answer, 200)
-}
-
-// notJSON is the failure of an answer that should be JSON.
-func notJSON(resp *http.Response, answer []byte, err error) *Failure {
-	f := &Failure{HTTPStatus: resp.StatusCode, Body: excerpt(answer, 2000), Sent: true}
-	kind := "text that is not JSON"
-	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(string(answer[:min(len(answer), 64)]))), "<") {
-		kind = "HTML instead of JSON"
-	}
-	var te *json.UnmarshalTypeError
-	switch {
-	case len(bytes.TrimSpace(answer)) == 0:
-		f.Message = "the provider answered with an empty body"
-	case errors.As(err, &te):
-		f.Message = fmt.Sprintf("the provider's answer has another form than expected, at `%s`: %s", te.Field, excerpt(answer, 200))
-	default:
-		f.Message = fmt.Sprintf("the provider answered with %s: %s (check the connection's base_url)", kind, excerpt(answer, 200))
-	}
-	return f
-}
-
-// broken is the failure of a request that got no whole answer.
-func (e *endpoint) broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return &Failure{Message: "no answer in time", Sent: true, Retryable: true, deadline: true}
+		return &Failure{Class: ClassTimeout, Message: "no answer in time", Sent: true, Got: got, deadline: true}
 	}
-	where := e.url
-	if u, perr := url.Parse(e.url); perr == nil {
-		where = u.Host
-	}
+	where := e.root.Host
 	var op *net.OpError
 	var dns *net.DNSError
-	f := &Failure{Retryable: true, Sent: true}
+	var unknown *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	f := &Failure{Class: ClassConnection, Sent: true, Got: got}
 	switch {
+	case errors.Is(err, errTooLong):
+		f.Class = ClassBadAnswer
+		f.Message = fmt.Sprintf("the answer is longer than %d bytes (ask for less, or set max_tokens)", maxAnswer)
 	case errors.As(err, &dns):
 		f.Sent = false
 		f.Message = fmt.Sprintf("cannot find %s: %s (check the connection's base_url)", where, dns.Err)
 	case errors.As(err, &op) && op.Op == "dial":
 		f.Sent = false
 		f.Message = fmt.Sprintf("cannot connect to %s: %v (is it running, and is base_url right?)", where, op.Err)
+	case errors.As(err, &unknown):
+		f.Class, f.Sent = ClassConfig, false
+		f.Message = fmt.Sprintf("%s shows a certificate that is not trusted: %v (check the connection's base_url)", where, unknown.Err)
+	case errors.As(err, &record):
+		f.Class, f.Sent = ClassConfig, false
+		f.Message = fmt.Sprintf("%s does not speak TLS (write its base_url with http://)", where)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op):
 		f.Message = fmt.Sprintf("%s closed the connection before the answer was complete", where)
 	default:
@@ -195,20 +167,9 @@ func (e *endpoint) broken(ctx context.Context, err error) error {
 		if errors.As(err, &ue) {
 			err = ue.Err
 		}
-		f.Retryable = false
+		f.Class = ClassConfig
 		f.Message = fmt.Sprintf("the request to %s failed: %v", where, err)
 	}
-	return f
-}
-
-// redact takes the key out of a failure: providers quote keys in messages.
-func redact(err error, key string) error {
-	f, ok := err.(*Failure)
-	if !ok || key == "" {
-		return err
-	}
-	f.Message = strings.ReplaceAll(f.Message, key, "[key]")
-	f.Body = strings.ReplaceAll(f.Body, key, "[key]")
 	return f
 }
 
@@ -222,13 +183,4 @@ func retryAfter(h string) time.Duration {
 		return max(0, time.Until(t).Round(time.Second))
 	}
 	return 0
-}
-
-// encode is JSON without HTML escapes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -29,7 +29,15 @@ func TestJoin(t *testing.T) {
 		"http://":                        "",
 		"http://[::1":                    "",
 	} {
-		got, err := join(base, "/p")
+		root, err := rootOf(base, "v1")
+		got := ""
+		if err == nil {
+			at, err := (&endpoint{root: root}).at("/p")
+			if err != nil {
+				t.Error(err)
+			}
+			got = at.String()
+		}
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: got %s, %v, want %s", base, got, err, want)
 		}
@@ -46,46 +54,46 @@ func TestBrokenAnswers(t *testing.T) {
 	}{
 		"401": {"openai", testllm.Reply{Status: 401, Error: "Incorrect API key provided: " + key},
 			head + "the provider answered 401 Unauthorized: Incorrect API key provided: [key] (check the key in KEY)",
-			map[string]any{"status": int64(401), "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: [key]","type":"error"},"type":"error"}`}},
+			map[string]any{"status": int64(401), "reason": "auth", "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: [key]","type":"error"},"type":"error"}`}},
 		"400": {"anthropic", testllm.Reply{Status: 400, Error: "max_tokens: too large"},
-			head + "the provider answered 400 Bad Request: max_tokens: too large",
-			map[string]any{"status": int64(400), "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},
+			head + "the provider answered 400 Bad Request: max_tokens: too large (check the agent's fields against what the model takes)",
+			map[string]any{"status": int64(400), "reason": "bad_request", "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},
 		"404": {"openai", testllm.Reply{Status: 404, Raw: ptr("no such page")},
 			head + "the provider answered 404 Not Found: no such page (check the model's name and the connection's base_url)",
-			map[string]any{"status": int64(404), "retryable": false, "raw_response": "no such page"}},
+			map[string]any{"status": int64(404), "reason": "not_found", "retryable": false, "raw_response": "no such page"}},
 		"429": {"openai", testllm.Reply{Status: 429, Raw: ptr(`{"error":"slow down"}`)},
 			head + "the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)",
-			map[string]any{"status": int64(429), "retryable": true, "raw_response": `{"error":"slow down"}`}},
+			map[string]any{"status": int64(429), "reason": "rate", "retryable": true, "raw_response": `{"error":"slow down"}`}},
 		"529": {"anthropic", testllm.Reply{Status: 529, Error: "Overloaded"},
-			head + "the provider answered 529: Overloaded",
-			map[string]any{"status": int64(529), "retryable": true, "raw_response": `{"error":{"message":"Overloaded","type":"error"},"type":"error"}`}},
+			head + "the provider answered 529: Overloaded (give the agent a retry_policy, or the connection a fallback)",
+			map[string]any{"status": int64(529), "reason": "overloaded", "retryable": true, "raw_response": `{"error":{"message":"Overloaded","type":"error"},"type":"error"}`}},
 		"redirect": {"openai", testllm.Reply{Status: 302, Headers: map[string]string{"Location": "https://elsewhere.example/"}},
 			head + "the provider answered 302 Found: it redirects to https://elsewhere.example/ (write the address that it redirects to as base_url)",
-			map[string]any{"status": int64(302), "retryable": false, "raw_response": `{"error":{"message":"","type":"error"},"type":"error"}`}},
+			map[string]any{"status": int64(302), "reason": "config", "retryable": false, "raw_response": `{"error":{"message":"","type":"error"},"type":"error"}`}},
 		"HTML": {"openai", testllm.Reply{Raw: ptr("<!doctype html>\n<p>Sign in</p>")},
 			head + "the provider answered with HTML instead of JSON: <!doctype html> <p>Sign in</p> (check the connection's base_url)",
-			map[string]any{"status": int64(200), "retryable": false, "raw_response": "<!doctype html> <p>Sign in</p>"}},
+			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "<!doctype html> <p>Sign in</p>"}},
 		"text": {"anthropic", testllm.Reply{Raw: ptr("OK")},
 			head + "the provider answered with text that is not JSON: OK (check the connection's base_url)",
-			map[string]any{"status": int64(200), "retryable": false, "raw_response": "OK"}},
+			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": "OK"}},
 		"empty": {"openai", testllm.Reply{Raw: ptr("")},
-			head + "the provider answered with an empty body",
-			map[string]any{"status": int64(200), "retryable": false}},
+			head + "the provider answered with an empty body (check the connection's base_url)",
+			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"another form": {"openai", testllm.Reply{Raw: ptr(`{"choices":"x"}`)},
-			head + "the provider's answer has another form than expected, at `choices`: {\"choices\":\"x\"}",
-			map[string]any{"status": int64(200), "retryable": false, "raw_response": `{"choices":"x"}`}},
+			head + "the provider's answer has another form than expected, at `choices`: {\"choices\":\"x\"} (check the connection's provider)",
+			map[string]any{"status": int64(200), "reason": "bad_answer", "retryable": false, "raw_response": `{"choices":"x"}`}},
 		"no choices": {"openai", testllm.Reply{Raw: ptr(`{"choices":[]}`)},
 			head + "the provider's answer has no choices (check the connection's base_url)",
-			map[string]any{"status": int64(200), "retryable": false}},
+			map[string]any{"raw_response": `{"choices":[]}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"no content": {"anthropic", testllm.Reply{Raw: ptr(`{}`)},
 			head + "the provider's answer has no content (check the connection's base_url)",
-			map[string]any{"status": int64(200), "retryable": false}},
+			map[string]any{"raw_response": `{}`, "status": int64(200), "reason": "bad_answer", "retryable": false}},
 		"error with status 200": {"openai", testllm.Reply{Raw: ptr(`{"error":{"message":"model is loading"}}`)},
-			head + "the provider answered with an error: model is loading",
-			map[string]any{"status": int64(200), "retryable": false, "raw_response": `{"error":{"message":"model is loading"}}`}},
+			head + "the provider answered with an error: model is loading (the provider failed: give the agent a retry_policy, or the connection a fallback)",
+			map[string]any{"status": int64(200), "reason": "server", "retryable": true, "raw_response": `{"error":{"message":"model is loading"}}`}},
 		"long body": {"openai", testllm.Reply{Status: 500, Raw: ptr(strings.Repeat("é", 5000))},
-			head + "the provider answered 500 Internal Server Error: " + strings.Repeat("é", 100) + "…",
-			map[string]any{"status": int64(500), "retryable": true, "raw_response": strings.Repeat("é", 1000) + "…"}},
+			head + "the provider answered 500 Internal Server Error: " + strings.Repeat("é", 100) + "… (the provider failed: give the agent a retry_policy, or the connection a fallback)",
+			map[string]any{"status": int64(500), "reason": "server", "retryable": true, "raw_response": strings.Repeat("é", 1000) + "…"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, conn := server(t, c.provider, c.reply)

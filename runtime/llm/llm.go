@@ -25,11 +25,10 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,23 +37,28 @@ import (
 )
 
 // Connection is a way to a model, as the manifest's [connections.X] says it.
-// Timeout is in seconds for one call with all its attempts; 0 means
-// DefaultTimeout. Origin is the place of the section for messages
-// ("Concerto.toml:8"), or "".
+// Timeout is in seconds for one call with all its attempts, 0 means
+// DefaultTimeout; ConnectTimeout, in seconds, for making the connection, 0
+// means 10; FirstTokenTimeout for a reply to begin, 0 means no such bound.
+// Origin is the place of the section for messages ("Concerto.toml:8"), or "".
 type Connection struct {
-	Name         string            `json:"-"`
-	Provider     string            `json:"provider"`
-	APIKeyEnv    string            `json:"api_key_env,omitempty"`
-	BaseURL      string            `json:"base_url,omitempty"`
-	DefaultModel string            `json:"default_model,omitempty"`
-	Timeout      float64           `json:"timeout,omitempty"`
-	Organization string            `json:"organization,omitempty"`
-	Project      string            `json:"project,omitempty"`
-	Retry        *effect.Retry     `json:"retry,omitempty"`
-	RateLimit    *RateLimit        `json:"rate_limit,omitempty"`
-	Models       map[string]string `json:"models,omitempty"`  // alias to model
-	Replies      json.RawMessage   `json:"replies,omitempty"` // array of scripted replies; nil: echo
-	Origin       string            `json:"origin,omitempty"`
+	Name              string            `json:"-"`
+	Provider          string            `json:"provider"`
+	APIKeyEnv         string            `json:"api_key_env,omitempty"`
+	BaseURL           string            `json:"base_url,omitempty"`
+	DefaultModel      string            `json:"default_model,omitempty"`
+	Timeout           float64           `json:"timeout,omitempty"`
+	ConnectTimeout    float64           `json:"connect_timeout,omitempty"`
+	FirstTokenTimeout float64           `json:"first_token_timeout,omitempty"`
+	Organization      string            `json:"organization,omitempty"`
+	Project           string            `json:"project,omitempty"`
+	Retry             *effect.Retry     `json:"retry,omitempty"`
+	RateLimit         *RateLimit        `json:"rate_limit,omitempty"`
+	Fallback          []string          `json:"fallback,omitempty"` // connections that take over, in this order
+	Prices            map[string]Price  `json:"prices,omitempty"`   // by model
+	Models            map[string]string `json:"models,omitempty"`   // alias to model
+	Replies           json.RawMessage   `json:"replies,omitempty"`  // array of scripted replies; nil: echo
+	Origin            string            `json:"origin,omitempty"`
 }
 
 // ParseConnection reads a connection as the IR holds it: the JSON object that
@@ -75,19 +79,22 @@ const DefaultTimeout = 120.0
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Client                                     // nil: one of its own
+	HTTP        *http.Client                                     // nil: one for each connection
 	Now         func() time.Time                                 // nil: time.Now
 	Sleep       func(ctx context.Context, d time.Duration) error // nil: a timer; gives ctx.Err() when ctx ends first
+	Jitter      func() float64                                   // chance from 0 to 1; nil: random
+	Meter       Meter                                            // nil: nothing is counted
 }
 
-// Client performs effect.AgentCall. It is safe for concurrent use.
+// Client performs the requests that agents make of models. It is safe for
+// concurrent use.
 type Client struct {
 	cfg   Config
 	mu    sync.Mutex
 	ready map[string]*line
-	http  *http.Client
 
-	started sync.WaitGroup // calls that Start began
+	started sync.WaitGroup // calls and streams that Start and open began
+	streams streams
 }
 
 // line is a connection in use.
@@ -95,6 +102,7 @@ type line struct {
 	Connection
 	provider Provider
 	limiter  *limiter
+	http     *http.Client
 }
 
 // New makes a Client. Connections are opened when first used.
@@ -105,7 +113,10 @@ func New(cfg Config) *Client {
 	if cfg.Sleep == nil {
 		cfg.Sleep = sleep
 	}
-	return &Client{cfg: cfg, ready: map[string]*line{}}
+	if cfg.Jitter == nil {
+		cfg.Jitter = rand.Float64
+	}
+	return &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}}
 }
 
 // sleep waits for d or the end of ctx.
@@ -120,27 +131,38 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Close drops idle network connections. Calls in flight end with their
-// contexts.
+// Close ends what is still under way and drops network connections. Calls in
+// flight end with their contexts.
 func (c *Client) Close() {
+	c.streams.close()
 	c.started.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.http != nil {
-		c.http.CloseIdleConnections()
+	for _, l := range c.ready {
+		if l.http != nil {
+			l.http.CloseIdleConnections()
+		}
 	}
 }
 
-// Perform asks a model: r must be an *effect.AgentCall, the result is an
-// *effect.AgentReply. What goes wrong is an *effect.Error of kind AgentError
-// with the fields model, provider, status, retryable and raw_response; when
-// ctx ends, its cause is returned.
+// Perform performs a request to a model: an *effect.AgentCall, whose result is
+// an *effect.AgentReply, or one of a stream. What goes wrong is an
+// *effect.Error of kind AgentError with the fields model, provider, reason (a
+// Class), status, retryable, request_id and raw_response; when ctx ends, its
+// cause is returned.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	call, ok := r.(*effect.AgentCall)
-	if !ok {
-		return nil, fmt.Errorf("llm: a request of kind %s is not for a model", r.Kind())
+	switch r := r.(type) {
+	case *effect.AgentCall:
+		return c.ask(ctx, &Request{AgentCall: r}, nil)
+	case *effect.StreamOpen:
+		return c.openStream(ctx, &r.AgentCall)
+	case *effect.StreamNext:
+		return c.nextPiece(ctx, r.ID)
+	case *effect.StreamClose:
+		c.streams.end(r.ID)
+		return nil, nil
 	}
-	return c.ask(ctx, &Request{AgentCall: call})
+	return nil, fmt.Errorf("llm: a request of kind %s is not for a model", r.Kind())
 }
 
 // Start begins a call of a scripted connection: the reply is chosen at once, so
@@ -150,53 +172,34 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 	if !ok {
 		return nil, false
 	}
-	l, err := c.line(call.Connection)
-	if err != nil {
-		return nil, false
-	}
-	s, ok := l.provider.(*scripted)
-	if !ok {
-		return nil, false
-	}
 	req := &Request{AgentCall: call}
-	req.chosen = s.choose(req)
+	if !c.choose(req) {
+		return nil, false
+	}
 	ctx, stop = context.WithCancel(ctx)
 	c.started.Go(func() {
-		done(c.ask(ctx, req))
+		done(c.ask(ctx, req, nil))
 		stop()
 	})
 	return stop, true
 }
 
-func (c *Client) ask(ctx context.Context, req *Request) (effect.Result, error) {
-	start, call := c.cfg.Now(), req.AgentCall
-	l, err := c.line(call.Connection)
+// choose chooses the reply of a scripted connection; false when the connection
+// is of another sort.
+func (c *Client) choose(req *Request) bool {
+	l, err := c.line(req.Connection)
 	if err != nil {
-		return nil, err
+		return false
 	}
-	if req.Model, err = l.model(call); err != nil {
-		return nil, err
+	s, ok := l.provider.(*scripted)
+	if ok {
+		req.chosen = s.choose(req)
 	}
-	seconds := firstPositive(call.Timeout, l.Timeout, DefaultTimeout)
-	inner, cancel := context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
-	defer cancel()
-	reply, err := c.attempts(inner, l, req)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case inner.Err() != nil:
-		return nil, timedOut(l, req, seconds, err)
-	default:
-		return nil, l.agentError(req, err)
-	}
-	reply.Provider = l.Name
-	if reply.Model == "" {
-		reply.Model = req.Model
-	}
-	reply.LatencyMS = c.cfg.Now().Sub(start).Milliseconds()
-	return reply, nil
+	return ok
 }
+
+// seconds is a time that the manifest or an agent gives as a number.
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func firstPositive(xs ...float64) float64 {
 	for _, x := range xs {
@@ -220,20 +223,15 @@ func (c *Client) line(name string) (*line, error) {
 	}
 	open := providers[conn.Provider]
 	if open == nil {
-		return nil, effect.Errorf("AgentError", "connection '%s'%s has an unknown provider %q", name, conn.at(), conn.Provider).
-			With("provider", name).With("retryable", false)
+		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.at(), conn.Provider)
 	}
-	if c.http == nil {
-		c.http = c.cfg.HTTP
-		if c.http == nil {
-			c.http = newHTTP()
-		}
+	l := &line{Connection: conn, http: c.cfg.HTTP}
+	if l.http == nil {
+		l.http = newHTTP(&conn)
 	}
-	l := &line{Connection: conn}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: c.http, sleep: c.cfg.Sleep})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep})
 	if err != nil {
-		return nil, effect.Errorf("AgentError", "connection '%s'%s: %v", name, conn.at(), err).
-			With("provider", name).With("retryable", false)
+		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}
 	l.provider = p
 	if conn.RateLimit != nil {
@@ -263,8 +261,7 @@ func (c *Client) unknown(name string) error {
 	if near := spell.Nearest(name, append(names, Builtin)); near != "" {
 		hint = fmt.Sprintf("did you mean '%s'?", near)
 	}
-	return effect.Errorf("AgentError", "unknown connection '%s': %s", name, hint).
-		With("provider", name).With("retryable", false)
+	return configError(name, "unknown connection '%s': %s", name, hint)
 }
 
 // at is the connection's place in brackets, for messages.
@@ -273,37 +270,4 @@ func (c *Connection) at() string {
 		return ""
 	}
 	return " (" + c.Origin + ")"
-}
-
-// model is the model to ask: the agent's, which may be an alias, or the
-// connection's.
-func (l *line) model(call *effect.AgentCall) (string, error) {
-	model := call.Model
-	if model == "" {
-		model = l.DefaultModel
-	}
-	if full, ok := l.Models[model]; ok {
-		return full, nil
-	}
-	if model == "" && l.Provider == "scripted" {
-		return "scripted", nil
-	}
-	if model == "" {
-		return "", effect.Errorf("AgentError", "agent '%s' names no model and connection '%s'%s has no default_model: add one of them",
-			call.Agent, l.Name, l.at()).With("provider", l.Name).With("retryable", false)
-	}
-	return model, nil
-}
-
-// timedOut is the error of a call that took too long.
-func timedOut(l *line, req *Request, seconds float64, err error) error {
-	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
-		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", seconds), ".000"), l.Name, req.Model)
-	var f *Failure
-	if errors.As(err, &f) && !f.deadline {
-		message += "; the last attempt: " + f.Error()
-	}
-	e := effect.Errorf("AgentError", "%s", message)
-	e.Status, e.Cause = effect.Unknown, context.DeadlineExceeded
-	return e.With("model", req.Model).With("provider", l.Name).With("retryable", true)
 }

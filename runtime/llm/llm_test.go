@@ -41,7 +41,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 			}
 			return "", false
 		},
-		Sleep: s.sleep,
+		Sleep: s.sleep, Jitter: func() float64 { return 1 },
 	})
 	t.Cleanup(c.Close)
 	return c, s
@@ -90,13 +90,13 @@ func agentError(t *testing.T, err error) *effect.Error {
 	return e
 }
 
-// want asserts a reply, but for its latency.
+// want asserts a reply, but for its latency and its request's name.
 func wantReply(t *testing.T, got *effect.AgentReply, err error, want *effect.AgentReply) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.LatencyMS = 0
+	got.LatencyMS, got.RequestID = 0, ""
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
@@ -197,10 +197,10 @@ func TestTimeout(t *testing.T) {
 	c, _ := client(t, conn)
 	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
 	e := agentError(t, err)
-	if e.Message != "agent 'A' timed out after 0.050 seconds (connection 'main', model m)" {
+	if e.Message != "agent 'A' timed out after 0.050 seconds (connection 'main', model m): raise the timeout, or give the connection a fallback" {
 		t.Error(e.Message)
 	}
-	if d := cmp.Diff(map[string]any{"model": "m", "provider": "main", "retryable": true}, e.Fields); d != "" {
+	if d := cmp.Diff(map[string]any{"model": "m", "provider": "main", "retryable": true, "reason": "timeout"}, e.Fields); d != "" {
 		t.Error(d)
 	}
 	if e.Status != effect.Unknown || !errors.Is(err, context.DeadlineExceeded) {

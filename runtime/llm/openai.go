@@ -1,42 +1,69 @@
 package llm
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// openAI speaks OpenAI's chat completions, which many servers understand.
-type openAI struct{ *endpoint }
+// openAI is OpenAI's chat completions, which many servers understand. own is
+// true for OpenAI's own: it has bounds that others need not have, and has
+// renamed max_tokens.
+type openAI struct{ own bool }
 
 func openOpenAI(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, "https://api.openai.com/v1", "/chat/completions")
+	e, err := openEndpoint(c, w, site{base: "https://api.openai.com/v1", version: "v1", needsKey: true})
 	if err != nil {
 		return nil, err
 	}
-	e.authorize = func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) }
 	if c.Organization != "" {
 		e.header.Set("OpenAI-Organization", c.Organization)
 	}
 	if c.Project != "" {
 		e.header.Set("OpenAI-Project", c.Project)
 	}
-	return &openAI{e}, nil
+	return &remote{openAI{own: e.root.Host == "api.openai.com"}, e}, nil
 }
 
+func (p openAI) Capabilities() Capabilities {
+	if p.own {
+		return Capabilities{MaxStop: 4}
+	}
+	return Capabilities{}
+}
+
+func (openAI) path(*Request, bool) string { return "/chat/completions" }
+
 type openAIRequest struct {
-	Model          string          `json:"model"`
-	Messages       []openAIMessage `json:"messages"`
-	Temperature    *float64        `json:"temperature,omitempty"`
-	TopP           *float64        `json:"top_p,omitempty"`
-	MaxTokens      *int64          `json:"max_tokens,omitempty"`
-	Stop           []string        `json:"stop,omitempty"`
-	ResponseFormat any             `json:"response_format,omitempty"`
-	Tools          []openAITool    `json:"tools,omitempty"`
+	Model               string               `json:"model"`
+	Messages            []openAIMessage      `json:"messages"`
+	Temperature         *float64             `json:"temperature,omitempty"`
+	TopP                *float64             `json:"top_p,omitempty"`
+	MaxTokens           *int64               `json:"max_tokens,omitempty"`
+	MaxCompletionTokens *int64               `json:"max_completion_tokens,omitempty"`
+	Stop                []string             `json:"stop,omitempty"`
+	ResponseFormat      *openAIFormat        `json:"response_format,omitempty"`
+	Tools               []openAITool         `json:"tools,omitempty"`
+	Stream              bool                 `json:"stream,omitempty"`
+	StreamOptions       *openAIStreamOptions `json:"stream_options,omitempty"`
+}
+
+type openAIStreamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type openAIFormat struct {
+	Type   string       `json:"type"`
+	Schema openAISchema `json:"json_schema"`
+}
+
+type openAISchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+	Strict bool            `json:"strict,omitempty"`
 }
 
 type openAIMessage struct {
@@ -47,6 +74,7 @@ type openAIMessage struct {
 }
 
 type openAICall struct {
+	Index    int    `json:"index,omitempty"` // only in streams
 	ID       string `json:"id"`
 	Type     string `json:"type"`
 	Function struct {
@@ -66,57 +94,23 @@ type openAIFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-type openAIReply struct {
-	Model   string `json:"model"`
-	Choices []struct {
-		Message struct {
-			Content   json.RawMessage `json:"content"`
-			Refusal   string          `json:"refusal"`
-			ToolCalls []openAICall    `json:"tool_calls"`
-		} `json:"message"`
-		FinishReason string `json:"finish_reason"`
-	} `json:"choices"`
-	Usage struct {
-		Prompt     int64 `json:"prompt_tokens"`
-		Completion int64 `json:"completion_tokens"`
-	} `json:"usage"`
-}
-
-// Ask sends one chat completion.
-func (p *openAI) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	w := want(req)
-	body := openAIRequest{
-		Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP,
-		MaxTokens: req.MaxTokens, Stop: req.Stop,
+func (p openAI) body(req *Request, w *wanted, stream bool) any {
+	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop}
+	if p.own {
+		body.MaxCompletionTokens = req.MaxTokens
+	} else {
+		body.MaxTokens = req.MaxTokens
 	}
 	if w != nil {
-		body.ResponseFormat = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": w.name, "schema": w.schema}}
+		body.ResponseFormat = &openAIFormat{"json_schema", openAISchema{w.name, w.schema, strict(w.schema)}}
 	}
 	for _, t := range req.Tools {
 		body.Tools = append(body.Tools, openAITool{"function", openAIFunction(t)})
 	}
-	var reply openAIReply
-	if err := p.post(ctx, body, &reply, bodyError); err != nil {
-		return nil, err
+	if stream {
+		body.Stream, body.StreamOptions = true, &openAIStreamOptions{true}
 	}
-	if len(reply.Choices) == 0 {
-		return nil, &Failure{Message: "the provider's answer has no choices (check the connection's base_url)", HTTPStatus: http.StatusOK, Sent: true}
-	}
-	c := reply.Choices[0]
-	out := &effect.AgentReply{
-		Text: w.text(contentText(c.Message.Content)), Model: reply.Model,
-		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
-	}
-	for i, t := range c.Message.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
-	}
-	if len(out.ToolCalls) > 0 {
-		out.StopReason = "tool"
-	}
-	if out.Text == "" && c.Message.Refusal != "" {
-		out.Text, out.StopReason = c.Message.Refusal, "filter"
-	}
-	return out, nil
+	return body
 }
 
 // openAIMessages is the conversation in the wire's form.
@@ -146,6 +140,61 @@ func openAIMessages(req *Request) []openAIMessage {
 	return out
 }
 
+// openAIReply is a whole answer, or one event of a streamed one.
+type openAIReply struct {
+	ID      string `json:"id"`
+	Model   string `json:"model"`
+	Choices []struct {
+		Message      openAIText `json:"message"`
+		Delta        openAIText `json:"delta"`
+		FinishReason string     `json:"finish_reason"`
+	} `json:"choices"`
+	Usage struct {
+		Prompt     int64 `json:"prompt_tokens"`
+		Completion int64 `json:"completion_tokens"`
+	} `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+type openAIText struct {
+	Content   json.RawMessage `json:"content"`
+	Refusal   string          `json:"refusal"`
+	ToolCalls []openAICall    `json:"tool_calls"`
+}
+
+func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+	var reply openAIReply
+	if err := json.Unmarshal(answer, &reply); err != nil {
+		return nil, err
+	}
+	if err := errorInside(reply.Error, p.refusal(answer), answer); err != nil {
+		return nil, err
+	}
+	if len(reply.Choices) == 0 {
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no choices (check the connection's base_url)", Body: excerpt(answer, 2000)}
+	}
+	c := &reply.Choices[0]
+	out := &effect.AgentReply{
+		Text: w.text(contentText(c.Message.Content)), Model: reply.Model, RequestID: reply.ID,
+		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
+	}
+	for i, t := range c.Message.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
+	}
+	return openAIEnd(out, c.Message.Refusal), nil
+}
+
+// openAIEnd settles why a reply stopped.
+func openAIEnd(out *effect.AgentReply, refusal string) *effect.AgentReply {
+	if len(out.ToolCalls) > 0 {
+		out.StopReason = "tool"
+	}
+	if out.Text == "" && refusal != "" {
+		out.Text, out.StopReason = refusal, "filter"
+	}
+	return out
+}
+
 func openAIStop(reason string) string {
 	switch reason {
 	case "length":
@@ -161,7 +210,7 @@ func openAIStop(reason string) string {
 // contentText is a message's content: a string, null, or parts with texts.
 func contentText(raw json.RawMessage) string {
 	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	var parts []struct {
@@ -181,7 +230,7 @@ func contentText(raw json.RawMessage) string {
 // string; some servers send the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
-	if json.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	return string(raw)
@@ -195,13 +244,107 @@ func orNumber(id string, i int) string {
 	return fmt.Sprintf("call_%d", i)
 }
 
+func (p openAI) assemble(w *wanted) assembly { return &openAIStream{w: w} }
+
+// openAIStream puts chunks of a chat completion together.
+type openAIStream struct {
+	w         *wanted
+	out       effect.AgentReply
+	text      strings.Builder
+	refusal   string
+	arguments []strings.Builder
+	done      bool
+}
+
+func (s *openAIStream) event(data []byte) (string, error) {
+	if string(data) == "[DONE]" {
+		s.done = true
+		return "", nil
+	}
+	var e openAIReply
+	if err := json.Unmarshal(data, &e); err != nil {
+		return "", err
+	}
+	if err := errorInside(e.Error, openAI{}.refusal(data), data); err != nil {
+		return "", err
+	}
+	if e.ID != "" {
+		s.out.RequestID = e.ID
+	}
+	if e.Model != "" {
+		s.out.Model = e.Model
+	}
+	if e.Usage.Prompt+e.Usage.Completion > 0 { // the last event, without choices
+		s.out.TokensIn, s.out.TokensOut = e.Usage.Prompt, e.Usage.Completion
+	}
+	if len(e.Choices) == 0 {
+		return "", nil
+	}
+	c := &e.Choices[0]
+	if c.FinishReason != "" {
+		s.out.StopReason, s.done = openAIStop(c.FinishReason), true
+	}
+	for _, t := range c.Delta.ToolCalls {
+		if t.Index < 0 || t.Index > len(s.out.ToolCalls) {
+			return "", &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer has tool call %d after %d calls (check the connection's base_url)", t.Index, len(s.out.ToolCalls))}
+		}
+		if t.Index == len(s.out.ToolCalls) {
+			s.out.ToolCalls = append(s.out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, t.Index)})
+			s.arguments = append(s.arguments, strings.Builder{})
+		}
+		s.out.ToolCalls[t.Index].Name += t.Function.Name
+		s.arguments[t.Index].WriteString(argumentsText(t.Function.Arguments))
+	}
+	s.refusal += c.Delta.Refusal
+	text := contentText(c.Delta.Content)
+	s.text.WriteString(text)
+	return text, nil
+}
+
+func (s *openAIStream) reply() (*effect.AgentReply, bool) {
+	s.out.Text = s.w.text(s.text.String())
+	for i := range s.arguments {
+		s.out.ToolCalls[i].Args = s.arguments[i].String()
+	}
+	if s.out.StopReason == "" {
+		s.out.StopReason = "end"
+	}
+	return openAIEnd(&s.out, s.refusal), s.done
+}
+
+// openAICodes are the error codes of the API that say more than the status.
+var openAICodes = map[string]Class{
+	"invalid_api_key": ClassAuth, "insufficient_quota": ClassQuota, "billing_hard_limit_reached": ClassQuota, "billing_not_active": ClassQuota,
+	"rate_limit_exceeded": ClassRate, "context_length_exceeded": ClassContextLength, "string_above_max_length": ClassContextLength,
+	"content_filter": ClassContentFilter, "content_policy_violation": ClassContentFilter, "model_not_found": ClassNotFound,
+}
+
+func (openAI) refusal(body []byte) refusal {
+	var o struct {
+		Error struct {
+			Code json.RawMessage `json:"code"`
+			Type string          `json:"type"`
+		} `json:"error"`
+	}
+	r := refusal{text: bodyError(body)}
+	if json.Unmarshal(body, &o) != nil {
+		return r
+	}
+	var code string
+	if len(o.Error.Code) > 0 && json.Unmarshal(o.Error.Code, &code) == nil { // some servers send a number
+		r.class = openAICodes[code]
+	}
+	if r.class == "" {
+		r.class = openAICodes[o.Error.Type]
+	}
+	return r
+}
+
 // bodyError finds the message of an error body: `{"error": {"message": …}}`
 // or `{"error": "…"}`. "" when there is none.
 func bodyError(body []byte) string {
 	var o struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Type    string          `json:"type"`
+		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &o) != nil || len(o.Error) == 0 || string(o.Error) == "null" {
 		return ""
@@ -218,3 +361,22 @@ func bodyError(body []byte) string {
 	}
 	return excerpt(o.Error, 200)
 }
+
+// errorInside is the failure of an answer that has a good status and an error
+// in its body; nil without one.
+func errorInside(member json.RawMessage, r refusal, answer []byte) error {
+	if len(member) == 0 || string(member) == "null" {
+		return nil
+	}
+	if r.class == "" {
+		r.class = ClassServer
+	}
+	message := "the provider answered with an error: " + r.text
+	if hint := classes[r.class].hint; hint != "" {
+		message += " (" + hint + ")"
+	}
+	return &Failure{Class: r.class, Message: message, Body: excerpt(answer, 2000), RetryAfter: r.retryAfter, Sent: true}
+}
+
+// inPath is a model's name as a part of an address.
+func inPath(model string) string { return url.PathEscape(model) }

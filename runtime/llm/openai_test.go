@@ -92,7 +92,7 @@ func TestOpenAISchema(t *testing.T) {
 	if got := format(0); got != `{"json_schema":{"name":"Verdict","schema":{"properties":{"n":{"type":"integer"}},"type":"object"}},"type":"json_schema"}` {
 		t.Error(got)
 	}
-	if got := format(1); got != `{"json_schema":{"name":"Array_Int_","schema":{"$defs":{"N":{"type":"integer"}},"additionalProperties":false,"properties":{"value":{"$defs":{"N":{"type":"integer"}},"items":{"$ref":"#/$defs/N"},"type":"array"}},"required":["value"],"type":"object"}},"type":"json_schema"}` {
+	if got := format(1); got != `{"json_schema":{"name":"Array_Int_","schema":{"$defs":{"N":{"type":"integer"}},"additionalProperties":false,"properties":{"value":{"$defs":{"N":{"type":"integer"}},"items":{"$ref":"#/$defs/N"},"type":"array"}},"required":["value"],"type":"object"},"strict":true},"type":"json_schema"}` {
 		t.Error(got)
 	}
 }

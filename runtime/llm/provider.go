@@ -2,18 +2,55 @@ package llm
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// Provider is one wire form: it puts a request to a model, once.
+// Provider is one wire form: it puts a request to a model, once. Safe for
+// concurrent use.
 type Provider interface {
+	// Capabilities say what the provider can do.
+	Capabilities() Capabilities
 	// Ask sends req and gives the reply, whose Provider and LatencyMS are set
-	// by the caller. An error is a *Failure, or what ctx ended with. Safe for
-	// concurrent use.
+	// by the caller. An error is a *Failure, or what ctx ended with.
 	Ask(ctx context.Context, req *Request) (*effect.AgentReply, error)
+	// Stream is Ask with the reply's text also handed to piece as it comes, on
+	// this goroutine. When piece has been called, an error comes after a part of
+	// the reply.
+	Stream(ctx context.Context, req *Request, piece func(text string)) (*effect.AgentReply, error)
+}
+
+// Capabilities are what the client asks a provider before it puts a request.
+type Capabilities struct {
+	Schema      SchemaBy // how a schema is enforced
+	SchemaTools SchemaBy // how, when tools are offered too
+	MaxStop     int      // stop sequences in one request; 0 means no bound
+	// MaxTemperature is the highest temperature; 0 means no bound of its own.
+	MaxTemperature float64
+}
+
+// SchemaBy says how a provider makes a model answer in a schema.
+type SchemaBy uint8
+
+// The ways.
+const (
+	SchemaNative   SchemaBy = iota // a field of the request
+	SchemaTool                     // a tool that the model must call
+	SchemaPrompted                 // only words in the prompt
+)
+
+// refuses says what of a request the provider cannot do, nil when it can all.
+func (c Capabilities) refuses(req *Request) error {
+	switch {
+	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
+		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, and the provider takes at most %d: leave some out", len(req.Stop), c.MaxStop)}
+	case c.MaxTemperature > 0 && req.Temperature != nil && *req.Temperature > c.MaxTemperature:
+		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("temperature is %v, and the provider takes 0 to %v: choose one within", *req.Temperature, c.MaxTemperature)}
+	}
+	return nil
 }
 
 // Request is a call with its model resolved.
@@ -46,5 +83,7 @@ type world struct {
 var providers = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,
+	"gemini":    openGemini,
+	"ollama":    openOllama,
 	"scripted":  openScripted,
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // RateLimit bounds what a connection does; 0 means no such bound. Requests
-// beyond a bound wait.
+// beyond a bound wait. All tasks of a run share it.
 type RateLimit struct {
 	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
@@ -24,14 +24,18 @@ type limiter struct {
 	sleep func(context.Context, time.Duration) error
 	slots chan struct{} // one element for each request in flight; nil: no bound
 
-	mu     sync.Mutex
-	starts []time.Time // requests of the last window
-	spent  []spending  // tokens of the last window
+	mu      sync.Mutex
+	starts  []time.Time // requests of the last window
+	spent   []*spending // tokens of the last window, in the order of their requests
+	waiting []func()    // wake those that wait for tokens
 }
 
+// spending is the tokens of one request: what it may take while it is under
+// way, what it took when it has ended.
 type spending struct {
 	at     time.Time
 	tokens int64
+	open   bool
 }
 
 func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Context, time.Duration) error) *limiter {
@@ -42,9 +46,9 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// enter waits until a request may start. done must be called when it has
-// ended, with the tokens that it used.
-func (l *limiter) enter(ctx context.Context) (done func(tokens int64), err error) {
+// enter waits until a request may start that may take as many tokens as
+// expected. done must be called when it has ended, with the tokens that it used.
+func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {
 		case l.slots <- struct{}{}:
@@ -58,49 +62,93 @@ func (l *limiter) enter(ctx context.Context) (done func(tokens int64), err error
 		}
 	}
 	for {
-		wait := l.take()
-		if wait <= 0 {
-			break
+		woken, wake := context.WithCancel(ctx)
+		s, wait := l.take(expected, wake)
+		if s == nil {
+			err = l.sleep(woken, wait)
 		}
-		if err := l.sleep(ctx, wait); err != nil {
+		wake()
+		switch {
+		case s != nil:
+			return func(tokens int64) {
+				l.settle(s, tokens)
+				leave()
+			}, nil
+		case err != nil && ctx.Err() != nil:
 			leave()
-			return nil, err
+			return nil, ctx.Err()
 		}
 	}
-	return func(tokens int64) {
-		l.mu.Lock()
-		if l.limit.TokensPerMinute > 0 && tokens > 0 {
-			l.spent = append(l.spent, spending{l.now(), tokens})
-		}
-		l.mu.Unlock()
-		leave()
-	}, nil
 }
 
-// take starts a request, or says how long to wait before asking again.
-func (l *limiter) take() time.Duration {
+// settle says what a request took. Those that wait look again.
+func (l *limiter) settle(s *spending, tokens int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	s.at, s.tokens, s.open = l.now(), tokens, false
+	for _, wake := range l.waiting {
+		wake()
+	}
+	l.waiting = nil
+}
+
+// take starts a request, or says how long to wait before asking again; wake
+// ends the wait when less has been taken than expected.
+func (l *limiter) take(expected int64, wake func()) (s *spending, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer func() {
+		if s == nil && l.limit.TokensPerMinute > 0 {
+			l.waiting = append(l.waiting, wake)
+		}
+	}()
 	now := l.now()
 	old := now.Add(-window)
 	for len(l.starts) > 0 && !l.starts[0].After(old) {
 		l.starts = l.starts[1:]
 	}
-	var tokens int64
-	for len(l.spent) > 0 && !l.spent[0].at.After(old) {
-		l.spent = l.spent[1:]
-	}
-	for _, s := range l.spent {
-		tokens += s.tokens
-	}
 	if n := l.limit.RequestsPerMinute; n > 0 && int64(len(l.starts)) >= n {
-		return l.starts[0].Sub(old)
+		return nil, l.starts[0].Sub(old)
 	}
-	if n := l.limit.TokensPerMinute; n > 0 && tokens >= n {
-		return l.spent[0].at.Sub(old)
+	if wait := l.tokens(expected, now, old); wait > 0 {
+		return nil, wait
 	}
 	if l.limit.RequestsPerMinute > 0 {
 		l.starts = append(l.starts, now)
 	}
-	return 0
+	s = &spending{at: now, tokens: expected, open: true}
+	if l.limit.TokensPerMinute > 0 {
+		l.spent = append(l.spent, s)
+	}
+	return s, 0
+}
+
+// tokens says how long a request has to wait for its tokens. One that wants
+// more than the bound goes alone.
+func (l *limiter) tokens(expected int64, now, old time.Time) (wait time.Duration) {
+	if l.limit.TokensPerMinute <= 0 {
+		return 0
+	}
+	var sum int64
+	var first time.Time // to leave the window
+	kept := l.spent[:0]
+	for _, s := range l.spent {
+		if !s.open && !s.at.After(old) {
+			continue
+		}
+		kept = append(kept, s)
+		sum += s.tokens
+		if !s.open && s.tokens > 0 && (first.IsZero() || s.at.Before(first)) {
+			first = s.at
+		}
+	}
+	clear(l.spent[len(kept):])
+	l.spent = kept
+	if sum == 0 || sum < l.limit.TokensPerMinute && sum+min(expected, l.limit.TokensPerMinute) <= l.limit.TokensPerMinute {
+		return 0
+	}
+	if first.IsZero() {
+		return window // others are under way, and will say what they took
+	}
+	return first.Sub(old)
 }

@@ -12,7 +12,7 @@ func TestRequestsPerMinute(t *testing.T) {
 		l := newLimiter(RateLimit{RequestsPerMinute: 2}, time.Now, sleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute, time.Minute, 2 * time.Minute} {
-			done, err := l.enter(t.Context())
+			done, err := l.enter(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +29,7 @@ func TestTokensPerMinute(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute} {
-			done, err := l.enter(t.Context())
+			done, err := l.enter(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,17 +44,17 @@ func TestTokensPerMinute(t *testing.T) {
 func TestMaxConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1}, time.Now, sleep)
-		done, err := l.enter(t.Context())
+		done, err := l.enter(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.enter(ctx); err != context.DeadlineExceeded {
+		if _, err := l.enter(ctx, 0); err != context.DeadlineExceeded {
 			t.Errorf("a second request got %v", err)
 		}
 		done(0)
-		if done, err = l.enter(t.Context()); err != nil {
+		if done, err = l.enter(t.Context(), 0); err != nil {
 			t.Error(err)
 		}
 		done(0)
@@ -65,11 +65,11 @@ func TestMaxConcurrent(t *testing.T) {
 func TestCancelledWaitLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, sleep)
-		done, _ := l.enter(t.Context())
+		done, _ := l.enter(t.Context(), 0)
 		done(0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.enter(ctx); err != context.DeadlineExceeded {
+		if _, err := l.enter(ctx, 0); err != context.DeadlineExceeded {
 			t.Error(err)
 		}
 		if n := len(l.slots); n != 0 {

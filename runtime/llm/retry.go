@@ -9,10 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 )
 
-// attempts asks until there is a reply, an error that cannot get better, or no
-// attempt left. The agent's policy counts, else the connection's, else there
-// is one attempt.
-func (c *Client) attempts(ctx context.Context, l *line, req *Request) (*effect.AgentReply, error) {
+// attempts asks one connection until there is a reply, an error that cannot get
+// better, or no attempt left. The agent's policy counts, else the connection's,
+// else there is one attempt. Once a part of the reply has been handed on there
+// is no other.
+func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
 	switch {
 	case req.Retry != nil:
@@ -21,12 +22,12 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request) (*effect.A
 		policy = *l.Connection.Retry
 	}
 	for n := int64(1); ; n++ {
-		reply, err := l.ask(ctx, req)
+		reply, err := c.attempt(ctx, l, req, piece)
 		if err == nil {
 			return reply, nil
 		}
 		var f *Failure
-		if !errors.As(err, &f) || !f.Retryable || n >= policy.MaxAttempts || ctx.Err() != nil {
+		if !errors.As(err, &f) || !f.retryable() || n >= policy.MaxAttempts || ctx.Err() != nil {
 			if f != nil && n > 1 {
 				g := *f
 				g.Message = fmt.Sprintf("%s (attempt %d of %d)", f.Message, n, policy.MaxAttempts)
@@ -34,34 +35,72 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request) (*effect.A
 			}
 			return nil, err
 		}
-		wait := max(delay(policy, n), f.RetryAfter)
 		if end, ok := ctx.Deadline(); ok && f.RetryAfter > 0 && end.Sub(c.cfg.Now()) < f.RetryAfter {
 			g := *f
 			g.Message = fmt.Sprintf("%s; it asks to wait %s, longer than the call may take", f.Message, f.RetryAfter)
 			return nil, &g
 		}
-		if serr := c.cfg.Sleep(ctx, wait); serr != nil {
+		if serr := c.cfg.Sleep(ctx, spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())); serr != nil {
 			return nil, err
 		}
 	}
 }
 
-// ask is one attempt, within the connection's limits.
-func (l *line) ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
-	if l.limiter == nil {
-		return l.provider.Ask(ctx, req)
+// attempt asks once, within the limits of the connection and of the run.
+func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	in, out := promptTokens(req), int64(0)
+	if req.MaxTokens != nil {
+		out = *req.MaxTokens
 	}
-	done, err := l.limiter.enter(ctx)
-	if err != nil {
+	leave := func(int64) {}
+	if l.limiter != nil {
+		var err error
+		if leave, err = l.limiter.enter(ctx, in+out); err != nil {
+			return nil, err
+		}
+	}
+	var used int64
+	defer func() { leave(used) }()
+	settle := func(int64, int64, bool) {}
+	if c.cfg.Meter != nil {
+		granted, s, err := c.cfg.Meter(Metered{Connection: l.Name, Model: req.Model, Price: l.price(req.Model), In: in, Out: out})
+		if err != nil {
+			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
+		}
+		if settle = s; granted > 0 && req.MaxTokens == nil {
+			// What is left bounds a reply that nothing else bounds.
+			capped := *req.AgentCall
+			capped.MaxTokens = &granted
+			limited := *req
+			limited.AgentCall = &capped
+			req = &limited
+		}
+	}
+	reply, err := l.put(ctx, req, piece)
+	if reply == nil {
+		settle(0, 0, false)
 		return nil, err
 	}
-	reply, err := l.provider.Ask(ctx, req)
-	var tokens int64
-	if reply != nil {
-		tokens = reply.TokensIn + reply.TokensOut
-	}
-	done(tokens)
+	settle(reply.TokensIn, reply.TokensOut, true)
+	used = reply.TokensIn + reply.TokensOut
 	return reply, err
+}
+
+// put hands a request to the provider. Where the beginning of a reply has its
+// own time, the reply is streamed even when nobody wants it in pieces.
+func (l *line) put(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	switch {
+	case piece != nil:
+		return l.provider.Stream(ctx, req, piece)
+	case l.FirstTokenTimeout > 0:
+		reply, err := l.provider.Stream(ctx, req, func(string) {})
+		var f *Failure
+		if errors.As(err, &f) {
+			f.Partial = false // nobody has seen a part of it
+		}
+		return reply, err
+	}
+	return l.provider.Ask(ctx, req)
 }
 
 // delay is the wait after the n-th attempt (from 1).
@@ -77,4 +116,14 @@ func delay(p effect.Retry, n int64) time.Duration {
 		ms = min(ms, p.MaxDelay)
 	}
 	return time.Duration(max(ms, 0)) * time.Millisecond
+}
+
+// spread moves a wait by chance (0 to 1), so that tasks that failed together do
+// not try together: down to half of it, but never below what the provider
+// asked for, which is extended by a tenth at most.
+func spread(wait, asked time.Duration, chance float64) time.Duration {
+	if asked > 0 && wait == asked {
+		return wait + time.Duration((1-chance)*float64(min(wait/10, time.Second)))
+	}
+	return max(wait/2+time.Duration(chance*float64(wait-wait/2)), asked)
 }

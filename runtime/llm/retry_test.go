@@ -22,15 +22,15 @@ func TestRetry(t *testing.T) {
 		requests    int
 		err         string // end of the message; "" when the reply is good
 	}{
-		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops"},
+		"no policy": {nil, nil, []testllm.Reply{failing}, nil, 1, "500 Internal Server Error: oops (the provider failed: give the agent a retry_policy, or the connection a fallback)"},
 		"the connection's": {&effect.Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelay: 10}, nil,
 			[]testllm.Reply{{Status: 429}, {Cut: true}, good}, []time.Duration{10 * ms, 20 * ms}, 3, ""},
 		"the agent's wins": {&effect.Retry{MaxAttempts: 9}, &effect.Retry{MaxAttempts: 2, Backoff: "none", InitialDelay: 7},
-			[]testllm.Reply{failing}, []time.Duration{7 * ms}, 2, "oops (attempt 2 of 2)"},
+			[]testllm.Reply{failing}, []time.Duration{7 * ms}, 2, "oops (the provider failed: give the agent a retry_policy, or the connection a fallback) (attempt 2 of 2)"},
 		"linear, bounded": {nil, &effect.Retry{MaxAttempts: 5, Backoff: "linear", InitialDelay: 10, MaxDelay: 25},
 			[]testllm.Reply{failing}, []time.Duration{10 * ms, 20 * ms, 25 * ms, 25 * ms}, 5, "(attempt 5 of 5)"},
 		"final errors":        {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 401}, good}, nil, 1, "(check the key in KEY)"},
-		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (attempt 2 of 5)"},
+		"final after a retry": {nil, &effect.Retry{MaxAttempts: 5}, []testllm.Reply{{Status: 503}, {Status: 400, Error: "x"}}, []time.Duration{0}, 2, "x (check the agent's fields against what the model takes) (attempt 2 of 5)"},
 		"Retry-After": {nil, &effect.Retry{MaxAttempts: 3, Backoff: "none", InitialDelay: 10},
 			[]testllm.Reply{{Status: 429, Headers: map[string]string{"Retry-After": "2"}}, good}, []time.Duration{2 * time.Second}, 2, ""},
 		"Retry-After too long": {nil, &effect.Retry{MaxAttempts: 3},

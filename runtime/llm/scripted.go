@@ -75,6 +75,23 @@ func openScripted(c *Connection, w *world) (Provider, error) {
 	return p, nil
 }
 
+// Capabilities are those of a provider that can do all.
+func (p *scripted) Capabilities() Capabilities { return Capabilities{} }
+
+// Stream plays the first reply that fits, word by word.
+func (p *scripted) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	reply, err := p.Ask(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range strings.SplitAfter(reply.Text, " ") {
+		if word != "" {
+			piece(word)
+		}
+	}
+	return reply, nil
+}
+
 // Ask plays the first reply that fits.
 func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
 	first := req.chosen
@@ -97,7 +114,7 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 	if r.JSON != nil {
 		var b bytes.Buffer
 		if err := json.Compact(&b, r.JSON); err != nil {
-			return nil, &Failure{Message: "the script's `json` is broken: " + err.Error()}
+			return nil, &Failure{Class: ClassScript, Message: "the script's `json` is broken: " + err.Error()}
 		}
 		out.Text = b.String()
 	}
@@ -158,22 +175,22 @@ func (p *scripted) take(req *Request) (*scriptedReply, error) {
 	if left == 0 {
 		what = fmt.Sprintf("all %d replies of the script are used up", len(p.replies))
 	}
-	return nil, &Failure{Message: fmt.Sprintf("%s for the prompt %q: add a reply to connection '%s'%s, or set `repeat = true` in one",
+	return nil, &Failure{Class: ClassScript, Message: fmt.Sprintf("%s for the prompt %q: add a reply to connection '%s'%s, or set `repeat = true` in one",
 		what, excerpt([]byte(prompt), 200), p.conn.Name, p.conn.at())}
 }
 
 func (f *scriptedFailure) failure() *Failure {
 	switch f.Kind {
 	case "timeout":
-		return &Failure{Message: "no answer in time" + colon(f.Message), Retryable: true, Sent: true}
+		return &Failure{Class: ClassTimeout, Message: "no answer in time" + colon(f.Message), Sent: true}
 	case "connection":
-		return &Failure{Message: "the connection broke" + colon(f.Message), Retryable: true}
+		return &Failure{Class: ClassConnection, Message: "the connection broke" + colon(f.Message)}
 	}
 	status := f.Status
 	if status == 0 {
 		status = 500
 	}
-	return statusFailure(status, f.Message, "")
+	return statusFailure(status, refusal{text: f.Message}, "")
 }
 
 func colon(text string) string {

@@ -46,7 +46,7 @@ func TestScriptedOrderAndMatch(t *testing.T) {
 	if e.Message != want {
 		t.Errorf("\n got %s\nwant %s", e.Message, want)
 	}
-	if d := cmp.Diff(map[string]any{"model": "scripted", "provider": "main", "retryable": false}, e.Fields); d != "" {
+	if d := cmp.Diff(map[string]any{"model": "scripted", "provider": "main", "retryable": false, "reason": "script"}, e.Fields); d != "" {
 		t.Error(d)
 	}
 }
@@ -79,10 +79,10 @@ func TestScriptedErrors(t *testing.T) {
 		message string
 		fields  map[string]any
 	}{
-		{"the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)", map[string]any{"status": int64(429), "retryable": true}},
-		{"no answer in time", map[string]any{"retryable": true}},
-		{"the connection broke: cable", map[string]any{"retryable": true}},
-		{"the provider answered 500 Internal Server Error", map[string]any{"status": int64(500), "retryable": true}},
+		{"the provider answered 429 Too Many Requests: slow down (give the agent a retry_policy, or the connection a rate_limit)", map[string]any{"status": int64(429), "retryable": true, "reason": "rate"}},
+		{"no answer in time", map[string]any{"retryable": true, "reason": "timeout"}},
+		{"the connection broke: cable", map[string]any{"retryable": true, "reason": "connection"}},
+		{"the provider answered 500 Internal Server Error (the provider failed: give the agent a retry_policy, or the connection a fallback)", map[string]any{"status": int64(500), "retryable": true, "reason": "server"}},
 	} {
 		_, err := ask(c, effect.AgentCall{})
 		e := agentError(t, err)

@@ -10,6 +10,7 @@ import (
 // an object at the top, so any other schema is wrapped into one with the
 // member "value".
 type wanted struct {
+	by      SchemaBy
 	name    string
 	schema  json.RawMessage
 	wrapped bool
@@ -18,11 +19,14 @@ type wanted struct {
 var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
 // want prepares a request's schema; nil when it asks for none.
-func want(req *Request) *wanted {
+func want(req *Request, c Capabilities) *wanted {
 	if len(req.Schema) == 0 {
 		return nil
 	}
-	w := &wanted{name: notName.ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
+	w := &wanted{by: c.Schema, name: notName.ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
+	if len(req.Tools) > 0 {
+		w.by = c.SchemaTools
+	}
 	if len(w.name) > 64 {
 		w.name = w.name[:64]
 	}
@@ -48,6 +52,24 @@ func want(req *Request) *wanted {
 	return w
 }
 
+// native says whether the schema goes into a field of the request.
+func (w *wanted) native() bool { return w != nil && w.by == SchemaNative }
+
+// asTool says whether the schema is that of a tool which the model must call.
+func (w *wanted) asTool() bool { return w != nil && w.by == SchemaTool }
+
+// system is the system prompt, with the schema when words are all that can
+// carry it.
+func (w *wanted) system(prompt string) string {
+	if w == nil || w.by != SchemaPrompted {
+		return prompt
+	}
+	if prompt != "" {
+		prompt += "\n\n"
+	}
+	return prompt + "When you give the answer, give nothing but JSON that fits this JSON Schema:\n" + string(w.schema)
+}
+
 // text is a reply's text with the wrapping taken off. What is not wrapped, as
 // by a model that ignored the schema, stays as it is.
 func (w *wanted) text(t string) string {
@@ -63,4 +85,56 @@ func (w *wanted) text(t string) string {
 		return t
 	}
 	return string(o.Value)
+}
+
+// The description of the tool by which a model answers in a schema.
+const answerTool = "Give the answer with this tool."
+
+// strictKeywords are the members of a schema that OpenAI's strict mode knows.
+var strictKeywords = map[string]bool{"type": true, "properties": true, "required": true, "additionalProperties": true, "items": true,
+	"enum": true, "const": true, "anyOf": true, "description": true, "$ref": true, "$defs": true, "title": true}
+
+// strict says whether OpenAI's strict mode takes the schema: every object names
+// all of its members as required and allows no other, and there is nothing
+// that the mode does not know.
+func strict(schema json.RawMessage) bool {
+	var o map[string]json.RawMessage
+	if json.Unmarshal(schema, &o) != nil || len(o) == 0 {
+		return false // `{}` and `true` allow anything
+	}
+	for k := range o {
+		if !strictKeywords[k] {
+			return false
+		}
+	}
+	var properties, defs map[string]json.RawMessage
+	var required []string
+	var any []json.RawMessage
+	for k, to := range map[string]interface{}{"properties": &properties, "$defs": &defs, "required": &required, "anyOf": &any} {
+		if o[k] != nil && json.Unmarshal(o[k], to) != nil {
+			return false
+		}
+	}
+	if o["type"] == nil && o["$ref"] == nil && o["anyOf"] == nil && o["enum"] == nil && o["const"] == nil {
+		return false
+	}
+	if string(o["type"]) == `"object"` && (string(o["additionalProperties"]) != "false" || len(required) != len(properties)) {
+		return false
+	}
+	for _, parts := range []map[string]json.RawMessage{properties, defs} {
+		for _, p := range parts {
+			if !strict(p) {
+				return false
+			}
+		}
+	}
+	for _, p := range any {
+		if !strict(p) {
+			return false
+		}
+	}
+	if string(o["type"]) == `"array"` {
+		return strict(o["items"])
+	}
+	return true
 }

@@ -1,0 +1,198 @@
+package limit
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// Money is US dollars in millionths of a millionth: a price for a million
+// tokens, in millionths of a dollar, is the price of one token in it. Sums are
+// exact.
+type Money int64
+
+const dollar = 1_000_000_000_000
+
+// Dollars is an amount of the manifest, rounded to a millionth of a dollar.
+func Dollars(usd float64) Money { return Money(math.Round(usd*1e6)) * (dollar / 1e6) }
+
+// perToken is the price of one token when a million cost so many dollars.
+func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
+
+// String gives dollars with as many digits as there are, two at least.
+func (m Money) String() string {
+	whole, rest := int64(m)/dollar, int64(m)%dollar
+	if m < 0 {
+		return "-" + (-m).String()
+	}
+	digits := fmt.Sprintf("%012d", rest)
+	for len(digits) > 2 && digits[len(digits)-1] == '0' {
+		digits = digits[:len(digits)-1]
+	}
+	return strconv.FormatInt(whole, 10) + "." + digits
+}
+
+// Call is an attempt to ask a model, before it is made. In estimates the
+// prompt's tokens; Out bounds the reply's, 0 when nothing does. Priced says
+// whether Input and Output, dollars for a million tokens, are known.
+type Call struct {
+	Connection, Model string
+	In, Out           int64
+	Priced            bool
+	Input, Output     float64
+}
+
+// Usage is what one model of one connection has been used for. Tokens are
+// exactly those that the provider reported. Cost is 0 without a price.
+type Usage struct {
+	Connection, Model   string
+	Calls, Failed       int64
+	TokensIn, TokensOut int64
+	Cost                Money
+	Priced              bool
+}
+
+// Budget counts what a run's models use, and keeps the run from beginning a call
+// with which it could go beyond [limits]: what calls under way may still use
+// counts as used. Safe for concurrent use.
+type Budget struct {
+	tokens int64 // bounds; 0 means none
+	cost   Money
+
+	mu       sync.Mutex
+	used     Usage // of all models
+	reserved struct {
+		calls, tokens int64
+		cost          Money
+	}
+	models map[[2]string]*Usage
+}
+
+// NewBudget makes a Budget with bounds on tokens and US dollars; 0 means none.
+func NewBudget(tokens int64, usd float64) *Budget {
+	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}}
+}
+
+// openReply is how many tokens are reserved for a reply that nothing bounds,
+// as far as that many are left.
+const openReply = 8192
+
+// Reserve takes a call's tokens and cost from what is left. granted bounds a
+// reply that the call leaves open; 0 when it need not be bounded. settle is
+// called once when the attempt has ended, with what the provider reported. The
+// error says why the call cannot be made, and what to do.
+func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	in, out := perToken(c.Input), perToken(c.Output)
+	switch {
+	case b.cost > 0 && !c.Priced:
+		return 0, nil, fmt.Errorf("the price of model %s is not known, which [limits] max_cost_usd needs: add [connections.%s.prices.%s] with input and output",
+			c.Model, c.Connection, key(c.Model))
+	case b.bounded() && c.Out == 0:
+		if room := b.room(c.In, in, out); room < math.MaxInt64 {
+			granted = min(openReply, room)
+			c.Out = max(granted, 1)
+		}
+	}
+	if err := b.fits(c, in, out); err != nil {
+		return 0, nil, err
+	}
+	tokens, cost := c.In+c.Out, Money(c.In)*in+Money(c.Out)*out
+	b.reserved.calls++
+	b.reserved.tokens += tokens
+	b.reserved.cost += cost
+	return granted, func(used, given int64, answered bool) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reserved.calls--
+		b.reserved.tokens -= tokens
+		b.reserved.cost -= cost
+		u := b.model(c)
+		for _, u := range []*Usage{u, &b.used} {
+			u.Calls++
+			if !answered {
+				u.Failed++
+			}
+			u.TokensIn += used
+			u.TokensOut += given
+			u.Cost += Money(used)*in + Money(given)*out
+		}
+	}, nil
+}
+
+// key is a name as a part of a TOML table's name.
+func key(name string) string {
+	for _, c := range name {
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
+			return strconv.Quote(name)
+		}
+	}
+	return name
+}
+
+func (b *Budget) bounded() bool { return b.tokens > 0 || b.cost > 0 }
+
+// room is how many tokens of a reply are left after a prompt of so many.
+func (b *Budget) room(prompt int64, in, out Money) int64 {
+	room := int64(math.MaxInt64)
+	if b.tokens > 0 {
+		room = b.tokens - b.used.TokensIn - b.used.TokensOut - b.reserved.tokens - prompt
+	}
+	if b.cost > 0 && out > 0 {
+		room = min(room, int64((b.cost-b.used.Cost-b.reserved.cost-Money(prompt)*in)/out))
+	}
+	return max(room, 0)
+}
+
+// fits says why a call would go beyond a bound, nil when it would not.
+func (b *Budget) fits(c Call, in, out Money) error {
+	if used := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && used+b.reserved.tokens+c.In+c.Out > b.tokens {
+		return errors.New(b.refusal("max_tokens", fmt.Sprint(b.tokens), "tokens", fmt.Sprint(used), fmt.Sprint(b.reserved.tokens), fmt.Sprint(c.In+c.Out)))
+	}
+	cost := Money(c.In)*in + Money(c.Out)*out
+	if b.cost > 0 && (b.used.Cost+b.reserved.cost+cost > b.cost || b.used.Cost >= b.cost) {
+		return errors.New(b.refusal("max_cost_usd", b.cost.String(), "dollars", b.used.Cost.String(), b.reserved.cost.String(), cost.String()))
+	}
+	return nil
+}
+
+// refusal words why a bound would be crossed.
+func (b *Budget) refusal(limit, bound, unit, used, reserved, wanted string) string {
+	text := fmt.Sprintf("it could go beyond the %s %s that [limits] %s allows: the run has used %s, ", bound, unit, limit, used)
+	if b.reserved.calls > 0 {
+		text += fmt.Sprintf("calls under way may use %s, ", reserved)
+	}
+	return text + fmt.Sprintf("and this call may use %s (raise the limit, or give the agent a smaller max_tokens)", wanted)
+}
+
+// model finds the usage of a call's model.
+func (b *Budget) model(c Call) *Usage {
+	k := [2]string{c.Connection, c.Model}
+	if b.models[k] == nil {
+		b.models[k] = &Usage{Connection: c.Connection, Model: c.Model}
+	}
+	b.models[k].Priced = b.models[k].Priced || c.Priced
+	return b.models[k]
+}
+
+// Usage gives what each model has been used for, by connection and model, and
+// the sums of all.
+func (b *Budget) Usage() (each []Usage, all Usage) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all = b.used
+	all.Priced = true
+	for _, u := range b.models {
+		each = append(each, *u)
+		all.Priced = all.Priced && u.Priced
+	}
+	slices.SortFunc(each, func(x, y Usage) int {
+		return cmp.Or(cmp.Compare(x.Connection, y.Connection), cmp.Compare(x.Model, y.Model))
+	})
+	return each, all
+}

@@ -1,0 +1,150 @@
+package limit
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMoney(t *testing.T) {
+	for want, m := range map[string]Money{
+		"0.00": 0, "5.00": Dollars(5), "0.50": Dollars(0.5), "0.000001": Dollars(0.000001), "-0.25": Dollars(-0.25), "1234567.891": Dollars(1234567.891),
+		"0.00000015": perToken(0.15), "0.000000075": perToken(0.075), "0.00000000001": perToken(0.00001),
+	} {
+		if got := m.String(); got != want {
+			t.Errorf("%d is %s, want %s", m, got, want)
+		}
+	}
+}
+
+// reserve takes a call that must be allowed.
+func reserve(t *testing.T, b *Budget, c Call) (granted int64, settle func(in, out int64, answered bool)) {
+	t.Helper()
+	granted, settle, err := b.Reserve(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return granted, settle
+}
+
+// Without bounds everything is only counted, exactly as reported.
+func TestCounting(t *testing.T) {
+	b := NewBudget(0, 0)
+	a := Call{Connection: "main", Model: "big", In: 5, Priced: true, Input: 2.5, Output: 10}
+	granted, settle := reserve(t, b, a)
+	settle(1000, 200, true)
+	_, failed := reserve(t, b, a)
+	failed(0, 0, false)
+	_, other := reserve(t, b, Call{Connection: "main", Model: "any"})
+	other(7, 1, true)
+	each, all := b.Usage()
+	want := []Usage{
+		{Connection: "main", Model: "any", Calls: 1, TokensIn: 7, TokensOut: 1},
+		{Connection: "main", Model: "big", Calls: 2, Failed: 1, TokensIn: 1000, TokensOut: 200, Cost: Dollars(0.0045), Priced: true},
+	}
+	if d := cmp.Diff(want, each); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(Usage{Calls: 3, Failed: 1, TokensIn: 1007, TokensOut: 201, Cost: Dollars(0.0045)}, all); d != "" || granted != 0 {
+		t.Error(d, granted)
+	}
+}
+
+// A call is refused before it is made when it could go beyond the bound, with
+// what is under way counted as used.
+func TestTokensReserved(t *testing.T) {
+	b := NewBudget(100, 0)
+	_, first := reserve(t, b, Call{In: 10, Out: 40})
+	_, second := reserve(t, b, Call{In: 10, Out: 39})
+	_, _, err := b.Reserve(Call{In: 1, Out: 1})
+	if want := "it could go beyond the 100 tokens that [limits] max_tokens allows: the run has used 0, calls under way may use 99, and this call may use 2 " +
+		"(raise the limit, or give the agent a smaller max_tokens)"; err == nil || err.Error() != want {
+		t.Error(err)
+	}
+	first(12, 8, true)
+	second(0, 0, false)
+	if _, settle := reserve(t, b, Call{In: 40, Out: 40}); settle != nil {
+		settle(40, 40, true)
+	}
+	_, _, err = b.Reserve(Call{In: 1})
+	if want := "the run has used 100, and this call may use 2 ("; err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
+// A reply that nothing bounds is granted what is left, up to a bound of its
+// own, so that others can go on beside it.
+func TestOpenReplies(t *testing.T) {
+	b := NewBudget(10_000, 0)
+	for i, want := range []int64{8192, 10_000 - 8192 - 200} {
+		if granted, _ := reserve(t, b, Call{In: 100}); granted != want {
+			t.Errorf("call %d: %d", i, granted)
+		}
+	}
+	if _, _, err := b.Reserve(Call{In: 100}); err == nil {
+		t.Error("nothing was left")
+	}
+	money := NewBudget(0, 0.01)
+	if granted, _ := reserve(t, money, Call{In: 1000, Priced: true, Input: 1, Output: 10}); granted != 900 {
+		t.Error(granted)
+	}
+	if granted, _ := reserve(t, NewBudget(0, 1), Call{In: 5, Priced: true}); granted != 0 {
+		t.Errorf("what is free needs no bound: %d", granted)
+	}
+}
+
+func TestCostReserved(t *testing.T) {
+	b := NewBudget(0, 1)
+	c := Call{Connection: "main", Model: "gpt/4", In: 100_000, Out: 10_000, Priced: true, Input: 2.5, Output: 25}
+	_, first := reserve(t, b, c) // 0.25 + 0.25
+	_, second := reserve(t, b, c)
+	_, _, err := b.Reserve(Call{In: 1, Out: 1, Priced: true, Input: 2.5, Output: 25})
+	if want := "it could go beyond the 1.00 dollars that [limits] max_cost_usd allows: the run has used 0.00, calls under way may use 1.00, and this call may use 0.0000275 "; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+	first(100_000, 10_000, true)
+	second(100_000, 10_000, true)
+	if _, _, err := b.Reserve(Call{Priced: true}); err == nil || !strings.Contains(err.Error(), "the run has used 1.00, and this call may use 0.00") {
+		t.Error(err)
+	}
+	c.Priced = false
+	_, _, err = b.Reserve(c)
+	if want := `the price of model gpt/4 is not known, which [limits] max_cost_usd needs: add [connections.main.prices."gpt/4"] with input and output`; err == nil || err.Error() != want {
+		t.Error(err)
+	}
+}
+
+// Whatever tasks do at once, the bound holds and the sums are those of what was
+// reported.
+func TestConcurrentReservations(t *testing.T) {
+	const bound = 50_000
+	b := NewBudget(bound, 0)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var in, out, calls int64
+	for seed := range uint64(16) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 1))
+			for range 200 {
+				c := Call{In: r.Int64N(50), Out: r.Int64N(300)}
+				granted, settle, err := b.Reserve(c)
+				if err != nil {
+					continue
+				}
+				x, y := c.In, r.Int64N(max(c.Out, granted)+1)
+				settle(x, y, true)
+				mu.Lock()
+				in, out, calls = in+x, out+y, calls+1
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	_, all := b.Usage()
+	if all.TokensIn != in || all.TokensOut != out || all.Calls != calls || in+out > bound || calls == 0 {
+		t.Errorf("%+v, want %d %d %d", all, in, out, calls)
+	}
+}

@@ -1,0 +1,126 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// ask asks the call's connection, and where that fails in a way that another
+// may not, its fallbacks, in their order. piece, unless nil, takes the reply's
+// text as it comes.
+func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
+	start, inner := c.cfg.Now(), ctx
+	if req.Timeout > 0 {
+		var cancel context.CancelFunc
+		inner, cancel = context.WithTimeout(ctx, seconds(req.Timeout))
+		defer cancel()
+	}
+	l, err := c.line(req.Connection)
+	if err != nil {
+		return nil, err
+	}
+	var before []string // how the connections failed that were asked before
+	for next := l.Fallback; ; next = next[1:] {
+		reply, f, err := c.askLine(inner, l, req, len(before) > 0, piece)
+		switch {
+		case err == nil:
+			reply.LatencyMS = c.cfg.Now().Sub(start).Milliseconds()
+			return reply, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case f == nil || !classes[f.Class].elsewhere || f.Partial || len(next) == 0 || inner.Err() != nil:
+			return nil, after(err, before)
+		}
+		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
+		if l, err = c.line(next[0]); err != nil {
+			return nil, after(err, before)
+		}
+		req = &Request{AgentCall: req.AgentCall}
+	}
+}
+
+// after is an error with how the connections failed that were asked before.
+func after(err error, before []string) error {
+	var e *effect.Error
+	if len(before) > 0 && errors.As(err, &e) {
+		e.Message += "; it was asked as a fallback, after " + strings.Join(before, "; ")
+	}
+	return err
+}
+
+// askLine asks one connection. With an error comes the failure behind it, nil
+// when nothing was tried.
+func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
+	var err error
+	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
+		return nil, nil, err
+	}
+	bound := req.Timeout
+	if bound <= 0 {
+		bound = firstPositive(l.Timeout, DefaultTimeout)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, seconds(bound))
+		defer cancel()
+	}
+	reply, err := c.attempts(ctx, l, req, piece)
+	if err != nil {
+		var f *Failure
+		errors.As(err, &f)
+		if ctx.Err() == nil {
+			return nil, f, l.agentError(req, err)
+		}
+		timeout := &Failure{Class: ClassTimeout, Message: "no answer in time"}
+		if f != nil {
+			timeout.Partial, timeout.Got = f.Partial, f.Got
+		}
+		return nil, timeout, timedOut(l, req, bound, f)
+	}
+	reply.Provider = l.Name
+	if reply.Model == "" {
+		reply.Model = req.Model
+	}
+	return reply, nil, nil
+}
+
+// model is the model to ask: the agent's, which may be an alias, or the
+// connection's. To a fallback the agent's means something only as an alias.
+func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
+	model := call.Model
+	_, alias := l.Models[model]
+	if model == "" || fallback && !alias && l.DefaultModel != "" {
+		model = l.DefaultModel
+	}
+	if full, ok := l.Models[model]; ok {
+		return full, nil
+	}
+	if model == "" && l.Provider == "scripted" {
+		return "scripted", nil
+	}
+	if model == "" {
+		return "", configError(l.Name, "agent '%s' names no model and connection '%s'%s has no default_model: add one of them",
+			call.Agent, l.Name, l.at())
+	}
+	return model, nil
+}
+
+// timedOut is the error of a call that took too long. f is how its last attempt
+// ended, or nil.
+func timedOut(l *line, req *Request, bound float64, f *Failure) error {
+	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
+		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", bound), ".000"), l.Name, req.Model)
+	switch {
+	case f != nil && !f.deadline:
+		message += "; the last attempt: " + f.Message
+	case f != nil && f.Got > 0:
+		message += fmt.Sprintf("; %d bytes of the answer had come: raise the timeout, or ask for less", f.Got)
+	default:
+		message += ": raise the timeout, or give the connection a fallback"
+	}
+	e := effect.Errorf("AgentError", "%s", message)
+	e.Status, e.Cause = effect.Unknown, context.DeadlineExceeded
+	return e.With("model", req.Model).With("provider", l.Name).With("retryable", f == nil || !f.Partial).With("reason", string(ClassTimeout))
+}

@@ -1,0 +1,79 @@
+package llm
+
+import "net/http"
+
+// Class sorts failures by what can be done about them. It is the `reason` of an
+// AgentError.
+type Class string
+
+// The classes.
+const (
+	ClassAuth          Class = "auth"           // the key is missing, wrong, or may not do this
+	ClassQuota         Class = "quota"          // the account's credit is used up
+	ClassRate          Class = "rate"           // too many requests or tokens in a short time
+	ClassOverloaded    Class = "overloaded"     // the provider has too much to do
+	ClassServer        Class = "server"         // the provider failed
+	ClassContextLength Class = "context_length" // the conversation is too long for the model
+	ClassContentFilter Class = "content_filter" // the provider refuses the content
+	ClassBadRequest    Class = "bad_request"    // the provider does not take the request
+	ClassNotFound      Class = "not_found"      // no such model or address
+	ClassConnection    Class = "connection"     // no connection, or one that broke
+	ClassTimeout       Class = "timeout"        // no answer in time
+	ClassBadAnswer     Class = "bad_answer"     // an answer that cannot be read
+	ClassLimit         Class = "limit"          // the run's [limits]
+	ClassScript        Class = "script"         // the script has no reply
+	ClassConfig        Class = "config"         // the connection cannot be used as it is written
+)
+
+// classes say, for each class, whether the same request may succeed later,
+// whether another connection may do what this one cannot, and the next step.
+var classes = map[Class]struct {
+	retry, elsewhere bool
+	hint             string
+}{
+	ClassAuth:          {hint: "the key may not use this model"},
+	ClassQuota:         {elsewhere: true, hint: "the account has no credit left: add some, or give the connection a fallback"},
+	ClassRate:          {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a rate_limit"},
+	ClassOverloaded:    {retry: true, elsewhere: true, hint: "give the agent a retry_policy, or the connection a fallback"},
+	ClassServer:        {retry: true, elsewhere: true, hint: "the provider failed: give the agent a retry_policy, or the connection a fallback"},
+	ClassContextLength: {elsewhere: true, hint: "send less, or choose a model with a larger context"},
+	ClassContentFilter: {hint: "change the prompt: the provider refuses its content"},
+	ClassBadRequest:    {hint: "check the agent's fields against what the model takes"},
+	ClassNotFound:      {hint: "check the model's name and the connection's base_url"},
+	ClassConnection:    {retry: true, elsewhere: true},
+	ClassTimeout:       {retry: true, elsewhere: true},
+	ClassBadAnswer:     {elsewhere: true},
+	ClassLimit:         {},
+	ClassScript:        {},
+	ClassConfig:        {},
+}
+
+// classOf is the class of an HTTP status, when the answer's body says nothing
+// better.
+func classOf(status int) Class {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return ClassAuth
+	case http.StatusPaymentRequired:
+		return ClassQuota
+	case http.StatusNotFound:
+		return ClassNotFound
+	case http.StatusRequestEntityTooLarge:
+		return ClassContextLength
+	case http.StatusTooManyRequests:
+		return ClassRate
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusGatewayTimeout:
+		return ClassServer
+	case http.StatusServiceUnavailable, 529:
+		return ClassOverloaded
+	case http.StatusNotImplemented:
+		return ClassBadRequest
+	}
+	switch {
+	case status >= 500:
+		return ClassServer
+	case status >= 300 && status < 400:
+		return ClassConfig
+	}
+	return ClassBadRequest
+}

@@ -1,0 +1,143 @@
+package llm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+// chain makes a client whose connection `main` falls back on `second`, and that
+// on nothing.
+func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server, *testllm.Server) {
+	s1, main := server(t, "openai", first)
+	s2, other := server(t, "anthropic", second)
+	main.Fallback, other.Name, other.DefaultModel = []string{"second"}, "second", "claude"
+	other.Models = map[string]string{"fast": "claude-mini"}
+	c, _ := client(t, main, other)
+	return c, s1, s2
+}
+
+// What another connection may do better goes to the fallback; what is wrong with
+// the request, the key or the prompt stays an error.
+func TestFallback(t *testing.T) {
+	for class, c := range map[Class]struct {
+		status int
+		code   string
+		falls  bool
+	}{
+		ClassRate: {429, "rate_limit_exceeded", true}, ClassQuota: {429, "insufficient_quota", true}, ClassServer: {500, "", true},
+		ClassOverloaded: {503, "", true}, ClassContextLength: {400, "context_length_exceeded", true},
+		ClassAuth: {401, "", false}, ClassBadRequest: {400, "", false}, ClassContentFilter: {400, "content_filter", false}, ClassNotFound: {404, "", false},
+	} {
+		raw := `{"error":{"message":"m","code":"` + c.code + `"}}`
+		cl, _, s2 := chain(t, testllm.Reply{Status: c.status, Raw: &raw}, testllm.Reply{Text: "from the second"})
+		got, err := ask(cl, effect.AgentCall{Model: "gpt"})
+		if c.falls {
+			wantReply(t, got, err, &effect.AgentReply{Text: "from the second", Model: "claude", Provider: "second", StopReason: "end"})
+			continue
+		}
+		if e := agentError(t, err); e.Fields["reason"] != string(class) || len(s2.Requests()) != 0 {
+			t.Errorf("%s: %s after %d requests", class, e.Message, len(s2.Requests()))
+		}
+	}
+}
+
+// An alias means the fallback's model of that name.
+func TestFallbackAlias(t *testing.T) {
+	c, _, s2 := chain(t, testllm.Reply{Status: 500}, testllm.Reply{Text: "x"})
+	if _, err := ask(c, effect.AgentCall{Model: "fast"}); err != nil || s2.Requests()[0].Body["model"] != "claude-mini" {
+		t.Error(err)
+	}
+}
+
+// When all fail, the error is the last one's and tells of the others.
+func TestFallbacksFail(t *testing.T) {
+	c, _, _ := chain(t, testllm.Reply{Status: 503, Error: "busy"}, testllm.Reply{Status: 401, Error: "no"})
+	_, err := ask(c, effect.AgentCall{Model: "gpt"})
+	e := agentError(t, err)
+	want := "agent 'A' (connection 'second', model claude): the provider answered 401 Unauthorized: no (check the key in KEY); it was asked as a fallback, " +
+		"after connection 'main': the provider answered 503 Service Unavailable: busy (give the agent a retry_policy, or the connection a fallback)"
+	if e.Message != want {
+		t.Errorf("\n got %s\nwant %s", e.Message, want)
+	}
+	if d := cmp.Diff(map[string]any{"model": "claude", "provider": "second", "reason": "auth", "retryable": false, "status": int64(401),
+		"raw_response": `{"error":{"message":"no","type":"error"},"type":"error"}`}, e.Fields); d != "" {
+		t.Error(d)
+	}
+}
+
+// A connection's own timeout leads to the fallback; the agent's is for the whole
+// call.
+func TestFallbackAfterTimeout(t *testing.T) {
+	s1, main := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
+	main.Timeout, main.Fallback = 0.05, []string{"second"}
+	c, _ := client(t, main, Connection{Name: "second", Provider: "scripted"})
+	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Provider != "second" {
+		t.Error(got, err)
+	}
+	<-s1.Gone
+	_, err := ask(c, effect.AgentCall{Timeout: 0.05})
+	if e := agentError(t, err); !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.050 seconds (connection 'main', model m)") {
+		t.Error(e.Message)
+	}
+}
+
+// Retries come before the fallback, and a fallback has its own.
+func TestFallbackAfterRetries(t *testing.T) {
+	c, s1, s2 := chain(t, testllm.Reply{Status: 500, Repeat: true}, testllm.Reply{Status: 500, Repeat: true})
+	_, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 3}})
+	if e := agentError(t, err); len(s1.Requests()) != 3 || len(s2.Requests()) != 3 || strings.Count(e.Message, "(attempt 3 of 3)") != 2 {
+		t.Errorf("%s after %d and %d requests", e.Message, len(s1.Requests()), len(s2.Requests()))
+	}
+}
+
+// A fallback that is not there is an error of its own.
+func TestUnknownFallback(t *testing.T) {
+	_, main := server(t, "openai", testllm.Reply{Status: 500})
+	main.Fallback = []string{"nobody"}
+	c, _ := client(t, main)
+	_, err := ask(c, effect.AgentCall{})
+	if e := agentError(t, err); !strings.HasPrefix(e.Message, "unknown connection 'nobody': add [connections.nobody]") || !strings.Contains(e.Message, "after connection 'main'") {
+		t.Error(e.Message)
+	}
+}
+
+// The meter is asked before each attempt, with what the attempt may take, and
+// hears what was reported.
+func TestMeter(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
+	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}
+	type settled struct {
+		In, Out  int64
+		Answered bool
+	}
+	var asked []Metered
+	var heard []settled
+	granted := int64(50)
+	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }, Sleep: (&sleeps{}).sleep,
+		Meter: func(m Metered) (int64, func(in, out int64, answered bool), error) {
+			asked = append(asked, m)
+			return granted, func(in, out int64, answered bool) { heard = append(heard, settled{in, out, answered}) }, nil
+		}})
+	t.Cleanup(c.Close)
+	for _, call := range []effect.AgentCall{{Retry: &effect.Retry{MaxAttempts: 2}}, {Model: "other", MaxTokens: ptr(int64(9))}} {
+		if _, err := ask(c, call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := cmp.Diff([]Metered{{"main", "m", &Price{1, 2}, 2, 0}, {"main", "m", &Price{1, 2}, 2, 0}, {"main", "other", &Price{3, 4}, 2, 9}}, asked); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]settled{{}, {7, 3, true}, {7, 3, true}}, heard); d != "" {
+		t.Error(d)
+	}
+	for i, want := range []any{50.0, 50.0, 9.0} {
+		if got := s.Requests()[i].Body["max_tokens"]; got != want {
+			t.Errorf("request %d: max_tokens is %v", i, got)
+		}
+	}
+}

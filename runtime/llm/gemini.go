@@ -1,0 +1,353 @@
+package llm
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// gemini is Google's generateContent. A schema is a field of the request;
+// with tools beside it, which the field excludes in most models, it is a
+// function that the model has to call.
+type gemini struct{}
+
+func openGemini(c *Connection, w *world) (Provider, error) {
+	e, err := openEndpoint(c, w, site{base: "https://generativelanguage.googleapis.com/v1beta", version: "v1beta", needsKey: true})
+	if err != nil {
+		return nil, err
+	}
+	e.authorize = func(h http.Header, key string) { h.Set("X-Goog-Api-Key", key) }
+	return &remote{gemini{}, e}, nil
+}
+
+func (gemini) Capabilities() Capabilities {
+	return Capabilities{Schema: SchemaNative, SchemaTools: SchemaTool, MaxStop: 5, MaxTemperature: 2}
+}
+
+func (gemini) path(req *Request, stream bool) string {
+	model := inPath(strings.TrimPrefix(req.Model, "models/"))
+	if stream {
+		return "/models/" + model + ":streamGenerateContent?alt=sse"
+	}
+	return "/models/" + model + ":generateContent"
+}
+
+type geminiRequest struct {
+	Contents   []geminiContent   `json:"contents"`
+	System     *geminiContent    `json:"systemInstruction,omitempty"`
+	Config     *geminiConfig     `json:"generationConfig,omitempty"`
+	Tools      []geminiTools     `json:"tools,omitempty"`
+	ToolConfig *geminiToolConfig `json:"toolConfig,omitempty"`
+}
+
+type geminiContent struct {
+	Role  string       `json:"role,omitempty"`
+	Parts []geminiPart `json:"parts"`
+}
+
+// geminiPart is one part of a content: a text, a call, or a call's result.
+type geminiPart struct {
+	Text      *string       `json:"text,omitempty"`
+	Call      *geminiCall   `json:"functionCall,omitempty"`
+	Response  *geminiResult `json:"functionResponse,omitempty"`
+	Thought   bool          `json:"thought,omitempty"`
+	Signature string        `json:"thoughtSignature,omitempty"`
+}
+
+type geminiCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type geminiResult struct {
+	ID       string            `json:"id,omitempty"`
+	Name     string            `json:"name"`
+	Response map[string]string `json:"response"`
+}
+
+type geminiConfig struct {
+	Temperature *float64        `json:"temperature,omitempty"`
+	TopP        *float64        `json:"topP,omitempty"`
+	MaxTokens   *int64          `json:"maxOutputTokens,omitempty"`
+	Stop        []string        `json:"stopSequences,omitempty"`
+	MIME        string          `json:"responseMimeType,omitempty"`
+	Schema      json.RawMessage `json:"responseJsonSchema,omitempty"`
+}
+
+type geminiTools struct {
+	Functions []geminiFunction `json:"functionDeclarations"`
+}
+
+type geminiFunction struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parametersJsonSchema,omitempty"`
+}
+
+type geminiToolConfig struct {
+	Calling struct {
+		Mode string `json:"mode"`
+	} `json:"functionCallingConfig"`
+}
+
+func (gemini) body(req *Request, w *wanted, _ bool) any {
+	body := geminiRequest{Contents: geminiContents(req)}
+	system := req.System
+	for _, m := range req.Messages {
+		if m.Role == "system" {
+			system = strings.TrimPrefix(system+"\n\n"+m.Content, "\n\n")
+		}
+	}
+	if system != "" {
+		body.System = &geminiContent{Parts: []geminiPart{{Text: &system}}}
+	}
+	config := geminiConfig{Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Stop: req.Stop}
+	var functions []geminiFunction
+	for _, t := range req.Tools {
+		functions = append(functions, geminiFunction(t))
+	}
+	switch {
+	case w.native():
+		config.MIME, config.Schema = "application/json", w.schema
+	case w.asTool():
+		functions = append(functions, geminiFunction{w.name, answerTool, w.schema})
+		body.ToolConfig = &geminiToolConfig{}
+		body.ToolConfig.Calling.Mode = "ANY"
+	}
+	if config.Temperature != nil || config.TopP != nil || config.MaxTokens != nil || config.Stop != nil || config.MIME != "" {
+		body.Config = &config
+	}
+	if len(functions) > 0 {
+		body.Tools = []geminiTools{{functions}}
+	}
+	return body
+}
+
+// geminiContents is the conversation in the wire's form: system texts apart,
+// roles alternating, results of functions under the function's name.
+func geminiContents(req *Request) []geminiContent {
+	out := []geminiContent{}
+	called := map[string]string{} // a call's id to its function
+	for _, m := range req.Messages {
+		var parts []geminiPart
+		role := "user"
+		switch m.Role {
+		case "system":
+			continue
+		case "tool":
+			key := "result"
+			if m.IsError {
+				key = "error"
+			}
+			id, _ := splitSignature(m.ToolCallID)
+			parts = append(parts, geminiPart{Response: &geminiResult{Name: called[m.ToolCallID], ID: givenID(id), Response: map[string]string{key: m.Content}}})
+		case "assistant":
+			role = "model"
+			fallthrough
+		default:
+			if m.Content != "" {
+				parts = append(parts, geminiPart{Text: &m.Content})
+			}
+			for _, t := range m.ToolCalls {
+				called[t.ID] = t.Name
+				id, signature := splitSignature(t.ID)
+				parts = append(parts, geminiPart{Call: &geminiCall{ID: givenID(id), Name: t.Name, Args: objectOrEmpty(t.Args)}, Signature: signature})
+			}
+		}
+		if len(parts) == 0 {
+			continue // the wire refuses empty contents
+		}
+		if n := len(out); n > 0 && out[n-1].Role == role {
+			out[n-1].Parts = append(out[n-1].Parts, parts...)
+			continue
+		}
+		out = append(out, geminiContent{Role: role, Parts: parts})
+	}
+	return out
+}
+
+// A call of a thinking model has a signature that must come back with it. It
+// travels in the call's id, which means nothing to anyone else.
+const signed = "~"
+
+func splitSignature(id string) (plain, signature string) {
+	plain, signature, _ = strings.Cut(id, signed)
+	return plain, signature
+}
+
+// givenID is an id that the provider gave, "" for one made of a number.
+func givenID(id string) string {
+	if strings.HasPrefix(id, "call_") {
+		return ""
+	}
+	return id
+}
+
+// geminiReply is a whole answer, or one event of a streamed one.
+type geminiReply struct {
+	Candidates []struct {
+		Content      geminiContent `json:"content"`
+		FinishReason string        `json:"finishReason"`
+	} `json:"candidates"`
+	Feedback struct {
+		BlockReason string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage struct {
+		Prompt     int64 `json:"promptTokenCount"`
+		ToolUse    int64 `json:"toolUsePromptTokenCount"`
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+	} `json:"usageMetadata"`
+	Model string          `json:"modelVersion"`
+	ID    string          `json:"responseId"`
+	Error json.RawMessage `json:"error"`
+}
+
+func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+	s := &geminiStream{w: w}
+	if _, err := s.event(answer); err != nil {
+		return nil, err
+	}
+	reply, ok := s.reply()
+	if !ok {
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no candidates (check the connection's base_url)", Body: excerpt(answer, 2000)}
+	}
+	return reply, nil
+}
+
+func (gemini) assemble(w *wanted) assembly { return &geminiStream{w: w} }
+
+// geminiStream puts the parts of an answer together; a whole one is a stream of
+// one event.
+type geminiStream struct {
+	w          *wanted
+	out        effect.AgentReply
+	text       strings.Builder
+	structured string
+	done       bool
+}
+
+func (s *geminiStream) event(data []byte) (string, error) {
+	var e geminiReply
+	if err := json.Unmarshal(data, &e); err != nil {
+		return "", err
+	}
+	if err := errorInside(e.Error, gemini{}.refusal(data), data); err != nil {
+		return "", err
+	}
+	if e.Feedback.BlockReason != "" {
+		return "", &Failure{Class: ClassContentFilter, Message: "the provider refuses the prompt: " + e.Feedback.BlockReason + " (" + classes[ClassContentFilter].hint + ")", Body: excerpt(data, 2000)}
+	}
+	if e.Model != "" {
+		s.out.Model = e.Model
+	}
+	if e.ID != "" {
+		s.out.RequestID = e.ID
+	}
+	if u := &e.Usage; u.Prompt+u.Candidates > 0 { // each event has the sums so far
+		s.out.TokensIn, s.out.TokensOut = u.Prompt+u.ToolUse, u.Candidates+u.Thoughts
+	}
+	if len(e.Candidates) == 0 {
+		return "", nil
+	}
+	c := &e.Candidates[0]
+	text := s.add(c.Content.Parts)
+	if c.FinishReason != "" {
+		s.done, s.out.StopReason = true, geminiStop(c.FinishReason)
+		if s.out.StopReason == "" {
+			return "", &Failure{Class: ClassBadAnswer, Message: "the model's answer broke off: " + c.FinishReason + " (ask again, or in other words)", Body: excerpt(data, 2000)}
+		}
+	}
+	return text, nil
+}
+
+// add takes parts of the answer and gives the text that they add.
+func (s *geminiStream) add(parts []geminiPart) string {
+	var text strings.Builder
+	for _, p := range parts {
+		switch {
+		case p.Thought:
+		case p.Text != nil:
+			text.WriteString(*p.Text)
+		case p.Call != nil && s.w.asTool() && p.Call.Name == s.w.name:
+			s.structured = s.w.text(string(p.Call.Args))
+			text.WriteString(s.structured)
+		case p.Call != nil:
+			call := effect.ToolCall{ID: orNumber(p.Call.ID, len(s.out.ToolCalls)), Name: p.Call.Name, Args: string(p.Call.Args)}
+			if p.Signature != "" {
+				call.ID += signed + p.Signature
+			}
+			s.out.ToolCalls = append(s.out.ToolCalls, call)
+		}
+	}
+	s.text.WriteString(text.String())
+	return text.String()
+}
+
+func (s *geminiStream) reply() (*effect.AgentReply, bool) {
+	s.out.Text = s.w.text(s.text.String())
+	if s.structured != "" {
+		s.out.Text = s.structured
+	}
+	if len(s.out.ToolCalls) > 0 {
+		s.out.StopReason = "tool"
+	}
+	return &s.out, s.done
+}
+
+// geminiStop is the reason why an answer ended, "" when it cannot be used.
+func geminiStop(reason string) string {
+	switch reason {
+	case "STOP":
+		return "end"
+	case "MAX_TOKENS":
+		return "length"
+	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY":
+		return "filter"
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL":
+		return ""
+	}
+	return "end"
+}
+
+// geminiStatuses are the words of errors that say more than the status.
+var geminiStatuses = map[string]Class{
+	"UNAUTHENTICATED": ClassAuth, "PERMISSION_DENIED": ClassAuth, "RESOURCE_EXHAUSTED": ClassRate, "UNAVAILABLE": ClassOverloaded,
+	"NOT_FOUND": ClassNotFound, "INTERNAL": ClassServer, "DEADLINE_EXCEEDED": ClassServer,
+}
+
+func (gemini) refusal(body []byte) refusal {
+	var o struct {
+		Error struct {
+			Status  string `json:"status"`
+			Details []struct {
+				Reason string `json:"reason"`
+				Delay  string `json:"retryDelay"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	r := refusal{text: bodyError(body)}
+	if json.Unmarshal(body, &o) != nil {
+		return r
+	}
+	r.class = geminiStatuses[o.Error.Status]
+	for _, d := range o.Error.Details {
+		if d.Reason == "API_KEY_INVALID" {
+			r.class = ClassAuth
+		}
+		if after, err := time.ParseDuration(d.Delay); err == nil && after > 0 {
+			r.retryAfter = after
+		}
+	}
+	switch {
+	case strings.Contains(r.text, "exceeds the maximum number of tokens"):
+		r.class = ClassContextLength
+	case r.class == ClassRate && strings.Contains(r.text, "billing"):
+		r.class = ClassQuota
+	}
+	return r
+}

@@ -1,0 +1,184 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// ollama is Ollama's chat, whose server runs models on a machine of one's own.
+// A schema is a field of the request; as that would keep a model from calling
+// tools, with tools the schema stands in the prompt.
+type ollama struct{}
+
+func openOllama(c *Connection, w *world) (Provider, error) {
+	e, err := openEndpoint(c, w, site{base: "http://localhost:11434/api", version: "api"})
+	if err != nil {
+		return nil, err
+	}
+	e.framing = framedNDJSON
+	return &remote{ollama{}, e}, nil
+}
+
+func (ollama) Capabilities() Capabilities {
+	return Capabilities{Schema: SchemaNative, SchemaTools: SchemaPrompted}
+}
+
+func (ollama) path(*Request, bool) string { return "/chat" }
+
+type ollamaRequest struct {
+	Model    string          `json:"model"`
+	Messages []ollamaMessage `json:"messages"`
+	Stream   bool            `json:"stream"` // without it the server streams
+	Format   json.RawMessage `json:"format,omitempty"`
+	Options  *ollamaOptions  `json:"options,omitempty"`
+	Tools    []openAITool    `json:"tools,omitempty"`
+}
+
+type ollamaOptions struct {
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	MaxTokens   *int64   `json:"num_predict,omitempty"`
+	Stop        []string `json:"stop,omitempty"`
+}
+
+type ollamaMessage struct {
+	Role      string       `json:"role"`
+	Content   string       `json:"content"`
+	ToolCalls []ollamaCall `json:"tool_calls,omitempty"`
+	ToolName  string       `json:"tool_name,omitempty"`
+}
+
+type ollamaCall struct {
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+func (ollama) body(req *Request, w *wanted, stream bool) any {
+	body := ollamaRequest{Model: req.Model, Messages: ollamaMessages(req, w), Stream: stream}
+	if req.Temperature != nil || req.TopP != nil || req.MaxTokens != nil || req.Stop != nil {
+		body.Options = &ollamaOptions{req.Temperature, req.TopP, req.MaxTokens, req.Stop}
+	}
+	if w.native() {
+		body.Format = w.schema
+	}
+	for _, t := range req.Tools {
+		body.Tools = append(body.Tools, openAITool{"function", openAIFunction(t)})
+	}
+	return body
+}
+
+// ollamaMessages is the conversation in the wire's form: results of tools
+// stand under the tool's name, as calls have no id.
+func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
+	var out []ollamaMessage
+	if system := w.system(req.System); system != "" {
+		out = append(out, ollamaMessage{Role: "system", Content: system})
+	}
+	called := map[string]string{}
+	for _, m := range req.Messages {
+		o := ollamaMessage{Role: m.Role, Content: m.Content, ToolName: called[m.ToolCallID]}
+		if m.IsError {
+			o.Content = "Error: " + m.Content
+		}
+		for _, t := range m.ToolCalls {
+			called[t.ID] = t.Name
+			var c ollamaCall
+			c.Function.Name, c.Function.Arguments = t.Name, objectOrEmpty(t.Args)
+			o.ToolCalls = append(o.ToolCalls, c)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// ollamaReply is a whole answer, or one line of a streamed one.
+type ollamaReply struct {
+	Model   string `json:"model"`
+	Message *struct {
+		Content   string       `json:"content"`
+		ToolCalls []ollamaCall `json:"tool_calls"`
+	} `json:"message"`
+	Done   bool            `json:"done"`
+	Reason string          `json:"done_reason"`
+	In     int64           `json:"prompt_eval_count"`
+	Out    int64           `json:"eval_count"`
+	Error  json.RawMessage `json:"error"`
+}
+
+func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+	s := &ollamaStream{w: w}
+	if _, err := s.event(answer); err != nil {
+		return nil, err
+	}
+	reply, ok := s.reply()
+	if !ok {
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no message (check the connection's base_url)", Body: excerpt(answer, 2000)}
+	}
+	return reply, nil
+}
+
+func (ollama) assemble(w *wanted) assembly { return &ollamaStream{w: w} }
+
+// ollamaStream puts the lines of an answer together; a whole one is a stream of
+// one line.
+type ollamaStream struct {
+	w    *wanted
+	out  effect.AgentReply
+	text strings.Builder
+	said bool
+	done bool
+}
+
+func (s *ollamaStream) event(data []byte) (string, error) {
+	var e ollamaReply
+	if err := json.Unmarshal(data, &e); err != nil {
+		return "", err
+	}
+	if err := errorInside(e.Error, ollama{}.refusal(data), data); err != nil {
+		return "", err
+	}
+	if e.Model != "" {
+		s.out.Model = e.Model
+	}
+	if e.Done {
+		s.done, s.out.TokensIn, s.out.TokensOut, s.out.StopReason = true, e.In, e.Out, "end"
+		if e.Reason == "length" {
+			s.out.StopReason = "length"
+		}
+	}
+	if e.Message == nil {
+		return "", nil
+	}
+	s.said = true
+	for _, c := range e.Message.ToolCalls {
+		s.out.ToolCalls = append(s.out.ToolCalls, effect.ToolCall{ID: orNumber("", len(s.out.ToolCalls)), Name: c.Function.Name, Args: string(c.Function.Arguments)})
+	}
+	s.text.WriteString(e.Message.Content)
+	return e.Message.Content, nil
+}
+
+func (s *ollamaStream) reply() (*effect.AgentReply, bool) {
+	s.out.Text = s.w.text(s.text.String())
+	if len(s.out.ToolCalls) > 0 {
+		s.out.StopReason = "tool"
+	}
+	return &s.out, s.done && s.said
+}
+
+func (ollama) refusal(body []byte) refusal {
+	r := refusal{text: bodyError(body)}
+	switch {
+	case strings.Contains(r.text, "not found"):
+		r.class = ClassNotFound
+		r.text += ", pull it with `ollama pull`"
+	case strings.Contains(r.text, "does not support tools"):
+		r.class = ClassBadRequest
+	case strings.Contains(r.text, "exceeds the context") || strings.Contains(r.text, "exceeds maximum context length"):
+		r.class = ClassContextLength
+	}
+	return r
+}

@@ -1,0 +1,353 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+// remotes are the providers that are reached by HTTP: what is true of one is
+// true of all. The server holds every request against the API's published form.
+var remotes = []string{"openai", "anthropic", "gemini", "ollama"}
+
+// eachRemote runs a test for every provider.
+func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {
+	for _, p := range remotes {
+		t.Run(p, func(t *testing.T) { f(t, p) })
+	}
+}
+
+// published fails the test when a request was not in the API's form.
+func published(t *testing.T, s *testllm.Server) {
+	t.Helper()
+	for _, m := range s.Misfits() {
+		t.Error(m)
+	}
+}
+
+// streamed asks by a stream and gives its text and how it ended.
+func streamed(ctx context.Context, c *Client, call effect.AgentCall) (string, *effect.AgentReply, error) {
+	call.Agent = "A"
+	if call.Connection == "" {
+		call.Connection = "main"
+	}
+	if call.Messages == nil {
+		call.Messages = []effect.ChatMessage{{Role: "user", Content: "hello"}}
+	}
+	r, err := c.Perform(ctx, &effect.StreamOpen{AgentCall: call})
+	if err != nil {
+		return "", nil, err
+	}
+	id := r.(*effect.StreamOpened).ID
+	defer c.Perform(ctx, &effect.StreamClose{ID: id})
+	var text strings.Builder
+	for {
+		r, err := c.Perform(ctx, &effect.StreamNext{ID: id})
+		if err != nil {
+			return text.String(), nil, err
+		}
+		p := r.(*effect.StreamPiece)
+		text.WriteString(p.Text)
+		if p.Reply != nil {
+			return text.String(), p.Reply, nil
+		}
+	}
+}
+
+// conversation has everything that a request can have.
+func conversation() effect.AgentCall {
+	return effect.AgentCall{
+		Model: "big", System: "Be <kind>.", Temperature: ptr(0.5), TopP: ptr(0.9), MaxTokens: ptr(int64(77)), Stop: []string{"END", "STOP"},
+		Tools: []effect.ToolSpec{{Name: "Calc_add", Description: "Add", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"integer"}}}`)}},
+		Messages: []effect.ChatMessage{
+			{Role: "system", Content: "Be brief."},
+			{Role: "user", Content: "hi"},
+			{Role: "assistant", Content: "Let me see.", ToolCalls: []effect.ToolCall{{ID: "c1", Name: "Calc_add", Args: `{"a":1}`}, {ID: "c2", Name: "Calc_add", Args: `oops`}}},
+			{Role: "tool", ToolCallID: "c1", Content: "2"},
+			{Role: "tool", ToolCallID: "c2", Content: "no object", IsError: true},
+			{Role: "assistant", Content: "", ToolCalls: []effect.ToolCall{{ID: "c3", Name: "Calc_add", Args: `{}`}}},
+			{Role: "tool", ToolCallID: "c3", Content: ""},
+		},
+	}
+}
+
+// Whatever a request holds, it has the API's published form; the reply comes
+// back whole, also in pieces of one byte each.
+func TestConversation(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		reply := testllm.Reply{Text: "Grüße, 世界 🌍!", TokensIn: 9, TokensOut: 4, Chunk: 1, Repeat: true, Pieces: []string{"Grü", "ße, 世", "界 🌍", "!"}}
+		s, conn := server(t, provider, reply)
+		conn.Models = map[string]string{"big": "models/gpt/4:x"}
+		c, _ := client(t, conn)
+		want := &effect.AgentReply{Text: reply.Text, TokensIn: 9, TokensOut: 4, Model: "m", Provider: "main", StopReason: "end"}
+		got, err := ask(c, conversation())
+		if provider != "gemini" {
+			want.Model = "models/gpt/4:x" // the server repeats what it was asked for
+		}
+		wantReply(t, got, err, want)
+		text, got, err := streamed(t.Context(), c, conversation())
+		if text != reply.Text {
+			t.Errorf("the pieces are %q", text)
+		}
+		if got != nil {
+			got.Model = want.Model
+		}
+		wantReply(t, got, err, want)
+		published(t, s)
+		if n := len(s.Requests()); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
+func TestBareRequest(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		s, conn := server(t, provider, testllm.Reply{Text: "x"})
+		c, _ := client(t, conn)
+		if _, err := ask(c, effect.AgentCall{}); err != nil {
+			t.Error(err)
+		}
+		published(t, s)
+	})
+}
+
+// A model's calls come back with what identifies them, whole and streamed; a
+// second round with their results has the API's form.
+func TestToolRounds(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
+			{ID: "c1", Name: "f", Args: []byte(`{"a":"é"}`)}, {ID: "c2", Name: "g", Args: []byte(`{}`)}}}
+		s, conn := server(t, provider, calls, calls, testllm.Reply{Text: "done"})
+		c, _ := client(t, conn)
+		call := effect.AgentCall{
+			Tools:    []effect.ToolSpec{{Name: "f", Parameters: []byte(`{"type":"object"}`)}, {Name: "g", Description: "G", Parameters: []byte(`{"type":"object"}`)}},
+			Messages: []effect.ChatMessage{{Role: "user", Content: "go"}},
+		}
+		whole, err := ask(c, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, inPieces, err := streamed(t.Context(), c, call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(whole.ToolCalls, inPieces.ToolCalls); d != "" || whole.StopReason != "tool" || inPieces.StopReason != "tool" {
+			t.Errorf("%s, %s, %s", d, whole.StopReason, inPieces.StopReason)
+		}
+		if n := len(whole.ToolCalls); n != 2 || whole.ToolCalls[0].Name != "f" || whole.ToolCalls[1].Name != "g" || whole.ToolCalls[0].ID == whole.ToolCalls[1].ID {
+			t.Fatalf("%+v", whole.ToolCalls)
+		}
+		call.Messages = append(call.Messages,
+			effect.ChatMessage{Role: "assistant", Content: whole.Text, ToolCalls: whole.ToolCalls},
+			effect.ChatMessage{Role: "tool", ToolCallID: whole.ToolCalls[0].ID, Content: "1"},
+			effect.ChatMessage{Role: "tool", ToolCallID: whole.ToolCalls[1].ID, Content: "broken", IsError: true})
+		if got, err := ask(c, call); err != nil || got.Text != "done" {
+			t.Error(got, err)
+		}
+		published(t, s)
+	})
+}
+
+// An answer in a schema is the reply's text, by whatever means the API has; a
+// schema that is no object travels in one.
+func TestSchemas(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		for name, c := range map[string]struct{ schema, reply, want string }{
+			"object": {`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`, `{"n":1}`, `{"n":1}`},
+			"array":  {`{"type":"array","items":{"type":"integer"}}`, `{"value":[1,2]}`, `[1,2]`},
+		} {
+			for _, tools := range [][]effect.ToolSpec{nil, {{Name: "f", Parameters: []byte(`{"type":"object"}`)}}} {
+				s, conn := server(t, provider, testllm.Reply{JSON: []byte(c.reply), Repeat: true})
+				cl, _ := client(t, conn)
+				call := effect.AgentCall{Schema: []byte(c.schema), SchemaName: "Array<Int>", Tools: tools}
+				got, err := ask(cl, call)
+				if err != nil || got.Text != c.want || got.StopReason != "end" || len(got.ToolCalls) != 0 {
+					t.Errorf("%s, %d tools: %+v, %v", name, len(tools), got, err)
+				}
+				_, got, err = streamed(t.Context(), cl, call)
+				if err != nil || got.Text != c.want || got.StopReason != "end" || len(got.ToolCalls) != 0 {
+					t.Errorf("%s, %d tools, streamed: %+v, %v", name, len(tools), got, err)
+				}
+				if text := s.Requests()[0].Text; !strings.Contains(text, `integer`) {
+					t.Errorf("no schema in %s", text)
+				}
+				published(t, s)
+			}
+		}
+	})
+}
+
+// The provider's name for the request is kept: from the header, else the body.
+func TestRequestIDs(t *testing.T) {
+	for provider, header := range map[string]string{"openai": "X-Request-Id", "anthropic": "Request-Id"} {
+		_, conn := server(t, provider, testllm.Reply{Text: "x", Headers: map[string]string{header: "req_7"}}, testllm.Reply{Text: "x"},
+			testllm.Reply{Status: 400, Headers: map[string]string{header: "req_8"}})
+		c, _ := client(t, conn)
+		if got, err := ask(c, effect.AgentCall{}); err != nil || got.RequestID != "req_7" {
+			t.Error(got, err)
+		}
+		if got, err := ask(c, effect.AgentCall{}); err != nil || got.RequestID != map[string]string{"openai": "chatcmpl-1", "anthropic": "msg_1"}[provider] {
+			t.Error(got, err)
+		}
+		_, err := ask(c, effect.AgentCall{})
+		if e := agentError(t, err); e.Fields["request_id"] != "req_8" {
+			t.Error(e.Fields)
+		}
+	}
+}
+
+// TestErrorClasses plays errors as the providers word them.
+func TestErrorClasses(t *testing.T) {
+	for _, c := range []struct {
+		provider string
+		status   int
+		body     string
+		class    Class
+		hint     string
+	}{
+		{"openai", 401, `{"error":{"message":"Incorrect API key provided","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, ClassAuth, "check the key in KEY"},
+		{"openai", 403, `{"error":{"message":"Project does not have access to model","type":"invalid_request_error","code":null}}`, ClassAuth, "the key may not use this model"},
+		{"openai", 429, `{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}`, ClassQuota, "no credit left"},
+		{"openai", 429, `{"error":{"message":"Rate limit reached","type":"requests","code":"rate_limit_exceeded"}}`, ClassRate, "rate_limit"},
+		{"openai", 400, `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`, ClassContextLength, "larger context"},
+		{"openai", 400, `{"error":{"message":"Your request was rejected","type":"invalid_request_error","code":"content_policy_violation"}}`, ClassContentFilter, "change the prompt"},
+		{"openai", 404, `{"error":{"message":"The model 'x' does not exist","type":"invalid_request_error","code":"model_not_found"}}`, ClassNotFound, "check the model's name"},
+		{"openai", 400, `{"error":{"message":"Unsupported value","type":"invalid_request_error","code":"unsupported_value"}}`, ClassBadRequest, "check the agent's fields"},
+		{"openai", 503, `{"error":{"message":"Slow down","code":503}}`, ClassOverloaded, "fallback"},
+		{"openai", 500, `oops`, ClassServer, "fallback"},
+		{"anthropic", 401, `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}`, ClassAuth, "check the key in KEY"},
+		{"anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}`, ClassQuota, "no credit left"},
+		{"anthropic", 429, `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, ClassRate, "rate_limit"},
+		{"anthropic", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, ClassOverloaded, "fallback"},
+		{"anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`, ClassContextLength, "larger context"},
+		{"anthropic", 413, `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`, ClassContextLength, "larger context"},
+		{"anthropic", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`, ClassNotFound, "check the model's name"},
+		{"gemini", 400, `{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID"}]}}`, ClassAuth, "check the key in KEY"},
+		{"gemini", 403, `{"error":{"code":403,"message":"denied","status":"PERMISSION_DENIED"}}`, ClassAuth, "the key may not use this model"},
+		{"gemini", 429, `{"error":{"code":429,"message":"Resource has been exhausted","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`, ClassRate, "rate_limit"},
+		{"gemini", 429, `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details","status":"RESOURCE_EXHAUSTED"}}`, ClassQuota, "no credit left"},
+		{"gemini", 503, `{"error":{"code":503,"message":"The model is overloaded","status":"UNAVAILABLE"}}`, ClassOverloaded, "fallback"},
+		{"gemini", 400, `{"error":{"code":400,"message":"The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}`, ClassContextLength, "larger context"},
+		{"gemini", 404, `{"error":{"code":404,"message":"models/x is not found","status":"NOT_FOUND"}}`, ClassNotFound, "check the model's name"},
+		{"gemini", 200, `{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":4}}`, ClassContentFilter, "change the prompt"},
+		{"gemini", 200, `{"candidates":[{"content":{"parts":[]},"finishReason":"MALFORMED_FUNCTION_CALL"}]}`, ClassBadAnswer, "ask again"},
+		{"gemini", 200, `{"usageMetadata":{"promptTokenCount":4}}`, ClassBadAnswer, "base_url"},
+		{"ollama", 404, `{"error":"model 'x' not found"}`, ClassNotFound, "ollama pull"},
+		{"ollama", 400, `{"error":"registry.ollama.ai/library/x does not support tools"}`, ClassBadRequest, "check the agent's fields"},
+		{"ollama", 500, `{"error":"llama runner process has terminated"}`, ClassServer, "fallback"},
+		{"ollama", 200, `{"error":"out of memory"}`, ClassServer, "fallback"},
+		{"ollama", 200, `{"models":[]}`, ClassBadAnswer, "base_url"},
+	} {
+		_, conn := server(t, c.provider, testllm.Reply{Status: c.status, Raw: &c.body, Repeat: true})
+		cl, _ := client(t, conn)
+		_, err := ask(cl, effect.AgentCall{})
+		e := agentError(t, err)
+		if e.Fields["reason"] != string(c.class) || e.Fields["retryable"] != classes[c.class].retry || !strings.Contains(e.Message, c.hint) {
+			t.Errorf("%s %s:\n%s\n%v", c.provider, c.body, e.Message, e.Fields)
+		}
+		if e.Fields["status"] != int64(c.status) {
+			t.Errorf("%s %s: status %v", c.provider, c.body, e.Fields["status"])
+		}
+		_, _, serr := streamed(t.Context(), cl, effect.AgentCall{})
+		if s := agentError(t, serr); c.provider != "gemini" && c.class != ClassBadAnswer && (s.Message != e.Message || !cmp.Equal(s.Fields, e.Fields)) {
+			t.Errorf("%s %s: streamed\n%s\n%v", c.provider, c.body, s.Message, s.Fields)
+		}
+	}
+}
+
+// The wish of a Gemini error is kept like a Retry-After.
+func TestRetryDelayInBody(t *testing.T) {
+	body := `{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED","details":[{"retryDelay":"2s"}]}}`
+	_, conn := server(t, "gemini", testllm.Reply{Status: 429, Raw: &body}, testllm.Reply{Text: "x"})
+	c, sl := client(t, conn)
+	if _, err := ask(c, effect.AgentCall{Retry: &effect.Retry{MaxAttempts: 2}}); err != nil || len(sl.d) != 1 || sl.d[0].Seconds() != 2 {
+		t.Error(err, sl.d)
+	}
+}
+
+// What a provider cannot do is said before it is asked.
+func TestRefusedBeforehand(t *testing.T) {
+	for provider, c := range map[string]struct {
+		call effect.AgentCall
+		want string
+	}{
+		"gemini":    {effect.AgentCall{Stop: []string{"a", "b", "c", "d", "e", "f"}}, "6 stop_sequences, and the provider takes at most 5: leave some out"},
+		"anthropic": {effect.AgentCall{Temperature: ptr(1.5)}, "temperature is 1.5, and the provider takes 0 to 1: choose one within"},
+	} {
+		s, conn := server(t, provider, testllm.Reply{Text: "x"})
+		cl, _ := client(t, conn)
+		_, err := ask(cl, c.call)
+		e := agentError(t, err)
+		if !strings.HasSuffix(e.Message, c.want) || e.Fields["reason"] != "bad_request" || len(s.Requests()) != 0 {
+			t.Errorf("%s after %d requests", e.Message, len(s.Requests()))
+		}
+	}
+}
+
+// OpenAI's own server wants max_completion_tokens and has a bound on stops;
+// servers like it do not.
+func TestOpenAIOwn(t *testing.T) {
+	req := &Request{AgentCall: &effect.AgentCall{MaxTokens: ptr(int64(5))}, Model: "m"}
+	for own, want := range map[bool]string{
+		true:  `{"model":"m","messages":null,"max_completion_tokens":5}`,
+		false: `{"model":"m","messages":null,"max_tokens":5}`,
+	} {
+		if got, err := encode(openAI{own}.body(req, nil, false)); err != nil || string(got) != want {
+			t.Errorf("%v: %s, %v", own, got, err)
+		}
+	}
+	if (openAI{true}).Capabilities().MaxStop != 4 || (openAI{}).Capabilities().MaxStop != 0 {
+		t.Error("stop sequences")
+	}
+	p, err := openOpenAI(&Connection{APIKeyEnv: "KEY"}, &world{})
+	if err != nil || !p.(*remote).wire.(openAI).own {
+		t.Error(p, err)
+	}
+}
+
+func TestStrict(t *testing.T) {
+	for schema, want := range map[string]bool{
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`:                                    true,
+		`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"],"additionalProperties":false}`:              false,
+		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`:                                                                 false,
+		`{"type":"object","properties":{"a":{"type":"array","items":{"enum":["x"]}}},"required":["a"],"additionalProperties":false}`:              true,
+		`{"type":"object","properties":{"a":{"type":"array","items":{}}},"required":["a"],"additionalProperties":false}`:                          false,
+		`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["a"],"additionalProperties":false}`:                      false,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]}},"required":["a"],"additionalProperties":false}`:        true,
+		`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{}]}},"required":["a"],"additionalProperties":false}`:                     false,
+		`{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"],"additionalProperties":false}`:                                         true,
+		`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"required":["a"],"additionalProperties":false,"$defs":{"x":{"type":"object"}}}`: false,
+		`{"type":"object","additionalProperties":{"type":"integer"}}`:                                                                             false,
+		`{"type":"array","prefixItems":[{"type":"integer"}]}`:                                                                                     false,
+		`{}`:   false,
+		`true`: false,
+	} {
+		if got := strict([]byte(schema)); got != want {
+			t.Errorf("%s: %v", schema, got)
+		}
+	}
+}
+
+// A call that is cancelled aborts its request.
+func TestCancelledRequests(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		s, conn := server(t, provider, testllm.Reply{Hang: true})
+		c, _ := client(t, conn)
+		stop := errors.New("stop")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-s.Arrived
+			cancel(stop)
+		}()
+		if _, err := askIn(ctx, c, effect.AgentCall{}); err != stop {
+			t.Error(err)
+		}
+		<-s.Gone
+	})
+}

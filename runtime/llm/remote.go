@@ -1,0 +1,284 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// remote is a provider that is reached by HTTP: it does the exchange, its wire
+// says what the bytes mean.
+type remote struct {
+	wire
+	*endpoint
+}
+
+// exchange is one request with its answer's head. Its body is read by
+// bounded.
+type exchange struct {
+	*remote
+	ctx  context.Context
+	key  string
+	resp *http.Response
+	in   *bounded
+}
+
+// Ask puts the request and reads the whole answer.
+func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, error) {
+	w := want(req, p.Capabilities())
+	x, err := p.open(ctx, req, w, false)
+	if err != nil {
+		return nil, err
+	}
+	defer x.resp.Body.Close()
+	reply, err := x.whole(w)
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	return reply, nil
+}
+
+// open sends a request and gives the exchange when the answer's status is good.
+func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+	if err := p.Capabilities().refuses(req); err != nil {
+		return nil, err
+	}
+	key, err := p.key()
+	if err != nil {
+		return nil, err
+	}
+	data, err := encode(p.body(req, w, stream))
+	if err != nil {
+		return nil, &Failure{Class: ClassBadRequest, Message: "the request has no JSON: " + err.Error()}
+	}
+	at, err := p.at(p.path(req, stream))
+	if err != nil {
+		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
+	}
+	h := p.header.Clone()
+	if stream && p.framing == framedSSE {
+		h.Set("Accept", "text/event-stream")
+	}
+	if key != "" {
+		p.authorize(h, key)
+	}
+	// The body can be read anew, so that net/http may send it again on another
+	// connection when one that was kept turns out to be closed.
+	hr := (&http.Request{Method: http.MethodPost, URL: at, Host: at.Host, Header: h, ContentLength: int64(len(data)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body:    io.NopCloser(bytes.NewReader(data)),
+		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
+	}).WithContext(ctx)
+	x := &exchange{remote: p, ctx: ctx, key: key}
+	if x.resp, err = p.world.http.Do(hr); err != nil {
+		return nil, x.redact(p.broken(ctx, err, 0))
+	}
+	x.in = &bounded{r: x.resp.Body}
+	if x.resp.StatusCode != http.StatusOK {
+		defer x.resp.Body.Close()
+		return nil, x.refused()
+	}
+	return x, nil
+}
+
+// whole reads an answer that comes in one piece.
+func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
+	answer, err := io.ReadAll(x.in)
+	if err != nil {
+		return nil, x.broken(x.ctx, err, x.in.n)
+	}
+	answer = x.clean(answer)
+	reply, err := x.read(answer, w)
+	var f *Failure
+	switch {
+	case err == nil:
+		x.identify(reply)
+		return reply, nil
+	case errors.As(err, &f):
+		return nil, err
+	}
+	return nil, x.notJSON(answer, err)
+}
+
+// identify gives the reply the request's name when its body had none.
+func (x *exchange) identify(reply *effect.AgentReply) {
+	if id := x.requestID(); id != "" {
+		reply.RequestID = id
+	}
+}
+
+// requestID is what the provider calls the request, for its support.
+func (x *exchange) requestID() string {
+	if id := x.resp.Header.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	return x.resp.Header.Get("Request-Id")
+}
+
+// refused is the failure of an answer with an error status.
+func (x *exchange) refused() error {
+	answer, err := io.ReadAll(x.in)
+	if err != nil && len(answer) == 0 {
+		return x.failed(x.broken(x.ctx, err, x.in.n))
+	}
+	answer = x.clean(answer)
+	r := x.refusal(answer)
+	if r.text == "" {
+		r.text = excerpt(answer, 200)
+	}
+	if to := x.resp.Header.Get("Location"); to != "" {
+		r.text = "it redirects to " + to
+	}
+	if after := retryAfter(x.resp.Header.Get("Retry-After")); after > 0 {
+		r.retryAfter = after
+	}
+	f := statusFailure(x.resp.StatusCode, r, x.keyEnv)
+	f.Body = excerpt(answer, 2000)
+	return x.failed(f)
+}
+
+// failed completes a failure with what only the exchange knows.
+func (x *exchange) failed(err error) error {
+	f, ok := err.(*Failure)
+	if !ok {
+		return err
+	}
+	f.Sent = true
+	if f.HTTPStatus == 0 && f.Class != ClassTimeout && f.Class != ClassConnection {
+		f.HTTPStatus = x.resp.StatusCode
+	}
+	if f.RequestID == "" {
+		f.RequestID = x.requestID()
+	}
+	return x.redact(f)
+}
+
+// clean takes the key out of an answer, before an excerpt can cut it in two.
+func (x *exchange) clean(answer []byte) []byte {
+	if x.key == "" || !bytes.Contains(answer, []byte(x.key)) {
+		return answer
+	}
+	return bytes.ReplaceAll(answer, []byte(x.key), []byte("[key]"))
+}
+
+// redact takes the key out of a failure: providers quote keys in messages.
+func (x *exchange) redact(err error) error {
+	f, ok := err.(*Failure)
+	if !ok || x.key == "" {
+		return err
+	}
+	f.Message = strings.ReplaceAll(f.Message, x.key, "[key]")
+	f.Body = strings.ReplaceAll(f.Body, x.key, "[key]")
+	f.RequestID = strings.ReplaceAll(f.RequestID, x.key, "[key]")
+	return f
+}
+
+// notJSON is the failure of an answer that should be JSON of the wire's form.
+func (x *exchange) notJSON(answer []byte, err error) *Failure {
+	f := &Failure{Class: ClassBadAnswer, HTTPStatus: x.resp.StatusCode, Body: excerpt(answer, 2000), Sent: true}
+	kind := "text that is not JSON"
+	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) {
+		kind = "HTML instead of JSON"
+	}
+	var te *json.UnmarshalTypeError
+	switch {
+	case len(bytes.TrimSpace(answer)) == 0:
+		f.Message = "the provider answered with an empty body (check the connection's base_url)"
+	case errors.As(err, &te):
+		f.Message = fmt.Sprintf("the provider's answer has another form than expected, at `%s`: %s (check the connection's provider)", te.Field, excerpt(answer, 200))
+	default:
+		f.Message = fmt.Sprintf("the provider answered with %s: %s (check the connection's base_url)", kind, excerpt(answer, 200))
+	}
+	return f
+}
+
+// errNoFirst ends a stream that does not begin in time.
+var errNoFirst = errors.New("no first token")
+
+// Stream puts the request and reads the answer as it comes.
+func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	begun := func() {}
+	if p.first > 0 {
+		t := time.AfterFunc(p.first, func() { cancel(errNoFirst) })
+		defer t.Stop()
+		begun = func() { t.Stop() }
+	}
+	w := want(req, p.Capabilities())
+	x, err := p.open(ctx, req, w, true)
+	if err != nil {
+		return nil, err
+	}
+	defer x.resp.Body.Close()
+	if kind := x.resp.Header.Get("Content-Type"); p.framing == framedSSE && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/html")) {
+		// A server that does not stream answers in one piece.
+		reply, err := x.whole(w)
+		if err != nil {
+			return nil, x.failed(err)
+		}
+		piece(reply.Text)
+		return reply, nil
+	}
+	reply, err := x.pieces(w, begun, piece)
+	if err != nil {
+		return nil, x.failed(err)
+	}
+	return reply, nil
+}
+
+// pieces reads a streamed answer to its end.
+func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
+	in, out := newFrames(x.in, x.framing), x.assemble(w)
+	partial := false
+	fail := func(f *Failure) (*effect.AgentReply, error) {
+		f.Partial = f.Partial || partial
+		return nil, f
+	}
+	for {
+		data, err := in.next()
+		if err != nil {
+			if reply, ok := out.reply(); ok && err == io.EOF {
+				x.identify(reply)
+				return reply, nil
+			}
+			if err == io.EOF && x.in.n == 0 {
+				return fail(x.notJSON(nil, err))
+			}
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return fail(x.broken(x.ctx, err, x.in.n).(*Failure))
+		}
+		data = x.clean(data)
+		text, err := out.event(data)
+		var f *Failure
+		switch {
+		case errors.As(err, &f):
+			return fail(f)
+		case err != nil:
+			return fail(x.notJSON(data, err))
+		}
+		if begun(); text != "" {
+			partial = true
+			piece(text)
+		}
+	}
+}
+
+// encode is JSON without HTML escapes.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}

@@ -1,0 +1,159 @@
+package llm
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// streams are the calls whose replies come in pieces, by number.
+type streams struct {
+	mu   sync.Mutex
+	last int64
+	open map[int64]*stream
+}
+
+// stream is one such call. Its goroutine asks the model and leaves the pieces
+// here; when too much waits, it waits.
+type stream struct {
+	cancel context.CancelFunc
+
+	mu    sync.Mutex
+	text  strings.Builder // what has come and not been taken
+	reply *effect.AgentReply
+	err   error
+	over  bool
+	more  chan struct{} // has an element when something has come
+	room  chan struct{} // has an element when something has been taken
+}
+
+// maxWaiting bounds the text that waits to be taken, in bytes; a provider that
+// sends more is slowed.
+const maxWaiting = 1 << 20
+
+// openStream begins a call. Of a script the reply is chosen at once.
+func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect.Result, error) {
+	req := &Request{AgentCall: call}
+	c.choose(req)
+	// The stream outlives the request that opens it: the run's end closes it.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &stream{cancel: cancel, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	id := c.streams.add(s)
+	c.started.Go(func() {
+		defer cancel()
+		res, err := c.ask(ctx, req, func(text string) { s.put(ctx, text) })
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reply, _ = res.(*effect.AgentReply)
+		s.err, s.over = err, true
+		signal(s.more)
+	})
+	return &effect.StreamOpened{ID: id}, nil
+}
+
+// signal leaves an element in a channel of one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// put adds text, when there is room or ctx has ended.
+func (s *stream) put(ctx context.Context, text string) {
+	for {
+		s.mu.Lock()
+		if s.text.Len() < maxWaiting || ctx.Err() != nil {
+			s.text.WriteString(text)
+			s.mu.Unlock()
+			signal(s.more)
+			return
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.room:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// nextPiece waits for text or the end of the reply.
+func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error) {
+	s := c.streams.get(id)
+	if s == nil {
+		return nil, fmt.Errorf("llm: there is no stream %d", id)
+	}
+	for {
+		if p, err := s.take(); p != nil || err != nil {
+			if err != nil || p.Reply != nil {
+				c.streams.end(id)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return p, nil
+		}
+		select {
+		case <-s.more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// take gives what has come, nil when nothing has. An error is given after the
+// text that came before it.
+func (s *stream) take() (*effect.StreamPiece, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.text.String()
+	s.text.Reset()
+	signal(s.room)
+	switch {
+	case s.over && s.err == nil:
+		return &effect.StreamPiece{Text: text, Reply: s.reply}, nil
+	case text != "":
+		return &effect.StreamPiece{Text: text}, nil
+	case s.over:
+		return nil, s.err
+	}
+	return nil, nil
+}
+
+func (t *streams) add(s *stream) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last++
+	t.open[t.last] = s
+	return t.last
+}
+
+func (t *streams) get(id int64) *stream {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open[id]
+}
+
+// end closes a stream: its request is aborted unless it is over.
+func (t *streams) end(id int64) {
+	t.mu.Lock()
+	s := t.open[id]
+	delete(t.open, id)
+	t.mu.Unlock()
+	if s != nil {
+		s.cancel()
+	}
+}
+
+// close ends all streams.
+func (t *streams) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for id, s := range t.open {
+		s.cancel()
+		delete(t.open, id)
+	}
+}

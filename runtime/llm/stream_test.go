@@ -1,0 +1,296 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+// open begins a stream.
+func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPiece, error), end func()) {
+	t.Helper()
+	r, err := c.Perform(t.Context(), &effect.StreamOpen{AgentCall: effect.AgentCall{Agent: "A", Connection: "main",
+		Messages: []effect.ChatMessage{{Role: "user", Content: "hello"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := r.(*effect.StreamOpened).ID
+	next = func(ctx context.Context) (*effect.StreamPiece, error) {
+		r, err := c.Perform(ctx, &effect.StreamNext{ID: id})
+		p, _ := r.(*effect.StreamPiece)
+		return p, err
+	}
+	return next, func() {
+		if _, err := c.Perform(t.Context(), &effect.StreamClose{ID: id}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// twoPieces is the number of events up to the second piece of a text.
+var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2}
+
+// A stream is closed amid the reply: the request is aborted.
+func TestStreamClosed(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", HangAfter: twoPieces[provider]})
+		c, _ := client(t, conn)
+		next, end := open(t, c)
+		if p, err := next(t.Context()); err != nil || !strings.HasPrefix("a b c d", p.Text) {
+			t.Fatal(p, err)
+		}
+		end()
+		<-s.Gone
+		end() // it is closed already
+		if _, err := next(t.Context()); err == nil || err.Error() != "llm: there is no stream 1" {
+			t.Error(err)
+		}
+	})
+}
+
+// A wait for more ends with its context; the stream goes on.
+func TestStreamWaitEnds(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Hang: true})
+	c, _ := client(t, conn)
+	next, end := open(t, c)
+	<-s.Arrived
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if _, err := next(ctx); err != stop {
+		t.Error(err)
+	}
+	end()
+	<-s.Gone
+}
+
+// The client's end closes streams that nobody closed.
+func TestCloseEndsStreams(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Hang: true})
+	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
+	open(t, c)
+	<-s.Arrived
+	c.Close()
+	<-s.Gone
+}
+
+// A stream that breaks off gives what came, then the error; it is not tried
+// again, as a part of the reply is out.
+func TestCutStream(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", CutAfter: twoPieces[provider]})
+		conn.Retry = &effect.Retry{MaxAttempts: 3}
+		conn.Fallback = []string{"other"}
+		c, _ := client(t, conn, Connection{Name: "other", Provider: "scripted"})
+		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
+		e := agentError(t, err)
+		if text != "a b " || e.Fields["reason"] != "connection" || e.Fields["retryable"] != false || len(s.Requests()) != 1 {
+			t.Errorf("%q, %s, %v, %d requests", text, e.Message, e.Fields, len(s.Requests()))
+		}
+		if !strings.HasSuffix(e.Message, "closed the connection before the answer was complete") {
+			t.Error(e.Message)
+		}
+	})
+}
+
+// Before the first piece a stream is tried again like any call.
+func TestStreamRetries(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", CutAfter: 1}, testllm.Reply{Text: "good"})
+	conn.Retry = &effect.Retry{MaxAttempts: 3}
+	c, _ := client(t, conn)
+	if text, got, err := streamed(t.Context(), c, effect.AgentCall{}); err != nil || text != "good" || got.Text != "good" || len(s.Requests()) != 3 {
+		t.Error(text, got, err)
+	}
+}
+
+// A server that does not stream answers in one piece.
+func TestUnstreamedStream(t *testing.T) {
+	raw := `{"choices":[{"message":{"content":"all at once"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`
+	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "application/json; charset=utf-8"}})
+	c, _ := client(t, conn)
+	text, got, err := streamed(t.Context(), c, effect.AgentCall{})
+	if err != nil || text != "all at once" || got.TokensOut != 2 {
+		t.Error(text, got, err)
+	}
+}
+
+// Errors amid a stream, as providers word them.
+func TestErrorsInStreams(t *testing.T) {
+	for name, c := range map[string]struct {
+		provider, raw, want string
+		class               Class
+	}{
+		"anthropic": {"anthropic", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n",
+			"the provider answered with an error: Overloaded", ClassOverloaded},
+		"openai":  {"openai", "data: {\"error\":{\"message\":\"boom\",\"code\":\"rate_limit_exceeded\"}}\n\n", "the provider answered with an error: boom", ClassRate},
+		"ollama":  {"ollama", "{\"error\":\"out of memory\"}\n", "the provider answered with an error: out of memory", ClassServer},
+		"gemini":  {"gemini", "data: {\"error\":{\"message\":\"boom\",\"status\":\"UNAVAILABLE\"}}\r\n\r\n", "the provider answered with an error: boom", ClassOverloaded},
+		"no JSON": {"openai", "data: oops\n\n", "the provider answered with text that is not JSON: oops (check", ClassBadAnswer},
+		"HTML":    {"ollama", "<html>\n", "the provider answered with HTML instead of JSON: <html> (check", ClassBadAnswer},
+		"empty":   {"openai", "", "the provider answered with an empty body (check", ClassBadAnswer},
+		"tool call out of order": {"openai", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":3}]}}]}\n\n",
+			"the provider's answer has tool call 3 after 0 calls (check", ClassBadAnswer},
+		"part out of order": {"anthropic", "data: {\"type\":\"content_block_delta\",\"index\":1}\n\n",
+			"the provider's answer goes on with part 1, which has not begun (check", ClassBadAnswer},
+	} {
+		_, conn := server(t, c.provider, testllm.Reply{Raw: &c.raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
+		cl, _ := client(t, conn)
+		_, _, err := streamed(t.Context(), cl, effect.AgentCall{})
+		e := agentError(t, err)
+		if !strings.Contains(e.Message, c.want) || e.Fields["reason"] != string(c.class) {
+			t.Errorf("%s: %s %v", name, e.Message, e.Fields)
+		}
+	}
+}
+
+// An HTML page in place of a stream is recognised by its type.
+func TestHTMLStream(t *testing.T) {
+	raw := "<!doctype html>\n\n<p>Sign in</p>"
+	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/html"}})
+	c, _ := client(t, conn)
+	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
+	if e := agentError(t, err); !strings.Contains(e.Message, "HTML instead of JSON: <!doctype html>") {
+		t.Error(e.Message)
+	}
+}
+
+// A stream without end is ended by the call's timeout, or by its size; a reader
+// that is slow slows the provider instead of filling the memory.
+func TestEndlessStream(t *testing.T) {
+	for _, provider := range []string{"openai", "ollama"} { // one of each framing
+		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), Endless: true})
+		c, _ := client(t, conn)
+		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
+		e := agentError(t, err)
+		if len(text) < 16<<20 || len(text) > maxAnswer || !strings.HasSuffix(e.Message, "the answer is longer than 33554432 bytes (ask for less, or set max_tokens)") {
+			t.Errorf("%d bytes, %s", len(text), e.Message)
+		}
+		<-s.Gone
+	}
+}
+
+func TestSlowReader(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Text: strings.Repeat("x", 100_000), Endless: true})
+	c, _ := client(t, conn)
+	next, end := open(t, c)
+	if _, err := next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The stream's goroutine is full when it has put a piece beyond the bound.
+	str := c.streams.get(1)
+	for full := false; !full; {
+		str.mu.Lock()
+		full = str.text.Len() >= maxWaiting
+		str.mu.Unlock()
+		if !full {
+			<-str.more
+		}
+	}
+	str.mu.Lock()
+	if n := str.text.Len(); n > maxWaiting+200_000 {
+		t.Errorf("%d bytes wait", n)
+	}
+	str.mu.Unlock()
+	end()
+	<-s.Gone
+}
+
+// Silence amid a stream, and an answer that comes byte by byte, end with the
+// timeout, which says how much had come.
+func TestSilentStream(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c", HangAfter: 3, Chunk: 1})
+		conn.Timeout = 0.2
+		c, _ := client(t, conn)
+		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
+		e := agentError(t, err)
+		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.200 seconds (connection 'main', model m); ") ||
+			!strings.HasSuffix(e.Message, " bytes of the answer had come: raise the timeout, or ask for less") || e.Fields["reason"] != "timeout" {
+			t.Error(e.Message)
+		}
+		<-s.Gone
+	})
+}
+
+// A reply that does not begin in time: the next connection is asked, also when
+// nobody wants pieces.
+func TestFirstTokenTimeout(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
+	conn.FirstTokenTimeout = 0.05
+	alone := conn
+	alone.Name = "alone"
+	conn.Fallback = []string{"other"}
+	c, _ := client(t, conn, alone, Connection{Name: "other", Provider: "scripted"})
+	got, err := ask(c, effect.AgentCall{})
+	wantReply(t, got, err, &effect.AgentReply{Text: "scripted reply to: hello", TokensIn: 2, TokensOut: 6, Model: "scripted", Provider: "other", StopReason: "end"})
+	<-s.Gone
+	_, err = ask(c, effect.AgentCall{Connection: "alone"})
+	e := agentError(t, err)
+	if want := "agent 'A' (connection 'alone', model m): the reply did not begin within 0.05 seconds (raise first_token_timeout, or give the connection a fallback)"; e.Message != want {
+		t.Error(e.Message)
+	}
+	if d := cmp.Diff(map[string]any{"model": "m", "provider": "alone", "reason": "timeout", "retryable": true}, e.Fields); d != "" {
+		t.Error(d)
+	}
+}
+
+// A reply that has begun in time is not ended by the time for its beginning.
+func TestFirstTokenInTime(t *testing.T) {
+	_, conn := server(t, "openai", testllm.Reply{Text: "x y", Chunk: 1})
+	conn.FirstTokenTimeout = 60
+	c, _ := client(t, conn)
+	if got, err := ask(c, effect.AgentCall{}); err != nil || got.Text != "x y" {
+		t.Error(got, err)
+	}
+}
+
+// Ten megabytes are read whole.
+func TestBigReply(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		_, conn := server(t, provider, testllm.Reply{Big: 10 << 20, Repeat: true})
+		c, _ := client(t, conn)
+		got, err := ask(c, effect.AgentCall{})
+		if err != nil || len(got.Text) != 10<<20/10*10 {
+			t.Error(err)
+		}
+	})
+}
+
+// Scripted streams come word by word, in the script's order.
+func TestScriptedStream(t *testing.T) {
+	c, _ := script(t, `[{"text": "one two"}, {"error": {"status": 500}}]`)
+	next, _ := open(t, c)
+	var text strings.Builder
+	for {
+		p, err := next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.WriteString(p.Text)
+		if p.Reply != nil {
+			break
+		}
+	}
+	if text.String() != "one two" {
+		t.Error(text.String())
+	}
+	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
+	if e := agentError(t, err); e.Fields["status"] != int64(500) {
+		t.Error(e)
+	}
+}
+
+// Unknown connections are heard of by the first wait.
+func TestStreamOfUnknownConnection(t *testing.T) {
+	c, _ := client(t)
+	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
+	if e := agentError(t, err); e.Fields["reason"] != "config" {
+		t.Error(e)
+	}
+}
