@@ -202,6 +202,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD,
 	}
+	c.Stores.Dir = root
 	if granted := p.ir.Permissions; granted != nil { // an empty list grants nothing, nil would grant all
 		c.EnvAllowed = append([]string{}, granted.Env...)
 		c.Files = fs.Options{Roots: append([]string{}, granted.FS...), RootsDir: root}

@@ -123,6 +123,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 	if err != nil {
 		return nil, nil, err
 	}
+	config.Stores.InMemory = true // also live: a test does not touch what the project keeps
 	if !o.Live {
 		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
 )
 
 // declarations fills the tables of what is declared besides functions. Their
@@ -13,7 +14,11 @@ import (
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
 		g.stores[s] = i
-		g.out.Stores = append(g.out.Stores, ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window)})
+		out := ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window), File: s.File}
+		if h, ok := s.Type.(*types.HashMap); ok && s.File != "" {
+			out.Key, out.Value = g.typeIndex(h.Key), g.typeIndex(h.Value)
+		}
+		g.out.Stores = append(g.out.Stores, out)
 	}
 	for i, t := range g.p.Tools {
 		g.tools[t] = i

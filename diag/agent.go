@@ -51,4 +51,20 @@ var (
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
 	})
+	// StoreType: values that no file keeps.
+	StoreType = define(Info{
+		Code: "E0728", Title: `values that no file keeps`,
+		Explain: "A hashmap in a file keeps data: numbers, texts, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors, agents and the like exist in a run only.",
+		Bad:     `hashmap h: HashMap<String, fn() -> Int> = HashMap::new().with_persistence("h.db");`,
+		Good:    `hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("h.db");`,
+	})
+	// StorePlace: two stores in one place.
+	StorePlace = define(Info{
+		Code: "E0729", Title: `two stores in one place`,
+		Explain: "A file keeps any number of stores, each under its kind and name.",
+		Bad: `mod a { pub memory m: Memory = Memory::new().with_persistence("m.db"); }
+memory m: Memory = Memory::new().with_persistence("m.db");`,
+		Good: `mod a { pub memory m: Memory = Memory::new().with_persistence("a.db"); }
+memory m: Memory = Memory::new().with_persistence("m.db");`,
+	})
 )

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,7 +60,9 @@ Programs that name a connection or a host find this manifest beside them:
 
 ` + "```toml page\n" + referenceManifest + "```\n")
 	all := slices.Clone(catalogue)
-	slices.SortFunc(all, func(x, y *Info) int { return strings.Compare(x.Code[1:], y.Code[1:]) })
+	slices.SortFunc(all, func(x, y *Info) int {
+		return cmp.Or(strings.Compare(x.Code[1:], y.Code[1:]), strings.Compare(x.Code, y.Code))
+	})
 	for _, a := range areas {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", a.title, a.doc)
 		for _, i := range all {

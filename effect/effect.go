@@ -88,12 +88,15 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 	KindEnvAll: true, KindArgs: true, KindZone: true, KindRandom: true, KindRandomSeed: true, KindSecret: true,
 	KindReadFile: true, KindWriteFile: true, KindFileInfo: true, KindListDir: true, KindRemoveFile: true,
 	KindMakeDir: true, KindCopyFile: true, KindMoveFile: true, KindGlob: true, KindTempDir: true,
+	KindStoreRead: true, KindStoreWrite: true, KindStoreAdd: true, KindStoreDelete: true, KindStoreList: true, KindStoreLen: true,
+	KindStoreClear: true, KindLedgerPut: true, KindLedgerDelete: true, KindLedgerFind: true, KindMemoryAppend: true, KindMemoryList: true,
 	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockArgs: true, KindMockTime: true,
 	KindMockHTTP: true, KindMockFile: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing
-// one needs no goroutine and no task gives way. A reply into a full queue is
-// the exception: its performer waits, or gives ErrWaits to who asked AtOnce.
+// one needs no goroutine and no task gives way. A reply into a full queue and a
+// store's file that another process is writing are the exceptions: the performer
+// waits, or gives ErrWaits to who asked AtOnce.
 func Inline(k Kind) bool { return inline[k] }
 
 // ErrWaits is what Perform gives for a request made AtOnce that would have to

@@ -13,6 +13,7 @@ import (
 // mock reads back what was written.
 func TestRoundTrip(t *testing.T) {
 	body := ""
+	stored := Store{File: "s.db", Kind: "hashmap", Name: "x", Scope: `["a"]`}
 	for _, x := range []any{
 		&ReadFile{Path: "a"}, &FileText{Text: "é\x00"}, &WriteFile{Path: "a", Text: "t", Append: true}, &FileInfo{Path: "a"},
 		&FileStatus{Exists: true, IsDir: true, Size: math.MaxInt64}, &ListDir{Path: "a"}, &FileNames{Names: []string{"a", "b"}},
@@ -24,6 +25,12 @@ func TestRoundTrip(t *testing.T) {
 		&StreamOpen{AgentCall{Agent: "A", Connection: "c", Messages: []ChatMessage{{Role: "user", Content: "x"}}, Timeout: 1.5}}, &StreamOpened{ID: 1},
 		&StreamNext{ID: 1}, &StreamPiece{Text: "a", Reply: &AgentReply{Text: "a", StopReason: "end", RequestID: "r"}}, &StreamClose{ID: 1},
 		&Zone{Name: "UTC", Unix: -1}, &Offset{Seconds: -1, Abbreviation: "X"}, &EnvAll{}, &EnvVariables{Names: []string{"A"}, Values: []string{""}},
+		&StoreRead{Store: stored, Keys: []json.RawMessage{[]byte(`"a"`), []byte("1")}}, &StoreEntries{Entries: []StoreEntry{{Key: []byte("true"), Value: []byte(`{"a":1.50}`)}, {}}},
+		&StoreWrite{Store: stored, Entries: []StoreEntry{{Key: []byte("1"), Value: []byte("null")}}, Before: true}, &StoreAdd{Store: stored, Key: []byte("1"), By: []byte("9223372036854775807")},
+		&StoreDelete{Store: stored, Key: []byte("1")}, &StoreFound{Found: true}, &StoreList{Store: stored, Keys: true}, &StoreLen{Store: stored, Window: 2}, &StoreCount{Count: 1},
+		&StoreClear{Store: stored, List: true}, &LedgerPut{Store: stored, Entry: LedgerEntry{Identifier: "i", Keys: []string{"k"}, Value: "v"}, Update: "keys"},
+		&LedgerDelete{Store: stored, Identifier: "i"}, &LedgerFind{Store: stored, By: "any", Texts: []string{"a"}}, &LedgerEntries{Entries: []LedgerEntry{{Identifier: "i"}}},
+		&MemoryAppend{Store: stored, Messages: []MemoryMessage{{"user", "\x00é"}}, Window: 1}, &MemoryList{Store: stored, Last: -1}, &MemoryMessages{Messages: []MemoryMessage{{"a", "b"}}},
 		&Command{Command: "c", Args: []string{"a"}, Timeout: 1}, &CommandOutput{ExitCode: 1, Stdout: "o", Stderr: "e"},
 	} {
 		text, err := json.Marshal(x)

@@ -109,5 +109,10 @@ func (c *codec) store(s *Store) {
 		c.str("name", &s.Name)
 		c.str("kind", &s.Kind)
 		c.optInt("window", &s.Window)
+		c.optStr("file", &s.File)
+		if s.File != "" && s.Kind == "hashmap" {
+			c.int("key", &s.Key)
+			c.int("value", &s.Value)
+		}
 	})
 }

@@ -247,11 +247,15 @@ type ToolParam struct {
 }
 
 // Store is a store declaration. Kind is "hashmap", "ledger" or "memory";
-// Window is a memory's length, 0 for unbounded.
+// Window is a memory's length, 0 for unbounded. File is where the store is kept,
+// "" for one in memory; Key and Value are then a hashmap's types.
 type Store struct {
 	Name   string
 	Kind   string
 	Window int
+	File   string
+	Key    int // index into Types
+	Value  int // index into Types
 }
 
 // Limits is [limits]; zero means none.

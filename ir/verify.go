@@ -176,6 +176,7 @@ func (v *verifier) declarations() {
 	}
 	for _, s := range p.Stores {
 		v.check(slices.Contains([]string{"hashmap", "ledger", "memory"}, s.Kind) && s.Window >= 0, "store %s: kind %q, window %d", s.Name, s.Kind, s.Window)
+		v.check(s.File == "" || s.Kind != "hashmap" || in(s.Key, len(p.Types)) && in(s.Value, len(p.Types)), "store %s: types %d and %d", s.Name, s.Key, s.Value)
 	}
 	for _, t := range p.Tools {
 		v.tool(&t)

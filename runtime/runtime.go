@@ -1,5 +1,5 @@
 // Package runtime joins the performers into the one effect.Performer that a
-// VM runs on: hosts, models, output, files, HTTP, commands, clock, chance,
+// VM runs on: hosts, models, output, files, stores, HTTP, commands, clock, chance,
 // environment and log, each behind the kinds of request that it performs, within the layers
 // that hold for all.
 //
@@ -27,6 +27,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/log"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/random"
+	"github.com/concerto-lang/concerto/runtime/store"
 )
 
 // Config is what a run needs of the world and is allowed in it.
@@ -51,6 +52,8 @@ type Config struct {
 	// Files says where the program's paths are read from and which files it may
 	// use; the zero value allows all.
 	Files fs.Options
+	// Stores says where the files of stores are. Its Allowed is set here, by Files.
+	Stores store.Options
 	// NetAllowed lists the hosts that the program may call by HTTP, as http.New
 	// takes them; nil allows all.
 	NetAllowed []string
@@ -75,6 +78,7 @@ type Runtime struct {
 	log   *log.Log
 	files *fs.Files
 	http  *http.Client
+	store *store.Stores
 
 	budget *limit.Budget
 }
@@ -91,6 +95,10 @@ func New(c Config) *Runtime {
 	r.sink = emit.New(c.Emit)
 	timer, chance := clock.New(), random.New(c.Seed)
 	r.files, r.http = fs.New(c.Files), http.New(c.NetAllowed)
+	if c.Files.Roots != nil {
+		c.Stores.Allowed = r.files.Allowed
+	}
+	r.store = store.New(c.Stores)
 	performers := router{
 		effect.KindAgentCall:     r.llm,
 		effect.KindStreamOpen:    r.llm,
@@ -119,6 +127,9 @@ func New(c Config) *Runtime {
 	}
 	for _, k := range fs.Kinds {
 		performers[k] = r.files
+	}
+	for _, k := range store.Kinds {
+		performers[k] = r.store
 	}
 	for _, k := range mock.Kinds {
 		performers[k] = mock.Outside
@@ -169,5 +180,5 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.llm.Close()
 	r.http.Close()
-	return errors.Join(err, r.files.Close())
+	return errors.Join(err, r.store.Close(), r.files.Close())
 }

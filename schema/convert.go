@@ -60,6 +60,7 @@ func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) {
 // converter walks a value along a type and notes each misfit.
 type converter struct {
 	fresh bool // nobody else holds the data
+	kept  bool // the data is as Keep writes it
 	depth int
 	errs  []FieldError
 }
@@ -173,9 +174,15 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 		} else if s.Kind() == value.KindFloat {
 			return s
 		}
+		if f, ok := keptFloat(s); ok && c.kept {
+			return f
+		}
 	case value.TypeUnion:
 		return c.union(s, t, p)
 	case value.TypeOption:
+		if c.kept && len(t.Args) > 0 && wrapped(t.Args[0]) {
+			return c.keptOption(s, t, p)
+		}
 		if s.IsNil() {
 			return s
 		}
@@ -316,7 +323,7 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 		at := &path{up: p, name: f.Name}
 		v, ok := m.GetString(f.Name)
 		switch {
-		case ok && !(v.IsNil() && (optional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny)):
+		case ok && !(v.IsNil() && c.absent(f)):
 			out[i] = c.convert(v, f.Type, at)
 		case f.HasDefault:
 			out[i] = f.Default
@@ -327,6 +334,15 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 		}
 	}
 	return out
+}
+
+// absent says whether null stands for a field that is not there. What Keep
+// wrote is there.
+func (c *converter) absent(f *value.Field) bool {
+	if c.kept {
+		return f.Optional
+	}
+	return optional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny
 }
 
 // enum reads "Name" for a unit variant, {"variant":"Name","data":…} for others.

@@ -21,6 +21,7 @@ type checker struct {
 	decls   []*types.Decl   // that the program declares
 	refused map[string]bool // names of methods whose trait or impl was refused
 	traits  map[*types.Trait]*traitDecl
+	places  map[storePlace]bool // of stores in files
 
 	references map[*Info]map[*Info]reference
 	pending    []*Function // library functions whose bodies are still to be checked

@@ -443,7 +443,8 @@ type Store struct {
 	Kind   ast.StoreKind
 	Decl   *ast.StoreDecl
 	Type   types.Type
-	Window int64 // Memory::new(n); 0 for none
+	Window int64  // Memory::new(n); 0 for none
+	File   string // of with_persistence; "" for a store in memory
 }
 
 // Pipeline is a pipeline declaration.

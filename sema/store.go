@@ -40,7 +40,7 @@ func (c *checker) defineStore(m *module, s *Store) {
 	}
 	x := unparen(s.Decl.Value)
 	if call, ok := x.(*ast.MethodCall); ok && call.Name.Name == "with_persistence" {
-		c.later(m, call.Name.Sp, "`with_persistence`")
+		c.persistence(m, s, call)
 		x = unparen(call.Recv)
 	}
 	call, ok := x.(*ast.Call)

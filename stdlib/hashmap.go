@@ -1,29 +1,35 @@
 package stdlib
 
 import (
+	"math"
+
 	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
+// Each native of a hashmap has two forms: for one in memory, and for one in a
+// file, which asks for the effect (keptmap.go).
 var hashMapNatives = []native{
-	{"HashMap.get", hashMapGet},
-	{"HashMap.get_or", hashMapGetOr},
-	{"HashMap.get_many", hashMapGetMany},
-	{"HashMap.has", hashMapHas},
-	{"HashMap.keys", ofEntries(keysOf)},
-	{"HashMap.values", ofEntries(valuesOf)},
-	{"HashMap.entries", ofEntries(pairsOf)},
-	{"HashMap.to_map", func(a *vm.Args) (value.Slot, error) { return hashMap(a).Entries().Slot(), nil }},
-	{"HashMap.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(hashMap(a).Len())), nil }},
+	{"HashMap.get", either(hashMapGet, keptGet)},
+	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
+	{"HashMap.get_many", either(hashMapGetMany, keptGetMany)},
+	{"HashMap.has", either(hashMapHas, keptHas)},
+	{"HashMap.keys", either(ofEntries(keysOf), keptKeys)},
+	{"HashMap.values", either(ofEntries(valuesOf), keptValues)},
+	{"HashMap.entries", either(ofEntries(pairsOf), keptEntries(pairsOf))},
+	{"HashMap.to_map", either(func(a *vm.Args) (value.Slot, error) { return hashMap(a).Entries().Slot(), nil }, keptEntries(itself))},
+	{"HashMap.len", either(func(a *vm.Args) (value.Slot, error) { return value.Int(int64(hashMap(a).Len())), nil }, keptLen)},
 	{"HashMap.scope", func(a *vm.Args) (value.Slot, error) { return hashMap(a).Scope(a.String(1)).Value(), nil }},
 	{"HashMap.on_change", hashMapOnChange},
 	{"HashMap.on_any_change", func(a *vm.Args) (value.Slot, error) { hashMap(a).WatchAny(a.Slot(1)); return value.Nil, nil }},
-	{"HashMap.__put", hashMapPut},
-	{"HashMap.__removal", hashMapRemoval},
+	{"HashMap.__put", either(hashMapPut, keptPut)},
+	{"HashMap.__put_many", either(hashMapPutMany, keptPutMany)},
+	{"HashMap.__add", either(hashMapAdd, keptAdd)},
+	{"HashMap.__removal", either(hashMapRemoval, keptRemoval)},
 	{"HashMap.__removed", hashMapRemoved},
-	{"HashMap.__delete", hashMapDelete},
-	{"HashMap.__clear", func(a *vm.Args) (value.Slot, error) { hashMap(a).Clear(); return value.Nil, nil }},
+	{"HashMap.__delete", either(hashMapDelete, keptDelete)},
+	{"HashMap.__clear", either(hashMapClear, keptClear)},
 }
 
 // object gives the Go object of argument 0, a store of type T.
@@ -97,6 +103,64 @@ func hashMapPut(a *vm.Args) (value.Slot, error) {
 	h, v := hashMap(a), a.Slot(2)
 	before, had := h.Set(k, v)
 	return change(h, k, before, had, v, true), nil
+}
+
+// hashMapPutMany gives (key, change) for each change that is to be told.
+func hashMapPutMany(a *vm.Args) (value.Slot, error) {
+	h, told := hashMap(a), value.NewArray()
+	a.Map(1).Each(func(k, v value.Slot) bool {
+		before, had := h.Set(k, v)
+		tell(told, k, change(h, k, before, had, v, true))
+		return true
+	})
+	return told.Slot(), nil
+}
+
+// tell adds a change that is to be told.
+func tell(told *value.Array, k, change value.Slot) {
+	if !change.IsNil() {
+		told.Push(value.Tuple(k, value.Unwrap(change)))
+	}
+}
+
+// hashMapAdd gives (sum, change).
+func hashMapAdd(a *vm.Args) (value.Slot, error) {
+	k, err := mapKey(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	h, by := hashMap(a), a.Slot(2)
+	before, had := h.Get(k)
+	sum := by
+	if had {
+		if sum, err = plus(before, by); err != nil {
+			return value.Nil, err
+		}
+	}
+	h.Set(k, sum)
+	return value.Tuple(sum, change(h, k, before, had, sum, true)), nil
+}
+
+// plus adds two Ints or two Floats.
+func plus(x, y value.Slot) (value.Slot, error) {
+	if x.Kind() == value.KindFloat {
+		return value.Float(x.AsFloat() + y.AsFloat()), nil
+	}
+	a, b := x.AsInt(), y.AsInt()
+	if b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b {
+		return value.Nil, value.Faultf("integer overflow")
+	}
+	return value.Int(a + b), nil
+}
+
+// hashMapClear gives what was there when somebody is to hear of it.
+func hashMapClear(a *vm.Args) (value.Slot, error) {
+	h, removed := hashMap(a), value.NewMap(0)
+	if h.AnyWatched() {
+		removed = h.Entries()
+	}
+	h.Clear()
+	return removed.Slot(), nil
 }
 
 func hashMapRemoval(a *vm.Args) (value.Slot, error) {

@@ -33,7 +33,7 @@ var files = [...]file{
 	{name: "range.conc", methods: "Range"},
 	{name: "error.conc", methods: "Error"},
 	{name: "task.conc", methods: "Task"},
-	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_list", "__messages"}},
+	{name: "memory.conc", methods: "Memory", globals: []string{"__memory_append", "__memory_list", "__messages"}},
 	{name: "hashmap.conc", methods: "HashMap", globals: []string{"__Change", "__tell"}},
 	{name: "ledger.conc", methods: "Ledger", globals: []string{"__ledger_find"}},
 	{name: "ledger_query.conc", globals: []string{"LedgerQuery"}, whole: true},

@@ -1,20 +1,21 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
+// Each native of a ledger has two forms: for one in memory, and for one in a
+// file, which asks for the effect (keptledger.go).
 var ledgerNatives = []native{
 	{"Ledger.insert", ledgerInsert},
-	{"Ledger.delete", func(a *vm.Args) (value.Slot, error) { return value.Bool(ledger(a).Delete(a.String(1))), nil }},
-	{"Ledger.update", func(a *vm.Args) (value.Slot, error) { return updated(ledger(a).Update(a.String(1), a.String(2))) }},
-	{"Ledger.update_keys", func(a *vm.Args) (value.Slot, error) {
-		return updated(ledger(a).UpdateKeys(a.String(1), stringsOf(a.Array(2))))
-	}},
-	{"Ledger.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(ledger(a).Len())), nil }},
-	{"Ledger.clear", func(a *vm.Args) (value.Slot, error) { ledger(a).Clear(); return value.Nil, nil }},
+	{"Ledger.delete", ledgerDelete},
+	{"Ledger.update", ledgerUpdate},
+	{"Ledger.update_keys", ledgerUpdateKeys},
+	{"Ledger.len", ledgerLen},
+	{"Ledger.clear", ledgerClear},
 	{"Ledger.identifiers", ledgerIdentifiers},
 	{"Ledger.scope", func(a *vm.Args) (value.Slot, error) { return ledger(a).Scope(a.String(1)).Value(), nil }},
 	{"__ledger_find", ledgerFind},
@@ -36,9 +37,54 @@ func stringsOf(x *value.Array) []string {
 }
 
 func ledgerInsert(a *vm.Args) (value.Slot, error) {
-	if err := ledger(a).Insert(a.String(1), stringsOf(a.Array(2)), a.String(3)); err != nil {
+	l, e := ledger(a), effect.LedgerEntry{Identifier: a.String(1), Keys: stringsOf(a.Array(2)), Value: a.String(3)}
+	if l.Place != nil {
+		return keptInsert(l.Place, e)
+	}
+	if err := l.Insert(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
 	}
+	return value.Nil, nil
+}
+
+func ledgerDelete(a *vm.Args) (value.Slot, error) {
+	l := ledger(a)
+	if l.Place != nil {
+		return asks(&effect.LedgerDelete{Store: vm.StoreOf(l.Place), Identifier: a.String(1)}, found)
+	}
+	return value.Bool(l.Delete(a.String(1))), nil
+}
+
+func ledgerUpdate(a *vm.Args) (value.Slot, error) {
+	l := ledger(a)
+	if l.Place != nil {
+		return keptUpdate(l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", store.CheckValue(a.String(2)))
+	}
+	return updated(l.Update(a.String(1), a.String(2)))
+}
+
+func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
+	l, keys := ledger(a), stringsOf(a.Array(2))
+	if l.Place != nil {
+		return keptUpdate(l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", store.CheckKeys(keys))
+	}
+	return updated(l.UpdateKeys(a.String(1), keys))
+}
+
+func ledgerLen(a *vm.Args) (value.Slot, error) {
+	l := ledger(a)
+	if l.Place != nil {
+		return asks(&effect.StoreLen{Store: vm.StoreOf(l.Place)}, vm.Count)
+	}
+	return value.Int(int64(l.Len())), nil
+}
+
+func ledgerClear(a *vm.Args) (value.Slot, error) {
+	l := ledger(a)
+	if l.Place != nil {
+		return asks(&effect.StoreClear{Store: vm.StoreOf(l.Place)}, nothing)
+	}
+	l.Clear()
 	return value.Nil, nil
 }
 
@@ -51,8 +97,12 @@ func updated(found bool, err error) (value.Slot, error) {
 }
 
 func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
+	l := ledger(a)
+	if l.Place != nil {
+		return keptIdentifiers(l.Place)
+	}
 	var out []string
-	for _, e := range ledger(a).Entries() {
+	for _, e := range l.Entries() {
 		out = append(out, e.Identifier)
 	}
 	return value.StringArray(out), nil
@@ -62,6 +112,9 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 // gives values of the type in argument 3, LedgerEntry.
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
+	if l.Place != nil {
+		return keptFind(l.Place, a.String(1), words, entry)
+	}
 	var found []*store.Entry
 	switch a.String(1) {
 	case "identifier":

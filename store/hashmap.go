@@ -10,6 +10,9 @@ import "github.com/concerto-lang/concerto/value"
 // the other's entries or watchers.
 type HashMap struct {
 	scopes[*HashMap]
+	// Place is where the entries are, nil when they are here.
+	Place *Place
+
 	data     *value.Map
 	watchers *value.Map   // arrays of functions, by key
 	any      *value.Array // functions
@@ -88,6 +91,9 @@ func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	return ofKey, ofAny
 }
 
+// AnyWatched says whether anybody is to hear of a change to some key.
+func (h *HashMap) AnyWatched() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
+
 // Watched says whether anybody is to hear of a change to key.
 func (h *HashMap) Watched(key value.Slot) bool {
 	if h.any.Len > 0 {
@@ -98,4 +104,13 @@ func (h *HashMap) Watched(key value.Slot) bool {
 	}
 	_, ok := h.watchers.Get(key)
 	return ok
+}
+
+// Scope gives the hashmap within this one that has that name.
+func (h *HashMap) Scope(name string) *HashMap {
+	in := h.scopes.Scope(name)
+	if h.Place != nil && in.Place == nil {
+		in.Place = h.Place.In(name)
+	}
+	return in
 }

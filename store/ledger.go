@@ -1,19 +1,6 @@
 package store
 
-import (
-	"fmt"
-	"unicode/utf8"
-
-	"github.com/concerto-lang/concerto/value"
-)
-
-// The limits of an entry (spec/12-stores.md), in characters but for MaxKeys.
-const (
-	MaxIdentifier = 512
-	MaxKeys       = 32
-	MaxKey        = 128
-	MaxValue      = 65_536
-)
+import "github.com/concerto-lang/concerto/value"
 
 // Entry is an entry of a ledger. Its holder must not change it.
 type Entry struct {
@@ -29,6 +16,9 @@ type Entry struct {
 // is a reference, and not safe for concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
+	// Place is where the entries are, nil when they are here.
+	Place *Place
+
 	entries map[string]*Entry // by identifier
 	order   []*Entry          // by number; nil where one was deleted
 	words   index             // of identifiers
@@ -46,13 +36,7 @@ func NewLedger(name string) *Ledger {
 // one. The ledger keeps keys. The error says which limit the entry is beyond;
 // then nothing has changed.
 func (l *Ledger) Insert(identifier string, keys []string, val string) error {
-	if n := utf8.RuneCountInString(identifier); n > MaxIdentifier {
-		return fmt.Errorf("a ledger's identifier has at most %d characters, this one %d", MaxIdentifier, n)
-	}
-	if err := checkKeys(keys); err != nil {
-		return err
-	}
-	if err := checkValue(val); err != nil {
+	if err := CheckEntry(identifier, keys, val); err != nil {
 		return err
 	}
 	e := &Entry{Identifier: identifier, Keys: keys, Value: val}
@@ -67,37 +51,15 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	return nil
 }
 
-func checkKeys(keys []string) error {
-	if len(keys) > MaxKeys {
-		return fmt.Errorf("a ledger's entry has at most %d keys, this one %d", MaxKeys, len(keys))
-	}
-	for _, k := range keys {
-		if n := utf8.RuneCountInString(k); n > MaxKey {
-			return fmt.Errorf("a ledger's key has at most %d characters, this one %d", MaxKey, n)
-		}
-	}
-	return nil
-}
-
-func checkValue(val string) error {
-	if len(val) <= MaxValue {
-		return nil
-	}
-	if n := utf8.RuneCountInString(val); n > MaxValue {
-		return fmt.Errorf("a ledger's value has at most %d characters, this one %d", MaxValue, n)
-	}
-	return nil
-}
-
 // Update gives the entry a new value; found is false when there is none. The
 // error says that the value is beyond the limit.
 func (l *Ledger) Update(identifier, val string) (found bool, err error) {
+	if err := CheckValue(val); err != nil {
+		return false, err
+	}
 	e := l.entries[identifier]
 	if e == nil {
 		return false, nil
-	}
-	if err := checkValue(val); err != nil {
-		return true, err
 	}
 	l.replace(e, &Entry{Identifier: identifier, Keys: e.Keys, Value: val})
 	return true, nil
@@ -106,12 +68,12 @@ func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 // UpdateKeys gives the entry new keys, which the ledger keeps; found is false
 // when there is none. The error says which limit they are beyond.
 func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
+	if err := CheckKeys(keys); err != nil {
+		return false, err
+	}
 	e := l.entries[identifier]
 	if e == nil {
 		return false, nil
-	}
-	if err := checkKeys(keys); err != nil {
-		return true, err
 	}
 	l.replace(e, &Entry{Identifier: identifier, Keys: keys, Value: e.Value})
 	return true, nil
@@ -156,20 +118,20 @@ func (l *Ledger) renumber() {
 
 // enter puts an entry into the indexes, leave takes it out again.
 func (l *Ledger) enter(e *Entry) {
-	for _, w := range words(e.Identifier) {
+	for _, w := range Words(e.Identifier) {
 		l.words.add(w, e)
 	}
 	for _, k := range e.Keys {
-		l.keys.add(fold(k), e)
+		l.keys.add(Fold(k), e)
 	}
 }
 
 func (l *Ledger) leave(e *Entry) {
-	for _, w := range words(e.Identifier) {
+	for _, w := range Words(e.Identifier) {
 		l.words.remove(w, e)
 	}
 	for _, k := range e.Keys {
-		l.keys.remove(fold(k), e)
+		l.keys.remove(Fold(k), e)
 	}
 }
 
@@ -190,4 +152,13 @@ func (l *Ledger) Entries() []*Entry {
 		}
 	}
 	return out
+}
+
+// Scope gives the ledger within this one that has that name.
+func (l *Ledger) Scope(name string) *Ledger {
+	in := l.scopes.Scope(name)
+	if l.Place != nil && in.Place == nil {
+		in.Place = l.Place.In(name)
+	}
+	return in
 }

@@ -86,10 +86,10 @@ func TestLedgerLimits(t *testing.T) {
 			t.Error("something was stored")
 		}
 	}
-	if found, err := l.Update("old", strings.Repeat("a", 65_537)); !found || err == nil {
+	if found, err := l.Update("old", strings.Repeat("a", 65_537)); found || err == nil {
 		t.Error(found, err)
 	}
-	if found, err := l.UpdateKeys("old", many(33)); !found || err == nil {
+	if found, err := l.UpdateKeys("old", many(33)); found || err == nil {
 		t.Error(found, err)
 	}
 	if e := l.Entries()[0]; e.Value != "v" || len(e.Keys) != 1 {

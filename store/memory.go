@@ -1,5 +1,6 @@
 // Package store holds the state behind the language's stores: pure, in memory,
-// deterministic. Persistence is the runtime's.
+// deterministic. Of a store in a file they only know its Place: the entries are
+// the runtime's.
 package store
 
 // Message is one message of a conversation. Role is "user", "assistant",
@@ -11,6 +12,9 @@ type Message struct {
 // Memory is a conversation (spec/12-stores.md). With a window of n it keeps
 // the n latest messages. It is not safe for concurrent use.
 type Memory struct {
+	// Place is where the messages are, nil when they are here.
+	Place *Place
+
 	window   int
 	messages []Message
 }

@@ -55,7 +55,7 @@ func inOrder(found []*Entry) []*Entry {
 // FromIdentifier gives the entries among whose identifier's words every word
 // of text occurs, whatever their case: all of them when text has no word.
 func (l *Ledger) FromIdentifier(text string) []*Entry {
-	all := words(text)
+	all := Words(text)
 	if len(all) == 0 {
 		return l.Entries()
 	}
@@ -68,39 +68,40 @@ func (l *Ledger) FromAllKeys(keys []string) []*Entry {
 	if len(keys) == 0 {
 		return l.Entries()
 	}
-	return l.keys.all(foldAll(keys))
+	return l.keys.all(FoldAll(keys))
 }
 
 // FromAnyKeys gives the entries that have one of the keys at least, whatever
 // their case.
 func (l *Ledger) FromAnyKeys(keys []string) []*Entry {
 	union := map[*Entry]struct{}{}
-	for _, k := range foldAll(keys) {
+	for _, k := range FoldAll(keys) {
 		maps.Copy(union, l.keys[k])
 	}
 	return inOrder(slices.Collect(maps.Keys(union)))
 }
 
-// words are the words of a text, folded: runs of letters, digits and the marks
+// Words are the words of a text, folded: runs of letters, digits and the marks
 // on them.
-func words(text string) []string {
+func Words(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
 	})
-	return foldAll(all)
+	return FoldAll(all)
 }
 
-func foldAll(texts []string) []string {
+// FoldAll folds each text.
+func FoldAll(texts []string) []string {
 	out := make([]string, len(texts))
 	for i, s := range texts {
-		out[i] = fold(s)
+		out[i] = Fold(s)
 	}
 	return out
 }
 
-// fold gives one text for all that differ in case alone, character by
+// Fold gives one text for all that differ in case alone, character by
 // character.
-func fold(s string) string {
+func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII {
 			return unicode.ToLower(r)

@@ -86,6 +86,9 @@ func opCallNative(t *task, in *ins) status {
 		}
 	}
 	if err != nil {
+		if asks, ok := err.(*Asks); ok {
+			return t.ask(asks.Request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, perform: &performing{value: asks.Value}})
+		}
 		e, program := err.(*value.Error)
 		if !program || in.c == 0 {
 			return t.throwError(err)

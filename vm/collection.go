@@ -156,6 +156,9 @@ func opIterate(t *task, in *ins) status {
 		}
 		s = value.IntArray(ints)
 	default:
+		if h := hashMapOf(s); h != nil && h.Place != nil {
+			return t.iterateKept(h, in.a)
+		}
 		elements, ok := elementsOf(s)
 		if !ok {
 			return t.fault("cannot go over %s", describe(s))

@@ -249,7 +249,9 @@ func TestBuilders(t *testing.T) {
 		LoadStore r11 d0
 		LoadConst r12 k2
 		LoadConst r13 k1
-		CallNative r10 3 0 n5
+		NewTuple r12 r12 2
+		NewArray r12 r12 1
+		CallNative r10 2 0 n5
 		LoadStore r11 d0
 		LoadInt r12 -1
 		BoxInt r12 r12

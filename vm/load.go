@@ -71,7 +71,7 @@ func (m *VM) loadDeclarations() {
 	p := m.program
 	m.stores = make([]value.Slot, len(p.Stores))
 	for i, s := range p.Stores {
-		m.stores[i] = newStore(s)
+		m.stores[i] = m.newStore(s)
 	}
 	m.agents = make([]value.Slot, len(p.Agents))
 	for i, a := range p.Agents {

@@ -10,7 +10,8 @@ import (
 // touches nothing but its arguments. A *value.Error is raised as that error, a
 // *value.Fault as a RuntimeError, any other error as a RuntimeError of its
 // text. Arguments are borrowed: what a native keeps in its result it marks
-// with value.Share. The receiver of a mutating native is owned already.
+// with value.Share. The receiver of a mutating native is owned already. A native
+// whose answer is an effect's gives an *Asks as its error.
 type Native func(*Args) (value.Slot, error)
 
 // Args is the window of a native's arguments, all Full. It is valid during the

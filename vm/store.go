@@ -1,6 +1,9 @@
 package vm
 
 import (
+	"math"
+
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/store"
 	"github.com/concerto-lang/concerto/value"
@@ -9,15 +12,42 @@ import (
 // Stores are handles of a *store.HashMap, *store.Ledger or *store.Memory. The
 // natives of memories are here, those of the others in stdlib.
 
-// newStore makes the value of a store's declaration, empty.
-func newStore(s ir.Store) value.Slot {
+// newStore makes the value of a store's declaration: empty, or with its place
+// when it is in a file.
+func (m *VM) newStore(s ir.Store) value.Slot {
+	var place *store.Place
+	if s.File != "" {
+		place = &store.Place{File: s.File, Kind: s.Kind, Name: s.Name}
+	}
 	switch s.Kind {
 	case "hashmap":
-		return store.NewHashMap(s.Name).Value()
+		h := store.NewHashMap(s.Name)
+		if h.Place = place; place != nil {
+			place.Key, place.Value = m.types[s.Key], m.types[s.Value]
+		}
+		return h.Value()
 	case "ledger":
-		return store.NewLedger(s.Name).Value()
+		l := store.NewLedger(s.Name)
+		l.Place = place
+		return l.Value()
 	}
-	return value.NewHandle("Memory", s.Name, store.NewMemory(s.Window))
+	x := store.NewMemory(s.Window)
+	x.Place = place
+	return value.NewHandle("Memory", s.Name, x)
+}
+
+// iterateKept puts the entries of a hashmap in a file, as an array of tuples,
+// into a register.
+func (t *task) iterateKept(h *store.HashMap, window uint8) status {
+	kept := KeptMap{h.Place, h.Name()}
+	give := func(r effect.Result) (value.Slot, error) {
+		all, err := kept.ReadMap(r)
+		if err != nil {
+			return value.Nil, err
+		}
+		return pairs(all), nil
+	}
+	return t.ask(&effect.StoreList{Store: StoreOf(h.Place), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, perform: &performing{value: give}})
 }
 
 // hashMapOf gives the hashmap in s, or nil when s is none.
@@ -30,28 +60,69 @@ func hashMapOf(s value.Slot) *store.HashMap {
 }
 
 func init() {
+	// memory.append(memory, messages): messages are tuples of role and content.
 	ownNatives["memory.append"] = func(a *Args) (value.Slot, error) {
-		a.memory(0).Append(a.String(1), a.String(2))
+		m, added := a.memory(0), a.Array(1)
+		var all []effect.MemoryMessage
+		for i := range added.Len {
+			role, content := added.At(i).Fields()[0].Str(), added.At(i).Fields()[1].Str()
+			if role == nil || content == nil {
+				a.wrong(1, "Strings")
+			}
+			all = append(all, effect.MemoryMessage{Role: role.S, Content: content.S})
+		}
+		if m.Place != nil {
+			return value.Nil, &Asks{&effect.MemoryAppend{Store: StoreOf(m.Place), Messages: all, Window: m.Window()}, nothing}
+		}
+		for _, x := range all {
+			m.Append(x.Role, x.Content)
+		}
 		return value.Nil, nil
 	}
+	// memory.list(memory, n): the last n messages, -1 for all.
 	ownNatives["memory.list"] = func(a *Args) (value.Slot, error) {
 		m := a.memory(0)
-		n := a.Int(1)
-		if n < 0 || n > int64(m.Len()) {
-			n = int64(m.Len())
+		n := int(min(a.Int(1), math.MaxInt32))
+		if m.Place != nil {
+			return value.Nil, &Asks{&effect.MemoryList{Store: StoreOf(m.Place), Last: n, Window: m.Window()}, messages}
 		}
-		all := value.NewArray()
-		for _, x := range m.Last(int(n)) {
-			all.Push(value.Tuple(value.String(x.Role), value.String(x.Content)))
+		if n < 0 {
+			n = m.Len()
 		}
-		return all.Slot(), nil
+		var all []effect.MemoryMessage
+		for _, x := range m.Last(n) {
+			all = append(all, effect.MemoryMessage{Role: x.Role, Content: x.Content})
+		}
+		return messages(&effect.MemoryMessages{Messages: all})
 	}
-	ownNatives["memory.len"] = func(a *Args) (value.Slot, error) { return value.Int(int64(a.memory(0).Len())), nil }
+	ownNatives["memory.len"] = func(a *Args) (value.Slot, error) {
+		m := a.memory(0)
+		if m.Place != nil {
+			return value.Nil, &Asks{&effect.StoreLen{Store: StoreOf(m.Place), Window: m.Window()}, Count}
+		}
+		return value.Int(int64(m.Len())), nil
+	}
 	ownNatives["memory.clear"] = func(a *Args) (value.Slot, error) {
-		a.memory(0).Clear()
+		m := a.memory(0)
+		if m.Place != nil {
+			return value.Nil, &Asks{&effect.StoreClear{Store: StoreOf(m.Place)}, nothing}
+		}
+		m.Clear()
 		return value.Nil, nil
 	}
 }
+
+// messages gives messages as tuples of role and content.
+func messages(r effect.Result) (value.Slot, error) {
+	all := value.NewArray()
+	for _, x := range r.(*effect.MemoryMessages).Messages {
+		all.Push(value.Tuple(value.String(x.Role), value.String(x.Content)))
+	}
+	return all.Slot(), nil
+}
+
+// Count gives a *effect.StoreCount as an Int.
+func Count(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StoreCount).Count), nil }
 
 // memory gives argument i, a memory.
 func (a *Args) memory(i int) *store.Memory {

@@ -63,11 +63,12 @@ var policy = []rule{
 	{"runtime/llm", "value effect schema internal/spell internal/jsonrepair"},
 	{"runtime/log", "effect"},
 	{"runtime/mock", "value effect"},
-	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mock runtime/random"},
+	{"runtime/store", "value effect store"},
+	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mock runtime/random runtime/store"},
 	{"format", "source diag lexer ast parser"},
 	{"internal/doc", "manifest stdlib internal/spell"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
-	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock internal/driver"},
+	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock runtime/store internal/driver"},
 	// Programs: they may use what they need of the above.
 	{"ir/gen", "ir"},
 	{"manifest/gen", "manifest"},
@@ -105,6 +106,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/kaptinlin/jsonrepair", "internal/jsonrepair"},
 	{"github.com/google/go-cmp", "internal/golden"},
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
+	{"github.com/ncruces/go-sqlite3", "runtime/store"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 }

@@ -68,6 +68,30 @@ func (f *Files) rootOf(abs string) (root, string, bool) {
 	return root{}, "", false
 }
 
+// Allowed says whether a file may be used that something else than Files opens:
+// with every link followed, it must be in a root. path is absolute.
+func (f *Files) Allowed(path string) bool {
+	if f.all {
+		return true
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		dir = filepath.Dir(path)
+	}
+	real := filepath.Join(dir, filepath.Base(path))
+	if target, err := filepath.EvalSymlinks(real); err == nil {
+		real = target
+	}
+	for _, r := range f.roots {
+		for _, base := range []string{r.path, r.real} {
+			if name, err := filepath.Rel(base, real); base != "" && err == nil && filepath.IsLocal(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // within calls use with the place and the name there that a path leads to.
 func (f *Files) within(path string, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)

@@ -1,0 +1,206 @@
+package effect
+
+import "encoding/json"
+
+// The kinds of stores in files. None of them makes a task give way, so that a
+// store in a file behaves as one in memory does.
+const (
+	KindStoreRead    Kind = "store.read"
+	KindStoreWrite   Kind = "store.write"
+	KindStoreAdd     Kind = "store.add"
+	KindStoreDelete  Kind = "store.delete"
+	KindStoreList    Kind = "store.list"
+	KindStoreLen     Kind = "store.len"
+	KindStoreClear   Kind = "store.clear"
+	KindLedgerPut    Kind = "ledger.put"
+	KindLedgerDelete Kind = "ledger.delete"
+	KindLedgerFind   Kind = "ledger.find"
+	KindMemoryAppend Kind = "memory.append"
+	KindMemoryList   Kind = "memory.list"
+)
+
+// Store says which store in which file. It is comparable.
+type Store struct {
+	File string `json:"file"` // as the program gives it
+	Kind string `json:"kind"` // "hashmap", "ledger" or "memory"
+	Name string `json:"name"`
+	// Scope is the JSON text of the names that lead to a scope, "" outside of
+	// every scope.
+	Scope string `json:"scope,omitempty"`
+}
+
+// Keys and values of a hashmap are JSON, of which the performer reads only
+// numbers. The *Error of each request is a HashMapError; one that concerns a
+// key has it as field key.
+
+// StoreEntry is an entry of a hashmap.
+type StoreEntry struct {
+	Key   json.RawMessage `json:"key,omitempty"`
+	Value json.RawMessage `json:"value,omitempty"` // nil: there is none
+}
+
+// StoreEntries are entries of a hashmap.
+type StoreEntries struct {
+	Entries []StoreEntry `json:"entries"`
+}
+
+// StoreRead reads the values of Keys and gives *StoreEntries without keys, one
+// for each.
+type StoreRead struct {
+	Store
+	Keys []json.RawMessage `json:"keys"`
+}
+
+// StoreWrite makes all Entries part of the hashmap, or none when it fails. With
+// Before it gives *StoreEntries without keys: the values before, one for each.
+// Otherwise its result is nil.
+type StoreWrite struct {
+	Store
+	Entries []StoreEntry `json:"entries"`
+	Before  bool         `json:"before,omitempty"`
+}
+
+// StoreAdd adds the number By to the value of Key, which counts as 0 when there
+// is none, and gives *StoreEntries without keys: the value before and the sum.
+// The sum is a Float when By is one. A sum beyond an Int is a RuntimeError.
+type StoreAdd struct {
+	Store
+	Key json.RawMessage `json:"key"`
+	By  json.RawMessage `json:"by"`
+}
+
+// StoreDelete removes the entry of Key and gives a *StoreFound.
+type StoreDelete struct {
+	Store
+	Key json.RawMessage `json:"key"`
+}
+
+// StoreFound says whether there was something under a key or an identifier.
+type StoreFound struct {
+	Found bool `json:"found"`
+}
+
+// StoreList gives all entries as *StoreEntries, in order; without Keys or
+// Values those are left out.
+type StoreList struct {
+	Store
+	Keys   bool `json:"keys,omitempty"`
+	Values bool `json:"values,omitempty"`
+}
+
+// StoreLen counts the entries of a store of any kind and gives a *StoreCount.
+// Window is a memory's, 0 for unbounded.
+type StoreLen struct {
+	Store
+	Window int `json:"window,omitempty"`
+}
+
+// StoreCount is a number of entries.
+type StoreCount struct {
+	Count int64 `json:"count"`
+}
+
+// StoreClear removes all entries of a store of any kind. With List, which only
+// a hashmap may have, it gives them as *StoreEntries; else its result is nil.
+type StoreClear struct {
+	Store
+	List bool `json:"list,omitempty"`
+}
+
+// LedgerEntry is an entry of a ledger.
+type LedgerEntry struct {
+	Identifier string   `json:"identifier"`
+	Keys       []string `json:"keys,omitempty"`
+	Value      string   `json:"value,omitempty"`
+}
+
+// LedgerEntries are entries of a ledger, in order.
+type LedgerEntries struct {
+	Entries []LedgerEntry `json:"entries"`
+}
+
+// LedgerPut stores Entry, which is within the limits: as an entry of its own or
+// in place of the one with its identifier. With Update, "keys" or "value", only
+// that part of an entry that is there is replaced. It gives a *StoreFound.
+type LedgerPut struct {
+	Store
+	Entry  LedgerEntry `json:"entry"`
+	Update string      `json:"update,omitempty"`
+}
+
+// LedgerDelete removes the entry of an identifier and gives a *StoreFound.
+type LedgerDelete struct {
+	Store
+	Identifier string `json:"identifier"`
+}
+
+// LedgerFind gives *LedgerEntries: those that By, "identifier", "any" or "all",
+// finds with Texts, or all entries when By is "".
+type LedgerFind struct {
+	Store
+	By    string   `json:"by,omitempty"`
+	Texts []string `json:"texts,omitempty"`
+}
+
+// MemoryMessage is a message of a conversation.
+type MemoryMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// MemoryMessages are messages, the oldest first.
+type MemoryMessages struct {
+	Messages []MemoryMessage `json:"messages"`
+}
+
+// MemoryAppend appends all Messages, or none when it fails; beyond a Window
+// that is not 0 the oldest go. Its result is nil.
+type MemoryAppend struct {
+	Store
+	Messages []MemoryMessage `json:"messages"`
+	Window   int             `json:"window,omitempty"`
+}
+
+// MemoryList gives the Last messages as *MemoryMessages; -1 stands for all. A
+// Window that is not 0 bounds them too.
+type MemoryList struct {
+	Store
+	Last   int `json:"last"`
+	Window int `json:"window,omitempty"`
+}
+
+// Kind is KindStoreRead.
+func (*StoreRead) Kind() Kind { return KindStoreRead }
+
+// Kind is KindStoreWrite.
+func (*StoreWrite) Kind() Kind { return KindStoreWrite }
+
+// Kind is KindStoreAdd.
+func (*StoreAdd) Kind() Kind { return KindStoreAdd }
+
+// Kind is KindStoreDelete.
+func (*StoreDelete) Kind() Kind { return KindStoreDelete }
+
+// Kind is KindStoreList.
+func (*StoreList) Kind() Kind { return KindStoreList }
+
+// Kind is KindStoreLen.
+func (*StoreLen) Kind() Kind { return KindStoreLen }
+
+// Kind is KindStoreClear.
+func (*StoreClear) Kind() Kind { return KindStoreClear }
+
+// Kind is KindLedgerPut.
+func (*LedgerPut) Kind() Kind { return KindLedgerPut }
+
+// Kind is KindLedgerDelete.
+func (*LedgerDelete) Kind() Kind { return KindLedgerDelete }
+
+// Kind is KindLedgerFind.
+func (*LedgerFind) Kind() Kind { return KindLedgerFind }
+
+// Kind is KindMemoryAppend.
+func (*MemoryAppend) Kind() Kind { return KindMemoryAppend }
+
+// Kind is KindMemoryList.
+func (*MemoryList) Kind() Kind { return KindMemoryList }

@@ -1,0 +1,235 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+const (
+	sqlGet      = `SELECT value FROM entry WHERE section = ? AND key = ?`
+	sqlSet      = `INSERT INTO entry (section, key, value) VALUES (?, ?, ?) ON CONFLICT (section, key) DO UPDATE SET value = excluded.value`
+	sqlDelete   = `DELETE FROM entry WHERE section = ? AND key = ?`
+	sqlEntries  = `SELECT key, value FROM entry WHERE section = ? ORDER BY id`
+	sqlKeys     = `SELECT key FROM entry WHERE section = ? ORDER BY id`
+	sqlValues   = `SELECT value FROM entry WHERE section = ? ORDER BY id`
+	sqlEntryLen = `SELECT count(*) FROM entry INDEXED BY entry_order WHERE section = ?`
+	sqlClear    = `DELETE FROM entry WHERE section = ?`
+)
+
+// raw copies a column, whose bytes are SQLite's.
+func raw(s *sqlite3.Stmt, column int) json.RawMessage {
+	return append(json.RawMessage(nil), s.ColumnRawText(column)...)
+}
+
+// get reads the value of a key, nil when there is none.
+func (f *file) get(section int64, key []byte) (found json.RawMessage, err error) {
+	err = f.run(sqlGet, func(s *sqlite3.Stmt) { found = raw(s, 0) }, section, key)
+	return found, err
+}
+
+func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
+	out := &effect.StoreEntries{Entries: make([]effect.StoreEntry, len(q.Keys))}
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return out, err
+	}
+	all := func() error {
+		for i, k := range q.Keys {
+			if out.Entries[i].Value, err = f.get(section, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(q.Keys) > 1 {
+		return out, f.snapshot(all)
+	}
+	return out, all()
+}
+
+func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
+	before := &effect.StoreEntries{}
+	err := f.transaction(func() error {
+		section, err := f.sectionToWrite(q.Store)
+		for i := 0; i < len(q.Entries) && err == nil; i++ {
+			e := &q.Entries[i]
+			if q.Before {
+				var old json.RawMessage
+				if old, err = f.get(section, e.Key); err != nil {
+					break
+				}
+				before.Entries = append(before.Entries, effect.StoreEntry{Value: old})
+			}
+			err = f.run(sqlSet, nil, section, []byte(e.Key), []byte(e.Value))
+		}
+		return err
+	})
+	if err != nil || !q.Before {
+		return nil, err
+	}
+	return before, nil
+}
+
+func (f *file) add(q *effect.StoreAdd) (effect.Result, error) {
+	var before, sum json.RawMessage
+	err := f.transaction(func() error {
+		section, err := f.sectionToWrite(q.Store)
+		if err != nil {
+			return err
+		}
+		if before, err = f.get(section, q.Key); err != nil {
+			return err
+		}
+		if sum, err = plus(before, q.By); err != nil {
+			var what refusal
+			if errors.As(err, &what) {
+				err = effect.Errorf("HashMapError", "%s[%s] in %s: %s", q.Name, q.Key, q.File, what).With("key", keyText(q.Key))
+			}
+			return err
+		}
+		return f.run(sqlSet, nil, section, []byte(q.Key), []byte(sum))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &effect.StoreEntries{Entries: []effect.StoreEntry{{Value: before}, {Value: sum}}}, nil
+}
+
+// keyText is a key as the program shows it.
+func keyText(key json.RawMessage) string {
+	var s string
+	if json.Unmarshal(key, &s) == nil {
+		return s
+	}
+	return string(key)
+}
+
+// plus adds two numbers as hashmaps hold them, a as 0 when it is nil. The sum is
+// an Int when b is.
+func plus(a, b json.RawMessage) (json.RawMessage, error) {
+	if a == nil {
+		a = json.RawMessage("0")
+	}
+	if y, err := strconv.ParseInt(string(b), 10, 64); err == nil {
+		x, err := strconv.ParseInt(string(a), 10, 64)
+		if err != nil {
+			return nil, refuse("expected Int, got %s", a)
+		}
+		if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
+			return nil, effect.Errorf("RuntimeError", "integer overflow")
+		}
+		return strconv.AppendInt(nil, x+y, 10), nil
+	}
+	x, ok := number(a)
+	y, known := number(b)
+	if !ok || !known {
+		return nil, refuse("expected Float, got %s", a)
+	}
+	sum := value.AppendFloat(nil, x+y)
+	if math.IsNaN(x+y) || math.IsInf(x+y, 0) {
+		sum = []byte(strconv.Quote(string(sum)))
+	}
+	return sum, nil
+}
+
+// number reads a Float, which is a string when it is no number.
+func number(text json.RawMessage) (float64, bool) {
+	switch string(text) {
+	case `"NaN"`:
+		return math.NaN(), true
+	case `"inf"`:
+		return math.Inf(1), true
+	case `"-inf"`:
+		return math.Inf(-1), true
+	}
+	var x float64
+	err := json.Unmarshal(text, &x)
+	return x, err == nil && string(text) != "null"
+}
+
+func (f *file) remove(q *effect.StoreDelete) (effect.Result, error) {
+	found := &effect.StoreFound{}
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return found, err
+	}
+	err = f.transaction(func() error {
+		err := f.run(sqlDelete, nil, section, []byte(q.Key))
+		found.Found = f.conn.Changes() > 0
+		return err
+	})
+	return found, err
+}
+
+func (f *file) list(q *effect.StoreList) (effect.Result, error) {
+	out := &effect.StoreEntries{}
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return out, err
+	}
+	out.Entries, err = f.entries(section, q.Keys, q.Values)
+	return out, err
+}
+
+func (f *file) entries(section int64, keys, values bool) (out []effect.StoreEntry, err error) {
+	switch {
+	case keys && values:
+		err = f.run(sqlEntries, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0), Value: raw(s, 1)}) }, section)
+	case keys:
+		err = f.run(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0)}) }, section)
+	default:
+		err = f.run(sqlValues, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Value: raw(s, 0)}) }, section)
+	}
+	return out, err
+}
+
+// count counts the entries of a store of any kind.
+func (f *file) count(q *effect.StoreLen) (effect.Result, error) {
+	out := &effect.StoreCount{}
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return out, err
+	}
+	sql := map[string]string{"hashmap": sqlEntryLen, "ledger": sqlRecordLen, "memory": sqlMessageLen}[q.Store.Kind]
+	err = f.run(sql, func(s *sqlite3.Stmt) { out.Count = s.ColumnInt64(0) }, section)
+	if q.Window > 0 {
+		out.Count = min(out.Count, int64(q.Window))
+	}
+	return out, err
+}
+
+// empty clears a store of any kind.
+func (f *file) empty(q *effect.StoreClear) (effect.Result, error) {
+	section, ok, err := f.section(q.Store)
+	if err != nil {
+		return nil, err
+	}
+	out := &effect.StoreEntries{}
+	if ok {
+		err = f.transaction(func() error {
+			if q.List {
+				if out.Entries, err = f.entries(section, true, true); err != nil {
+					return err
+				}
+			}
+			for _, sql := range map[string][]string{"hashmap": {sqlClear}, "ledger": {sqlClearRecords, sqlClearWords, sqlClearKeys},
+				"memory": {sqlClearMessages}}[q.Store.Kind] {
+				if err := f.run(sql, nil, section); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil || !q.List {
+		return nil, err
+	}
+	return out, nil
+}

@@ -1,0 +1,48 @@
+package store
+
+import (
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+const (
+	sqlAppend = `INSERT INTO message (section, id, role, content) VALUES (?1, (SELECT coalesce(max(id), 0) + 1 FROM message WHERE section = ?1), ?2, ?3)`
+	// sqlTrim drops the messages before the latest ?2.
+	sqlTrim          = `DELETE FROM message WHERE section = ?1 AND id <= (SELECT id FROM message WHERE section = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`
+	sqlLatest        = `SELECT role, content FROM message WHERE section = ? ORDER BY id DESC LIMIT ?`
+	sqlMessageLen    = `SELECT count(*) FROM message WHERE section = ?`
+	sqlClearMessages = `DELETE FROM message WHERE section = ?`
+)
+
+func (f *file) append(q *effect.MemoryAppend) error {
+	return f.transaction(func() error {
+		section, err := f.sectionToWrite(q.Store)
+		for i := 0; i < len(q.Messages) && err == nil; i++ {
+			err = f.run(sqlAppend, nil, section, q.Messages[i].Role, q.Messages[i].Content)
+		}
+		if err == nil && q.Window > 0 {
+			err = f.run(sqlTrim, nil, section, int64(q.Window))
+		}
+		return err
+	})
+}
+
+func (f *file) messages(q *effect.MemoryList) (effect.Result, error) {
+	out := &effect.MemoryMessages{}
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return out, err
+	}
+	limit := int64(q.Last)
+	if q.Window > 0 && (limit < 0 || limit > int64(q.Window)) {
+		limit = int64(q.Window)
+	}
+	err = f.run(sqlLatest, func(s *sqlite3.Stmt) {
+		out.Messages = append(out.Messages, effect.MemoryMessage{Role: s.ColumnText(0), Content: s.ColumnText(1)})
+	}, section, limit)
+	slices.Reverse(out.Messages)
+	return out, err
+}

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// A file of ours says so in SQLite's header: application is "Conc" in its
+// application_id, and user_version the format, the one below.
+const (
+	application = 0x436f6e63
+	format      = 1
+)
+
+// tables are all that a database has. A section is a store or a scope of one.
+// Entries are in the order of their ids. Ledgers are found by the words of their
+// identifiers and by their keys, both folded.
+var tables = []string{
+	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, UNIQUE (kind, name, scope)) STRICT`,
+	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (section, key)) STRICT`,
+	`CREATE TABLE message (section INTEGER NOT NULL, id INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (section, id)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE record (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, identifier TEXT NOT NULL, keys TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (section, identifier)) STRICT`,
+	`CREATE TABLE word (section INTEGER NOT NULL, word TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, word, record)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE record_key (section INTEGER NOT NULL, key TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, key, record)) STRICT, WITHOUT ROWID`,
+	`CREATE INDEX entry_order ON entry (section, id)`,
+	`CREATE INDEX record_order ON record (section, id)`,
+}
+
+// checked is the size up to which a file is read through each time it is opened.
+const checked = 1 << 20
+
+// open opens the file, and makes it when there is none.
+func (f *file) open(ctx context.Context) error {
+	path, size := ":memory:", int64(0)
+	if !f.options.InMemory {
+		var err error
+		if path, err = filepath.Abs(f.path); err != nil {
+			return err
+		}
+		if f.options.Allowed != nil && !f.options.Allowed(path) {
+			return refuse("that is not permitted: add its directory to `fs` in [permissions]")
+		}
+		if size, err = inspect(path); err != nil {
+			return err
+		}
+	}
+	verified := false
+	if size > 0 && !hasLog(path) {
+		// Reading a file that is at rest makes nothing beside it.
+		err := f.use(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verify(size) })
+		if err != nil && !hasLog(path) {
+			return err
+		}
+		if verified = err == nil; verified {
+			_ = f.close() // nothing was written
+		}
+	}
+	return f.use(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, func() error { return f.prepare(ctx, size, verified) })
+}
+
+// use connects to the database and runs first; it stays connected unless that
+// fails.
+func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) error {
+	conn, err := sqlite3.OpenFlags(name, flags)
+	if err != nil {
+		return err
+	}
+	f.conn, f.statements, f.sections = conn, map[string]*sqlite3.Stmt{}, map[effect.Store]int64{}
+	if err = first(); err != nil {
+		// A refused file is left as it is: nothing is written into it on the way out.
+		_, _ = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+		_ = f.close()
+	}
+	return err
+}
+
+// hasLog says whether a database is in use, or was when its process ended.
+func hasLog(path string) bool {
+	info, err := os.Stat(path + "-wal")
+	return err == nil && info.Size() > 0
+}
+
+// immutable names a database for a connection that takes no lock.
+func immutable(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive's letter
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}).String()
+}
+
+// prepare makes a new connection ready for requests, and a new file ours. verified
+// says that the file has been looked at already.
+func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
+	if err := f.conn.BusyHandler(f.busy); err != nil {
+		return err
+	}
+	f.conn.SetInterrupt(ctx)
+	// FULL: a commit is on the disk before it returns, so that it survives the
+	// machine's end too, not only the process's.
+	err := f.conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000`)
+	if err != nil {
+		return err
+	}
+	if !verified {
+		id, version, err := f.marks()
+		if err == nil && id == 0 && version == 0 {
+			err = f.create()
+		} else if err == nil {
+			err = f.verify(size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.options.InMemory {
+		return nil
+	}
+	return f.run("PRAGMA journal_mode = WAL", nil)
+}
+
+// marks reads what tells whose the database is.
+func (f *file) marks() (id, version int64, err error) {
+	if err = f.run("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
+		err = f.run("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
+	}
+	return id, version, err
+}
+
+// create makes the tables in an empty database. Who comes second finds them.
+func (f *file) create() error {
+	return f.transaction(func() error {
+		id, version, err := f.marks()
+		if err != nil {
+			return err
+		}
+		if id != 0 || version != 0 {
+			return f.verify(0)
+		}
+		for _, sql := range tables {
+			if err := f.conn.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return f.conn.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, format))
+	})
+}
+
+// verify checks what SQLite reads of a database: marks, tables, and for a file
+// that is not large every page.
+func (f *file) verify(size int64) error {
+	id, version, err := f.marks()
+	if err == nil {
+		err = whose(id, version)
+	}
+	if err != nil {
+		return err
+	}
+	var found []string
+	err = f.run("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", func(s *sqlite3.Stmt) { found = append(found, s.ColumnText(0)) })
+	if err != nil {
+		return err
+	}
+	want := slices.Sorted(slices.Values(tables))
+	if slices.Sort(found); !slices.Equal(found, want) {
+		return damaged("its tables are not those of a store")
+	}
+	if size > checked {
+		return nil
+	}
+	var problem string
+	err = f.run("PRAGMA quick_check(1)", func(s *sqlite3.Stmt) { problem = s.ColumnText(0) })
+	if err == nil && problem != "ok" {
+		err = damaged(problem)
+	}
+	return err
+}
+
+// whose says why a database with these marks is not to be used.
+func whose(id, version int64) error {
+	switch {
+	case id != application:
+		return refuse("it is an SQLite database of another program: name another file")
+	case version > format:
+		return refuse("it was written by a newer version of Concerto (format %d, this one knows %d): upgrade Concerto, or name another file", version, format)
+	case version < format:
+		return damaged(fmt.Sprintf("there is no format %d", version))
+	}
+	return nil
+}
+
+// headerSize is the length of SQLite's header, in bytes.
+const headerSize = 100
+
+// inspect looks at a file before SQLite does and gives its size, 0 when it is
+// not there. What SQLite would refuse, or take for its own, is refused here.
+func inspect(path string) (size int64, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, inspectDirectory(filepath.Dir(path))
+	case err != nil:
+		return 0, err
+	case info.IsDir():
+		return 0, refuse("it is a directory: name a file in it")
+	case !info.Mode().IsRegular():
+		return 0, refuse("it is no ordinary file: name another one")
+	case info.Size() == 0:
+		return 0, nil
+	}
+	in, err := os.OpenFile(path, os.O_RDWR, 0) // it must be writable too
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	header := make([]byte, headerSize)
+	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, err
+	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
+		return 0, refuse("it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away")
+	}
+	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
+	if err := whose(at(68), at(60)); err != nil {
+		return 0, err
+	}
+	return info.Size(), inspectLength(path, header, info.Size())
+}
+
+// inspectLength refuses a file whose end is missing. While there is a log, the
+// file may be shorter than its header says: the rest is in the log.
+func inspectLength(path string, header []byte, size int64) error {
+	if hasLog(path) {
+		return nil
+	}
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(header[28:]))
+	if want := page * pages; want > size {
+		return damaged(fmt.Sprintf("its last %d bytes are missing", want-size))
+	}
+	return nil
+}
+
+func inspectDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("its directory %s is not there: make it, or name another file", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return refuse("%s is no directory: name another file", dir)
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// sample gives the bytes of a file with some of each kind of store.
+func sample(t testing.TB) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	var entries []effect.StoreEntry
+	for _, k := range strings.Fields(strings.Repeat("k ", 300)) {
+		n, _ := json.Marshal(len(entries))
+		entries = append(entries, set(`"`+k+string(n)+`"`, `"some text that fills the pages of the file"`))
+	}
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: entries})
+	do[any](t, s, &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "An identifier", Keys: []string{"k"}, Value: "v"}})
+	do[any](t, s, &effect.MemoryAppend{Store: at("memory"), Messages: []effect.MemoryMessage{{Role: "user", Content: "hello"}}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "s.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// requests are one of each effect on the stores of sample, those that write too.
+func requests() []effect.Request {
+	h, l, m := at("hashmap"), at("ledger"), at("memory")
+	return []effect.Request{
+		&effect.StoreRead{Store: h, Keys: raws(`"k1"`)}, &effect.StoreList{Store: h, Keys: true, Values: true}, &effect.StoreLen{Store: h},
+		&effect.StoreWrite{Store: h, Entries: []effect.StoreEntry{set(`"k1"`, `1`)}}, &effect.StoreAdd{Store: h, Key: json.RawMessage(`"n"`), By: json.RawMessage("1")},
+		&effect.StoreDelete{Store: h, Key: json.RawMessage(`"k2"`)}, &effect.LedgerFind{Store: l}, &effect.LedgerFind{Store: l, By: "identifier", Texts: []string{"an"}},
+		&effect.LedgerPut{Store: l, Entry: effect.LedgerEntry{Identifier: "x"}}, &effect.LedgerDelete{Store: l, Identifier: "An identifier"},
+		&effect.MemoryAppend{Store: m, Messages: []effect.MemoryMessage{{Role: "user", Content: "more"}}}, &effect.MemoryList{Store: m, Last: -1},
+		&effect.StoreClear{Store: h},
+	}
+}
+
+// foreign gives the bytes of a database of another program.
+func foreign(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "foreign.db")
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Exec("CREATE TABLE t (x)"), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestRefused: a file that is not ours, of a newer version or damaged is refused
+// by every request, with the reason, and is left byte for byte as it was, with
+// nothing new beside it.
+func TestRefused(t *testing.T) {
+	good := sample(t)
+	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
+	const damagedEnd = "it was left as it is: put a copy of it in its place, or move it away to begin anew"
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"text", []byte(`{"scores":{"ada":3}}`), "it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away"},
+		{"one byte", []byte("S"), "it is no database of Concerto's"},
+		{"zeros", make([]byte, 8192), "it is no database of Concerto's"},
+		{"another program's", foreign(t), "it is an SQLite database of another program: name another file"},
+		{"newer", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 2); return b }),
+			"it was written by a newer version of Concerto (format 2, this one knows 1): upgrade Concerto, or name another file"},
+		{"no version", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 0); return b }), "it is damaged (there is no format 0); " + damagedEnd},
+		{"cut in a page", good[:len(good)-100], "it is damaged (its last 100 bytes are missing); " + damagedEnd},
+		{"cut to a page", good[:4096], "bytes are missing); " + damagedEnd},
+		{"cut in the header", good[:99], "it is no database of Concerto's"},
+		{"a newer SQLite's", changed(func(b []byte) []byte { b[18], b[19] = 9, 9; return b }), damagedEnd},
+		{"page size", changed(func(b []byte) []byte { b[16], b[17] = 3, 3; return b }), damagedEnd},
+		{"zeros in the middle", changed(func(b []byte) []byte { clear(b[3*4096 : 4*4096]); return b }), damagedEnd},
+		{"noise in the middle", changed(func(b []byte) []byte {
+			for i := 2 * 4096; i < 5*4096; i++ {
+				b[i] = byte(i * 7)
+			}
+			return b
+		}), damagedEnd},
+		{"the schema's page", changed(func(b []byte) []byte {
+			for i := 100; i < 4096; i++ {
+				b[i] ^= 0x55
+			}
+			return b
+		}), damagedEnd},
+		{"other tables", changed(func(b []byte) []byte {
+			return bytes.Replace(b, []byte("CREATE TABLE word"), []byte("CREATE TABLE work"), 1)
+		}), damagedEnd},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "s.db")
+			if err := os.WriteFile(path, c.data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s := opened(t, Options{Dir: dir})
+			for _, r := range requests() {
+				_, err := s.Perform(context.Background(), r)
+				var e *effect.Error
+				if !errors.As(err, &e) || !strings.HasPrefix(e.Message, "cannot use s.db: ") || !strings.Contains(e.Message, c.want) {
+					t.Fatalf("%s: %v", r.Kind(), err)
+				}
+				if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.data) {
+					t.Fatalf("%s: the file was changed: %v", r.Kind(), err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+				t.Errorf("left beside it: %q", names)
+			}
+		})
+	}
+}
+
+// TestNoPlace: what is wrong with a path is said, with what to do.
+func TestNoPlace(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, Options{Dir: dir, Allowed: func(path string) bool { return filepath.Base(path) != "secret.db" }})
+	for _, c := range []struct{ file, kind, want string }{
+		{"none/s.db", "hashmap", "HashMapError: cannot use none/s.db: its directory " + filepath.Join(dir, "none") + " is not there: make it, or name another file"},
+		{"d", "memory", "FsError: cannot use d: it is a directory: name a file in it"},
+		{"plain/s.db", "hashmap", "HashMapError: cannot use plain/s.db: "},
+		{"secret.db", "ledger", "FsError: cannot use secret.db: that is not permitted: add its directory to `fs` in [permissions]"},
+	} {
+		_, err := s.Perform(context.Background(), &effect.StoreLen{Store: effect.Store{File: c.file, Kind: c.kind, Name: "x"}})
+		var e *effect.Error
+		if !errors.As(err, &e) || !strings.HasPrefix(e.Kind+": "+e.Message, c.want) {
+			t.Errorf("%s: %v", c.file, err)
+		}
+		if path, ok := e.Fields["path"]; e.Kind == "FsError" && path != c.file || e.Kind == "HashMapError" && ok {
+			t.Errorf("%s: fields %v", c.file, e.Fields)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 2 {
+		t.Errorf("something was made: %q", names)
+	}
+}
+
+// TestReadOnly: a file that cannot be written is refused before anything is read
+// of it.
+func TestReadOnly(t *testing.T) {
+	if os.Getuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("everything can be written here")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	if err := os.WriteFile(path, sample(t), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	_, err := opened(t, Options{Dir: dir}).Perform(context.Background(), &effect.StoreLen{Store: at("hashmap")})
+	if err == nil || !strings.Contains(err.Error(), "cannot be written: permit that, or name another file") {
+		t.Error(err)
+	}
+}
+
+// TestEmptyFile: a file without content is a new one, as who died while making it
+// leaves it.
+func TestEmptyFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "s.db"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, Options{Dir: dir})
+	for _, r := range requests() {
+		do[any](t, s, r)
+	}
+}
+
+// TestDamagedLater: damage that shows only when it is come upon is told then, and
+// what the request had written before is taken back.
+func TestDamagedLater(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "a", Keys: []string{"k"}}})
+	if err := s.file("s.db").run("UPDATE record SET keys = '['", nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []effect.Request{
+		&effect.LedgerFind{Store: at("ledger")},
+		&effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "a"}},
+		&effect.LedgerDelete{Store: at("ledger"), Identifier: "a"},
+	} {
+		if _, err := s.Perform(context.Background(), r); err == nil || !strings.Contains(err.Error(), "the keys of a ledger's entry cannot be read") {
+			t.Errorf("%s: %v", r.Kind(), err)
+		}
+	}
+	if n := do[*effect.StoreCount](t, s, &effect.StoreLen{Store: at("ledger")}).Count; n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// FuzzFile: whatever bytes a file has, every request succeeds or fails as one
+// the program can catch; a file that is refused stays as it was.
+func FuzzFile(f *testing.F) {
+	good := sample(f)
+	f.Add(uint32(60), []byte{0, 0, 0, 2})
+	f.Add(uint32(4096), []byte{5, 0, 0})
+	f.Add(uint32(0), []byte("SQLite format 3"))
+	f.Fuzz(func(t *testing.T, at uint32, noise []byte) {
+		data := bytes.Clone(good)
+		copy(data[int(at)%len(data):], noise)
+		dir := t.TempDir()
+		path := filepath.Join(dir, "s.db")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Options{Dir: dir})
+		opens := s.file("s.db").open(context.Background()) == nil
+		for _, r := range requests() {
+			_, err := s.Perform(context.Background(), r)
+			var e *effect.Error
+			if err != nil && !errors.As(err, &e) {
+				t.Fatalf("%s: %v", r.Kind(), err)
+			}
+			if now, _ := os.ReadFile(path); !opens && (err == nil || !bytes.Equal(now, data)) {
+				t.Fatalf("%s: %v, and the file was used all the same", r.Kind(), err)
+			}
+		}
+		_ = s.Close() // a damaged file may refuse its last page
+	})
+}

@@ -1,0 +1,140 @@
+// Package store performs the effects of stores in files (spec/12-stores.md):
+// hashmaps, ledgers and memories, any number of them in one SQLite database.
+//
+// A request is one transaction. When a writing one has returned, what it wrote
+// is on the disk. Processes that use one file at a time wait for each other's
+// transactions, for a bounded time. A file is looked at before SQLite may touch
+// it: one that is damaged, of a newer version or not ours is refused and left as
+// it is.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// Kinds are the requests that Stores performs.
+var Kinds = []effect.Kind{effect.KindStoreRead, effect.KindStoreWrite, effect.KindStoreAdd, effect.KindStoreDelete, effect.KindStoreList,
+	effect.KindStoreLen, effect.KindStoreClear, effect.KindLedgerPut, effect.KindLedgerDelete, effect.KindLedgerFind,
+	effect.KindMemoryAppend, effect.KindMemoryList}
+
+// defaultWait is how long a request waits for other processes.
+const defaultWait = 10 * time.Second
+
+// Options say where files are.
+type Options struct {
+	// Dir is where relative paths start; "" is the working directory.
+	Dir string
+	// Allowed says whether an absolute path may be used; nil allows all.
+	Allowed func(path string) bool
+	// InMemory keeps every file's stores in memory until Close, apart from those
+	// of any other Stores, and touches no file.
+	InMemory bool
+	// Wait bounds how long a request waits for other processes; 0 means 10 s.
+	Wait time.Duration
+}
+
+// Stores performs the effects of stores in files. Files are opened when they are
+// first used. Safe for concurrent use.
+type Stores struct {
+	options Options
+
+	mu    sync.Mutex
+	files map[string]*file // by path as the program gives it
+}
+
+// New makes Stores. It touches nothing.
+func New(o Options) *Stores {
+	if o.Wait == 0 {
+		o.Wait = defaultWait
+	}
+	return &Stores{options: o, files: map[string]*file{}}
+}
+
+// Close closes every file. Stores may be used on, and opens them again.
+func (s *Stores) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, f := range s.files {
+		f.turn <- struct{}{} // what is under way ends first
+		if err := f.close(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", f.name, err))
+		}
+		<-f.turn
+	}
+	clear(s.files)
+	return errors.Join(errs...)
+}
+
+// Perform performs one request. Its errors that are no *effect.Error are
+// effect.ErrWaits and the cause of ctx's end.
+func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	op, at := operationOf(r)
+	if op == nil {
+		return nil, fmt.Errorf("stores cannot perform %s", r.Kind())
+	}
+	f := s.file(at.File)
+	result, err := f.perform(ctx, op)
+	if err == nil {
+		return result, nil
+	}
+	return nil, f.failed(ctx, at, err)
+}
+
+// file gives the file of that path, not opened yet when it is new.
+func (s *Stores) file(name string) *file {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[name]
+	if f == nil {
+		path := filepath.FromSlash(name)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.options.Dir, path)
+		}
+		f = &file{options: &s.options, name: name, path: path, turn: make(chan struct{}, 1)}
+		s.files[name] = f
+	}
+	return f
+}
+
+// operation is what a request does within its file.
+type operation func(f *file) (effect.Result, error)
+
+// operationOf gives a request's operation and its store, nil for a request that
+// is none of a store.
+func operationOf(r effect.Request) (operation, effect.Store) {
+	switch q := r.(type) {
+	case *effect.StoreRead:
+		return func(f *file) (effect.Result, error) { return f.read(q) }, q.Store
+	case *effect.StoreWrite:
+		return func(f *file) (effect.Result, error) { return f.write(q) }, q.Store
+	case *effect.StoreAdd:
+		return func(f *file) (effect.Result, error) { return f.add(q) }, q.Store
+	case *effect.StoreDelete:
+		return func(f *file) (effect.Result, error) { return f.remove(q) }, q.Store
+	case *effect.StoreList:
+		return func(f *file) (effect.Result, error) { return f.list(q) }, q.Store
+	case *effect.StoreLen:
+		return func(f *file) (effect.Result, error) { return f.count(q) }, q.Store
+	case *effect.StoreClear:
+		return func(f *file) (effect.Result, error) { return f.empty(q) }, q.Store
+	case *effect.LedgerPut:
+		return func(f *file) (effect.Result, error) { return f.put(q) }, q.Store
+	case *effect.LedgerDelete:
+		return func(f *file) (effect.Result, error) { return f.strike(q) }, q.Store
+	case *effect.LedgerFind:
+		return func(f *file) (effect.Result, error) { return f.find(q) }, q.Store
+	case *effect.MemoryAppend:
+		return func(f *file) (effect.Result, error) { return nil, f.append(q) }, q.Store
+	case *effect.MemoryList:
+		return func(f *file) (effect.Result, error) { return f.messages(q) }, q.Store
+	}
+	return nil, effect.Store{}
+}

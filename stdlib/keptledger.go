@@ -1,0 +1,53 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/store"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// A ledger in a file is known here by its place alone; its limits are checked
+// before the effect is asked for.
+
+func keptInsert(p *store.Place, e effect.LedgerEntry) (value.Slot, error) {
+	if err := store.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
+		return value.Nil, value.Faultf("%s", err)
+	}
+	return asks(&effect.LedgerPut{Store: vm.StoreOf(p), Entry: e}, nothing)
+}
+
+// keptUpdate replaces one part of an entry; problem says that it is beyond a
+// limit.
+func keptUpdate(p *store.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
+	if problem != nil {
+		return value.Nil, value.Faultf("%s", problem)
+	}
+	return asks(&effect.LedgerPut{Store: vm.StoreOf(p), Entry: e, Update: part}, found)
+}
+
+func keptIdentifiers(p *store.Place) (value.Slot, error) {
+	return asks(&effect.LedgerFind{Store: vm.StoreOf(p)}, func(r effect.Result) (value.Slot, error) {
+		var out []string
+		for _, e := range r.(*effect.LedgerEntries).Entries {
+			out = append(out, e.Identifier)
+		}
+		return value.StringArray(out), nil
+	})
+}
+
+// keptFind searches as ledgerFind does and gives values of the type entry.
+func keptFind(p *store.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
+	if how == "entries" {
+		how, texts = "", nil
+	}
+	return asks(&effect.LedgerFind{Store: vm.StoreOf(p), By: how, Texts: texts}, func(r effect.Result) (value.Slot, error) {
+		found := r.(*effect.LedgerEntries).Entries
+		out := value.NewArray()
+		out.Reserve(len(found))
+		for _, e := range found {
+			out.Push(entry.Struct(value.String(e.Identifier), value.StringArray(e.Keys), value.String(e.Value)))
+		}
+		return out.Slot(), nil
+	})
+}
