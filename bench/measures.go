@@ -20,6 +20,11 @@ type measure struct {
 func measures() []measure {
 	return []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 4},
+		calling("trait", "a call through a trait", "trait"),
+		calling("any", "a method of an Any", "any"),
+		calling("function", "a function in an Any", "function"),
+		waiting("waiting", 10_000, "10,000 tasks waiting", 30),
+		waiting("crowd", 100_000, "100,000 tasks waiting", 250),
 		{name: "push", title: "1M push with a peek each turn, times 100k's time", unit: "×", ours: growth("push", "1000000", "100000"), fixed: 12},
 		{name: "check", title: "check a 5,000-line program, with process start", unit: "ms", ours: checkFile(5_000), fixed: 15},
 		listening("listen", "listen, one-way messages", "flood"),

@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 func startOurs(l *lab) (float64, error) {
 	return best(20, func() (float64, error) {
 		p, err := process(l.dir, l.bin("concerto"), "run", l.program("one", "main.conc"))
@@ -34,4 +36,16 @@ func growth(program, large, small string) func(*lab) (float64, error) {
 		}
 		return (times[0] - start) / (times[1] - start), nil
 	}
+}
+
+// waiting measures a process in which n tasks wait at a time: all that it had
+// resident at most, its start included.
+func waiting(name string, n int, title string, most float64) measure {
+	return measure{name: name, title: title, unit: "MB", fixed: most, ours: func(l *lab) (float64, error) {
+		p, err := process(l.dir, l.bin("concerto"), "run", l.program("waiting", "main.conc"), "--", fmt.Sprint(n))
+		if err == nil && p.out != fmt.Sprint(n*(n-1)/2) {
+			err = fmt.Errorf("%d tasks gave %q", n, p.out)
+		}
+		return float64(p.memory) / (1 << 20), err
+	}}
 }

@@ -1,0 +1,26 @@
+package main
+
+import "fmt"
+
+// callsMeasured is how many calls a way of calling is measured over.
+const callsMeasured = 5_000_000
+
+// calling compares the calls of a method in some way with direct ones; both
+// sides in nanoseconds a call, the process's start left out.
+func calling(name, title, way string) measure {
+	return measure{name: name, title: title, unit: "ns", target: 3, ours: callTime(way), peer: callTime("direct"), peers: "a direct call"}
+}
+
+func callTime(way string) func(*lab) (float64, error) {
+	return func(l *lab) (float64, error) {
+		var times [2]float64
+		for i, n := range []int{callsMeasured, 0} {
+			p, err := process(l.dir, l.bin("concerto"), "run", l.program("calls", "main.conc"), "--", way, fmt.Sprint(n))
+			if err != nil {
+				return 0, err
+			}
+			times[i] = p.cpu
+		}
+		return (times[0] - times[1]) * 1e6 / callsMeasured, nil
+	}
+}
