@@ -108,6 +108,9 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // no environment, no output, nobody who answers. Files and the network are the
 // process's own, as far as the program's [permissions] grant them.
 type Options struct {
+	// WorkDir is where the relative paths that the program itself uses start; ""
+	// is the process's working directory.
+	WorkDir string
 	// Dir is where the relative paths of a loaded program's manifest start; a
 	// compiled one starts at its project's root.
 	Dir string
@@ -200,12 +203,12 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c := runtime.Config{
 		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
-		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD,
+		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Files: fs.Options{Dir: o.WorkDir},
 	}
 	c.Stores.Dir = root
 	if granted := p.ir.Permissions; granted != nil { // an empty list grants nothing, nil would grant all
 		c.EnvAllowed = append([]string{}, granted.Env...)
-		c.Files = fs.Options{Roots: append([]string{}, granted.FS...), RootsDir: root}
+		c.Files.Roots, c.Files.RootsDir = append([]string{}, granted.FS...), root
 		c.NetAllowed = append([]string{}, granted.Net...)
 		c.RunAllowed = granted.Run
 	}

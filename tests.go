@@ -44,6 +44,9 @@ type TestOptions struct {
 	Live bool
 	// Environ is the environment, as "NAME=value".
 	Environ []string
+	// WorkDir is where the relative paths that tests use start; "" is the
+	// process's working directory.
+	WorkDir string
 	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
 	// nil drops it.
 	Log      io.Writer
@@ -119,7 +122,7 @@ func (p *Program) Tests() []Test {
 // those are counted. The error is the cause of ctx's end, or says what kept the
 // tests from running; the results are then those until then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []vm.Point, error) {
-	config, err := p.runtimeConfig(&Options{Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel})
+	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel})
 	if err != nil {
 		return nil, nil, err
 	}

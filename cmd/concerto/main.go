@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -39,6 +40,7 @@ func main() {
 		terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
 		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
+		screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
 	}))
 }
 
@@ -56,6 +58,10 @@ type app struct {
 	terminal   bool   // stdin is one: awaited emits may be asked for
 	color      bool   // stderr takes colours
 	outColor   bool   // stdout does
+	screen     bool   // stdout is a terminal that can be cleared
+	// pause is what --watch does between two looks at the files; nil waits for a
+	// moment.
+	pause func(context.Context) error
 
 	quiet    bool
 	verbose  bool

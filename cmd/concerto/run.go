@@ -85,7 +85,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		runtime.GOMAXPROCS(1)
 	}
 	o := concerto.Options{
-		Dir: dir, Args: args, Environ: a.environ,
+		Dir: dir, WorkDir: a.dir, Args: args, Environ: a.environ,
 		Stdout: a.stdout, Mode: emit.Modes[f.emit],
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
 		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill,

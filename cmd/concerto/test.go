@@ -22,6 +22,7 @@ type testFlags struct {
 	parallel int
 	seed     int64
 	live     bool
+	watch    bool
 	cover    bool
 	html     string
 }
@@ -42,6 +43,7 @@ stands still but for what it waits for.
   concerto test --filter 'numbers ::' what has this in its name
   concerto test -v                    also what each test emitted and printed
   concerto test --coverage            which lines and handlers the tests reach
+  concerto test --watch               again at each change
 
 With --live, agents and hosts that a test does not mock are reached for real.
 Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
@@ -56,6 +58,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
 	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
 	return c
@@ -91,25 +94,42 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, found, err := concerto.CompileTests(path, a.dir)
+	<-signals.ready
+	run := func(seen func(path string)) error { return a.testOnce(ctx, path, f, selected, signals.kill, seen) }
+	if !f.watch {
+		return run(func(string) {})
+	}
+	return a.watch(ctx, run)
+}
+
+// testOnce compiles and runs the tests. It tells seen which files they depend
+// on.
+func (a *app) testOnce(ctx context.Context, path string, f *testFlags, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Tests: true, Seen: seen})
 	if err != nil {
 		return refused(err)
 	}
+	compiled, found := driver.Build(in)
 	if err := a.show(found); err != nil {
 		return err
 	}
-	<-signals.ready
+	p := concerto.New(compiled, in.Root)
 	tests := p.Tests()
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ,
-		Cover: f.cover || f.html != "", Kill: signals.kill, Log: a.stderr, LogLevel: a.logLevel}
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ, WorkDir: a.dir,
+		Cover: f.cover || f.html != "", Kill: kill, Log: a.stderr, LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult
 	}
 	began := time.Now()
 	results, points, err := p.RunTests(ctx, o)
+	for _, r := range results {
+		for _, file := range r.Record.Files {
+			seen(a.abs(file))
+		}
+	}
 	if err != nil {
 		return err
 	}

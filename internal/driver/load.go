@@ -30,6 +30,9 @@ type Request struct {
 	Dir  string
 	// Tests makes the @test functions part of the program.
 	Tests bool
+	// Seen, when not nil, is told the absolute path of each file just before it
+	// is looked at, also of those that are not there.
+	Seen func(path string)
 }
 
 // Input is a program's sources as found.
@@ -45,6 +48,7 @@ type Input struct {
 	Diagnostics diag.List
 
 	tests    bool
+	seen     func(path string)
 	names    map[string]string // of source files: as users see them, to relative to Root
 	dir      string            // Request.Dir, absolute
 	absolute bool              // the user gave an absolute path
@@ -78,9 +82,12 @@ func Load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{dir: dir, tests: r.Tests, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}}
+	in := &Input{dir: dir, tests: r.Tests, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
+	if in.seen == nil {
+		in.seen = func(string) {}
+	}
 	if r.Path == "" {
-		path, ok := manifest.Locate(dir, isFile)
+		path, ok := manifest.Locate(dir, in.isFile)
 		if !ok {
 			return nil, &PathError{Message: "there is no " + manifest.FileName + " here or above",
 				Hint: "name a file, as in `concerto run main.conc`, or a directory with a " + manifest.FileName}
@@ -88,6 +95,7 @@ func Load(r Request) (*Input, error) {
 		return in, in.project(path)
 	}
 	path := in.abs(r.Path)
+	in.seen(path)
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -103,7 +111,7 @@ func Load(r Request) (*Input, error) {
 // directory loads the project of a directory.
 func (in *Input) directory(shown, path string) error {
 	m := filepath.Join(path, manifest.FileName)
-	if !isFile(m) {
+	if !in.isFile(m) {
 		hint := "name a file in it, or write a " + manifest.FileName + " with [project]"
 		if isFile(filepath.Join(path, "main"+SourceExt)) {
 			hint = "name the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
@@ -119,7 +127,7 @@ func (in *Input) file(shown, path string) error {
 		return &PathError{Path: shown, Message: "not a Concerto program", Hint: "programs are files whose names end in " + SourceExt}
 	}
 	in.Root = filepath.Dir(path)
-	if m, ok := manifest.Locate(in.Root, isFile); ok {
+	if m, ok := manifest.Locate(in.Root, in.isFile); ok {
 		if err := in.manifest(m); err != nil {
 			return err
 		}
@@ -137,7 +145,7 @@ func (in *Input) project(path string) error {
 		name = "main" + SourceExt
 	}
 	entry := filepath.Join(in.Root, filepath.FromSlash(name))
-	if isFile(entry) {
+	if in.isFile(entry) {
 		return in.entry(entry)
 	}
 	if in.Diagnostics.HasErrors() {
@@ -227,11 +235,17 @@ func (in *Input) read(path string) (*source.File, error) {
 		shown = rel
 	}
 	shown = filepath.ToSlash(shown)
+	in.seen(path)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", shown, cause(err))
 	}
 	return source.NewFile(shown, text), nil
+}
+
+func (in *Input) isFile(path string) bool {
+	in.seen(path)
+	return isFile(path)
 }
 
 func (in *Input) abs(path string) string {

@@ -3,6 +3,7 @@ package mock
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"github.com/concerto-lang/concerto/effect"
 )
@@ -103,4 +104,28 @@ func (w *World) carry(ctx context.Context, verb, from, path string, next effect.
 
 func gone(verb, path string) error {
 	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
+}
+
+// looks notes the real file or directory that a request looks at.
+func (w *World) looks(r effect.Request) {
+	path := ""
+	switch r := r.(type) {
+	case *effect.ReadFile:
+		path = r.Path
+	case *effect.FileInfo:
+		path = r.Path
+	case *effect.ListDir:
+		path = r.Path
+	case *effect.CopyFile:
+		path = r.From
+	case *effect.MoveFile:
+		path = r.From
+	default:
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.record.Files, path) {
+		w.record.Files = append(w.record.Files, path)
+	}
 }

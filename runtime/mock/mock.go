@@ -60,6 +60,9 @@ type Record struct {
 	Emits  []Emit
 	Output string   // what it printed
 	Log    []string // log lines: "warn: text"
+	// Files are the paths of real files and directories that it looked at, in
+	// order, as it named them.
+	Files []string
 	// Drew says that it drew random numbers, which its seed decides.
 	Drew bool
 }
@@ -150,6 +153,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	if res, err, ok := w.filed(ctx, r, next); ok {
 		return res, err
 	}
+	w.looks(r)
 	if what := reaches(r); what != "" && !w.options.Live {
 		return nil, &Missing{What: what}
 	}
