@@ -141,6 +141,10 @@ type Options struct {
 	// "warn" or "error", "" for "info".
 	Log      io.Writer
 	LogLevel string
+	// Mock plays every connection that is not scripted, also one that the manifest
+	// does not have, with the same answers each time: shaped by the schema where
+	// there is one, else naming the prompt.
+	Mock bool
 	// OnUsage is called once, when the run has ended, with what it used of models.
 	OnUsage func(each []ModelUsage, all ModelUsage)
 	// Kill, when closed, ends at once what a cancelled run still waits for:
@@ -231,7 +235,29 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 		c.Connections = append(c.Connections, conn)
 	}
+	if o.Mock {
+		c.Connections = p.mocked(c.Connections)
+	}
 	return c, nil
+}
+
+// mocked are the connections with those played that lead to a provider, and
+// those added that only agents name.
+func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
+	known := map[string]bool{}
+	for i, c := range conns {
+		known[c.Name] = true
+		if c.Provider != "scripted" {
+			conns[i] = llm.Connection{Name: c.Name, Provider: "scripted", DefaultModel: c.DefaultModel, Models: c.Models, Origin: c.Origin}
+		}
+	}
+	for i := range p.ir.Agents {
+		if name := p.ir.Agents[i].Connection; !known[name] {
+			known[name] = true
+			conns = append(conns, llm.Connection{Name: name, Provider: "scripted"})
+		}
+	}
+	return conns
 }
 
 // hostConfig is a host as its performer wants it. Paths of the manifest start

@@ -180,7 +180,7 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 
 // connection checks an agent's connection and model against the manifest.
 func (c *checker) connection(m *module, a *Agent, at source.Span) {
-	if a.Connection == scripted {
+	if a.Connection == scripted || c.cfg.AnyConnection {
 		return
 	}
 	if c.cfg.Manifest == nil {

@@ -25,6 +25,9 @@ type Config struct {
 	Open func(name string) (file *ast.File, list diag.List, found bool)
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
+	// AnyConnection lets agents use connections that the manifest does not have:
+	// something else answers for all of them.
+	AnyConnection bool
 }
 
 // Library hands out the library's files, each parsed when first asked for.

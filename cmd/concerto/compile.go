@@ -11,8 +11,8 @@ import (
 
 // compile compiles what path leads to and shows what was found. With errors
 // the error is an exitError.
-func (a *app) compile(path string) (*concerto.Program, error) {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
+func (a *app) compile(path string, mock bool) (*concerto.Program, error) {
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Mock: mock})
 	if err != nil {
 		return nil, refused(err)
 	}

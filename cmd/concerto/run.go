@@ -23,6 +23,7 @@ type runFlags struct {
 	answers []string
 	handler string
 	stats   bool
+	mock    bool
 }
 
 var modeNames = []string{"text", "ndjson", "none"}
@@ -41,6 +42,9 @@ without waiting for hosts that take their time.
   concerto run triage.conc-ir       a compiled program
   concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
 
+With --mock every model is played: no key, no network, the same answers each
+time, in the schema where the program asks for one.
+
 Awaited emits (await emit("approve", x)) are answered by, in this order:
   --answer approve=yes              the same value each time; repeatable
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
@@ -55,6 +59,7 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
+	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
 	return c
 }
@@ -72,7 +77,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, dir, err := a.program(path)
+	p, dir, err := a.program(path, f.mock)
 	if err != nil {
 		return err
 	}
@@ -88,7 +93,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		Dir: dir, WorkDir: a.dir, Args: args, Environ: a.environ,
 		Stdout: a.stdout, Mode: emit.Modes[f.emit],
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
-		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill,
+		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
 	}
 	if f.stats {
 		o.OnUsage = a.modelUsage
@@ -97,10 +102,11 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 }
 
 // program compiles or loads what path leads to. dir is where the relative
-// paths of a loaded program's manifest start.
-func (a *app) program(path string) (p *concerto.Program, dir string, err error) {
+// paths of a loaded program's manifest start. With mock its connections need not
+// be there.
+func (a *app) program(path string, mock bool) (p *concerto.Program, dir string, err error) {
 	if filepath.Ext(path) != driver.IRExt {
-		p, err = a.compile(path)
+		p, err = a.compile(path, mock)
 		return p, a.dir, err
 	}
 	full := a.abs(path)

@@ -33,6 +33,9 @@ type Request struct {
 	// Seen, when not nil, is told the absolute path of each file just before it
 	// is looked at, also of those that are not there.
 	Seen func(path string)
+	// Mock says that the program is run with every connection mocked: they need
+	// not be there, and need no key.
+	Mock bool
 }
 
 // Input is a program's sources as found.
@@ -49,6 +52,7 @@ type Input struct {
 
 	tests    bool
 	seen     func(path string)
+	mock     bool
 	names    map[string]string // of source files: as users see them, to relative to Root
 	dir      string            // Request.Dir, absolute
 	absolute bool              // the user gave an absolute path
@@ -82,7 +86,7 @@ func Load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{dir: dir, tests: r.Tests, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
+	in := &Input{dir: dir, tests: r.Tests, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
