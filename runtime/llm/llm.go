@@ -95,6 +95,7 @@ type Client struct {
 
 	started sync.WaitGroup // calls and streams that Start and open began
 	streams streams
+	secrets secrets
 }
 
 // line is a connection in use.
@@ -229,7 +230,7 @@ func (c *Client) line(name string) (*line, error) {
 	if l.http == nil {
 		l.http = newHTTP(&conn)
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: &c.secrets})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}

@@ -76,6 +76,8 @@ type world struct {
 	getenv func(string) (string, bool)
 	http   *http.Client
 	sleep  func(context.Context, time.Duration) error
+
+	secrets *secrets
 }
 
 // providers is the table of providers, by the manifest's word. A row opens a

@@ -26,7 +26,6 @@ type remote struct {
 type exchange struct {
 	*remote
 	ctx  context.Context
-	key  string
 	resp *http.Response
 	in   *bounded
 }
@@ -68,6 +67,7 @@ func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool)
 		h.Set("Accept", "text/event-stream")
 	}
 	if key != "" {
+		p.world.secrets.add(key)
 		p.authorize(h, key)
 	}
 	// The body can be read anew, so that net/http may send it again on another
@@ -77,7 +77,7 @@ func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool)
 		Body:    io.NopCloser(bytes.NewReader(data)),
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 	}).WithContext(ctx)
-	x := &exchange{remote: p, ctx: ctx, key: key}
+	x := &exchange{remote: p, ctx: ctx}
 	if x.resp, err = p.world.http.Do(hr); err != nil {
 		return nil, x.redact(p.broken(ctx, err, 0))
 	}
@@ -95,7 +95,7 @@ func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 	if err != nil {
 		return nil, x.broken(x.ctx, err, x.in.n)
 	}
-	answer = x.clean(answer)
+	answer = x.world.secrets.clean(answer)
 	reply, err := x.read(answer, w)
 	var f *Failure
 	switch {
@@ -111,7 +111,7 @@ func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 // identify gives the reply the request's name when its body had none.
 func (x *exchange) identify(reply *effect.AgentReply) {
 	if id := x.requestID(); id != "" {
-		reply.RequestID = id
+		reply.RequestID = x.world.secrets.hide(id)
 	}
 }
 
@@ -129,7 +129,7 @@ func (x *exchange) refused() error {
 	if err != nil && len(answer) == 0 {
 		return x.failed(x.broken(x.ctx, err, x.in.n))
 	}
-	answer = x.clean(answer)
+	answer = x.world.secrets.clean(answer)
 	r := x.refusal(answer)
 	if r.text == "" {
 		r.text = excerpt(answer, 200)
@@ -161,24 +161,13 @@ func (x *exchange) failed(err error) error {
 	return x.redact(f)
 }
 
-// clean takes the key out of an answer, before an excerpt can cut it in two.
-func (x *exchange) clean(answer []byte) []byte {
-	if x.key == "" || !bytes.Contains(answer, []byte(x.key)) {
-		return answer
-	}
-	return bytes.ReplaceAll(answer, []byte(x.key), []byte("[key]"))
-}
-
-// redact takes the key out of a failure: providers quote keys in messages.
+// redact takes the keys out of a failure.
 func (x *exchange) redact(err error) error {
-	f, ok := err.(*Failure)
-	if !ok || x.key == "" {
-		return err
+	if f, ok := err.(*Failure); ok {
+		hide := x.world.secrets.hide
+		f.Message, f.Body, f.RequestID = hide(f.Message), hide(f.Body), hide(f.RequestID)
 	}
-	f.Message = strings.ReplaceAll(f.Message, x.key, "[key]")
-	f.Body = strings.ReplaceAll(f.Body, x.key, "[key]")
-	f.RequestID = strings.ReplaceAll(f.RequestID, x.key, "[key]")
-	return f
+	return err
 }
 
 // notJSON is the failure of an answer that should be JSON of the wire's form.
@@ -258,7 +247,7 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 			}
 			return fail(x.broken(x.ctx, err, x.in.n).(*Failure))
 		}
-		data = x.clean(data)
+		data = x.world.secrets.clean(data)
 		text, err := out.event(data)
 		var f *Failure
 		switch {
