@@ -52,6 +52,7 @@ func (l *lab) build(peers bool) error {
 func (l *lab) goBuild(dir string, packages ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-o", l.dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` does: no C library is loaded at start
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", strings.Join(packages, " "), dir, err, text)
 	}

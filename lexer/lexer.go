@@ -8,6 +8,7 @@
 package lexer
 
 import (
+	"bytes"
 	"unicode"
 	"unicode/utf8"
 
@@ -15,13 +16,17 @@ import (
 	"github.com/concerto-lang/concerto/source"
 )
 
+// space is what a text may mostly be: the library's files with only the parts
+// in use.
+var space = []byte{' '}
+
 // Lex splits a file into tokens and comments. It never fails: what cannot be
 // read is reported and stands as a Bad token, or as a token of the kind that
 // was meant.
 func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	l := &lexer{
 		file: f, src: f.String(), plainAt: -1,
-		toks: make([]Token, 0, len(f.Text)/4+16),
+		toks: make([]Token, 0, (len(f.Text)-bytes.Count(f.Text, space))/3+16),
 	}
 	l.checkUTF8()
 	l.run()

@@ -264,7 +264,7 @@ func (p *parser) typeDecl(h head) *ast.TypeDecl {
 }
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
-	n := run(p, &p.grammar.constant).node(p.formName(1))
+	n := p.constant()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -299,7 +299,7 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 			Hint("write `%s %s: %s = %s::new();`", w, name, typ, map[bool]string{true: "HashMap", false: typ}[p.k == lexer.HashMap]))
 	}
 	kind := storeKinds[p.k]
-	n := run(p, &p.grammar.store).node(p.formName(1), kind)
+	n := p.store(kind)
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n

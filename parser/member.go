@@ -195,7 +195,7 @@ func (p *parser) signatureSemi() {
 }
 
 func (p *parser) implDecl(h head) *ast.ImplDecl {
-	n := run(p, &p.grammar.impl).node()
+	n := p.implHeader()
 	p.methods(func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil)
 	p.finish(&n.DeclHead, h)
 	return n

@@ -102,11 +102,11 @@ type parser struct {
 	culprit   int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
 	blamed    []int   // the `{` that have been told of
 	grammar   grammar
-	frames    []*frame // participle lexers, by nesting of forms
-	nesting   int      // how many frames are in use
-	formsOnly bool     // participle reads all forms, the plain ones too: for tests
-	form      int      // the first token of the form that was run last
-	namedPool []ast.Ident
+	frames    []*frame    // participle lexers, by nesting of forms
+	nesting   int         // how many frames are in use
+	formsOnly bool        // participle reads all forms, the plain ones too: for tests
+	form      int         // the first token of the form that was run last
+	namedPool []ast.Ident // nodes for later, of this file or the next
 	pathPool  []ast.PathExpr
 	segPool   []*ast.Ident
 }
@@ -120,7 +120,7 @@ func open(f *source.File) *parser {
 	*p = parser{
 		file: f, src: f.String(), toks: toks, comments: comments, diags: list,
 		lastAt: -1, lastTok: -1, culprit: -2, slice: -1,
-		grammar: p.grammar, frames: p.frames,
+		grammar: p.grammar, frames: p.frames, namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool,
 	}
 	for _, d := range list.Sorted() {
 		if p.lexed == nil {
@@ -140,8 +140,7 @@ func (p *parser) close() {
 	if p.nesting != 0 {
 		return
 	}
-	g, fr := p.grammar, p.frames
-	*p = parser{grammar: g, frames: fr}
+	*p = parser{grammar: p.grammar, frames: p.frames, namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool}
 	pool.Put(p)
 }
 

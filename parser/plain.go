@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/source"
 )
 
 // Plain forms. Most headers and members are as plain as their kind allows:
@@ -14,6 +15,7 @@ import (
 // what is wrong with it. A test reads everything both ways.
 
 // header reads a header up to its `{`; a plain one is a word and a name.
+// Generics are plain for functions and impls only, which have them most.
 func header[F any](p *parser, g *production[F]) (*F, *ast.Ident) {
 	if p.formsOnly || p.peek(1) != lexer.Ident || p.peek(2) != lexer.LBrace {
 		form := run(p, g)
@@ -37,23 +39,110 @@ func (p *parser) agentHeader() (*agentHeader, *ast.Ident) {
 	return &agentHeader{Uses: uses}, name
 }
 
-// fnHeader reads a function's header; it is plain without generics.
+// fnHeader reads a function's header.
 func (p *parser) fnHeader() *ast.FnDecl {
 	async := p.k == lexer.Async
 	at := 1
 	if async {
 		at = 2
 	}
-	if p.formsOnly || p.peek(at-1) != lexer.Fn || p.peek(at) != lexer.Ident || p.peek(at+1) != lexer.LParen {
+	after, plain := p.plainGenerics(p.i + at + 1)
+	if !plain || p.peek(at-1) != lexer.Fn || p.peek(at) != lexer.Ident || p.kindAt(after) != lexer.LParen {
 		return run(p, &p.grammar.fn).node(p.formName(at), async)
 	}
 	p.seek(p.i + at)
 	name := p.ident()
+	generics := p.generics(after)
 	form := fnHeader{Params: p.paramsInParens()}
 	if p.eat(lexer.Arrow) {
 		form.Result = p.typ()
 	}
-	return form.node(name, async)
+	n := form.node(name, async)
+	n.Generics = generics
+	return n
+}
+
+// implHeader reads an impl's header.
+func (p *parser) implHeader() *ast.ImplDecl {
+	after, plain := p.plainGenerics(p.i + 1)
+	if !plain {
+		return run(p, &p.grammar.impl).node()
+	}
+	p.next()
+	generics := p.generics(after)
+	form := implHeader{First: p.typ()}
+	if p.eat(lexer.For) {
+		form.Target = p.typ()
+	}
+	n := form.node()
+	n.Generics = generics
+	return n
+}
+
+// plainGenerics looks for generics at token i: where they end, when nothing is
+// wrong with them, or i when there are none.
+func (p *parser) plainGenerics(i int) (after int, plain bool) {
+	if p.formsOnly {
+		return i, false
+	}
+	if p.kindAt(i) != lexer.Less {
+		return i, true
+	}
+	for i++; ; i++ {
+		if p.kindAt(i) != lexer.Ident {
+			return i, false
+		}
+		i++
+		for k := lexer.Colon; p.kindAt(i) == k && p.kindAt(i+1) == lexer.Ident; k = lexer.Plus {
+			i += 2
+		}
+		if p.kindAt(i) == lexer.Comma && p.kindAt(i+1) == lexer.Greater {
+			i++
+		}
+		switch p.kindAt(i) {
+		case lexer.Comma:
+		case lexer.Greater:
+			return i + 1, true
+		default:
+			return i, false
+		}
+	}
+}
+
+// generics reads plain generics that end before token after.
+func (p *parser) generics(after int) (list []*ast.TypeParam) {
+	for p.i < after-1 {
+		p.next() // `<` or `,`
+		if p.k != lexer.Ident {
+			break // behind the last `,`
+		}
+		t := &ast.TypeParam{Name: p.ident()}
+		t.Sp = t.Name.Sp
+		for p.k == lexer.Colon || p.k == lexer.Plus {
+			p.next()
+			t.Bounds = append(t.Bounds, p.ident())
+			t.Sp = source.Join(t.Sp, t.Bounds[len(t.Bounds)-1].Sp)
+		}
+		list = append(list, t)
+	}
+	p.seek(after)
+	return list
+}
+
+// constant reads a constant up to its `;`.
+func (p *parser) constant() *ast.ConstDecl {
+	if after := p.peek(2); p.formsOnly || p.peek(1) != lexer.Ident || after != lexer.Colon && after != lexer.Assign {
+		return run(p, &p.grammar.constant).node(p.formName(1))
+	}
+	p.next()
+	name := p.ident()
+	var form constant
+	if p.eat(lexer.Colon) {
+		form.Type = p.typ()
+	}
+	p.wantInForm(lexer.Assign)
+	form.Value = p.expr()
+	return form.node(name)
 }
 
 // paramsInParens reads `(…)` of a plain header; params ends at the `)`.
@@ -136,12 +225,27 @@ func (p *parser) configField() *ast.ConfigField {
 	return (&configField{Value: p.expr()}).node(name)
 }
 
-// variant reads a variant; it is plain without a payload.
+// store reads a store up to its `;`.
+func (p *parser) store(kind ast.StoreKind) *ast.StoreDecl {
+	if p.formsOnly || p.peek(1) != lexer.Ident || p.peek(2) != lexer.Colon {
+		return run(p, &p.grammar.store).node(p.formName(1), kind)
+	}
+	p.next()
+	name := p.ident()
+	p.next()
+	form := store{Type: p.typ()}
+	p.wantInForm(lexer.Assign)
+	form.Value = p.expr()
+	return form.node(name, kind)
+}
+
+// variant reads a variant, which begins with a name.
 func (p *parser) variant() *ast.Variant {
-	if after := p.peek(1); p.formsOnly || after != lexer.Comma && after != lexer.RBrace {
+	if p.formsOnly {
 		return run(p, &p.grammar.variant).node(p.formName(0))
 	}
-	return new(variant).node(p.ident())
+	name := p.ident()
+	return (&variant{Payload: p.payloadIfAny()}).node(name)
 }
 
 // decorator reads `@name` or `@name(args)`.

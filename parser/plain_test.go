@@ -51,6 +51,9 @@ agent Named uses demo { model: "m" }
 @test("does") @cache async fn generic<A, B: Show>(@doc("x") mut a: A, b: fn(Int) -> B = |x| x, self) -> (A, B) { nested; }
 memory m: Memory = Memory::new(3);
 const C: Int = 1 + 2;
+impl Show for Row { fn show(self) -> String { "" } }
+impl<A: Show + Eq, B,> Array<A> { fn zip<C>(self, o: Array<C>) -> Int { 0 } fn nil<>() {} }
+const PLAIN = [1];
 type Alias<T> = Result<T, String>;
 mod inner { pub fn f() {} host H { connector: h } }
 `

@@ -106,6 +106,9 @@ func (c *checker) program(files []*ast.File) {
 // drainLibrary checks the bodies of library functions in use, which may bring
 // further ones into use.
 func (c *checker) drainLibrary() {
+	if c.cfg.CheckOnly {
+		return
+	}
 	for len(c.pending) > 0 {
 		fn := c.pending[0]
 		c.pending = c.pending[1:]

@@ -23,6 +23,9 @@ type Config struct {
 	// root, found being false when there is none. Nil refuses `mod x;`.
 	Dir  string
 	Open func(name string) (file *ast.File, list diag.List, found bool)
+	// CheckOnly says that nothing will be generated: the bodies of the library's
+	// functions, which have no mistakes, are left alone.
+	CheckOnly bool
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
 	// AnyConnection lets agents use connections that the manifest does not have:

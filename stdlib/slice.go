@@ -2,12 +2,13 @@ package stdlib
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 )
 
 // Only what a program uses of the library is parsed: a slice of a file, which
-// is its text with everything blanked out but some declarations, so that places
-// stay what they are. Where declarations begin and end is found by their
+// is its text with every line emptied but those of some declarations, so that
+// lines and columns stay what they are. Where declarations begin and end is found by their
 // layout, without parsing: a declaration begins in column 1, a method with four
 // spaces, both with the comments and decorators above; it ends with the first
 // line of that indentation that ends in `}` or `;`. A test holds this against
@@ -26,19 +27,12 @@ type span struct{ from, to int }
 // text is the text of a library file, with its parts in order.
 type text struct {
 	all   []byte
-	blank []byte // spaces and the newlines of all
 	parts []part
 }
 
 // layout finds the parts of a file.
 func layout(all []byte) *text {
-	t := &text{all: all, blank: make([]byte, len(all))}
-	for i, c := range all {
-		t.blank[i] = ' '
-		if c == '\n' {
-			t.blank[i] = c
-		}
-	}
+	t := &text{all: all}
 	t.scan(0, len(all), "")
 	return t
 }
@@ -117,20 +111,27 @@ func declared(line string) string {
 // slice gives the file's text with the declarations or methods of a name alone,
 // as far as the last of them; nil when there is none.
 func (t *text) slice(name string) []byte {
-	var out []byte
-	keep := func(s span) {
-		if len(out) < s.to {
-			out = append(out, t.blank[len(out):s.to]...)
-		}
-		copy(out[s.from:s.to], t.all[s.from:s.to])
-	}
+	var kept []span
 	for _, p := range t.parts {
-		if p.name != name {
-			continue
+		if p.name == name {
+			kept = append(kept, p.head, span{p.from, p.to}, p.foot)
 		}
-		keep(p.head)
-		keep(span{p.from, p.to})
-		keep(p.foot)
+	}
+	// Two methods of an impl share its head and foot.
+	slices.SortFunc(kept, func(a, b span) int { return a.from - b.from })
+	var out []byte
+	at := 0
+	for _, s := range slices.Compact(kept) {
+		if s.to == 0 {
+			continue // what is no method has no head
+		}
+		for range bytes.Count(t.all[at:s.from], newline) {
+			out = append(out, '\n')
+		}
+		out = append(out, t.all[s.from:s.to]...)
+		at = s.to
 	}
 	return out
 }
+
+var newline = []byte{'\n'}

@@ -38,7 +38,7 @@ func (a *app) check(path string, asJSON bool) error {
 	if err != nil {
 		return refused(err)
 	}
-	_, found := driver.Check(in)
+	found := driver.Check(in)
 	if !asJSON {
 		return a.show(found)
 	}

@@ -19,9 +19,16 @@ import (
 func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
 
 // Check parses and checks a program. The list holds everything found, the
-// manifest's mistakes first; the program is nil when it has errors. What lies
-// behind a syntax error is not checked: it would be guesswork.
-func Check(in *Input) (*sema.Program, diag.List) {
+// manifest's mistakes first. What lies behind a syntax error is not checked: it
+// would be guesswork.
+func Check(in *Input) diag.List {
+	_, l := check(in, true)
+	return l
+}
+
+// check is Check; the program, nil when it has errors, can be generated unless
+// only its mistakes are asked for.
+func check(in *Input, only bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
 	if in.Entry == nil {
@@ -34,7 +41,7 @@ func Check(in *Input) (*sema.Program, diag.List) {
 	}
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: path.Dir(in.EntryName), Open: in.module, Tests: in.tests, AnyConnection: in.mock,
+		Dir: path.Dir(in.EntryName), Open: in.module, CheckOnly: only, Tests: in.tests, AnyConnection: in.mock,
 	}, file)
 	l.Append(found)
 	if !l.HasErrors() && !in.mock {
