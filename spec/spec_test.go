@@ -26,7 +26,6 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/testhost"
-	"github.com/concerto-lang/concerto/sema"
 )
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
@@ -245,12 +244,12 @@ func (p *player) compile() {
 	}
 	check := driver.Check
 	if !p.program.norun && len(p.program.codes) == 0 {
-		check = func(in *driver.Input) (*sema.Program, diag.List) {
+		check = func(in *driver.Input) diag.List {
 			_, found := driver.Build(in)
-			return nil, found
+			return found
 		}
 	}
-	_, found := check(in)
+	found := check(in)
 	codes := []string{}
 	for _, d := range found.Sorted() {
 		// A construct that is typed and not yet compiled can still show other
