@@ -57,11 +57,3 @@ var ManifestUnknown = define(Info{
 	Bad:     "[connections.main]\nprovider = \"openai\"\ndefault_modle = \"gpt-4o\"\n",
 	Good:    "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",
 })
-
-// ManifestLater: a key of the manifest's definition that nothing reads yet.
-var ManifestLater = define(Info{
-	Code: "W0802", Title: "a key of the manifest has no effect yet", Manifest: true,
-	Explain: "The key belongs to the manifest, but this version does not hold a run to it. The warning keeps it from being relied on.",
-	Bad:     "[permissions]\ntools = [\"Calc\"]\n",
-	Good:    "[permissions]\nrun = [\"git\"]\n",
-})

@@ -30,7 +30,7 @@ func everything(t testing.TB) *Program {
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}
 	p.Functions[4].Body = true
-	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}}
+	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}}
 	f := &p.Functions[0]
 	f.File, f.Line = 0, 3
 	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}

@@ -366,6 +366,8 @@ func (c *codec) permissions(p **Permissions) {
 			list(c, "env", &(*p).Env, false, c.strElem)
 			list(c, "net", &(*p).Net, false, c.strElem)
 			list(c, "run", &(*p).Run, false, c.strElem)
+			c.flag("tools_limited", &(*p).ToolsLimited)
+			list(c, "tools", &(*p).Tools, false, c.strElem)
 		})
 		c.done()
 	}

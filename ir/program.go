@@ -269,12 +269,17 @@ type Limits struct {
 
 // Permissions is [permissions]: what the program may touch; what is not
 // granted is refused. FS lists directories, relative ones from the program's
-// root, Env names of environment variables, Net hosts, Run commands.
+// root, Env names of environment variables, Net hosts, Run commands. With
+// ToolsLimited, only Tools, by name or as Tool::function, are called by models, by
+// hosts and by name.
 type Permissions struct {
 	FS  []string
 	Env []string
 	Net []string
 	Run []string
+
+	ToolsLimited bool
+	Tools        []string
 }
 
 // Test is an @test function. Name is its description, or the function's name.

@@ -41,7 +41,6 @@ type Key struct {
 	Min     int64 // least Integer
 	Example string
 	Doc     string
-	Later   bool // nothing reads it yet: a warning says so
 	Zero    bool // a Number may be 0
 
 	set func(t *target, v *setting)
@@ -218,8 +217,8 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.permissions.Env = v.texts }},
 	{Path: "permissions.net", Type: Strings, Default: "[]", Example: `["api.example.com"]`, Doc: "Network hosts that may be called.",
 		set: func(t *target, v *setting) { t.permissions.Net = v.texts }},
-	{Path: "permissions.tools", Later: true, Type: Strings, Default: "[]", Example: `["Calc"]`, Doc: "Tools that models and hosts may call.",
-		set: func(t *target, v *setting) { t.permissions.Tools = v.texts }},
+	{Path: "permissions.tools", Type: Strings, Example: `["Calc", "Files::read"]`, Doc: "Tools, or functions of them, that models and hosts may call, and `dispatch_tool`. Without the key all may be called.",
+		set: func(t *target, v *setting) { t.permissions.Tools = append([]string{}, v.texts...) }},
 	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
 		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
 }

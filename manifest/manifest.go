@@ -163,7 +163,7 @@ type Permissions struct {
 	FS    []string // directories, relative to the manifest
 	Env   []string // names of environment variables
 	Net   []string // host names
-	Tools []string
+	Tools []string // tools or their functions (Tool::function); nil is all
 	Run   []string // commands
 	At    Places
 }

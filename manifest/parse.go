@@ -270,10 +270,6 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		if s, ok := r.value(k, n, v, shown); ok && k.set != nil {
 			k.set(t, s)
 		}
-		if k.Later {
-			r.add(diag.ManifestLater.At(n.key, "`%s` has no effect in this version", shown).
-				Hint("nothing holds a run to it: leave it out until a version does"))
-		}
 	case path == "connections.*.retry":
 		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
 		r.section(path, n, v, &target{retry: t.connection.Retry}, shown)

@@ -59,7 +59,7 @@ chapter on it.
 	for _, s := range Sections() {
 		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
 		for _, k := range s.Keys {
-			doc := k.Meaning() + " For example " + code(k.Example) + "."
+			doc := k.Doc + " For example " + code(k.Example) + "."
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), k.Describe(), code(k.Default), strings.ReplaceAll(doc, "|", `\|`))
 		}
 	}
@@ -75,14 +75,6 @@ func (k *Key) Describe() string {
 		return k.Type.String() + ", " + k.Unit
 	}
 	return k.Type.String()
-}
-
-// Meaning is what the key says.
-func (k *Key) Meaning() string {
-	if k.Later {
-		return k.Doc + " Not yet in effect."
-	}
-	return k.Doc
 }
 
 func code(text string) string {

@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unsafe"
@@ -175,6 +176,9 @@ func opDispatchTool(t *task, in *ins) status {
 	if x == nil {
 		return fail("%s", problem)
 	}
+	if !t.m.permits(x) {
+		return fail("the tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
+	}
 	given, errs := x.arguments(args)
 	if len(errs) > 0 {
 		return fail("bad arguments for %s: %s", name.S, schema.Join(errs))
@@ -187,6 +191,14 @@ func opDispatchTool(t *task, in *ins) status {
 		*t.slot(in.a + 2 + uint8(i)) = v
 	}
 	return t.enter(in.a, x.stub.entry, nil)
+}
+
+// permits says whether [permissions] lets models, hosts and dispatch_tool call a
+// tool's function.
+func (m *VM) permits(x *toolMethod) bool {
+	p := m.program.Permissions
+	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, x.tool.info.Name) ||
+		slices.Contains(p.Tools, x.tool.info.Name+"::"+x.info.Name)
 }
 
 // offered lists the tools of an Array of Tool, or all declared ones for nil.

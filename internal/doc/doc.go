@@ -66,7 +66,7 @@ var all = sync.OnceValue(func() []Group {
 	for _, s := range manifest.Sections() {
 		g := Group{Name: s.Name, Title: "[" + s.Name + "] in Concerto.toml", Intro: s.Doc}
 		for _, k := range s.Keys {
-			g.Topics = append(g.Topics, Topic{Name: k.Path, Signature: k.Name() + " = " + k.Describe(), Doc: k.Meaning(),
+			g.Topics = append(g.Topics, Topic{Name: k.Path, Signature: k.Name() + " = " + k.Describe(), Doc: k.Doc,
 				Example: "[" + sample(s.Name) + "]\n" + k.Name() + " = " + k.Example})
 		}
 		groups = append(groups, g)
