@@ -6,6 +6,7 @@ package schema
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/value"
 )
@@ -59,10 +60,11 @@ func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) {
 
 // converter walks a value along a type and notes each misfit.
 type converter struct {
-	fresh bool // nobody else holds the data
-	kept  bool // the data is as Keep writes it
-	depth int
-	errs  []FieldError
+	fresh   bool // nobody else holds the data
+	kept    bool // the data is as Keep writes it
+	depth   int
+	errs    []FieldError
+	lenient *leniency // nil: as Decode says
 }
 
 // path leads from the whole to a part, innermost first.
@@ -160,10 +162,13 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 	}
 	defer func() { c.depth-- }()
 	if k, ok := kinds[t.Kind]; ok {
-		if s.Kind() != k {
-			return c.misfit(p, t, s)
+		if s.Kind() == k {
+			return s
 		}
-		return s
+		if out, ok := c.mend(s, t, p); ok {
+			return out
+		}
+		return c.misfit(p, t, s)
 	}
 	switch t.Kind {
 	case value.TypeAny:
@@ -173,6 +178,8 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 			return value.Float(float64(s.AsInt()))
 		} else if s.Kind() == value.KindFloat {
 			return s
+		} else if out, ok := c.mend(s, t, p); ok {
+			return out
 		}
 		if f, ok := keptFloat(s); ok && c.kept {
 			return f
@@ -229,6 +236,9 @@ func (c *converter) union(s value.Slot, t *value.Type, p *path) value.Slot {
 			if v == s.AsString() {
 				return s
 			}
+		}
+		if out, ok := c.mend(s, t, p); ok {
+			return out
 		}
 	}
 	return c.fail(p, "expected one of %s, got %s", t, show(s))
@@ -318,6 +328,7 @@ func (c *converter) fields(m *value.Map, t *value.Type, p *path) value.Slot {
 // members reads declared fields of an object.
 func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value.Slot {
 	out := make([]value.Slot, len(fields))
+	c.strangers(m, fields, p)
 	for i := range fields {
 		f := &fields[i]
 		at := &path{up: p, name: f.Name}
@@ -359,6 +370,12 @@ func (c *converter) enum(s value.Slot, t *value.Type, p *path) value.Slot {
 	if name.Kind() == value.KindString {
 		for i := range t.Variants {
 			if v := &t.Variants[i]; v.Name == name.AsString() && (len(v.Fields) == 0 || m != nil) {
+				return t.Enum(i, c.payload(data, v, &path{up: p, name: "data"})...)
+			}
+		}
+		if i := choice(strings.TrimSpace(name.AsString()), len(t.Variants), func(i int) string { return t.Variants[i].Name }); i >= 0 && c.lenient != nil {
+			if v := &t.Variants[i]; len(v.Fields) == 0 || m != nil {
+				c.lenient.note(p, "read "+show(name)+" as "+v.Name)
 				return t.Enum(i, c.payload(data, v, &path{up: p, name: "data"})...)
 			}
 		}

@@ -2,9 +2,7 @@ package stdlib
 
 import (
 	"errors"
-	"strings"
 
-	"github.com/concerto-lang/concerto/internal/jsonrepair"
 	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
@@ -59,25 +57,4 @@ func shapeConvert(a *vm.Args) (value.Slot, error) {
 		return value.Nil, schemaError(t, schema.Join(errs), "")
 	}
 	return v, nil
-}
-
-// shapeRead reads what a model or host wrote. Where text is wanted, a String or
-// one of some strings, the text may stand there without quotes.
-func shapeRead(a *vm.Args) (value.Slot, error) {
-	text, t := a.String(0), a.Type(1)
-	data, err := jsonrepair.Extract(text)
-	message := "no JSON in the text"
-	if err == nil {
-		v, err := decode(data, t)
-		if err == nil {
-			return v, nil
-		}
-		message = err.Error()
-	}
-	if t.Kind == value.TypeString || t.Kind == value.TypeUnion {
-		if v, errs := schema.Convert(value.String(strings.TrimSpace(text)), t); len(errs) == 0 {
-			return v, nil
-		}
-	}
-	return value.Nil, schemaError(t, message, text)
 }

@@ -103,7 +103,6 @@ var libraries = []struct{ path, by string }{
 	{"github.com/spf13/cobra", "cmd/concerto"},
 	{"github.com/spf13/pflag", "cmd/concerto"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testllm"},
-	{"github.com/kaptinlin/jsonrepair", "internal/jsonrepair"},
 	{"github.com/google/go-cmp", "internal/golden"},
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},

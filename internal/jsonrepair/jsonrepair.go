@@ -3,8 +3,8 @@
 // single or curly quotes, bare keys and words, Python's literals, raw control
 // characters, and closers that a cut-off answer lacks.
 //
-// It never invents a value: a text without an object, an array or a whole JSON
-// value in it is an error. Its time is linear in the text.
+// It never invents a value, and says of each candidate what it mended. What
+// could be read in two ways is no candidate. Its time is linear in the text.
 package jsonrepair
 
 import (
@@ -12,149 +12,270 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
-
-	library "github.com/kaptinlin/jsonrepair"
 )
 
 // ErrNone says that a text holds no JSON, nor anything that can be mended into
 // some.
 var ErrNone = errors.New("the text holds no JSON")
 
-// maxLibrary is the longest candidate, in bytes, that is given to the library:
-// it needs quadratic time on some texts.
-const maxLibrary = 16 << 10
-
 // maxDepth bounds the nesting of what is mended.
 const maxDepth = 500
+
+// Candidate is a JSON value that a text holds.
+type Candidate struct {
+	JSON    json.RawMessage
+	Repairs []string // what was mended; none when it stands in the text as it is, alone
+	// Cut says that the text ends within a string or a member, so that the value
+	// is not what its writer meant, only its beginning; or, without JSON, that it
+	// could not be read at all. It is the last one.
+	Cut bool
+	// Bare says that it stood in the text itself, not in a fence.
+	Bare bool
+
+	start, end int // in the text
+	valid      bool
+}
+
+// Find gives the values in a text, in their order: the whole text when that is
+// JSON, else the objects and arrays in it and what stands in fences.
+func Find(text string) []Candidate {
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	if json.Valid([]byte(text)) {
+		c := Candidate{JSON: json.RawMessage(text), valid: true, end: len(text), Bare: true}
+		if r := (&reader{text: text}); r.value(0) {
+			c.Repairs = r.repairs.list() // a member that stands twice
+		}
+		return []Candidate{c}
+	}
+	fenced := fences(text)
+	out, seen := brackets(text, fenced)
+	for _, f := range fenced {
+		same := slices.IndexFunc(out, func(c Candidate) bool { return c.start == f.start && c.end == f.end })
+		if same >= 0 {
+			out[same].Bare = false
+		} else if !within(f, seen) && json.Valid([]byte(text[f.start:f.end])) {
+			out = append(out, Candidate{JSON: json.RawMessage(text[f.start:f.end]), start: f.start, end: f.end, valid: true})
+		}
+	}
+	for i := range out {
+		if c := &out[i]; !c.Bare {
+			c.Repairs = append(c.Repairs, "took it out of a code fence")
+		} else if c.start > 0 || c.end < len(text) {
+			c.Repairs = append(c.Repairs, "left out the text around it")
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Candidate) int { return a.start - b.start })
+	return out
+}
 
 // Extract gives the JSON value that text means: the whole text when that is
 // JSON, else the longest object or array in it (or what stands in a fence) that
 // is JSON, else the longest that can be mended. The error is ErrNone.
 func Extract(text string) (json.RawMessage, error) {
-	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	if json.Valid([]byte(text)) {
-		return json.RawMessage(text), nil
-	}
-	candidates := candidates(text)
-	for _, c := range candidates {
-		if json.Valid([]byte(c)) {
-			return json.RawMessage(c), nil
+	best := Candidate{start: 0, end: -1}
+	for _, c := range Find(text) {
+		if c.JSON == nil {
+			continue
+		}
+		if c.valid && !best.valid || c.valid == best.valid && c.end-c.start > best.end-best.start {
+			best = c
 		}
 	}
-	for _, c := range candidates {
-		if out, ok := mend(c); ok {
-			return out, nil
-		}
+	if best.JSON == nil {
+		return nil, ErrNone
 	}
-	return nil, ErrNone
+	return best.JSON, nil
 }
 
-// mend repairs a candidate, by our reader or, for what that refuses and is
-// short, by the library, which guesses more.
-func mend(c string) (json.RawMessage, bool) {
-	if !strings.HasPrefix(c, "{") && !strings.HasPrefix(c, "[") {
-		return nil, false
-	}
-	if out, ok := repair(c); ok {
-		return out, true
-	}
-	if len(c) > maxLibrary || strings.Count(c, "{")+strings.Count(c, "[") > maxDepth {
-		return nil, false
-	}
-	fixed, err := library.Repair(c)
-	fixed = strings.TrimSpace(fixed)
-	if err != nil || !json.Valid([]byte(fixed)) || (fixed[0] != '{' && fixed[0] != '[') {
-		return nil, false
-	}
-	return json.RawMessage(fixed), true
-}
-
-// candidates are the stretches of text that may be JSON: the fences' insides
-// and the bracketed stretches, the longest first.
-func candidates(text string) []string {
-	out := append(fences(text), brackets(text)...)
-	slices.SortStableFunc(out, func(a, b string) int { return len(b) - len(a) })
-	return out
-}
+// span is a stretch of a text.
+type span struct{ start, end int }
 
 // fences are the insides of ``` blocks. One that does not end goes to the end
 // of the text.
-func fences(text string) []string {
-	var out []string
-	for {
-		_, rest, ok := strings.Cut(text, "```")
-		if !ok {
+func fences(text string) []span {
+	var out []span
+	for at := 0; ; {
+		open := strings.Index(text[at:], "```")
+		if open < 0 {
 			return out
 		}
-		inside, after, _ := strings.Cut(rest, "```")
+		from := at + open + len("```")
+		to, next := len(text), len(text)
+		if n := strings.Index(text[from:], "```"); n >= 0 {
+			to, next = from+n, from+n+len("```")
+		}
 		// The first line holds the language, if anything.
-		if lang, tail, ok := strings.Cut(inside, "\n"); ok && !strings.ContainsAny(lang, "{[\"") {
-			inside = tail
+		if line := strings.IndexByte(text[from:to], '\n'); line >= 0 && !strings.ContainsAny(text[from:from+line], "{[\"") {
+			from += line + 1
 		}
+		inside := text[from:to]
+		from += len(inside) - len(strings.TrimLeft(inside, " \t\r\n"))
 		if inside = strings.TrimSpace(inside); inside != "" {
-			out = append(out, inside)
+			out = append(out, span{from, from + len(inside)})
 		}
-		text = after
+		at = next
 	}
 }
 
-// brackets are the outermost objects and arrays. The last one may lack its
-// closers.
-func brackets(text string) []string {
-	var out []string
-	start := -1
-	var stack []byte
-	var quoted bool
+// brackets reads the outermost objects and arrays of a text.
+// seen are the stretches that it looked into: nothing in them stands for itself.
+func brackets(text string, fences []span) (out []Candidate, seen []span) {
+	f := finder{text: text, fences: fences, budget: 4 * len(text)}
+	for i := 0; i < len(text); {
+		if c := text[i]; c != '{' && c != '[' {
+			i++
+			continue
+		}
+		if !begins(text[i:]) {
+			i = f.skip(i)
+			continue
+		}
+		c, next, ok := f.bracket(i)
+		if !ok || c.Cut { // what stands behind may be a part of it
+			next = len(text)
+			c.Cut = true
+		}
+		out = append(out, c)
+		seen = append(seen, span{i, next})
+		i = next
+	}
+	return out, seen
+}
+
+// within says whether a stretch begins in one of others, which are in order.
+func within(s span, others []span) bool {
+	i := sort.Search(len(others), func(i int) bool { return others[i].end > s.start })
+	return i < len(others) && others[i].start <= s.start
+}
+
+// finder reads one text, from many places.
+type finder struct {
+	text   string
+	fences []span // in the text, those still ahead
+	budget int    // bytes that may be read in vain
+}
+
+// skip gives the place behind a remark in brackets: what stands in it is no
+// value of its own. A bracket that is never closed is a character like others.
+func (f *finder) skip(start int) int {
+	if f.budget < 0 {
+		return start + 1
+	}
+	n, closed := extent(f.text[start:])
+	if !closed {
+		f.budget -= n
+		return start + 1
+	}
+	return start + n
+}
+
+// bracket reads the object or array that begins at start, and says where to go
+// on when it can be read.
+func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
+	text, end := f.text, 0
+	if f.budget < 0 { // what is read goes no further than what is skipped then
+		end = f.end(start)
+		text = f.text[:end]
+	}
+	r := &reader{text: text, pos: start}
+	whole := r.value(0)
+	if limit := f.limit(start); limit < r.pos && (!whole || r.repairs.count[missingCloser] > 0) {
+		f.budget -= r.pos - start
+		r = &reader{text: f.text[:limit], pos: start}
+		whole = r.value(0)
+	}
+	if whole && !r.refuses() {
+		if c, ok = r.candidate(start); ok {
+			return c, max(end, c.end), true
+		}
+	}
+	f.budget -= r.pos - start
+	if end == 0 {
+		end = f.end(start)
+	}
+	c = Candidate{start: start, end: end, Bare: true}
+	stretch := f.text[start:end]
+	if json.Valid([]byte(stretch)) { // deeper than the reader goes
+		c.JSON, c.valid = json.RawMessage(stretch), true
+		return c, end, true
+	}
+	return c, end, false
+}
+
+// limit is the end of the fence that start is in, or of the text.
+func (f *finder) limit(start int) int {
+	for len(f.fences) > 0 && f.fences[0].end <= start {
+		f.fences = f.fences[1:]
+	}
+	if len(f.fences) > 0 && f.fences[0].start <= start {
+		return f.fences[0].end
+	}
+	return len(f.text)
+}
+
+// candidate is what was read from start on.
+func (r *reader) candidate(start int) (Candidate, bool) {
+	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, start: start, end: r.pos, Bare: true}
+	if stretch := r.text[start:r.pos]; len(c.Repairs) == 0 && json.Valid([]byte(stretch)) {
+		c.JSON, c.valid = json.RawMessage(stretch), true
+		return c, true
+	}
+	out, ok := compact(r.out)
+	c.JSON = out
+	return c, ok
+}
+
+// end is where the object or array that begins at start ends, going by the
+// brackets alone.
+func (f *finder) end(start int) int {
+	n, _ := extent(f.text[start:])
+	return start + n
+}
+
+// extent is the length of the object or array that text begins with: to its
+// closer, or, when it is not closed, to the end.
+func extent(text string) (n int, closed bool) {
+	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case start < 0:
-			if (c == '{' || c == '[') && begins(text[i:]) {
-				start, stack = i, append(stack[:0], c+2)
-			}
+		switch c := text[i]; {
 		case quoted && c == '\\':
 			i++
 		case c == '"':
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			stack = append(stack, c+2) // in ASCII, each closer is its opener plus 2
+			depth++
 		case c == '}' || c == ']':
-			if stack[len(stack)-1] == c {
-				stack = stack[:len(stack)-1]
-			}
-			if len(stack) == 0 {
-				out = append(out, text[start:i+1])
-				start = -1
+			if depth--; depth == 0 {
+				return i + 1, true
 			}
 		}
 	}
-	if start >= 0 {
-		out = append(out, text[start:])
-	}
-	return out
+	return len(text), false
 }
+
+// maxLead bounds how far a bracket in prose is looked into.
+const maxLead = 256
 
 // begins says whether a bracket in prose looks like the start of JSON and not
 // of a remark.
 func begins(text string) bool {
-	rest := strings.TrimLeft(text[1:min(len(text), 64)], " \t\r\n")
-	if rest == "" {
-		return len(text) < 64
-	}
-	if text[0] == '{' {
-		if strings.IndexByte("}\"'`/#", rest[0]) >= 0 || strings.HasPrefix(rest, "“") {
-			return true
-		}
-		word := wordLength(rest)
-		return word > 0 && strings.HasPrefix(strings.TrimLeft(rest[word:], " \t"), ":")
-	}
-	if strings.IndexByte("]{[\"'`/#-+.0123456789", rest[0]) >= 0 || strings.HasPrefix(rest, "“") {
+	r := &reader{text: text[:min(len(text), maxLead)], pos: 1}
+	switch c := r.next(); {
+	case c == 0:
+		return len(text) < maxLead
+	case c == '}', c == ']', r.quote() != "":
 		return true
+	case text[0] == '[':
+		_, known := words[r.rest()[:wordLength(r.rest())]]
+		return known || strings.IndexByte("{[`-+.0123456789", c) >= 0
 	}
-	_, known := words[rest[:wordLength(rest)]]
-	return known
+	word := wordLength(r.rest())
+	r.pos += word
+	c := r.next()
+	return word > 0 && (c == ':' || c == '=')
 }
 
 // wordLength is the length of the bare word that s starts with.
@@ -184,4 +305,32 @@ func compact(b []byte) (json.RawMessage, bool) {
 		return nil, false
 	}
 	return out.Bytes(), true
+}
+
+// InRow says whether values of a text follow one another as the lines of NDJSON
+// do: nothing but blanks and commas between them, and no line before or behind
+// them that could be one more.
+func InRow(text string, values []Candidate) bool {
+	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
+	for i := 1; i < len(values); i++ {
+		if strings.Trim(text[values[i-1].end:values[i].start], ", \t\r\n") != "" {
+			return false
+		}
+	}
+	before := strings.TrimSpace(text[:values[0].start])
+	behind := strings.TrimSpace(text[values[len(values)-1].end:])
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	ends := strings.TrimRight(line, "\"'”’»,0123456789") != line // in what could be a value
+	return !ends && !scalar(line) && !scalar(behind)
+}
+
+// scalar says whether a line begins as a string, a number or a literal does.
+func scalar(line string) bool {
+	r := &reader{text: line}
+	c := r.next()
+	if c == 0 || strings.HasPrefix(r.rest(), "```") {
+		return false
+	}
+	_, known := words[r.rest()[:wordLength(r.rest())]]
+	return known || r.quote() != "" || strings.IndexByte("+-.0123456789", c) >= 0
 }

@@ -39,8 +39,12 @@ func TestExtract(t *testing.T) {
 		{"unknown escapes", `{"re": "\d+\.", "u": "\u00zz"}`, `{"re":"\\d+\\.","u":"\\u00zz"}`},
 		{"numbers", `[+1, .5, 5., 007, 1_000, 0x10, -0, 1.e3]`, `[1,0.5,5.0,7,1000,16,-0,1.0e3]`},
 		{"and so on", `[1, 2, ...]`, `[1,2]`},
-		{"unescaped quotes", `{"text": "say "hi" now", "n": 1}`, `{"text": "say \"hi\" now", "n": 1}`},
-		{"a number's unit", `{"when": 2024-01-01T00:00}`, `{"when": "2024-01-01T00:00"}`},
+		{"unescaped quotes", `{"text": "say "hi" now", "n": 1}`, ``},
+		{"a number's unit", `{"when": 2024-01-01T00:00}`, ``},
+		{"an unescaped apostrophe", `['it's', 'b']`, ``},
+		{"prose behind missing closers", "[\"a\", \"b\"\n\nIt's what you wanted.", ``},
+		{"half a number", `[1, 2e`, ``},
+		{"a remark with JSON in it", `{see {"a": 1} there}`, ``},
 		{"only prose", "I would rather not.", ``},
 		{"a remark", "Well [sic], {no}", ``},
 		{"nothing", "", ``},
@@ -58,7 +62,7 @@ func TestExtract(t *testing.T) {
 // Texts that would be slow for a reader that looks back: a text eight times as
 // long must not need anything like the square of the time.
 func TestLinear(t *testing.T) {
-	for _, part := range []string{`"`, `'`, "`", `{"a":1,}`, `["a\n, `, `say "hi" `, `a `, `1,,`, `\u12`, `/* `, `a:`, `1e `, `{`, `[`, `{"a":`, "```", "```{", `}]`, `[{]`, `#`, `...`} {
+	for _, part := range []string{`"`, `'`, "`", `{"a":1,}`, `["a\n, `, `say "hi" `, `a `, `1,,`, `\u12`, `/* `, `a:`, `1e `, `{`, `[`, `{"a":`, "```", "```{", `}]`, `[{]`, `#`, `...`, "[true b, “]", "{'a}", "[`]", `[“]`, "{a:'}", "```[", `{"a":1 "b"`} {
 		for _, open := range []string{"", "{", `["`} {
 			short, long := elapsed(open+strings.Repeat(part, 40_000/len(part))), elapsed(open+strings.Repeat(part, 320_000/len(part)))
 			if long > 24*short+500*time.Millisecond {

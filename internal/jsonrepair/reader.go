@@ -8,21 +8,22 @@ import (
 	"unicode/utf8"
 )
 
-// repair reads an object or array tolerantly and writes it as JSON. It is
-// false when the text cannot be read without guessing.
-func repair(text string) (json.RawMessage, bool) {
-	r := &reader{text: text}
-	if !r.value(0) {
-		return nil, false
-	}
-	return compact(r.out)
-}
-
 // reader walks through a text once and writes what it means.
 type reader struct {
-	text string
-	pos  int
-	out  []byte
+	text    string
+	pos     int
+	out     []byte
+	repairs repairs
+	// cut says that the text ends within a string or a member.
+	cut bool
+}
+
+// refuses says that what was read could also be something else: words without
+// quotes, or values without commas between them, may be the prose behind a
+// value whose closers are missing.
+func (r *reader) refuses() bool {
+	n := &r.repairs.count
+	return n[missingCloser] > 0 && n[bareWord]+n[missingComma] > 0
 }
 
 func (r *reader) rest() string { return r.text[r.pos:] }
@@ -37,10 +38,13 @@ func (r *reader) next() byte {
 		case strings.HasPrefix(s, "\u00a0"):
 			r.pos += len("\u00a0")
 		case strings.HasPrefix(s, "//"), s[0] == '#':
+			r.repairs.note(comment)
 			r.skipTo("\n")
 		case strings.HasPrefix(s, "/*"):
+			r.repairs.note(comment)
 			r.skipTo("*/")
 		case strings.HasPrefix(s, "..."): // "and so on"
+			r.repairs.note(ellipsis)
 			r.pos += len("...")
 		default:
 			return s[0]
@@ -82,29 +86,48 @@ func (r *reader) value(depth int) bool {
 func (r *reader) list(depth int, closer byte) bool {
 	r.out = append(r.out, r.text[r.pos])
 	r.pos++
-	for n := 0; ; {
+	var keys map[string]bool
+	for n, commas := 0, 0; ; {
+		end := r.pos
 		c := r.next()
 		switch {
 		case c == ',':
+			if commas++; commas > 1 || n == 0 {
+				r.repairs.note(extraComma)
+			}
 			r.pos++
 			continue
 		case c == closer:
 			r.pos++
-			fallthrough
+			if commas == 1 && n > 0 {
+				r.repairs.note(extraComma)
+			}
+			r.out = append(r.out, closer)
+			return true
 		case c == 0, c == '}', c == ']':
 			// Another's closer ends this list too, and stays for its own.
+			r.repairs.note(missingCloser)
 			r.out = append(r.out, closer)
 			return true
 		}
 		if n > 0 {
+			if commas == 0 {
+				if r.pos == end {
+					return false // "it's" in single quotes
+				}
+				r.repairs.note(missingComma)
+			}
 			r.out = append(r.out, ',')
 		}
+		commas = 0
 		before := len(r.out)
-		whole, ok := r.element(depth, closer)
+		whole, ok := r.element(depth, closer, &keys)
 		if !ok {
 			return false
 		}
 		if !whole { // cut off after its key
+			r.cut = true
+			r.repairs.note(unfinished)
 			r.out = r.out[:before]
 			if n > 0 {
 				r.out = r.out[:before-1]
@@ -117,19 +140,22 @@ func (r *reader) list(depth int, closer byte) bool {
 
 // element reads a member or an element. It is not whole when the text ends
 // before a member's value.
-func (r *reader) element(depth int, closer byte) (whole, ok bool) {
+func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, ok bool) {
 	if closer == ']' {
 		return true, r.value(depth + 1)
 	}
+	from := len(r.out)
 	if !r.key() {
 		return false, false
 	}
+	key := string(r.out[from:])
 	switch r.next() {
 	case 0:
 		return false, true
 	case ':':
 		r.pos++
 	case '=':
+		r.repairs.note(arrow)
 		r.pos++
 		if strings.HasPrefix(r.rest(), ">") {
 			r.pos++
@@ -141,6 +167,13 @@ func (r *reader) element(depth int, closer byte) (whole, ok bool) {
 	if r.next() == 0 {
 		return false, true
 	}
+	if *keys == nil {
+		*keys = map[string]bool{}
+	}
+	if (*keys)[key] {
+		r.repairs.twice = append(r.repairs.twice, key)
+	}
+	(*keys)[key] = true
 	return true, r.value(depth + 1)
 }
 
@@ -158,6 +191,7 @@ func (r *reader) key() bool {
 	if n == 0 {
 		return false
 	}
+	r.repairs.note(bareKey)
 	r.pos += n
 	r.write(s[:n])
 	return true
@@ -170,7 +204,7 @@ var closers = map[string]string{`"`: `"`, `'`: `'`, "`": "`", "“": "”", "”
 func (r *reader) quote() string {
 	_, n := utf8.DecodeRuneInString(r.rest())
 	q := r.text[r.pos : r.pos+n]
-	if closers[q] == "" {
+	if closers[q] == "" || strings.HasPrefix(r.rest(), "```") {
 		return ""
 	}
 	return q
@@ -180,10 +214,18 @@ func (r *reader) quote() string {
 func (r *reader) string() {
 	q := r.quote()
 	closer := closers[q]
+	if q != `"` {
+		r.repairs.note(otherQuotes)
+	}
 	r.pos += len(q)
 	r.out = append(r.out, '"')
 	for r.pos < len(r.text) {
 		s := r.rest()
+		if n := plainLength(s, closer[0]); n > 0 {
+			r.out = append(r.out, s[:n]...)
+			r.pos += n
+			continue
+		}
 		switch c := s[0]; {
 		case strings.HasPrefix(s, closer):
 			r.pos += len(closer)
@@ -195,6 +237,7 @@ func (r *reader) string() {
 			r.out = append(r.out, `\"`...)
 			r.pos++
 		case c < 0x20:
+			r.repairs.note(control)
 			r.out = fmt.Appendf(r.out, `\u%04x`, c)
 			r.pos++
 		default:
@@ -203,7 +246,19 @@ func (r *reader) string() {
 			r.pos += n
 		}
 	}
+	r.cut = true
 	r.out = append(r.out, '"')
+}
+
+// plainLength is how much of s, up to a quote that begins with q, stands in a
+// JSON string as it is.
+func plainLength(s string, q byte) int {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c == q || c == '"' || c == '\\' || c < 0x20 {
+			return i
+		}
+	}
+	return len(s)
 }
 
 // escape copies an escape that JSON has; of another it keeps what stands
@@ -220,11 +275,14 @@ func (r *reader) escape() {
 		r.out = append(r.out, s[:6]...)
 		r.pos += 6
 	case s[1] == '\'' || s[1] == '`' || s[1] == '$':
+		r.repairs.note(escaped)
 		r.out = append(r.out, s[1])
 		r.pos += 2
 	case s[1] == '\n': // a line joined to the next
+		r.repairs.note(escaped)
 		r.pos += 2
 	default:
+		r.repairs.note(escaped)
 		r.out = append(r.out, `\\`...)
 		r.pos++
 	}
@@ -257,10 +315,11 @@ func (r *reader) number() bool {
 		return true
 	}
 	if i, err := strconv.ParseInt(strings.TrimPrefix(text, "+"), 0, 64); err == nil && strings.ContainsAny(text, "xX") {
+		r.repairs.note(numeral)
 		r.out = strconv.AppendInt(r.out, i, 10)
 		return true
 	}
-	if text == "-" || text == "" {
+	if text == "-" || text == "" || strings.IndexByte("eE+-", text[len(text)-1]) >= 0 {
 		return false
 	}
 	return r.plain(text)
@@ -281,7 +340,6 @@ func (r *reader) plain(text string) bool {
 	if strings.HasPrefix(text, ".") {
 		text = "0" + text
 	}
-	text = strings.TrimRight(text, "eE+-")
 	text = strings.Replace(text, ".e", ".0e", 1)
 	if strings.HasSuffix(text, ".") {
 		text += "0"
@@ -289,6 +347,7 @@ func (r *reader) plain(text string) bool {
 	if !json.Valid([]byte(sign + text)) {
 		return false
 	}
+	r.repairs.note(numeral)
 	r.out = append(append(r.out, sign...), text...)
 	return true
 }
@@ -299,17 +358,18 @@ func (r *reader) word() bool {
 	s := r.rest()
 	n := wordLength(s)
 	if lit, ok := words[s[:n]]; ok {
+		if lit != s[:n] {
+			r.repairs.note(literal)
+		}
 		r.pos += n
 		r.out = append(r.out, lit...)
 		return true
 	}
-	end := strings.IndexAny(s, ",}]\n\"{[:")
-	if end < 0 {
-		end = len(s)
+	end := strings.IndexAny(s, ",}]\n\"'`“”‘’{[:")
+	if end < 0 || strings.IndexByte(",}]\n", s[end]) < 0 {
+		return false // quotes within: where it ends is anybody's guess
 	}
-	if end < len(s) && strings.IndexByte("\"{[:", s[end]) >= 0 {
-		return false
-	}
+	r.repairs.note(bareWord)
 	r.pos += end
 	r.write(strings.TrimSpace(s[:end]))
 	return true
