@@ -13,7 +13,7 @@ type file struct {
 var files = [...]file{
 	{name: "prelude.conc", globals: []string{"print", "println", "__print", "__line", "len", "to_string", "typeof", "panic", "assert",
 		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool"}},
-	{name: "records.conc", globals: []string{"Response", "Message", "LedgerEntry"}},
+	{name: "records.conc", globals: []string{"Response", "TypedResponse", "Message", "LedgerEntry"}},
 	{name: "messages.conc", globals: []string{"HostProgress", "HostQuestion", "HostApproval", "HostResult", "HostToolCall",
 		"HostLog", "HostPartial"}},
 	{name: "errors.conc", globals: []string{"AgentError", "SchemaError", "ToolError", "ConnectionError", "TimeoutError",
@@ -39,7 +39,7 @@ var files = [...]file{
 	{name: "ledger_query.conc", globals: []string{"LedgerQuery"}, whole: true},
 	{name: "agent.conc", methods: "Agent", globals: []string{"__ToolCall", "__Said", "__Traits", "__Decorator", "__agent_parts",
 		"__traits", "__decorated", "__same", "__Reply", "__agent_call", "__dispatch_among", "__json_schema", "__shape_name",
-		"__read", "__said", "__opening", "__remember", "__ask", "__typed", "__converse", "__run_tool", "__tool_args", "__tool_text"}},
+		"__read", "__said", "__opening", "__remember", "__ask", "__execute_typed", "__typed", "__converse", "__run_tool", "__tool_args", "__tool_text"}},
 	{name: "host.conc", methods: "Host", globals: []string{"__host_parts", "__decorated_host", "__with_schema", "__answer", "__decide",
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
 		"__host_tool", "__tool_call"}},
