@@ -24,6 +24,8 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/profile"
+	"github.com/concerto-lang/concerto/internal/trace"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -147,6 +149,11 @@ type Options struct {
 	Mock bool
 	// OnUsage is called once, when the run has ended, with what it used of models.
 	OnUsage func(each []ModelUsage, all ModelUsage)
+	// Profile takes a CPU profile of the run for `go tool pprof`, Trace its tasks
+	// and effects as trace events for Perfetto; nil takes none. Both are written
+	// when Run returns, however the run ended, Trace also before.
+	Profile io.Writer
+	Trace   io.Writer
 	// Kill, when closed, ends at once what a cancelled run still waits for:
 	// hosts that take their time to leave.
 	Kill <-chan struct{}
@@ -174,7 +181,7 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 		case <-ended:
 		}
 	}()
-	err = p.run(ctx, world)
+	err = p.run(ctx, world, &o)
 	if cerr := world.Close(closing); err == nil {
 		err = cerr
 	}
@@ -184,8 +191,23 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 	return err
 }
 
-func (p *Program) run(ctx context.Context, world effect.Performer) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+func (p *Program) run(ctx context.Context, world effect.Performer, o *Options) (err error) {
+	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world}
+	if o.Trace != nil {
+		events := trace.New(o.Trace)
+		config.Observer = events
+		defer func() { err = firstError(err, events.Close()) }()
+	}
+	if o.Profile != nil {
+		recorder := profile.New(p.ir.Name)
+		config.Profile = recorder.VM
+		recorder.Start()
+		defer func() {
+			recorder.Stop()
+			err = firstError(err, recorder.Write(o.Profile))
+		}()
+	}
+	machine, err := vm.New(config)
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}
@@ -193,6 +215,14 @@ func (p *Program) run(ctx context.Context, world effect.Performer) error {
 	defer cancel()
 	_, err = machine.Run(ctx)
 	return err
+}
+
+// firstError gives err, or next when that is nil.
+func firstError(err, next error) error {
+	if err != nil {
+		return err
+	}
+	return next
 }
 
 // runtimeConfig translates what the IR and the options say.

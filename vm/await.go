@@ -122,6 +122,7 @@ func (m *VM) ended(t *task) {
 	}
 	t.shelf, t.scopes, t.caught, t.text, t.wait = nil, nil, nil, nil, nil
 	m.unlink(t)
+	t.tellEnd()
 	if r := t.raised; r != nil {
 		m.failed(t, r)
 	}

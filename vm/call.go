@@ -80,6 +80,9 @@ func opCallNative(t *task, in *ins) status {
 		before = value.Size(*t.slot(in.a + 1))
 	}
 	v, err := n.call(t.arguments(in, n.name))
+	if t.due != nil && t.due.Load() > 0 {
+		t.sample(n.name)
+	}
 	if t.m.memory.limit > 0 {
 		if st := t.nativeTook(in, before, v); st != running {
 			return st

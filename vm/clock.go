@@ -34,7 +34,7 @@ func init() {
 // now reads the monotonic clock, in milliseconds, for durations in events.
 func (t *task) now() (ms int64, err error) {
 	t.m.stats.Requests++
-	r, err := t.m.config.Performer.Perform(t.m.ctx, &effect.Clock{})
+	r, err := t.perform(t.m.ctx, &effect.Clock{})
 	if err != nil {
 		return 0, err
 	}

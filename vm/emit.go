@@ -54,7 +54,7 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 // emit performs an emit of the program or of the VM itself.
 func (t *task) emit(e *effect.Emit) status {
 	t.m.stats.Requests++
-	if _, err := t.m.config.Performer.Perform(t.m.ctx, e); err != nil {
+	if _, err := t.perform(t.m.ctx, e); err != nil {
 		if t.cancelled() {
 			return raising
 		}

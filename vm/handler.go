@@ -68,6 +68,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
 		run.endTimer = f.end
 	}
+	t.entered(SpanHandler, m.Type)
 	*t.slot(uint8(h.info.Param)) = payload
 	t.setPC(h.entry)
 	return running, false
@@ -148,10 +149,10 @@ func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
 	t.m.stats.Requests++
 	if t.alone() {
-		_, err := t.m.config.Performer.Perform(t.m.ctx, r)
+		_, err := t.perform(t.m.ctx, r)
 		return t.replied(err)
 	}
-	_, err := t.m.config.Performer.Perform(t.m.atOnce, r)
+	_, err := t.perform(t.m.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
 		t.m.stats.Requests-- // send makes it again
@@ -188,6 +189,7 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	r := s.run
 	r.finish()
 	s.run = nil
+	t.leftSpan()
 	if r.endTimer == nil { // else its timer still refers to it
 		s.spare = r
 	}

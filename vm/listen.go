@@ -128,6 +128,7 @@ func (t *task) opened(w *wait) status {
 func (t *task) hold(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
+	t.entered(SpanListen, w.scope.decl.Name)
 }
 
 // pump takes messages until one needs a handler or ends the listen, or none is
@@ -147,7 +148,7 @@ func (t *task) pump(s *scope) status {
 			if s.endNext == nil && t.alone() {
 				var c completion
 				t.m.stats.Requests++
-				c.result, c.err = t.m.config.Performer.Perform(t.m.ctx, &effect.ExchangeNext{ID: s.id})
+				c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: s.id})
 				s.arrived(c)
 				continue
 			}
@@ -304,6 +305,7 @@ func (t *task) closed(w *wait) status {
 func (t *task) leave(s *scope) {
 	t.scopes[len(t.scopes)-1] = nil
 	t.scopes = t.scopes[:len(t.scopes)-1]
+	t.leftSpan()
 }
 
 // lost ends a listen whose exchange broke.
@@ -340,6 +342,7 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	if s.run != nil {
 		s.run.finish()
 		s.run = nil
+		t.leftSpan()
 	}
 	t.setPC(s.pc + 1)
 	if s.open {

@@ -164,13 +164,17 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 	at := make([]int, len(b.Code)+1) // at[i]: where instruction i went
 	fusing := fusable(b)
 	covered := m.coverBlock(f, h, b)
-	if covered != nil {
+	marked := m.marks(b)
+	if covered != nil || marked != nil {
 		clear(fusing)
 	}
 	for i := 0; i < len(b.Code); {
 		at[i] = len(m.code)
 		for _, point := range covered[i] {
 			m.emitIns(ins{op: opCover, imm: point}, i)
+		}
+		if marked[i] {
+			m.emitIns(ins{op: opMark}, i)
 		}
 		if in, n := fuse(b.Code, i, fusing); n > 0 {
 			for k := 1; k < n; k++ {

@@ -36,6 +36,7 @@ const (
 	opAddIntReturn // fused: AddInt, ReturnInt
 	opReturnLtIntK // fused: JumpGeIntK over ReturnInt of the same register
 	opCover        // the run has reached point imm
+	opMark         // of a profile: where the run is
 	opCount
 )
 
@@ -560,6 +561,13 @@ func (t *task) run() status {
 					*slotAt(fp, in.a) = s
 					continue
 				}
+			}
+
+		// A profile is being made.
+		case ir.Op(opMark):
+			if t.due.Load() == 0 {
+				t.mark = mark{uintptr(ip), uintptr(fp)}
+				continue
 			}
 
 		// Calls.

@@ -108,6 +108,7 @@ func (m *VM) next() completion {
 			m.ending = true
 			m.endFlights()
 		}
+		m.idle()
 	}
 	c := m.arrived[0]
 	m.arrived[0] = completion{}
@@ -143,18 +144,25 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		t.raised = &raised{cancelled: true}
 		return finished, false
 	}
+	first := !t.started
 	t.started = true
 	if y := t.copies; y != nil {
 		t.raised, t.left, t.result = y.raised, y.left, y.result
 		return finished, false
 	}
 	t.unshelve()
+	if first {
+		t.began()
+	}
 	if t.starting {
 		t.starting = false
 		t.m.nested--
 	}
 	if w := t.wait; w != nil {
 		t.wait = nil
+		if w.since != 0 {
+			t.waited(w.what(), w.since)
+		}
 		if st := t.resume(w); st != running {
 			return st, false
 		}
@@ -212,9 +220,16 @@ func (m *VM) poll(t *task) {
 // wait, or on a goroutine of its own.
 func (m *VM) start(r effect.Request, f *flight) {
 	seq := m.number(f)
+	came := f.t.requested(r)
+	put := func(result effect.Result, err error) {
+		if came != nil {
+			came(result, err)
+		}
+		m.inbox.put(completion{seq, result, err})
+	}
 	chosen := m.config.Choose != nil
 	if s, ok := m.config.Performer.(effect.Starter); ok && !f.closing && !chosen {
-		stop, ok := s.Start(m.ctx, r, func(result effect.Result, err error) { m.inbox.put(completion{seq, result, err}) })
+		stop, ok := s.Start(m.ctx, r, put)
 		if ok {
 			f.end = stop
 			return
@@ -233,8 +248,7 @@ func (m *VM) start(r effect.Request, f *flight) {
 		return
 	}
 	m.goroutes.Go(func() {
-		result, err := m.config.Performer.Perform(ctx, r)
-		m.inbox.put(completion{seq, result, err})
+		put(m.config.Performer.Perform(ctx, r))
 	})
 }
 
@@ -286,12 +300,17 @@ func (t *task) request(r effect.Request, w *wait) status {
 		if !inline {
 			t.settle()
 		}
-		w.result, w.err = t.m.config.Performer.Perform(t.m.ctx, r)
 		if inline {
+			w.result, w.err = t.perform(t.m.ctx, r)
+			if t.due != nil && t.due.Load() > 0 {
+				t.sample(string(r.Kind()))
+			}
 			return t.complete(w)
 		}
+		w.result, w.err = t.performWaiting(r)
 		return t.back(w)
 	}
+	w.request = r.Kind()
 	f := &flight{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end
@@ -305,6 +324,9 @@ func (t *task) request(r effect.Request, w *wait) status {
 // and it keeps only what it needs.
 func (t *task) park(w *wait) status {
 	t.wait = w
+	if p := t.m.config.Profile; p != nil {
+		w.since = p.Now()
+	}
 	t.hear()
 	t.shelve()
 	return parked

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -23,13 +24,16 @@ type task struct {
 	m      *VM
 	fn     *function // of the bottom frame
 	stack  []value.Slot
-	raised *raised   // an error on its way; of an ended task, the one it ended with
-	part   int       // which part of a fused instruction faults
-	caught []*raised // errors that regions took, for Rethrow
-	scopes []*scope  // open listens and handler runs, innermost last
-	wait   *wait     // what a parked task waits for
-	args   Args      // of the native being called
-	text   []byte    // room for interpolations
+	raised *raised       // an error on its way; of an ended task, the one it ended with
+	part   int           // which part of a fused instruction faults
+	caught []*raised     // errors that regions took, for Rethrow
+	scopes []*scope      // open listens and handler runs, innermost last
+	wait   *wait         // what a parked task waits for
+	args   Args          // of the native being called
+	due    *atomic.Int32 // with Config.Profile: samples that are wanted
+	mark   mark          // and where the last mark was
+	id     int64         // with Config.Observer, of a task that has run
+	text   []byte        // room for interpolations
 
 	// While it is parked: its slots in use, and where its frame is.
 	shelf      []value.Slot
@@ -69,6 +73,9 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 	t.shelf[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
 	copy(t.shelf[1:], args)
 	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
+	if p := m.config.Profile; p != nil {
+		t.due = &p.Due
+	}
 	m.alive++
 	if t.older = m.newest; t.older != nil {
 		t.older.newer = t
@@ -154,6 +161,8 @@ type wait struct {
 	group   *group      // of waitGroup
 	end     func()      // asks the request to end; nil without one under way
 	refused bool        // of waitOpen: it would wait for itself, and is being ended
+	request effect.Kind // with Config.Profile: of waitPerform and waitAnswer
+	since   int64       // and when the wait began
 	off     bool        // nothing is waited for any more: the task is ready
 	result  effect.Result
 	err     error

@@ -34,6 +34,12 @@ type Config struct {
 	// Cover counts what of the program runs: see VM.Covered.
 	Cover bool
 
+	// Profile, when set, takes samples of where the run is.
+	Profile *Profile
+
+	// Observer, when set, hears of tasks and effects.
+	Observer Observer
+
 	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
 	// Recursion beyond it is a fault.
 	MaxStack int
@@ -82,6 +88,7 @@ type VM struct {
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
 	stats    Stats
+	observed int64 // tasks that Config.Observer has heard of
 
 	// Scheduling: see sched.go.
 	ctx            context.Context // the run's

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +26,8 @@ type runFlags struct {
 	handler string
 	stats   bool
 	mock    bool
+	profile string
+	trace   string
 }
 
 var modeNames = []string{"text", "ndjson", "none"}
@@ -49,7 +53,12 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
   --answer approve=yes              the same value each time; repeatable
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
                                     {"value":…} or {"error":"…"} out, a line each
-  you, when stdin is a terminal`,
+  you, when stdin is a terminal
+
+Where a run spends its time:
+  --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
+  --trace trace.json                its tasks, effects, hosts and agents on a time
+                                    line: open it in ui.perfetto.dev`,
 		Args: onePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := path(c, args)
@@ -61,6 +70,8 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
 	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
+	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
+	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 	return c
 }
 
@@ -98,7 +109,30 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if f.stats {
 		o.OnUsage = a.modelUsage
 	}
-	return p.Run(ctx, o)
+	return a.recording(f, &o, func() error { return p.Run(ctx, o) })
+}
+
+// recording runs with the files open that a profile and a trace go to.
+func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err error) {
+	for _, r := range []struct {
+		flag, path string
+		to         *io.Writer
+	}{{"--profile", f.profile, &o.Profile}, {"--trace", f.trace, &o.Trace}} {
+		if r.path == "" {
+			continue
+		}
+		file, ferr := os.Create(a.abs(r.path))
+		if ferr != nil {
+			return usage("", "%s: write %s: %v", r.flag, r.path, cause(ferr))
+		}
+		*r.to = file
+		defer func() {
+			if cerr := file.Close(); err == nil && cerr != nil {
+				err = fmt.Errorf("write %s: %w", r.path, cause(cerr))
+			}
+		}()
+	}
+	return run()
 }
 
 // program compiles or loads what path leads to. dir is where the relative

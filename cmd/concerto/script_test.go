@@ -24,7 +24,7 @@ import (
 
 // The programs of the scripts are this test binary: concerto itself, testhost
 // and testllm, which play scripts, exits, which looks at exit codes and sends
-// signals, and peak, which looks at memory.
+// signals, peak, which looks at memory, and spans, which reads traces.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"concerto": main,
@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"testllm":  func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"exits":    func() { os.Exit(exits(os.Args[1:])) },
 		"peak":     func() { os.Exit(peak(os.Args[1:])) },
+		"spans":    func() { os.Exit(spans(os.Args[1:])) },
 	})
 }
 

@@ -46,6 +46,8 @@ var policy = []rule{
 	{"effect", "value"},
 	{"store", "value"},
 	{"vm", "value ir effect schema store"},
+	{"internal/profile", "vm"},
+	{"internal/trace", "effect vm"},
 	{"stdlib", "source diag ast parser sema value schema store effect vm internal/jsonrepair"},
 	{"runtime/clock", "effect"},
 	{"runtime/fs", "value effect"},
@@ -68,7 +70,7 @@ var policy = []rule{
 	{"format", "source diag lexer ast parser"},
 	{"internal/doc", "manifest stdlib internal/spell"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
-	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock runtime/store internal/driver"},
+	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock runtime/store internal/driver internal/profile internal/trace"},
 	// Programs: they may use what they need of the above.
 	{"ir/gen", "ir"},
 	{"manifest/gen", "manifest"},
@@ -106,6 +108,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/google/go-cmp", "internal/golden"},
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},
+	{"github.com/google/pprof", "internal/profile"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 }

@@ -1,0 +1,108 @@
+package vm
+
+import (
+	"context"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// Observer hears of what a run does, for a trace of it. Its methods are called
+// on the run's goroutine, in the run's order; what Requested gives may come from
+// any. Tasks are numbered from 1, which is main. Everything that begins ends,
+// however the run does.
+type Observer interface {
+	// TaskBegan hears of a task when it first runs; at is its function.
+	TaskBegan(task int64, at Place)
+	// TaskEnded hears of its end: how is "" when it went well, else "cancelled" or
+	// the error's type.
+	TaskEnded(task int64, how string)
+	// Entered and Left are the spans within a task, one in the other: a listen,
+	// whose name is the host's, and the handling of a message, whose name is its
+	// type.
+	Entered(task int64, kind SpanKind, name string)
+	Left(task int64)
+	// Requested hears of an effect, and gives what hears of its result.
+	Requested(task int64, r effect.Request) func(effect.Result, error)
+}
+
+// SpanKind is what a span within a task is.
+type SpanKind string
+
+// The kinds of span.
+const (
+	SpanListen  SpanKind = "listen"
+	SpanHandler SpanKind = "handler"
+)
+
+// began numbers a task that begins to run.
+func (t *task) began() {
+	if o := t.m.config.Observer; o != nil {
+		t.m.observed++
+		t.id = t.m.observed
+		o.TaskBegan(t.id, t.m.place(t.fn.entry, 0))
+	}
+}
+
+// tellEnd tells of the end of a task that has run.
+func (t *task) tellEnd() {
+	if t.id == 0 {
+		return
+	}
+	how := ""
+	switch {
+	case t.raised != nil && t.raised.cancelled:
+		how = "cancelled"
+	case t.raised != nil && t.raised.panicked:
+		how = "panic"
+	case t.raised != nil:
+		how = value.ErrorKind(t.raised.value)
+	case isErr(t.result):
+		how = value.ErrorKind(t.result.Fields()[0])
+	}
+	t.m.config.Observer.TaskEnded(t.id, how)
+}
+
+func (t *task) entered(kind SpanKind, name string) {
+	if t.id != 0 {
+		t.m.config.Observer.Entered(t.id, kind, name)
+	}
+}
+
+func (t *task) leftSpan() {
+	if t.id != 0 {
+		t.m.config.Observer.Left(t.id)
+	}
+}
+
+// requested tells of a request and gives what hears of its result; nil without
+// an observer.
+func (t *task) requested(r effect.Request) func(effect.Result, error) {
+	if t.id == 0 {
+		return nil
+	}
+	return t.m.config.Observer.Requested(t.id, r)
+}
+
+// perform has r performed on the run's goroutine.
+func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	came := t.requested(r)
+	result, err := t.m.config.Performer.Perform(ctx, r)
+	if came != nil {
+		came(result, err)
+	}
+	return result, err
+}
+
+// performWaiting is perform of what may wait: nothing else can go on meanwhile.
+func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
+	p := t.m.config.Profile
+	if p == nil {
+		return t.perform(t.m.ctx, r)
+	}
+	since := p.Now()
+	result, err := t.perform(t.m.ctx, r)
+	t.m.idle()
+	t.waited("wait for "+string(r.Kind()), since)
+	return result, err
+}

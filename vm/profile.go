@@ -1,0 +1,132 @@
+package vm
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Profiling. With Config.Profile the loader puts an opMark before the first
+// instruction of each line and behind each call, and fuses nothing. A mark notes
+// where the run is; when samples are due, they belong to the mark before, since
+// the time has passed between the two. Without it there are no marks, and
+// nothing is looked at but where tasks wait and natives return.
+
+// Profile takes samples of where a run is. Its functions are called on the run's
+// goroutine; stacks begin with the innermost call and are the callee's own.
+type Profile struct {
+	// Due counts samples that are wanted. Whoever keeps the time adds to it, from
+	// any goroutine.
+	Due atomic.Int32
+	// Sample takes n samples.
+	Sample func(stack []Place, n int)
+	// Now is a time in nanoseconds, Waited takes how long a task has waited.
+	Now    func() int64
+	Waited func(stack []Place, nanoseconds int64)
+}
+
+// maxFrames is how many calls a stack tells, the innermost ones.
+const maxFrames = 500
+
+// marks says before which instructions of a block a mark stands.
+func (m *VM) marks(b *ir.Block) map[int]bool {
+	if m.config.Profile == nil {
+		return nil
+	}
+	at := map[int]bool{0: true}
+	line := 0
+	for _, p := range b.Positions {
+		if p.Line != line {
+			at[p.PC] = true
+		}
+		line = p.Line
+	}
+	for i, in := range b.Code {
+		switch in.Op {
+		case ir.OpCall, ir.OpCallClosure, ir.OpCallMethod:
+			at[i+1] = true
+		}
+	}
+	return at
+}
+
+func init() {
+	slow[opMark] = func(t *task, in *ins) status {
+		if p := t.m.config.Profile; t.mark.ip != 0 {
+			p.Sample(t.marked(), int(p.Due.Swap(0)))
+		}
+		t.mark = mark{uintptr(t.ip), uintptr(t.fp)}
+		return running
+	}
+}
+
+// mark is where the last mark stood. It refers to the stack as a number: where
+// that has moved since, a sample's innermost line is not right, no more.
+type mark struct{ ip, fp uintptr }
+
+// marked is the stack at the mark before the one that has been come to: of the
+// same call, of its caller, or of a call that has just returned.
+func (t *task) marked() []Place {
+	pc := t.pc()
+	last := int((t.mark.ip-uintptr(t.code))/insSize) - 1
+	switch fp := uintptr(t.fp); {
+	case t.mark.fp == fp && t.m.blockAt(last).fn == t.m.blockAt(pc).fn:
+		return t.frames(nil, last)
+	case t.mark.fp < fp:
+		if all := t.frames(nil, pc); len(all) > 1 {
+			return all[1:]
+		}
+	case t.mark.fp > fp:
+		return t.frames([]Place{t.m.place(last, 0)}, pc)
+	}
+	return t.frames(nil, pc)
+}
+
+// frames appends the calls of the task, the innermost at pc.
+func (t *task) frames(all []Place, pc int) []Place {
+	for fp := t.fp; pc > 0 && len(all) < maxFrames; {
+		all = append(all, t.m.place(pc, 0))
+		back := *(*uint64)(fp)
+		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
+		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
+		pc = int(back/uint64(insSize)) - 1
+	}
+	return all
+}
+
+// sample takes the samples that are due for something which is no code of the
+// program: a native, or an effect.
+func (t *task) sample(what string) {
+	p := t.m.config.Profile
+	if n := p.Due.Swap(0); n > 0 {
+		p.Sample(t.frames([]Place{{Function: what}}, t.pc()), int(n))
+	}
+}
+
+// idle forgets the samples that are due: nothing was computed.
+func (m *VM) idle() {
+	if p := m.config.Profile; p != nil {
+		p.Due.Store(0)
+	}
+}
+
+// waited tells how long the task has waited since then, for what.
+func (t *task) waited(what string, since int64) {
+	p := t.m.config.Profile
+	p.Waited(t.frames([]Place{{Function: what}}, t.pc()), p.Now()-since)
+}
+
+// what names what a task waits for.
+func (w *wait) what() string {
+	switch w.kind {
+	case waitTask, waitGroup:
+		return "wait for tasks"
+	case waitMessages, waitQuiet:
+		return "wait for " + string(effect.KindExchangeNext)
+	case waitUnwind:
+		return "wait for " + string(effect.KindExchangeClose)
+	}
+	return "wait for " + string(w.request)
+}

@@ -1,0 +1,95 @@
+package vm
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// TestProfile asks for a sample before each mark: each is of the mark before, in
+// the call where that stood.
+func TestProfile(t *testing.T) {
+	a := newAsm()
+	a.str("x")
+	a.Natives = []string{"lib.work"}
+	a.fn("main() Full 8", `LoadInt r3 2
+		Call r2 f1
+		CallNative r3 0 0 n0
+		BoxInt r1 r2
+		Return r1`)
+	a.fn("twice(Int) Int 6", `AddIntK r2 r1 1
+		MoveInt r4 r2
+		Call r3 f2
+		AddInt r3 r3 r3
+		ReturnInt r3`)
+	a.fn("inner(Int) Int 4", `AddIntK r2 r1 1
+		ReturnInt r2`)
+	var got []string
+	p := &Profile{}
+	p.Sample = func(stack []Place, n int) {
+		var calls []string
+		for _, p := range stack {
+			if p.Line == 0 {
+				calls = append(calls, p.Function)
+			} else {
+				calls = append(calls, fmt.Sprintf("%s:%d", p.Function, p.Line))
+			}
+		}
+		got = append(got, fmt.Sprintf("%d %s", n, strings.Join(calls, " ")))
+		p.Due.Store(1)
+	}
+	p.Due.Store(3)
+	natives := map[string]Native{"lib.work": func(*Args) (value.Slot, error) {
+		p.Due.Store(7)
+		return value.Nil, nil
+	}}
+	out, err := a.run(t, Config{Profile: p, Natives: natives})
+	if err != nil || value.Text(out.Value) != "8" {
+		t.Fatal(out, err)
+	}
+	// The first mark has none before it. Behind a call there are two, where a line
+	// begins as well.
+	want := []string{
+		"3 main:1",
+		"1 main:2", // entered twice
+		"1 twice:1 main:2", "1 twice:2 main:2",
+		"1 twice:3 main:2", // entered inner
+		"1 inner:1 twice:3 main:2",
+		"1 inner:2 twice:4 main:2", // returned
+		"1 twice:4 main:2",
+		"1 twice:5 main:3",
+		"7 lib.work main:3",
+		"1 main:3", "1 main:4",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestProfileWaits: what a task waits for is told with where it stands, and is no
+// time of computing.
+func TestProfileWaits(t *testing.T) {
+	a := tasks("LoadConst r2 k0\nCall r1 f1\nReturn r1")
+	now := int64(0)
+	p := &Profile{Sample: func(stack []Place, n int) { t.Errorf("%d samples of %v", n, stack) }}
+	p.Now = func() int64 {
+		if now += 10; now == 10 {
+			p.Due.Store(5) // while it waits
+		}
+		return now
+	}
+	var got []string
+	p.Waited = func(stack []Place, ns int64) {
+		got = append(got, fmt.Sprint(ns, " ", stack[0].Function, " ", stack[1].Function, ":", stack[1].Line, " ", stack[2].Function))
+	}
+	if _, err := a.run(t, Config{Performer: newWorld("a"), Profile: p}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"10 wait for emit.await ask:2 main"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
