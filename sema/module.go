@@ -100,14 +100,19 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	c.declareNames(child, file.Decls)
 }
 
-// openModule reads the file of `mod x;`: x.conc beside the module, or
-// x/mod.conc.
+// ModuleFiles are the names that the file of `mod name;` may have, in the order
+// in which they are looked for: name.conc beside the module, or name/mod.conc.
+func ModuleFiles(dir, name string) []string {
+	return []string{path.Join(dir, name+".conc"), path.Join(dir, name, "mod.conc")}
+}
+
+// openModule reads the file of `mod x;`.
 func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	if c.cfg.Open == nil {
 		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Hint("write it inline: `mod %s { … }`", d.Name.Name))
 		return nil
 	}
-	names := []string{path.Join(m.dir, d.Name.Name+".conc"), path.Join(m.dir, d.Name.Name, "mod.conc")}
+	names := ModuleFiles(m.dir, d.Name.Name)
 	for _, name := range names {
 		file, list, found := c.cfg.Open(name)
 		if !found {

@@ -1,8 +1,6 @@
 package driver
 
 import (
-	"errors"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -11,7 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -39,9 +36,11 @@ func check(in *Input, only bool) (*sema.Program, diag.List) {
 	if found.HasErrors() {
 		return nil, l
 	}
+	dir, mods := path.Dir(in.EntryName), newModuleLoader(in)
+	mods.ahead(dir, file.Decls)
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: path.Dir(in.EntryName), Open: in.module, CheckOnly: only, Tests: in.tests, AnyConnection: in.mock,
+		Dir: dir, Open: mods.open, CheckOnly: only, Tests: in.tests, AnyConnection: in.mock,
 	}, file)
 	l.Append(found)
 	if !l.HasErrors() && !in.mock {
@@ -51,22 +50,6 @@ func check(in *Input, only bool) (*sema.Program, diag.List) {
 		return nil, l
 	}
 	return p, l
-}
-
-// module reads and parses the file of a module, by its name relative to the
-// root.
-func (in *Input) module(name string) (*ast.File, diag.List, bool) {
-	f, err := in.Read(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, diag.List{}, false
-	case err != nil:
-		var l diag.List
-		l.Add(diag.ModuleFile.At(source.Span{}, "%v", err))
-		return nil, l, true
-	}
-	file, l := parser.Parse(f)
-	return file, l, true
 }
 
 // keys reports the connections that agents use and that cannot work, since

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
@@ -31,7 +32,7 @@ type Request struct {
 	// Tests makes the @test functions part of the program.
 	Tests bool
 	// Seen, when not nil, is told the absolute path of each file just before it
-	// is looked at, also of those that are not there.
+	// is looked at, also of those that are not there; one at a time.
 	Seen func(path string)
 	// Mock says that the program is run with every connection mocked: they need
 	// not be there, and need no key.
@@ -90,6 +91,7 @@ func Load(r Request) (*Input, error) {
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
+	in.seen = oneAtATime(in.seen)
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, in.isFile)
 		if !ok {
@@ -245,6 +247,16 @@ func (in *Input) read(path string) (*source.File, error) {
 		return nil, fmt.Errorf("read %s: %w", shown, cause(err))
 	}
 	return source.NewFile(shown, text), nil
+}
+
+// oneAtATime makes a function safe for concurrent use.
+func oneAtATime(f func(string)) func(string) {
+	var mu sync.Mutex
+	return func(s string) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(s)
+	}
 }
 
 func (in *Input) isFile(path string) bool {
