@@ -35,7 +35,7 @@ gen:
 
 # Rewrites the expectations of the golden tests; read the diff.
 golden:
-	go test ./lexer ./parser ./sema ./codegen -update
+	go test ./lexer ./parser ./sema ./codegen ./optimize -update
 
 FUZZTIME ?= 10s
 fuzz:
@@ -58,5 +58,5 @@ conformance: build
 
 check: lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
-	go test ./lexer ./parser ./sema ./codegen -update
+	go test ./lexer ./parser ./sema ./codegen ./optimize -update
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }

@@ -208,7 +208,7 @@ func TestInstrText(t *testing.T) {
 		}
 		i := Instr{Op: info.Op}
 		for k, o := range info.Operands {
-			if !i.set(o.Field, int64(k+1)) {
+			if !i.Set(o.Field, int64(k+1)) {
 				t.Errorf("%s: operand %s does not take %d", info.Name, o.Name, k+1)
 			}
 		}

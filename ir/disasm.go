@@ -99,6 +99,13 @@ func (d *disassembler) block(b *Block, indent string) {
 	for _, r := range b.Regions {
 		fmt.Fprintf(&d.b, "%scatch [@%d, @%d) to @%d, error in r%d\n", indent, r.From, r.To, r.Target, r.Register)
 	}
+	for _, r := range b.Inlined {
+		name := "?"
+		if in(r.Function, len(d.p.Functions)) {
+			name = d.p.Functions[r.Function].Name
+		}
+		fmt.Fprintf(&d.b, "%sinlined [@%d, @%d) f%d at %d:%d ; %s\n", indent, r.From, r.To, r.Function, r.Line, r.Column, name)
+	}
 }
 
 // note says what an instruction's indices stand for.
@@ -109,7 +116,7 @@ func (d *disassembler) note(i Instr) string {
 	}
 	p := d.p
 	for _, o := range info.Operands {
-		n := i.get(o.Field)
+		n := i.Get(o.Field)
 		switch {
 		case o.Role == RoleConstant && in(n, len(p.Constants)):
 			return p.Constants[n].text()

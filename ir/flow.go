@@ -23,37 +23,39 @@ func (s registers) clear(r int) {
 	}
 }
 
-// window is the run of registers that an instruction reads.
-type window struct {
-	from, n int
-	params  []Class // of a direct call; nil means all Full
-	call    bool    // stands behind a link register, which gets the result
+// Window is the run of registers that an instruction reads.
+type Window struct {
+	From, N int
+	Params  []Class // of a direct call; nil means all Full
+	// Call says that it stands behind a link register, which gets the result,
+	// and that all registers from the link on are lost.
+	Call bool
 }
 
-// windowOf gives the window of an instruction; ok is false for one without.
-func windowOf(p *Program, i Instr) (w window, ok bool) {
+// WindowOf gives the window of an instruction; ok is false for one without.
+func WindowOf(p *Program, i Instr) (w Window, ok bool) {
 	switch i.Op {
 	case OpCall:
 		f := &p.Functions[i.Imm]
-		return window{int(i.A) + 1, len(f.Params), f.Params, true}, true
+		return Window{int(i.A) + 1, len(f.Params), f.Params, true}, true
 	case OpCallClosure, OpCallNative, OpCallMethod, OpPerform, OpAwaitEmit:
-		return window{int(i.A) + 1, int(i.B), nil, true}, true
+		return Window{int(i.A) + 1, int(i.B), nil, true}, true
 	case OpDispatchTool, OpListenBegin:
-		return window{int(i.A) + 1, 3, nil, true}, true
+		return Window{int(i.A) + 1, 3, nil, true}, true
 	case OpInterpolate, OpNewArray, OpNewTuple, OpNewClosure, OpSpawn, OpJoinAll, OpRace:
-		return window{int(i.B), int(i.C), nil, false}, true
+		return Window{int(i.B), int(i.C), nil, false}, true
 	case OpParallelFor:
-		return window{int(i.B), 3, nil, false}, true
+		return Window{int(i.B), 3, nil, false}, true
 	case OpNewMap:
-		return window{int(i.B), 2 * int(i.C), nil, false}, true
+		return Window{int(i.B), 2 * int(i.C), nil, false}, true
 	case OpNewStruct:
-		return window{int(i.B), len(p.Types[i.Imm].Fields), nil, false}, true
+		return Window{int(i.B), len(p.Types[i.Imm].Fields), nil, false}, true
 	case OpNewVariant:
-		return window{int(i.B), len(p.Types[i.Imm].Variants[i.C].Fields), nil, false}, true
+		return Window{int(i.B), len(p.Types[i.Imm].Variants[i.C].Fields), nil, false}, true
 	case OpSlice:
-		return window{int(i.C), 2, nil, false}, true
+		return Window{int(i.C), 2, nil, false}, true
 	}
-	return window{}, false
+	return Window{}, false
 }
 
 // keepsReceiver says whether w+1 is Full after the call, however it ends.
@@ -222,7 +224,7 @@ func (w *walk) instruction(pc int, i Instr, s registers) {
 	}
 	for _, o := range Table[i.Op].Operands {
 		if o.Role == RoleTarget {
-			w.arrive(pc, i.get(o.Field), s)
+			w.arrive(pc, i.Get(o.Field), s)
 		}
 	}
 }
@@ -235,11 +237,11 @@ func (w *walk) raises(pc int, i Instr, s registers) {
 			continue
 		}
 		t := s
-		if win, ok := windowOf(w.fl.c.p, i); ok && win.call {
+		if win, ok := WindowOf(w.fl.c.p, i); ok && win.Call {
 			t = w.fl.clone(s)
-			t.clear(win.from - 1)
+			t.clear(win.From - 1)
 			if w.fl.c.keepsReceiver(i) {
-				t[win.from] = Full
+				t[win.From] = Full
 			}
 		}
 		if w.targets[n] == nil {
@@ -288,15 +290,15 @@ func (fl *flow) listen(i Instr, s registers) registers {
 func (c *codeVerifier) step(pc int, i Instr, s registers) {
 	for _, o := range Describe(i.Op).Operands {
 		if o.Role == RoleRead || o.Role == RoleModify {
-			c.reads(pc, i, o.Name, i.get(o.Field), o.Class, s)
+			c.reads(pc, i, o.Name, i.Get(o.Field), o.Class, s)
 		}
 	}
-	if w, ok := windowOf(c.p, i); ok {
+	if w, ok := WindowOf(c.p, i); ok {
 		c.window(pc, i, w, s)
 	}
 	for _, o := range Describe(i.Op).Operands {
 		if o.Role == RoleWrite || o.Role == RoleModify {
-			s[i.get(o.Field)] = o.Class
+			s[i.Get(o.Field)] = o.Class
 		}
 	}
 }
@@ -313,18 +315,18 @@ func (c *codeVerifier) reads(pc int, i Instr, name string, r int, class Class, s
 
 // window checks the registers of a window; a call leaves its result in the
 // register before them and forgets what lies above.
-func (c *codeVerifier) window(pc int, i Instr, w window, s registers) {
-	for k := range w.n {
+func (c *codeVerifier) window(pc int, i Instr, w Window, s registers) {
+	for k := range w.N {
 		class := Full
-		if w.params != nil {
-			class = w.params[k]
+		if w.Params != nil {
+			class = w.Params[k]
 		}
-		c.reads(pc, i, "argument", w.from+k, class, s)
+		c.reads(pc, i, "argument", w.From+k, class, s)
 	}
-	if !w.call {
+	if !w.Call {
 		return
 	}
-	link := w.from - 1
+	link := w.From - 1
 	result := Full
 	if i.Op == OpCall {
 		result = c.p.Functions[i.Imm].Result
@@ -335,6 +337,6 @@ func (c *codeVerifier) window(pc int, i Instr, w window, s registers) {
 	s.clear(link)
 	s[link] = result
 	if c.keepsReceiver(i) {
-		s[w.from] = Full
+		s[w.From] = Full
 	}
 }

@@ -203,6 +203,10 @@ func (c *codec) function(f *Function) {
 		c.flag("body", &f.Body)
 		c.optInt("captures", &f.Captures)
 		c.int("registers", &f.Registers)
+		if (!c.writing || f.Start != nil) && c.member("start") {
+			c.start(&f.Start)
+			c.done()
+		}
 		c.block(&f.Block)
 		list(c, "listens", &f.Listens, false, c.listen)
 	})
@@ -231,6 +235,22 @@ func (c *codec) block(b *Block) {
 		c.done()
 	}
 	list(c, "regions", &b.Regions, false, c.region)
+	list(c, "inlined", &b.Inlined, false, c.inlined)
+}
+
+// inlined is "from to fN line:column".
+func (c *codec) inlined(i *Inlined) {
+	if c.writing {
+		c.out = fmt.Appendf(c.out, `"%d %d f%d %d:%d"`, i.From, i.To, i.Function, i.Line, i.Column)
+		return
+	}
+	c.peek()
+	start := c.pos
+	text := c.readString()
+	n, err := fmt.Sscanf(text, "%d %d f%d %d:%d", &i.From, &i.To, &i.Function, &i.Line, &i.Column)
+	if err != nil || n != 5 || text != fmt.Sprintf("%d %d f%d %d:%d", i.From, i.To, i.Function, i.Line, i.Column) {
+		c.fail(start, "malformed inlined call %q", text)
+	}
 }
 
 func (c *codec) instr(i *Instr) {
@@ -273,6 +293,21 @@ func (c *codec) positions(ps *[]Position) {
 			c.fail(start, "malformed position %q", word)
 		}
 		*ps = append(*ps, Position{pc, line, column})
+	}
+}
+
+// start is "line:column".
+func (c *codec) start(p **Position) {
+	if c.writing {
+		c.out = fmt.Appendf(c.out, `"%d:%d"`, (*p).Line, (*p).Column)
+		return
+	}
+	c.peek()
+	at := c.pos
+	text := c.readString()
+	*p = &Position{}
+	if n, err := fmt.Sscanf(text, "%d:%d", &(*p).Line, &(*p).Column); err != nil || n != 2 || text != fmt.Sprintf("%d:%d", (*p).Line, (*p).Column) {
+		c.fail(at, "malformed place %q", text)
 	}
 }
 

@@ -65,6 +65,10 @@ type Function struct {
 	Body      bool // of a concurrent expression: its closures are run by JoinAll, Race and ParallelFor
 	Captures  int  // captured values of a closure's function
 	Registers int
+	// Start is where the function begins to run, when that is not where its
+	// first instruction stands: what stood before has been optimised away. Its
+	// PC is 0.
+	Start *Position
 	Block
 	Listens []ListenInfo
 }
@@ -75,6 +79,17 @@ type Block struct {
 	Code      []Instr
 	Positions []Position
 	Regions   []Region
+	Inlined   []Inlined
+}
+
+// Inlined says that the instructions in [From, To) are those of Function, which
+// is called at Line and Column of the code around: a trace shows the call as if
+// it were made. Calls within inlined calls are listed first; two either nest or
+// have nothing in common. Positions in it are of the function's file.
+type Inlined struct {
+	From, To     int
+	Function     int
+	Line, Column int
 }
 
 // Position says where the instructions from PC on stand in the file, until

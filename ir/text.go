@@ -16,8 +16,8 @@ var roleLetter = [...]string{
 	RoleDeclared: "d", RoleTarget: "@",
 }
 
-// get reads the field f of an instruction.
-func (i Instr) get(f Field) int {
+// Get reads the field f of an instruction.
+func (i Instr) Get(f Field) int {
 	switch f {
 	case A:
 		return int(i.A)
@@ -31,8 +31,8 @@ func (i Instr) get(f Field) int {
 	return int(i.Imm)
 }
 
-// set writes the field f; ok is false when n does not fit into it.
-func (i *Instr) set(f Field, n int64) (ok bool) {
+// Set writes the field f; ok is false when n does not fit into it.
+func (i *Instr) Set(f Field, n int64) (ok bool) {
 	switch f {
 	case A:
 		i.A = uint8(n)
@@ -63,7 +63,7 @@ func (i Instr) appendText(b []byte) []byte {
 	for _, o := range info.Operands {
 		b = append(b, ' ')
 		b = append(b, roleLetter[o.Role]...)
-		b = strconv.AppendInt(b, int64(i.get(o.Field)), 10)
+		b = strconv.AppendInt(b, int64(i.Get(o.Field)), 10)
 	}
 	return b
 }
@@ -88,7 +88,7 @@ func parseInstr(text []byte) (Instr, error) {
 			return Instr{}, fmt.Errorf("%q: operand %s should be written %s<number>, found %q", text, o.Name, letter, w)
 		}
 		n, ok := number(w[len(letter):])
-		if !ok || !in.set(o.Field, n) {
+		if !ok || !in.Set(o.Field, n) {
 			return Instr{}, fmt.Errorf("%q: operand %s is out of range or not written as it should be", text, o.Name)
 		}
 	}

@@ -285,5 +285,7 @@ func (v *verifier) header(i int) {
 		fail("a body with abi %s and %d parameters", f.ABI, len(f.Params))
 	case f.MutSelf && (len(f.Params) == 0 || f.Params[0] != Full):
 		fail("mutself without a Full receiver")
+	case f.Start != nil && (f.Start.PC != 0 || f.Start.Line < 0 || f.Start.Column < 0):
+		fail("a start at %d:%d", f.Start.Line, f.Start.Column)
 	}
 }

@@ -91,10 +91,25 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 		before = p.PC
 	}
 	c.regions(b)
+	c.inlined(b)
+}
+
+// inlined calls must nest, the inner ones listed first.
+func (c *codeVerifier) inlined(b *Block) {
+	for i, r := range b.Inlined {
+		ok := r.From >= 0 && r.From < r.To && r.To <= len(b.Code) && r.Line >= 0 && r.Column >= 0
+		c.check(ok, "%s: inlined %d %d is out of bounds", c.where(), r.From, r.To)
+		c.check(in(r.Function, len(c.p.Functions)), "%s: inlined %d %d: there is no function %d", c.where(), r.From, r.To, r.Function)
+		for _, q := range b.Inlined[:i] {
+			apart := q.To <= r.From || r.To <= q.From
+			within := r.From <= q.From && q.To <= r.To
+			c.check(apart || within, "%s: inlined %d %d and inlined %d %d overlap or stand in the wrong order", c.where(), q.From, q.To, r.From, r.To)
+		}
+	}
 }
 
 func (c *codeVerifier) operand(pc int, i Instr, o Operand, n int) {
-	p, x := c.p, i.get(o.Field)
+	p, x := c.p, i.Get(o.Field)
 	ok := true
 	switch o.Role {
 	case RoleRead, RoleWrite, RoleModify:
@@ -222,7 +237,7 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 	if c.err != nil {
 		return
 	}
-	if w, ok := windowOf(c.p, i); ok && (w.from+w.n > c.f.Registers || w.call && w.from > c.f.Registers) {
+	if w, ok := WindowOf(c.p, i); ok && (w.From+w.N > c.f.Registers || w.Call && w.From > c.f.Registers) {
 		c.rule(false, pc, i, "its window reaches beyond the registers")
 	}
 }

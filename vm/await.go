@@ -102,7 +102,7 @@ func (t *task) given(d uint8, y *task) status {
 	case y.raised.cancelled:
 		return t.fault("the awaited task was cancelled")
 	}
-	t.raised = y.raised.again(t.pc())
+	t.raised = t.m.again(y.raised, t.pc())
 	return raising
 }
 

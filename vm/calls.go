@@ -1,13 +1,24 @@
 package vm
 
-import "slices"
+import (
+	"slices"
 
-// calls are the instruction numbers of a trace: the place, then its callers'.
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// call is a place of a trace: a part of an instruction, and how many of the
+// inlined calls around it the trace has come out of.
+type call struct{ pc, part, level int }
+
+// atEntry is the level of a place that is a function's beginning.
+const atEntry = -1
+
+// calls are the places of a trace: the first one, then its callers'.
 // Few are told one by one. Of many, those of a recursion are told once with
 // their number, and of the rest the beginning and the end, so that an error
 // which comes up out of a deep recursion takes no more room than another.
 type calls struct {
-	few  []int // up to maxTrace
+	few  []call // up to maxTrace
 	many *recursion
 }
 
@@ -20,26 +31,64 @@ const (
 	minRounds = 3 // and how often at least
 )
 
-func callsOf(pc int) calls {
+// callsOf begins a trace.
+func callsOf(at call) calls {
 	var c calls
-	c.add(pc)
+	c.add(at)
 	return c
 }
 
 func (c *calls) empty() bool { return len(c.few) == 0 }
 
-func (c *calls) add(pc int) {
+func (c *calls) add(at call) {
 	if len(c.few) < maxTrace {
-		c.few = append(c.few, pc)
+		c.few = append(c.few, at)
 		return
 	}
 	if c.many == nil {
 		c.many = &recursion{}
-		for _, pc := range c.few {
-			c.many.add(pc)
+		for _, at := range c.few {
+			c.many.add(at)
 		}
 	}
-	c.many.add(pc)
+	c.many.add(at)
+}
+
+// addCalls adds a part of an instruction and the inlined calls that it stands
+// in.
+func (m *VM) addCalls(c *calls, pc, part int) {
+	at := call{pc, part, 0}
+	c.add(at)
+	b := m.blockAt(pc)
+	for i := range b.inlined {
+		if m.within(&b.inlined[i], at) {
+			at.level++
+			c.add(at)
+		}
+	}
+}
+
+// placesAt appends the place of an instruction, then of the inlined calls that it
+// stands in.
+func (m *VM) placesAt(all []Place, pc int) []Place {
+	var c calls
+	m.addCalls(&c, pc, 0)
+	return append(all, c.places(m.place)...)
+}
+
+// addCaller adds the call that instruction pc makes, whose frame comes next.
+func (m *VM) addCaller(c *calls, pc int) {
+	part := 0
+	if m.code[pc].op == opSubIntKCall {
+		part = 1
+	}
+	m.addCalls(c, pc, part)
+}
+
+// within says whether a place stands in an inlined call.
+func (m *VM) within(x *ir.Inlined, c call) bool {
+	at := int(m.origin[c.pc]) + c.part
+	return x.From <= at && at < x.To
 }
 
 func (c *calls) clone() calls {
@@ -55,8 +104,8 @@ func (c *calls) clone() calls {
 // step is a part of a long trace: one call, or a cycle of calls that was gone
 // through several times.
 type step struct {
-	pc    int
-	cycle []int // nil of one call; never changed
+	at    call
+	cycle []call // nil of one call; never changed
 	times int
 }
 
@@ -73,10 +122,10 @@ type recursion struct {
 // keptSteps must hold the calls in which a cycle is looked for.
 const keptSteps = maxCycle * minRounds
 
-func (r *recursion) add(pc int) {
+func (r *recursion) add(c call) {
 	if n := len(r.steps); n > 0 && r.steps[n-1].cycle != nil {
 		last := &r.steps[n-1]
-		if last.cycle[r.at] == pc {
+		if last.cycle[r.at] == c {
 			if r.at++; r.at == len(last.cycle) {
 				r.at = 0
 				last.times++
@@ -85,7 +134,7 @@ func (r *recursion) add(pc int) {
 		}
 		r.breakOff()
 	}
-	r.steps = append(r.steps, step{pc: pc})
+	r.steps = append(r.steps, step{at: c})
 	r.fold()
 	if len(r.steps) > traceHead+2*keptSteps {
 		end := len(r.steps) - keptSteps
@@ -99,8 +148,8 @@ func (r *recursion) add(pc int) {
 // breakOff ends the last step's cycle; the round that was not finished stands as
 // single calls.
 func (r *recursion) breakOff() {
-	for _, pc := range r.steps[len(r.steps)-1].cycle[:r.at] {
-		r.steps = append(r.steps, step{pc: pc})
+	for _, c := range r.steps[len(r.steps)-1].cycle[:r.at] {
+		r.steps = append(r.steps, step{at: c})
 	}
 	r.at = 0
 }
@@ -116,9 +165,9 @@ func (r *recursion) fold() {
 			return // what was left out lies between
 		}
 		if r.repeats(from, size) {
-			cycle := make([]int, size)
+			cycle := make([]call, size)
 			for i := range cycle {
-				cycle[i] = r.steps[from+i].pc
+				cycle[i] = r.steps[from+i].at
 			}
 			r.steps = append(r.steps[:from], step{cycle: cycle, times: minRounds})
 			return
@@ -131,20 +180,20 @@ func (r *recursion) fold() {
 func (r *recursion) repeats(from, size int) bool {
 	for i := len(r.steps) - 1; i >= from; i-- {
 		s := r.steps[i]
-		if s.cycle != nil || i-size >= from && s.pc != r.steps[i-size].pc {
+		if s.cycle != nil || i-size >= from && s.at != r.steps[i-size].at {
 			return false
 		}
 	}
 	return true
 }
 
-// places finds the calls' places; place is told which of them is the error's
-// own. What was left out stands as one Place that counts it.
-func (c *calls) places(place func(first bool, pc int) Place) []Place {
+// places finds the calls' places. What was left out stands as one Place that
+// counts it.
+func (c *calls) places(place func(call) Place) []Place {
 	var out []Place
 	if c.many == nil {
-		for i, pc := range c.few {
-			out = append(out, place(i == 0, pc))
+		for _, at := range c.few {
+			out = append(out, place(at))
 		}
 		return out
 	}
@@ -162,10 +211,10 @@ func (c *calls) places(place func(first bool, pc int) Place) []Place {
 	add := func(steps []step) {
 		for _, s := range steps {
 			if s.cycle == nil {
-				out = append(out, place(len(out) == 0, s.pc))
+				out = append(out, place(s.at))
 			}
-			for i, pc := range s.cycle {
-				p := place(len(out) == 0, pc)
+			for i, at := range s.cycle {
+				p := place(at)
 				if p.Times = s.times; i == 0 {
 					p.Cycle = len(s.cycle)
 				}

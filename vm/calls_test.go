@@ -38,7 +38,7 @@ func TestShortenedCalls(t *testing.T) {
 	} {
 		var cs calls
 		for _, x := range c.calls {
-			cs.add(int(x))
+			cs.add(call{pc: int(x)})
 		}
 		copied := cs.clone()
 		for _, cs := range []calls{cs, copied} {
@@ -46,14 +46,14 @@ func TestShortenedCalls(t *testing.T) {
 				t.Errorf("%.60s… (%d): got %s, want %s", c.calls, len(c.calls), got, c.want)
 			}
 		}
-		cs.add('z')
+		cs.add(call{pc: 'z'})
 		if lettered(copied.places(letter)) != c.want {
 			t.Errorf("%.60s…: a copy has changed", c.calls)
 		}
 	}
 }
 
-func letter(_ bool, pc int) Place { return Place{Function: string(rune(pc))} }
+func letter(c call) Place { return Place{Function: string(rune(c.pc))} }
 
 func spaced(s string) string { return strings.Join(strings.Split(s, ""), " ") }
 
@@ -92,7 +92,7 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 			for range r.IntN(12) {
 				for _, pc := range cycle {
-					cs.add(pc)
+					cs.add(call{pc: pc})
 					all = append(all, pc)
 					n++
 				}

@@ -15,14 +15,13 @@ type raised struct {
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
 	trace     calls
-	part      int // which part of a fused instruction the place is
 }
 
 // again is the error of an ended task, raised where it is awaited: the place and
 // the calls stay those of the task, then comes the one who awaited it.
-func (r *raised) again(pc int) *raised {
-	out := &raised{value: r.value, fault: r.fault, trace: r.trace.clone(), part: r.part}
-	out.trace.add(pc)
+func (m *VM) again(r *raised, pc int) *raised {
+	out := &raised{value: r.value, fault: r.fault, trace: r.trace.clone()}
+	m.addCalls(&out.trace, pc, 0)
 	return out
 }
 

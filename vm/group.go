@@ -249,7 +249,7 @@ func (g *group) give() status {
 	case g.lost:
 		return t.fault("the awaited task was cancelled")
 	case g.failed != nil:
-		t.raised = g.failed.again(t.pc())
+		t.raised = t.m.again(g.failed, t.pc())
 		return raising
 	case !g.left.IsNil():
 		*d = value.Err(g.left)

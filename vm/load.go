@@ -201,7 +201,12 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 			in.imm = int32(at[in.imm] - (pc + 1))
 		}
 	}
-	loaded := block{start: start, fn: f, info: b.Positions}
+	for _, x := range b.Inlined {
+		if x.Function < 0 || x.Function >= len(m.functions) {
+			return fmt.Errorf("inlined function %d is out of bounds", x.Function)
+		}
+	}
+	loaded := block{start: start, fn: f, info: b.Positions, inlined: b.Inlined}
 	for _, r := range b.Regions {
 		if r.From < 0 || r.To > len(b.Code) || r.Target < 0 || r.Target > len(b.Code) {
 			return fmt.Errorf("region %v is out of bounds", r)

@@ -40,7 +40,7 @@ func (t *task) began() {
 	if o := t.m.config.Observer; o != nil {
 		t.m.observed++
 		t.id = t.m.observed
-		o.TaskBegan(t.id, t.m.place(t.fn.entry, 0))
+		o.TaskBegan(t.id, t.m.entryOf(t.fn))
 	}
 }
 

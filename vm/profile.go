@@ -79,7 +79,7 @@ func (t *task) marked() []Place {
 			return all[1:]
 		}
 	case t.mark.fp > fp:
-		return t.frames([]Place{t.m.place(last, 0)}, pc)
+		return t.frames(t.m.placesAt(nil, last), pc)
 	}
 	return t.frames(nil, pc)
 }
@@ -87,7 +87,7 @@ func (t *task) marked() []Place {
 // frames appends the calls of the task, the innermost at pc.
 func (t *task) frames(all []Place, pc int) []Place {
 	for fp := t.fp; pc > 0 && len(all) < maxFrames; {
-		all = append(all, t.m.place(pc, 0))
+		all = t.m.placesAt(all, pc)
 		back := *(*uint64)(fp)
 		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
 		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))

@@ -21,13 +21,13 @@ func (t *task) stopped(err error) *Stopped {
 	e := &Stopped{Err: err}
 	var trace calls
 	for fp, pc := t.fp, t.pc(); pc > 0; {
-		trace.add(pc)
+		t.m.addCaller(&trace, pc)
 		back := *(*uint64)(fp)
 		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
 		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
 		pc = int(back/uint64(insSize)) - 1
 	}
-	e.Trace = trace.places(func(_ bool, pc int) Place { return t.m.place(pc, 0) })
+	e.Trace = trace.places(t.m.place)
 	e.Place = visible(e.Trace)
 	e.Trace = userView(e.Trace)
 	return e

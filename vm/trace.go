@@ -42,15 +42,7 @@ func (e *Uncaught) Error() string { return e.Message }
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Panic: r.panicked}
 	e.describe()
-	e.Trace = r.trace.places(func(first bool, pc int) Place {
-		part := 0
-		if first {
-			part = r.part
-		} else if m.code[pc].op == opSubIntKCall {
-			part = 1 // a caller is at its call
-		}
-		return m.place(pc, part)
-	})
+	e.Trace = r.trace.places(m.place)
 	e.Place = visible(e.Trace)
 	e.Trace = userView(e.Trace)
 	return e
@@ -116,19 +108,52 @@ func (e *Uncaught) describe() {
 // positions are those of a block's IR.
 type positions = []ir.Position
 
-// place finds the source of an instruction's part.
-func (m *VM) place(pc, part int) Place {
-	b := m.blockAt(pc)
+// place finds the source of a place of a trace.
+func (m *VM) place(c call) Place {
+	b := m.blockAt(c.pc)
 	if b.fn == nil {
 		return Place{}
 	}
-	p := Place{Function: b.fn.Name, Line: b.fn.info.Line}
-	if f := b.fn.info.File; f >= 0 && f < len(m.program.Files) {
+	if c.level == atEntry {
+		return m.entryOf(b.fn)
+	}
+	at := int(m.origin[c.pc]) + c.part
+	fn, line, column := b.fn.info, b.fn.info.Line, 0
+	if i := sort.Search(len(b.info), func(i int) bool { return b.info[i].PC > at }) - 1; i >= 0 {
+		line, column = b.info[i].Line, b.info[i].Column
+	}
+	level := c.level
+	for i := range b.inlined {
+		x := &b.inlined[i]
+		switch {
+		case !m.within(x, c):
+			continue
+		case level == 0: // within this call
+			fn = &m.program.Functions[x.Function]
+		case level == 1: // it was called here
+			line, column = x.Line, x.Column
+		}
+		level--
+	}
+	p := Place{Function: fn.Name, Line: line, Column: column}
+	if f := fn.File; f >= 0 && f < len(m.program.Files) {
 		p.File, p.Text = m.program.Files[f].Name, m.program.Files[f].Text
 	}
-	at := int(m.origin[pc]) + part
-	if i := sort.Search(len(b.info), func(i int) bool { return b.info[i].PC > at }) - 1; i >= 0 {
-		p.Line, p.Column = b.info[i].Line, b.info[i].Column
+	return p
+}
+
+// entryOf is the place where a function begins: in itself, out of all inlined
+// calls, and where it began before it was optimised.
+func (m *VM) entryOf(f *function) Place {
+	c := call{pc: f.entry}
+	for _, x := range m.blockAt(f.entry).inlined {
+		if m.within(&x, call{pc: f.entry}) {
+			c.level++
+		}
+	}
+	p := m.place(c)
+	if at := f.info.Start; at != nil {
+		p.Line, p.Column = at.Line, at.Column
 	}
 	return p
 }

@@ -5,7 +5,7 @@ package vm
 func (m *VM) noteUnfinished() {
 	for t := m.oldest; t != nil; t = t.newer {
 		if t.value.Ref != nil && !t.stop {
-			m.unfinished = append(m.unfinished, m.place(t.fn.entry, 0))
+			m.unfinished = append(m.unfinished, m.entryOf(t.fn))
 		}
 	}
 }

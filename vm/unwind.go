@@ -3,6 +3,7 @@ package vm
 import (
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -13,8 +14,7 @@ func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
 	if r.trace.empty() {
-		r.trace.add(pc)
-		r.part = t.part
+		t.m.addCalls(&r.trace, pc, t.part)
 	}
 	t.part = 0
 	for {
@@ -39,7 +39,7 @@ func (t *task) unwind() status {
 				return st
 			}
 			pc = t.pc()
-			r.trace.add(pc)
+			t.m.addCaller(&r.trace, pc)
 			continue
 		}
 		back := *(*uint64)(t.fp)
@@ -51,7 +51,7 @@ func (t *task) unwind() status {
 		}
 		t.ip = unsafe.Add(t.code, uintptr(back))
 		t.fp = unsafe.Add(t.fp, -int(call.a)*int(slotSize))
-		r.trace.add(pc)
+		t.m.addCaller(&r.trace, pc)
 	}
 }
 
@@ -74,6 +74,7 @@ type block struct {
 	start   int
 	fn      *function
 	info    positions
+	inlined []ir.Inlined
 	regions []region
 }
 

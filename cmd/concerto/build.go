@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/optimize"
 )
 
 // stage is one of build's outputs.
@@ -40,7 +42,7 @@ func compiled(form func(*ir.Program) []byte) stage {
 }
 
 func (a *app) buildCommand() *cobra.Command {
-	var out, emit string
+	var out, emit, passes string
 	c := &cobra.Command{
 		Use:   "build [PATH]",
 		Short: "Compile a program into one file",
@@ -51,9 +53,16 @@ environment variables. The same sources give the same bytes, wherever they lie.
   concerto build                        writes main.conc-ir for an entry main.conc
   concerto build triage.conc -o t.conc-ir
   concerto build --emit asm triage.conc  shows the instructions
+  concerto build --emit asm --passes none triage.conc  … as they are before they are optimised
 
 --emit shows a stage on stdout: tokens, ast (the syntax tree), asm (the code as
-text) or ir (the file's content).`,
+text) or ir (the file's content).
+
+--passes chooses the optimisations: all (the default), none, or some by name,
+separated by commas; with a minus before it one is left out (--passes -inline).
+A program does the same with any choice.
+
+` + passNames(),
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
@@ -61,22 +70,40 @@ text) or ir (the file's content).`,
 					return err
 				}
 			}
+			on, err := optimize.Parse(passes)
+			if err != nil {
+				return usage("", "--passes: %v", err)
+			}
 			p, _ := path(c, args)
-			return a.build(p, emit, out)
+			return a.build(p, emit, out, on)
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
 	c.Flags().StringVar(&emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
 	return c
+}
+
+// passNames lists the optimisations for --help.
+func passNames() string {
+	var b strings.Builder
+	for i, p := range optimize.Passes {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-8s %s", p.Name, p.Doc)
+	}
+	return b.String()
 }
 
 // build writes a stage: to out, or to stdout when it was asked for by name,
 // else to a file named after the entry.
-func (a *app) build(path, emit, out string) error {
+func (a *app) build(path, emit, out string, on optimize.Set) error {
 	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
 	if err != nil {
 		return refused(err)
 	}
+	in.Passes = on
 	if in.Entry == nil {
 		return a.show(in.Diagnostics)
 	}

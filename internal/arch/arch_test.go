@@ -42,6 +42,7 @@ var policy = []rule{
 	{"sema", "source diag ast types internal/spell"},
 	{"ir", "source value internal/parallel"},
 	{"codegen", "source diag ast types sema ir"},
+	{"optimize", "ir"},
 	{"schema", "value"},
 	{"effect", "value"},
 	{"store", "value"},
@@ -69,7 +70,7 @@ var policy = []rule{
 	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mock runtime/random runtime/store"},
 	{"format", "source diag lexer ast parser"},
 	{"internal/doc", "manifest stdlib internal/spell"},
-	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen stdlib internal/spell"},
+	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen optimize stdlib internal/spell"},
 	{"", "source diag ir value effect vm stdlib runtime runtime/emit runtime/fs runtime/host runtime/limit runtime/llm runtime/mock runtime/store internal/driver internal/profile internal/trace"},
 	// Programs: they may use what they need of the above.
 	{"ir/gen", "ir"},
@@ -77,7 +78,7 @@ var policy = []rule{
 	{"diag/gen", "diag"},
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
-	{"cmd/concerto", " source diag manifest ir value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
+	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
 	{"bench", "source parser sema codegen stdlib internal/driver"},
 	{"bench/empty", ""},
 	{"bench/host", ""},
@@ -115,7 +116,7 @@ var libraries = []struct{ path, by string }{
 
 // pure are the packages that never touch the world: everything that comes
 // before the runtime.
-var pure = strings.Fields(`source value types diag lexer ast parser manifest sema ir codegen schema effect store vm stdlib
+var pure = strings.Fields(`source value types diag lexer ast parser manifest sema ir codegen optimize schema effect store vm stdlib
 	format internal/spell internal/ndjson internal/jsonrepair`)
 
 // worldly are the packages of Go's library by which a program touches the

@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/optimize"
 )
 
 // Build checks a program and generates its IR, with what of the manifest it
@@ -22,6 +23,7 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if found.HasErrors() {
 		return nil, l
 	}
+	optimize.Program(p, in.Passes)
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions
 		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run,

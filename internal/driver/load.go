@@ -21,6 +21,7 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/source"
 )
 
@@ -48,6 +49,9 @@ type Input struct {
 	// Scripts are the replies that scripted connections take from files, as
 	// JSON arrays, by the connection's name.
 	Scripts map[string]json.RawMessage
+	// Passes are the optimisations that Build applies. Load chooses all, for tests
+	// none: their coverage is told by lines, as they are written.
+	Passes optimize.Set
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
@@ -87,11 +91,14 @@ func Load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{dir: dir, tests: r.Tests, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
 	in.seen = oneAtATime(in.seen)
+	if r.Tests {
+		in.Passes = optimize.None
+	}
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, in.isFile)
 		if !ok {

@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
@@ -67,12 +68,38 @@ func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	if got := run(t, decoded, plain, false); got != want {
 		t.Fatalf("read back from its JSON it prints otherwise:\n%s\n%s", differ(want, got), plain)
 	}
+	optimized(t, p, plain, want)
 	for _, form := range others {
 		text := make(form)
 		if got := run(t, compile(t, text), text, false); got != want {
 			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
 		}
 	}
+}
+
+// optimized runs a program with all passes, also with every copy made, and by
+// turns with one alone and with all but one.
+func optimized(t *testing.T, p *ir.Program, text, want string) {
+	t.Helper()
+	plain := ir.Encode(p)
+	try := func(name string, on optimize.Set, copies bool) {
+		q, err := ir.Decode(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		optimize.Program(q, on)
+		if err := ir.Verify(q); err != nil {
+			t.Fatalf("optimised with %s: %v\n%s", name, err, text)
+		}
+		if got := run(t, q, text, copies); got != want {
+			t.Fatalf("optimised with %s (copies %v) it prints otherwise:\n%s\n%s", name, copies, differ(want, got), text)
+		}
+	}
+	try("all", optimize.All, false)
+	try("all", optimize.All, true)
+	n := len(text) % len(optimize.Passes)
+	try(optimize.Passes[n].Name, optimize.Only(n), false)
+	try("-"+optimize.Passes[n].Name, optimize.All&^optimize.Only(n), false)
 }
 
 // differ shows the first line in which two outputs differ.

@@ -1,0 +1,108 @@
+package codegen_test
+
+import (
+	"maps"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/optimize"
+)
+
+// choices are the sets of passes that programs are tried with: all, each alone,
+// and all but each.
+func choices() map[string]optimize.Set {
+	out := map[string]optimize.Set{"all": optimize.All}
+	for n, p := range optimize.Passes {
+		out[p.Name] = optimize.Only(n)
+		out["-"+p.Name] = optimize.All &^ optimize.Only(n)
+	}
+	return out
+}
+
+// TestOptimized runs the archives' programs with every choice of passes, also
+// with every copy-on-write made a copy: nobody may see a difference.
+func TestOptimized(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text, script string
+		for _, f := range txtar.Parse(data).Files {
+			switch f.Name {
+			case "main.conc":
+				text = string(f.Data)
+			case "host":
+				script = string(f.Data)
+			}
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			sameOptimized(t, compile(t, text), script, choices())
+		})
+	}
+}
+
+// sameOptimized holds a program with some choices of passes to what it does
+// without any.
+func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[string]optimize.Set) {
+	t.Helper()
+	want := ""
+	if p.Entry >= 0 {
+		want = run(t, p, script, false)
+	}
+	plain := ir.Encode(p)
+	for _, name := range slices.Sorted(maps.Keys(choices)) {
+		q, err := ir.Decode(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		optimize.Program(q, choices[name])
+		if err := ir.Verify(q); err != nil {
+			t.Errorf("with %s: %v", name, err)
+			continue
+		}
+		if q.Entry < 0 {
+			continue
+		}
+		for _, copies := range []bool{false, true} {
+			if got := run(t, q, script, copies); got != want {
+				t.Errorf("with %s (copies %v) the program gives\n%swant\n%s", name, copies, got, want)
+			}
+		}
+	}
+}
+
+// TestRandomOptimized runs generated programs with all passes, and by turns with
+// each alone and with all but each.
+func TestRandomOptimized(t *testing.T) {
+	n := 60
+	if testing.Short() {
+		n = 8
+	}
+	for seed := range n {
+		g := &gen{r: rand.New(rand.NewSource(int64(seed)))}
+		text, _ := g.program()
+		all := choices()
+		some := map[string]optimize.Set{"all": optimize.All}
+		names := slices.Sorted(maps.Keys(all))
+		for k := range 3 {
+			name := names[(3*seed+k)%len(names)]
+			some[name] = all[name]
+		}
+		sameOptimized(t, compile(t, text), "", some)
+		if t.Failed() {
+			t.Fatalf("seed %d:\n%s", seed, text)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package optimize
+
+import "github.com/concerto-lang/concerto/ir"
+
+// copies lets an instruction read what its operands are copies of: the source of
+// a move that still holds the value, or, where a number is wanted, what a box
+// was made of. The move is left to nobody, and goes.
+func (k *facts) copies(pc int, holds bitset) {
+	in := k.u.code[pc]
+	if in == nop {
+		return
+	}
+	s := shapeOf(in)
+	out := in
+	for i, o := range s.reads {
+		if s.modify && i == 0 && o.field == ir.A {
+			continue
+		}
+		r := in.Get(o.field)
+		for range 8 {
+			from, ok := k.source(r, o.class, holds)
+			if !ok || !k.classes.fits(from, o.class) {
+				break
+			}
+			r = from
+		}
+		out.Set(o.field, int64(r))
+	}
+	k.u.set(pc, out)
+}
+
+// source is the register that r has been copied from, for a reader of a class.
+func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
+	in, ok := k.known(r, holds, func(in ir.Instr) bool {
+		switch in.Op {
+		case ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool:
+			return true
+		case ir.OpBoxInt:
+			return class == ir.Int
+		case ir.OpBoxFloat:
+			return class == ir.Float
+		case ir.OpBoxBool:
+			return class == ir.Bool
+		}
+		return false
+	})
+	return int(in.B), ok
+}
+
+// known finds a fact about a register.
+func (k *facts) known(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
+	for w, bits := range k.dest[r] {
+		for bits &= holds[w]; bits != 0; bits &= bits - 1 {
+			if in := k.list[w<<6|trailing(bits)]; want(in) {
+				return in, true
+			}
+		}
+	}
+	return ir.Instr{}, false
+}

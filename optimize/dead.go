@@ -1,0 +1,52 @@
+package optimize
+
+import "github.com/concerto-lang/concerto/ir"
+
+// removable are the operations that do nothing but set their register: they
+// raise nothing, whatever they read, and nobody sees them.
+var removable = func() (set [len(ir.Table)]bool) {
+	for _, op := range []ir.Op{
+		ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
+		ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpLoadAgent, ir.OpLoadHost, ir.OpLoadTool, ir.OpLoadStore,
+		ir.OpLoadType, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool,
+		ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpRemFloat, ir.OpNegFloat, ir.OpSqrtFloat, ir.OpIntToFloat,
+		ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpEqFloat, ir.OpLtFloat, ir.OpLeFloat, ir.OpEqBool, ir.OpNot, ir.OpIsNil,
+		ir.OpStringLen, ir.OpNewArray, ir.OpArrayLen, ir.OpMapLen, ir.OpRangeLo, ir.OpRangeHi,
+		ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr, ir.OpWrapSome, ir.OpUnwrap,
+		ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpVariant, ir.OpIsType,
+		ir.OpNewClosure, ir.OpCaptured, ir.OpNewCell, ir.OpCellGet,
+	} {
+		set[op] = true
+	}
+	return set
+}()
+
+// dead takes out what sets a register that nobody reads again: what the other
+// passes leave behind, and stores that are overwritten.
+func dead(u *unit) {
+	for {
+		before := u.changed
+		u.changed = false
+		l := u.liveness()
+		g := u.graph()
+		for i := range g.blocks {
+			l.backwards(i, func(pc int, after *regs) {
+				in := u.code[pc]
+				if in == nop {
+					return
+				}
+				r, _ := u.written(in)
+				if r < 0 || !removable[in.Op] || after.has(r) && !(in.Op == ir.OpMove && in.A == in.B) {
+					return
+				}
+				u.remove(pc)
+			})
+		}
+		if !u.changed {
+			u.changed = before
+			return
+		}
+	}
+}
+
+func isMove(op ir.Op) bool { return op >= ir.OpMove && op <= ir.OpMoveBool }

@@ -1,0 +1,340 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Inlining. A call's window is the callee's frame: its registers lie in the
+// caller's from the link on, so that its code can stand in place of the call as
+// it is, each register moved by the window's number. A return becomes a move into
+// the link and a jump behind.
+//
+// Functions are done callees first. What is small goes into its callers; what
+// is larger only when it is given a closure that is known here, as the library's
+// loops are: then the calls of the closure within can be replaced too, and its
+// captured values are read where they were captured.
+
+const (
+	smallCode   = 14  // instructions of a function that is inlined wherever it is called
+	closureCode = 80  // of a function that is given a known closure, and of the closure
+	mostCode    = 600 // of a function that others are inlined into
+)
+
+// inline works on all functions, callees first.
+func (o *optimizer) inline() {
+	const working, done = 1, 2
+	state := make([]uint8, len(o.p.Functions))
+	var visit func(n int)
+	visit = func(n int) {
+		if state[n] != 0 {
+			return
+		}
+		state[n] = working
+		for _, in := range o.p.Functions[n].Code {
+			if in.Op == ir.OpCall || in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction {
+				visit(int(in.Imm))
+			}
+		}
+		o.ready = func(f int) bool { return state[f] == done }
+		o.function(n)
+		state[n] = done
+	}
+	for n := range o.p.Functions {
+		visit(n)
+	}
+}
+
+// inlineCalls replaces what calls of a function can be, those of known closures
+// last.
+func (u *unit) inlineCalls() {
+	u.inlineDirect()
+	for range 3 {
+		if !u.inlineClosures() {
+			return
+		}
+	}
+}
+
+// site is a call to be replaced.
+type site struct {
+	callee *ir.Function
+	number int
+	// shift moves the callee's registers behind its parameters further up, past
+	// the captured values of closures that lie there.
+	shift int
+	// captured is the first register of a closure's captured values.
+	captured int
+}
+
+func (u *unit) inlineDirect() {
+	sites := map[int]site{}
+	k := u.facts()
+	size := len(u.code)
+	visit := func(pc int, holds bitset) {
+		in := u.code[pc]
+		if in.Op != ir.OpCall || in == nop {
+			return
+		}
+		s, ok := u.directSite(k, in, holds)
+		if ok && size+len(s.callee.Code) <= mostCode && u.room(in, s) {
+			size += len(s.callee.Code)
+			sites[pc] = s
+		}
+	}
+	if len(k.list) == 0 {
+		for pc := range u.code {
+			visit(pc, nil)
+		}
+	} else {
+		k.each(visit)
+	}
+	if len(sites) > 0 {
+		u.splice(sites)
+	}
+}
+
+// directSite says whether a call is worth replacing.
+func (u *unit) directSite(k *facts, in ir.Instr, holds bitset) (site, bool) {
+	n := int(in.Imm)
+	f := &u.p.Functions[n]
+	s := site{callee: f, number: n}
+	if !u.o.ready(n) || len(f.Listens) > 0 || f.Body || f.Captures > 0 || callsItself(f, n) {
+		return s, false
+	}
+	if len(f.Code) > closureCode {
+		return s, false
+	}
+	known := len(f.Code) <= smallCode
+	locals := int(in.A) + 1 + len(f.Params)
+	for p := range f.Params {
+		if !callsParam(f, 1+p) {
+			continue
+		}
+		g, base, ok := k.closure(int(in.A)+1+p, holds)
+		if !ok || !u.inlinable(g) {
+			continue
+		}
+		known = true
+		s.keep(base, u.p.Functions[g].Captures, locals)
+	}
+	return s, known
+}
+
+// keep makes the callee's registers, which would begin at locals, begin behind
+// captured values.
+func (s *site) keep(base, n, locals int) {
+	if n > 0 && base+n > locals {
+		s.shift = max(s.shift, base+n-locals)
+	}
+}
+
+func callsItself(f *ir.Function, n int) bool {
+	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
+}
+
+// callsParam says whether a function calls its parameter r as it came.
+func callsParam(f *ir.Function, r int) bool {
+	calls := false
+	for pc, in := range f.Code {
+		if shapeOf(in).writes != ir.Unset && int(in.A) == r {
+			return false
+		}
+		if in.Op == ir.OpCallClosure {
+			calls = calls || int(in.A) == r
+			for at := pc - 1; at >= 0 && !calls; at-- {
+				if x := f.Code[at]; x.Op == ir.OpMove && x.A == in.A {
+					calls = int(x.B) == r
+					break
+				}
+			}
+		}
+	}
+	return calls
+}
+
+// closure finds the function of a closure in a register, and its captured
+// values, as they still lie where they were captured.
+func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
+	for range 8 {
+		if len(k.list) == 0 {
+			return 0, 0, false
+		}
+		in, ok := k.known(r, holds, func(in ir.Instr) bool {
+			return in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction || in.Op == ir.OpMove
+		})
+		switch {
+		case !ok:
+			return 0, 0, false
+		case in.Op == ir.OpMove:
+			r = int(in.B)
+		case in.Op == ir.OpNewClosure:
+			for r := range int(in.C) {
+				if k.classes[int(in.B)+r] != ir.Full {
+					return 0, 0, false
+				}
+			}
+			return int(in.Imm), int(in.B), true
+		default:
+			return int(in.Imm), 0, true
+		}
+	}
+	return 0, 0, false
+}
+
+// inlinable says whether a closure's function may stand in place of its calls.
+func (u *unit) inlinable(g int) bool {
+	f := &u.p.Functions[g]
+	return u.o.ready(g) && len(f.Listens) == 0 && !f.Body && len(f.Code) <= closureCode
+}
+
+// room says whether a callee's registers fit into the frame. What would need a
+// larger frame than the machine keeps ready stays a call, unless the frame is
+// large already.
+func (u *unit) room(in ir.Instr, s site) bool {
+	need := int(in.A) + s.callee.Registers + s.shift
+	return need <= max(frameRoom, u.f.Registers) && need <= ir.MaxRegisters
+}
+
+// inlineClosures replaces the calls of closures that are known.
+func (u *unit) inlineClosures() bool {
+	sites := map[int]site{}
+	k := u.facts()
+	size := len(u.code)
+	k.each(func(pc int, holds bitset) {
+		in := u.code[pc]
+		if in.Op != ir.OpCallClosure {
+			return
+		}
+		g, base, ok := k.closure(int(in.A), holds)
+		if !ok || !u.inlinable(g) || len(u.p.Functions[g].Params) != int(in.B) {
+			return
+		}
+		s := site{callee: &u.p.Functions[g], number: g, captured: base}
+		s.keep(base, s.callee.Captures, int(in.A)+1+len(s.callee.Params))
+		if size+len(s.callee.Code) <= mostCode && u.room(in, s) {
+			size += len(s.callee.Code)
+			sites[pc] = s
+		}
+	})
+	if len(sites) > 0 {
+		u.splice(sites)
+	}
+	return len(sites) > 0
+}
+
+// splice puts the callees' code in place of their calls.
+func (u *unit) splice(sites map[int]site) {
+	var regions []ir.Region
+	var inlined []ir.Inlined
+	u.rewrite(func(pc int, in ir.Instr, b *buffer) {
+		s, ok := sites[pc]
+		if !ok {
+			b.add(in, u.places[pc])
+			return
+		}
+		from := len(b.code)
+		u.body(in, s, b)
+		for _, r := range s.callee.Regions {
+			moved := s.moved(int(in.A))
+			regions = append(regions, ir.Region{From: from + b.start[r.From], To: from + b.start[r.To], Target: from + b.start[r.Target], Register: moved(r.Register)})
+		}
+		for _, x := range s.callee.Inlined {
+			x.From, x.To = from+b.start[x.From], from+b.start[x.To]
+			inlined = append(inlined, x)
+		}
+		inlined = append(inlined, ir.Inlined{From: from, To: len(b.code), Function: s.number, Line: int(u.places[pc].line), Column: int(u.places[pc].column)})
+	})
+	u.regions = append(regions, u.regions...)
+	u.inlined = append(inlined, u.inlined...)
+	u.changed = true
+}
+
+// moved gives the register of the caller for one of the callee.
+func (s site) moved(w int) func(r int) int {
+	params := len(s.callee.Params)
+	return func(r int) int {
+		if r > params {
+			return w + r + s.shift
+		}
+		return w + r
+	}
+}
+
+// body adds a callee's code. b.start tells where its instructions went, counted
+// from the first.
+func (u *unit) body(call ir.Instr, s site, b *buffer) {
+	f, w := s.callee, int(call.A)
+	moved := s.moved(w)
+	u.f.Registers = max(u.f.Registers, w+f.Registers+s.shift)
+	from := len(b.code)
+	b.start = b.start[:0]
+	places := unfold(&f.Block)
+	u.settle(f, w, b, places[0])
+	var ends, jumps []int
+	for pc, in := range f.Code {
+		b.start = append(b.start, len(b.code)-from)
+		at := places[pc]
+		switch in.Op {
+		case ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool, ir.OpReturnNil:
+			b.addLocal(result(in, w, moved), at)
+			if pc < len(f.Code)-1 {
+				ends = append(ends, len(b.code))
+				b.addLocal(ir.Instr{Op: ir.OpJump}, at)
+			}
+			continue
+		case ir.OpCaptured:
+			if call.Op == ir.OpCallClosure {
+				b.addLocal(ir.Instr{Op: ir.OpMove, A: uint8(moved(int(in.A))), B: uint8(s.captured + int(in.B))}, at)
+				continue
+			}
+		}
+		for _, o := range ir.Table[in.Op].Operands {
+			switch o.Role {
+			case ir.RoleRead, ir.RoleWrite, ir.RoleModify, ir.RoleWindow:
+				in.Set(o.Field, int64(moved(in.Get(o.Field))))
+			case ir.RoleTarget:
+				jumps = append(jumps, len(b.code))
+			}
+		}
+		b.addLocal(in, at)
+	}
+	b.start = append(b.start, len(b.code)-from)
+	for _, pc := range jumps {
+		b.code[pc].Imm = int32(from + b.start[b.code[pc].Imm])
+	}
+	for _, pc := range ends {
+		b.code[pc].Imm = int32(len(b.code))
+	}
+}
+
+// settle makes plain the arguments of scalar parameters that the callee sets
+// anew: an argument may have come in a Full register, and where ways meet a
+// register must be of one class.
+func (u *unit) settle(f *ir.Function, w int, b *buffer, at place) {
+	for p, c := range f.Params {
+		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return shapeOf(in).writes != ir.Unset && int(in.A) == 1+p }) {
+			r := uint8(w + 1 + p)
+			b.addLocal(ir.Instr{Op: moveOf[c], A: r, B: r}, at)
+		}
+	}
+}
+
+// result is a return as a move into the link.
+func result(in ir.Instr, w int, moved func(int) int) ir.Instr {
+	out := ir.Instr{A: uint8(w), B: uint8(moved(int(in.A)))}
+	switch in.Op {
+	case ir.OpReturn:
+		out.Op = ir.OpMove
+	case ir.OpReturnInt:
+		out.Op = ir.OpMoveInt
+	case ir.OpReturnFloat:
+		out.Op = ir.OpMoveFloat
+	case ir.OpReturnBool:
+		out.Op = ir.OpMoveBool
+	case ir.OpReturnNil:
+		out = ir.Instr{Op: ir.OpLoadNil, A: uint8(w)}
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+// Package optimize rewrites a program's IR into IR that does the same in less
+// time. It comes after codegen and before the VM or the file; what it gives
+// passes ir.Verify like what it takes, and prints the same way.
+//
+// A pass is a row of Passes: a name, a file of its own, a switch. Each gives a
+// correct program by itself, with or without the others. What a program emits,
+// the errors it raises with their places and traces, and what it copies or
+// leaves uncopied does not depend on them.
+//
+// A function with a listen is left as it is: its handlers read and write its
+// registers while it waits. So is one of more than maxCode instructions.
+package optimize
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Pass is one optimisation.
+type Pass struct {
+	Name string
+	Doc  string // what it does, for --help and the manual
+}
+
+// The passes, in the order in which they run.
+var Passes = [...]Pass{
+	inlining:  {"inline", "small functions, and closures given to small functions, in place of their calls"},
+	splitting: {"split", "a register that holds one value after another becomes several"},
+	unboxing:  {"unbox", "numbers that only pass through self-describing registers stay plain, arrays of them typed"},
+	copying:   {"copy", "a copy's reader reads the original"},
+	folding:   {"fold", "what is computed from constants is computed now; constants in place; tests known in advance"},
+	reusing:   {"reuse", "what has been read, checked or computed already is not again"},
+	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
+	threading: {"thread", "a jump to a jump goes where that goes"},
+	storing:   {"store", "what is computed into a register only to be moved is computed where it goes; what nobody reads is not computed"},
+}
+
+const (
+	inlining = iota
+	splitting
+	unboxing
+	copying
+	folding
+	reusing
+	owning
+	threading
+	storing
+)
+
+// Set is a choice of passes.
+type Set uint32
+
+// None and All are the smallest and the largest choice.
+const (
+	None Set = 0
+	All  Set = 1<<len(Passes) - 1
+)
+
+// Only is the pass with a number alone.
+func Only(n int) Set { return 1 << n }
+
+func (s Set) has(n int) bool { return s>>n&1 != 0 }
+
+// Parse reads a choice: "all", "none", or names separated by commas; one that
+// begins with "-" is taken out, of all passes when nothing stands before it.
+func Parse(text string) (Set, error) {
+	s := None
+	for i, name := range strings.Split(text, ",") {
+		name, out := strings.CutPrefix(strings.TrimSpace(name), "-")
+		if i == 0 && out {
+			s = All
+		}
+		one, err := named(name)
+		if err != nil {
+			return None, err
+		}
+		if out {
+			s &^= one
+		} else {
+			s |= one
+		}
+	}
+	return s, nil
+}
+
+func named(name string) (Set, error) {
+	switch name {
+	case "all":
+		return All, nil
+	case "none":
+		return None, nil
+	}
+	var names []string
+	for n, p := range Passes {
+		if p.Name == name {
+			return Only(n), nil
+		}
+		names = append(names, p.Name)
+	}
+	return None, fmt.Errorf("there is no pass %q: give all, none, or some of %s", name, strings.Join(names, ", "))
+}
+
+// maxCode bounds the functions that are worked on: the analyses are linear in
+// the usual case only, and a function of this size is hardly one hot loop.
+const maxCode = 4000
+
+// optimizer is the work on one program.
+type optimizer struct {
+	p      *ir.Program
+	on     Set
+	ints   map[int64]int32
+	floats map[uint64]int32
+	ready  func(n int) bool // function n is done
+}
+
+// Program rewrites the functions of p by the passes of a choice.
+func Program(p *ir.Program, on Set) {
+	o := &optimizer{p: p, on: on}
+	if on == None {
+		return
+	}
+	if on.has(inlining) {
+		o.inline()
+		return
+	}
+	for n := range p.Functions {
+		o.function(n)
+	}
+}
+
+// function rewrites one function.
+func (o *optimizer) function(n int) {
+	f := &o.p.Functions[n]
+	if len(f.Listens) > 0 || len(f.Code) > maxCode {
+		return
+	}
+	u := newUnit(o, n)
+	u.passes()
+	u.store()
+}
+
+// rounds is how often the passes may follow upon each other: one makes work for
+// another.
+const rounds = 3
+
+func (u *unit) passes() {
+	on := u.o.on
+	if on.has(inlining) {
+		u.inlineCalls()
+	}
+	if on.has(splitting) {
+		split(u)
+	}
+	for range rounds {
+		u.changed = false
+		if on.has(unboxing) {
+			unbox(u)
+		}
+		if on.has(copying) || on.has(folding) || on.has(reusing) || on.has(owning) {
+			u.sweep()
+		}
+		if on.has(threading) {
+			thread(u)
+		}
+		if on.has(storing) {
+			store(u)
+		}
+		u.pack()
+		if !u.changed {
+			break
+		}
+	}
+}
+
+// sweep lets the passes that go by facts have a look at each instruction.
+func (u *unit) sweep() {
+	k := u.facts()
+	on := u.o.on
+	k.each(func(pc int, holds bitset) {
+		if on.has(copying) {
+			k.copies(pc, holds)
+		}
+		if on.has(folding) {
+			k.fold(pc, holds)
+		}
+		if on.has(reusing) {
+			k.reuse(pc, holds)
+		}
+		if on.has(owning) {
+			k.owned(pc, holds)
+		}
+	})
+	u.g = nil
+}

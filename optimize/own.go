@@ -1,0 +1,51 @@
+package optimize
+
+import "github.com/concerto-lang/concerto/ir"
+
+// owned takes out the walk to what is owned already: since the last walk nobody
+// has marked anything, nor changed what stands on the way.
+func (k *facts) owned(pc int, holds bitset) {
+	in := k.u.code[pc]
+	switch in.Op {
+	case ir.OpOwn:
+		if n, ok := k.index[ir.Instr{Op: ir.OpOwn, A: in.A}]; ok && holds.has(n) {
+			k.u.remove(pc)
+		}
+	case ir.OpOwnElem, ir.OpOwnField:
+		if n, ok := k.index[in]; ok && holds.has(n) {
+			k.u.remove(pc)
+		} else if d, ok := k.equal(in, holds); ok {
+			k.u.set(pc, ir.Instr{Op: ir.OpMove, A: in.A, B: d})
+		}
+	case ir.OpShare:
+		if k.scalar(int(in.A), holds) {
+			k.u.remove(pc)
+		}
+	}
+}
+
+// scalar says whether a register is known to hold no container.
+func (k *facts) scalar(r int, holds bitset) bool {
+	_, ok := k.known(r, holds, func(in ir.Instr) bool {
+		switch in.Op {
+		case ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool, ir.OpLoadConst, ir.OpLoadNil, ir.OpLoadFunction:
+			return true
+		case ir.OpMove:
+			return int(in.B) != r && k.scalarOnce(int(in.B), holds)
+		}
+		return false
+	})
+	return ok
+}
+
+// scalarOnce is scalar without a look behind moves.
+func (k *facts) scalarOnce(r int, holds bitset) bool {
+	_, ok := k.known(r, holds, func(in ir.Instr) bool {
+		switch in.Op {
+		case ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool, ir.OpLoadConst, ir.OpLoadNil, ir.OpLoadFunction:
+			return true
+		}
+		return false
+	})
+	return ok
+}

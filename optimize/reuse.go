@@ -1,0 +1,52 @@
+package optimize
+
+import (
+	"math/bits"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+func trailing(x uint64) int { return bits.TrailingZeros64(x) }
+
+// reuse replaces an instruction by a move of what an equal one gave before. An
+// element that has been read once is in range and of its kind: so the checks are
+// not made again either.
+func (k *facts) reuse(pc int, holds bitset) {
+	in := k.u.code[pc]
+	if in == nop || !asFact[in.Op].ok || asFact[in.Op].from == marks || in.Op == ir.OpNewClosure { // each closure is one of its own
+		return
+	}
+	if n, ok := k.index[in]; ok && holds.has(n) {
+		k.u.remove(pc)
+		return
+	}
+	switch in.Op {
+	case ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
+		ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool:
+		return // a move costs the same
+	}
+	if d, ok := k.equal(in, holds); ok {
+		k.u.set(pc, ir.Instr{Op: moveOf[shapeOf(in).writes], A: in.A, B: d})
+	}
+}
+
+var moveOf = map[ir.Class]ir.Op{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
+
+// equal finds a register that holds what an instruction would give.
+func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
+	if k.alike == nil {
+		k.alike = map[ir.Instr][]int{}
+		for n, x := range k.list {
+			x.A = 0
+			k.alike[x] = append(k.alike[x], n)
+		}
+	}
+	key := in
+	key.A = 0
+	for _, n := range k.alike[key] {
+		if holds.has(n) && k.classes.fits(int(k.list[n].A), shapeOf(in).writes) {
+			return k.list[n].A, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,53 @@
+package optimize
+
+import "slices"
+
+// frameRoom is how many registers a function may have without the machine
+// making room for it at each call.
+const frameRoom = 64
+
+// split gives each value a register of its own, as far as there are some: then
+// what one holds is still there when it is wanted again. Temporaries of loops
+// come first. What lives across a call stays where it is, below the call.
+func split(u *unit) {
+	if u.f.Registers >= frameRoom {
+		return
+	}
+	w := u.webs()
+	taken := [256]bool{}
+	var movable []*web
+	for _, x := range w.all {
+		if x.fixed || x.crosses {
+			taken[x.reg] = true
+		}
+	}
+	for _, x := range w.all {
+		if !x.fixed && !x.crosses && len(x.defs) > 0 {
+			movable = append(movable, x)
+		}
+	}
+	slices.SortStableFunc(movable, func(a, b *web) int { return b.depth - a.depth })
+	for _, x := range movable {
+		if !taken[x.reg] {
+			taken[x.reg] = true
+			continue
+		}
+		if u.f.Registers >= frameRoom {
+			return
+		}
+		u.rename(x, u.f.Registers)
+		u.f.Registers++
+	}
+}
+
+// rename moves a web to another register.
+func (u *unit) rename(x *web, to int) {
+	for _, pc := range x.defs {
+		u.code[pc].A = uint8(to)
+	}
+	for _, s := range x.uses {
+		u.code[s.pc].Set(s.field, int64(to))
+	}
+	x.reg = to
+	u.changed = true
+}
