@@ -14,6 +14,9 @@ type loop struct {
 	label    string
 	out, on  *label // where break and continue lead
 	handlers int    // handlers around it
+
+	source int            // register of what elements are taken from one after the other
+	close  *sema.Function // ends that; nil without one
 }
 
 func (f *builder) enterLoop(name *ast.Ident) *loop {
@@ -32,6 +35,7 @@ func (f *builder) leaveLoop(name *ast.Ident, out bool) {
 	for i := len(f.loops) - 1; i >= 0; i-- {
 		l := f.loops[i]
 		if name == nil || l.label == name.Name {
+			f.closeSources(i + 1)
 			if out {
 				f.jump(ir.OpJump, 0, 0, l.out)
 			} else {
@@ -84,6 +88,10 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 			f.emit(ir.OpRangeHi, hi, r.reg, 0, 0)
 			return lo, hi
 		})
+		return
+	}
+	if s := f.info.Source(e.Iter); s != nil {
+		f.forSource(e, s)
 		return
 	}
 	f.forElements(e, t)

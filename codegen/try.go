@@ -26,6 +26,7 @@ const (
 
 // try is a try whose body or clauses are being generated.
 type try struct {
+	loops   int      // loops around it
 	error   int      // register of the error on its way to a clause
 	clauses []*label // where each clause begins
 	bare    *label   // of a try without clauses: where an error becomes Err
@@ -61,6 +62,7 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 // giveNil leaves with nil.
 func (f *builder) giveNil() {
 	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
+		f.closeSources(0)
 		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
 		return
 	}
@@ -71,6 +73,7 @@ var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, i
 
 // giveBack leaves with a value.
 func (f *builder) giveBack(v val, t types.Type) {
+	f.closeSources(0)
 	switch f.leave.kind {
 	case leaveFunction:
 		c := f.out.Result
@@ -151,9 +154,11 @@ func (f *builder) leaveBy(l *sema.Leave, err val) {
 		f.emit(ir.OpNewErr, d, err.reg, 0, 0)
 		f.giveBack(val{reg: d, class: ir.Full, owned: true}, f.leave.result)
 	case sema.LeaveBody:
+		f.closeSources(0)
 		f.emit(ir.OpReturnLeft, err.reg, 0, 0, int32(l.Site))
 	case sema.LeaveTry:
 		t := f.tries[l.Try]
+		f.closeSources(t.loops)
 		f.move(t.error, ir.Full, err)
 		f.dispatch(t, f.info.Try(l.Try))
 		if l.Next != nil {
@@ -227,7 +232,7 @@ func (f *builder) tryValue(e *ast.TryExpr, hint int) val {
 func (f *builder) tryWith(e *ast.TryExpr, gen func(*ast.Block)) {
 	defer f.free(f.top)
 	d := f.info.Try(e)
-	t := &try{error: f.alloc()}
+	t := &try{loops: len(f.loops), error: f.alloc()}
 	f.isVar[t.error] = true
 	for range e.Catches {
 		t.clauses = append(t.clauses, &label{})
@@ -270,7 +275,7 @@ func (f *builder) around(e *ast.TryExpr, t *try) {
 func (f *builder) bareTry(e *ast.TryExpr, rt types.Type, hint int) val {
 	d := f.scratch(hint)
 	top := f.top
-	t := &try{error: f.alloc(), bare: &label{}}
+	t := &try{loops: len(f.loops), error: f.alloc(), bare: &label{}}
 	f.isVar[t.error] = true
 	f.around(e, t)
 	ok := types.Type(types.Nil)

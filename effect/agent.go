@@ -97,8 +97,8 @@ type StreamNext struct {
 	ID int64 `json:"id"`
 }
 
-// StreamPiece is all of the reply's text that waited. Reply is the whole reply,
-// with the last piece only.
+// StreamPiece is a piece of the reply's text, as the provider sent it, or the
+// end: Reply is then the whole reply, and Text empty.
 type StreamPiece struct {
 	Text  string      `json:"text"`
 	Reply *AgentReply `json:"reply,omitempty"`

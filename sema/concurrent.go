@@ -92,7 +92,7 @@ func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	if e.Limit != nil {
 		b.checkAs(e.Limit, types.Int, reason{})
 	}
-	elem := b.iterated(e.Iter)
+	elem := b.iterated(e.Iter, false)
 	d := &Concurrent{}
 	body := b.concurrent(d, nil, e.Body, e.Pattern, elem)
 	b.info.details[e.Id] = d

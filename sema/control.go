@@ -142,7 +142,7 @@ func (b *body) branchCondition(e ast.Expr) {
 
 func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	b.enterScope()
-	elem := b.iterated(e.Iter)
+	elem := b.iterated(e.Iter, true)
 	entry := b.flow.clone()
 	lp := b.enterLoop(e.Label)
 	b.irrefutable(e.Pattern, elem, false, "`for`", "use `let … else` within the loop to leave out what does not match")
@@ -154,8 +154,9 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	return types.Nil
 }
 
-// iterated is the element type of what `for` goes over.
-func (b *body) iterated(x ast.Expr) types.Type {
+// iterated is the element type of what `for` goes over. lazily says whether it
+// may be what gives its elements one after the other.
+func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	t := types.Resolve(b.expr(x, nil))
 	switch s := t.(type) {
 	case *types.Array:
@@ -182,6 +183,9 @@ func (b *body) iterated(x ast.Expr) types.Type {
 			}
 		}
 	}
+	if elem := b.source(x, t); elem != nil && lazily {
+		return elem
+	}
 	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
 	switch {
 	case types.IsString(t):
@@ -190,11 +194,34 @@ func (b *body) iterated(x ast.Expr) types.Type {
 		d.Hint("count with a range: `0..n`")
 	case t == types.Ledger:
 		d.Hint("go over its entries: `.entries()`")
+	case b.source(x, t) != nil:
+		d.Hint("take its elements one after the other with a plain `for`")
 	default:
 		d.Hint("it goes over arrays, maps, ranges, hashmaps and the types of std::collections")
 	}
 	b.report(d)
 	return types.Bad
+}
+
+// source is the element type of a value of the library that gives one element
+// after the other, by its methods `next` and `close`; nil for any other.
+func (b *body) source(x ast.Expr, t types.Type) types.Type {
+	s, ok := t.(*types.Named)
+	if !ok || !s.Decl.Library {
+		return nil
+	}
+	next, end := b.c.method(t, "next"), b.c.method(t, "close")
+	if next == nil || end == nil {
+		return nil
+	}
+	elem, ok := types.Resolve(next.Result).(*types.Option)
+	if !ok {
+		return nil
+	}
+	b.c.use(next)
+	b.c.use(end)
+	b.info.sources[x.ID()] = &Source{Next: next, Close: end}
+	return elem.Elem
 }
 
 func (b *body) whileExpr(e *ast.WhileExpr) types.Type {

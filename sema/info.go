@@ -45,13 +45,15 @@ type Info struct {
 	// iterators are the methods that give what `for` goes over, by the id of
 	// the collection's expression.
 	iterators map[ast.ID]*Function
-	mocks     map[*ast.MockStmt]*Mock
+	// sources are the methods that give what `for` goes over one after the other.
+	sources map[ast.ID]*Source
+	mocks   map[*ast.MockStmt]*Mock
 }
 
 func newInfo(f *ast.File, library bool) *Info {
 	return &Info{File: f, Library: library,
 		types: make([]types.Type, f.IDs), conv: make([]types.Type, f.IDs),
-		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{},
+		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{}, sources: map[ast.ID]*Source{},
 		mocks: map[*ast.MockStmt]*Mock{}}
 }
 
@@ -505,3 +507,11 @@ func (*Tool) object()       {}
 func (*Store) object()      {}
 func (*Pipeline) object()   {}
 func (*VariantRef) object() {}
+
+// Source is what `for` takes elements from, one after the other: Next gives an
+// Option, Close is called however the loop ends.
+type Source struct{ Next, Close *Function }
+
+// Source is how `for` takes elements from e one after the other; nil when it
+// does not.
+func (i *Info) Source(e ast.Expr) *Source { return i.sources[e.ID()] }

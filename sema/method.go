@@ -192,10 +192,6 @@ func isReference(t types.Type) bool {
 
 func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	ft := types.Full(t)
-	if e.Name.Name == "stream" && (t == types.Agent || isAgent(t)) {
-		b.later(e.Name.Sp, "`stream`")
-		return
-	}
 	if fn != nil && fn.Recv == nil {
 		b.report(diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of the type `%s`, not of a value", e.Name.Name, ft).
 			Hint("call it as `%s::%s(…)`", ft, e.Name.Name))

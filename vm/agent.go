@@ -69,6 +69,18 @@ func init() {
 		return a.with(func(f []value.Slot) { f[partySchema] = value.String(a.String(1)) })
 	}
 	performs["agent.call"] = &performing{request: agentCall, value: agentReply}
+	performs["agent.stream.open"] = &performing{request: streamOpen, value: streamOpened}
+	performs["agent.stream.next"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) { return &effect.StreamNext{ID: a.Int(0)}, nil },
+		value:   streamPiece,
+	}
+	performs["agent.stream.close"] = &performing{
+		request: func(t *task, a *Args) (effect.Request, error) {
+			t.m.closed(t, a.Int(0))
+			return &effect.StreamClose{ID: a.Int(0)}, nil
+		},
+		value: nothing,
+	}
 }
 
 // bind makes the natives that read declarations of this program.
@@ -192,6 +204,15 @@ func (m *VM) toolsOf(s value.Slot) value.Slot {
 // the call it answers, and whether that failed; a tool call one of id, name and
 // arguments as JSON text.
 func agentCall(t *task, a *Args) (effect.Request, error) {
+	r := t.modelCall(a)
+	if !a.Slot(2).IsNil() {
+		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
+	}
+	return r, nil
+}
+
+// modelCall makes a request of an agent and its messages, arguments 0 and 1.
+func (t *task) modelCall(a *Args) *effect.AgentCall {
 	if a.Slot(0).Kind() != value.KindAgent {
 		a.wrong(0, "an Agent")
 	}
@@ -209,9 +230,6 @@ func agentCall(t *task, a *Args) (effect.Request, error) {
 		}
 		r.Messages = append(r.Messages, c)
 	}
-	if !a.Slot(2).IsNil() {
-		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
-	}
 	for _, x := range t.m.offered(t.m.toolsOf(a.Slot(0))) {
 		for i := range x.methods {
 			if m := &x.methods[i]; m.info.Described {
@@ -220,7 +238,7 @@ func agentCall(t *task, a *Args) (effect.Request, error) {
 			}
 		}
 	}
-	return r, nil
+	return r
 }
 
 // tuples gives the tuples of n in an Array; anything else faults.

@@ -124,6 +124,7 @@ func (m *VM) ended(t *task) {
 	m.unlink(t)
 	t.tellEnd()
 	if r := t.raised; r != nil {
+		m.closeStreams(t)
 		m.failed(t, r)
 	}
 	if t == m.main && (t.raised != nil || isErr(t.result)) {

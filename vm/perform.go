@@ -50,6 +50,9 @@ func (t *task) performed(w *wait) status {
 		}
 		return t.throw(programError(e))
 	}
+	if s, ok := w.result.(*effect.StreamOpened); ok {
+		t.m.opened(t, s.ID)
+	}
 	v, err := w.perform.value(w.result)
 	if err != nil {
 		return t.throwError(err)

@@ -81,6 +81,7 @@ type VM struct {
 	stores     []value.Slot
 	tools      []*tool
 	mocked     map[int64]value.Slot // closures that answer for agents, in a test
+	streams    map[*task][]int64    // open streams of models, by who opened them
 	cover      *cover               // with Config.Cover
 	cache      cache                // what @cache keeps
 

@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -22,7 +21,8 @@ type stream struct {
 	cancel context.CancelFunc
 
 	mu    sync.Mutex
-	text  strings.Builder // what has come and not been taken
+	text  []string // the pieces that have come and not been taken
+	size  int      // their bytes
 	reply *effect.AgentReply
 	err   error
 	over  bool
@@ -66,8 +66,8 @@ func signal(c chan struct{}) {
 func (s *stream) put(ctx context.Context, text string) {
 	for {
 		s.mu.Lock()
-		if s.text.Len() < maxWaiting || ctx.Err() != nil {
-			s.text.WriteString(text)
+		if s.size < maxWaiting || ctx.Err() != nil {
+			s.text, s.size = append(s.text, text), s.size+len(text)
 			s.mu.Unlock()
 			signal(s.more)
 			return
@@ -104,19 +104,20 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 	}
 }
 
-// take gives what has come, nil when nothing has. An error is given after the
-// text that came before it.
+// take gives the next piece, nil when there is none. The reply and an error are
+// given after the text that came before them.
 func (s *stream) take() (*effect.StreamPiece, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := s.text.String()
-	s.text.Reset()
-	signal(s.room)
 	switch {
-	case s.over && s.err == nil:
-		return &effect.StreamPiece{Text: text, Reply: s.reply}, nil
-	case text != "":
+	case len(s.text) > 0:
+		text := s.text[0]
+		s.text[0] = ""
+		s.text, s.size = s.text[1:], s.size-len(text)
+		signal(s.room)
 		return &effect.StreamPiece{Text: text}, nil
+	case s.over && s.err == nil:
+		return &effect.StreamPiece{Reply: s.reply}, nil
 	case s.over:
 		return nil, s.err
 	}

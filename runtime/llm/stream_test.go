@@ -186,14 +186,14 @@ func TestSlowReader(t *testing.T) {
 	str := c.streams.get(1)
 	for full := false; !full; {
 		str.mu.Lock()
-		full = str.text.Len() >= maxWaiting
+		full = str.size >= maxWaiting
 		str.mu.Unlock()
 		if !full {
 			<-str.more
 		}
 	}
 	str.mu.Lock()
-	if n := str.text.Len(); n > maxWaiting+200_000 {
+	if n := str.size; n > maxWaiting+200_000 {
 		t.Errorf("%d bytes wait", n)
 	}
 	str.mu.Unlock()

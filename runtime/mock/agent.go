@@ -169,13 +169,17 @@ func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
 	return e, nil
 }
 
+func missingAgent(name string) error {
+	return &Missing{What: "agent `" + name + "`", Mock: "mock " + name + ` { response: "…" }`}
+}
+
 // ask answers a request to a model.
 func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
 	if a == nil && !w.options.Live {
 		w.mu.Unlock()
-		return nil, &Missing{What: "agent `" + r.Agent + "`", Mock: "mock " + r.Agent + ` { response: "…" }`}
+		return nil, missingAgent(r.Agent)
 	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
 		w.prompts[r.Agent] = append(w.prompts[r.Agent], r.Messages[n-1].Content)

@@ -83,6 +83,12 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		return w.after(r, r.Milliseconds), rankPlain
 	case *effect.HTTP:
 		return w.after(r, w.web.pause(r)), rankPlain
+	case *effect.StreamNext:
+		if s := w.streams[r.ID]; s != nil && !s.begun {
+			due, rank := w.dueAt(s.call)
+			delete(w.clock.due, s.call)
+			return w.after(r, due-w.clock.monotonic), rank
+		}
 	case *effect.AgentCall:
 		if a := w.agents[r.Agent]; a != nil {
 			if t := a.take(r); t != nil {

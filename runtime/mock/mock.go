@@ -42,6 +42,8 @@ type World struct {
 	agents    map[string]*agent
 	hosts     map[string]*host
 	exchanges map[int64]*exchange
+	streams   map[int64]*stream
+	opened    int64 // streams so far
 	answers   map[string][]json.RawMessage
 	env       map[string]*effect.EnvValue
 	args      []string
@@ -77,7 +79,7 @@ type Emit struct {
 func New(o Options) *World {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
-	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{},
+	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{}, streams: map[int64]*stream{},
 		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), files: map[string]*file{}, secrets: rand.NewChaCha8(key), prompts: map[string][]string{}, clock: newClock()}
 }
 
@@ -109,6 +111,12 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	switch r := r.(type) {
 	case *effect.AgentCall:
 		return w.ask(ctx, r, next)
+	case *effect.StreamOpen:
+		return w.openStream(ctx, r, next)
+	case *effect.StreamNext:
+		return w.nextPiece(ctx, r, next)
+	case *effect.StreamClose:
+		return w.closeStream(ctx, r, next)
 	case *effect.ExchangeOpen:
 		return w.open(ctx, r, next)
 	case *effect.ExchangeNext:

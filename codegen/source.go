@@ -1,0 +1,62 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// forSource takes elements one after the other, and ends what gives them
+// however the loop ends: at its end, by break, by leaving for an outer loop or
+// the function, by an error.
+func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
+	defer f.free(f.top)
+	xs, failure := f.alloc(), f.alloc()
+	t := f.resultType(e.Iter)
+	v := f.value(e.Iter, xs)
+	f.share(v, t)
+	f.move(xs, ir.Full, v)
+	f.isVar[xs], f.isVar[failure] = true, true
+	l := f.enterLoop(e.Label)
+	l.source, l.close = xs, s.Close
+	start := f.next()
+	top := f.top
+	elem := f.onSource(s.Next, xs)
+	f.jump(ir.OpJumpNil, elem.reg, 0, l.out)
+	f.bindLoop(e.Pattern, f.unwrapped(elem, s.Next.Result), types.Resolve(s.Next.Result).(*types.Option).Elem)
+	f.block(e.Body)
+	f.free(top)
+	f.land(l.on)
+	f.back(start)
+	end := f.next()
+	f.endLoop()
+	if f.catch(start, end, failure) {
+		f.onSource(s.Close, xs)
+		f.emit(ir.OpRethrow, failure, 0, 0, 0)
+		f.free(top)
+	}
+	f.land(l.out)
+	f.onSource(s.Close, xs)
+}
+
+// onSource calls a method of the source in a register.
+func (f *builder) onSource(method *sema.Function, xs int) val {
+	w := f.alloc()
+	f.move(f.alloc(), f.g.windowClasses(method)[0], val{reg: xs, class: ir.Full})
+	v := f.invoke(method, w)
+	f.free(w + 1)
+	return v
+}
+
+// closeSources ends the sources of the loops from the one of this index
+// inwards, which are about to be left.
+func (f *builder) closeSources(from int) {
+	for i := len(f.loops) - 1; i >= from; i-- {
+		if l := f.loops[i]; l.close != nil {
+			top := f.top
+			f.onSource(l.close, l.source)
+			f.free(top)
+		}
+	}
+}

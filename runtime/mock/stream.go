@@ -1,0 +1,78 @@
+package mock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// stream is a mocked agent's reply in pieces: its words. Its turn is taken when
+// the stream is opened; the prompt counts, and time passes, before its first
+// piece.
+type stream struct {
+	call   *effect.AgentCall
+	begun  bool
+	pieces []string
+	reply  *effect.AgentReply
+}
+
+// openStream begins a mocked reply. The numbers of mocked streams are negative:
+// they are no others.
+func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effect.Performer) (effect.Result, error) {
+	w.mu.Lock()
+	a := w.agents[r.Agent]
+	if a == nil {
+		w.mu.Unlock()
+		if w.options.Live {
+			return next.Perform(ctx, r)
+		}
+		return nil, missingAgent(r.Agent)
+	}
+	defer w.mu.Unlock()
+	a.take(&r.AgentCall)
+	w.opened++
+	w.streams[-w.opened] = &stream{call: &r.AgentCall}
+	return &effect.StreamOpened{ID: -w.opened}, nil
+}
+
+// nextPiece gives the next word, or the end.
+func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect.Performer) (effect.Result, error) {
+	w.mu.Lock()
+	s := w.streams[r.ID]
+	w.mu.Unlock()
+	switch {
+	case s == nil && r.ID > 0:
+		return next.Perform(ctx, r)
+	case s == nil:
+		return nil, fmt.Errorf("mock: there is no stream %d", r.ID)
+	case !s.begun:
+		s.begun = true
+		res, err := w.ask(ctx, s.call, next)
+		if err != nil {
+			return nil, err
+		}
+		s.reply = res.(*effect.AgentReply)
+		if s.reply.Text != "" {
+			s.pieces = strings.SplitAfter(s.reply.Text, " ")
+		}
+	}
+	if len(s.pieces) == 0 {
+		return &effect.StreamPiece{Reply: s.reply}, nil
+	}
+	p := s.pieces[0]
+	s.pieces = s.pieces[1:]
+	return &effect.StreamPiece{Text: p}, nil
+}
+
+// closeStream forgets a mocked stream.
+func (w *World) closeStream(ctx context.Context, r *effect.StreamClose, next effect.Performer) (effect.Result, error) {
+	if r.ID > 0 {
+		return next.Perform(ctx, r)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.streams, r.ID)
+	return nil, nil
+}
