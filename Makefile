@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover check conformance
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check conformance
 
 all: build
 
@@ -51,6 +51,10 @@ spec:
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -1
+
+# A writing program is killed 200 times; what it had acknowledged is there.
+kill:
+	CONCERTO_KILL_ROUNDS=200 go test ./cmd/concerto -run TestKill -count=1 -v
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build

@@ -18,7 +18,7 @@ type measure struct {
 
 // measures are all besides the workloads.
 func measures() []measure {
-	return []measure{
+	return append(stores(), []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 4},
 		calling("trait", "a call through a trait", "trait"),
 		calling("any", "a method of an Any", "any"),
@@ -35,7 +35,7 @@ func measures() []measure {
 		{name: "compile", title: "compile 20k lines: parse, check, generate", unit: "lines/s", rate: true, ours: compileRate(20_000), fixed: 300_000},
 		{name: "linear", title: "compile 100k lines, times 10k's time", unit: "×", ours: compileGrowth(10_000), fixed: 10.5},
 		{name: "million", title: "compile 1M lines, times 100k's time", unit: "×", ours: compileGrowth(100_000), fixed: 10.5},
-	}
+	}...)
 }
 
 // A reading is a measure with what was found.

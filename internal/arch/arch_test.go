@@ -84,6 +84,7 @@ var policy = []rule{
 	{"bench/host", ""},
 	{"bench/inside", " "},
 	{"bench/peer", ""},
+	{"bench/sqlite", ""},
 	{"examples/supervise/host", ""},
 }
 
@@ -110,6 +111,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},
 	{"github.com/google/pprof", "internal/profile"},
+	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 }
