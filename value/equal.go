@@ -84,10 +84,10 @@ func equalMaps(a, b *Map, depth int) bool {
 	}
 	for i := range a.entries {
 		e := &a.entries[i]
-		if e.dead {
+		if e.dead() {
 			continue
 		}
-		j := b.find(e.key, e.hash)
+		j := b.find(e.key)
 		if j < 0 || !equal(e.value, b.entries[j].value, depth) {
 			return false
 		}

@@ -258,7 +258,7 @@ func (d *decoder) object(depth int) Slot {
 func (d *decoder) add(base int, k *Str, s Slot) {
 	if open := d.entries[base:]; len(open) <= smallMap {
 		for i := range open {
-			if (*Str)(open[i].key.Ref) == k || open[i].hash == k.hash && open[i].key.AsString() == k.S {
+			if (*Str)(open[i].key.Ref) == k || open[i].key.AsString() == k.S {
 				open[i].value = s
 				return
 			}
@@ -267,7 +267,7 @@ func (d *decoder) add(base int, k *Str, s Slot) {
 	if len(d.entries) == cap(d.entries) {
 		d.room(cap(d.entries) * entrySize)
 	}
-	d.entries = append(d.entries, entry{key: Slot{0, unsafe.Pointer(k)}, value: s, hash: k.hash})
+	d.entries = append(d.entries, entry{Slot{0, unsafe.Pointer(k)}, s})
 }
 
 // close makes the map of the entries above base.
@@ -279,19 +279,9 @@ func (d *decoder) close(base int) Slot {
 		m.entries = append(m.entries, open...)
 		m.live = len(open)
 	} else {
-		size := 16
-		for size < 2*len(open) {
-			size *= 2
-		}
-		m.index = make([]int32, size)
-		for i := range open {
-			if j := m.find(open[i].key, open[i].hash); j >= 0 {
-				m.entries[j].value = open[i].value
-			} else {
-				m.entries = append(m.entries, open[i])
-				m.live++
-				m.link(len(m.entries) - 1)
-			}
+		m.index = newIndex(len(open))
+		for _, e := range open {
+			m.Set(e.key, e.value)
 		}
 	}
 	clear(open)

@@ -114,7 +114,7 @@ func appendMap(dst []byte, m *Map, at nest) []byte {
 	open := len(dst)
 	for i := range m.entries {
 		e := &m.entries[i]
-		if e.dead {
+		if e.dead() {
 			continue
 		}
 		if len(dst) > open {

@@ -8,6 +8,7 @@ const (
 	arraySize = int(unsafe.Sizeof(Array{}))
 	mapSize   = int(unsafe.Sizeof(Map{}))
 	entrySize = int(unsafe.Sizeof(entry{}))
+	placeSize = int(unsafe.Sizeof(place(0)))
 )
 
 // Size is the memory of what s refers to, in bytes, without that of what it
@@ -36,7 +37,7 @@ func CopySize(s Slot) int {
 }
 
 func (m *Map) size() int {
-	return mapSize + cap(m.entries)*entrySize + 4*len(m.index)
+	return mapSize + cap(m.entries)*entrySize + placeSize*len(m.index)
 }
 
 func elementSize(r Repr) int {
@@ -64,10 +65,10 @@ func (a *Array) PushSize(s Slot) int {
 // SetSize is the memory that Set of a key will take, about.
 func (m *Map) SetSize(key Slot) int {
 	n := cap(m.entries)
-	if len(m.entries) < n || m.find(key, hashKey(key)) >= 0 {
+	if len(m.entries) < n || m.find(key) >= 0 {
 		return 0
 	}
-	return (n+n/4)*entrySize + 4*len(m.index)
+	return roomAfter(n)*entrySize + 2*placeSize*len(m.index)
 }
 
 // ReserveSize is the memory that Reserve of n elements will take.
