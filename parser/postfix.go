@@ -63,7 +63,11 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 		p.next()
 		return &ast.Await{IDBase: p.base(start), X: x, Postfix: true}
 	case !p.k.IsWord():
-		p.failExpected("a name after `.`")
+		d := p.expected("a name after `.`")
+		if n := p.i - 2; p.kindAt(n) == lexer.Int && p.toks[n].End == p.toks[n+1].Start {
+			d.Hint("a float has digits behind its point: `%s.0`", p.textAt(n))
+		}
+		p.fail(d)
 	}
 	name := p.ident()
 	var types []ast.Type

@@ -20,7 +20,7 @@ type body struct {
 	vars  []pendingVar
 	pipes []pipedCall
 
-	unused []*diag.Diagnostic // warnings worth showing when nothing is wrong
+	unread []*Local // told of when nothing is wrong
 	failed bool
 	errors int
 
@@ -148,9 +148,9 @@ func (b *body) finish() {
 			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Hint("%s", p.hint))
 		}
 	}
-	for _, d := range b.unused {
-		if !b.failed {
-			b.report(d)
+	if !b.failed && !b.m.info.Library {
+		for _, l := range b.unread {
+			b.c.unread = append(b.c.unread, unread{b.m, l})
 		}
 	}
 }
@@ -173,19 +173,36 @@ func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
 
 func (b *body) enterScope() { b.scope = &scope{parent: b.scope} }
 
-// leaveScope warns about the variables that nothing read.
+// leaveScope notes the variables that nothing read.
 func (b *body) leaveScope() {
 	for _, l := range b.scope.locals {
 		if !l.used && l.Name != "" && l.Name[0] != '_' {
-			what := "variable"
-			if l.Param {
-				what = "parameter"
-			}
-			d := diag.UnusedVariable.At(l.At, "%s `%s` is never read", what, l.Name)
-			b.unused = append(b.unused, d.Hint("name it `_%s` when that is meant", l.Name))
+			b.unread = append(b.unread, l)
 		}
 	}
 	b.scope = b.scope.parent
+}
+
+// unread is a variable that nothing in its body has read.
+type unread struct {
+	m *module
+	l *Local
+}
+
+// unreadVariables warns about them once all bodies are checked: a function in a
+// block may have tried to read one, which is an error of its own.
+func (c *checker) unreadVariables() {
+	for _, u := range c.unread {
+		if u.l.used {
+			continue
+		}
+		what := "variable"
+		if u.l.Param {
+			what = "parameter"
+		}
+		c.report(u.m, diag.UnusedVariable.At(u.l.At, "%s `%s` is never read", what, u.l.Name).
+			Hint("name it `_%s` when that is meant", u.l.Name))
+	}
 }
 
 // bind makes a variable visible from here on; a name may be shadowed.

@@ -25,7 +25,7 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 		if v := builtinVariant(name); v != nil {
 			return v, nil
 		}
-		if e := b.c.lookup(b.m, name); e != nil {
+		if e := b.c.lookupValue(b.m, name); e != nil {
 			switch o := e.obj.(type) {
 			case *Function:
 				return o, nil

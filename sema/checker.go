@@ -25,6 +25,7 @@ type checker struct {
 
 	references map[*Info]map[*Info]reference
 	pending    []*Function // library functions whose bodies are still to be checked
+	unread     []unread
 	vars       int
 }
 
@@ -97,6 +98,7 @@ func (c *checker) program(files []*ast.File) {
 	}
 	c.drainLibrary()
 	c.checkTests()
+	c.unreadVariables()
 	c.endless()
 	c.checkMain()
 	c.unusedImports(c.entry)
@@ -161,6 +163,18 @@ func (c *checker) lookup(m *module, name string) *entity {
 		return e
 	}
 	return c.universe(m, name)
+}
+
+// lookupValue is lookup where a value stands: modules have their own namespace,
+// and hide none of the prelude (`env("A")` beside `env::get`).
+func (c *checker) lookupValue(m *module, name string) *entity {
+	e := c.lookup(m, name)
+	if e != nil && e.module != nil {
+		if v := c.universe(m, name); v != nil && v.obj != nil {
+			return v
+		}
+	}
+	return e
 }
 
 // declared finds a name that the user's program declares or imports.

@@ -30,7 +30,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", name).Hint("write `%s(…)`, or `|x| %s(x)` for a function", name, name))
 		return types.Bad
 	}
-	en := b.c.lookup(b.m, name)
+	en := b.c.lookupValue(b.m, name)
 	if en == nil {
 		b.unknownValue(e)
 		return types.Bad
