@@ -61,6 +61,10 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 		out.Memory = g.stores[s]
 	}
 	out.Decorator = g.decoratorsOf(a.Info, a.Name, a.Decl.Name.Sp.Start, a.Decorations)
+	if fn, ok := a.Fields["on_tool_error"].(*sema.Function); ok {
+		n := g.adapter(fn)
+		out.OnToolError = &n
+	}
 	if m, ok := a.Fields["retry_policy"].(*sema.ConstMap); ok {
 		out.Retry = retryPolicy(m)
 	}

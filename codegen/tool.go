@@ -13,6 +13,8 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.functions[fn], Result: g.typeIndex(fn.Result)}
 		for _, d := range fn.Decl.Decorators {
 			m.Described = m.Described || d.Name.Name == "describe"
+			m.Sequential = m.Sequential || d.Name.Name == "sequential"
+			m.Approve = m.Approve || d.Name.Name == "approve"
 		}
 		for _, p := range fn.Params[1:] {
 			out := ir.ToolParam{Name: p.Name, Description: p.Doc, Type: g.typeIndex(p.Type), Default: -1}

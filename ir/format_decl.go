@@ -27,6 +27,7 @@ func (c *codec) agent(a *Agent) {
 		c.optInt64("max_tool_rounds", &a.MaxToolRounds)
 		c.optInt64("schema_attempts", &a.SchemaAttempts)
 		pointer(c, "retry", &a.Retry, c.retry)
+		pointer(c, "on_tool_error", &a.OnToolError, c.int)
 		pointer(c, "decorator", &a.Decorator, c.int)
 	})
 }
@@ -89,6 +90,8 @@ func (c *codec) toolMethod(m *ToolMethod) {
 		c.str("name", &m.Name)
 		c.optStr("description", &m.Description)
 		c.flag("described", &m.Described)
+		c.flag("sequential", &m.Sequential)
+		c.flag("approve", &m.Approve)
 		c.int("function", &m.Function)
 		list(c, "params", &m.Params, false, c.toolParam)
 		c.int("result", &m.Result)

@@ -192,6 +192,7 @@ type Agent struct {
 	MaxToolRounds  int64
 	SchemaAttempts int64
 	Retry          *Retry
+	OnToolError    *int // function (error) that decides what a failed tool call gives; nil without
 	Decorator      *int // function (call, shown, key) that makes a call within its decorators; nil without
 }
 
@@ -247,6 +248,8 @@ type ToolMethod struct {
 	Name        string
 	Description string
 	Described   bool
+	Sequential  bool // its calls of one round run one after the other
+	Approve     bool // the application is asked before each call
 	Function    int
 	Params      []ToolParam
 	Result      int // type

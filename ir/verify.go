@@ -161,12 +161,13 @@ func (v *verifier) declarations() {
 	p := v.p
 	for _, a := range p.Agents {
 		v.tools("agent "+a.Name, a.Tools)
-		v.decorator("agent "+a.Name, a.Decorator)
+		v.hook("agent "+a.Name, a.Decorator, 3)
+		v.hook("agent "+a.Name, a.OnToolError, 1)
 		v.check(a.Memory == -1 || in(a.Memory, len(p.Stores)) && p.Stores[a.Memory].Kind == "memory", "agent %s: store %d is no memory", a.Name, a.Memory)
 	}
 	for _, h := range p.Hosts {
 		v.tools("host "+h.Name, h.Tools)
-		v.decorator("host "+h.Name, h.Decorator)
+		v.hook("host "+h.Name, h.Decorator, 3)
 		v.check(h.Params == nil || isObject(h.Params), "host %s: params is not a JSON object", h.Name)
 		v.check(h.QuestionDefault == nil || json.Valid(*h.QuestionDefault), "host %s: question_default is not JSON", h.Name)
 		v.check(h.Instances >= 0 && h.MaxLine >= 0 && h.Timeout >= 0 && h.QuestionTimeout >= 0, "host %s: a negative number", h.Name)
@@ -208,12 +209,13 @@ func (v *verifier) tools(of string, tools []int) {
 	}
 }
 
-func (v *verifier) decorator(of string, n *int) {
+// hook checks a function that the library calls with params arguments.
+func (v *verifier) hook(of string, n *int, params int) {
 	if n == nil {
 		return
 	}
 	if f := v.callable(of, *n); f != nil {
-		v.check(len(f.Params) == 3, "%s: its decorator takes %d arguments, not 3", of, len(f.Params))
+		v.check(len(f.Params) == params, "%s: function %d takes %d arguments, not %d", of, *n, len(f.Params), params)
 	}
 }
 

@@ -36,6 +36,7 @@ var agentFields = map[string]fieldType{
 	"max_tool_rounds": {typ: types.Int, check: positive},
 	"schema_attempts": {typ: types.Int, check: positive},
 	"knowledge":       {},
+	"on_tool_error":   {},
 }
 
 // hostFields are the fields of a host declaration (spec/08-hosts.md).
@@ -159,6 +160,9 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	a.Decorations = c.decorations(m, a.Decl.Decorators)
 	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
 	at := a.Decl.Name.Sp
+	if f := seen["on_tool_error"]; f != nil {
+		c.toolErrorHook(m, a, f)
+	}
 	if f := seen["knowledge"]; f != nil {
 		c.later(m, f.Name.Sp, "`knowledge`")
 	}
@@ -175,6 +179,26 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	}
 	if ok {
 		c.connection(m, a, at)
+	}
+}
+
+// toolErrorHook checks an agent's on_tool_error: a function of the error.
+func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
+	t := &types.Func{Params: []types.Type{types.Error}, Result: types.Any}
+	if e := c.errorType("ToolError"); e != nil {
+		t.Params[0] = e
+	}
+	b := c.constBody(m)
+	b.checkAs(f.Value, t, reason{m, f.Name.Sp, "the field `on_tool_error`"})
+	b.finish()
+	if p, ok := f.Value.(*ast.PathExpr); ok {
+		if fn, ok := m.info.objects[p.Id].(*Function); ok {
+			a.Fields[f.Name.Name] = fn
+			return
+		}
+	}
+	if !b.failed {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`on_tool_error` takes the name of a function").Hint("write `fn recover(e: ToolError) -> String? { … }`, and `on_tool_error: recover`"))
 	}
 }
 

@@ -176,11 +176,21 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 					Hint("write a `///` comment instead"))
 			}
 		case fn.Tool != nil && (name == "sequential" || name == "approve"):
-			c.later(m, d.Sp, "the decorator `@"+name+"`")
+			if decorator(fn.Decl.Decorators, "describe") == nil {
+				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands on functions that models may call", name).Hint("add `@describe(\"…\")`, or remove it"))
+			}
+			c.noArguments(m, d)
 		case wrapping[name] != "":
 		default:
 			c.otherDecorator(m, d)
 		}
+	}
+}
+
+// noArguments refuses arguments of a decorator that takes none.
+func (c *checker) noArguments(m *module, d *ast.Decorator) {
+	if len(d.Args) > 0 {
+		c.report(m, diag.DecoratorArgument.At(d.Args[0].Sp, "`@%s` takes no arguments", d.Name.Name).Hint("write `@%s`", d.Name.Name))
 	}
 }
 

@@ -90,6 +90,8 @@ func (m *VM) bind(name string) Native {
 		return m.agentParts
 	case "host.parts":
 		return m.hostParts
+	case "tool.marks":
+		return m.toolMarks
 	}
 	if n := m.taskNatives(name); n != nil {
 		return n
@@ -107,7 +109,8 @@ const (
 )
 
 // agentParts gives name, memory, whether it is added to, context as JSON text,
-// tools, max_tool_rounds, schema_attempts, model, connection and decorator.
+// tools, max_tool_rounds, schema_attempts, model, connection, decorator
+// and on_tool_error.
 func (m *VM) agentParts(a *Args) (value.Slot, error) {
 	f := a.party(0)
 	d := &m.program.Agents[f[partyIndex].AsInt()]
@@ -123,7 +126,7 @@ func (m *VM) agentParts(a *Args) (value.Slot, error) {
 		attempts = d.SchemaAttempts
 	}
 	return value.Tuple(value.String(d.Name), f[partyMemory], f[partyAuto], context, m.toolsOf(a.Slot(0)), value.Int(rounds), value.Int(attempts),
-		value.String(d.Model), value.String(d.Connection), m.functionValue(d.Decorator)), nil
+		value.String(d.Model), value.String(d.Connection), m.functionValue(d.Decorator), m.functionValue(d.OnToolError)), nil
 }
 
 // functionValue is a function of the program as a value, nil for none.

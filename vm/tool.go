@@ -255,6 +255,17 @@ func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
 	return nil, fmt.Sprintf("no tool %s; there are %s", name, strings.Join(known, ", "))
 }
 
+// toolMarks gives, of the function that name finds among tools, its full name,
+// whether it is @sequential and @approve, and its description; of none the name.
+func (m *VM) toolMarks(a *Args) (value.Slot, error) {
+	x, _ := findTool(m.offered(a.Slot(0)), a.String(1))
+	if x == nil {
+		return value.Tuple(a.Slot(1), value.Bool(false), value.Bool(false), value.String("")), nil
+	}
+	return value.Tuple(value.String(x.tool.info.Name+"."+x.info.Name), value.Bool(x.info.Sequential), value.Bool(x.info.Approve),
+		value.String(x.info.Description)), nil
+}
+
 // arguments checks a call's arguments and puts them into the order of the
 // parameters; absent stands where the default is to be computed.
 func (x *toolMethod) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
