@@ -116,30 +116,3 @@ func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
 	}
 	return t.weigh(result)
 }
-
-// opCallMethod finds a method by the receiver's run-time type. One whose
-// parameters have defaults is listed once an arity, the full one first.
-func opCallMethod(t *task, in *ins) status {
-	name := t.m.constants[in.imm].AsString()
-	receiver := value.Flat(*t.slot(in.a + 1))
-	*t.slot(in.a + 1) = receiver
-	var known *function
-	for _, x := range t.m.methods[name] {
-		if !x.fits(receiver) {
-			continue
-		}
-		if x.fn.Params == int(in.b) {
-			return t.enter(in.a, x.fn.entry, nil)
-		}
-		if known == nil {
-			known = x.fn
-		}
-	}
-	if known != nil {
-		return t.fault("method %s of %s takes %s, called with %d", name, value.TypeName(receiver), count(known.Params-1, "argument"), in.b-1)
-	}
-	if v, ok := value.FieldByName(receiver, name); ok && v.Kind() == value.KindClosure {
-		return t.fault("%s has no method %s; to call its field write (x.%s)(…)", value.TypeName(receiver), name, name)
-	}
-	return t.fault("%s has no method %s", value.TypeName(receiver), name)
-}

@@ -76,6 +76,7 @@ type VM struct {
 	types      []*value.Type
 	typeDescs  []value.Slot
 	methods    map[string][]method
+	called     calledMethods
 	agents     []value.Slot
 	hosts      []value.Slot
 	stores     []value.Slot
