@@ -14,10 +14,21 @@ type block struct {
 // (1+n)*SlotSize.
 const SlotSize = unsafe.Sizeof(Slot{})
 
-// newBlock makes a block of n nil slots.
+// newBlock makes a block of n nil slots. A size that the compiler knows saves a
+// third of what making a slice takes.
 func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
-	mem := make([]Slot, 1+n)
-	b := (*block)(unsafe.Pointer(unsafe.SliceData(mem)))
+	var mem unsafe.Pointer
+	switch n {
+	case 1:
+		mem = unsafe.Pointer(new([2]Slot))
+	case 2:
+		mem = unsafe.Pointer(new([3]Slot))
+	case 3:
+		mem = unsafe.Pointer(new([4]Slot))
+	default:
+		mem = unsafe.Pointer(unsafe.SliceData(make([]Slot, 1+n)))
+	}
+	b := (*block)(mem)
 	b.Head = Head{Kind: k, Sub: sub, N: uint32(n)}
 	b.second = second
 	return unsafe.Pointer(b)
@@ -72,10 +83,18 @@ const (
 )
 
 // Ok makes Ok(v).
-func Ok(v Slot) Slot { return New(KindEnum, VariantOk, ResultType, v) }
+func Ok(v Slot) Slot { return newResult(VariantOk, v) }
 
 // Err makes Err(v).
-func Err(v Slot) Slot { return New(KindEnum, VariantErr, ResultType, v) }
+func Err(v Slot) Slot { return newResult(VariantErr, v) }
+
+func newResult(variant uint16, v Slot) Slot {
+	x := &struct {
+		block
+		payload Slot
+	}{block{Head{Kind: KindEnum, Sub: variant, N: 1}, unsafe.Pointer(ResultType)}, v}
+	return Slot{0, unsafe.Pointer(x)}
+}
 
 // IsResult says whether s is a Result.
 func (s Slot) IsResult() bool {

@@ -1,0 +1,20 @@
+package value
+
+import "testing"
+
+// BenchmarkBlock: what a struct of two fields and a Result cost to make.
+func BenchmarkBlock(b *testing.B) {
+	t := &Type{Kind: TypeStruct, Name: "T"}
+	var kept Slot
+	b.Run("New", func(b *testing.B) {
+		for b.Loop() {
+			kept = New(KindStruct, 0, t, Int(1), Int(2))
+		}
+	})
+	b.Run("Ok", func(b *testing.B) {
+		for b.Loop() {
+			kept = Ok(Int(1))
+		}
+	})
+	_ = kept
+}
