@@ -257,7 +257,7 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 func arrayJoin(a *vm.Args) (value.Slot, error) {
 	x, sep := a.Array(0), a.String(1)
 	var out []byte
-	asked := 1 << 16
+	text := building{a: a}
 	for i := range x.Len {
 		if i > 0 {
 			out = append(out, sep...)
@@ -274,12 +274,8 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		} else {
 			out = value.AppendTextWithin(out, s, a.TextBound())
 		}
-		if len(out) > maxString {
-			return value.Nil, value.Faultf("join: the result would be longer than 1 GiB")
-		}
-		if len(out) > asked {
-			a.Room(len(out))
-			asked = 2 * len(out)
+		if err := text.reaches(len(out), "join"); err != nil {
+			return value.Nil, err
 		}
 	}
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil

@@ -18,6 +18,7 @@ var fmtNatives = []native{
 func fmtFormat(a *vm.Args) (value.Slot, error) {
 	s, args, next := a.String(0), a.Array(1), 0
 	var out []byte
+	text := building{a: a}
 	for s != "" {
 		i := strings.IndexAny(s, "{}")
 		if i < 0 {
@@ -39,9 +40,9 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 		if which >= args.Len {
 			return value.Nil, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
 		}
-		out, s = value.AppendText(out, args.At(which)), s[width:]
-		if len(out) > maxString {
-			return value.Nil, value.Faultf("format: the result would be longer than 1 GiB")
+		out, s = value.AppendTextWithin(out, args.At(which), a.TextBound()), s[width:]
+		if err := text.reaches(len(out), "format"); err != nil {
+			return value.Nil, err
 		}
 	}
 	return value.String(string(append(out, s...))), nil
@@ -87,9 +88,14 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	if lines := strings.Count(s, "\n") + 1; n > (maxString-len(s))/lines {
 		return value.Nil, value.Faultf("indent: the result would be longer than 1 GiB")
 	}
+	a.Room(n)
 	margin := strings.Repeat(" ", n)
 	var out strings.Builder
+	text := building{a: a}
 	for line := range strings.Lines(s) {
+		if err := text.reaches(out.Len(), "indent"); err != nil {
+			return value.Nil, err
+		}
 		if line != "\n" && line != "\r\n" {
 			out.WriteString(margin)
 		}
@@ -130,14 +136,14 @@ func fmtTable(a *vm.Args) (value.Slot, error) {
 		}
 		cells := make([]string, row.Len)
 		for j := range cells {
-			cells[j] = oneLine(value.Text(row.At(j)))
+			cells[j] = oneLine(string(value.AppendTextWithin(nil, row.At(j), a.TextBound())))
 			c := note(j, cells[j])
 			_, number := value.Flat(row.At(j)).Number()
 			c.numbers, c.text = c.numbers || number, c.text || !number
 		}
 		lines = append(lines, cells)
 	}
-	return drawTable(lines, columns)
+	return drawTable(a, lines, columns)
 }
 
 // oneLine shows line breaks as spaces.
@@ -146,7 +152,7 @@ func oneLine(s string) string {
 }
 
 // drawTable writes the lines of a table; a nil one is the rule.
-func drawTable(lines [][]string, columns []column) (value.Slot, error) {
+func drawTable(a *vm.Args, lines [][]string, columns []column) (value.Slot, error) {
 	total := 2
 	for _, c := range columns {
 		total += c.width + 2
@@ -154,6 +160,7 @@ func drawTable(lines [][]string, columns []column) (value.Slot, error) {
 	if total > maxString/max(len(lines), 1) {
 		return value.Nil, value.Faultf("table: the result would be longer than 1 GiB")
 	}
+	a.Room(total * len(lines))
 	var out strings.Builder
 	for n, cells := range lines {
 		if n > 0 {

@@ -16,6 +16,7 @@ var promptNatives = []native{
 func promptTemplate(a *vm.Args) (value.Slot, error) {
 	s, vars := a.String(0), a.Map(1)
 	var out []byte
+	text := building{a: a}
 	for s != "" {
 		i := strings.IndexAny(s, "${")
 		if i < 0 {
@@ -31,9 +32,9 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 		if !ok {
 			return value.Nil, value.Faultf("template: there is no %q; %s", name, known(vars))
 		}
-		out, s = value.AppendText(out, v), s[width:]
-		if len(out) > maxString {
-			return value.Nil, value.Faultf("template: the result would be longer than 1 GiB")
+		out, s = value.AppendTextWithin(out, v, a.TextBound()), s[width:]
+		if err := text.reaches(len(out), "template"); err != nil {
+			return value.Nil, err
 		}
 	}
 	return value.String(string(append(out, s...))), nil

@@ -27,6 +27,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	s, match := a.Str(1), a.Type(3)
 	found := re.FindAllStringSubmatchIndex(s.S, int(a.Int(2)))
 	out := value.NewArray()
+	a.Room(len(found) * matchSize)
 	out.Reserve(len(found))
 	place := places(s)
 	none := value.NewArray().Slot() // what all matches share when there are no groups
@@ -45,6 +46,9 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	}
 	return out.Slot(), nil
 }
+
+// matchSize is what a match takes, in bytes: its place in the array, its fields.
+const matchSize = 6 * int(value.SlotSize)
 
 // places makes a function from byte offsets, which must not fall, to
 // characters.
@@ -109,6 +113,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	var out []byte
+	result := building{a: a}
 	at := 0
 	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
 		out = append(out, s[at:m[0]]...)
@@ -119,8 +124,8 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 			out = append(out, p.text...)
 		}
 		at = m[1]
-		if len(out) > maxString {
-			return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
+		if err := result.reaches(len(out), "replace"); err != nil {
+			return value.Nil, err
 		}
 	}
 	return value.String(string(append(out, s[at:]...))), nil

@@ -54,6 +54,25 @@ var stringNatives = []native{
 // maxString bounds what one call may build, in bytes.
 const maxString = 1 << 30
 
+// building watches over a text that gets longer: it may not be longer than
+// maxString, nor than what the run may take.
+type building struct {
+	a     *vm.Args
+	asked int // for room, so far
+}
+
+// reaches faults when the text cannot have n bytes.
+func (b *building) reaches(n int, name string) error {
+	if n > maxString {
+		return value.Faultf("%s: the result would be longer than 1 GiB", name)
+	}
+	if n > max(b.asked, 1<<16) {
+		b.a.Room(n)
+		b.asked = 2 * n
+	}
+	return nil
+}
+
 func stringTest(f func(s, part string) bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) { return value.Bool(f(a.String(0), a.String(1))), nil }
 }

@@ -24,15 +24,16 @@ func (a *Asks) Error() string { return "the answer is an effect's: " + string(a.
 func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests++
 	if t.alone() {
-		w.result, w.err = t.m.config.Performer.Perform(t.m.ctx, r)
+		w.result, w.err = t.performWaiting(r)
 		return t.complete(w)
 	}
-	w.result, w.err = t.m.config.Performer.Perform(t.m.atOnce, r)
+	w.result, w.err = t.perform(t.m.atOnce, r)
 	if !errors.Is(w.err, effect.ErrWaits) {
 		return t.complete(w)
 	}
 	t.m.stats.Requests-- // start makes it again
 	w.result, w.err = nil, nil
+	w.request = r.Kind()
 	f := &flight{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end

@@ -19,6 +19,9 @@ import (
 // Period is the time between two samples.
 const Period = time.Millisecond
 
+// started is when the process has, for clocks.
+var started = time.Now()
+
 // The values of a sample, in their order.
 const (
 	samples = iota
@@ -71,15 +74,21 @@ func (r *Recorder) Start() {
 	r.done.Go(func() {
 		tick := time.NewTicker(Period)
 		defer tick.Stop()
-		last := time.Now()
+		passed, worked := time.Since(started), used()
+		owed := time.Duration(0)
 		for {
 			select {
 			case <-r.stop:
 				return
-			case now := <-tick.C:
-				// Where ticks are late, as with one processor, each counts for more.
-				n := now.Sub(last) / Period
-				last = last.Add(n * Period)
+			case <-tick.C:
+				// Ticks may be late, as with one processor; then one counts for more. The
+				// program is one thread: it has worked no longer than has passed, nor
+				// than the whole process.
+				p, w := time.Since(started), used()
+				owed += min(p-passed, w-worked)
+				passed, worked = p, w
+				n := owed / Period
+				owed -= n * Period
 				r.VM.Due.Add(int32(n))
 			}
 		}
