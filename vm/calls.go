@@ -41,6 +41,9 @@ func callsOf(at call) calls {
 func (c *calls) empty() bool { return len(c.few) == 0 }
 
 func (c *calls) add(at call) {
+	if c.few == nil {
+		c.few = make([]call, 0, 4) // most errors are caught within few calls
+	}
 	if len(c.few) < maxTrace {
 		c.few = append(c.few, at)
 		return
