@@ -17,7 +17,7 @@ import (
 )
 
 // contextual are the words that are reserved only in their place.
-var contextual = []string{"mock", "on", "parallel", "race", "uses"}
+var contextual = []string{"mock", "on", "parallel", "race", "uses", "with_persistence"}
 
 func names(t *testing.T, group string) []string {
 	t.Helper()
