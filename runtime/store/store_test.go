@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -413,6 +414,26 @@ func TestOneTurn(t *testing.T) {
 	}
 	<-f.turn
 	do[*effect.StoreEntries](t, s, read)
+}
+
+// TestStrangeName: a file may have any name.
+func TestStrangeName(t *testing.T) {
+	dir := t.TempDir()
+	h := at("hashmap")
+	h.File = "file: a?b#c%20&immutable=1 é.db"
+	for i := range 3 {
+		s := opened(t, Options{Dir: dir})
+		do[any](t, s, &effect.StoreAdd{Store: h, Key: raws(`"n"`)[0], By: raws("1")[0]})
+		if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: h, Keys: raws(`"n"`)})); got != fmt.Sprint("=", i+1) {
+			t.Errorf("run %d: %s", i, got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) != 1 || names[0].Name() != h.File {
+		t.Errorf("%v, %v", names, err)
+	}
 }
 
 // TestFiles: paths start at Dir, two names of one file are one database, and
