@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
@@ -33,10 +34,11 @@ func parseRate(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// compileTime parses, checks and generates a generated program in this process,
-// on one core, and gives the milliseconds of CPU time: the best of some runs. The
-// collector is set as the command sets it, and starts from an empty heap.
-func compileTime(lines, runs int) (float64, error) {
+// compileTime parses, checks and generates a generated program and rewrites it by
+// the passes, in this process and on one core, and gives the milliseconds of CPU
+// time: the best of some runs. The collector is set as the command sets it, and
+// starts from an empty heap.
+func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	text := []byte(generate(lines))
@@ -53,14 +55,15 @@ func compileTime(lines, runs int) (float64, error) {
 		if list.HasErrors() {
 			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
 		}
-		codegen.Generate(program, codegen.ManifestData{})
+		code, _ := codegen.Generate(program, codegen.ManifestData{})
+		optimize.Program(code, passes)
 		return ownCPU() - start, nil
 	})
 }
 
-func compileRate(lines int) func(*lab) (float64, error) {
+func compileRate(lines int, passes optimize.Set) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
-		ms, err := compileTime(lines, 5)
+		ms, err := compileTime(lines, 5, passes)
 		return float64(lines) / ms * 1000, err
 	}
 }
@@ -68,11 +71,11 @@ func compileRate(lines int) func(*lab) (float64, error) {
 // compileGrowth gives how much longer a program takes that is ten times as long.
 func compileGrowth(lines int) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
-		large, err := compileTime(10*lines, 1)
+		large, err := compileTime(10*lines, 1, optimize.None)
 		if err != nil {
 			return 0, err
 		}
-		small, err := compileTime(lines, 3)
+		small, err := compileTime(lines, 3, optimize.None)
 		return large / small, err
 	}
 }

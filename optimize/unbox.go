@@ -10,12 +10,36 @@ import "github.com/concerto-lang/concerto/ir"
 // nothing but such reads remain, it does not matter what it is.
 func unbox(u *unit) {
 	for _, c := range []ir.Class{ir.Int, ir.Float, ir.Bool} {
-		b := &unboxer{u: u, w: u.webs(), class: c}
+		b := &unboxer{u: u, class: c}
+		if !b.met() {
+			continue
+		}
+		b.w = u.webs()
 		if b.candidates() {
 			b.settle()
 			b.rewrite()
 		}
 	}
+}
+
+// met says whether the function has to do with the class at all. Most have not
+// with most, and finding the webs is what costs: without this question all the
+// passes together take a quarter longer.
+func (b *unboxer) met() bool {
+	for _, in := range b.u.code {
+		if in == nop {
+			continue
+		}
+		if in.Op == boxOf[b.class] || in.Op == ir.OpLoadConst && b.constant(in) {
+			return true
+		}
+		for _, r := range shapeOf(in).reads {
+			if r.class == b.class {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 type unboxer struct {
