@@ -33,6 +33,9 @@ func measures() []measure {
 		{name: "check", title: "check a 5,000-line program, with process start", unit: "ms", ours: checkFile(5_000), fixed: 15},
 		listening("listen", "listen, one-way messages", "flood"),
 		listening("questions", "listen, questions answered", "ask"),
+		asking(),
+		askingAtOnce("agents", "1,000 agents' calls at once, 100 ms each, with process start", "ms", 250, func(p outcome) float64 { return p.wall }),
+		askingAtOnce("agents-memory", "the process that makes 1,000 agents' calls at once", "MB", 60, func(p outcome) float64 { return float64(p.memory) / (1 << 20) }),
 		// What runs in this process comes last: it makes the memory figures of
 		// processes started later meaningless.
 		{name: "parse", title: "parse 10k lines", unit: "lines/s", rate: true, ours: parseRate(10_000), fixed: 400_000},

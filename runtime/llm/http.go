@@ -19,15 +19,23 @@ import (
 // manifest says nothing, in seconds.
 const connectTimeout = 10.0
 
+func within(c *Connection) time.Duration {
+	return seconds(firstPositive(c.ConnectTimeout, connectTimeout))
+}
+
 // newHTTP makes the client of a connection. It follows no redirect, so that a
 // key goes nowhere but where the manifest says.
 func newHTTP(c *Connection) *http.Client {
-	within := seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: within, KeepAlive: 30 * time.Second}).DialContext
-	t.TLSHandshakeTimeout = within
+	// The system's own interval and count are good enough, and cost no calls.
+	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
+	t.DialContext = (&net.Dialer{Timeout: within(c), KeepAliveConfig: alive}).DialContext
+	t.TLSHandshakeTimeout = within(c)
 	// As many calls as go on at once find their connection again.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
+	// A thousand of them should fit into a small memory. What is longer goes past
+	// the buffers.
+	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 2<<10
 	return &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -51,6 +59,7 @@ type endpoint struct {
 	// authorize puts the key into the header.
 	authorize func(h http.Header, key string)
 	framing   framing
+	connect   time.Duration // for making a connection
 	first     time.Duration // until the first event of a stream; 0 means no bound
 }
 
@@ -68,7 +77,7 @@ func openEndpoint(c *Connection, w *world, s site) (*endpoint, error) {
 		return nil, err
 	}
 	return &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
-		first: seconds(c.FirstTokenTimeout),
+		connect: within(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
 		},
@@ -139,10 +148,10 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 		return &Failure{Class: ClassTimeout, Message: "no answer in time", Sent: true, Got: got, deadline: true}
 	}
 	where := e.root.Host
+	var late net.Error
 	var op *net.OpError
 	var dns *net.DNSError
 	var unknown *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
 	f := &Failure{Class: ClassConnection, Sent: true, Got: got}
 	switch {
 	case errors.Is(err, errTooLong):
@@ -151,13 +160,16 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	case errors.As(err, &dns):
 		f.Sent = false
 		f.Message = fmt.Sprintf("cannot find %s: %s (check the connection's base_url)", where, dns.Err)
+	case errors.As(err, &late) && late.Timeout():
+		f.Sent = false
+		f.Message = fmt.Sprintf("no connection to %s within %s seconds (check base_url, or raise connect_timeout)", where, strconv.FormatFloat(e.connect.Seconds(), 'f', -1, 64))
 	case errors.As(err, &op) && op.Op == "dial":
 		f.Sent = false
 		f.Message = fmt.Sprintf("cannot connect to %s: %v (is it running, and is base_url right?)", where, op.Err)
 	case errors.As(err, &unknown):
 		f.Class, f.Sent = ClassConfig, false
 		f.Message = fmt.Sprintf("%s shows a certificate that is not trusted: %v (check the connection's base_url)", where, unknown.Err)
-	case errors.As(err, &record):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		f.Class, f.Sent = ClassConfig, false
 		f.Message = fmt.Sprintf("%s does not speak TLS (write its base_url with http://)", where)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op):

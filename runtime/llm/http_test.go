@@ -1,7 +1,11 @@
 package llm
 
 import (
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -146,5 +150,56 @@ func TestRetryAfter(t *testing.T) {
 	}
 	if got := retryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); got < 59*time.Minute || got > time.Hour+time.Second {
 		t.Error(got)
+	}
+}
+
+// A server that takes the connection and never says a word of TLS: the time for
+// connecting ends it, and nothing has been sent.
+func TestConnectTimeout(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: "https://" + silent.Addr().String(), DefaultModel: "m", ConnectTimeout: 0.05})
+	_, err = ask(c, effect.AgentCall{})
+	e := agentError(t, err)
+	want := "agent 'A' (connection 'main', model m): no connection to " + silent.Addr().String() + " within 0.05 seconds (check base_url, or raise connect_timeout)"
+	if e.Message != want || e.Fields["reason"] != "connection" || e.Fields["retryable"] != true || e.Status != effect.None {
+		t.Error(e.Message, e.Fields, e.Status)
+	}
+}
+
+// A server that speaks plain HTTP behind an https address, and one whose
+// certificate nobody knows.
+func TestTLSMistakes(t *testing.T) {
+	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
+	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
+	odd := httptest.NewTLSServer(http.NotFoundHandler())
+	defer odd.Close()
+	odd.Config.ErrorLog = log.New(io.Discard, "", 0)
+	unknown := conn
+	unknown.Name, unknown.BaseURL = "unknown", odd.URL
+	c, _ := client(t, conn, unknown)
+	for name, want := range map[string]string{
+		"main":    " does not speak TLS (write its base_url with http://)",
+		"unknown": "certificate signed by unknown authority (check the connection's base_url)",
+	} {
+		_, err := ask(c, effect.AgentCall{Connection: name})
+		if e := agentError(t, err); !strings.HasSuffix(e.Message, want) || e.Fields["retryable"] != false || e.Fields["reason"] != "config" {
+			t.Error(e.Message, e.Fields)
+		}
+	}
+}
+
+// A key that cannot stand in a header is said to be so, without being shown.
+func TestBrokenKey(t *testing.T) {
+	s, conn := server(t, "openai", testllm.Reply{Text: "x"})
+	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "sk-\nevil", true }})
+	defer c.Close()
+	_, err := ask(c, effect.AgentCall{})
+	e := agentError(t, err)
+	if want := "agent 'A' (connection 'main', model m): the environment variable KEY, which holds the key, has characters that no key has (Concerto.toml:8): set it again"; e.Message != want || len(s.Requests()) != 0 {
+		t.Error(e.Message)
 	}
 }

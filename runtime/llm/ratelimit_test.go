@@ -77,3 +77,53 @@ func TestCancelledWaitLeaves(t *testing.T) {
 		}
 	})
 }
+
+// What a request may take counts while it is under way; when it took less, those
+// that wait go on at once.
+func TestTokensUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		start := time.Now()
+		first, err := l.enter(t.Context(), 70)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entered := make(chan time.Duration)
+		go func() {
+			done, err := l.enter(t.Context(), 60)
+			if err != nil {
+				t.Error(err)
+			}
+			entered <- time.Since(start)
+			done(60)
+		}()
+		time.Sleep(10 * time.Second)
+		first(20)
+		if got := <-entered; got != 10*time.Second {
+			t.Errorf("entered after %s", got)
+		}
+		synctest.Wait()
+		done, err := l.enter(t.Context(), 90) // 80 have been used
+		if got := time.Since(start); err != nil || got != 70*time.Second {
+			t.Errorf("entered after %s, %v", got, err)
+		}
+		done(0)
+	})
+}
+
+// A request that may take more than the bound goes alone.
+func TestTokensBeyondTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		done, err := l.enter(t.Context(), 500)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done(300)
+		start := time.Now()
+		if done, err = l.enter(t.Context(), 1); err != nil || time.Since(start) != time.Minute {
+			t.Error(err, time.Since(start))
+		}
+		done(0)
+	})
+}

@@ -91,7 +91,7 @@ func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool)
 
 // whole reads an answer that comes in one piece.
 func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
-	answer, err := io.ReadAll(x.in)
+	answer, err := x.all()
 	if err != nil {
 		return nil, x.broken(x.ctx, err, x.in.n)
 	}
@@ -106,6 +106,16 @@ func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	return nil, x.notJSON(answer, err)
+}
+
+// all reads the answer's body, at once where its length is known.
+func (x *exchange) all() ([]byte, error) {
+	if n := x.resp.ContentLength; n > 0 && n <= maxAnswer {
+		answer := make([]byte, n)
+		got, err := io.ReadFull(x.in, answer)
+		return answer[:got], err
+	}
+	return io.ReadAll(x.in)
 }
 
 // identify gives the reply the request's name when its body had none.

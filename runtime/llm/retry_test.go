@@ -68,3 +68,21 @@ func TestRetriesAreAlike(t *testing.T) {
 		t.Errorf("%s\n%s", r[0].Text, r[1].Text)
 	}
 }
+
+// Chance moves a delay down to half of it; what the provider asks for is kept,
+// and extended by a tenth at most.
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		wait, asked time.Duration
+		chance      float64
+		want        time.Duration
+	}{
+		{1000, 0, 1, 1000}, {1000, 0, 0, 500}, {1000, 0, 0.5, 750}, {0, 0, 0.3, 0},
+		{2000, 2000, 1, 2000}, {2000, 2000, 0, 2200}, {time.Hour, time.Hour, 0, time.Hour + time.Second},
+		{1000, 800, 0, 800}, {1000, 200, 0, 500},
+	} {
+		if got := spread(c.wait, c.asked, c.chance); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

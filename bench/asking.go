@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"time"
+)
+
+// modelServer answers chat completions after a delay, and notes when each
+// request comes.
+type modelServer struct {
+	*httptest.Server
+	mu   sync.Mutex
+	came []time.Time
+}
+
+const modelReply = `{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Half of it is done; the tests are left."},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":9}}`
+
+func newModelServer(delay time.Duration) *modelServer {
+	s := &modelServer{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := time.Now()
+		io.Copy(io.Discard, r.Body)
+		s.mu.Lock()
+		s.came = append(s.came, now)
+		s.mu.Unlock()
+		if delay > 0 {
+			time.Sleep(delay)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, modelReply)
+	}))
+	return s
+}
+
+// median is the time from one request to the next, in microseconds, of calls
+// that are made one after the other.
+func (s *modelServer) median() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var gaps []time.Duration
+	for i := 1; i < len(s.came); i++ {
+		gaps = append(gaps, s.came[i].Sub(s.came[i-1]))
+	}
+	slices.Sort(gaps)
+	return float64(gaps[len(gaps)/2].Nanoseconds()) / 1000
+}
+
+// askingCalls is how many calls follow one another.
+const askingCalls = 3000
+
+// asking measures an agent's call beside the bare HTTP exchange, as the server
+// sees them: the time from one request to the next.
+func asking() measure {
+	return measure{name: "asking", title: "an agent's call over its HTTP exchange, added", unit: "µs", fixed: 150, ours: func(l *lab) (float64, error) {
+		s := newModelServer(0)
+		defer s.Close()
+		if _, err := process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", fmt.Sprint(askingCalls)); err != nil {
+			return 0, err
+		}
+		bare := s.median()
+		s.came = nil
+		if err := l.ask(s, fmt.Sprintf(`for _i in 0..%d { text = A.execute("How far along is the work, and what is left to do?")?.text; }`, askingCalls), nil); err != nil {
+			return 0, err
+		}
+		return max(s.median()-bare, 0.1), nil
+	}}
+}
+
+// askingAtOnce runs a program that makes 1,000 calls at once against a server
+// that takes 100 ms for each.
+func askingAtOnce(name, title, unit string, most float64, read func(outcome) float64) measure {
+	delay := 100 * time.Millisecond
+	peer := func(l *lab) (float64, error) {
+		s := newModelServer(delay)
+		defer s.Close()
+		p, err := process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", "1000", "at", "once")
+		return read(p), err
+	}
+	return measure{name: name, title: title, unit: unit, fixed: most, peer: peer, peers: "net/http alone", ours: func(l *lab) (float64, error) {
+		s := newModelServer(delay)
+		defer s.Close()
+		var p outcome
+		err := l.ask(s, `let all = parallel for i in 0..1000 { A.execute("${i}")?.text };
+    text = all[999];`, &p)
+		return read(p), err
+	}}
+}
+
+// ask runs a program that puts an answer of agent A into text.
+func (l *lab) ask(s *modelServer, body string, p *outcome) error {
+	dir := l.bin("project-asking")
+	manifest := fmt.Sprintf("[connections.main]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n", s.URL)
+	program := "agent A uses main {}\n\nfn main() {\n    let mut text = \"\";\n    " + body + "\n    println(text);\n}\n"
+	if err := writeProject(dir, map[string]string{"Concerto.toml": manifest, "main.conc": program}); err != nil {
+		return err
+	}
+	out, err := process(dir, l.bin("concerto"), "run", "main.conc")
+	if err == nil && out.out != "Half of it is done; the tests are left." {
+		err = fmt.Errorf("the program printed %q", out.out)
+	}
+	if p != nil {
+		*p = out
+	}
+	return err
+}
