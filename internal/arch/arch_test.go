@@ -79,7 +79,7 @@ var policy = []rule{
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
 	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
-	{"bench", "source parser sema codegen stdlib internal/driver"},
+	{"bench", "source parser sema codegen optimize stdlib internal/driver"},
 	{"bench/caller", ""},
 	{"bench/empty", ""},
 	{"bench/host", ""},
