@@ -103,7 +103,7 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	for _, part := range strings.Split(script, "---\n") {
 		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
 	}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, MaxStack: 1 << 16})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,26 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 		t.Fatal(err)
 	}
 	return w.out.String()
+}
+
+// sampled is a profile that wants a sample at each of the first marks; nil when
+// off.
+func sampled(on bool) *vm.Profile {
+	if !on {
+		return nil
+	}
+	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
+	left := 100
+	p.Sample = func(stack []vm.Place, n int) {
+		if n < 1 || len(stack) == 0 {
+			panic("a sample of nothing")
+		}
+		if left--; left > 0 {
+			p.Due.Store(1)
+		}
+	}
+	p.Due.Store(1)
+	return p
 }
 
 // world notes what a program does and plays one host.

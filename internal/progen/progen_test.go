@@ -150,7 +150,7 @@ func compile(t *testing.T, text string) *ir.Program {
 func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 	t.Helper()
 	w := &world{}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, MaxStack: 1 << 16})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -165,6 +165,26 @@ func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return w.out.String()
+}
+
+// sampled is a profile that wants a sample at each of the first marks; nil when
+// off.
+func sampled(on bool) *vm.Profile {
+	if !on {
+		return nil
+	}
+	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
+	left := 100
+	p.Sample = func(stack []vm.Place, n int) {
+		if n < 1 || len(stack) == 0 {
+			panic("a sample of nothing")
+		}
+		if left--; left > 0 {
+			p.Due.Store(1)
+		}
+	}
+	p.Due.Store(1)
+	return p
 }
 
 // world notes what is printed and plays the host: each exchange is one message
