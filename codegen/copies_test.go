@@ -24,6 +24,8 @@ func TestCopies(t *testing.T) {
 		{"x = f(x)?", `let mut b = Bag { xs: [], n: 0 }; for i in 0..1000 { b = b.with(i); } emit("n", b.n);`, 0},
 		{"elements", `let mut xs = [[1], [2]]; let mut n = 0; for i in 0..1000 { for x in xs { n += x.len(); } xs[0].push(i); } emit("n", n);`, 0},
 		{"a let of a part", `let mut b = Bag { xs: [1], n: 0 }; for i in 0..1000 { { let xs = b.xs; if xs.len() == 0 { break; } } b.xs.push(i); } emit("n", b.xs.len());`, 0},
+		{"a let used before the change", `let mut xs = [[1]]; let mut n = 0; for i in 0..1000 { let x = xs[0]; n += x.len(); xs[0].push(i); } emit("n", n);`, 0},
+		{"a let whose part is used after it", `let mut b = Bag { xs: [1], n: 0 }; for i in 0..9 { let c = b; let xs = c.xs; b.xs.push(i); if xs.len() > b.xs.len() { break; } } emit("n", b.xs.len());`, 18},
 		{"match", `let mut o = Some([1]); let mut n = 0; for i in 0..1000 { match o { Some(xs) => { n += xs.len(); }, None => {} } } emit("n", n);`, 0},
 		{"fold", `emit("n", (0..1000).to_array().fold([], |acc: Array<Int>, x| acc + [x]).len());`, 0},
 		{"map and filter", `let xs = (0..1000).to_array(); emit("n", xs.map(|x| [x]).filter(|x| x[0] > 5).len());`, 0},

@@ -41,8 +41,8 @@ func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool)
 
 func (f *builder) statements(b *ast.Block) {
 	for i, s := range b.Stmts {
-		if _, ok := s.(*ast.LetStmt); ok {
-			f.scope = after(b, i)
+		if let, ok := s.(*ast.LetStmt); ok {
+			f.scope = f.used(let, after(b, i))
 		}
 		f.stmt(s)
 	}

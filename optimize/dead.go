@@ -24,28 +24,15 @@ var removable = func() (set [len(ir.Table)]bool) {
 // dead takes out what sets a register that nobody reads again: what the other
 // passes leave behind, and stores that are overwritten.
 func dead(u *unit) {
-	for {
-		before := u.changed
-		u.changed = false
-		l := u.liveness()
-		g := u.graph()
-		for i := range g.blocks {
-			l.backwards(i, func(pc int, after *regs) {
-				in := u.code[pc]
-				if in == nop {
-					return
-				}
-				r, _ := u.written(in)
-				if r < 0 || !removable[in.Op] || after.has(r) && !(in.Op == ir.OpMove && in.A == in.B) {
-					return
-				}
-				u.remove(pc)
-			})
-		}
-		if !u.changed {
-			u.changed = before
-			return
-		}
+	l := u.liveness()
+	for i := range u.graph().blocks {
+		l.backwards(i, func(pc int, after *regs) {
+			in := u.code[pc]
+			if in == nop || !removable[in.Op] || after.has(int(in.A)) && !(in.Op == ir.OpMove && in.A == in.B) {
+				return
+			}
+			u.remove(pc)
+		})
 	}
 }
 

@@ -54,7 +54,7 @@ func assembly(p *ir.Program) string {
 	return b.String()
 }
 
-func compile(t *testing.T, text string) *ir.Program {
+func compile(t testing.TB, text string) *ir.Program {
 	t.Helper()
 	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
 	if !diags.HasErrors() {

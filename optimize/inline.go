@@ -69,6 +69,9 @@ type site struct {
 }
 
 func (u *unit) inlineDirect() {
+	if !slices.ContainsFunc(u.code, u.mayInline) {
+		return
+	}
 	sites := map[int]site{}
 	k := u.facts()
 	size := len(u.code)
@@ -95,15 +98,33 @@ func (u *unit) inlineDirect() {
 	}
 }
 
+// mayInline says whether a call could be replaced, going by its callee alone.
+func (u *unit) mayInline(in ir.Instr) bool {
+	if in == nop || in.Op != ir.OpCall {
+		return false
+	}
+	n := int(in.Imm)
+	f := &u.p.Functions[n]
+	if !u.o.ready(n) || len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
+		return false
+	}
+	if len(f.Code) <= smallCode {
+		return true
+	}
+	for p := range f.Params {
+		if callsParam(f, 1+p) {
+			return true
+		}
+	}
+	return false
+}
+
 // directSite says whether a call is worth replacing.
 func (u *unit) directSite(k *facts, in ir.Instr, holds bitset) (site, bool) {
 	n := int(in.Imm)
 	f := &u.p.Functions[n]
 	s := site{callee: f, number: n}
-	if !u.o.ready(n) || len(f.Listens) > 0 || f.Body || f.Captures > 0 || callsItself(f, n) {
-		return s, false
-	}
-	if len(f.Code) > closureCode {
+	if !u.mayInline(in) {
 		return s, false
 	}
 	known := len(f.Code) <= smallCode
@@ -199,6 +220,9 @@ func (u *unit) room(in ir.Instr, s site) bool {
 
 // inlineClosures replaces the calls of closures that are known.
 func (u *unit) inlineClosures() bool {
+	if !slices.ContainsFunc(u.code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
+		return false
+	}
 	sites := map[int]site{}
 	k := u.facts()
 	size := len(u.code)

@@ -13,6 +13,7 @@ package optimize
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ir"
@@ -141,22 +142,34 @@ func (o *optimizer) function(n int) {
 	u.store()
 }
 
+// shortCode is how long a function without a loop may be to be worth more than
+// one round: it may be called in another's loop. What runs once gains nothing.
+const shortCode = 60
+
+// loops says whether a function has a loop.
+func (u *unit) loops() bool {
+	for _, in := range u.code {
+		if in.Op == ir.OpLoop || in.Op == ir.OpForInt {
+			return true
+		}
+	}
+	return false
+}
+
 // rounds is how often the passes may follow upon each other: one makes work for
 // another.
-const rounds = 3
+const rounds = 2
 
 func (u *unit) passes() {
 	on := u.o.on
 	if on.has(inlining) {
 		u.inlineCalls()
 	}
-	if on.has(splitting) {
-		split(u)
-	}
-	for range rounds {
+	worth := len(u.code) <= shortCode || u.loops()
+	for round := range rounds {
 		u.changed = false
-		if on.has(unboxing) {
-			unbox(u)
+		if worth {
+			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
 		}
 		if on.has(copying) || on.has(folding) || on.has(reusing) || on.has(owning) {
 			u.sweep()
@@ -168,9 +181,25 @@ func (u *unit) passes() {
 			store(u)
 		}
 		u.pack()
-		if !u.changed {
+		if !u.changed || !worth {
 			break
 		}
+	}
+}
+
+// byWebs runs the passes that look at whole values.
+func (u *unit) byWebs(splitting, unboxing bool) {
+	unboxing = unboxing && slices.ContainsFunc(u.code, boxes)
+	splitting = splitting && u.f.Registers < frameRoom
+	if !splitting && !unboxing {
+		return
+	}
+	w := u.webs()
+	if splitting {
+		split(u, w)
+	}
+	if unboxing {
+		unbox(u, w)
 	}
 }
 

@@ -9,11 +9,7 @@ const frameRoom = 64
 // split gives each value a register of its own, as far as there are some: then
 // what one holds is still there when it is wanted again. Temporaries of loops
 // come first. What lives across a call stays where it is, below the call.
-func split(u *unit) {
-	if u.f.Registers >= frameRoom {
-		return
-	}
-	w := u.webs()
+func split(u *unit, w *webs) {
 	taken := [256]bool{}
 	var movable []*web
 	for _, x := range w.all {

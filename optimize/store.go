@@ -1,25 +1,27 @@
 package optimize
 
-import "github.com/concerto-lang/concerto/ir"
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
 
 // store computes a value where it is wanted: `x = a + b; y = x` becomes
 // `y = a + b` when x is not read again. Then it takes out what nobody reads.
 func store(u *unit) {
 	dead(u)
-	for again := true; again; {
-		again = false
-		l, g := u.liveness(), u.graph()
-		for i := range g.blocks {
-			around := l.around(&g.blocks[i])
-			l.backwards(i, func(pc int, after *regs) {
-				if u.forward(i, pc, after, &around) {
-					again = true
-				}
-			})
-		}
-		if again {
-			dead(u)
-		}
+	if !slices.ContainsFunc(u.code, func(in ir.Instr) bool { return isMove(in.Op) }) {
+		return
+	}
+	l, g, again := u.liveness(), u.graph(), false
+	for i := range g.blocks {
+		around := l.around(&g.blocks[i])
+		l.backwards(i, func(pc int, after *regs) {
+			again = u.forward(i, pc, after, &around) || again
+		})
+	}
+	if again {
+		dead(u)
 	}
 }
 

@@ -8,16 +8,21 @@ import "github.com/concerto-lang/concerto/ir"
 // constant, or when it is read as an Int before anything could have told it from
 // another value, which takes a jump: the checker vouches for such a read. Where
 // nothing but such reads remain, it does not matter what it is.
-func unbox(u *unit) {
+func unbox(u *unit, w *webs) {
 	for _, c := range []ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &unboxer{u: u, class: c}
 		if !b.met() {
 			continue
 		}
-		b.w = u.webs()
+		if w == nil {
+			w = u.webs()
+		}
+		b.w = w
 		if b.candidates() {
 			b.settle()
-			b.rewrite()
+			if b.rewrite() {
+				w = nil
+			}
 		}
 	}
 }
@@ -40,6 +45,12 @@ func (b *unboxer) met() bool {
 		}
 	}
 	return false
+}
+
+// boxes says whether an instruction gives a number in a Full register that
+// could be plain.
+func boxes(in ir.Instr) bool {
+	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
 }
 
 type unboxer struct {
@@ -244,12 +255,13 @@ func (b *unboxer) fits(x *web, known bool) bool {
 }
 
 // rewrite makes the webs plain.
-func (b *unboxer) rewrite() {
+func (b *unboxer) rewrite() (changed bool) {
 	u := b.u
 	for n, x := range b.w.all {
 		if !b.in[n] {
 			continue
 		}
+		changed = true
 		for _, pc := range x.defs {
 			in := u.code[pc]
 			switch in.Op {
@@ -286,4 +298,5 @@ func (b *unboxer) rewrite() {
 		}
 	}
 	u.g = nil
+	return changed
 }

@@ -64,13 +64,29 @@ func (t *task) anyCompare(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
 	x, okx := a.Number()
 	y, oky := b.Number()
 	if okx && oky && (a.Kind() == value.KindFloat || b.Kind() == value.KindFloat) {
-		return value.Bool(map[ir.AnyOp]bool{ir.AnyLt: x < y, ir.AnyLe: x <= y, ir.AnyGt: x > y, ir.AnyGe: x >= y}[op]), running
+		switch op { // false with a NaN
+		case ir.AnyLt:
+			return value.Bool(x < y), running
+		case ir.AnyLe:
+			return value.Bool(x <= y), running
+		case ir.AnyGt:
+			return value.Bool(x > y), running
+		}
+		return value.Bool(x >= y), running
 	}
 	c, ok := value.Compare(a, b)
 	if !ok {
 		return t.noOperator(op, a, b)
 	}
-	return value.Bool(map[ir.AnyOp]bool{ir.AnyLt: c < 0, ir.AnyLe: c <= 0, ir.AnyGt: c > 0, ir.AnyGe: c >= 0}[op]), running
+	switch op {
+	case ir.AnyLt:
+		return value.Bool(c < 0), running
+	case ir.AnyLe:
+		return value.Bool(c <= 0), running
+	case ir.AnyGt:
+		return value.Bool(c > 0), running
+	}
+	return value.Bool(c >= 0), running
 }
 
 func (t *task) anyArith(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
