@@ -8,15 +8,25 @@ import (
 // endless refuses types of which no value can ever be made, because each value
 // would need another one first: `struct P { p: P }`. A type is finite when all
 // fields of it, or those of one variant, are; the rest is what is left once
-// nothing more can be shown finite.
+// nothing more can be shown finite. A round asks a type's parts before the type,
+// so that a chain of types takes one round.
 func (c *checker) endless() {
 	finite := map[*types.Decl]bool{}
 	for again := true; again; {
 		again = false
-		for _, d := range c.decls {
-			if !finite[d] && finiteDecl(d, finite) {
-				finite[d], again = true, true
+		asked := map[*types.Decl]bool{}
+		var ask func(d *types.Decl) bool
+		ask = func(d *types.Decl) bool {
+			if !finite[d] && !asked[d] {
+				asked[d] = true
+				if finiteDecl(d, ask) {
+					finite[d], again = true, true
+				}
 			}
+			return finite[d]
+		}
+		for _, d := range c.decls {
+			ask(d)
 		}
 	}
 	for _, d := range c.decls {
@@ -28,7 +38,7 @@ func (c *checker) endless() {
 	}
 }
 
-func finiteDecl(d *types.Decl, finite map[*types.Decl]bool) bool {
+func finiteDecl(d *types.Decl, finite func(*types.Decl) bool) bool {
 	if d.Kind != types.Enum {
 		return finiteFields(d.Fields, finite)
 	}
@@ -40,7 +50,7 @@ func finiteDecl(d *types.Decl, finite map[*types.Decl]bool) bool {
 	return len(d.Variants) == 0 // told as such
 }
 
-func finiteFields(fields []*types.Field, finite map[*types.Decl]bool) bool {
+func finiteFields(fields []*types.Field, finite func(*types.Decl) bool) bool {
 	for _, f := range fields {
 		if !finiteType(f.Type, finite) {
 			return false
@@ -49,10 +59,10 @@ func finiteFields(fields []*types.Field, finite map[*types.Decl]bool) bool {
 	return true
 }
 
-func finiteType(t types.Type, finite map[*types.Decl]bool) bool {
+func finiteType(t types.Type, finite func(*types.Decl) bool) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
-		return x.Decl.Library || finite[x.Decl]
+		return x.Decl.Library || finite(x.Decl)
 	case *types.Tuple:
 		for _, e := range x.Elems {
 			if !finiteType(e, finite) {

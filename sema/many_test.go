@@ -53,3 +53,23 @@ func TestDeepNesting(t *testing.T) {
 		})
 	}
 }
+
+// A long chain of types, each declared before the one that it holds, is read
+// in one round: in rounds a type, this would take minutes.
+func TestLongChainOfTypes(t *testing.T) {
+	const n = 50_000
+	chain := func(end string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "struct S%d { next: S%d }\n", i, i+1)
+		}
+		fmt.Fprintf(&b, "struct S%d { %s }\nfn main() { }\n", n, end)
+		return b.String()
+	}
+	if _, list := check("chain.conc", chain("n: Int")); list.Len() > 0 {
+		t.Errorf("%d diagnostics, first %s", list.Len(), list.Sorted()[0].Message)
+	}
+	if _, list := check("chain.conc", chain("back: S0")); list.Len() != n+1 || list.Sorted()[0].Info != diag.EndlessType {
+		t.Errorf("a circle of %d types gives %d diagnostics", n+1, list.Len())
+	}
+}
