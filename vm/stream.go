@@ -60,7 +60,7 @@ func (m *VM) closed(t *task, id int64) {
 // says does not matter any more.
 func (m *VM) closeStreams(t *task) {
 	for _, id := range m.streams[t] {
-		_, _ = m.config.Performer.Perform(m.ctx, &effect.StreamClose{ID: id})
+		_, _ = t.perform(m.ctx, &effect.StreamClose{ID: id})
 	}
 	delete(m.streams, t)
 }

@@ -23,11 +23,14 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 		return "", nil, false
 	case *effect.AgentCall:
 		name = "agent " + r.Agent
-		a["agent"], a["connection"] = r.Agent, r.Connection
-		if r.Model != "" {
-			a["model"] = r.Model
-		}
-		a["messages"], a["tools"] = len(r.Messages), len(r.Tools)
+		describeCall(r, a)
+	case *effect.StreamOpen:
+		name = "stream " + r.Agent
+		describeCall(&r.AgentCall, a)
+	case *effect.StreamNext:
+		name = "next piece"
+	case *effect.StreamClose:
+		name = "close stream"
 	case *effect.ExchangeOpen:
 		name = "open " + r.Host
 		a["host"] = r.Host
@@ -61,4 +64,13 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 	}
 	a["kind"] = string(r.Kind())
 	return name, a, true
+}
+
+// describeCall says what is asked of a model, without a word of it.
+func describeCall(r *effect.AgentCall, a args) {
+	a["agent"], a["connection"] = r.Agent, r.Connection
+	if r.Model != "" {
+		a["model"] = r.Model
+	}
+	a["messages"], a["tools"] = len(r.Messages), len(r.Tools)
 }

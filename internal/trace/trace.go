@@ -206,7 +206,11 @@ func (t *Writer) outcome(a args, result effect.Result, err error) {
 	case err != nil:
 		a["error"] = "cancelled"
 	}
-	if reply, ok := result.(*effect.AgentReply); ok && reply != nil && err == nil {
+	reply, _ := result.(*effect.AgentReply)
+	if p, ok := result.(*effect.StreamPiece); ok && p != nil {
+		reply = p.Reply
+	}
+	if reply != nil && err == nil {
 		a["tokens_in"], a["tokens_out"], a["stop_reason"] = reply.TokensIn, reply.TokensOut, reply.StopReason
 		if reply.Model != "" {
 			a["model"] = reply.Model
