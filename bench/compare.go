@@ -32,6 +32,9 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 		}
 		r.standings = append(r.standings, s)
 		fmt.Println(s)
+		if err := r.write(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

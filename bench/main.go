@@ -58,16 +58,13 @@ func run(rounds int, only string, write bool) error {
 	}
 	defer os.RemoveAll(l.dir)
 	r := report{rounds: rounds}
+	if write {
+		r.page = filepath.Join(l.root, "bench", "README.md")
+	}
 	if err := r.compare(l, chosen); err != nil {
 		return err
 	}
-	if err := r.measure(l, chosen); err != nil {
-		return err
-	}
-	if !write {
-		return nil
-	}
-	return r.write(filepath.Join(l.root, "bench", "README.md"))
+	return r.measure(l, chosen)
 }
 
 // choose gives the names to measure: all, or those that only lists.

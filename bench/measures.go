@@ -64,6 +64,9 @@ func (r *report) measure(l *lab, chosen map[string]bool) error {
 		}
 		r.readings = append(r.readings, found)
 		fmt.Println(found)
+		if err := r.write(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -9,14 +9,18 @@ import (
 // A report is everything that a run has found.
 type report struct {
 	rounds    int
+	page      string // where the tables are written as rows come; "" for nowhere
 	standings []standing
 	readings  []reading
 }
 
-// write puts the tables into a page, each between two lines of its own. Rows of
-// what was not measured stay as they are.
-func (r *report) write(path string) error {
-	page, err := os.ReadFile(path)
+// write puts the tables into the page, each between two lines of its own. Rows
+// of what was not measured stay as they are.
+func (r *report) write() error {
+	if r.page == "" {
+		return nil
+	}
+	page, err := os.ReadFile(r.page)
 	if err != nil {
 		return err
 	}
@@ -32,11 +36,11 @@ func (r *report) write(path string) error {
 		before, rest, ok := strings.Cut(text, start)
 		old, after, also := strings.Cut(rest, end)
 		if !ok || !also {
-			return fmt.Errorf("%s has no lines %q and %q", path, start, end)
+			return fmt.Errorf("%s has no lines %q and %q", r.page, start, end)
 		}
 		text = before + start + t.table.over(old, t.titles) + end + after
 	}
-	return os.WriteFile(path, []byte(text), 0o644)
+	return os.WriteFile(r.page, []byte(text), 0o644)
 }
 
 func titles() []string {
