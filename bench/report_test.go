@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReport: what was measured replaces its rows in the page's tables, in the
+// order of the definitions; other rows and the text around stay.
+func TestReport(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "README.md")
+	text := "above\n"
+	for _, name := range []string{"ratios", "times", "measures"} {
+		text += "<!-- " + name + " -->\n| old head |\n| --- |\n| " + workloads[1].title + " | as before |\n| no longer there | x |\n<!-- end of " + name + " -->\nbetween\n"
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := report{page: page, standings: []standing{
+		{workload: workloads[2], samples: []sample{{engine: ours, cpu: 50, memory: 5 << 20}, {engine: lua, cpu: 100}}},
+		{workload: workloads[0], used: allocation{bytes: 1 << 30, objects: 3}, samples: []sample{
+			{engine: ours, cpu: 60, memory: 7 << 20}, {engine: lua, cpu: 100}, {engine: python, cpu: 300},
+			{engine: "tengo", goVM: true, cpu: 400}, {engine: "goja", goVM: true, cpu: 600},
+		}},
+	}}
+	if err := r.write(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(got), "<!-- ratios -->\n")
+	ratios, rest, _ := strings.Cut(rest, "<!-- end of ratios -->\nbetween\n<!-- times -->\n")
+	want := `| workload | Concerto | of Lua 5.4's time | of the best Go VM's | of CPython's | allocated | memory |
+| --- | --- | --- | --- | --- | --- | --- |
+| fib(32) | 60 ms | 0.60 (≤ 0.45) ✗ | tengo: 0.15 (≤ 0.12) ✗ | 0.20 | 152 B, 0 objects a call | 7 MB |
+| integer loop, 30M turns | as before |
+| sieve of 2M | 50 ms | 0.50 (≤ 0.45) ✗ |  |  | 0 B, 0 objects a number | 5 MB |
+`
+	if ratios != want {
+		t.Errorf("ratios:\n%s\nwant\n%s", ratios, want)
+	}
+	if !strings.Contains(rest, "| fib(32) | 60 ms | 100 ms | 300 ms |  | 400 ms | 600 ms |  |\n") {
+		t.Errorf("times:\n%s", rest)
+	}
+	r.page = filepath.Join(t.TempDir(), "other.md")
+	if err := os.WriteFile(r.page, []byte("no tables"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.write(); err == nil || !strings.Contains(err.Error(), "has no lines") {
+		t.Errorf("a page without tables gives %v", err)
+	}
+}
+
+// TestChoose: -only takes names that there are, and says which.
+func TestChoose(t *testing.T) {
+	if c, err := choose("fib,start"); err != nil || len(c) != 2 || !c["fib"] || !c["start"] {
+		t.Errorf("%v, %v", c, err)
+	}
+	if c, err := choose(""); err != nil || len(c) != len(workloads)+len(measures()) {
+		t.Errorf("%d names, %v", len(c), err)
+	}
+	if _, err := choose("fib,fob"); err == nil || !strings.Contains(err.Error(), `there is no "fob"; there are fib, loop,`) {
+		t.Error(err)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0.5: "0.5", 12.345: "12.3", 345.6: "346", 1234567: "1,234,567"} {
+		if got := number(v); got != want {
+			t.Errorf("%v is %q, want %q", v, got, want)
+		}
+	}
+}
