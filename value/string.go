@@ -53,10 +53,11 @@ func String(s string) Slot {
 // shortStr is a Str with its text in the same allocation.
 type shortStr struct {
 	Str
-	text [shortText]byte
+	text [ShortText]byte
 }
 
-const shortText = 24
+// ShortText is up to where a String holds its text itself, in bytes.
+const ShortText = 24
 
 // StringOf makes a String of a copy of text, which must be valid UTF-8.
 func StringOf(text []byte) Slot {
@@ -65,14 +66,19 @@ func StringOf(text []byte) Slot {
 		return Slot{0, unsafe.Pointer(emptyStr)}
 	case n == 1 && text[0] < utf8.RuneSelf:
 		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
-	case n <= shortText:
-		x := new(shortStr)
-		x.Head = Head{Kind: KindString}
-		copy(x.text[:], text)
-		x.S = unsafe.String(&x.text[0], n)
-		return Slot{0, unsafe.Pointer(x)}
+	case n <= ShortText:
+		return Slot{0, unsafe.Pointer(newShort(text))}
 	}
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: string(text)})}
+}
+
+// newShort makes a shortStr of 1 to ShortText bytes.
+func newShort(text []byte) *shortStr {
+	x := new(shortStr)
+	x.Head = Head{Kind: KindString}
+	copy(x.text[:], text)
+	x.S = unsafe.String(&x.text[0], len(text))
+	return x
 }
 
 // AsString gives the text of s, which must hold a String.
@@ -100,11 +106,13 @@ func (x *Str) ASCII() bool { return x.Len() == len(x.S) }
 // Hash gives a hash of the text, stable within a process.
 func (x *Str) Hash() uint32 {
 	if x.hash == 0 {
-		h := maphash.String(seed, x.S)
-		x.hash = uint32(h) ^ uint32(h>>32) | 1
+		x.hash = folded(maphash.String(seed, x.S))
 	}
 	return x.hash
 }
+
+// folded makes a hash of 32 bits that is not 0.
+func folded(h uint64) uint32 { return uint32(h) ^ uint32(h>>32) | 1 }
 
 // offset gives the byte offset of code point i, 0 <= i <= Len.
 func (x *Str) offset(i int) int {

@@ -67,7 +67,10 @@ func opInterpolate(t *task, in *ins) status {
 	}
 	switch {
 	case first == nil:
-		*t.slot(in.a) = value.StringOf(text)
+		*t.slot(in.a) = t.m.shortText(text)
+	case len(first.S)+len(text) <= value.ShortText:
+		var room [value.ShortText]byte
+		*t.slot(in.a) = t.m.shortText(append(append(room[:0], first.S...), text...))
 	case len(first.S)+len(text) > value.MaxText:
 		return t.tooLong()
 	default:
@@ -135,4 +138,14 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	}
 	v, _ := s.Str().Slice(from, to)
 	return v, running
+}
+
+// shortText makes a String of an interpolated text. Short ones come again and
+// again, as keys of maps: counting a million of a thousand words takes a fifth
+// less, a tenth of the memory, and no collection.
+func (m *VM) shortText(text []byte) value.Slot {
+	if m.recent == nil {
+		m.recent = new(value.Recent)
+	}
+	return m.recent.StringOf(text)
 }

@@ -89,6 +89,7 @@ type VM struct {
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
+	recent   *value.Recent // short strings that interpolations made; nil before the first
 	stats    Stats
 	observed int64 // tasks that Config.Observer has heard of
 

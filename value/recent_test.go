@@ -1,0 +1,39 @@
+package value
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestRecent: a text made again is the same String, whatever was made between;
+// when texts do not come again, Strings are made without looking, and right.
+func TestRecent(t *testing.T) {
+	r := new(Recent)
+	a := r.StringOf([]byte("alpha"))
+	for i := range 300 {
+		r.StringOf(fmt.Appendf(nil, "k%d", i%3))
+	}
+	if b := r.StringOf([]byte("alpha")); b != a || b.AsString() != "alpha" || b.Str().Hash() != String("alpha").Str().Hash() {
+		t.Errorf("alpha again is %s, or another String", Text(b))
+	}
+	for i := range 3 * recentMisses {
+		text := fmt.Sprint("text ", i)
+		if s := r.StringOf([]byte(text)); s.AsString() != text || s.Str().Hash() != String(text).Str().Hash() {
+			t.Fatalf("%q gives %s", text, Text(s))
+		}
+	}
+	if r.rest == 0 {
+		t.Error("it goes on looking where nothing is found")
+	}
+	for range recentRest {
+		r.StringOf([]byte("beta"))
+	}
+	if x, y := r.StringOf([]byte("beta")), r.StringOf([]byte("beta")); x != y {
+		t.Error("it does not look again after its rest")
+	}
+	for _, text := range []string{"", "x", "é", "a text that is longer than what a String holds itself"} {
+		if s := r.StringOf([]byte(text)); s.AsString() != text {
+			t.Errorf("%q gives %s", text, Text(s))
+		}
+	}
+}
