@@ -46,7 +46,7 @@ type Stores struct {
 	options Options
 
 	mu    sync.Mutex
-	files map[string]*file // by path as the program gives it
+	files map[string]*file // by path, however the program writes it
 }
 
 // New makes Stores. It touches nothing.
@@ -90,16 +90,16 @@ func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 
 // file gives the file of that path, not opened yet when it is new.
 func (s *Stores) file(name string) *file {
+	path := filepath.Clean(filepath.FromSlash(name))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.options.Dir, path)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[name]
+	f := s.files[path]
 	if f == nil {
-		path := filepath.FromSlash(name)
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(s.options.Dir, path)
-		}
 		f = &file{options: &s.options, name: name, path: path, turn: make(chan struct{}, 1)}
-		s.files[name] = f
+		s.files[path] = f
 	}
 	return f
 }

@@ -88,6 +88,8 @@ func both(t *testing.T, test func(t *testing.T, next func() *Stores)) {
 func TestHashMap(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		h := at("hashmap")
+		again := h
+		again.File = "./x/../s.db"
 		all := &effect.StoreList{Store: h, Keys: true, Values: true}
 		for _, r := range []effect.Request{all, &effect.StoreClear{Store: h, List: true}} {
 			if got := show(do[*effect.StoreEntries](t, next(), r)); got != "" {
@@ -122,7 +124,7 @@ func TestHashMap(t *testing.T) {
 		other := h
 		other.Scope = `["in"]`
 		do[any](t, next(), &effect.StoreWrite{Store: other, Entries: []effect.StoreEntry{set(`"a"`, `0`)}})
-		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: h}).Count; n != 5 {
+		if n := do[*effect.StoreCount](t, next(), &effect.StoreLen{Store: again}).Count; n != 5 {
 			t.Errorf("%d entries, 5 are to be there", n)
 		}
 		if got := show(do[*effect.StoreEntries](t, next(), &effect.StoreClear{Store: h, List: true})); got != `"a"=7 1="\u0000" "1"=4 "c"=6 "b"=8` {
