@@ -102,6 +102,7 @@ func (m *VM) next() completion {
 		if m.ending {
 			over = nil
 		}
+		m.clearStacks()
 		select {
 		case <-m.inbox.wake:
 		case <-over:

@@ -37,13 +37,21 @@ func (t *task) settle() {
 	}
 }
 
-// freeStack gives the stack back.
+// freeStack gives the stack back, uncleared: the next task to run takes it, and
+// clearing took a fifth of the time of tasks that hand on to one another.
 func (t *task) freeStack() {
 	if len(t.stack) == firstStack && len(t.m.stacks) < keptStacks {
-		clear(t.stack)
 		t.m.stacks = append(t.m.stacks, t.stack)
 	}
 	t.stack, t.fp = nil, nil
+}
+
+// clearStacks lets go of what free stacks still refer to, before the run waits.
+func (m *VM) clearStacks() {
+	for _, s := range m.stacks[m.cleared:] {
+		clear(s)
+	}
+	m.cleared = len(m.stacks)
 }
 
 // unshelve gives the task a stack with what was on its shelf.
@@ -59,6 +67,7 @@ func (t *task) unshelve() {
 	case n > 0:
 		s = t.m.stacks[n-1]
 		t.m.stacks = t.m.stacks[:n-1]
+		t.m.cleared = min(t.m.cleared, n-1)
 	default:
 		s = make([]value.Slot, firstStack)
 	}

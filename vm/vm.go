@@ -109,6 +109,7 @@ type VM struct {
 	arrived        []completion // taken out of inbox, not yet heard of
 	goroutes       sync.WaitGroup
 	stacks         [][]value.Slot // of firstStack slots, free
+	cleared        int            // so many of the first of them refer to nothing
 	main           *task
 	unfinished     []Place // tasks under way when main returned
 	lost           []*task // failed while nobody waited for them
