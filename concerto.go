@@ -162,7 +162,9 @@ type Options struct {
 // Run runs the program's main until it ends, ctx ends, or the manifest's
 // max_run_seconds are over. When it returns, every process and goroutine of the
 // run has ended. The error is an *Uncaught when the program failed, the cause of
-// ctx's end, or what else kept it from running.
+// ctx's end, or what else kept it from running. The manifest's max_memory_mb is
+// measured on the process's heap: what the application itself takes meanwhile
+// counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
 	config, err := p.runtimeConfig(&o)
 	if err != nil {
