@@ -149,8 +149,9 @@ func stringSplit(a *vm.Args) (value.Slot, error) {
 	if sep == "" {
 		return characters(a, s), nil
 	}
-	a.Room((strings.Count(s, sep) + 1) * int(value.SlotSize))
-	return value.StringsOf(strings.Count(s, sep)+1, strings.SplitSeq(s, sep)), nil
+	n := strings.Count(s, sep) + 1
+	a.Room(n * int(value.SlotSize))
+	return value.Split(s, sep, n), nil
 }
 
 func stringSplitOnce(a *vm.Args) (value.Slot, error) {

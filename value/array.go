@@ -1,8 +1,7 @@
 package value
 
 import (
-	"iter"
-	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -47,30 +46,48 @@ func IntArray(v []int64) Slot {
 	return a.Slot()
 }
 
-// stringChunk is how many Strings of a StringArray share one allocation, and so
+// stringChunk is how many Strings of an array share one allocation, and so
 // live as long as the last of them.
 const stringChunk = 64
 
 // StringArray makes an array of Strings.
-func StringArray(v []string) Slot { return StringsOf(len(v), slices.Values(v)) }
-
-// StringsOf makes an array of about n Strings.
-func StringsOf(n int, each iter.Seq[string]) Slot {
-	slots := make([]Slot, 0, n)
-	var chunk []Str
-	for s := range each {
-		if len(s) < 2 {
-			slots = append(slots, String(s))
-			continue
-		}
-		if len(chunk) == 0 {
-			chunk = make([]Str, min(stringChunk, max(n-len(slots), 1)))
-		}
-		chunk[0] = Str{Head: Head{Kind: KindString}, S: s}
-		slots = append(slots, Slot{0, unsafe.Pointer(&chunk[0])})
-		chunk = chunk[1:]
+func StringArray(v []string) Slot {
+	slots := make([]Slot, len(v))
+	var c chunk
+	for i, s := range v {
+		slots[i] = c.of(s, len(v)-i)
 	}
 	return takeSlots(slots).Slot()
+}
+
+// Split makes an array of the n parts of s between sep, which is not empty.
+func Split(s, sep string, n int) Slot {
+	slots := make([]Slot, n)
+	var c chunk
+	for i := range n - 1 {
+		at := strings.Index(s, sep)
+		slots[i] = c.of(s[:at], n-i)
+		s = s[at+len(sep):]
+	}
+	slots[n-1] = c.of(s, 1)
+	return takeSlots(slots).Slot()
+}
+
+// chunk is room for the next of many Strings.
+type chunk []Str
+
+// of makes a String; it is the first of so many that are left to make.
+func (c *chunk) of(s string, left int) Slot {
+	if len(s) < 2 {
+		return String(s)
+	}
+	if len(*c) == 0 {
+		*c = make(chunk, min(stringChunk, left))
+	}
+	x := &(*c)[0]
+	x.Head.Kind, x.S = KindString, s
+	*c = (*c)[1:]
+	return Slot{0, unsafe.Pointer(x)}
 }
 
 // takeSlots makes an array of slots that are no scalars, taking them over.
