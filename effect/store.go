@@ -29,6 +29,9 @@ type Store struct {
 	Scope string `json:"scope,omitempty"`
 }
 
+// At gives the store that a request is about.
+func (s *Store) At() *Store { return s }
+
 // Keys and values of a hashmap are JSON, of which the performer reads only
 // numbers. The *Error of each request is a HashMapError; one that concerns a
 // key has it as field key.

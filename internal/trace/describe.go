@@ -61,6 +61,9 @@ func describe(r effect.Request) (name string, a args, shown bool) {
 		name = "command " + r.Command
 	case *effect.Env:
 		a["name"] = r.Name
+	case interface{ At() *effect.Store }:
+		name += " " + r.At().Name
+		a["store"], a["file"] = r.At().Name, r.At().File
 	}
 	a["kind"] = string(r.Kind())
 	return name, a, true
