@@ -256,6 +256,10 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 
 func arrayJoin(a *vm.Args) (value.Slot, error) {
 	x, sep := a.Array(0), a.String(1)
+	if n := stringsJoined(x, len(sep)); n >= 0 && n <= maxString {
+		a.Room(n)
+		return joinStrings(x.Slots(), sep, n), nil
+	}
 	var out []byte
 	text := building{a: a}
 	for i := range x.Len {
@@ -279,6 +283,34 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		}
 	}
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil
+}
+
+// stringsJoined is how long the text of an array of Strings will be, -1 for
+// another array.
+func stringsJoined(x *value.Array, sep int) int {
+	if x.Len == 0 || x.Sub != value.ReprSlots {
+		return -1
+	}
+	n := sep * (x.Len - 1)
+	for _, s := range x.Slots() {
+		if s.Kind() != value.KindString {
+			return -1
+		}
+		n += len(s.AsString())
+	}
+	return n
+}
+
+// joinStrings joins Strings to a text of n bytes.
+func joinStrings(slots []value.Slot, sep string, n int) value.Slot {
+	out := make([]byte, 0, n)
+	for i, s := range slots {
+		if i > 0 {
+			out = append(out, sep...)
+		}
+		out = append(out, s.AsString()...)
+	}
+	return value.String(unsafe.String(unsafe.SliceData(out), len(out)))
 }
 
 // joinSample is how many elements tell join how long its result will be.

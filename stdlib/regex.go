@@ -25,27 +25,35 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	s, match := a.Str(1), a.Type(3)
-	found := re.FindAllStringSubmatchIndex(s.S, int(a.Int(2)))
-	out := value.NewArray()
-	a.Room(len(found) * matchSize)
-	out.Reserve(len(found))
+	var texts []string // of each match and its groups: values are made of many at a time
+	var at []int64     // where each match starts and ends
 	place := places(s)
-	none := value.NewArray().Slot() // what all matches share when there are no groups
-	value.Share(none)
-	for _, m := range found {
-		groups := none
-		if len(m) > 2 {
-			texts := make([]string, 0, len(m)/2-1)
-			for i := 2; i < len(m); i += 2 {
-				texts = append(texts, group(s.S, m, i/2))
-			}
-			groups = value.StringArray(texts)
+	re.All(s.S, int(a.Int(2)), true, func(m []int) {
+		for i := range len(m) / 2 {
+			texts = append(texts, group(s.S, m, i))
 		}
 		start := place(m[0])
-		out.Push(match.Struct(value.String(s.S[m[0]:m[1]]), value.Int(start), value.Int(place(m[1])), groups))
+		if at = append(at, start, place(m[1])); len(at)%roomEvery == 0 {
+			a.Room(len(at) / 2 * matchSize)
+		}
+	})
+	none := value.NewArray().Slot() // what all matches share when there are no groups
+	value.Share(none)
+	each := re.Std().NumSubexp() + 1
+	values := value.StringArray(texts).Array()
+	out := make([]value.Slot, 0, len(at)/2)
+	for i := 0; i < len(at); i += 2 {
+		groups, first := none, i/2*each
+		if each > 1 {
+			groups = value.SlotArray(values.Slots()[first+1 : first+each : first+each])
+		}
+		out = append(out, match.Struct(values.At(first), value.Int(at[i]), value.Int(at[i+1]), groups))
 	}
-	return out.Slot(), nil
+	return value.SlotArray(out), nil
 }
+
+// roomEvery is how often find_all asks whether there is room, in offsets.
+const roomEvery = 4096
 
 // matchSize is what a match takes, in bytes: its place in the array, its fields.
 const matchSize = 6 * int(value.SlotSize)
@@ -78,21 +86,21 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	s := a.String(1)
-	m := re.FindStringSubmatchIndex(s)
-	if m == nil {
-		return value.Nil, nil
-	}
-	out := value.NewMap(0)
-	for i, name := range re.SubexpNames() {
-		if i == 0 || m[2*i] < 0 {
-			continue
+	result := value.Nil
+	re.All(s, 1, true, func(m []int) {
+		out := value.NewMap(0)
+		for i, name := range re.Std().SubexpNames() {
+			if i == 0 || m[2*i] < 0 {
+				continue
+			}
+			if name == "" {
+				name = strconv.Itoa(i)
+			}
+			out.SetString(name, value.String(group(s, m, i)))
 		}
-		if name == "" {
-			name = strconv.Itoa(i)
-		}
-		out.SetString(name, value.String(group(s, m, i)))
-	}
-	return value.Some(out.Slot()), nil
+		result = value.Some(out.Slot())
+	})
+	return result, nil
 }
 
 // insert is a part of a replacement: text, or a group's match when it is not
@@ -108,14 +116,17 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	s := a.String(1)
-	parts, err := replacement(re, a.String(2))
+	parts, groups, err := replacement(re.Std(), a.String(2))
 	if err != nil {
 		return value.Nil, err
 	}
-	var out []byte
+	out := make([]byte, 0, len(s))
 	result := building{a: a}
 	at := 0
-	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+	re.All(s, -1, groups, func(m []int) {
+		if err != nil {
+			return
+		}
 		out = append(out, s[at:m[0]]...)
 		for _, p := range parts {
 			if p.group >= 0 {
@@ -124,23 +135,23 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 			out = append(out, p.text...)
 		}
 		at = m[1]
-		if err := result.reaches(len(out), "replace"); err != nil {
-			return value.Nil, err
-		}
+		err = result.reaches(len(out), "replace")
+	})
+	if err != nil {
+		return value.Nil, err
 	}
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement reads what matches are replaced by. A `$` that begins nothing
-// stands for itself.
-func replacement(re *regexp.Regexp, with string) ([]insert, error) {
-	var parts []insert
+// replacement reads what matches are replaced by, and says whether there are
+// groups in it. A `$` that begins nothing stands for itself.
+func replacement(re *regexp.Regexp, with string) (parts []insert, groups bool, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
 	for {
 		before, rest, found := strings.Cut(with, "$")
 		text(before)
 		if !found {
-			return parts, nil
+			return parts, groups, nil
 		}
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
@@ -161,8 +172,9 @@ func replacement(re *regexp.Regexp, with string) ([]insert, error) {
 			i = re.SubexpIndex(name)
 		}
 		if i < 0 || i > re.NumSubexp() {
-			return nil, value.Faultf("replace: the expression has no group %s", name)
+			return nil, false, value.Faultf("replace: the expression has no group %s", name)
 		}
+		groups = groups || i > 0
 		parts, with = append(parts, insert{group: i}), after
 	}
 }
@@ -172,5 +184,20 @@ func regexSplit(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return value.StringArray(re.Split(a.String(1), -1)), nil
+	s := a.String(1)
+	if s == "" && a.String(0) != "" {
+		return value.StringArray([]string{""}), nil
+	}
+	var parts []string
+	begin, end := 0, 0
+	re.All(s, -1, false, func(m []int) {
+		if end = m[0]; m[1] > 0 {
+			parts = append(parts, s[begin:end])
+		}
+		begin = m[1]
+	})
+	if end != len(s) {
+		parts = append(parts, s[begin:])
+	}
+	return value.StringArray(parts), nil
 }

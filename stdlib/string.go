@@ -2,13 +2,13 @@ package stdlib
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/redfa"
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -340,23 +340,23 @@ func stringMatches(a *vm.Args) (value.Slot, error) {
 // expressions holds the last regular expressions that were used, compiled.
 var expressions struct {
 	sync.Mutex
-	byText map[string]*regexp.Regexp
+	byText map[string]*redfa.Regexp
 }
 
 // expression compiles a regular expression. The error is a ParseError.
-func expression(pattern string) (*regexp.Regexp, error) {
+func expression(pattern string) (*redfa.Regexp, error) {
 	expressions.Lock()
 	defer expressions.Unlock()
 	if re := expressions.byText[pattern]; re != nil {
 		return re, nil
 	}
-	re, err := regexp.Compile(pattern)
+	re, err := redfa.Compile(pattern)
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 		return nil, parseError(pattern, "is not a regular expression: "+reason)
 	}
 	if expressions.byText == nil || len(expressions.byText) >= 64 {
-		expressions.byText = map[string]*regexp.Regexp{}
+		expressions.byText = map[string]*redfa.Regexp{}
 	}
 	expressions.byText[pattern] = re
 	return re, nil

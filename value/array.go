@@ -99,6 +99,10 @@ func takeSlots(v []Slot) *Array {
 	return a
 }
 
+// SlotArray makes an array of values that are no Int, Float or Bool, and takes
+// over the slice.
+func SlotArray(v []Slot) Slot { return takeSlots(v).Slot() }
+
 // Slot gives the array as a value.
 func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
 

@@ -49,7 +49,8 @@ var policy = []rule{
 	{"vm", "value ir effect schema store"},
 	{"internal/profile", "vm"},
 	{"internal/trace", "effect vm"},
-	{"stdlib", "source diag ast parser sema value schema store effect vm internal/jsonrepair"},
+	{"internal/redfa", ""},
+	{"stdlib", "source diag ast parser sema value schema store effect vm internal/jsonrepair internal/redfa"},
 	{"runtime/clock", "effect"},
 	{"runtime/fs", "value effect"},
 	{"runtime/http", "value effect"},
@@ -120,7 +121,7 @@ var libraries = []struct{ path, by string }{
 // pure are the packages that never touch the world: everything that comes
 // before the runtime.
 var pure = strings.Fields(`source value types diag lexer ast parser manifest sema ir codegen optimize schema effect store vm stdlib
-	format internal/spell internal/ndjson internal/jsonrepair`)
+	format internal/spell internal/ndjson internal/jsonrepair internal/redfa`)
 
 // worldly are the packages of Go's library by which a program touches the
 // world.

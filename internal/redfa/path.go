@@ -1,0 +1,142 @@
+package redfa
+
+import (
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// path follows a program from one position by priority, turning back where it
+// fails. Of most expressions the first way is the right one, and it notes where
+// the groups begin and end as it goes. It does a bounded amount of work: what
+// takes more is left to others, so that a search stays linear.
+type path struct {
+	prog  *syntax.Prog
+	ascii [][2]uint64 // by instruction: the ASCII characters that it takes
+	caps  []int       // offsets of pairs by group, -1 where there is none
+	jobs  []job
+
+	// first are the ASCII characters that a match may begin with; any is set when
+	// a match may be empty, and so begin anywhere.
+	first [2]uint64
+	any   bool
+}
+
+// job is a way that has not been tried: an instruction at a position, or, when
+// slot is not negative, a group's offset to be put back.
+type job struct {
+	pc   uint32
+	slot int32
+	at   int
+}
+
+func newPath(p *syntax.Prog) *path {
+	x := &path{prog: p, ascii: make([][2]uint64, len(p.Inst)), caps: make([]int, max(p.NumCap, 2))}
+	for pc := range p.Inst {
+		i := &p.Inst[pc]
+		switch i.Op {
+		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+			for c := range rune(utf8.RuneSelf) {
+				if takes(i, c) {
+					x.ascii[pc][c>>6] |= 1 << (c & 63)
+				}
+			}
+		}
+	}
+	x.begins(uint32(p.Start), make([]bool, len(p.Inst)))
+	return x
+}
+
+// begins adds what a match that goes on at pc may begin with.
+func (x *path) begins(pc uint32, seen []bool) {
+	if seen[pc] {
+		return
+	}
+	seen[pc] = true
+	switch i := &x.prog.Inst[pc]; i.Op {
+	case syntax.InstAlt, syntax.InstAltMatch:
+		x.begins(i.Out, seen)
+		x.begins(i.Arg, seen)
+	case syntax.InstCapture, syntax.InstNop, syntax.InstEmptyWidth:
+		x.begins(i.Out, seen)
+	case syntax.InstMatch:
+		x.any = true
+	default:
+		x.first[0] |= x.ascii[pc][0]
+		x.first[1] |= x.ascii[pc][1]
+	}
+}
+
+// candidate is the first position from pos on where a match may begin, -1
+// without one. Characters beyond ASCII are taken to begin any.
+func (x *path) candidate(text string, pos int) int {
+	for ; pos < len(text); pos++ {
+		if c := text[pos]; c >= utf8.RuneSelf || x.first[c>>6]>>(c&63)&1 != 0 {
+			return pos
+		}
+	}
+	return -1
+}
+
+// The outcomes of a try.
+const (
+	missed = iota
+	matched
+	tooMuch
+)
+
+// try looks for the match that begins at a position, and notes it in caps. It
+// takes at most work steps and says how many are left.
+func (x *path) try(text string, start, work int) (outcome, left int) {
+	for i := range x.caps {
+		x.caps[i] = -1
+	}
+	x.jobs = append(x.jobs[:0], job{uint32(x.prog.Start), -1, start})
+	for len(x.jobs) > 0 {
+		j := x.jobs[len(x.jobs)-1]
+		x.jobs = x.jobs[:len(x.jobs)-1]
+		if j.slot >= 0 {
+			x.caps[j.slot] = j.at
+			continue
+		}
+		pc, at := j.pc, j.at
+		for failed := false; !failed; work-- {
+			if work <= 0 {
+				return tooMuch, 0
+			}
+			switch i := &x.prog.Inst[pc]; i.Op {
+			case syntax.InstAlt, syntax.InstAltMatch:
+				x.jobs = append(x.jobs, job{i.Arg, -1, at})
+				pc = i.Out
+			case syntax.InstCapture:
+				if s := int(i.Arg); s < len(x.caps) {
+					x.jobs = append(x.jobs, job{0, int32(s), x.caps[s]})
+					x.caps[s] = at
+				}
+				pc = i.Out
+			case syntax.InstNop:
+				pc = i.Out
+			case syntax.InstEmptyWidth:
+				failed = syntax.EmptyOp(i.Arg)&^syntax.EmptyOpContext(before(text, at), behind(text, at)) != 0
+				pc = i.Out
+			case syntax.InstMatch:
+				x.caps[0], x.caps[1] = start, at
+				return matched, work
+			case syntax.InstFail:
+				failed = true
+			default:
+				if at == len(text) {
+					failed = true
+				} else if c := text[at]; c < utf8.RuneSelf {
+					failed = x.ascii[pc][c>>6]>>(c&63)&1 == 0
+					at++
+				} else {
+					c, width := utf8.DecodeRuneInString(text[at:])
+					failed = !takes(i, c)
+					at += width
+				}
+				pc = i.Out
+			}
+		}
+	}
+	return missed, work
+}
