@@ -33,6 +33,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -260,6 +261,9 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	for i := range p.ir.Hosts {
 		c.Hosts = append(c.Hosts, hostConfig(&p.ir.Hosts[i], root))
 	}
+	for i := range p.ir.Servers {
+		c.Servers = append(c.Servers, serverConfig(&p.ir.Servers[i], root))
+	}
 	for _, x := range p.ir.Connections {
 		conn, err := llm.ParseConnection(x.Name, x.Config)
 		if err != nil {
@@ -290,6 +294,20 @@ func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
 		}
 	}
 	return conns
+}
+
+// serverConfig is an MCP server as its performer wants it.
+func serverConfig(s *ir.Server, root string) mcp.Config {
+	return mcp.Config{Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: table(s.Env), Dir: root, URL: s.URL,
+		Headers: table(s.Headers), HeadersEnv: table(s.HeadersEnv), Timeout: s.Timeout}
+}
+
+func table(pairs []ir.Pair) map[string]string {
+	out := map[string]string{}
+	for _, p := range pairs {
+		out[p.Name] = p.Value
+	}
+	return out
 }
 
 // hostConfig is a host as its performer wants it. Paths of the manifest start

@@ -18,7 +18,7 @@ import (
 func (g *generator) borrow() {
 	var all []*reading
 	for _, fn := range g.p.Functions {
-		if _, ok := g.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 { // a task keeps its arguments, and so do decorators
+		if _, ok := g.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // a task keeps its arguments, and so do decorators
 			continue
 		}
 		r := &readings{info: fn.Info}

@@ -25,6 +25,7 @@ import (
 type ManifestData struct {
 	Connections []ir.Connection
 	Hosts       []ManifestHost
+	Servers     []ir.Server
 	Limits      ir.Limits
 }
 
@@ -41,7 +42,7 @@ type ManifestHost struct {
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	g := &generator{
 		p: p, manifest: m,
-		out:       &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Limits: m.Limits, Entry: -1},
+		out:       &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Limits: m.Limits, Entry: -1},
 		ints:      map[int64]int{},
 		floats:    map[uint64]int{},
 		strings:   map[string]int{},
@@ -110,7 +111,7 @@ func (g *generator) program() {
 	}
 	g.out.Functions = make([]ir.Function, 0, 2*len(g.p.Functions)) // with their closures
 	for _, fn := range g.p.Functions {
-		if fn.Native == "" && fn.Effect == "" && fn.Decl.Body != nil {
+		if fn.Native == "" && fn.Effect == "" && (fn.Decl.Body != nil || fn.Remote()) {
 			g.functions[fn] = g.reserve()
 		}
 	}

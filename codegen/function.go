@@ -145,6 +145,10 @@ func (g *generator) function(n int, fn *sema.Function) {
 		g.decoratedFunction(n, inner, fn)
 		n = inner
 	}
+	if fn.Remote() {
+		g.remoteFunction(n, fn)
+		return
+	}
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
 		f.keepsSelf = fn.MutSelf && fn.Tool == nil

@@ -8,9 +8,12 @@ import (
 
 // tool lists a tool's functions with what models and hosts are told of them.
 func (g *generator) tool(t *sema.Tool) ir.Tool {
-	out := ir.Tool{Name: t.Name, Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
+	out := ir.Tool{Name: t.Name, Server: t.Server, Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
 	for i, fn := range t.Methods {
 		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.functions[fn], Result: g.typeIndex(fn.Result)}
+		if fn.Remote() {
+			m.Described, m.Signature = true, signatureText(fn)
+		}
 		for _, d := range fn.Decl.Decorators {
 			m.Described = m.Described || d.Name.Name == "describe"
 			m.Sequential = m.Sequential || d.Name.Name == "sequential"

@@ -41,6 +41,9 @@ command = "./worker"
 [hosts.quiet]
 command = "./quiet"
 message_types = ["progress", "result"]
+
+[mcp.Files]
+command = "./files"
 `
 
 // Longer programs than this are not shown.

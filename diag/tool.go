@@ -44,4 +44,13 @@ var (
 		Bad:     `tool T { description: "t", @describe("d") fn f(self, x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
 	})
+	// UnknownServer: unknown MCP server.
+	UnknownServer = define(Info{
+		Code: "E0738", Title: `unknown MCP server`,
+		Explain: "An `mcp` block declares functions of the server that [mcp.NAME] of the manifest describes.",
+		Bad: `mcp Elsewhere { fn read(path: String) -> String; }
+fn main() { emit("x", Elsewhere.read("a")); }`,
+		Good: `mcp Files { fn read(path: String) -> String; }
+fn main() { emit("x", Files.read("a")); }`,
+	})
 )

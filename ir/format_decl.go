@@ -75,9 +75,24 @@ func (c *codec) pair(p *Pair) {
 	})
 }
 
+func (c *codec) server(s *Server) {
+	c.object(func() {
+		c.str("name", &s.Name)
+		c.str("transport", &s.Transport)
+		c.optStr("command", &s.Command)
+		list(c, "args", &s.Args, false, c.strElem)
+		list(c, "env", &s.Env, false, c.pair)
+		c.optStr("url", &s.URL)
+		list(c, "headers", &s.Headers, false, c.pair)
+		list(c, "headers_env", &s.HeadersEnv, false, c.pair)
+		c.optFloat("timeout", &s.Timeout)
+	})
+}
+
 func (c *codec) tool(t *Tool) {
 	c.object(func() {
 		c.str("name", &t.Name)
+		c.optStr("server", &t.Server)
 		c.optStr("description", &t.Description)
 		c.int("state", &t.State)
 		c.int("init", &t.Init)
@@ -88,6 +103,7 @@ func (c *codec) tool(t *Tool) {
 func (c *codec) toolMethod(m *ToolMethod) {
 	c.object(func() {
 		c.str("name", &m.Name)
+		c.optStr("signature", &m.Signature)
 		c.optStr("description", &m.Description)
 		c.flag("described", &m.Described)
 		c.flag("sequential", &m.Sequential)

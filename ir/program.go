@@ -21,6 +21,7 @@ type Program struct {
 	Agents      []Agent
 	Hosts       []Host
 	Tools       []Tool
+	Servers     []Server
 	Stores      []Store
 	Limits      Limits
 	Permissions *Permissions // nil without the section: nothing is refused
@@ -232,10 +233,25 @@ type Host struct {
 // Pair is a name and a value, where order matters.
 type Pair struct{ Name, Value string }
 
+// Server is an MCP server, as the manifest's [mcp.X] describes it; Name is X.
+// HeadersEnv pairs a header with the environment variable that holds it.
+type Server struct {
+	Name       string
+	Transport  string
+	Command    string
+	Args       []string
+	Env        []Pair
+	URL        string
+	Headers    []Pair
+	HeadersEnv []Pair
+	Timeout    float64
+}
+
 // Tool is a tool declaration. State is its struct-like type; Init, a function
 // of no parameters, gives a tuple of its fields' first values.
 type Tool struct {
 	Name        string
+	Server      string // the MCP server whose functions these are; "" for a tool of the program
 	Description string
 	State       int
 	Init        int
@@ -246,6 +262,7 @@ type Tool struct {
 // hosts. The function is full; its first parameter is the tool.
 type ToolMethod struct {
 	Name        string
+	Signature   string // of an MCP server's function, as declared
 	Description string
 	Described   bool
 	Sequential  bool // its calls of one round run one after the other

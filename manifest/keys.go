@@ -197,6 +197,10 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.mcp.URL = v.text }},
 	{Path: "mcp.*.env", Type: Table, Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment.",
 		set: func(t *target, v *setting) { t.mcp.Env = v.table }},
+	{Path: "mcp.*.headers", Type: Table, Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request, for transport http.",
+		set: func(t *target, v *setting) { t.mcp.Headers = v.table }},
+	{Path: "mcp.*.headers_env", Type: Table, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when the server is reached.",
+		set: func(t *target, v *setting) { t.mcp.HeadersEnv = v.table }},
 	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "How long one call may take.",
 		set: func(t *target, v *setting) { t.mcp.Timeout = v.number }},
 

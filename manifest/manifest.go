@@ -143,8 +143,11 @@ type MCP struct {
 	Args      []string
 	URL       string
 	Env       []Variable
-	Timeout   float64
-	At        Places
+	Headers   []Variable // of each HTTP request
+	// HeadersEnv are headers and the environment variables that hold their values.
+	HeadersEnv []Variable
+	Timeout    float64
+	At         Places
 }
 
 // Limits is [limits]; 0 means no such bound.

@@ -25,6 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/runtime/store"
@@ -34,6 +35,7 @@ import (
 type Config struct {
 	Hosts       []host.Config
 	Connections []llm.Connection
+	Servers     []mcp.Config
 	// Emit says where output goes and who answers awaited emits. Its Environ
 	// and Log are set here.
 	Emit emit.Options
@@ -79,6 +81,7 @@ type Runtime struct {
 	files *fs.Files
 	http  *http.Client
 	store *store.Stores
+	mcp   *mcp.Servers
 
 	budget *limit.Budget
 }
@@ -99,7 +102,11 @@ func New(c Config) *Runtime {
 		c.Stores.Allowed = r.files.Allowed
 	}
 	r.store = store.New(c.Stores)
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host})
 	performers := router{
+		effect.KindMCPOpen:       r.mcp,
+		effect.KindMCPNext:       r.mcp,
+		effect.KindMCPReply:      r.mcp,
 		effect.KindAgentCall:     r.llm,
 		effect.KindStreamOpen:    r.llm,
 		effect.KindStreamNext:    r.llm,
@@ -176,6 +183,7 @@ func (r *Runtime) Kill() {
 // runs is killed. Its error is the output's, or what else was left undone;
 // nothing runs after it either way.
 func (r *Runtime) Close(ctx context.Context) error {
+	r.mcp.Close(ctx)
 	err := r.hosts.Close(ctx)
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.llm.Close()

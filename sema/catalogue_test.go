@@ -25,6 +25,7 @@ var manifest = &sema.Manifest{
 		"worker": {},
 		"quiet":  {MessageTypes: []string{"progress", "result"}},
 	},
+	Mcp: map[string]bool{"Files": true},
 }
 
 // What the user reads of each entry's wrong program.

@@ -65,10 +65,9 @@ func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.
 
 // declareName enters one declaration's name, refusing a second one.
 func (c *checker) declareName(m *module, d ast.Decl) {
-	if c.refuseLater(m, d) {
-		return
-	}
 	switch d := d.(type) {
+	case *ast.BadDecl:
+		return
 	case *ast.ModDecl:
 		c.declareMod(m, d)
 		return
@@ -114,6 +113,8 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 		if !m.info.Library { // the library's come when used
 			c.prog.Tools = append(c.prog.Tools, t)
 		}
+	case *ast.McpDecl:
+		c.declareMcp(m, e, d)
 	case *ast.StoreDecl:
 		s := &Store{Name: e.name, Kind: d.Kind, Decl: d}
 		e.obj = s
@@ -255,6 +256,10 @@ func (c *checker) defineSignatures(m *module, d ast.Decl) {
 	case *ast.ToolDecl:
 		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
 			c.defineTool(m, e.obj.(*Tool))
+		}
+	case *ast.McpDecl:
+		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
+			c.defineMcp(m, e.obj.(*Tool))
 		}
 	case *ast.StoreDecl:
 		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {

@@ -168,7 +168,7 @@ func (c *checker) decorateFunction(fn *Function) {
 	for _, d := range fn.Decorations {
 		at := decorator(fn.Decl.Decorators, d.Name).Sp
 		switch {
-		case fn.Decl.Body == nil:
+		case fn.Decl.Body == nil && !fn.Remote():
 			c.report(m, diag.DecoratorPlace.At(at, "`@%s` stands on functions that have a body", d.Name).Hint("put it before the function that does the work"))
 		case fn.MutSelf && fn.Tool == nil:
 			c.report(m, diag.DecoratorPlace.At(at, "`@%s` cannot stand on a method that changes `self`", d.Name).
@@ -178,6 +178,9 @@ func (c *checker) decorateFunction(fn *Function) {
 		}
 	}
 }
+
+// Remote says that an MCP server has the function.
+func (fn *Function) Remote() bool { return fn.Tool != nil && fn.Tool.Server != "" }
 
 // cacheable refuses parameters that can be no part of a cache's key.
 func (c *checker) cacheable(fn *Function) {

@@ -436,7 +436,12 @@ type Tool struct {
 	State       []*types.Field
 	Methods     []*Function
 	Described   []string // @describe's text by method, "" for one without
-	mod         *module
+	// Server is the MCP server that has the functions, "" for a tool of the
+	// program. Call and Try are the library's functions that call one: the value,
+	// or a Result.
+	Server    string
+	Call, Try *Function
+	mod       *module
 }
 
 // Store is a hashmap, ledger or memory declaration.

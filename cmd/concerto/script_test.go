@@ -19,6 +19,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/testhost"
 	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/testmcp"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
 
@@ -30,6 +31,7 @@ func TestMain(m *testing.M) {
 		"concerto": main,
 		"testhost": func() { os.Exit(testhost.Main(os.Args[1:])) },
 		"testllm":  func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"testmcp":  func() { os.Exit(testmcp.Main()) },
 		"exits":    func() { os.Exit(exits(os.Args[1:])) },
 		"peak":     func() { os.Exit(peak(os.Args[1:])) },
 		"spans":    func() { os.Exit(spans(os.Args[1:])) },
@@ -41,7 +43,8 @@ func TestMain(m *testing.M) {
 //
 // In a script's archive, files that end in .host are scripts of hosts; when
 // there is no Concerto.toml, one is written with a section for each. `llm FILE`
-// starts a model server with FILE's replies and puts its address into LLM_URL;
+// starts a model server with FILE's replies and puts its address into LLM_URL,
+// `mcp` an MCP server likewise;
 // `subst FILE` replaces $LLM_URL and $WORK in a file.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -52,6 +55,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm":      startLLM,
+			"mcp":      startMCP,
 			"subst":    subst,
 			"requests": requests,
 		},
@@ -144,6 +148,19 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(s.Close)
 	ts.Setenv("LLM_URL", s.URL)
 	servers.Store(ts, s)
+}
+
+// startMCP starts an MCP server and puts its address into LLM_URL.
+func startMCP(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: mcp")
+	}
+	s := testmcp.Start()
+	ts.Defer(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	ts.Setenv("LLM_URL", s.URL)
 }
 
 // requests checks how many requests the model server got, and, with

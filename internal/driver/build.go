@@ -52,6 +52,10 @@ func (in *Input) embedded() codegen.ManifestData {
 	for _, h := range m.Hosts {
 		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Config: hostConfig(h)})
 	}
+	for _, s := range m.MCP {
+		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: pairs(s.Env),
+			URL: s.URL, Headers: pairs(s.Headers), HeadersEnv: pairs(s.HeadersEnv), Timeout: s.Timeout})
+	}
 	return d
 }
 

@@ -174,8 +174,8 @@ func reaches(r effect.Request) string {
 	if c, ok := r.(*effect.Command); ok {
 		return "the command " + c.Command
 	}
-	if strings.HasPrefix(string(r.Kind()), "mcp") {
-		return "a call of an MCP server"
+	if c, ok := r.(*effect.MCPOpen); ok {
+		return "the MCP server " + c.Server
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func TestReaches(t *testing.T) {
 		r    effect.Request
 		want string
 	}{
-		{other("mcp.call"), "a call of an MCP server: a test reaches no network and starts no process without --live"},
+		{&effect.MCPOpen{Server: "Files"}, "the MCP server Files: a test reaches no network and starts no process without --live"},
 		{&effect.Command{Command: "git"}, "the command git: a test reaches no network and starts no process without --live"},
 	} {
 		var missing *Missing

@@ -1,0 +1,50 @@
+package codegen
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// remoteFunction generates a function of an MCP server: a call of the library's
+// function with the arguments by name and the type of the result.
+func (g *generator) remoteFunction(n int, fn *sema.Function) {
+	call, result := fn.Tool.Call, fn.Result
+	if r, ok := types.Resolve(result).(*types.Result); ok {
+		call, result = fn.Tool.Try, r.Ok
+	}
+	g.build(n, func(bool) *builder {
+		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, g.signatureOf(fn))
+		w := f.alloc()
+		f.stringValue(fn.Tool.Server, f.alloc())
+		f.stringValue(fn.Decl.Name.Name, f.alloc())
+		args := f.alloc()
+		first := f.top
+		for i, p := range fn.Params[1:] {
+			f.stringValue(p.Name, f.alloc())
+			r := f.alloc()
+			f.emit(ir.OpMove, r, 2+i, 0, 0)
+			f.emit(ir.OpShare, r, 0, 0, 0)
+		}
+		f.emit(ir.OpNewMap, args, first, len(fn.Params)-1, 0)
+		f.free(first)
+		f.emit(ir.OpLoadType, f.alloc(), 0, 0, int32(g.typeIndex(result)))
+		f.emit(ir.OpReturn, f.boxed(f.invoke(call, w), -1).reg, 0, 0, 0)
+		return f.finish()
+	})
+}
+
+// signatureText is a server's function as it is declared.
+func signatureText(fn *sema.Function) string {
+	var params []string
+	for _, p := range fn.Params[1:] {
+		params = append(params, p.Name+": "+p.Type.String())
+	}
+	s := "fn " + fn.Decl.Name.Name + "(" + strings.Join(params, ", ") + ")"
+	if fn.Result != types.Nil {
+		s += " -> " + fn.Result.String()
+	}
+	return s
+}

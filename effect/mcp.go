@@ -1,0 +1,64 @@
+package effect
+
+import "encoding/json"
+
+// The kinds of a call of an MCP server's tool. Open begins it, next gives what
+// happens in its course until its result, reply answers what the server asks
+// meanwhile.
+const (
+	KindMCPOpen  Kind = "mcp.open"
+	KindMCPNext  Kind = "mcp.next"
+	KindMCPReply Kind = "mcp.reply"
+)
+
+// MCPOpen begins a call and gives *MCPOpened at once; whatever goes wrong is
+// what MCPNext gives first. Declared are the tools that the program declares of
+// the server, against which the server's own are checked when connecting.
+type MCPOpen struct {
+	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
+	Tool     string          `json:"tool"`
+	Args     json.RawMessage `json:"args"`
+	Declared []MCPTool       `json:"declared,omitempty"`
+}
+
+// MCPTool is a declared tool: its signature as written, and the JSON Schema of
+// its parameters.
+type MCPTool struct {
+	Name       string          `json:"name"`
+	Signature  string          `json:"signature"`
+	Parameters json.RawMessage `json:"parameters"`
+}
+
+// MCPOpened is a call under way.
+type MCPOpened struct {
+	ID int64 `json:"id"`
+}
+
+// MCPNext waits for the next event of a call. Its *Error is a ToolError, and
+// the call's end. When the request ends early, so does the call.
+type MCPNext struct {
+	ID int64 `json:"id"`
+}
+
+// MCPEvent is an event: "progress" and "elicitation" with their data, or
+// "result", the last, with its text and, when there is one, its structured value.
+type MCPEvent struct {
+	Kind string          `json:"kind"`
+	Data json.RawMessage `json:"data,omitempty"`
+	Text string          `json:"text,omitempty"`
+}
+
+// MCPReply answers the call's elicitation, with JSON; nil declines it.
+type MCPReply struct {
+	ID     int64           `json:"id"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// Kind is KindMCPOpen.
+func (*MCPOpen) Kind() Kind { return KindMCPOpen }
+
+// Kind is KindMCPNext.
+func (*MCPNext) Kind() Kind { return KindMCPNext }
+
+// Kind is KindMCPReply.
+func (*MCPReply) Kind() Kind { return KindMCPReply }

@@ -1,0 +1,124 @@
+// Package testmcp is an MCP server for tests, on the official SDK: over standard
+// streams as the command testmcp, or over HTTP.
+package testmcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type (
+	echoArgs struct {
+		Text  string `json:"text" jsonschema:"what to say"`
+		Times int    `json:"times,omitempty"`
+	}
+	addArgs struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	sum struct {
+		Sum  int    `json:"sum"`
+		Text string `json:"text"`
+	}
+	nothing  struct{}
+	deadline struct {
+		MS int `json:"ms"`
+	}
+	tagged struct {
+		Mode string   `json:"mode" jsonschema:"how"`
+		Tags []string `json:"tags"`
+	}
+)
+
+// New makes the server: echo, add, tags, fail, steps (which reports progress),
+// ask (which elicits), wait, die, and header, which says who asks.
+func New(header func() string) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, nil)
+	add(s, "echo", "Says it again", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
+		return strings.Repeat(a.Text, max(a.Times, 1)), nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "Adds"}, func(_ context.Context, _ *mcp.CallToolRequest, a addArgs) (*mcp.CallToolResult, sum, error) {
+		return nil, sum{a.A + a.B, fmt.Sprintf("%d and %d", a.A, a.B)}, nil
+	})
+	add(s, "tags", "Joins", func(_ context.Context, _ *mcp.CallToolRequest, a tagged) (string, error) {
+		return `["` + strings.Join(a.Tags, `","`) + `"]`, nil
+	})
+	add(s, "fail", "Fails", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
+		return "", errors.New("out of paper")
+	})
+	add(s, "steps", "Reports", func(ctx context.Context, r *mcp.CallToolRequest, _ nothing) (string, error) {
+		for i := range 2 {
+			if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
+				Progress: float64(i + 1), Total: 2, Message: fmt.Sprintf("step %d", i+1)}); err != nil {
+				return "", err
+			}
+		}
+		return "stepped", nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask", Description: "Asks"}, func(_ context.Context, r *mcp.CallToolRequest, _ nothing) (*mcp.CallToolResult, any, error) {
+		got, ok := r.Params.InputResponses["name"].(*mcp.ElicitResult)
+		if !ok {
+			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{"name": &mcp.ElicitParams{Message: "Your name?", RequestedSchema: map[string]any{
+				"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}, "required": []string{"name"}}}}}, nil, nil
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%s %v", got.Action, got.Content["name"])}}}, nil, nil
+	})
+	add(s, "wait", "Waits", func(ctx context.Context, _ *mcp.CallToolRequest, a deadline) (string, error) {
+		select {
+		case <-time.After(time.Duration(a.MS) * time.Millisecond):
+			return "waited", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+	add(s, "die", "Ends the server", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
+		os.Exit(3)
+		return "", nil
+	})
+	add(s, "header", "Says who asks", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
+	return s
+}
+
+func add[A any](s *mcp.Server, name, description string, f func(context.Context, *mcp.CallToolRequest, A) (string, error)) {
+	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, r *mcp.CallToolRequest, a A) (*mcp.CallToolResult, any, error) {
+		text, err := f(ctx, r, a)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+}
+
+// Main serves standard input and output, and gives the exit code.
+func Main() int {
+	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// Start serves HTTP on the loopback. The tool header gives the header X-Team of
+// the last request.
+func Start() *httptest.Server {
+	team := make(chan string, 1)
+	team <- ""
+	last := func() string {
+		t := <-team
+		team <- t
+		return t
+	}
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return New(last) }, nil)
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-team
+		team <- r.Header.Get("X-Team")
+		h.ServeHTTP(w, r)
+	}))
+}

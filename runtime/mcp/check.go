@@ -1,0 +1,178 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// shape is what of a JSON Schema is compared.
+type shape struct {
+	Type       any               `json:"type"`
+	Properties map[string]*shape `json:"properties"`
+	Required   []string          `json:"required"`
+	Items      *shape            `json:"items"`
+	Enum       []any             `json:"enum"`
+	AnyOf      []*shape          `json:"anyOf"`
+}
+
+// check holds what the program declares against what the server has.
+func (s *server) check(ctx context.Context, session *sdk.ClientSession, declared []effect.MCPTool) error {
+	if len(declared) == 0 {
+		return nil
+	}
+	has := map[string]*sdk.Tool{}
+	var names []string
+	for tool, err := range session.Tools(ctx, nil) {
+		if err != nil {
+			return s.unreachable(err)
+		}
+		has[tool.Name] = tool
+		names = append(names, tool.Name)
+	}
+	sort.Strings(names)
+	var wrong []string
+	for _, d := range declared {
+		tool := has[d.Name]
+		if tool == nil {
+			wrong = append(wrong, fmt.Sprintf("`%s` is declared, and the server has no tool %s; it has %s", d.Signature, d.Name, strings.Join(names, ", ")))
+			continue
+		}
+		theirs, ours := readShape(tool.InputSchema), readShape(d.Parameters)
+		if why := misfit(ours, theirs); why != "" {
+			wrong = append(wrong, fmt.Sprintf("`%s` is declared, and the server has `%s`: %s", d.Signature, signature(tool.Name, theirs), why))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return effect.Errorf("ToolError", "mcp server '%s' does not fit its declaration: %s", s.config.Name, strings.Join(wrong, "; ")).With("tool", s.config.Name)
+}
+
+func readShape(schema any) *shape {
+	x := &shape{}
+	b, ok := schema.(json.RawMessage)
+	if !ok {
+		b, _ = json.Marshal(schema) // it came as JSON
+	}
+	_ = json.Unmarshal(b, x) // what is no object schema has no properties
+	return x
+}
+
+// misfit says why arguments of ours are none of theirs, "" when they are.
+func misfit(ours, theirs *shape) string {
+	for _, name := range names(ours.Properties) {
+		p := theirs.Properties[name]
+		if p == nil {
+			return fmt.Sprintf("it takes no `%s`", name)
+		}
+		if !fits(ours.Properties[name], p) {
+			return fmt.Sprintf("`%s` is %s there", name, typeName(p))
+		}
+		if slices.Contains(theirs.Required, name) && !slices.Contains(ours.Required, name) {
+			return fmt.Sprintf("`%s` is required there", name)
+		}
+	}
+	for _, name := range theirs.Required {
+		if ours.Properties[name] == nil {
+			return fmt.Sprintf("it requires `%s`", name)
+		}
+	}
+	return ""
+}
+
+func names(m map[string]*shape) []string {
+	var out []string
+	for n := range m {
+		out = append(out, n)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// fits says whether a value of ours may be one of theirs.
+func fits(ours, theirs *shape) bool {
+	if len(theirs.AnyOf) > 0 {
+		return slices.ContainsFunc(theirs.AnyOf, func(t *shape) bool { return fits(ours, t) })
+	}
+	have, want := kinds(ours), kinds(theirs)
+	if len(have) == 0 || len(want) == 0 {
+		return true
+	}
+	if !slices.ContainsFunc(have, func(k string) bool {
+		return slices.Contains(want, k) || k == "integer" && slices.Contains(want, "number")
+	}) {
+		return false
+	}
+	for _, v := range ours.Enum {
+		if len(theirs.Enum) > 0 && !slices.Contains(theirs.Enum, v) {
+			return false
+		}
+	}
+	return ours.Items == nil || theirs.Items == nil || fits(ours.Items, theirs.Items)
+}
+
+// kinds are the types that a schema names.
+func kinds(s *shape) []string {
+	switch t := s.Type.(type) {
+	case string:
+		return []string{t}
+	case []any:
+		var out []string
+		for _, x := range t {
+			if k, ok := x.(string); ok {
+				out = append(out, k)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// signature shows a server's tool as a declaration would.
+func signature(name string, s *shape) string {
+	var params []string
+	for _, p := range names(s.Properties) {
+		t := typeName(s.Properties[p])
+		if !slices.Contains(s.Required, p) {
+			t += "?"
+		}
+		params = append(params, p+": "+t)
+	}
+	return "fn " + name + "(" + strings.Join(params, ", ") + ")"
+}
+
+var typeNames = map[string]string{"string": "String", "integer": "Int", "number": "Float", "boolean": "Bool", "object": "Map<String, Any>", "null": "Nil"}
+
+// typeName is a schema as Concerto would write it.
+func typeName(s *shape) string {
+	k := slices.DeleteFunc(kinds(s), func(k string) bool { return k == "null" })
+	if len(s.Enum) > 0 && len(k) == 1 && k[0] == "string" {
+		var values []string
+		for _, v := range s.Enum {
+			values = append(values, fmt.Sprintf("%q", v))
+		}
+		return strings.Join(values, " | ")
+	}
+	if len(k) != 1 {
+		return "Any"
+	}
+	if k[0] == "array" {
+		elem := "Any"
+		if s.Items != nil {
+			elem = typeName(s.Items)
+		}
+		return "Array<" + elem + ">"
+	}
+	if name := typeNames[k[0]]; name != "" {
+		return name
+	}
+	return "Any"
+}

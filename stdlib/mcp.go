@@ -1,0 +1,53 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var mcpNatives = []native{{"mcp.read", mcpRead}}
+
+// mcpRead reads a tool's result: its structured value, also as the `result` in
+// it, as servers wrap what is no object; else the JSON in its text; a String is
+// the text itself.
+func mcpRead(a *vm.Args) (value.Slot, error) {
+	text, data, t := a.String(2), value.Flat(a.Slot(3)), a.Type(4)
+	switch t.Kind {
+	case value.TypeNil:
+		return value.Nil, nil
+	case value.TypeString:
+		return value.String(text), nil
+	case value.TypeAny:
+		if !data.IsNil() {
+			return lend(data), nil
+		}
+		if v, err := value.Parse([]byte(text)); err == nil {
+			return v, nil
+		}
+		return value.String(text), nil
+	}
+	wrong := ""
+	if !data.IsNil() {
+		v, errs := schema.Convert(data, t)
+		if len(errs) == 0 {
+			return v, nil
+		}
+		wrong = schema.Join(errs)
+		if m := data.Map(); m != nil && m.Len() == 1 {
+			if inner, ok := m.GetString("result"); ok {
+				if v, errs = schema.Convert(inner, t); len(errs) == 0 {
+					return v, nil
+				}
+			}
+		}
+	} else {
+		v, _, problem := readText(text, t)
+		if problem == "" {
+			return v, nil
+		}
+		wrong = problem
+	}
+	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is no %s: %s", a.String(0), a.String(1), t, wrong).
+		With("tool", value.String(a.String(0)+"."+a.String(1)))
+}

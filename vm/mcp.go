@@ -1,0 +1,52 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+func init() {
+	performs["mcp.open"] = &performing{
+		request: func(t *task, a *Args) (effect.Request, error) {
+			return &effect.MCPOpen{Server: a.String(0), Tool: a.String(1), Args: value.AppendJSON(nil, a.Slot(2)), Declared: t.m.declared(a.String(0))}, nil
+		},
+		value: func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil },
+	}
+	// mcp.next(id) gives (kind, data, text).
+	performs["mcp.next"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) { return &effect.MCPNext{ID: a.Int(0)}, nil },
+		value: func(r effect.Result) (value.Slot, error) {
+			e := r.(*effect.MCPEvent)
+			data := value.Nil
+			if len(e.Data) > 0 {
+				v, err := value.Parse(e.Data)
+				if err != nil {
+					return value.Nil, err
+				}
+				data = v
+			}
+			return value.Tuple(value.String(e.Kind), data, value.String(e.Text)), nil
+		},
+	}
+	performs["mcp.reply"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.MCPReply{ID: a.Int(0), Answer: value.AppendJSON(nil, value.Flat(a.Slot(1)))}, nil
+		},
+		value: nothing,
+	}
+}
+
+// declared lists what the program declares of an MCP server.
+func (m *VM) declared(server string) []effect.MCPTool {
+	var out []effect.MCPTool
+	for _, x := range m.tools {
+		if x.info.Server != server {
+			continue
+		}
+		for i := range x.methods {
+			method := &x.methods[i]
+			out = append(out, effect.MCPTool{Name: method.info.Name, Signature: method.info.Signature, Parameters: method.parameters()})
+		}
+	}
+	return out
+}
