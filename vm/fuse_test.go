@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
 )
 
 // TestFusedFaults: each part of a fused instruction faults at its own place,
@@ -65,5 +66,60 @@ func TestFusionBounds(t *testing.T) {
 	}
 	if in, n := fuse([]ir.Instr{b.Code[0], b.Code[1]}, 0, []bool{true, true, true}); n != 2 || in.op != opMulAddInt {
 		t.Error(in, n)
+	}
+}
+
+// TestFusedRuns: what a fused instruction gives, and leaves in the registers of
+// its parts, is what the parts give one by one (Count fuses nothing), also where
+// its own path does not fit; each part faults at its own place.
+func TestFusedRuns(t *testing.T) {
+	const head = "LoadFloatConst r2 k0\nLoadFloatConst r3 k1\nBoxFloat r4 r2\nBoxFloat r5 r3\nNewTuple r6 r4 2\nNewTuple r7 r4 1\n" +
+		"LoadConst r4 k2\nLoadConst r5 k3\nNewArray r8 r4 2\nMove r9 r8\nNewArray r8 r8 2\nLoadInt r10 0\nLoadInt r11 1\nLoadInt r12 7\n"
+	for _, c := range []struct {
+		code string
+		line int // of the error, counted from 0 behind head; -1 without
+	}{
+		{"FieldFloat r13 r6 1\nFieldFloat r14 r7 0\nSubFloat r15 r13 r14\nBoxFloat r1 r15\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},
+		{"FieldFloat r13 r6 1\nMulFloat r14 r2 r3\nAddFloat r15 r13 r14\nSetFieldFloat r6 1 r15\nField r1 r6 1\nBoxFloat r2 r13\nBoxFloat r3 r14", -1},
+		{"FieldFloat r13 r6 0\nMulFloat r14 r3 r3\nSubFloat r15 r13 r14\nSetFieldFloat r6 0 r15\nField r1 r6 0\nBoxFloat r2 r15\nBoxFloat r3 r14", -1},
+		{"MulFloat r13 r2 r3\nAddFloat r14 r2 r13\nBoxFloat r1 r14\nBoxFloat r2 r13", -1},
+		{"MulFloat r13 r2 r3\nAddFloat r14 r13 r3\nBoxFloat r1 r14\nBoxFloat r2 r13", -1},
+		{"ArrayGet r13 r8 r11\nArrayGetInt r14 r13 r10\nBoxInt r1 r14\nMove r2 r13", -1},
+		{"ArrayGet r13 r8 r12\nArrayGetInt r14 r13 r10\nBoxInt r1 r14\nLoadNil r2", 0},
+		{"ArrayGet r13 r8 r11\nArrayGetFloat r14 r13 r12\nBoxFloat r1 r14\nLoadNil r2", 1},
+		{"LoadConst r4 k4\nLoadConst r5 k2\nNewArray r13 r4 2\nNewArray r8 r13 1\nArrayGet r13 r8 r10\nArrayGetInt r14 r13 r11\nBoxInt r1 r14\nMove r2 r13", -1},
+		{"AddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nBoxInt r2 r13", -1},
+		{"LoadInt r11 -9\nAddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nBoxInt r2 r13", -1},
+		{"LoadIntConst r11 k5\nAddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nLoadNil r2", 1},
+		{"@top: JumpLtInt r12 r11 @out\nAddIntK r11 r11 2\nLoop @top\n@out: BoxInt r1 r11\nLoadNil r2", -1},
+		{"@top: JumpLeInt r12 r11 @out\nAddIntK r11 r11 2\nLoop @top\n@out: BoxInt r1 r11\nLoadNil r2", -1},
+	} {
+		var got [2]string
+		for i, plain := range []bool{false, true} {
+			a := newAsm()
+			a.float(1.25)
+			a.float(-3)
+			a.int(4)
+			a.int(5)
+			a.str("s")
+			a.int(9223372036854775807)
+			a.fn("main() Full 20", head+c.code+"\nBoxInt r4 r10\nLoadNil r3\nNewTuple r1 r1 2\nReturn r1")
+			out, err := a.run(t, Config{Count: plain})
+			u, failed := err.(*Uncaught)
+			switch {
+			case failed && c.line >= 0:
+				got[i] = u.Message
+				if want := 15 + c.line; u.Line != want {
+					t.Errorf("%s (plain %v): at line %d, want %d", c.code, plain, u.Line, want)
+				}
+			case err != nil || c.line >= 0:
+				t.Errorf("%s (plain %v): %v", c.code, plain, err)
+			default:
+				got[i] = value.Text(out.Value)
+			}
+		}
+		if got[0] != got[1] {
+			t.Errorf("%s: fused %s, plain %s", c.code, got[0], got[1])
+		}
 	}
 }

@@ -112,6 +112,9 @@ func (m *VM) loadCode() error {
 	if err := m.loadTools(); err != nil {
 		return err
 	}
+	if !m.config.Cover && !m.config.Count && m.config.Profile == nil {
+		fuseLoops(m.code)
+	}
 	for i := range m.code {
 		if in := &m.code[i]; ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall {
 			in.imm = int32(m.functions[in.imm].entry)
@@ -165,8 +168,9 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 	fusing := fusable(b)
 	covered := m.coverBlock(f, h, b)
 	marked := m.marks(b)
-	if covered != nil || marked != nil {
-		clear(fusing)
+	inside := fusing
+	if covered != nil || marked != nil || m.config.Count {
+		fusing = make([]bool, len(fusing))
 	}
 	for i := 0; i < len(b.Code); {
 		at[i] = len(m.code)
@@ -175,6 +179,9 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 		}
 		if marked[i] {
 			m.emitIns(ins{op: opMark}, i)
+		}
+		if m.config.Count {
+			m.count(b, i, inside)
 		}
 		if in, n := fuse(b.Code, i, fusing); n > 0 {
 			for k := 1; k < n; k++ {

@@ -31,13 +31,23 @@ const (
 	opOwnAlways                                      // Own with Config.AlwaysCopy, and its kin
 	opOwnFieldAlways
 	opOwnElemAlways
-	opMulAddInt    // fused: MulInt, AddInt
-	opSubIntKCall  // fused: SubIntK into w+1, Call
-	opAddIntReturn // fused: AddInt, ReturnInt
-	opReturnLtIntK // fused: JumpGeIntK over ReturnInt of the same register
-	opCover        // the run has reached point imm
-	opMark         // of a profile: where the run is
-	opCount
+	opMulAddInt        // fused: MulInt, AddInt
+	opSubIntKCall      // fused: SubIntK into w+1, Call
+	opAddIntReturn     // fused: AddInt, ReturnInt
+	opReturnLtIntK     // fused: JumpGeIntK over ReturnInt of the same register
+	opAddRemIntK       // fused: AddInt, RemIntK: s = (s + x) % k
+	opMulAddFloat      // fused: MulFloat, AddFloat
+	opSubFieldsFloat   // fused: FieldFloat, FieldFloat, SubFloat
+	opFieldAddMul      // fused: FieldFloat, MulFloat, AddFloat, SetFieldFloat of the same slot
+	opFieldSubMul      // likewise with SubFloat
+	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of what that gave
+	opArrayGetGetInt   // likewise with ArrayGetInt
+	opLoopLtInt        // Loop to a JumpLtInt, which is done at once
+	opLoopLeInt        // likewise with JumpLeInt
+	opCover            // the run has reached point imm
+	opMark             // of a profile: where the run is
+	opCount            // counts how often the next instruction runs
+	opNumber
 )
 
 // How an operation went on.
@@ -227,7 +237,26 @@ func (t *task) run() status {
 			*intAt(fp, in.a) = -x
 			continue
 
+		case ir.Op(opAddRemIntK):
+			x, y := *intAt(fp, in.a), *intAt(fp, in.c)
+			s := x + y
+			if (s^x)&(s^y) < 0 {
+				break
+			}
+			*intAt(fp, in.b) = s
+			if uint64(s)>>32 == 0 && in.imm > 0 {
+				*intAt(fp, in.a) = int64(uint32(s) % uint32(in.imm))
+				continue
+			}
+			*intAt(fp, in.a) = s % int64(in.imm)
+			continue
+
 		// Float.
+		case ir.Op(opMulAddFloat):
+			p := float64(*floatAt(fp, in.b) * *floatAt(fp, in.c)) // rounded: not one operation with the sum
+			*floatAt(fp, uint8(in.imm)) = p
+			*floatAt(fp, in.a) = *floatAt(fp, uint8(in.imm>>8)) + p
+			continue
 		case ir.OpAddFloat:
 			*floatAt(fp, in.a) = *floatAt(fp, in.b) + *floatAt(fp, in.c)
 			continue
@@ -383,6 +412,27 @@ func (t *task) run() status {
 				ip = jump(ip, in.imm)
 			}
 			continue
+		case ir.Op(opLoopLtInt):
+			// A while loop's test at its end: a dispatch less a round, sieve -6 %.
+			test := (*ins)(jump(ip, in.imm))
+			ip = unsafe.Add(unsafe.Pointer(test), insSize)
+			if *intAt(fp, test.a) < *intAt(fp, test.b) {
+				ip = jump(ip, test.imm)
+			}
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+		case ir.Op(opLoopLeInt):
+			test := (*ins)(jump(ip, in.imm))
+			ip = unsafe.Add(unsafe.Pointer(test), insSize)
+			if *intAt(fp, test.a) <= *intAt(fp, test.b) {
+				ip = jump(ip, test.imm)
+			}
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
 		case ir.OpForInt:
 			// No overflow: i < limit held before.
 			x := *intAt(fp, in.a) + 1
@@ -400,6 +450,27 @@ func (t *task) run() status {
 				goto tick
 			}
 			continue
+
+		// Any: two Ints, which is what most sums and comparisons meet.
+		case ir.OpAnyBinary:
+			if *refAt(fp, in.b) == unsafe.Pointer(&value.IntHead) && *refAt(fp, in.c) == unsafe.Pointer(&value.IntHead) {
+				x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+				switch ir.AnyOp(in.imm) {
+				case ir.AnyAdd:
+					if s := x + y; (s^x)&(s^y) >= 0 {
+						*slotAt(fp, in.a) = value.Slot{Bits: uint64(s), Ref: unsafe.Pointer(&value.IntHead)}
+						continue
+					}
+				case ir.AnySub:
+					if s := x - y; (x^y)&(s^x) >= 0 {
+						*slotAt(fp, in.a) = value.Slot{Bits: uint64(s), Ref: unsafe.Pointer(&value.IntHead)}
+						continue
+					}
+				case ir.AnyLt:
+					*slotAt(fp, in.a) = value.Slot{Bits: bit(x < y), Ref: unsafe.Pointer(&value.BoolHead)}
+					continue
+				}
+			}
 
 		// Arrays.
 		case ir.OpArrayLen:
@@ -504,6 +575,18 @@ func (t *task) run() status {
 				continue
 			}
 
+		case ir.Op(opArrayGetGetFloat), ir.Op(opArrayGetGetInt):
+			a := (*value.Array)(*refAt(fp, in.b))
+			i, j := *bitsAt(fp, in.c), *bitsAt(fp, uint8(in.imm>>8))
+			if a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
+				row := *(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize)))
+				if b := (*value.Array)(row.Ref); b != nil && b.Kind == value.KindArray && (b.Sub == value.ReprFloats || b.Sub == value.ReprInts) && j < uint64(b.Len) {
+					*slotAt(fp, uint8(in.imm)) = row
+					*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(b.Data, j*8))
+					continue
+				}
+			}
+
 		// Blocks. N is 0 for whatever has no slots, so one compare is the whole
 		// check; slot n stands at byte (1+n)*slotSize, at index 1+n of bitsAt.
 		case ir.OpField:
@@ -516,6 +599,39 @@ func (t *task) run() status {
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
 				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				continue
+			}
+		case ir.Op(opSubFieldsFloat):
+			o, q := *refAt(fp, in.b), *refAt(fp, in.c)
+			k, l := uint32(uint8(in.imm>>16)), uint32(in.imm)>>24
+			if k < (*value.Head)(o).N && l < (*value.Head)(q).N {
+				x := *(*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
+				y := *(*float64)(unsafe.Add(q, uintptr(l)*slotSize+slotSize))
+				*floatAt(fp, uint8(in.imm)) = x
+				*floatAt(fp, uint8(in.imm>>8)) = y
+				*floatAt(fp, in.a) = x - y
+				continue
+			}
+		case ir.Op(opFieldAddMul):
+			o, k := *refAt(fp, in.a), uint32(uint8(in.imm))
+			if k < (*value.Head)(o).N {
+				at := (*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
+				x, p := *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
+				*floatAt(fp, uint8(in.imm>>8)) = x
+				*floatAt(fp, uint8(in.imm>>16)) = p
+				*floatAt(fp, uint8(uint32(in.imm)>>24)) = x + p
+				*at = x + p
+				continue
+			}
+		case ir.Op(opFieldSubMul):
+			o, k := *refAt(fp, in.a), uint32(uint8(in.imm))
+			if k < (*value.Head)(o).N {
+				at := (*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
+				x, p := *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
+				*floatAt(fp, uint8(in.imm>>8)) = x
+				*floatAt(fp, uint8(in.imm>>16)) = p
+				*floatAt(fp, uint8(uint32(in.imm)>>24)) = x - p
+				*at = x - p
 				continue
 			}
 		case ir.OpSetField:

@@ -40,6 +40,9 @@ type Config struct {
 	// Observer, when set, hears of tasks and effects.
 	Observer Observer
 
+	// Count counts how often each instruction runs: see VM.Runs.
+	Count bool
+
 	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
 	// Recursion beyond it is a fault.
 	MaxStack int
@@ -83,6 +86,7 @@ type VM struct {
 	tools      []*tool
 	mocked     map[int64]value.Slot // closures that answer for agents, in a test
 	streams    map[*task][]int64    // open streams of models, by who opened them
+	counters   []counter            // with Config.Count
 	cover      *cover               // with Config.Cover
 	cache      cache                // what @cache keeps
 

@@ -84,6 +84,7 @@ var policy = []rule{
 	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
 	{"bench", "source parser sema codegen optimize stdlib internal/driver"},
 	{"bench/caller", ""},
+	{"bench/runs", "ir effect vm stdlib internal/driver"},
 	{"bench/empty", ""},
 	{"bench/host", ""},
 	{"bench/inside", " "},

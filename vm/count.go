@@ -1,0 +1,72 @@
+package vm
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Counting. With Config.Count the loader puts an opCount before each
+// instruction and fuses nothing; from the counts follows how often each run of
+// instructions that could be fused was gone through. It is for those who look
+// for superinstructions (README.md).
+
+// counter is an instruction that is counted: its operation, and how many before
+// it can only be left to come to it.
+type counter struct {
+	op    ir.Op
+	room  int
+	times int64
+}
+
+// Run is a run of operations that could be one instruction, and how often it was
+// gone through.
+type Run struct {
+	Ops   []ir.Op
+	Times int64
+}
+
+func init() {
+	slow[opCount] = func(t *task, in *ins) status {
+		t.m.counters[in.imm].times++
+		return running
+	}
+}
+
+// count adds a counter for instruction i of a block. inside is fusable's.
+func (m *VM) count(b *ir.Block, i int, inside []bool) {
+	c := counter{op: b.Code[i].Op}
+	if i > 0 && inside[i] && !ir.Table[b.Code[i-1].Op].Ends {
+		c.room = m.counters[len(m.counters)-1].room + 1
+	}
+	m.emitIns(ins{op: opCount, imm: int32(len(m.counters))}, i)
+	m.counters = append(m.counters, c)
+}
+
+// Runs gives the runs of n operations that were gone through most often, the
+// most frequent first, and how many operations ran in all. It is empty without
+// Config.Count.
+func (m *VM) Runs(n int) (runs []Run, all int64) {
+	index := map[string]int{}
+	for i, c := range m.counters {
+		all += c.times
+		if c.room < n-1 || c.times == 0 {
+			continue
+		}
+		var key []byte
+		var ops []ir.Op
+		for _, x := range m.counters[i-n+1 : i+1] {
+			key = append(key, byte(x.op))
+			ops = append(ops, x.op)
+		}
+		k, ok := index[string(key)]
+		if !ok {
+			k = len(runs)
+			index[string(key)] = k
+			runs = append(runs, Run{Ops: ops})
+		}
+		runs[k].Times += c.times
+	}
+	slices.SortStableFunc(runs, func(a, b Run) int { return int(min(max(b.Times-a.Times, -1), 1)) })
+	return runs, all
+}
