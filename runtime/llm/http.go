@@ -35,7 +35,7 @@ func newHTTP(c *Connection) *http.Client {
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
 	// A thousand of them should fit into a small memory. What is longer goes past
 	// the buffers.
-	t.ReadBufferSize, t.WriteBufferSize = 2<<10, 2<<10
+	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10
 	return &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
