@@ -22,7 +22,7 @@ type measure struct {
 
 // measures are all besides the workloads.
 func measures() []measure {
-	return append(stores(), []measure{
+	return append(append(stores(), library()...), []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 4},
 		calling("trait", "a call through a trait", "trait"),
 		calling("any", "a method of an Any", "any"),

@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,6 +33,10 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 		for i := range len(m) / 2 {
 			texts = append(texts, group(s.S, m, i))
 		}
+		if len(at) == 2*matchSample { // room for all, if the rest is like the first
+			most := min(matchSample*(len(s.S)/max(m[1], 1)+1), len(s.S)/matchSample)
+			texts, at = slices.Grow(texts, most*len(m)/2), slices.Grow(at, most*2)
+		}
 		start := place(m[0])
 		if at = append(at, start, place(m[1])); len(at)%roomEvery == 0 {
 			a.Room(len(at) / 2 * matchSize)
@@ -51,6 +56,9 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	}
 	return value.SlotArray(out), nil
 }
+
+// matchSample is how many matches tell find_all how many there will be.
+const matchSample = 64
 
 // roomEvery is how often find_all asks whether there is room, in offsets.
 const roomEvery = 4096

@@ -13,6 +13,7 @@ type path struct {
 	prog  *syntax.Prog
 	ascii [][2]uint64 // by instruction: the ASCII characters that it takes
 	caps  []int       // offsets of pairs by group, -1 where there is none
+	tight []bool      // by instruction: a loop over characters that is never left early
 	jobs  []job
 
 	// first are the ASCII characters that a match may begin with; any is set when
@@ -30,11 +31,10 @@ type job struct {
 }
 
 func newPath(p *syntax.Prog) *path {
-	x := &path{prog: p, ascii: make([][2]uint64, len(p.Inst)), caps: make([]int, max(p.NumCap, 2))}
+	x := &path{prog: p, ascii: make([][2]uint64, len(p.Inst)), tight: make([]bool, len(p.Inst)), caps: make([]int, max(p.NumCap, 2))}
 	for pc := range p.Inst {
 		i := &p.Inst[pc]
-		switch i.Op {
-		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+		if takesCharacter(i) {
 			for c := range rune(utf8.RuneSelf) {
 				if takes(i, c) {
 					x.ascii[pc][c>>6] |= 1 << (c & 63)
@@ -42,8 +42,63 @@ func newPath(p *syntax.Prog) *path {
 			}
 		}
 	}
+	for pc := range p.Inst {
+		x.tight[pc] = x.isTight(uint32(pc))
+	}
 	x.begins(uint32(p.Start), make([]bool, len(p.Inst)))
 	return x
+}
+
+// isTight says whether the instruction is a greedy loop over characters of which
+// none can be what follows, or after which the match is there: taking all of
+// them is the only way to try.
+func (x *path) isTight(pc uint32) bool {
+	loop := &x.prog.Inst[pc]
+	if loop.Op != syntax.InstAlt || !takesCharacter(&x.prog.Inst[loop.Out]) || x.prog.Inst[loop.Out].Out != pc {
+		return false
+	}
+	next := loop.Arg
+	for x.prog.Inst[next].Op == syntax.InstNop || x.prog.Inst[next].Op == syntax.InstCapture {
+		next = x.prog.Inst[next].Out
+	}
+	i, class := &x.prog.Inst[next], x.ascii[loop.Out]
+	switch {
+	case i.Op == syntax.InstMatch:
+		return true
+	case i.Op == syntax.InstRune1 && i.Rune[0] < utf8.RuneSelf:
+		return x.ascii[next][0]&class[0]|x.ascii[next][1]&class[1] == 0
+	}
+	return false
+}
+
+func takesCharacter(i *syntax.Inst) bool {
+	switch i.Op {
+	case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
+		return true
+	}
+	return false
+}
+
+// all is the position behind all characters from at on that an instruction
+// takes.
+func (x *path) all(pc uint32, text string, at int) int {
+	class := x.ascii[pc]
+	for at < len(text) {
+		c := text[at]
+		if c < utf8.RuneSelf {
+			if class[c>>6]>>(c&63)&1 == 0 {
+				return at
+			}
+			at++
+			continue
+		}
+		r, width := utf8.DecodeRuneInString(text[at:])
+		if !takes(&x.prog.Inst[pc], r) {
+			return at
+		}
+		at += width
+	}
+	return at
 }
 
 // begins adds what a match that goes on at pc may begin with.
@@ -105,6 +160,12 @@ func (x *path) try(text string, start, work int) (outcome, left int) {
 			}
 			switch i := &x.prog.Inst[pc]; i.Op {
 			case syntax.InstAlt, syntax.InstAltMatch:
+				if x.tight[pc] {
+					end := x.all(i.Out, text, at)
+					work -= end - at
+					pc, at = i.Arg, end
+					continue
+				}
 				x.jobs = append(x.jobs, job{i.Arg, -1, at})
 				pc = i.Out
 			case syntax.InstCapture:
