@@ -413,7 +413,7 @@ func (t *task) run() status {
 			}
 			continue
 		case ir.Op(opLoopLtInt):
-			// A while loop's test at its end: a dispatch less a round, sieve -6 %.
+			// A while loop's test at its end: a dispatch less a round, sieve takes 0.93 of its time.
 			test := (*ins)(jump(ip, in.imm))
 			ip = unsafe.Add(unsafe.Pointer(test), insSize)
 			if *intAt(fp, test.a) < *intAt(fp, test.b) {
