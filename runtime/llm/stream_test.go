@@ -206,11 +206,11 @@ func TestSlowReader(t *testing.T) {
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c", HangAfter: 3, Chunk: 1})
-		conn.Timeout = 0.2
+		conn.Timeout = 0.4
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
-		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.200 seconds (connection 'main', model m); ") ||
+		if !strings.HasPrefix(e.Message, "agent 'A' timed out after 0.400 seconds (connection 'main', model m); ") ||
 			!strings.HasSuffix(e.Message, " bytes of the answer had come: raise the timeout, or ask for less") || e.Fields["reason"] != "timeout" {
 			t.Error(e.Message)
 		}
