@@ -1,0 +1,199 @@
+package stdlib_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// odd are the values of a type that functions are least ready for: empty,
+// negative, huge, no numbers, text of all sorts.
+var odd = map[string][]string{
+	"Int":                 {"0", "-1", "1", "64", "9223372036854775807", "-9223372036854775808"},
+	"Float":               {"0.0", "-0.0", "1.0 / 0.0", "-1.0 / 0.0", "0.0 / 0.0", "1e308", "5e-324"},
+	"Bool":                {"true"},
+	"String":              {`""`, `"a"`, `"é\u{0}\u{1F600}e\u{301}"`, `"("`, `"\n\r\n"`, `"-9223372036854775808"`},
+	"Any":                 {"nil", "1", "0.0 / 0.0", `""`, "[]", "{}"},
+	"T":                   {"0", "-9223372036854775808"},
+	"Array<T>":            {"[]", "[1, 1]"},
+	"Array<String>":       {"[]", `["", "a"]`},
+	"Array<Any>":          {"[]", "[nil, [[]]]"},
+	"Array<Array<Any>>":   {"[]", "[[], [1, nil]]"},
+	"Map<String, Any>":    {"{}", `{ "": nil }`},
+	"Map<String, String>": {"{}"},
+	"Int | Float":         {"0", "0.0 / 0.0"},
+}
+
+// oddReceivers are types whose methods are called, with the type of a variable.
+var oddReceivers = map[string]string{"Int": "Int", "Float": "Float", "String": "String", "Bool": "Bool", "Array": "Array<Int>"}
+
+var (
+	signature = regexp.MustCompile(`^fn (\w+)(?:<[^>]*>)?\((.*)\)(?: -> .*)?$`)
+	argument  = regexp.MustCompile(`^(\w+): ([^=]+?)(?: = .*)?$`)
+)
+
+// TestOddValues calls all functions of the library that take plain values with
+// every odd one: each gives a value or an error that the program can catch, and
+// nothing else happens.
+func TestOddValues(t *testing.T) {
+	var text strings.Builder
+	calls, functions := 0, 0
+	for _, p := range stdlib.Pages() {
+		for _, s := range p.Sections {
+			for _, e := range s.Entries {
+				for _, call := range oddCalls(p, e) {
+					if calls%8 == 0 {
+						fmt.Fprintf(&text, "fn f%d() {\n", functions)
+						functions++
+					}
+					calls++
+					fmt.Fprintf(&text, "    try { %s } catch {}\n", call)
+					if calls%8 == 0 {
+						text.WriteString("}\n")
+					}
+				}
+			}
+		}
+	}
+	if calls%8 != 0 {
+		text.WriteString("}\n")
+	}
+	text.WriteString("fn text(s: String) -> String { s }\nfn main() {\n")
+	for i := range functions {
+		fmt.Fprintf(&text, "    f%d();\n", i)
+	}
+	text.WriteString("}\n")
+	if calls < 1500 {
+		t.Errorf("%d calls", calls)
+	}
+	t.Logf("%d calls", calls)
+	runProgram(t, compileOdd(t, oddModules+text.String()), false)
+}
+
+// oddModules are those of the library that touch nothing.
+const oddModules = "use std::crypto;\nuse std::fmt;\nuse std::json;\nuse std::math;\nuse std::prompt;\nuse std::random;\nuse std::regex;\nuse std::string;\nuse std::time;\n"
+
+// oddCalls are calls of an entry: each argument takes each odd value in turn,
+// the others their first but one.
+func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
+	m := signature.FindStringSubmatch(e.Signature)
+	if m == nil || strings.Contains(e.Signature, "…") || strings.Contains(m[2], "fn(") || oddTyped[e.Name] {
+		return nil
+	}
+	typ, method, isMethod := strings.Cut(e.Name, ".")
+	variable, known := oddReceivers[typ]
+	if isMethod && !known || !isMethod && (!strings.Contains(oddModules, "std::"+p.Name+";") || e.Name == "time::sleep") {
+		return nil
+	}
+	var types []string
+	for _, a := range split(m[2]) {
+		if a == "self" || a == "mut self" {
+			continue
+		}
+		x := argument.FindStringSubmatch(a)
+		if x == nil || odd[x[2]] == nil {
+			return nil // takes a function
+		}
+		types = append(types, x[2])
+	}
+	first, rest := "", types
+	if isMethod {
+		first, rest = variable, types
+	}
+	receiverOdd := odd[first]
+	if typ == "Array" {
+		receiverOdd = odd["Array<T>"]
+	}
+	var out []string
+	write := func(receiver string, args []string) {
+		list := strings.Join(args, ", ")
+		if isMethod {
+			out = append(out, fmt.Sprintf("let mut v: %s = %s; let _ = v.%s(%s);", variable, receiver, method, list))
+		} else {
+			out = append(out, fmt.Sprintf("let _ = %s(%s);", e.Name, list))
+		}
+	}
+	usual := func() []string {
+		var args []string
+		for _, x := range rest {
+			v := odd[x]
+			args = append(args, written(v[min(1, len(v)-1)]))
+		}
+		return args
+	}
+	if !isMethod {
+		receiverOdd = []string{""}
+	}
+	for _, receiver := range receiverOdd {
+		write(receiver, usual())
+		for i, x := range rest {
+			for _, v := range odd[x] {
+				args := usual()
+				args[i] = written(v)
+				write(receiver, args)
+			}
+		}
+	}
+	return out
+}
+
+// oddTyped are functions that need to be told of a type; they have tests of their
+// own.
+var oddTyped = map[string]bool{"Array.flatten": true, "json::parse_as": true, "random::choice": true, "random::shuffle": true}
+
+// written is a value in the program; a text that the compiler does not know, so
+// that it finds nothing wrong with it.
+func written(v string) string {
+	if strings.HasPrefix(v, `"`) {
+		return "text(" + v + ")"
+	}
+	return v
+}
+
+// split cuts a list at the commas that stand in no brackets.
+func split(list string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i, c := range list + "," {
+		switch {
+		case strings.ContainsRune("(<[{", c):
+			depth++
+		case strings.ContainsRune(")>]}", c):
+			depth--
+		case c == ',' && depth == 0:
+			if part := strings.TrimSpace(list[start:i]); part != "" {
+				out = append(out, part)
+			}
+			start = i + 1
+		}
+	}
+	return out
+}
+
+// compileOdd compiles a program that warnings may be given of.
+func compileOdd(t *testing.T, text string) *ir.Program {
+	t.Helper()
+	f := source.NewFile("odd.conc", []byte(text))
+	tree, found := parser.Parse(f)
+	checked, more := sema.Check(sema.Config{Name: "odd", Library: stdlib.Library()}, tree)
+	found.Append(more)
+	if found.HasErrors() {
+		for _, d := range found.Sorted() {
+			if d.Severity() == diag.Error {
+				t.Errorf("%s in %s", d.Message, f.Line(f.Position(d.Span.Start).Line))
+			}
+		}
+		t.FailNow()
+	}
+	p, _ := codegen.Generate(checked, codegen.ManifestData{})
+	return p
+}
