@@ -58,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.mcpCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
 	completions(root)
 	return root

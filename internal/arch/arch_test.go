@@ -81,7 +81,7 @@ var policy = []rule{
 	{"diag/gen", "diag"},
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
-	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log internal/doc internal/driver internal/spell"},
+	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log runtime/mcp internal/doc internal/driver internal/spell"},
 	{"bench", "source parser sema codegen optimize stdlib internal/driver"},
 	{"bench/caller", ""},
 	{"bench/runs", "ir effect vm stdlib internal/driver"},

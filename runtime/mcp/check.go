@@ -21,6 +21,8 @@ type shape struct {
 	Items      *shape            `json:"items"`
 	Enum       []any             `json:"enum"`
 	AnyOf      []*shape          `json:"anyOf"`
+	// Description is for the declarations that are made of it.
+	Description string `json:"description"`
 }
 
 // check holds what the program declares against what the server has.
