@@ -28,6 +28,7 @@ type Pass struct {
 // The passes, in the order in which they run.
 var Passes = [...]Pass{
 	inlining:  {"inline", "small functions, and closures given to small functions, in place of their calls"},
+	matching:  {"match", "the tests of a match of an Int or an enum stand at its head, where the machine goes through them by a table"},
 	splitting: {"split", "a register that holds one value after another becomes several"},
 	unboxing:  {"unbox", "numbers that only pass through self-describing registers stay plain, arrays of them typed"},
 	copying:   {"copy", "a copy's reader reads the original"},
@@ -40,6 +41,7 @@ var Passes = [...]Pass{
 
 const (
 	inlining = iota
+	matching
 	splitting
 	unboxing
 	copying
@@ -164,6 +166,9 @@ func (u *unit) passes() {
 	on := u.o.on
 	if on.has(inlining) {
 		u.inlineCalls()
+	}
+	if on.has(matching) {
+		match(u)
 	}
 	worth := len(u.code) <= shortCode || u.loops()
 	for round := range rounds {

@@ -191,6 +191,13 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 			i += n
 			continue
 		}
+		if n := m.table(b.Code, i, fusing); n > 0 {
+			for k := 1; k < n; k++ {
+				at[i+k] = at[i]
+			}
+			i += n
+			continue
+		}
 		in, err := m.loadIns(f, b.Code[i])
 		if err != nil {
 			return fmt.Errorf("instruction %d, %s: %w", i, b.Code[i].Op, err)
@@ -227,7 +234,7 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 // jumps says whether an operation's imm is a target.
 func jumps(op uint8) bool {
 	if op >= opTrap {
-		return op == opSkipGiven
+		return op == opSkipGiven || op == opCase
 	}
 	for _, o := range ir.Table[op].Operands {
 		if o.Role == ir.RoleTarget {
