@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,13 +13,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/optimize"
 )
 
 // corpusRun is a line of a script that runs a source file and lets it end.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
 // TestCorpusBothWays runs every program that a script runs twice, each time in
-// a fresh directory: from its source, and compiled. Its output, its exit code
+// a fresh directory: from its source, and compiled, with other optimisations. Its output, its exit code
 // and its standard error are the same; what the compiler has to say comes when
 // the program is built.
 func TestCorpusBothWays(t *testing.T) {
@@ -82,7 +85,7 @@ func (c *corpusCase) test(t *testing.T) {
 	dir := c.unpack(t)
 	source := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), c.program+".conc"), c.args...)...)
 	dir = c.unpack(t)
-	built := c.run(t, dir, "build", c.program+".conc", "-o", "compiled.conc-ir")
+	built := c.run(t, dir, "build", c.program+".conc", "--passes", c.passes(), "-o", "compiled.conc-ir")
 	if built.code != 0 {
 		if built.code != source.code || built.stderr != source.stderr {
 			t.Errorf("run from source (-), built (+):\n%s", cmp.Diff(source, built, cmp.AllowUnexported(outcome{})))
@@ -94,6 +97,18 @@ func (c *corpusCase) test(t *testing.T) {
 	if diff := cmp.Diff(source, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("from source (-), compiled (+):\n%s", diff)
 	}
+}
+
+// passes chooses the optimisations of the compiled program: by turns none, all,
+// one alone and all but one, so that the corpus shows that they change nothing.
+func (c *corpusCase) passes() string {
+	h := fnv.New32a()
+	for _, f := range c.files.Files {
+		h.Write(f.Data)
+	}
+	n := int(h.Sum32() >> 4)
+	name := optimize.Passes[n/4%len(optimize.Passes)].Name
+	return [...]string{"none", "all", name, "-" + name}[n%4]
 }
 
 // unpack writes the archive's files to a directory of their own.
