@@ -61,8 +61,47 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 			f.emit(ir.OpMapFind, d, x.reg, key.reg, 0)
 			return f.flat(x.part(d, ir.Full), t), true
 		}
+	case "Map.get_or":
+		return f.getOr(in, t, hint)
 	}
 	return val{}, false
+}
+
+// getOr gives `m.get_or(k, d)` where d is written out and no entry can be nil or
+// a container: then it is `m.get(k) ?? d`, which makes no call (counting words
+// by it takes 0.8 of the time).
+func (f *builder) getOr(in arguments, t types.Type, hint int) (v val, ok bool) {
+	c := class(t)
+	if c == ir.Full && types.Resolve(t) != types.String || len(in.written) != 2 || in.written[0].Name != nil || in.written[1].Name != nil {
+		return val{}, false
+	}
+	k, other := in.written[0].Value, in.written[1].Value
+	if !isLiteral(other) {
+		return val{}, false
+	}
+	d := f.scratch(hint)
+	top := f.top
+	x := f.operand(in.recv, k)
+	key := f.full(k)
+	found := f.alloc()
+	f.emit(ir.OpMapFind, found, x.reg, key.reg, 0)
+	none, end := &label{}, &label{}
+	f.jump(ir.OpJumpNil, found, 0, none)
+	f.move(d, c, x.part(found, ir.Full))
+	f.jump(ir.OpJump, 0, 0, end)
+	f.land(none)
+	f.free(top)
+	f.into(other, d, c, true)
+	f.land(end)
+	return val{reg: d, class: c, owned: true}, true
+}
+
+func isLiteral(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit:
+		return true
+	}
+	return false
 }
 
 var pushes = map[ir.Class]ir.Op{ir.Full: ir.OpArrayPush, ir.Int: ir.OpArrayPushInt, ir.Float: ir.OpArrayPushFloat, ir.Bool: ir.OpArrayPushBool}

@@ -102,7 +102,7 @@ func TestKill(t *testing.T) {
 	defer acknowledged.Close()
 	all, early := 0, 0
 	for round := range rounds {
-		lines, err := killed(dir, time.Duration(rand.IntN(80_000))*time.Microsecond)
+		lines, err := killed(dir, round%4, time.Duration(rand.IntN(40_000))*time.Microsecond)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -118,14 +118,11 @@ func TestKill(t *testing.T) {
 		}
 	}
 	t.Logf("%d rounds, %d of them killed before a write was acknowledged; all of %d acknowledged are there", rounds, early, all)
-	if all < rounds/2 {
-		t.Errorf("only %d writes were acknowledged in %d rounds: they prove too little", all, rounds)
-	}
 }
 
-// killed runs the writing program, kills it that long after it was ready,
-// and gives the rounds that it acknowledged.
-func killed(dir string, after time.Duration) (lines []string, err error) {
+// killed runs the writing program, kills it a while after it has acknowledged
+// some rounds, and gives all that it acknowledged.
+func killed(dir string, some int, after time.Duration) (lines []string, err error) {
 	c := command(dir, "run", "write.conc")
 	var problem bytes.Buffer
 	c.Stderr = &problem
@@ -137,10 +134,11 @@ func killed(dir string, after time.Duration) (lines []string, err error) {
 		return nil, err
 	}
 	from := bufio.NewReader(out)
-	if _, err = from.ReadString('\n'); err == nil {
-		defer time.AfterFunc(after, func() { _ = c.Process.Kill() }).Stop()
-	}
+	_, err = from.ReadString('\n') // it is ready
 	for err == nil {
+		if len(lines) == some {
+			defer time.AfterFunc(after, func() { _ = c.Process.Kill() }).Stop()
+		}
 		var line string
 		line, err = from.ReadString('\n')
 		if err == nil { // a line that was cut off acknowledges nothing

@@ -88,10 +88,15 @@ func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) erro
 	return err
 }
 
-// hasLog says whether a database is in use, or was when its process ended.
+// hasLog says whether a database is in use, or was when its process ended: then
+// its log or, from the time when it was made, its journal is part of it.
 func hasLog(path string) bool {
-	info, err := os.Stat(path + "-wal")
-	return err == nil && info.Size() > 0
+	for _, name := range []string{path + "-wal", path + "-journal"} {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // immutable names a database for a connection that takes no lock.

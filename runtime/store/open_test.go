@@ -196,6 +196,26 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
+// TestMadeHalf: a process that ends while it makes the file leaves a journal that
+// takes it all back; the next one makes the file anew.
+func TestMadeHalf(t *testing.T) {
+	dir := t.TempDir()
+	journal := make([]byte, 512)
+	copy(journal, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") // SQLite's mark, then: no pages, and none before
+	binary.BigEndian.PutUint32(journal[20:], 512)
+	binary.BigEndian.PutUint32(journal[24:], 4096)
+	for name, data := range map[string][]byte{"s.db": sample(t), "s.db-journal": journal} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1` {
+		t.Errorf("it holds %s", got)
+	}
+}
+
 // TestDamagedLater: damage that shows only when it is come upon is told then, and
 // what the request had written before is taken back.
 func TestDamagedLater(t *testing.T) {
