@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check conformance
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check conformance mcp-reference
 
 all: build
 
@@ -64,3 +64,7 @@ check: lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./optimize -update
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
+
+# The protocol's reference server, for TestMCPReference.
+mcp-reference:
+	npm install --no-audit --no-fund --prefix bin/npm @modelcontextprotocol/server-everything@2026.8.31

@@ -51,6 +51,9 @@ func New(header func() string) *mcp.Server {
 	add(s, "tags", "Joins", func(_ context.Context, _ *mcp.CallToolRequest, a tagged) (string, error) {
 		return `["` + strings.Join(a.Tags, `","`) + `"]`, nil
 	})
+	add(s, "say-twice", "Says it twice", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
+		return a.Text + a.Text, nil
+	})
 	add(s, "fail", "Fails", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
 		return "", errors.New("out of paper")
 	})

@@ -23,7 +23,9 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), errTimeout)
 	defer cancel()
+	s.mu.Lock()
 	session, err := s.connect(limited, nil)
+	s.mu.Unlock()
 	defer s.close(context.Background())
 	if err != nil {
 		return nil, err
@@ -59,9 +61,12 @@ func function(tool *sdk.Tool) Function {
 		}
 		list = append(list, p+": "+t)
 	}
-	f.Signature = "fn " + tool.Name + "(" + strings.Join(list, ", ") + ") -> " + resultType(tool) + ";"
+	f.Signature = "fn " + word(tool.Name) + "(" + strings.Join(list, ", ") + ") -> " + resultType(tool) + ";"
 	return f
 }
+
+// word is a tool's name as Concerto writes it: `-`, `.` and `/` are `_`.
+func word(name string) string { return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(name) }
 
 func required(s *shape, name string) int {
 	if slices.Contains(s.Required, name) {

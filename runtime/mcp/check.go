@@ -27,6 +27,7 @@ type shape struct {
 
 // check holds what the program declares against what the server has.
 func (s *server) check(ctx context.Context, session *sdk.ClientSession, declared []effect.MCPTool) error {
+	s.names = map[string]string{}
 	if len(declared) == 0 {
 		return nil
 	}
@@ -35,6 +36,10 @@ func (s *server) check(ctx context.Context, session *sdk.ClientSession, declared
 	for tool, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return s.unreachable(err)
+		}
+		if w := word(tool.Name); has[w] == nil {
+			has[w] = tool
+			s.names[w] = tool.Name
 		}
 		has[tool.Name] = tool
 		names = append(names, tool.Name)

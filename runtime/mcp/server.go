@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -30,6 +31,7 @@ type server struct {
 	mu      sync.Mutex // held while connecting
 	session *sdk.ClientSession
 	process *procgroup.Process
+	names   map[string]string // the tools' own names, by how they are declared
 
 	active   sync.Mutex
 	progress map[string]*call // by progress token
@@ -39,16 +41,22 @@ type server struct {
 // run makes the call. Its last event is the result, or the failure.
 func (c *call) run(ctx context.Context) {
 	s := c.server
-	session, err := s.connect(ctx, c.request.Declared)
+	session, tool, err := s.reach(ctx, c.request)
 	if err != nil {
 		c.fail(ctx, err)
 		return
 	}
 	s.begin(c)
 	defer s.end(c)
-	params := &sdk.CallToolParams{Name: c.request.Tool, Arguments: c.request.Args}
+	params := &sdk.CallToolParams{Name: tool, Arguments: c.request.Args}
 	params.SetProgressToken(c.token())
 	result, err := session.CallTool(ctx, params)
+	if s.lost(ctx, session, err) { // it had ended before: nothing has been asked
+		if session, _, err = s.reach(ctx, c.request); err == nil {
+			result, err = session.CallTool(ctx, params)
+			s.lost(ctx, session, err)
+		}
+	}
 	if err != nil {
 		c.fail(ctx, err)
 		return
@@ -75,10 +83,10 @@ func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 func (c *call) fail(ctx context.Context, err error) {
 	var e *effect.Error
 	switch {
-	case errors.As(err, &e):
-		c.add(nil, e)
 	case context.Cause(ctx) == errTimeout:
 		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
+	case errors.As(err, &e):
+		c.add(nil, e)
 	default:
 		c.add(nil, c.problem("%s", err))
 	}
@@ -111,10 +119,35 @@ func (s *server) end(c *call) {
 	}
 }
 
-// connect gives the session, made and checked when there is none.
-func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*sdk.ClientSession, error) {
+// reach gives the session, and the server's own name for the tool.
+func (s *server) reach(ctx context.Context, r *effect.MCPOpen) (*sdk.ClientSession, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	session, err := s.connect(ctx, r.Declared)
+	if own := s.names[r.Tool]; own != "" {
+		return session, own, err
+	}
+	return session, r.Tool, err
+}
+
+// lost forgets a session that a call has found at its end, and says whether the
+// call was not made at all.
+func (s *server) lost(ctx context.Context, session *sdk.ClientSession, err error) bool {
+	var answered *jsonrpc.Error
+	if err == nil || ctx.Err() != nil || errors.As(err, &answered) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.session == session {
+		s.session = nil
+		s.endProcess()
+	}
+	return errors.Is(err, sdk.ErrConnectionClosed)
+}
+
+// connect gives the session, made and checked when there is none. s.mu is held.
+func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*sdk.ClientSession, error) {
 	if s.session != nil {
 		return s.session, nil
 	}
