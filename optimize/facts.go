@@ -73,7 +73,7 @@ var asFact = func() (set [len(ir.Table)]struct {
 			ir.OpNot, ir.OpIsNil, ir.OpStringLen, ir.OpRangeLo, ir.OpRangeHi, ir.OpCaptured, ir.OpVariant, ir.OpNewClosure},
 		elems:  {ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool},
 		lens:   {ir.OpArrayLen},
-		fields: {ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool},
+		fields: {ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpNewOk, ir.OpNewErr},
 		maps:   {ir.OpMapLen, ir.OpMapGet},
 		cells:  {ir.OpCellGet},
 		marks:  {ir.OpOwn, ir.OpOwnElem, ir.OpOwnField},

@@ -63,6 +63,27 @@ func (f folder) float(r int) (x float64, ok bool) {
 	return x, ok
 }
 
+// result gives the payload and the variant of a Result that a register is known
+// to hold.
+func (f folder) result(r int) (s, variant int, ok bool) {
+	for range 4 {
+		in, found := f.k.known(r, f.holds, func(in ir.Instr) bool {
+			return in.Op == ir.OpNewOk || in.Op == ir.OpNewErr || in.Op == ir.OpMove
+		})
+		switch {
+		case !found:
+			return 0, 0, false
+		case in.Op == ir.OpMove:
+			r = int(in.B)
+		case in.Op == ir.OpNewOk:
+			return int(in.B), 0, true
+		default:
+			return int(in.B), 1, true
+		}
+	}
+	return 0, 0, false
+}
+
 func (f folder) bool(r int) (b, ok bool) {
 	in, ok := f.k.known(r, f.holds, func(in ir.Instr) bool { return in.Op == ir.OpLoadBool })
 	return in.Imm != 0, ok
@@ -116,6 +137,11 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 	case ir.OpBoxFloat:
 		if x, ok := f.float(b); ok {
 			return ir.Instr{Op: ir.OpLoadConst, A: d, Imm: f.k.u.o.floatConst(x)}, true
+		}
+	case ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
+		// What has just been put into an Ok or Err.
+		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.fits(s, shapeOf(in).writes) {
+			return ir.Instr{Op: moveOf[shapeOf(in).writes], A: d, B: uint8(s)}, true
 		}
 	case ir.OpMoveInt:
 		if x, ok := f.int(b); ok {
@@ -260,6 +286,22 @@ func (o *optimizer) constants() {
 func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	always := ir.Instr{Op: ir.OpJump, Imm: in.Imm}
 	switch in.Op {
+	case ir.OpJumpVariant, ir.OpJumpNotVariant:
+		if _, v, ok := f.result(int(in.A)); ok {
+			return (v == int(in.B)) == (in.Op == ir.OpJumpVariant), always, true
+		}
+	case ir.OpJump:
+		// To a test of what is known on this way only.
+		test := f.k.u.code[f.k.u.final(int(in.Imm))]
+		if test == nop || test.Op != ir.OpJumpVariant && test.Op != ir.OpJumpNotVariant {
+			break
+		}
+		if _, v, ok := f.result(int(test.A)); ok {
+			if (v == int(test.B)) == (test.Op == ir.OpJumpVariant) {
+				return true, ir.Instr{Op: ir.OpJump, Imm: test.Imm}, true
+			}
+			return true, ir.Instr{Op: ir.OpJump, Imm: int32(f.k.u.after(f.k.u.final(int(in.Imm))))}, true
+		}
 	case ir.OpJumpIf, ir.OpJumpIfNot:
 		if b, ok := f.bool(int(in.A)); ok {
 			return b == (in.Op == ir.OpJumpIf), always, true

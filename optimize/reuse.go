@@ -13,7 +13,7 @@ func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 // not made again either.
 func (k *facts) reuse(pc int, holds bitset) {
 	in := k.u.code[pc]
-	if in == nop || !asFact[in.Op].ok || asFact[in.Op].from == marks || in.Op == ir.OpNewClosure { // each closure is one of its own
+	if in == nop || !asFact[in.Op].ok || asFact[in.Op].from == marks || isNew(in.Op) { // each is one of its own
 		return
 	}
 	if n, ok := k.index[in]; ok && holds.has(n) {
@@ -29,6 +29,9 @@ func (k *facts) reuse(pc int, holds bitset) {
 		k.u.set(pc, ir.Instr{Op: moveOf[shapeOf(in).writes], A: in.A, B: d})
 	}
 }
+
+// isNew says whether an operation makes an object.
+func isNew(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpNewOk || op == ir.OpNewErr }
 
 var moveOf = map[ir.Class]ir.Op{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
 
