@@ -55,6 +55,11 @@ func (t *task) tooLong() status { return t.fault("the string would be longer tha
 // that `s = "${s}, ${x}"` costs what `s += ", ${x}"` does.
 func opInterpolate(t *task, in *ins) status {
 	window := t.window(in.b, in.c)
+	var room [value.ShortText]byte
+	if text, ok := value.ShortJoin(room[:0], window); ok {
+		*t.slot(in.a) = t.m.shortText(text)
+		return running
+	}
 	var first *value.Str
 	if len(window) > 0 {
 		if first = window[0].Str(); first != nil {
@@ -69,7 +74,6 @@ func opInterpolate(t *task, in *ins) status {
 	case first == nil:
 		*t.slot(in.a) = t.m.shortText(text)
 	case len(first.S)+len(text) <= value.ShortText:
-		var room [value.ShortText]byte
 		*t.slot(in.a) = t.m.shortText(append(append(room[:0], first.S...), text...))
 	case len(first.S)+len(text) > value.MaxText:
 		return t.tooLong()
