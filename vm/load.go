@@ -271,6 +271,8 @@ func (m *VM) loadIns(f *function, i ir.Instr) (ins, error) {
 			m.performing = map[int32]*performing{}
 		}
 		m.performing[i.Imm] = performs[name.AsString()]
+	case ir.OpCheck:
+		in.c = uint8(unconverted(m.types[i.Imm]))
 	case ir.OpOwn, ir.OpOwnField, ir.OpOwnElem:
 		if m.config.AlwaysCopy {
 			in.op = map[ir.Op]uint8{ir.OpOwn: opOwnAlways, ir.OpOwnField: opOwnFieldAlways, ir.OpOwnElem: opOwnElemAlways}[i.Op]

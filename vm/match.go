@@ -91,12 +91,9 @@ func isType(s value.Slot, t *value.Type) bool {
 // opCheck gives an Any as a T.
 func opCheck(t *task, in *ins) status {
 	typ := t.m.types[in.imm]
-	switch s := value.Flat(*t.slot(in.b)); typ.Kind {
-	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool: // what there is nothing to convert in
-		if s.Kind() == typeKinds[typ.Kind].kind {
-			*t.slot(in.a) = s
-			return running
-		}
+	if s := value.Flat(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
+		*t.slot(in.a) = s
+		return running
 	}
 	v, errs := schema.Convert(*t.slot(in.b), typ)
 	if len(errs) == 0 {
@@ -110,6 +107,16 @@ func opCheck(t *task, in *ins) status {
 		return t.fault("%s", errs[0].Message)
 	}
 	return t.fault("this is no %s: %s", typ, schema.Join(errs))
+}
+
+// unconverted is the kind of the values of a type that has nothing to convert
+// in it; KindNil of others.
+func unconverted(t *value.Type) value.Kind {
+	switch t.Kind {
+	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool:
+		return typeKinds[t.Kind].kind
+	}
+	return value.KindNil
 }
 
 // describe names a value in a fault: scalars by themselves, the rest by type.

@@ -11,27 +11,29 @@ import (
 func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
-	call := methodCall{name: in.imm, params: in.b, on: receiverOf(receiver)}
-	last := t.m.called.of(call)
-	if last.methodCall == call && call.on.known() {
-		return t.enter(in.a, last.entry, nil)
+	key, known := methodKey(receiver)
+	last := t.m.called.of(key, in.imm)
+	if known && last.on == key && last.name == in.imm && last.params == in.b {
+		return t.enter(in.a, int(last.entry), nil)
 	}
 	name := t.m.constants[in.imm].AsString()
-	var known *function
+	var other *function
 	for _, x := range t.m.methods[name] {
 		if !x.fits(receiver) {
 			continue
 		}
 		if x.fn.Params == int(in.b) {
-			*last = calledMethod{call, x.fn.entry}
+			if known {
+				*last = calledMethod{on: key, name: in.imm, entry: int32(x.fn.entry), params: in.b}
+			}
 			return t.enter(in.a, x.fn.entry, nil)
 		}
-		if known == nil {
-			known = x.fn
+		if other == nil {
+			other = x.fn
 		}
 	}
-	if known != nil {
-		return t.fault("method %s of %s takes %s, called with %d", name, value.TypeName(receiver), count(known.Params-1, "argument"), in.b-1)
+	if other != nil {
+		return t.fault("method %s of %s takes %s, called with %d", name, value.TypeName(receiver), count(other.Params-1, "argument"), in.b-1)
 	}
 	if v, ok := value.FieldByName(receiver, name); ok && v.Kind() == value.KindClosure {
 		return t.fault("%s has no method %s; to call its field write (x.%s)(…)", value.TypeName(receiver), name, name)
@@ -41,45 +43,39 @@ func opCallMethod(t *task, in *ins) status {
 
 // calledMethods are methods that were called lately, so that a call of the same
 // name on the same type need not look it up: that took three quarters of a call.
+// The loop looks here too.
 type calledMethods [64]calledMethod
 
+// A calledMethod is all that says which method is called, and where it begins.
+// One that was not filled has no parameter, so that nothing is it.
 type calledMethod struct {
-	methodCall
-	entry int
-}
-
-// A methodCall is all that says which method is called.
-type methodCall struct {
-	name   int32 // the constant
+	on     unsafe.Pointer // of the receiver: methodKey
+	name   int32          // the constant
+	entry  int32
 	params uint8
-	on     receiver
 }
 
-// A receiver is what methods are found by: a struct's or enum's type, or the
-// kind of a value whose type is of no account. Of others it is nothing.
-type receiver struct {
-	typ  *value.Type
-	kind value.Kind
-}
+// The keys of receivers whose type is of no account, besides the scalars' heads.
+var arrayKey, mapKey value.Head
 
-func receiverOf(s value.Slot) receiver {
-	switch k := s.Kind(); k {
-	case value.KindInt, value.KindFloat, value.KindBool, value.KindArray, value.KindMap:
-		return receiver{kind: k}
+// methodKey is what methods are found by: a struct's or enum's type, a scalar's
+// head, or what stands for all arrays or maps. known is false for others.
+func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
+	switch s.Kind() {
+	case value.KindInt, value.KindFloat, value.KindBool:
+		return s.Ref, true
+	case value.KindArray:
+		return unsafe.Pointer(&arrayKey), true
+	case value.KindMap:
+		return unsafe.Pointer(&mapKey), true
 	case value.KindStruct, value.KindEnum:
-		return receiver{typ: s.Type(), kind: k}
+		typ := s.Type()
+		return unsafe.Pointer(typ), typ != nil
 	}
-	return receiver{}
-}
-
-// known says that two calls on the same receiver find the same method. A
-// Result has no type to tell it by.
-func (r receiver) known() bool {
-	return r.typ != nil || r.kind != value.KindStruct && r.kind != value.KindEnum && r.kind != value.KindNil
+	return nil, false
 }
 
 // of is where a call is to be found, if it is there.
-func (c *calledMethods) of(call methodCall) *calledMethod {
-	at := uintptr(call.name)*7 + uintptr(unsafe.Pointer(call.on.typ))>>4 + uintptr(call.on.kind)
-	return &c[at%uintptr(len(c))]
+func (c *calledMethods) of(key unsafe.Pointer, name int32) *calledMethod {
+	return &c[(uintptr(name)*7+uintptr(key)>>4)%uintptr(len(c))]
 }

@@ -671,7 +671,7 @@ func (t *task) run() status {
 			*bitsAt(fp, in.a) = uint64((*value.Head)(*refAt(fp, in.b)).Sub)
 			continue
 		case ir.OpShare:
-			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Kind < value.KindArray {
+			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Kind < value.KindArray || o.Flags&value.FlagShared != 0 {
 				continue
 			}
 		case ir.OpOwn:
@@ -788,6 +788,35 @@ func (t *task) run() status {
 				goto tick
 			}
 			continue
+		case ir.OpCallMethod:
+			// A method that was called lately, of a struct's or enum's type or of a
+			// scalar. With the case of Share above that is 10 ns less than a call
+			// through opCallMethod.
+			o := *refAt(fp, in.a+1)
+			if o == nil {
+				break
+			}
+			if k := (*value.Head)(o).Kind; k == value.KindStruct || k == value.KindEnum {
+				o = *(*unsafe.Pointer)(unsafe.Add(o, 8))
+			}
+			last := t.m.called.of(o, in.imm)
+			if last.on != o || last.name != in.imm || last.params != in.b || uintptr(fp)+uintptr(in.a)*slotSize > t.limit {
+				break
+			}
+			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
+			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			ip = unsafe.Add(t.code, uintptr(last.entry)*insSize)
+			if t.budget--; t.budget < 0 {
+				goto tick
+			}
+			continue
+		case ir.OpCheck:
+			// Of a type without parts, which the loader has noted in c: 4 ns less
+			// than the call.
+			if o := *refAt(fp, in.b); o != nil && uint8((*value.Head)(o).Kind) == in.c {
+				*slotAt(fp, in.a) = *slotAt(fp, in.b)
+				continue
+			}
 		case ir.OpCaptured:
 			o := *refAt(fp, 0)
 			if uint32(in.b) < (*value.Head)(o).N {
