@@ -179,10 +179,12 @@ type ToolDecl struct {
 	Methods     []*FnDecl
 }
 
-// McpDecl is `mcp Name { fn …; }`.
+// McpDecl is `mcp Name { fn …; }`. Rest says that `..` ends it, which stands for
+// the server's other functions.
 type McpDecl struct {
 	DeclHead
 	Methods []*FnDecl
+	Rest    bool
 }
 
 // PipelineDecl is `pipeline Name(params) -> T { stage … }`.

@@ -40,7 +40,14 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 func signatureText(fn *sema.Function) string {
 	var params []string
 	for _, p := range fn.Params[1:] {
-		params = append(params, p.Name+": "+p.Type.String())
+		text := p.Name + ": " + p.Type.String()
+		if fn.Undeclared {
+			text = p.Name
+		}
+		params = append(params, text)
+	}
+	if fn.Undeclared {
+		return fn.Decl.Name.Name + "(" + strings.Join(params, ", ") + ")"
 	}
 	s := "fn " + fn.Decl.Name.Name + "(" + strings.Join(params, ", ") + ")"
 	if fn.Result != types.Nil {

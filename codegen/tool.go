@@ -10,9 +10,12 @@ import (
 func (g *generator) tool(t *sema.Tool) ir.Tool {
 	out := ir.Tool{Name: t.Name, Server: t.Server, Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
 	for i, fn := range t.Methods {
+		if _, called := g.functions[fn]; fn.Undeclared && !called {
+			continue // only a test calls it
+		}
 		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.functions[fn], Result: g.typeIndex(fn.Result)}
 		if fn.Remote() {
-			m.Described, m.Signature = true, signatureText(fn)
+			m.Described, m.Signature = !fn.Undeclared, signatureText(fn)
 		}
 		for _, d := range fn.Decl.Decorators {
 			m.Described = m.Described || d.Name.Name == "describe"

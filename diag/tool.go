@@ -44,6 +44,15 @@ var (
 		Bad:     `tool T { description: "t", @describe("d") fn f(self, x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
 	})
+	// NamelessArgument: an argument of an undeclared function has no name.
+	NamelessArgument = define(Info{
+		Code: "E0739", Title: `an argument of an undeclared function has no name`,
+		Explain: "A function that an `mcp` block leaves to `..` has no declared parameters, so that only names say which argument is which.",
+		Bad: `mcp Files { .. }
+fn main() { emit("x", Files.read("a")); }`,
+		Good: `mcp Files { .. }
+fn main() { emit("x", Files.read(path: "a")); }`,
+	})
 	// UnknownServer: unknown MCP server.
 	UnknownServer = define(Info{
 		Code: "E0738", Title: `unknown MCP server`,

@@ -22,11 +22,13 @@ type MCPOpen struct {
 }
 
 // MCPTool is a declared tool: its signature as written, and the JSON Schema of
-// its parameters.
+// its parameters. An undeclared one is what the program calls of those that a
+// block leaves to `..`: the signature has the arguments' names alone.
 type MCPTool struct {
 	Name       string          `json:"name"`
 	Signature  string          `json:"signature"`
 	Parameters json.RawMessage `json:"parameters"`
+	Undeclared bool            `json:"undeclared,omitempty"`
 }
 
 // MCPOpened is a call under way.

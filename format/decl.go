@@ -106,7 +106,7 @@ func (p *printer) orchestra(d ast.Decl) {
 		p.tool(d)
 	case *ast.McpDecl:
 		p.space()
-		p.fns(d.Methods)
+		p.mcp(d)
 	case *ast.PipelineDecl:
 		if d.HasParams {
 			p.params(d.Params)
@@ -212,6 +212,21 @@ func (p *printer) signature(params []*ast.Param, result ast.Type) (group int32) 
 
 func (p *printer) fns(list []*ast.FnDecl) {
 	p.members(len(list), func(i int) { p.decl(list[i]) })
+}
+
+// mcp writes a server's functions, and the `..` for the others.
+func (p *printer) mcp(d *ast.McpDecl) {
+	n := len(d.Methods)
+	if d.Rest {
+		n++
+	}
+	p.members(n, func(i int) {
+		if i < len(d.Methods) {
+			p.decl(d.Methods[i])
+		} else {
+			p.tok(lexer.DotDot)
+		}
+	})
 }
 
 // params writes `(a: A, b: B)`.

@@ -213,7 +213,13 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		p.signatureSemi()
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
-	}, nil)
+	}, func(source.Pos) bool {
+		n.Rest = p.eat(lexer.DotDot)
+		if n.Rest && p.k != lexer.RBrace {
+			p.fail(p.expected("`}`").Hint("`..` stands last: it means the server's other functions"))
+		}
+		return n.Rest
+	})
 	p.finish(&n.DeclHead, h)
 	return n
 }

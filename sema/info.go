@@ -165,6 +165,9 @@ type Function struct {
 	// Tool is set for tool functions, which are generated full and whose self
 	// is the tool itself.
 	Tool *Tool
+	// Undeclared says that calls made it: a server's function that its block
+	// leaves to `..`.
+	Undeclared bool
 	// Decorations stand around each call, the outermost first.
 	Decorations []*Decoration
 
@@ -441,7 +444,9 @@ type Tool struct {
 	// or a Result.
 	Server    string
 	Call, Try *Function
-	mod       *module
+	// Rest says that the server's other functions can be called, too.
+	Rest bool
+	mod  *module
 }
 
 // Store is a hashmap, ledger or memory declaration.

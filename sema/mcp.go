@@ -12,7 +12,7 @@ import (
 // declareMcp makes the tool of an mcp block.
 func (c *checker) declareMcp(m *module, e *entity, d *ast.McpDecl) {
 	decl := &ast.ToolDecl{DeclHead: d.DeclHead, Methods: d.Methods}
-	t := &Tool{Name: e.name, Decl: decl, Info: m.info, mod: m, Server: e.name, Description: d.Doc}
+	t := &Tool{Name: e.name, Decl: decl, Info: m.info, mod: m, Server: e.name, Rest: d.Rest, Description: d.Doc}
 	t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
 	e.obj = t
 	c.prog.Tools = append(c.prog.Tools, t)

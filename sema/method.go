@@ -116,6 +116,9 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			if fn := tool.method(e.Name.Name); fn != nil {
 				return b.invoke(e, fn, t, hint, p)
 			}
+			if tool.Rest {
+				return b.undeclaredCall(e, tool, p)
+			}
 		}
 	case *types.Param:
 		if fn := b.c.traitMethod(x, e.Name.Name); fn != nil && fn.Recv != nil {

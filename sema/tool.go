@@ -58,7 +58,7 @@ func (c *checker) useTool(t *Tool) {
 // method finds a tool function by name, or gives nil.
 func (t *Tool) method(name string) *Function {
 	for _, fn := range t.Methods {
-		if fn.Decl.Name.Name == name {
+		if fn.Decl.Name.Name == name && !fn.Undeclared {
 			return fn
 		}
 	}

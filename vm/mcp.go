@@ -45,7 +45,7 @@ func (m *VM) declared(server string) []effect.MCPTool {
 		}
 		for i := range x.methods {
 			method := &x.methods[i]
-			out = append(out, effect.MCPTool{Name: method.info.Name, Signature: method.info.Signature, Parameters: method.parameters()})
+			out = append(out, effect.MCPTool{Name: method.info.Name, Signature: method.info.Signature, Parameters: method.parameters(), Undeclared: !method.info.Described})
 		}
 	}
 	return out

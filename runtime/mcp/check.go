@@ -47,14 +47,17 @@ func (s *server) check(ctx context.Context, session *sdk.ClientSession, declared
 	sort.Strings(names)
 	var wrong []string
 	for _, d := range declared {
-		tool := has[d.Name]
+		tool, is := has[d.Name], "declared"
+		if d.Undeclared {
+			is = "called"
+		}
 		if tool == nil {
-			wrong = append(wrong, fmt.Sprintf("`%s` is declared, and the server has no tool %s; it has %s", d.Signature, d.Name, strings.Join(names, ", ")))
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has no tool %s; it has %s", d.Signature, is, d.Name, strings.Join(names, ", ")))
 			continue
 		}
 		theirs, ours := readShape(tool.InputSchema), readShape(d.Parameters)
 		if why := misfit(ours, theirs); why != "" {
-			wrong = append(wrong, fmt.Sprintf("`%s` is declared, and the server has `%s`: %s", d.Signature, signature(tool.Name, theirs), why))
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has `%s`: %s", d.Signature, is, signature(tool.Name, theirs), why))
 		}
 	}
 	if len(wrong) == 0 {
