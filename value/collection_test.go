@@ -27,6 +27,12 @@ func TestMapAgainstModel(t *testing.T) {
 		at := func(k Slot) int { return slices.IndexFunc(model, func(p pair) bool { return Equal(p.k, k) }) }
 		for step := range 200 {
 			k := key()
+			if r.IntN(2) == 0 {
+				v, ok := m.Look(k)
+				if i := at(k); ok != (i >= 0) || ok && !Equal(v, model[i].v) {
+					t.Fatalf("%s is looked up wrongly", Text(k))
+				}
+			}
 			switch r.IntN(5) {
 			case 0, 1, 2:
 				v := Int(int64(step))
@@ -50,6 +56,11 @@ func TestMapAgainstModel(t *testing.T) {
 				t.Fatalf("length %d, want %d", m.Len(), len(model))
 			}
 		}
+		for i, p := range m.Pairs().Array().Slots() {
+			if !Equal(p, Tuple(model[i].k, model[i].v)) {
+				t.Fatalf("pair %d is %s", i, Text(p))
+			}
+		}
 		i := 0
 		m.Each(func(k, v Slot) bool {
 			if !Equal(k, model[i].k) || !Equal(v, model[i].v) {
@@ -61,6 +72,40 @@ func TestMapAgainstModel(t *testing.T) {
 			i++
 			return true
 		})
+	}
+}
+
+// TestLargeMap: every key of a large map is found through its index, no other
+// is, and pairs stay what they were when the map changes.
+func TestLargeMap(t *testing.T) {
+	const n = 100_000
+	m := NewMap(0)
+	for i := range int64(n) {
+		m.Set(Int(i*i), Int(i))
+		m.SetString(Text(Int(i)), ArrayOf(Int(i)))
+	}
+	pairs := m.Pairs().Array()
+	if pairs.Len != 2*n || m.Len() != 2*n {
+		t.Fatalf("%d pairs of %d entries", pairs.Len, m.Len())
+	}
+	for i := range int64(n) {
+		if i%4 != 0 {
+			m.Delete(Int(i * i))
+		}
+	}
+	for i := range int64(n) {
+		if v, ok := m.Look(Int(i * i)); ok != (i%4 == 0) || ok && v != Int(i) {
+			t.Fatalf("%d gives %s", i*i, Text(v))
+		}
+		if v, ok := m.GetString(Text(Int(i))); !ok || !Equal(v, ArrayOf(Int(i))) || !Shared(v) {
+			t.Fatalf("%q gives %s", Text(Int(i)), Text(v))
+		}
+		if _, ok := m.Get(Int(-1 - i)); ok {
+			t.Fatalf("%d is there", -1-i)
+		}
+		if p := pairs.At(int(2 * i)); p.Fields()[0] != Int(i*i) || p.Fields()[1] != Int(i) {
+			t.Fatalf("pair %d is %s", 2*i, Text(p))
+		}
 	}
 }
 

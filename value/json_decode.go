@@ -277,7 +277,7 @@ func (d *decoder) close(base int) Slot {
 	m := NewMap(len(open))
 	if len(open) <= smallMap {
 		m.entries = append(m.entries, open...)
-		m.live = len(open)
+		m.live = uint32(len(open))
 	} else {
 		m.index = newIndex(len(open))
 		for _, e := range open {

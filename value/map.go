@@ -11,18 +11,24 @@ type Map struct {
 	Head
 	index   []place // length a power of two
 	entries []entry
-	live    int
+	live    uint32
+	last    uint32 // the entry that was looked up or set last, or any
 }
 
-// A place of the index is an entry's hash and, in its lower half, its number
-// plus one; 0 is empty. With the hash at hand, probing looks at no entry but,
-// as a rule, the one that is sought.
-type place uint64
+// A place of the index is, in as many of its lower bits as the index has
+// numbers, an entry's number plus one, and above them the same bits of the
+// entry's hash; 0 is empty. With a part of the hash at hand, probing looks at no
+// entry but, as a rule, the one that is sought. Four bytes, not eight with all
+// of the hash: what a large map costs is the memory its index touches.
+type place uint32
 
-func placeOf(hash uint32, i int) place { return place(hash)<<32 | place(i+1) }
+func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) | place(i+1) }
 
-func (p place) hash() uint32 { return uint32(p >> 32) }
-func (p place) entry() int   { return int(uint32(p)) - 1 }
+// entry gives the number of the place's entry.
+func (p place) entry(mask int) int { return int(p)&mask - 1 }
+
+// may says whether the place's entry may have the hash.
+func (p place) may(hash uint32, mask int) bool { return (uint32(p)^hash)&^uint32(mask) == 0 }
 
 // An entry whose key is nil, which no key can be, has been deleted.
 type entry struct{ key, value Slot }
@@ -78,7 +84,7 @@ func sameKey(a, b Slot) bool {
 }
 
 // Len counts entries.
-func (m *Map) Len() int { return m.live }
+func (m *Map) Len() int { return int(m.live) }
 
 // find gives the number of key's entry, or -1.
 func (m *Map) find(key Slot) int {
@@ -102,8 +108,10 @@ func (m *Map) scan(key Slot) int {
 func (m *Map) probe(key Slot, hash uint32) int {
 	mask := len(m.index) - 1
 	for at := home(hash, mask); m.index[at] != 0; at = (at + 1) & mask {
-		if p := m.index[at]; p.hash() == hash && sameKey(m.entries[p.entry()].key, key) {
-			return p.entry()
+		if p := m.index[at]; p.may(hash, mask) {
+			if i := p.entry(mask); sameKey(m.entries[i].key, key) {
+				return i
+			}
 		}
 	}
 	return -1
@@ -122,6 +130,28 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
+// Look is Get for the one goroutine that may change the map: it remembers the
+// entry, so that another Look or Set of the same key need not search.
+func (m *Map) Look(key Slot) (v Slot, ok bool) {
+	if m.index == nil {
+		return m.Get(key)
+	}
+	i := int(m.last)
+	if !m.isLast(key) {
+		if i = m.probe(key, hashKey(key)); i < 0 {
+			return Nil, false
+		}
+		m.last = uint32(i)
+	}
+	return m.entries[i].value, true
+}
+
+// isLast says whether key is that of the last entry: the same slot, not only
+// the same text.
+func (m *Map) isLast(key Slot) bool {
+	return int(m.last) < len(m.entries) && m.entries[m.last].key == key
+}
+
 // GetString gives the value of a String key.
 func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
@@ -138,16 +168,22 @@ func (m *Map) Set(key, value Slot) {
 		}
 		return
 	}
+	if m.isLast(key) {
+		m.entries[m.last].value = value
+		return
+	}
 	hash := hashKey(key)
 	if i := m.probe(key, hash); i >= 0 {
+		m.last = uint32(i)
 		m.entries[i].value = value
 		return
 	}
+	m.last = uint32(len(m.entries))
 	m.add(key, value)
 	if n := len(m.entries); n*4 > len(m.index)*3 {
 		m.reindex()
 	} else {
-		m.link(placeOf(hash, n-1))
+		m.link(hash, n-1)
 	}
 }
 
@@ -169,39 +205,27 @@ func (m *Map) add(key, value Slot) {
 // roomAfter is for how many entries a map has room that has grown out of n.
 func roomAfter(n int) int { return max(2*n, 2) }
 
-// link enters a place into the index.
-func (m *Map) link(p place) {
+// link enters the number of an entry into the index.
+func (m *Map) link(hash uint32, i int) {
 	mask := len(m.index) - 1
-	at := home(p.hash(), mask)
+	at := home(hash, mask)
 	for m.index[at] != 0 {
 		at = (at + 1) & mask
 	}
-	m.index[at] = p
+	m.index[at] = placeOf(hash, i, mask)
 }
 
 // reindex drops tombstones and builds the index anew, with room to grow.
 func (m *Map) reindex() {
-	old := m.index
-	if m.live < len(m.entries) {
+	if m.Len() < len(m.entries) {
 		m.compact()
-		old = nil // it has other numbers
 	}
 	m.index = newIndex(len(m.entries))
 	if m.index == nil {
 		return
 	}
-	for _, p := range old {
-		if p != 0 {
-			m.link(p)
-		}
-	}
-	// What the old index does not have: at most the entry added last.
-	from := 0
-	if old != nil {
-		from = len(m.entries) - 1
-	}
-	for i := from; i < len(m.entries); i++ {
-		m.link(placeOf(hashKey(m.entries[i].key), i))
+	for i := range m.entries {
+		m.link(hashKey(m.entries[i].key), i)
 	}
 }
 
@@ -240,7 +264,7 @@ func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	v = m.entries[i].value
 	m.entries[i] = entry{}
 	m.live--
-	if dead := len(m.entries) - m.live; dead > 8 && dead > m.live {
+	if dead := len(m.entries) - m.Len(); dead > 8 && dead > m.Len() {
 		m.reindex()
 	}
 	return v, true
@@ -259,6 +283,38 @@ func (m *Map) Each(f func(key, value Slot) bool) {
 	}
 }
 
+// pairChunk is how many tuples of Pairs share one allocation, and so live as
+// long as the last of them.
+const pairChunk = 32
+
+// Pairs gives the entries in order as an array of tuples. Containers among the
+// values are marked shared.
+func (m *Map) Pairs() Slot {
+	slots := make([]Slot, 0, m.Len())
+	var chunk []pair
+	for i := range m.entries {
+		e := &m.entries[i]
+		if e.dead() {
+			continue
+		}
+		if len(chunk) == 0 {
+			chunk = make([]pair, min(pairChunk, m.Len()-len(slots)))
+		}
+		Share(e.value)
+		p := &chunk[0]
+		p.Head, p.entry = Head{Kind: KindTuple, N: 2}, *e
+		slots = append(slots, Slot{0, unsafe.Pointer(p)})
+		chunk = chunk[1:]
+	}
+	return SlotArray(slots)
+}
+
+// pair is a block: a tuple of two.
+type pair struct {
+	block
+	entry
+}
+
 // Update sets the value of key, which must be there, to f of it.
 func (m *Map) Update(key Slot, f func(Slot) Slot) bool {
 	i := m.find(key)
@@ -272,8 +328,8 @@ func (m *Map) Update(key Slot, f func(Slot) Slot) bool {
 // clone makes a copy without the shared mark; containers in it are marked.
 func (m *Map) clone() *Map {
 	c := &Map{Head: Head{Kind: KindMap}, live: m.live}
-	c.entries = make([]entry, 0, max(m.live, len(m.entries)))
-	if m.live == len(m.entries) {
+	c.entries = make([]entry, 0, len(m.entries))
+	if m.Len() == len(m.entries) {
 		c.entries = append(c.entries, m.entries...)
 		for i := range c.entries {
 			Share(c.entries[i].value)

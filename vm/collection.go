@@ -105,7 +105,7 @@ func opMapGet(t *task, in *ins) status {
 	}
 	v, ok := value.Nil, false
 	if value.Hashable(k) {
-		v, ok = m.Get(k)
+		v, ok = m.Look(k)
 	}
 	if !ok {
 		return t.noKey(k)
@@ -126,7 +126,7 @@ func opMapFind(t *task, in *ins) status {
 	d := t.slot(in.a)
 	*d = value.Nil
 	if value.Hashable(k) {
-		if v, ok := m.Get(k); ok {
+		if v, ok := m.Look(k); ok {
 			*d = value.Some(v)
 		}
 	}
@@ -141,7 +141,7 @@ func opIterate(t *task, in *ins) status {
 	case value.KindArray:
 		value.Share(s)
 	case value.KindMap:
-		s = pairs(s.Map())
+		s = s.Map().Pairs()
 	case value.KindRange:
 		lo, hi := s.Range()
 		if n := hi - lo; lo < hi && (n < 0 || n > 1<<28) {
@@ -173,7 +173,7 @@ func opIterate(t *task, in *ins) status {
 // stands behind an Any, as an array.
 func elementsOf(s value.Slot) (value.Slot, bool) {
 	if h := hashMapOf(s); h != nil {
-		return pairs(h.Entries()), true
+		return h.Entries().Pairs(), true
 	}
 	if s.Kind() != value.KindStruct || !s.Type().Elements || len(s.Fields()) == 0 {
 		return value.Nil, false
@@ -191,15 +191,4 @@ func elementsOf(s value.Slot) (value.Slot, bool) {
 		return true
 	})
 	return all.Slot(), true
-}
-
-// pairs gives the entries of a map as an array of tuples.
-func pairs(m *value.Map) value.Slot {
-	all := value.NewArray()
-	m.Each(func(k, v value.Slot) bool {
-		value.Share(v)
-		all.Push(value.Tuple(k, v))
-		return true
-	})
-	return all.Slot()
 }

@@ -45,7 +45,7 @@ func (t *task) iterateKept(h *store.HashMap, window uint8) status {
 		if err != nil {
 			return value.Nil, err
 		}
-		return pairs(all), nil
+		return all.Pairs(), nil
 	}
 	return t.ask(&effect.StoreList{Store: StoreOf(h.Place), Keys: true, Values: true}, &wait{kind: waitPerform, window: window, perform: &performing{value: give}})
 }
