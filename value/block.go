@@ -179,7 +179,13 @@ type Handle struct {
 
 // NewHandle makes a handle.
 func NewHandle(typ, name string, object any) Slot {
-	return Slot{0, unsafe.Pointer(&Handle{Head: Head{Kind: KindHandle}, Type: typ, Name: name, Object: object})}
+	return new(Handle).Init(typ, name, object)
+}
+
+// Init makes h a handle, which may stand in its object, and gives its value.
+func (h *Handle) Init(typ, name string, object any) Slot {
+	*h = Handle{Head: Head{Kind: KindHandle}, Type: typ, Name: name, Object: object}
+	return Slot{0, unsafe.Pointer(h)}
 }
 
 // Handle gives the handle in s, or nil when s is none.

@@ -54,8 +54,7 @@ func opSpawn(t *task, in *ins) status {
 	t.starting = true
 	f := &t.m.functions[in.imm]
 	x := t.m.newTask(f, nil, t.window(in.b, in.c)...)
-	x.value = value.NewHandle("Task", f.Name, x)
-	*t.slot(in.a) = x.value
+	*t.slot(in.a) = x.parts.handle.Init("Task", f.Name, x)
 	t.m.ready.front(x, t)
 	return parked
 }
@@ -86,9 +85,13 @@ func opAwait(t *task, in *ins) status {
 	if t.waitsFor(y) {
 		return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
 	}
+	if y.watch == nil {
+		y.watch = y.parts.watch[:0]
+	}
 	y.watch = append(y.watch, watch{t: t})
 	y.nowAwaited()
-	return t.park(&wait{kind: waitTask, window: in.a, task: y})
+	t.parts.wait = wait{kind: waitTask, window: in.a, task: y}
+	return t.park(&t.parts.wait)
 }
 
 // given puts into register d what an ended task gave, or raises its error.
@@ -120,7 +123,8 @@ func (m *VM) ended(t *task) {
 	if t.stack != nil {
 		t.freeStack()
 	}
-	t.shelf, t.scopes, t.caught, t.text, t.wait = nil, nil, nil, nil, nil
+	t.shelf, t.scopes, t.caught, t.wait = nil, nil, nil, nil
+	t.parts.wait.task = nil
 	m.unlink(t)
 	t.tellEnd()
 	if r := t.raised; r != nil {
@@ -143,10 +147,10 @@ func (m *VM) ended(t *task) {
 			m.ready.push(w.t)
 		}
 	}
-	if len(t.watch) == 0 && t.value.Ref != nil && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
+	if len(t.watch) == 0 && t.valued() && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
 		m.lost = append(m.lost, t)
 	}
-	t.watch = nil
+	t.watch, t.parts.watch = nil, [1]watch{}
 }
 
 // failed sees to what an error means to the whole run.

@@ -36,8 +36,8 @@ func opPerform(t *task, in *ins) status {
 
 // arguments describes the window of a native or an effect.
 func (t *task) arguments(in *ins, name string) *Args {
-	t.args = Args{base: unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), n: int(in.b), name: name, room: &t.m.memory}
-	return &t.args
+	t.m.args = Args{base: unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), n: int(in.b), name: name, room: &t.m.memory}
+	return &t.m.args
 }
 
 func (t *task) performed(w *wait) status {

@@ -386,7 +386,9 @@ func (t *task) complete(w *wait) status {
 	case waitClose:
 		return t.closed(w)
 	case waitTask:
-		return t.given(w.window, w.task)
+		y := w.task
+		w.task = nil // it stands in the task, which may live longer
+		return t.given(w.window, y)
 	case waitGroup:
 		return w.group.give()
 	case waitUnwind:

@@ -6,6 +6,10 @@ import "github.com/concerto-lang/concerto/value"
 // use on a shelf of just that size, so that very many can wait; free stacks are
 // used again by those that go on.
 
+// keptShelf is up to how many slots a task that has not run keeps for its first
+// wait.
+const keptShelf = 16
+
 // keptStacks is how many free stacks are kept.
 const keptStacks = 64
 

@@ -66,7 +66,7 @@ func opInterpolate(t *task, in *ins) status {
 			window = window[1:]
 		}
 	}
-	text := t.text[:0]
+	text := t.m.text[:0]
 	for _, s := range window {
 		text = value.AppendTextWithin(text, s, &t.m.memory.text)
 	}
@@ -86,7 +86,7 @@ func opInterpolate(t *task, in *ins) status {
 		return t.weigh(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // room for the next one
-		t.text = text
+		t.m.text = text
 	}
 	return running
 }

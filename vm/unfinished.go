@@ -4,7 +4,7 @@ package vm
 // that the program started and nobody has awaited or cancelled.
 func (m *VM) noteUnfinished() {
 	for t := m.oldest; t != nil; t = t.newer {
-		if t.value.Ref != nil && !t.stop {
+		if t.valued() && !t.stop {
 			m.unfinished = append(m.unfinished, m.entryOf(t.fn))
 		}
 	}

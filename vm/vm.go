@@ -90,6 +90,9 @@ type VM struct {
 	cover      *cover               // with Config.Cover
 	cache      cache                // what @cache keeps
 
+	args Args   // of the native being called
+	text []byte // room for interpolations
+
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
