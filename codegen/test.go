@@ -12,8 +12,8 @@ func (g *generator) tests() {
 	}
 }
 
-// mock installs a mock: a call of the library's function with the agent or host
-// and a map of the fields.
+// mock installs a mock: a call of the library's function with the agent, the host
+// or the server's name, and a map of the fields.
 func (f *builder) mock(s *ast.MockStmt) {
 	defer f.free(f.top)
 	d := f.info.Mock(s)
@@ -22,9 +22,12 @@ func (f *builder) mock(s *ast.MockStmt) {
 	}
 	w := f.alloc()
 	party, script := f.alloc(), f.alloc()
-	if d.Agent != nil {
+	switch {
+	case d.Server != nil:
+		f.stringValue(d.Server.Server, party)
+	case d.Agent != nil:
 		f.emit(ir.OpLoadAgent, party, 0, 0, int32(f.g.agents[d.Agent]))
-	} else {
+	default:
 		f.emit(ir.OpLoadHost, party, 0, 0, int32(f.g.hosts[d.Host]))
 	}
 	base := f.top

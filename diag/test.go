@@ -14,7 +14,7 @@ fn main() { mock A { response: "hi" } }`,
 	// MockTarget: nothing to mock.
 	MockTarget = define(Info{
 		Code: "E0752", Title: "nothing to mock",
-		Explain: "What reaches out of the program can be mocked: agents and hosts. Everything else runs in a test as it is.",
+		Explain: "What reaches out of the program can be mocked: agents, hosts and MCP servers. Everything else runs in a test as it is.",
 		Bad: `fn f() -> Int { 1 }
 @test fn t() { mock f { response: "hi" } assert_eq(f(), 1); }`,
 		Good: `agent A uses demo { }
@@ -23,7 +23,7 @@ fn main() { mock A { response: "hi" } }`,
 	// MockAnswers: no answers, or two kinds of them.
 	MockAnswers = define(Info{
 		Code: "E0753", Title: "answers of a mock",
-		Explain: "A mock answers in one way: with a `response` each time, with an `error` each time, or with `responses` in turn; a host's also with the `messages` of its conversations.",
+		Explain: "A mock answers in one way: with a `response` each time, with an `error` each time, or with `responses` in turn; a host's also with the `messages` of its conversations. An MCP server's has an answer for each function.",
 		Bad: `agent A uses demo { }
 @test fn t() { mock A { response: "hi", error: "down" } assert(A.execute("x").is_ok()); }`,
 		Good: `agent A uses demo { }

@@ -8,10 +8,12 @@ import (
 )
 
 // Mock is how a `mock` statement is made: Install, a library function, takes
-// the agent or host (one of them is nil) and a map of the fields.
+// the agent or host, or the MCP server's name (the others are nil), and a map of
+// the fields.
 type Mock struct {
 	Agent   *Agent
 	Host    *Host
+	Server  *Tool
 	Install *Function
 }
 
@@ -42,6 +44,10 @@ func (b *body) mock(s *ast.MockStmt) {
 		for _, f := range s.Fields {
 			b.checkAs(f.Value, types.Any, reason{})
 		}
+		return
+	}
+	if d.Server != nil {
+		b.mockServer(s, d)
 		return
 	}
 	seen := map[string]*ast.ConfigField{}
@@ -91,7 +97,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 		if near := spell.Nearest(s.Name.Name, b.partyNames()); near != "" {
 			d.Hint("did you mean `%s`?", near)
 		} else {
-			d.Hint("a mock names an agent or a host of the program; import it with `use` when another module declares it")
+			d.Hint("a mock names an agent, a host or an MCP server of the program; import it with `use` when another module declares it")
 		}
 		b.report(d)
 		return nil
@@ -103,10 +109,15 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	case *Host:
 		d.Host, d.Install = o, b.libraryHelper("__mock_host")
 		return mockFields
+	case *Tool:
+		if o.Server != "" {
+			d.Server, d.Install = o, b.libraryHelper("__mock_mcp")
+			return map[string]fieldType{}
+		}
 	}
 	b.failed = true
 	if !e.refused {
-		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is neither an agent nor a host", s.Name.Name).
+		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
 			Hint("what is not the outside world needs no mock: it runs in tests as it is"))
 	}
 	return nil
@@ -120,6 +131,11 @@ func (b *body) partyNames() []string {
 	}
 	for _, h := range b.c.prog.Hosts {
 		names = append(names, h.Name)
+	}
+	for _, t := range b.c.prog.Tools {
+		if t.Server != "" {
+			names = append(names, t.Name)
+		}
 	}
 	return names
 }

@@ -46,7 +46,7 @@ var files = [...]file{
 		"__host_tool", "__tool_call"}},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__tool_marks", "__call_tool", "__approved", "__refusal", "__run_tools",
 		"__try_tool", "__run_tool", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
-	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_try", "__mcp_call"}},
+	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_mocked", "__mcp_mocked_by", "__mcp_given", "__mock_mcp", "__mcp_play", "__mcp_try", "__mcp_call"}},
 	{name: "decorate.conc", globals: []string{"__retry", "__rethrow", "__delay", "__failure", "__is_final", "__pause", "__times", "__timeout",
 		"__finished", "__expired", "__seconds", "__log", "__logged", "__payload", "__cache", "__cache_key", "__cache_get", "__cache_put"}},
 

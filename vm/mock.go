@@ -29,7 +29,7 @@ func (m *VM) bindMock(name string) Native {
 	case "mock.closure":
 		return func(a *Args) (value.Slot, error) { return m.mocked[mockKey(a)], nil }
 	}
-	return nil
+	return m.bindMockMCP(name)
 }
 
 // mockKey is the agent in argument 0 by its index, or the host by that below -1.

@@ -84,11 +84,12 @@ type VM struct {
 	hosts      []value.Slot
 	stores     []value.Slot
 	tools      []*tool
-	mocked     map[int64]value.Slot // closures that answer for agents, in a test
-	streams    map[*task][]int64    // open streams of models, by who opened them
-	counters   []counter            // with Config.Count
-	cover      *cover               // with Config.Cover
-	cache      cache                // what @cache keeps
+	mocked     map[int64]value.Slot  // closures that answer for agents, in a test
+	mockedMCP  map[string]*value.Map // answers for the functions of MCP servers, likewise
+	streams    map[*task][]int64     // open streams of models, by who opened them
+	counters   []counter             // with Config.Count
+	cover      *cover                // with Config.Cover
+	cache      cache                 // what @cache keeps
 
 	args Args   // of the native being called
 	text []byte // room for interpolations

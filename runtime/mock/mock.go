@@ -162,22 +162,13 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		return res, err
 	}
 	w.looks(r)
-	if what := reaches(r); what != "" && !w.options.Live {
-		return nil, &Missing{What: what}
+	if c, ok := r.(*effect.MCPOpen); ok && !w.options.Live {
+		return nil, &Missing{What: "`" + c.Server + "." + c.Tool + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Tool + ": … }"}
+	}
+	if c, ok := r.(*effect.Command); ok && !w.options.Live {
+		return nil, &Missing{What: "the command " + c.Command}
 	}
 	return next.Perform(ctx, r)
-}
-
-// reaches says what of the world a request that has no mock reaches, "" for what
-// tests may do.
-func reaches(r effect.Request) string {
-	if c, ok := r.(*effect.Command); ok {
-		return "the command " + c.Command
-	}
-	if c, ok := r.(*effect.MCPOpen); ok {
-		return "the MCP server " + c.Server
-	}
-	return ""
 }
 
 func (w *World) drew() {

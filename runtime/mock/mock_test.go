@@ -74,7 +74,7 @@ func TestReaches(t *testing.T) {
 		r    effect.Request
 		want string
 	}{
-		{&effect.MCPOpen{Server: "Files"}, "the MCP server Files: a test reaches no network and starts no process without --live"},
+		{&effect.MCPOpen{Server: "Files", Tool: "read"}, "`Files.read` of an MCP server has no mock: add `mock Files { read: … }` to the test before this call, or run it with --live"},
 		{&effect.Command{Command: "git"}, "the command git: a test reaches no network and starts no process without --live"},
 	} {
 		var missing *Missing
