@@ -8,7 +8,7 @@ import (
 
 // call is a place of a trace: a part of an instruction, and how many of the
 // inlined calls around it the trace has come out of.
-type call struct{ pc, part, level int }
+type call struct{ pc, part, level int32 }
 
 // atEntry is the level of a place that is a function's beginning.
 const atEntry = -1
@@ -60,7 +60,7 @@ func (c *calls) add(at call) {
 // addCalls adds a part of an instruction and the inlined calls that it stands
 // in.
 func (m *VM) addCalls(c *calls, pc, part int) {
-	at := call{pc, part, 0}
+	at := call{int32(pc), int32(part), 0}
 	c.add(at)
 	b := m.blockAt(pc)
 	for i := range b.inlined {
@@ -90,7 +90,7 @@ func (m *VM) addCaller(c *calls, pc int) {
 
 // within says whether a place stands in an inlined call.
 func (m *VM) within(x *ir.Inlined, c call) bool {
-	at := int(m.origin[c.pc]) + c.part
+	at := int(m.origin[c.pc] + c.part)
 	return x.From <= at && at < x.To
 }
 

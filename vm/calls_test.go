@@ -38,7 +38,7 @@ func TestShortenedCalls(t *testing.T) {
 	} {
 		var cs calls
 		for _, x := range c.calls {
-			cs.add(call{pc: int(x)})
+			cs.add(call{pc: int32(x)})
 		}
 		copied := cs.clone()
 		for _, cs := range []calls{cs, copied} {
@@ -92,7 +92,7 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 			for range r.IntN(12) {
 				for _, pc := range cycle {
-					cs.add(call{pc: pc})
+					cs.add(call{pc: int32(pc)})
 					all = append(all, pc)
 					n++
 				}

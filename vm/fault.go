@@ -15,6 +15,7 @@ type raised struct {
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
 	trace     calls
+	first     [2]call // room for a trace of most errors that are caught: an object less
 }
 
 // again is the error of an ended task, raised where it is awaited: the place and

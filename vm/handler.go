@@ -215,7 +215,7 @@ func opBlockEnd(t *task, in *ins) status {
 		if v.Variant() == value.VariantErr {
 			// Not into a region of the block: the handler gives the error as
 			// its value.
-			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: callsOf(call{pc: t.pc()})}
+			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
 			t.setPC(t.innermost().pc + 1)
 			return raising
 		}

@@ -110,14 +110,14 @@ type positions = []ir.Position
 
 // place finds the source of a place of a trace.
 func (m *VM) place(c call) Place {
-	b := m.blockAt(c.pc)
+	b := m.blockAt(int(c.pc))
 	if b.fn == nil {
 		return Place{}
 	}
 	if c.level == atEntry {
 		return m.entryOf(b.fn)
 	}
-	at := int(m.origin[c.pc]) + c.part
+	at := int(m.origin[c.pc] + c.part)
 	fn, line, column := b.fn.info, b.fn.info.Line, 0
 	if i := sort.Search(len(b.info), func(i int) bool { return b.info[i].PC > at }) - 1; i >= 0 {
 		line, column = b.info[i].Line, b.info[i].Column
@@ -145,9 +145,9 @@ func (m *VM) place(c call) Place {
 // entryOf is the place where a function begins: in itself, out of all inlined
 // calls, and where it began before it was optimised.
 func (m *VM) entryOf(f *function) Place {
-	c := call{pc: f.entry}
+	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {
-		if m.within(&x, call{pc: f.entry}) {
+		if m.within(&x, call{pc: int32(f.entry)}) {
 			c.level++
 		}
 	}

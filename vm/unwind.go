@@ -14,6 +14,7 @@ func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
 	if r.trace.empty() {
+		r.trace.few = r.first[:0]
 		t.m.addCalls(&r.trace, pc, t.part)
 	}
 	t.part = 0

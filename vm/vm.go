@@ -227,7 +227,7 @@ func isErr(v value.Slot) bool { return v.IsResult() && v.Variant() == value.Vari
 
 // uncaughtErr is the Err that a task gave, as an error nobody caught.
 func (m *VM) uncaughtErr(t *task) *Uncaught {
-	return m.uncaught(&raised{value: t.result.Fields()[0], trace: callsOf(call{pc: t.fn.entry, level: atEntry})})
+	return m.uncaught(&raised{value: t.result.Fields()[0], trace: callsOf(call{pc: int32(t.fn.entry), level: atEntry})})
 }
 
 // boxed makes a register of a class self-describing.
