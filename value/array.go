@@ -62,15 +62,51 @@ func StringArray(v []string) Slot {
 
 // Split makes an array of the n parts of s between sep, which is not empty.
 func Split(s, sep string, n int) Slot {
-	slots := make([]Slot, n)
-	var c chunk
+	a, slots, c := roomForTexts(n)
 	for i := range n - 1 {
 		at := strings.Index(s, sep)
 		slots[i] = c.of(s[:at], n-i)
 		s = s[at+len(sep):]
 	}
 	slots[n-1] = c.of(s, 1)
-	return takeSlots(slots).Slot()
+	a.setSlots(slots)
+	return a.Slot()
+}
+
+// texts is an array with its elements and their Strings, in one allocation, not
+// three: most texts are split into few parts.
+type texts[S, T any] struct {
+	Array
+	slots S
+	texts T
+}
+
+// roomForTexts makes room for an array of n Strings, n > 0.
+func roomForTexts(n int) (*Array, []Slot, chunk) {
+	switch {
+	case n > 8:
+		a := NewArray()
+		return a, make([]Slot, n), nil
+	case n > 6:
+		x := new(texts[[8]Slot, [8]Str])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:n:n], x.texts[:n]
+	case n > 4:
+		x := new(texts[[6]Slot, [6]Str])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:n:n], x.texts[:n]
+	case n > 3:
+		x := new(texts[[4]Slot, [4]Str])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:n:n], x.texts[:n]
+	case n > 2:
+		x := new(texts[[3]Slot, [3]Str])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:n:n], x.texts[:n]
+	}
+	x := new(texts[[2]Slot, [2]Str])
+	x.Kind = KindArray
+	return &x.Array, x.slots[:n:n], x.texts[:n]
 }
 
 // chunk is room for the next of many Strings.

@@ -33,7 +33,7 @@ const (
 	// shorter one copy does not matter, and memory of the exact size is less.
 	grownText = 256
 	// joinedShort is up to where a String holds its text itself.
-	joinedShort = 32
+	joinedShort = longerText
 )
 
 // Concat gives a + b, together no longer than MaxText, and how many bytes were

@@ -50,34 +50,66 @@ func String(s string) Slot {
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: s})}
 }
 
-// shortStr is a Str with its text in the same allocation.
-type shortStr struct {
+// A Str with its text in the same allocation, for three lengths.
+type (
+	shortStr  = withText[[ShortText]byte]
+	mediumStr = withText[[mediumText]byte]
+	longerStr = withText[[longerText]byte]
+)
+
+type withText[T any] struct {
 	Str
-	text [ShortText]byte
+	text T
 }
 
-// ShortText is up to where a String holds its text itself, in bytes.
-const ShortText = 24
+// Up to where a String holds its text itself, in bytes: what makes a size that
+// Go's allocator has.
+const (
+	ShortText  = 32
+	mediumText = 48
+	longerText = 64
+)
 
 // StringOf makes a String of a copy of text, which must be valid UTF-8.
 func StringOf(text []byte) Slot {
-	switch n := len(text); {
+	n := len(text)
+	switch {
 	case n == 0:
 		return Slot{0, unsafe.Pointer(emptyStr)}
 	case n == 1 && text[0] < utf8.RuneSelf:
 		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
 	case n <= ShortText:
 		return Slot{0, unsafe.Pointer(newShort(text))}
+	case n <= mediumText:
+		x := new(mediumStr)
+		return x.holds(x.text[:copy(x.text[:], text)])
+	case n <= longerText:
+		x := new(longerStr)
+		return x.holds(x.text[:copy(x.text[:], text)])
 	}
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: string(text)})}
+}
+
+// holds completes a String whose text is in its own allocation.
+func (x *Str) holds(text []byte) Slot {
+	x.Head = Head{Kind: KindString}
+	x.S = unsafe.String(unsafe.SliceData(text), len(text))
+	return Slot{0, unsafe.Pointer(x)}
+}
+
+// StringTaking makes a String of text, which must be valid UTF-8 and is not used
+// any more: the String holds its memory, unless too much of that is unused.
+func StringTaking(text []byte) Slot {
+	if spare := cap(text) - len(text); spare > len(text)/8 {
+		return StringOf(text)
+	}
+	return String(unsafe.String(unsafe.SliceData(text), len(text)))
 }
 
 // newShort makes a shortStr of 1 to ShortText bytes.
 func newShort(text []byte) *shortStr {
 	x := new(shortStr)
-	x.Head = Head{Kind: KindString}
-	copy(x.text[:], text)
-	x.S = unsafe.String(&x.text[0], len(text))
+	x.holds(x.text[:copy(x.text[:], text)])
 	return x
 }
 

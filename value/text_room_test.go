@@ -1,0 +1,78 @@
+package value
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestStringsOfEveryLength: a String is its text, however it was made and
+// wherever it holds it, and it does not change with the memory it was made of.
+func TestStringsOfEveryLength(t *testing.T) {
+	for n := range 200 {
+		want := strings.Repeat("aé", n)[:n/2*3+n%2]
+		text := []byte(want)
+		made := []Slot{StringOf(text), StringTaking([]byte(want)), StringTaking(append(make([]byte, 0, 1000), want...))}
+		for half := range text {
+			if s, _ := StringOf(text[:half]).Str().Append(want[half:]); s.AsString() != want {
+				t.Fatalf("%d and %d bytes are joined to %q", half, len(want)-half, s.AsString())
+			}
+		}
+		clear(text)
+		for _, s := range made {
+			if s.Kind() != KindString || s.AsString() != want || !Equal(s, String(want)) {
+				t.Fatalf("%q, want %q", s.AsString(), want)
+			}
+		}
+	}
+}
+
+// TestSplitOfEveryLength: the parts are those of strings.Split, and the array is
+// one like any other: it grows, and shrinks at both ends.
+func TestSplitOfEveryLength(t *testing.T) {
+	for n := 1; n < 70; n++ {
+		parts := make([]string, n)
+		for i := range parts {
+			parts[i] = strings.Repeat("x", i%4)
+		}
+		a := Split(strings.Join(parts, ", "), ", ", n).Array()
+		if a.Len != n {
+			t.Fatalf("%d parts, want %d", a.Len, n)
+		}
+		for i, want := range parts {
+			if got := a.At(i).AsString(); got != want {
+				t.Fatalf("part %d of %d is %q, want %q", i, n, got, want)
+			}
+		}
+		b := Own(a.Slot()).Array()
+		b.Push(Int(1))
+		b.Insert(0, String("first"))
+		if b.Remove(1).AsString() != "" || b.Len != n+1 || b.At(0).AsString() != "first" || b.At(n) != Int(1) {
+			t.Fatalf("%d parts become %s", n, Text(b.Slot()))
+		}
+	}
+}
+
+// TestLongArrayAsJSON: room that is taken in advance changes nothing, whether
+// the first elements are the long or the short ones.
+func TestLongArrayAsJSON(t *testing.T) {
+	for _, lengths := range [][2]int{{1, 300}, {300, 1}, {7, 7}} {
+		a, want := NewArray(), []string{}
+		for i := range 1000 {
+			text := strings.Repeat("y", lengths[i*2/1000])
+			a.Push(String(text))
+			want = append(want, `"`+text+`"`)
+		}
+		if got := string(AppendJSON([]byte("x"), a.Slot())); got != "x["+strings.Join(want, ",")+"]" {
+			t.Errorf("%v: %d bytes", lengths, len(got))
+		}
+		b := &Bound{Most: 4000, Beyond: Faultf("too long")}
+		func() {
+			defer func() {
+				if r := recover(); r != b.Beyond {
+					t.Errorf("%v: a text beyond its bound gives %v", lengths, r)
+				}
+			}()
+			AppendJSONWithin(nil, a.Slot(), b)
+		}()
+	}
+}
