@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"unsafe"
 
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
@@ -22,7 +23,8 @@ var jsonNatives = []native{
 }
 
 func jsonParse(a *vm.Args) (value.Slot, error) {
-	data := []byte(a.String(0))
+	text := a.String(0)
+	data := unsafe.Slice(unsafe.StringData(text), len(text)) // only read
 	v, err := value.ParseIn(data, a.Room)
 	if err != nil {
 		return value.Nil, jsonError(err, data)
@@ -58,7 +60,7 @@ func jsonParseAs(a *vm.Args) (value.Slot, error) {
 }
 
 func jsonStringify(a *vm.Args) (value.Slot, error) {
-	return value.String(string(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()))), nil
+	return value.StringTaking(value.AppendJSONWithin(nil, a.Slot(0), a.TextBound())), nil
 }
 
 func jsonPretty(a *vm.Args) (value.Slot, error) {

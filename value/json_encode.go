@@ -2,6 +2,7 @@ package value
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -49,6 +50,16 @@ func (n nest) check(dst []byte) {
 	}
 }
 
+// room is how much of n bytes it is safe to take in advance: what comes may be
+// shorter than it seems.
+func (n nest) room(bytes int) int {
+	bytes += bytes / 32 // numbers get longer
+	if n.bound.Most > 0 {
+		return min(bytes, n.bound.Most/4)
+	}
+	return min(bytes, MaxText)
+}
+
 // maxNesting is how deep values may nest to be written or compared: deeper ones
 // would outgrow Go's stack.
 const maxNesting = 100_000
@@ -87,9 +98,16 @@ func appendJSON(dst []byte, s Slot, at nest) []byte {
 	return AppendString(dst, string(appendText(nil, s, at.in())))
 }
 
+// arraySample is how many elements of an array tell how long its text will be.
+const arraySample = 64
+
 func appendArray(dst []byte, a *Array, at nest) []byte {
 	dst = append(dst, '[')
+	open := len(dst)
 	for i := range a.Len {
+		if i == arraySample { // room for all, if the rest is like the first
+			dst = slices.Grow(dst, at.room((len(dst)-open)/arraySample*(a.Len-i)))
+		}
 		if i > 0 {
 			dst = append(dst, ',')
 		}
