@@ -56,14 +56,16 @@ type calledMethod struct {
 }
 
 // The keys of receivers whose type is of no account, besides the scalars' heads.
-var arrayKey, mapKey value.Head
+var stringKey, arrayKey, mapKey value.Head
 
 // methodKey is what methods are found by: a struct's or enum's type, a scalar's
-// head, or what stands for all arrays or maps. known is false for others.
+// head, or what stands for all strings, arrays or maps. known is false for others.
 func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	switch s.Kind() {
 	case value.KindInt, value.KindFloat, value.KindBool:
 		return s.Ref, true
+	case value.KindString:
+		return unsafe.Pointer(&stringKey), true
 	case value.KindArray:
 		return unsafe.Pointer(&arrayKey), true
 	case value.KindMap:
