@@ -73,12 +73,12 @@ func Split(s, sep string, n int) Slot {
 	return a.Slot()
 }
 
-// texts is an array with its elements and their Strings, in one allocation, not
-// three: most texts are split into few parts.
-type texts[S, T any] struct {
+// filled is an array with its elements and what they refer to, in one
+// allocation, not three: most texts are split into few parts.
+type filled[S, T any] struct {
 	Array
-	slots S
-	texts T
+	slots   S
+	objects T
 }
 
 // roomForTexts makes room for an array of n Strings, n > 0.
@@ -88,25 +88,25 @@ func roomForTexts(n int) (*Array, []Slot, chunk) {
 		a := NewArray()
 		return a, make([]Slot, n), nil
 	case n > 6:
-		x := new(texts[[8]Slot, [8]Str])
+		x := new(filled[[8]Slot, [8]Str])
 		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.texts[:n]
+		return &x.Array, x.slots[:n:n], x.objects[:n]
 	case n > 4:
-		x := new(texts[[6]Slot, [6]Str])
+		x := new(filled[[6]Slot, [6]Str])
 		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.texts[:n]
+		return &x.Array, x.slots[:n:n], x.objects[:n]
 	case n > 3:
-		x := new(texts[[4]Slot, [4]Str])
+		x := new(filled[[4]Slot, [4]Str])
 		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.texts[:n]
+		return &x.Array, x.slots[:n:n], x.objects[:n]
 	case n > 2:
-		x := new(texts[[3]Slot, [3]Str])
+		x := new(filled[[3]Slot, [3]Str])
 		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.texts[:n]
+		return &x.Array, x.slots[:n:n], x.objects[:n]
 	}
-	x := new(texts[[2]Slot, [2]Str])
+	x := new(filled[[2]Slot, [2]Str])
 	x.Kind = KindArray
-	return &x.Array, x.slots[:n:n], x.texts[:n]
+	return &x.Array, x.slots[:n:n], x.objects[:n]
 }
 
 // chunk is room for the next of many Strings.

@@ -37,12 +37,38 @@ func (e *entry) dead() bool { return e.key.Ref == nil }
 
 const smallMap = 8
 
+// withEntries is a map with room for its first entries in the same allocation:
+// most maps of records get no more than they are made with.
+type withEntries[T any] struct {
+	Map
+	room T
+}
+
 // NewMap makes an empty map with room for n entries.
 func NewMap(n int) *Map {
-	m := &Map{Head: Head{Kind: KindMap}}
-	if n > 0 {
-		m.entries = make([]entry, 0, n)
+	var m *Map
+	switch {
+	case n <= 0:
+		m = new(Map)
+	case n <= 2:
+		x := new(withEntries[[2]entry])
+		m, x.entries = &x.Map, x.room[:0]
+	case n <= 3:
+		x := new(withEntries[[3]entry])
+		m, x.entries = &x.Map, x.room[:0]
+	case n <= 4:
+		x := new(withEntries[[4]entry])
+		m, x.entries = &x.Map, x.room[:0]
+	case n <= 6:
+		x := new(withEntries[[6]entry])
+		m, x.entries = &x.Map, x.room[:0]
+	case n <= 8:
+		x := new(withEntries[[8]entry])
+		m, x.entries = &x.Map, x.room[:0]
+	default:
+		m = &Map{entries: make([]entry, 0, n)}
 	}
+	m.Kind = KindMap
 	return m
 }
 
@@ -290,8 +316,7 @@ const pairChunk = 32
 // Pairs gives the entries in order as an array of tuples. Containers among the
 // values are marked shared.
 func (m *Map) Pairs() Slot {
-	slots := make([]Slot, 0, m.Len())
-	var chunk []pair
+	a, slots, chunk := roomForPairs(m.Len())
 	for i := range m.entries {
 		e := &m.entries[i]
 		if e.dead() {
@@ -306,7 +331,31 @@ func (m *Map) Pairs() Slot {
 		slots = append(slots, Slot{0, unsafe.Pointer(p)})
 		chunk = chunk[1:]
 	}
-	return SlotArray(slots)
+	if len(slots) > 0 {
+		a.setSlots(slots)
+	}
+	return a.Slot()
+}
+
+// roomForPairs makes room for an array of n pairs, and for those of a small map.
+func roomForPairs(n int) (*Array, []Slot, []pair) {
+	switch {
+	case n > smallMap:
+		return NewArray(), make([]Slot, 0, n), nil
+	case n > 6:
+		x := new(filled[[8]Slot, [8]pair])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:0:n], x.objects[:n]
+	case n > 3:
+		x := new(filled[[6]Slot, [6]pair])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:0:n], x.objects[:n]
+	case n > 0:
+		x := new(filled[[3]Slot, [3]pair])
+		x.Kind = KindArray
+		return &x.Array, x.slots[:0:n], x.objects[:n]
+	}
+	return NewArray(), nil, nil
 }
 
 // pair is a block: a tuple of two.
