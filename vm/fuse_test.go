@@ -91,6 +91,10 @@ func TestFusedRuns(t *testing.T) {
 		{"AddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nBoxInt r2 r13", -1},
 		{"LoadInt r11 -9\nAddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nBoxInt r2 r13", -1},
 		{"LoadIntConst r11 k5\nAddInt r13 r12 r11\nRemIntK r12 r13 3\nBoxInt r1 r12\nLoadNil r2", 1},
+		{"NewArray r13 r4 2\nShare r13\nMove r14 r13\nOwn r14\nArrayPush r14 r4\nNewTuple r1 r13 2\nLoadNil r2", -1},
+		{"Share r8\nMove r14 r8\nShare r8\nMove r15 r8\nOwn r15\nArrayPush r15 r4\nMove r1 r8\nMove r2 r15", -1},
+		{"Share r4\nMove r1 r4\nLoadNil r3\nShare r3\nMove r2 r3", -1},
+		{"Call r15 f1\nMove r1 r15\nCall r15 f1\nMove r2 r15", -1},
 		{"@top: JumpLtInt r12 r11 @out\nAddIntK r11 r11 2\nLoop @top\n@out: BoxInt r1 r11\nLoadNil r2", -1},
 		{"@top: JumpLeInt r12 r11 @out\nAddIntK r11 r11 2\nLoop @top\n@out: BoxInt r1 r11\nLoadNil r2", -1},
 	} {
@@ -104,6 +108,7 @@ func TestFusedRuns(t *testing.T) {
 			a.str("s")
 			a.int(9223372036854775807)
 			a.fn("main() Full 20", head+c.code+"\nBoxInt r4 r10\nLoadNil r3\nNewTuple r1 r1 2\nReturn r1")
+			a.fn("boxed() Full 3", "LoadInt r2 -7\nBoxInt r1 r2\nReturn r1")
 			out, err := a.run(t, Config{Count: plain})
 			u, failed := err.(*Uncaught)
 			switch {

@@ -42,6 +42,8 @@ const (
 	opFieldSubMul      // likewise with SubFloat
 	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of what that gave
 	opArrayGetGetInt   // likewise with ArrayGetInt
+	opBoxIntReturn     // fused: BoxInt, Return
+	opShareMove        // fused: Share, Move of the same register
 	opLoopLtInt        // Loop to a JumpLtInt, which is done at once
 	opLoopLeInt        // likewise with JumpLeInt
 	opCover            // the run has reached point imm
@@ -674,6 +676,11 @@ func (t *task) run() status {
 			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Kind < value.KindArray || o.Flags&value.FlagShared != 0 {
 				continue
 			}
+		case ir.Op(opShareMove):
+			if o := (*value.Head)(*refAt(fp, in.b)); o == nil || o.Kind < value.KindArray || o.Flags&value.FlagShared != 0 {
+				*slotAt(fp, in.a) = *slotAt(fp, in.b)
+				continue
+			}
 		case ir.OpOwn:
 			if o := (*value.Head)(*refAt(fp, in.a)); o == nil || o.Flags&value.FlagShared == 0 {
 				continue
@@ -757,6 +764,12 @@ func (t *task) run() status {
 		case ir.OpReturn:
 			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
 			*(*value.Slot)(fp) = *slotAt(fp, in.a)
+			ip = back
+			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			continue
+		case ir.Op(opBoxIntReturn):
+			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			*(*value.Slot)(fp) = value.Slot{Bits: *bitsAt(fp, in.a), Ref: unsafe.Pointer(&value.IntHead)}
 			ip = back
 			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
 			continue
