@@ -26,6 +26,7 @@ func everything(t testing.TB) *Program {
 	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Transport: "stdio", Command: "run", Args: []string{"-x", ""}, Env: []Pair{{"A", "1"}}, WorkingDir: "w",
 		InputFormat: "json", OutputFormat: "json", Timeout: 1, QuestionTimeout: 2, QuestionDefault: &answer, ApprovalDefault: &yes,
 		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})
+	p.Tools[0].Public = true
 	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}

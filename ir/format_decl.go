@@ -93,6 +93,7 @@ func (c *codec) tool(t *Tool) {
 	c.object(func() {
 		c.str("name", &t.Name)
 		c.optStr("server", &t.Server)
+		c.flag("public", &t.Public)
 		c.optStr("description", &t.Description)
 		c.int("state", &t.State)
 		c.int("init", &t.Init)

@@ -252,6 +252,7 @@ type Server struct {
 type Tool struct {
 	Name        string
 	Server      string // the MCP server whose functions these are; "" for a tool of the program
+	Public      bool   // `concerto mcp serve` offers it
 	Description string
 	State       int
 	Init        int

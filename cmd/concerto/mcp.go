@@ -21,13 +21,13 @@ func (a *app) mcpCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Use MCP servers",
-		Long:  "Brings servers that speak the Model Context Protocol into a project.",
+		Long:  "Brings servers that speak the Model Context Protocol into a project, and makes one of a program.",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("`concerto mcp add NAME -- COMMAND`", "say what to do")
+			return usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
 		},
 	}
-	c.AddCommand(a.mcpAddCommand())
+	c.AddCommand(a.mcpAddCommand(), a.mcpServeCommand())
 	return c
 }
 

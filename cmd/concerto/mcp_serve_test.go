@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const servedTool = `
+pub tool Greeter {
+    description: "Greets",
+    count: Int = 0,
+
+    @describe("Greets")
+    fn greet(mut self, @param("whom") name: String) -> String {
+        self.count += 1;
+        println("greeting", name);
+        "hello ${name}, the ${self.count}."
+    }
+}
+
+fn main() {}`
+
+// serveIn runs `mcp serve` in dir and gives what it writes to stderr, and its end.
+func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *serveFlags) (*bufio.Reader, <-chan error) {
+	t.Helper()
+	errs, log := io.Pipe()
+	done := make(chan error, 1)
+	a := &app{stdin: stdin, stdout: io.Discard, stderr: log, dir: dir, logLevel: "info"}
+	go func() {
+		done <- a.mcpServe(ctx, "tools.conc", f)
+		_ = log.Close()
+	}()
+	t.Cleanup(func() { _ = errs.Close() })
+	return bufio.NewReader(errs), done
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestServeHTTP: a program is served over HTTP, called by another one through the
+// SDK's client, and ends when it is interrupted.
+func TestServeHTTP(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	log, done := serveIn(ctx, t, dir, strings.NewReader(""), &serveFlags{http: "127.0.0.1:0"})
+	line, err := log.ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	logged := make(chan string, 1)
+	go func() {
+		rest, _ := io.ReadAll(log)
+		logged <- string(rest)
+	}()
+	writeFiles(t, dir, map[string]string{
+		"Concerto.toml": "[mcp.G]\nurl = \"" + url + "\"\n",
+		"client.conc":   "mcp G { .. }\nfn main() { println(G.Greeter_greet(name: \"Ada\"), G.Greeter_greet(name: \"Bo\")); }\n",
+	})
+	var out, errs bytes.Buffer
+	if code := Main([]string{"run", "client.conc"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir}); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	if got, want := out.String(), "hello Ada, the 1. hello Bo, the 2.\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	cancel(errInterrupted)
+	if err := <-done; !errors.Is(err, errInterrupted) {
+		t.Errorf("it ended with %v", err)
+	}
+	if got, want := <-logged, "greeting Ada\ngreeting Bo\n"; got != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+// TestServeInterrupted: a server whose client says nothing ends when interrupted.
+func TestServeInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
+	stdin, client := io.Pipe()
+	defer client.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	_, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // it listens
+		t.Fatal(err)
+	}
+	cancel(errInterrupted)
+	if err := <-done; !errors.Is(err, errInterrupted) {
+		t.Errorf("it ended with %v", err)
+	}
+}
