@@ -59,6 +59,12 @@ func TestScripts(t *testing.T) {
 			"subst":    subst,
 			"requests": requests,
 		},
+		Condition: func(name string) (bool, error) {
+			if name == "race" {
+				return raced, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
+		},
 	})
 }
 

@@ -91,6 +91,9 @@ func programs(t *testing.T, texts map[string]string) string {
 // round. CONCERTO_KILL_ROUNDS says how many rounds; `make kill` does 200.
 func TestKill(t *testing.T) {
 	rounds := 20
+	if raced {
+		rounds = 4
+	}
 	if s := os.Getenv("CONCERTO_KILL_ROUNDS"); s != "" {
 		rounds, _ = strconv.Atoi(s)
 	}
