@@ -14,9 +14,11 @@ test:
 	go test ./...
 
 # The VM addresses its stack by pointer arithmetic, which -race would check at
-# 80 times the cost; the checkptr target checks it by itself.
+# 80 times the cost; the checkptr target checks it by itself. A process with the
+# race detector sleeps a second before it exits, unless told not to: the tests
+# start hundreds.
 race:
-	go test -race -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/value=-d=checkptr=0 ./...
+	GORACE=atexit_sleep_ms=0 go test -race -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/value=-d=checkptr=0 ./...
 
 checkptr:
 	go test -gcflags=all=-d=checkptr ./value ./vm
