@@ -167,7 +167,12 @@ type Options struct {
 // measured on the process's heap: what the application itself takes meanwhile
 // counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
-	config, err := p.runtimeConfig(&o)
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime) error { return p.run(ctx, world, &o) })
+}
+
+// inWorld does something with a new runtime of the options, and closes it.
+func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime) error) error {
+	config, err := p.runtimeConfig(o)
 	if err != nil {
 		return err
 	}
@@ -184,7 +189,7 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 		case <-ended:
 		}
 	}()
-	err = p.run(ctx, world, &o)
+	err = do(world)
 	if cerr := world.Close(closing); err == nil {
 		err = cerr
 	}

@@ -33,28 +33,7 @@ type ServeOptions struct {
 // max_run_seconds bounds each call. A panic ends the server; its error is then
 // an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
-	config, err := p.runtimeConfig(&o)
-	if err != nil {
-		return err
-	}
-	world := runtime.New(config)
-	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	ended := make(chan struct{})
-	defer close(ended)
-	go func() {
-		select {
-		case <-o.Kill:
-			stop()
-			world.Kill()
-		case <-ended:
-		}
-	}()
-	err = p.serve(ctx, world, s)
-	if cerr := world.Close(closing); err == nil {
-		err = cerr
-	}
-	return err
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime) error { return p.serve(ctx, world, s) })
 }
 
 func (p *Program) serve(ctx context.Context, world *runtime.Runtime, s ServeOptions) error {

@@ -75,24 +75,10 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 // bodyClosure makes the closure of a body over the values, and the cells, of
 // what it captures. gen generates its code.
 func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
-	top := f.top
-	for _, l := range captures {
-		r, v := f.alloc(), f.variable(l)
-		if v.cell {
-			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
-		} else {
-			x := f.load(v, l.Type, r)
-			f.share(x, l.Type)
-			f.move(r, ir.Full, x)
-		}
-		f.free(r + 1)
-	}
+	base := f.capture(captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
 	g.later(func() {
-		s := signature{result: ir.Full, abi: ir.FullABI}
-		for range params {
-			s.params = append(s.params, ir.Full)
-		}
+		s := signature{params: allFull(params), result: ir.Full, abi: ir.FullABI}
 		g.build(n, func(spilled bool) *builder {
 			b := g.newFn(info, name, pos, s)
 			b.out.Body, b.out.Captures = true, len(captures)
@@ -105,12 +91,8 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 			return b.finish()
 		})
 	})
-	if len(captures) == 0 {
-		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
-	} else {
-		f.emit(ir.OpNewClosure, d, top, len(captures), int32(n))
-	}
-	f.free(top)
+	f.closureOver(d, base, len(captures), n)
+	f.free(base)
 }
 
 // taskName numbers the bodies of a function, for traces.

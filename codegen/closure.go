@@ -17,10 +17,21 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	c := f.info.Closure(e)
-	base := f.top
-	for _, l := range c.Captures {
-		r := f.alloc()
-		v := f.variable(l)
+	base := f.capture(c.Captures)
+	n := f.g.reserve()
+	info, name := f.info, f.closureName()
+	f.g.later(func() { f.g.closureCode(n, info, name, e, c) })
+	d := f.target(hint)
+	f.closureOver(d, base, len(c.Captures), n)
+	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// capture puts what a closure captures into the next registers, copies of the
+// immutable variables and the cells of the mutable ones, and gives the first.
+func (f *builder) capture(captures []*sema.Local) (base int) {
+	base = f.top
+	for _, l := range captures {
+		r, v := f.alloc(), f.variable(l)
 		if v.cell {
 			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
 		} else {
@@ -30,16 +41,16 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 		}
 		f.free(r + 1)
 	}
-	n := f.g.reserve()
-	info, name := f.info, f.closureName()
-	f.g.later(func() { f.g.closureCode(n, info, name, e, c) })
-	d := f.target(hint)
-	if len(c.Captures) == 0 {
+	return base
+}
+
+// closureOver makes the closure of function n over count registers from base.
+func (f *builder) closureOver(d, base, count, n int) {
+	if count == 0 {
 		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
-	} else {
-		f.emit(ir.OpNewClosure, d, base, len(c.Captures), int32(n))
+		return
 	}
-	return val{reg: d, class: ir.Full, owned: true}
+	f.emit(ir.OpNewClosure, d, base, count, int32(n))
 }
 
 // closureName numbers the closures of a function, for traces.
@@ -50,10 +61,7 @@ func (f *builder) closureName() string {
 
 // closureCode generates a closure's function.
 func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Closure, c *sema.Closure) {
-	s := signature{result: ir.Full, abi: ir.FullABI}
-	for range e.Params {
-		s.params = append(s.params, ir.Full)
-	}
+	s := signature{params: allFull(len(e.Params)), result: ir.Full, abi: ir.FullABI}
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(info, name, e.Span().Start, s)
 		f.out.Captures = len(c.Captures)

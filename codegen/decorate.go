@@ -110,15 +110,6 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	})
 }
 
-// closureOver makes the closure of function n over count registers from base.
-func (f *builder) closureOver(d, base, count, n int) {
-	if count == 0 {
-		f.emit(ir.OpLoadFunction, d, 0, 0, int32(n))
-		return
-	}
-	f.emit(ir.OpNewClosure, d, base, count, int32(n))
-}
-
 // innerCall is a closure's function that calls function n, of signature s, with
 // what it captures.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
@@ -244,18 +235,7 @@ func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int
 // stageClosure makes the closure of a stage's body. It has the values that the
 // variables around it have when it starts.
 func (f *builder) stageClosure(d int, s *sema.Stage) {
-	base := f.top
-	for _, l := range s.Body.Captures {
-		r, v := f.alloc(), f.variable(l)
-		if v.cell {
-			f.emit(ir.OpMove, r, f.cellOf(v), 0, 0)
-		} else {
-			x := f.load(v, l.Type, r)
-			f.share(x, l.Type)
-			f.move(r, ir.Full, x)
-		}
-		f.free(r + 1)
-	}
+	base := f.capture(s.Body.Captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos
 	g.later(func() { g.stageCode(n, info, name, pos, s) })
 	f.closureOver(d, base, len(s.Body.Captures), n)

@@ -1,8 +1,6 @@
 package optimize
 
 import (
-	"math/bits"
-
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -59,9 +57,6 @@ func (s *regs) add(r int)      { s[r>>6] |= 1 << (r & 63) }
 func (s *regs) drop(r int)     { s[r>>6] &^= 1 << (r & 63) }
 func (s *regs) has(r int) bool { return s[r>>6]>>(r&63)&1 != 0 }
 func (s *regs) join(t *regs)   { s[0] |= t[0]; s[1] |= t[1]; s[2] |= t[2]; s[3] |= t[3] }
-func (s *regs) size() int {
-	return bits.OnesCount64(s[0]) + bits.OnesCount64(s[1]) + bits.OnesCount64(s[2]) + bits.OnesCount64(s[3])
-}
 
 // dropFrom takes out all registers from r on.
 func (s *regs) dropFrom(r int) {

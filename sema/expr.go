@@ -3,7 +3,6 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -252,10 +251,4 @@ func (b *body) task(e ast.Expr) types.Type {
 		return b.parallelFor(e)
 	}
 	return types.Bad
-}
-
-// later refuses an expression of a later version.
-func (b *body) later(at source.Span, what string) {
-	b.failed = true
-	b.c.later(b.m, at, what)
 }

@@ -216,11 +216,6 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	b.report(d)
 }
 
-func isAgent(t types.Type) bool {
-	d, ok := t.(*types.Declared)
-	return ok && d.Kind == types.Agent
-}
-
 // methodInstead finds a repair for a method that is not there.
 func (b *body) methodInstead(t types.Type, name string) string {
 	switch x := t.(type) {

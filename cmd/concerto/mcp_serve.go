@@ -14,10 +14,8 @@ import (
 
 // serveFlags are the flags of mcp serve.
 type serveFlags struct {
-	http    string
-	answers []string
-	handler string
-	mock    bool
+	worldFlags
+	http string
 }
 
 func (a *app) mcpServeCommand() *cobra.Command {
@@ -39,32 +37,19 @@ It ends when its input does, or with Ctrl-C.
 		},
 	}
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`, such as 127.0.0.1:8080")
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
-	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
-	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
+	f.add(c)
 	return c
 }
 
 func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
-	fixed, err := answers(f.answers)
-	if err != nil {
-		return err
-	}
-	if parent == nil {
-		parent = context.Background()
-	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, dir, err := a.program(path, f.mock)
+	p, o, err := a.prepare(path, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
-	<-signals.ready
-	err = p.Serve(ctx, concerto.Options{
-		Dir: dir, WorkDir: a.dir, Environ: a.environ, Stdout: a.stderr, Mode: emit.Modes["text"],
-		Answers: fixed, Handler: f.handler, HandlerDir: a.dir,
-		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
-	}, concerto.ServeOptions{
+	o.Stdout, o.Mode = a.stderr, emit.Modes["text"]
+	err = p.Serve(ctx, o, concerto.ServeOptions{
 		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, Address: f.http,
 		Ready: func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
 	})

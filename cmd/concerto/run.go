@@ -21,11 +21,9 @@ import (
 
 // runFlags are the flags of run.
 type runFlags struct {
+	worldFlags
 	emit    string
-	answers []string
-	handler string
 	stats   bool
-	mock    bool
 	profile string
 	trace   string
 }
@@ -66,9 +64,7 @@ Where a run spends its time:
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
-	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
-	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
+	f.add(c)
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
@@ -79,20 +75,12 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
-	fixed, err := answers(f.answers)
-	if err != nil {
-		return err
-	}
-	if parent == nil {
-		parent = context.Background()
-	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, dir, err := a.program(path, f.mock)
+	p, o, err := a.prepare(path, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
-	<-signals.ready
 	if a.ownProcess && len(p.Hosts()) > 0 {
 		// A listen hands each message from goroutine to goroutine, and nothing
 		// runs beside them but the host: waking another processor for each costs
@@ -100,12 +88,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		// two processors, 0.81 with one; one-way messages the same with either).
 		runtime.GOMAXPROCS(1)
 	}
-	o := concerto.Options{
-		Dir: dir, WorkDir: a.dir, Args: args, Environ: a.environ,
-		Stdout: a.stdout, Mode: emit.Modes[f.emit],
-		Answers: fixed, Handler: f.handler, HandlerDir: a.dir, Prompter: a.prompter(),
-		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
-	}
+	o.Args, o.Stdout, o.Mode, o.Prompter = args, a.stdout, emit.Modes[f.emit], a.prompter()
 	if f.stats {
 		o.OnUsage = a.modelUsage
 	}

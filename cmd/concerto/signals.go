@@ -31,6 +31,9 @@ type interrupts struct {
 // beside the compiling; ready must be awaited before anything is started that a
 // signal has to end.
 func catch(parent context.Context) (context.Context, *interrupts) {
+	if parent == nil { // a command that was not executed with one
+		parent = context.Background()
+	}
 	ctx, cancel := context.WithCancelCause(parent)
 	i := &interrupts{
 		signals: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1),

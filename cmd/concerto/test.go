@@ -89,9 +89,6 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	if filepath.Ext(path) == driver.IRExt {
 		return usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
-	if parent == nil {
-		parent = context.Background()
-	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready

@@ -156,7 +156,7 @@ func (h *host) begin(prompt string) ([]step, bool) {
 	return nil, false
 }
 
-// free says when a process of the host is free: 0 for now.
+// free says when a process of the host is free: 0 when one is.
 func (h *host) free() int64 {
 	if len(h.busy) < h.room {
 		return 0

@@ -144,23 +144,13 @@ func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
 
 // transaction runs do so that all of what it writes is kept, on the disk when
 // this returns, or nothing.
-func (f *file) transaction(do func() error) error {
-	if err := f.run("BEGIN IMMEDIATE", nil); err != nil {
-		return err
-	}
-	err := do()
-	if err == nil {
-		err = f.run("COMMIT", nil)
-	}
-	if err != nil {
-		f.rollback()
-	}
-	return err
-}
+func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMEDIATE", do) }
 
 // snapshot runs do so that all it reads is of one moment.
-func (f *file) snapshot(do func() error) error {
-	if err := f.run("BEGIN", nil); err != nil {
+func (f *file) snapshot(do func() error) error { return f.within("BEGIN", do) }
+
+func (f *file) within(begin string, do func() error) error {
+	if err := f.run(begin, nil); err != nil {
 		return err
 	}
 	err := do()
