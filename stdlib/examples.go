@@ -4,6 +4,7 @@ import (
 	"embed"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/parser"
@@ -62,7 +63,7 @@ func exampleOf(samples []sample, name string) string {
 }
 
 // callLine is a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.
-var callLine = regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
+var callLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)") })
 
 // showsItself says whether a doc comment shows a call.
-func showsItself(doc string) bool { return callLine.MatchString(doc) }
+func showsItself(doc string) bool { return callLine().MatchString(doc) }

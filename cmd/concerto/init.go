@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 )
@@ -116,15 +117,15 @@ func (a *app) init(dir, kind string) error {
 
 // projectName is what a project may be called: it is a directory's name, and
 // part of others, on every system.
-var projectName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+var projectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
 
 func checkName(name string) error {
-	if projectName.MatchString(name) {
+	if projectName().MatchString(name) {
 		return nil
 	}
 	hint := "a name starts with a letter and goes on with letters, digits, `_` and `-`, 64 in all at most"
 	better := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "_"), "_-0123456789")
-	if projectName.MatchString(better) {
+	if projectName().MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
 	return usage(hint, "%q cannot be the name of a project", name)

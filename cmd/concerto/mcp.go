@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -56,11 +57,11 @@ Neither a file nor a section that exists is overwritten.`,
 }
 
 // serverName is what an mcp block may be called.
-var serverName = regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`)
+var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
 func (a *app) mcpAdd(ctx context.Context, name, url string, command []string) error {
 	switch {
-	case !serverName.MatchString(name):
+	case !serverName().MatchString(name):
 		return usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
 	case (url == "") == (len(command) == 0):
 		return usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")

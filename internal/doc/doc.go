@@ -163,13 +163,13 @@ func Near(name string) string {
 }
 
 // owned is a name of one's own in the path of a manifest's key.
-var owned = regexp.MustCompile(`^(connections|hosts|mcp)\.[^.*]+`)
+var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp)\.[^.*]+`) })
 
 // plain is a name as names are compared: without what may be left out.
 func plain(name string) string {
 	name = strings.Trim(strings.TrimSpace(name), "[]")
 	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
-	name = owned.ReplaceAllString(name, "$1.*")
+	name = owned().ReplaceAllString(name, "$1.*")
 	name = strings.ReplaceAll(name, "[]", "")
 	if first, rest, ok := strings.Cut(name, "::"); ok && first != "" && first[0] >= 'A' && first[0] <= 'Z' {
 		return first + "." + rest

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -85,7 +86,7 @@ func openEndpoint(c *Connection, w *world, s site) (*endpoint, error) {
 	}, nil
 }
 
-var version = regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`)
+var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`) })
 
 // rootOf is where a provider's paths are appended: base, with the version when
 // it does not end in one (spec/07-agents.md).
@@ -95,7 +96,7 @@ func rootOf(base, segment string) (*url.URL, error) {
 		return nil, fmt.Errorf("base_url %q is not an http or https address: write it as \"https://host/%s\"", base, segment)
 	}
 	p := strings.TrimRight(u.EscapedPath(), "/")
-	if last := p[strings.LastIndexByte(p, '/')+1:]; last != segment && !version.MatchString(last) {
+	if last := p[strings.LastIndexByte(p, '/')+1:]; last != segment && !version().MatchString(last) {
 		p += "/" + segment
 	}
 	if u.Path, err = url.PathUnescape(p); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"sync"
 )
 
 // wanted is the reply's JSON Schema in the form that providers take: they want
@@ -16,14 +17,14 @@ type wanted struct {
 	wrapped bool
 }
 
-var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
 // want prepares a request's schema; nil when it asks for none.
 func want(req *Request, c Capabilities) *wanted {
 	if len(req.Schema) == 0 {
 		return nil
 	}
-	w := &wanted{by: c.Schema, name: notName.ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
+	w := &wanted{by: c.Schema, name: notName().ReplaceAllString(req.SchemaName, "_"), schema: req.Schema}
 	if len(req.Tools) > 0 {
 		w.by = c.SchemaTools
 	}
