@@ -117,7 +117,6 @@ var libraries = []struct{ path, by string }{
 	{"github.com/google/go-cmp", "internal/golden"},
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},
-	{"github.com/google/pprof", "internal/profile"},
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},

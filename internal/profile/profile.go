@@ -4,14 +4,10 @@
 package profile
 
 import (
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/pprof/profile"
 
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -28,43 +24,40 @@ const (
 	cpu     // nanoseconds
 	waits
 	wait // nanoseconds
+	values
 )
+
+// sample is a stack that was seen, and what it took.
+type sample struct {
+	at     []uint64 // location numbers, the innermost first
+	values [values]int64
+}
+
+// location is a line of a function.
+type location struct{ function, line uint64 }
+
+type function struct{ name, file string }
 
 // Recorder collects a run's samples.
 type Recorder struct {
 	// VM is what a vm.Config takes.
 	VM *vm.Profile
 
+	program   string
 	begun     time.Time
-	functions map[function]*profile.Function
-	locations map[vm.Place]*profile.Location
-	stacks    map[string]*profile.Sample
-	out       *profile.Profile
+	functions numbered[function]
+	locations numbered[location]
+	stacks    map[string]*sample
+	samples   []*sample
 	key       []byte
 
 	stop chan struct{}
 	done sync.WaitGroup
 }
 
-type function struct{ name, file string }
-
 // New makes a Recorder for a run of the named program. Its clock stands still.
 func New(program string) *Recorder {
-	r := &Recorder{
-		begun: time.Now(), functions: map[function]*profile.Function{}, locations: map[vm.Place]*profile.Location{},
-		stacks: map[string]*profile.Sample{}, stop: make(chan struct{}),
-	}
-	r.out = &profile.Profile{
-		SampleType: []*profile.ValueType{
-			{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"},
-			{Type: "waits", Unit: "count"}, {Type: "wait", Unit: "nanoseconds"},
-		},
-		DefaultSampleType: "cpu",
-		PeriodType:        &profile.ValueType{Type: "cpu", Unit: "nanoseconds"},
-		Period:            int64(Period),
-		TimeNanos:         r.begun.UnixNano(),
-		Mapping:           []*profile.Mapping{{ID: 1, File: program, HasFunctions: true, HasFilenames: true, HasLineNumbers: true}},
-	}
+	r := &Recorder{program: program, begun: time.Now(), stacks: map[string]*sample{}, stop: make(chan struct{})}
 	r.VM = &vm.Profile{Sample: r.sample, Waited: r.waited, Now: func() int64 { return int64(time.Since(r.begun)) + 1 }}
 	return r
 }
@@ -101,68 +94,62 @@ func (r *Recorder) Stop() {
 	r.done.Wait()
 }
 
-// Write writes the profile, when the run is over.
-func (r *Recorder) Write(w io.Writer) error {
-	r.out.DurationNanos = int64(time.Since(r.begun))
-	if err := r.out.Write(w); err != nil {
-		return fmt.Errorf("write the profile: %w", err)
-	}
-	return nil
-}
-
 func (r *Recorder) sample(stack []vm.Place, n int) {
-	v := r.of(stack).Value
+	v := &r.of(stack).values
 	v[samples] += int64(n)
 	v[cpu] += int64(n) * int64(Period)
 }
 
 func (r *Recorder) waited(stack []vm.Place, nanoseconds int64) {
-	v := r.of(stack).Value
+	v := &r.of(stack).values
 	v[waits]++
 	v[wait] += nanoseconds
 }
 
 // of finds the sample of a stack.
-func (r *Recorder) of(stack []vm.Place) *profile.Sample {
-	at := make([]*profile.Location, len(stack))
+func (r *Recorder) of(stack []vm.Place) *sample {
+	at := make([]uint64, len(stack))
 	r.key = r.key[:0]
 	for i, p := range stack {
 		at[i] = r.location(p)
-		r.key = strconv.AppendUint(append(r.key, ' '), at[i].ID, 36)
+		r.key = strconv.AppendUint(append(r.key, ' '), at[i], 36)
 	}
 	s := r.stacks[string(r.key)]
 	if s == nil {
-		s = &profile.Sample{Location: at, Value: make([]int64, len(r.out.SampleType))}
+		s = &sample{at: at}
 		r.stacks[string(r.key)] = s
-		r.out.Sample = append(r.out.Sample, s)
+		r.samples = append(r.samples, s)
 	}
 	return s
 }
 
-// location is a line of a function; columns make no difference.
-func (r *Recorder) location(p vm.Place) *profile.Location {
-	p = vm.Place{Function: p.Function, File: p.File, Line: p.Line}
-	if p.Function == "" {
-		p.Function = "closure"
+// location numbers a line of a function; columns make no difference.
+func (r *Recorder) location(p vm.Place) uint64 {
+	f := function{p.Function, p.File}
+	if f.name == "" {
+		f.name = "closure"
 		if i := strings.LastIndexByte(p.File, '/'); p.File != "" {
-			p.Function += " in " + p.File[i+1:]
+			f.name += " in " + p.File[i+1:]
 		}
 	}
-	l := r.locations[p]
-	if l == nil {
-		l = &profile.Location{ID: uint64(len(r.out.Location) + 1), Mapping: r.out.Mapping[0], Line: []profile.Line{{Function: r.function(p), Line: int64(p.Line)}}}
-		r.locations[p] = l
-		r.out.Location = append(r.out.Location, l)
-	}
-	return l
+	return r.locations.of(location{r.functions.of(f), uint64(p.Line)})
 }
 
-func (r *Recorder) function(p vm.Place) *profile.Function {
-	f := r.functions[function{p.Function, p.File}]
-	if f == nil {
-		f = &profile.Function{ID: uint64(len(r.out.Function) + 1), Name: p.Function, SystemName: p.Function, Filename: p.File}
-		r.functions[function{p.Function, p.File}] = f
-		r.out.Function = append(r.out.Function, f)
+// numbered gives each thing a number, from 1.
+type numbered[T comparable] struct {
+	numbers map[T]uint64
+	all     []T
+}
+
+func (s *numbered[T]) of(t T) uint64 {
+	n, ok := s.numbers[t]
+	if !ok {
+		if s.numbers == nil {
+			s.numbers = map[T]uint64{}
+		}
+		s.all = append(s.all, t)
+		n = uint64(len(s.all))
+		s.numbers[t] = n
 	}
-	return f
+	return n
 }
