@@ -189,6 +189,15 @@ func (f *builder) jumpEqual(e *ast.Binary, l *label, equal bool) {
 		return
 	}
 	x := f.full(e.X, e.Y)
+	if s, ok := unparen(f.info, e.Y).(*ast.StringLit); ok && f.info.Conv(s) == nil {
+		op := ir.OpJumpNotEqualK
+		if equal {
+			op = ir.OpJumpEqualK
+		}
+		if f.jumpText(op, x, s.Value, l) {
+			return
+		}
+	}
 	y := f.full(e.Y)
 	if equal {
 		f.jump(ir.OpJumpEqual, x.reg, y.reg, l)

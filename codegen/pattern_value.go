@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"math"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -63,8 +65,12 @@ func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *la
 		}
 		f.jump(op, v.reg, 0, fail)
 	default:
+		v = f.boxed(v, -1)
+		if s, ok := x.(string); ok && types.Resolve(xt) == types.String && f.jumpText(ir.OpJumpNotEqualK, v, s, fail) {
+			return
+		}
 		k := f.boxed(f.constant(x, xt, -1), -1)
-		f.jump(ir.OpJumpNotEqual, f.boxed(v, -1).reg, k.reg, fail)
+		f.jump(ir.OpJumpNotEqual, v.reg, k.reg, fail)
 	}
 }
 
@@ -76,6 +82,17 @@ func holdsFloat(t types.Type) bool {
 		return holdsFloat(o.Elem)
 	}
 	return t == types.Float
+}
+
+// jumpText compares with a String that is known now; ok is false when its number
+// is too large to stand in an instruction.
+func (f *builder) jumpText(op ir.Op, v val, s string, l *label) (ok bool) {
+	k := f.g.stringConst(s)
+	if k > math.MaxInt16 {
+		return false
+	}
+	f.jumpK(op, v.reg, int16(k), l)
+	return true
 }
 
 func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) {

@@ -82,6 +82,8 @@ const (
 	OpJumpNotLeFloat
 	OpJumpEqual
 	OpJumpNotEqual
+	OpJumpEqualK
+	OpJumpNotEqualK
 	OpJumpNil
 	OpJumpNotNil
 	OpJumpVariant
@@ -287,6 +289,8 @@ var Table = [...]Info{
 	OpJumpNotLeFloat: {OpJumpNotLeFloat, "JumpNotLeFloat", []Operand{r("a", A, Float), r("b", B, Float), ref("to", RoleTarget)}, "go to `to` unless a <= b (so also on NaN)", false},
 	OpJumpEqual:      {OpJumpEqual, "JumpEqual", []Operand{r("a", A, Full), r("b", B, Full), ref("to", RoleTarget)}, "go to `to` when a == b, deep", false},
 	OpJumpNotEqual:   {OpJumpNotEqual, "JumpNotEqual", []Operand{r("a", A, Full), r("b", B, Full), ref("to", RoleTarget)}, "go to `to` unless a == b, deep", false},
+	OpJumpEqualK:     {OpJumpEqualK, "JumpEqualK", []Operand{r("a", A, Full), {"k", RoleConstant, BC, Full}, ref("to", RoleTarget)}, "go to `to` when a == constant k, deep", false},
+	OpJumpNotEqualK:  {OpJumpNotEqualK, "JumpNotEqualK", []Operand{r("a", A, Full), {"k", RoleConstant, BC, Full}, ref("to", RoleTarget)}, "go to `to` unless a == constant k, deep", false},
 	OpJumpNil:        {OpJumpNil, "JumpNil", []Operand{r("a", A, Full), ref("to", RoleTarget)}, "go to `to` when a is nil or None", false},
 	OpJumpNotNil:     {OpJumpNotNil, "JumpNotNil", []Operand{r("a", A, Full), ref("to", RoleTarget)}, "go to `to` unless a is nil or None", false},
 	OpJumpVariant:    {OpJumpVariant, "JumpVariant", []Operand{r("a", A, Full), lit("n", B), ref("to", RoleTarget)}, "go to `to` when enum value a is variant n (Result: Ok is 0, Err is 1)", false},

@@ -101,7 +101,7 @@ var changes = func() (set [len(ir.Table)]memory) {
 			ir.OpEqBool, ir.OpLtString, ir.OpLeString, ir.OpEqual, ir.OpNot, ir.OpIsNil,
 			ir.OpJump, ir.OpJumpIf, ir.OpJumpIfNot, ir.OpJumpEqInt, ir.OpJumpNeInt, ir.OpJumpLtInt, ir.OpJumpLeInt, ir.OpJumpEqIntK,
 			ir.OpJumpNeIntK, ir.OpJumpLtIntK, ir.OpJumpLeIntK, ir.OpJumpGtIntK, ir.OpJumpGeIntK, ir.OpJumpLtFloat, ir.OpJumpLeFloat,
-			ir.OpJumpNotLtFloat, ir.OpJumpNotLeFloat, ir.OpJumpEqual, ir.OpJumpNotEqual, ir.OpJumpNil, ir.OpJumpNotNil,
+			ir.OpJumpNotLtFloat, ir.OpJumpNotLeFloat, ir.OpJumpEqual, ir.OpJumpNotEqual, ir.OpJumpEqualK, ir.OpJumpNotEqualK, ir.OpJumpNil, ir.OpJumpNotNil,
 			ir.OpJumpVariant, ir.OpJumpNotVariant, ir.OpForInt, ir.OpLoop,
 			ir.OpConcat, ir.OpInterpolate, ir.OpStringLen, ir.OpStringAt, ir.OpNewArray, ir.OpNewMap, ir.OpArrayLen,
 			ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool, ir.OpMapLen, ir.OpMapGet, ir.OpMapFind,

@@ -3,15 +3,18 @@ package optimize
 import "github.com/concerto-lang/concerto/ir"
 
 // match gathers the tests of a match's arms at its head: where one that fails
-// leads to the next test of the same register, they become a run of
-// JumpEqIntK or JumpVariant, each to its arm, and a jump for what is left. The
+// leads to the next test of the same register, they become a run of JumpEqIntK,
+// JumpVariant or JumpEqualK, each to its arm, and a jump for what is left. The
 // machine goes through such a run by a table, so that the last arm costs no more
 // than the first. The tests stay where a guard that fails still comes to them.
+//
+// It comes last, when decide and the passes after it have made of nested
+// patterns one run for each part that is looked at.
 func match(u *unit) {
 	runs := map[int][]int{}
 	within := map[int]bool{}
 	for pc, in := range u.code {
-		if within[pc] || in == nop || !isArm(in.Op) {
+		if within[pc] || !isArm(in) {
 			continue
 		}
 		run := u.arms(pc)
@@ -33,12 +36,13 @@ func match(u *unit) {
 			return
 		}
 		for _, at := range run {
-			arm := u.code[at]
-			arm.Op, arm.Imm = armOf[arm.Op], int32(at+1)
+			arm, then, _ := u.arm(at)
+			arm.Imm = int32(then)
 			b.add(arm, u.places[at])
 		}
 		last := run[len(run)-1]
-		b.add(ir.Instr{Op: ir.OpJump, Imm: u.code[last].Imm}, u.places[last])
+		_, _, next := u.arm(last)
+		b.add(ir.Instr{Op: ir.OpJump, Imm: int32(next)}, u.places[last])
 	})
 	u.changed = true
 }
@@ -47,28 +51,42 @@ func match(u *unit) {
 const leastArms = 3
 
 // armOf is the test that leads to an arm, for the one that leads past it.
-var armOf = map[ir.Op]ir.Op{ir.OpJumpNeIntK: ir.OpJumpEqIntK, ir.OpJumpNotVariant: ir.OpJumpVariant}
+var armOf = map[ir.Op]ir.Op{ir.OpJumpNeIntK: ir.OpJumpEqIntK, ir.OpJumpNotVariant: ir.OpJumpVariant, ir.OpJumpNotEqualK: ir.OpJumpEqualK}
 
-func isArm(op ir.Op) bool { return op == ir.OpJumpNeIntK || op == ir.OpJumpNotVariant }
+func isArm(in ir.Instr) bool {
+	switch in.Op {
+	case ir.OpJumpNeIntK, ir.OpJumpNotVariant, ir.OpJumpNotEqualK, ir.OpJumpEqIntK, ir.OpJumpVariant, ir.OpJumpEqualK:
+		return true
+	}
+	return false
+}
+
+// arm is the test at pc as one that leads to its arm, where that is, and where
+// control goes on without it.
+func (u *unit) arm(pc int) (test ir.Instr, then, next int) {
+	test = u.code[pc]
+	if op, ok := armOf[test.Op]; ok {
+		then, next = u.after(pc), int(test.Imm)
+		test.Op = op
+		return test, then, next
+	}
+	return test, int(test.Imm), u.after(pc)
+}
 
 // arms follows a chain of tests of one register from its first.
 func (u *unit) arms(pc int) (run []int) {
-	first := u.code[pc]
-	for {
-		in := u.code[pc]
-		if in == nop || in.Op != first.Op || in.A != first.A || !u.sameRegions(pc, runOr(run, pc)) {
+	first, _, _ := u.arm(pc)
+	for from := pc; ; {
+		if !isArm(u.code[pc]) || !u.sameRegions(pc, from) {
+			return run
+		}
+		test, _, next := u.arm(pc)
+		if test.Op != first.Op || test.A != first.A {
 			return run
 		}
 		run = append(run, pc)
-		pc = int(in.Imm)
+		pc = u.final(next)
 	}
-}
-
-func runOr(run []int, pc int) int {
-	if len(run) > 0 {
-		return run[0]
-	}
-	return pc
 }
 
 // sameRegions says whether two instructions stand in the same regions.

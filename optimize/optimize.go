@@ -28,7 +28,7 @@ type Pass struct {
 // The passes, in the order in which they run.
 var Passes = [...]Pass{
 	inlining:  {"inline", "small functions, and closures given to small functions, in place of their calls"},
-	matching:  {"match", "the tests of a match of an Int or an enum stand at its head, where the machine goes through them by a table"},
+	deciding:  {"decide", "a test that an earlier one has decided is not made: nested patterns become decision trees"},
 	splitting: {"split", "a register that holds one value after another becomes several"},
 	unboxing:  {"unbox", "numbers that only pass through self-describing registers stay plain, arrays of them typed"},
 	copying:   {"copy", "a copy's reader reads the original"},
@@ -37,11 +37,12 @@ var Passes = [...]Pass{
 	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
 	threading: {"thread", "a jump to a jump goes where that goes"},
 	storing:   {"store", "what is computed into a register only to be moved is computed where it goes; what nobody reads is not computed"},
+	matching:  {"match", "the tests of a match of an Int, an enum or a String stand at its head, where the machine goes through them by a table"},
 }
 
 const (
 	inlining = iota
-	matching
+	deciding
 	splitting
 	unboxing
 	copying
@@ -50,6 +51,7 @@ const (
 	owning
 	threading
 	storing
+	matching
 )
 
 // Set is a choice of passes.
@@ -167,12 +169,13 @@ func (u *unit) passes() {
 	if on.has(inlining) {
 		u.inlineCalls()
 	}
-	if on.has(matching) {
-		match(u)
-	}
 	worth := len(u.code) <= shortCode || u.loops()
 	for round := range rounds {
 		u.changed = false
+		if on.has(deciding) {
+			decide(u)
+			u.g = nil
+		}
 		if worth {
 			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
 		}
@@ -189,6 +192,10 @@ func (u *unit) passes() {
 		if !u.changed || !worth {
 			break
 		}
+	}
+	if on.has(matching) {
+		match(u)
+		u.pack()
 	}
 }
 

@@ -76,7 +76,7 @@ func (u *unit) isTarget(pc int) bool {
 var opposites = map[ir.Op]ir.Op{
 	ir.OpJumpIf: ir.OpJumpIfNot, ir.OpJumpEqInt: ir.OpJumpNeInt, ir.OpJumpEqIntK: ir.OpJumpNeIntK, ir.OpJumpLtIntK: ir.OpJumpGeIntK,
 	ir.OpJumpLeIntK: ir.OpJumpGtIntK, ir.OpJumpLtFloat: ir.OpJumpNotLtFloat, ir.OpJumpLeFloat: ir.OpJumpNotLeFloat,
-	ir.OpJumpEqual: ir.OpJumpNotEqual, ir.OpJumpNil: ir.OpJumpNotNil, ir.OpJumpVariant: ir.OpJumpNotVariant,
+	ir.OpJumpEqual: ir.OpJumpNotEqual, ir.OpJumpEqualK: ir.OpJumpNotEqualK, ir.OpJumpNil: ir.OpJumpNotNil, ir.OpJumpVariant: ir.OpJumpNotVariant,
 }
 
 func init() {

@@ -14,6 +14,8 @@ func init() {
 	}
 	slow[ir.OpJumpEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, true) }
 	slow[ir.OpJumpNotEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, false) }
+	slow[ir.OpJumpEqualK] = func(t *task, in *ins) status { return t.jumpWhenK(in, true) }
+	slow[ir.OpJumpNotEqualK] = func(t *task, in *ins) status { return t.jumpWhenK(in, false) }
 }
 
 // compareStrings orders by code point, which for UTF-8 is the order of bytes.
@@ -28,6 +30,14 @@ func (t *task) compareStrings(in *ins, orEqual bool) status {
 
 func (t *task) jumpWhen(in *ins, equal bool) status {
 	if value.Equal(*t.slot(in.a), *t.slot(in.b)) == equal {
+		t.ip = jump(t.ip, in.imm)
+	}
+	return running
+}
+
+// jumpWhenK compares with a constant.
+func (t *task) jumpWhenK(in *ins, equal bool) status {
+	if value.Equal(*t.slot(in.a), t.m.constants[short(in)]) == equal {
 		t.ip = jump(t.ip, in.imm)
 	}
 	return running

@@ -253,8 +253,8 @@ func (m *VM) loadIns(f *function, i ir.Instr) (ins, error) {
 		return in, fmt.Errorf("no such operation")
 	}
 	for _, o := range info.Operands {
-		if n, ok := m.tableSize(f, i.Op, o.Role); ok && (i.Imm < 0 || int(i.Imm) >= n) {
-			return in, fmt.Errorf("index %d is out of bounds", i.Imm)
+		if n, ok := m.tableSize(f, i.Op, o.Role); ok && uint(i.Get(o.Field)) >= uint(n) {
+			return in, fmt.Errorf("index %d is out of bounds", i.Get(o.Field))
 		}
 	}
 	switch i.Op {

@@ -151,6 +151,8 @@ func TestJumps(t *testing.T) {
 		{"LoadFloatConst r2 k0\nLoadFloatConst r3 k2", "JumpNotLeFloat r2 r3", "1"}, {"LoadFloatConst r2 k0\nLoadFloatConst r3 k0", "JumpNotLeFloat r2 r3", "0"},
 		{"LoadConst r2 k3\nLoadConst r3 k3", "JumpEqual r2 r3", "1"}, {"LoadConst r2 k3\nLoadConst r3 k0", "JumpEqual r2 r3", "0"},
 		{"LoadConst r2 k3\nLoadConst r3 k3", "JumpNotEqual r2 r3", "0"}, {"LoadConst r2 k3\nLoadConst r3 k0", "JumpNotEqual r2 r3", "1"},
+		{"LoadConst r2 k3", "JumpEqualK r2 k3", "1"}, {"LoadConst r2 k3", "JumpEqualK r2 k0", "0"},
+		{"LoadConst r2 k3", "JumpNotEqualK r2 k3", "0"}, {"LoadConst r2 k3", "JumpNotEqualK r2 k0", "1"},
 		{"LoadNil r2", "JumpNil r2", "1"}, {"LoadConst r2 k0", "JumpNil r2", "0"},
 		{"LoadNil r2", "JumpNotNil r2", "0"}, {"LoadConst r2 k0", "JumpNotNil r2", "1"},
 		{"LoadConst r2 k0\nNewOk r2 r2", "JumpVariant r2 0", "1"}, {"LoadConst r2 k0\nNewErr r2 r2", "JumpVariant r2 0", "0"},

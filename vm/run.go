@@ -50,6 +50,7 @@ const (
 	opMark             // of a profile: where the run is
 	opSwitchInt        // a run of JumpEqIntK, as a table of imm opCase
 	opSwitchVariant    // a run of JumpVariant
+	opSwitchText       // a run of JumpEqualK of Strings, as b and c opCase; imm is the table that knows which
 	opCase             // an entry of a table: where it leads
 	opCount            // counts how often the next instruction runs
 	opNumber

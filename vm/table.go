@@ -1,14 +1,21 @@
 package vm
 
-import "github.com/concerto-lang/concerto/ir"
+import (
+	"math"
+	"unsafe"
 
-// Tables. A run of tests of one register, each for another number or variant, is
-// loaded as one instruction and a table behind it: an opCase for each number from
-// the least to the largest, which leads where its test did; those without a test
-// lead past the run, where the next instruction is.
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Tables. A run of tests of one register, each for another number, variant or
+// String, is loaded as one instruction and a table behind it of opCases. For
+// numbers there is one from the least to the largest, for Strings one a test,
+// which a map finds. What has no test leads past the run, where the next
+// instruction is.
 
 const (
 	leastCases = 3    // fewer tests are made one by one
+	leastTexts = 4    // likewise of Strings: hashing takes as long as three tests
 	mostHoles  = 4    // entries for each test, at most
 	mostCases  = 1024 // entries of a table
 )
@@ -17,33 +24,82 @@ const (
 // length; 0 when there is none.
 func (m *VM) table(code []ir.Instr, i int, inside []bool) (n int) {
 	first := code[i]
-	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant {
+	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant && first.Op != ir.OpJumpEqualK {
 		return 0
 	}
-	lo, hi := caseOf(first), caseOf(first)
 	for n = 1; i+n < len(code) && inside[i+n] && code[i+n].Op == first.Op && code[i+n].A == first.A; n++ {
-		lo, hi = min(lo, caseOf(code[i+n])), max(hi, caseOf(code[i+n]))
+	}
+	if first.Op == ir.OpJumpEqualK {
+		return m.textTable(code[i:i+n], i)
+	}
+	return m.numberTable(code[i:i+n], i)
+}
+
+func (m *VM) numberTable(run []ir.Instr, at int) (n int) {
+	first := run[0]
+	lo, hi := caseOf(first), caseOf(first)
+	for _, in := range run {
+		lo, hi = min(lo, caseOf(in)), max(hi, caseOf(in))
 	}
 	op := opSwitchInt
 	if first.Op == ir.OpJumpVariant {
 		op, lo = opSwitchVariant, 0
 	}
 	size := hi - lo + 1
-	if n < leastCases || size > mostHoles*n || size > mostCases {
+	if len(run) < leastCases || size > mostHoles*len(run) || size > mostCases {
 		return 0
 	}
 	to := make([]int32, size)
 	for k := range to {
-		to[k] = int32(i + n)
+		to[k] = int32(at + len(run))
 	}
-	for k := n - 1; k >= 0; k-- { // of equal tests the first decides
-		to[caseOf(code[i+k])-lo] = code[i+k].Imm
+	for k := len(run) - 1; k >= 0; k-- { // of equal tests the first decides
+		to[caseOf(run[k])-lo] = run[k].Imm
 	}
-	m.emitIns(ins{op: uint8(op), a: first.A, b: uint8(uint16(lo)), c: uint8(uint16(lo) >> 8), imm: int32(size)}, i)
+	m.emitIns(ins{op: uint8(op), a: first.A, b: uint8(uint16(lo)), c: uint8(uint16(lo) >> 8), imm: int32(size)}, at)
 	for _, target := range to {
-		m.emitIns(ins{op: opCase, imm: target}, i)
+		m.emitIns(ins{op: opCase, imm: target}, at)
+	}
+	return len(run)
+}
+
+// textTable takes as many tests as have a String.
+func (m *VM) textTable(run []ir.Instr, at int) (n int) {
+	to := map[string]int{}
+	for _, in := range run[:min(len(run), math.MaxInt16)] {
+		k := int(in.BC())
+		if k < 0 || k >= len(m.constants) || m.constants[k].Str() == nil {
+			break
+		}
+		s := m.constants[k].AsString()
+		if _, again := to[s]; !again { // of equal tests the first decides
+			to[s] = n
+		}
+		n++
+	}
+	if n < leastTexts {
+		return 0
+	}
+	m.emitIns(ins{op: opSwitchText, a: run[0].A, b: uint8(n), c: uint8(n >> 8), imm: int32(len(m.texts))}, at)
+	m.texts = append(m.texts, to)
+	for _, in := range run[:n] {
+		m.emitIns(ins{op: opCase, imm: in.Imm}, at)
 	}
 	return n
+}
+
+func init() {
+	slow[opSwitchText] = func(t *task, in *ins) status {
+		if s := t.slot(in.a).Str(); s != nil {
+			if k, ok := t.m.texts[in.imm][s.S]; ok {
+				entry := unsafe.Add(t.ip, uintptr(k)*insSize)
+				t.ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
+				return running
+			}
+		}
+		t.ip = unsafe.Add(t.ip, uintptr(short(in))*insSize)
+		return running
+	}
 }
 
 // caseOf is the number that a test is for.

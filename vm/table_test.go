@@ -22,6 +22,9 @@ func TestTables(t *testing.T) {
 			}
 			a.int(9223372036854775807)
 			a.int(-9223372036854775808)
+			for _, s := range []string{"a", "b", "c", "long enough to be no short text", "other"} { // from k6
+				a.str(s)
+			}
 			a.typ(ir.TypeInfo{Kind: "enum", Name: "E", Variants: []ir.VariantInfo{{Name: "A"}, {Name: "B"}, {Name: "C"}, {Name: "D"}}})
 			a.fn("main() Full 6", code)
 			out, err := a.run(t, Config{Count: plain})
@@ -42,6 +45,12 @@ func TestTables(t *testing.T) {
 		run(fmt.Sprintf("NewVariant r2 r3 %d t0\n", v)+"JumpVariant r2 2 @a\nJumpVariant r2 0 @b\nJumpVariant r2 3 @c\n"+ends, want)
 	}
 	run("LoadConst r2 k0\nJumpVariant r2 2 @a\nJumpVariant r2 0 @b\nJumpVariant r2 3 @c\n"+ends, "0")
+	const texts = "JumpEqualK r2 k7 @a\nJumpEqualK r2 k6 @b\nJumpEqualK r2 k8 @b\nJumpEqualK r2 k6 @a\nJumpEqualK r2 k9 @c\n"
+	for k, want := range map[int]string{6: "2", 7: "1", 8: "2", 9: "3", 10: "0", 0: "0"} {
+		run(fmt.Sprintf("LoadConst r2 k%d\n", k)+texts+ends, want)
+	}
+	// A constant that is no String ends the run of Strings.
+	run("LoadConst r2 k1\n"+texts+"JumpEqualK r2 k1 @c\n"+ends, "3")
 	// Control comes into the middle: no table.
 	run("LoadInt r2 4\nJumpLtIntK r2 9 @in\nJumpEqIntK r2 4 @a\n@in: JumpEqIntK r2 3 @b\nJumpEqIntK r2 4 @c\n"+ends, "3")
 	// Too far apart for a table.

@@ -72,6 +72,7 @@ type VM struct {
 	origin     []int32 // code[pc] comes from instruction origin[pc] of its block
 	blocks     []block // by start
 	constants  []value.Slot
+	texts      []map[string]int // of opSwitchText: which of its cases a String is
 	functions  []function
 	closures   []value.Slot // of functions without captures, made when first wanted
 	natives    []native

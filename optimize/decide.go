@@ -1,0 +1,233 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// decide leaves out tests that an earlier one has decided: of the arms of a match
+// with nested patterns each tests its value from the outside in, so one that
+// fails inside leads to the next test of the same outside. What reuse then makes
+// of the reads between them is a decision tree.
+//
+// It walks forwards once with what the tests so far have shown of the registers.
+// A way to a test that is decided goes on to where that leads.
+func decide(u *unit) {
+	if !u.testsTwice() {
+		return
+	}
+	d := &decider{u: u, ways: make([]findings, len(u.code)), blind: make([]bool, len(u.code))}
+	for pc, in := range u.code {
+		if in != nop && shapeOf(in).target && int(in.Imm) <= pc {
+			d.blind[in.Imm] = true
+		}
+	}
+	for _, r := range u.regions {
+		d.blind[r.Target] = true
+	}
+	var now findings
+	for pc := range u.code {
+		now = d.instruction(pc, now.meet(d.ways[pc]))
+	}
+}
+
+// testsTwice says whether there are two tests of one register.
+func (u *unit) testsTwice() bool {
+	var seen regs
+	for _, in := range u.code {
+		if f, ok := testOf(in); ok {
+			if seen.has(int(f.reg)) {
+				return true
+			}
+			seen.add(int(f.reg))
+		}
+	}
+	return false
+}
+
+// finding is what a test shows of a register: that it is (or is not) n in the
+// sense of the test.
+type finding struct {
+	reg uint8
+	op  ir.Op // JumpVariant, JumpEqIntK, JumpEqualK, JumpIf or JumpNil
+	n   int32
+	is  bool
+}
+
+// testOf is what a jump shows where it jumps.
+func testOf(in ir.Instr) (f finding, ok bool) {
+	switch in.Op {
+	case ir.OpJumpVariant, ir.OpJumpNotVariant:
+		return finding{in.A, ir.OpJumpVariant, int32(in.B), in.Op == ir.OpJumpVariant}, true
+	case ir.OpJumpEqIntK, ir.OpJumpNeIntK:
+		return finding{in.A, ir.OpJumpEqIntK, int32(in.BC()), in.Op == ir.OpJumpEqIntK}, true
+	case ir.OpJumpEqualK, ir.OpJumpNotEqualK:
+		return finding{in.A, ir.OpJumpEqualK, int32(in.BC()), in.Op == ir.OpJumpEqualK}, true
+	case ir.OpJumpIf, ir.OpJumpIfNot:
+		return finding{in.A, ir.OpJumpIf, 0, in.Op == ir.OpJumpIf}, true
+	case ir.OpJumpNil, ir.OpJumpNotNil:
+		return finding{in.A, ir.OpJumpNil, 0, in.Op == ir.OpJumpNil}, true
+	}
+	return finding{}, false
+}
+
+// findings are what is known on a way, the oldest first; nil when control does
+// not come this way.
+type findings []finding
+
+// mostFindings bounds the work on a long match: its arms need what is known of
+// the few values that they look at.
+const mostFindings = 16
+
+func (s findings) with(f finding) findings {
+	if len(s) == mostFindings {
+		s = s[1:]
+	}
+	return append(slices.Clip(s), f)
+}
+
+// without drops what is known of registers that change.
+func (s findings) without(changes func(r int) bool) findings {
+	for i, f := range s {
+		if changes(int(f.reg)) {
+			out := append(findings{}, s[:i]...)
+			for _, f := range s[i+1:] {
+				if !changes(int(f.reg)) {
+					out = append(out, f)
+				}
+			}
+			return out
+		}
+	}
+	return s
+}
+
+// meet is what is known where two ways come together.
+func (s findings) meet(o findings) findings {
+	if s == nil {
+		return o
+	}
+	if o == nil {
+		return s
+	}
+	out := findings{}
+	for _, f := range s {
+		if slices.Contains(o, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+type decider struct {
+	u     *unit
+	ways  []findings // by where they lead
+	blind []bool     // ways lead here of which nothing is known
+}
+
+// decided says how a test that shows f when it jumps comes out.
+func (d *decider) decided(f finding, known findings) (jumps, ok bool) {
+	for _, k := range known {
+		switch {
+		case k.reg != f.reg || k.op != f.op:
+		case k.n == f.n:
+			return k.is == f.is, true
+		case k.is && d.apart(k.op, k.n, f.n):
+			return !f.is, true
+		}
+	}
+	return false, false
+}
+
+// apart says whether what is one is not the other.
+func (d *decider) apart(op ir.Op, a, b int32) bool {
+	if op != ir.OpJumpEqualK {
+		return true
+	}
+	x, y := d.u.p.Constants[a].String, d.u.p.Constants[b].String
+	return x != nil && y != nil && *x != *y
+}
+
+// instruction looks at one, and gives what is known after it.
+func (d *decider) instruction(pc int, now findings) findings {
+	u := d.u
+	if d.blind[pc] || now == nil {
+		now = findings{}
+	}
+	in := u.code[pc]
+	if in == nop {
+		return now
+	}
+	if f, ok := testOf(in); ok {
+		return d.test(pc, f, now)
+	}
+	now = d.after(in, now)
+	if in.Op == ir.OpJump {
+		in.Imm = int32(d.follow(int(in.Imm), now))
+		u.set(pc, in)
+	}
+	if shapeOf(in).target && int(in.Imm) > pc {
+		d.leads(int(in.Imm), now)
+	}
+	if shapeOf(in).ends {
+		return nil
+	}
+	return now
+}
+
+func (d *decider) test(pc int, f finding, now findings) findings {
+	u, in := d.u, d.u.code[pc]
+	if jumps, ok := d.decided(f, now); ok {
+		if !jumps {
+			u.remove(pc)
+			return now
+		}
+		in = ir.Instr{Op: ir.OpJump, Imm: int32(d.follow(int(in.Imm), now))}
+		u.set(pc, in)
+		d.leads(int(in.Imm), now)
+		return nil
+	}
+	jumped := now.with(f)
+	in.Imm = int32(d.follow(int(in.Imm), jumped))
+	u.set(pc, in)
+	d.leads(int(in.Imm), jumped)
+	f.is = !f.is
+	return now.with(f)
+}
+
+func (d *decider) leads(to int, known findings) { d.ways[to] = d.ways[to].meet(known) }
+
+// follow goes on through tests that are decided on this way.
+func (d *decider) follow(pc int, known findings) int {
+	for {
+		pc = d.u.final(pc)
+		in := d.u.code[pc]
+		f, ok := testOf(in)
+		if !ok {
+			return pc
+		}
+		jumps, ok := d.decided(f, known)
+		switch {
+		case !ok:
+			return pc
+		case jumps:
+			pc = int(in.Imm)
+		default:
+			pc = d.u.after(pc)
+		}
+	}
+}
+
+// after drops what an instruction makes unknown.
+func (d *decider) after(in ir.Instr, now findings) findings {
+	if len(now) == 0 {
+		return now
+	}
+	r, keeps := d.u.written(in)
+	if r < 0 {
+		return now
+	}
+	lost := d.u.lost(in)
+	return now.without(func(x int) bool { return x == r || x == keeps || x >= lost })
+}
