@@ -69,7 +69,7 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.NamePat:
 		f.matchName(p, v, t, fail)
 	case *ast.BindPat:
-		v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
+		v = v.again()
 		f.match(p.Pattern, v, t, fail)
 		f.bind(f.info.Object(p).(*sema.Local), v, t)
 	case *ast.LitPat:
@@ -77,7 +77,8 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.RangePat:
 		f.matchRange(p, v, t, fail)
 	case *ast.OrPat:
-		f.matchAlternatives(p, v, t, fail)
+		v = v.again()
+		f.alternatives(p, fail, func(alt ast.Pattern, fail *label) { f.match(alt, v, t, fail) })
 	case *ast.TuplePat:
 		f.matchTuple(p, v, t, fail)
 	case *ast.ArrayPat:
@@ -128,17 +129,17 @@ func (f *builder) matchPath(p *ast.PathPat, v val, t types.Type, fail *label) {
 	f.matchConst(c.Value, c.Type, v, t, fail)
 }
 
-func (f *builder) matchAlternatives(p *ast.OrPat, v val, t types.Type, fail *label) {
+// alternatives tries each in turn by match.
+func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern, *label)) {
 	done := &label{}
-	v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
 	last := len(p.Alts) - 1
 	for _, alt := range p.Alts[:last] {
 		next := &label{}
-		f.match(alt, v, t, next)
+		match(alt, next)
 		f.jump(ir.OpJump, 0, 0, done)
 		f.land(next)
 	}
-	f.match(p.Alts[last], v, t, fail)
+	match(p.Alts[last], fail)
 	f.land(done)
 }
 

@@ -31,6 +31,12 @@ func (v val) part(r int, c ir.Class) val {
 	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, lent: v.lent || v.owned}
 }
 
+// again is v for patterns of which several may bind it.
+func (v val) again() val {
+	v.owned, v.fresh, v.lent = false, false, v.lent || v.owned
+	return v
+}
+
 // in is v itself, perhaps in another form, in register r.
 func (v val) in(r int) val {
 	return val{reg: r, class: ir.Full, owned: v.owned, volatile: v.volatile, lent: v.lent}

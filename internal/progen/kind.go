@@ -113,6 +113,11 @@ func init() {
 		"(match (%o) { Some(v) => v, None => %n })", "(match (%r) { Ok(v) => v, Err(m) => m.len() })",
 		"(match (%e) { E::Leaf => %n, E::Num(v) => v % 50, E::List(vs) => vs.len(), E::Both { p, xs } => p.n + xs.len() })",
 		"(match (%a) { [] => 0, [v] => v, [v, .., w] => v % 9 - w % 9 })", "(match (%n) { 0 => 1, 1..9 => 2, v if v > 100 => v % 10, _ => 3 })",
+		"(match (%n % 3, %n % 2) { (0, 0) => 1, (0, v) | (v, 1) => v, (v, _) if v > 1 => %n, _ => 4 })",
+		"(match (%a, %e) { ([], E::Leaf) => 0, ([v, ..], E::Num(0)) => v % 9, (vs, E::Num(k)) => vs.len() + k % 7, (vs, E::List(us)) if us.len() > 1 => vs.len(), (_, E::Both { p, .. }) => p.n, (vs, _) => vs.len() + 1 })",
+		"(match (%e) { E::List([]) => 1, E::List([1, ..]) => 2, E::Num(1) => 3, E::Both { p: P { n: 0, .. }, .. } => 4, E::List([v, ..]) if v > 1 => v % 7, E::Both { xs: [], .. } => 5, E::Num(0) => 6, E::List(_) => 7, _ => 8 })",
+		"(match (%s) { \"a\" => 1, \"ab\" => 2, \"\" => %n, \"k1\" | \"k2\" => 3, \"AB\" if (%b) => 4, \"abab\" => 5, _ => 6 })",
+		"(match (%r, %o) { (Ok(0), _) => 1, (Ok(v), Some(1)) => v, (Err(m), None) => m.len(), (Ok(_), None) => 2, (Err(\"b\"), Some(v)) => v % 9, _ => 3 })",
 		"({ let (u, us) = %t; u % 99 + us.len() })", "(try { %a[%k] } catch { %n })", "(try { %p.q[%k].t.1[%k] }.unwrap_or(%n))",
 		"%g.map(|r| r.len()).sum()", "(%y as Array<Int>).len()", "(%s |> len)",
 	}
@@ -122,7 +127,7 @@ func init() {
 	}
 	kString.values = []string{
 		"%s.to_upper()", "cuts(%s + %s)", `cuts("${%n}-${%s}")`, `cuts("${%a}")`, "%q.s", `cuts("${%o}")`, "cuts(%r.err() ?? %s)",
-		`cuts("${%p.m}")`, "%s[%k..]", "(if (%b) { %s } else { %s })", `(%a.map(|e| "${e}").join(",") |> cuts())`, "(%m.keys().join(\"/\") |> cuts())",
+		`cuts("${%p.m}")`, "%s[%k..]", "(if (%b) { %s } else { %s })", `(match (%s) { "ab" => "one", "" => "two", "one" => "ab", "k1" => %s, _ => "three" })`, `(%a.map(|e| "${e}").join(",") |> cuts())`, "(%m.keys().join(\"/\") |> cuts())",
 	}
 	kString.cut = "cuts"
 	kArr.values = []string{
@@ -130,6 +135,7 @@ func init() {
 		"%a.filter(|e| e > %n)", "%a.reverse()", "%a.sort()", "%a[%k..]", "%a[..%k]", "%x.held", "%q.t.1", "cut(%g.flatten())", "(if (%b) { %a } else { %a })",
 		"(match (%e) { E::List(vs) => vs, E::Both { xs, .. } => xs, _ => %a })", "({ let us = %a; us })", "({ let mut us = %a; us.push(%n); us })",
 		"(match (%a) { [u, ..us] => us, us => us })", "(try { %g[%k] } catch { %a })", "cut(%g.flat_map(|r| r))", "%a.unique()", "same(%a)", "%p.q.map(|z| z.t.0)",
+		"(match (%a, %a) { ([u, ..us], vs) => ({ let mut ws = us; ws.push(u); ws }), (us, vs) => ({ let mut ws = us; ws.push(%n); let mut zs = vs; zs.push(1); cut(ws + us + zs + vs) }) })",
 		"({ let us = %a; let f = || us; f() })", "(%y as Array<Int>)", "%m.values()", "(match (%O) { Some(us) => us, None => %a })",
 	}
 	kArr.parts = []part{{"[%k]", kInt}}
