@@ -51,7 +51,7 @@ func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.
 		if !ok {
 			continue
 		}
-		e := m.names[mod.Name.Name]
+		e := m.moduleNamed(mod.Name.Name)
 		if e == nil || e.decl != d || e.module == nil {
 			continue
 		}

@@ -22,6 +22,7 @@ type module struct {
 	vars    *scope  // of a block: the variables around it, which its functions do not see
 	dir     string  // where the files of its `mod x;` are, relative to the root
 	names   map[string]*entity
+	mods    map[string]*entity // modules whose name is in names for a value
 	globs   []*importEntry
 	imports []*importEntry
 	std     string // the name under std, for the library's modules
@@ -159,15 +160,60 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
 }
 
-// newName enters an entity, refusing a second one of that name.
+// newName enters an entity, refusing a second one of that name but for a module
+// beside a value: modules have their own namespace.
 func (c *checker) newName(m *module, e *entity) bool {
-	if first := m.names[e.name]; first != nil {
+	first := m.names[e.name]
+	switch {
+	case first == nil || m.mods[e.name] != nil:
+	case e.isModule() && first.mayBeValue():
+		m.putModule(e)
+		return true
+	case first.isModule() && e.mayBeValue():
+		m.putModule(first)
+		first = nil
+	}
+	if first != nil {
 		c.report(m, diag.DuplicateName.At(e.at, "`%s` is declared twice", e.name).
 			Label(first.at, "first declared here").Hint("rename one of them"))
 		return false
 	}
 	m.names[e.name] = e
 	return true
+}
+
+func (m *module) putModule(e *entity) {
+	if m.mods == nil {
+		m.mods = map[string]*entity{}
+	}
+	m.mods[e.name] = e
+}
+
+// isModule says whether an entity is known to be a module before imports are
+// read.
+func (e *entity) isModule() bool {
+	if im := e.imported; im != nil {
+		return !im.glob && len(im.path) == 2 && im.path[0].Name == "std"
+	}
+	_, ok := e.decl.(*ast.ModDecl)
+	return ok
+}
+
+// mayBeValue says whether an entity can stand beside a module of its name.
+func (e *entity) mayBeValue() bool {
+	switch e.decl.(type) {
+	case *ast.StructDecl, *ast.EnumDecl, *ast.SchemaDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.ModDecl:
+		return false
+	}
+	return !e.isModule()
+}
+
+// moduleNamed is the entity of a name where a module stands.
+func (m *module) moduleNamed(name string) *entity {
+	if e := m.mods[name]; e != nil {
+		return e
+	}
+	return m.names[name]
 }
 
 // follow looks through imports to what they bring in; nil when that was
@@ -221,7 +267,7 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 
 // own finds a name of the module that is not the very import being read.
 func (m *module) own(name string, at *ast.Ident) *entity {
-	e := m.home().names[name]
+	e := m.home().moduleNamed(name)
 	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
 		return nil
 	}
@@ -242,7 +288,7 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is no module", segs[i-1].Name).Hint("import the type, and write `Type::name` where it is used"))
 			return nil
 		}
-		e = c.member(m, e.module, segs[i])
+		e = c.member(m, e.module, segs, i)
 	}
 	return e
 }
@@ -261,10 +307,14 @@ func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 		obj: &VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}}
 }
 
-// member finds a name of a module as seen from m, reporting one that is not
+// member finds segs[i] in a module as seen from m, reporting a name that is not
 // there or private.
-func (c *checker) member(m, in *module, id *ast.Ident) *entity {
+func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
+	id := segs[i]
 	e := in.names[id.Name]
+	if i < len(segs)-1 {
+		e = in.moduleNamed(id.Name)
+	}
 	if e == nil {
 		e = c.fromGlobs(in, id.Name)
 	}
@@ -399,6 +449,7 @@ func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 func (c *checker) unusedImports(m *module) {
 	for _, im := range m.imports {
 		target := c.resolveImport(im)
+		c.besideModule(m, im, target)
 		if target == nil || im.used || im.pub {
 			continue
 		}
@@ -410,8 +461,19 @@ func (c *checker) unusedImports(m *module) {
 		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).Hint("remove it"))
 	}
 	for _, name := range sortedNames(m.names) {
-		if child := m.names[name].module; child != nil && child.parent == m {
+		if child := m.moduleNamed(name).module; child != nil && child.parent == m {
 			c.unusedImports(child)
+		}
+	}
+}
+
+// besideModule refuses an import that has turned out to be no value and stands
+// beside a module of its name.
+func (c *checker) besideModule(m *module, im *importEntry, target *entity) {
+	for name, e := range m.mods {
+		if v := m.names[name]; v.imported == im && target != nil && target.obj == nil && !target.refused {
+			c.report(m, diag.DuplicateName.At(v.at, "`%s` is declared twice", name).
+				Label(e.at, "first declared here").Hint("rename one of them"))
 		}
 	}
 }

@@ -288,7 +288,13 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 		}
 		e, i = c.stdPath(m, segs[:2], true), 2
 	default:
-		if e = c.declared(m, first.Name); e == nil {
+		if len(segs) > 1 {
+			e = c.hiddenModule(m, first.Name)
+		}
+		if e == nil {
+			e = c.declared(m, first.Name)
+		}
+		if e == nil {
 			e = c.rootModule(m, first)
 		}
 		if e == nil {
@@ -300,16 +306,29 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 		}
 	}
 	for i < upto && e != nil && e.module != nil {
-		e = c.member(m, e.module, segs[i])
+		e = c.member(m, e.module, segs, i)
 		i++
 	}
 	return e, i
 }
 
+// hiddenModule is the nearest module of a name that a value has as well.
+func (c *checker) hiddenModule(m *module, name string) *entity {
+	for ; m != nil; m = m.around {
+		if e := m.mods[name]; e != nil {
+			return c.follow(e)
+		}
+		if m.names[name] != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
 // rootModule is a module that the root declares, for paths from within others.
 func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	root := m.root()
-	if e := root.names[id.Name]; e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
+	if e := root.moduleNamed(id.Name); e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
 		return c.follow(e)
 	}
 	return nil
