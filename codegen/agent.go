@@ -60,7 +60,11 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 	if s, ok := a.Fields["memory"].(*sema.Store); ok {
 		out.Memory = g.stores[s]
 	}
-	out.Decorator = g.decoratorsOf(a.Info, a.Name, a.Decl.Name.Sp.Start, a.Decorations)
+	at := a.Decl.Name.Sp.Start
+	out.Decorator = g.decoratorsOf(a.Info, a.Name, at, a.Decorations)
+	if s := streamDecorations(a.Decorations); len(s) > 0 {
+		out.Streamed = g.decoratorsOf(a.Info, a.Name, at, s)
+	}
 	if fn, ok := a.Fields["on_tool_error"].(*sema.Function); ok {
 		n := g.adapter(fn)
 		out.OnToolError = &n
@@ -97,6 +101,18 @@ func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds
 	}
 	n := g.decorators(info, name, at, ds)
 	return &n
+}
+
+// streamDecorations are decorations as they stand around streams, none in a
+// program without.
+func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
+	var out []*sema.Decoration
+	for _, d := range ds {
+		if d.Stream != nil {
+			out = append(out, &sema.Decoration{Name: d.Name, Fn: d.Stream, Args: d.Args})
+		}
+	}
+	return out
 }
 
 func (g *generator) toolList(v any) []int {

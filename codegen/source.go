@@ -4,7 +4,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // forSource takes elements one after the other, and ends what gives them
@@ -24,7 +23,7 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	top := f.top
 	elem := f.onSource(s.Next, xs)
 	f.jump(ir.OpJumpNil, elem.reg, 0, l.out)
-	f.bindLoop(e.Pattern, f.unwrapped(elem, s.Next.Result), types.Resolve(s.Next.Result).(*types.Option).Elem)
+	f.bindLoop(e.Pattern, f.unwrapped(elem, s.Next.Result), s.Elem)
 	f.block(e.Body)
 	f.free(top)
 	f.land(l.on)

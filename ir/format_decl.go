@@ -29,6 +29,7 @@ func (c *codec) agent(a *Agent) {
 		pointer(c, "retry", &a.Retry, c.retry)
 		pointer(c, "on_tool_error", &a.OnToolError, c.int)
 		pointer(c, "decorator", &a.Decorator, c.int)
+		pointer(c, "streamed", &a.Streamed, c.int)
 	})
 }
 

@@ -195,6 +195,7 @@ type Agent struct {
 	Retry          *Retry
 	OnToolError    *int // function (error) that decides what a failed tool call gives; nil without
 	Decorator      *int // function (call, shown, key) that makes a call within its decorators; nil without
+	Streamed       *int // as Decorator, for a call that gives a stream; nil without
 }
 
 // Retry is an agent's retry_policy.

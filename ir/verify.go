@@ -162,6 +162,7 @@ func (v *verifier) declarations() {
 	for _, a := range p.Agents {
 		v.tools("agent "+a.Name, a.Tools)
 		v.hook("agent "+a.Name, a.Decorator, 3)
+		v.hook("agent "+a.Name, a.Streamed, 3)
 		v.hook("agent "+a.Name, a.OnToolError, 1)
 		v.check(a.Memory == -1 || in(a.Memory, len(p.Stores)) && p.Stores[a.Memory].Kind == "memory", "agent %s: store %d is no memory", a.Name, a.Memory)
 	}

@@ -116,6 +116,9 @@ func (c *checker) drainLibrary() {
 		c.pending = c.pending[1:]
 		c.prog.Functions = append(c.prog.Functions, fn)
 		c.checkFunction(fn)
+		if fn.Name == streamed {
+			c.decorateStreams()
+		}
 	}
 }
 

@@ -206,8 +206,7 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 // source is the element type of a value of the library that gives one element
 // after the other, by its methods `next` and `close`; nil for any other.
 func (b *body) source(x ast.Expr, t types.Type) types.Type {
-	s, ok := t.(*types.Named)
-	if !ok || !s.Decl.Library {
+	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil
 	}
 	next, end := b.c.method(t, "next"), b.c.method(t, "close")
@@ -220,8 +219,11 @@ func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	}
 	b.c.use(next)
 	b.c.use(end)
-	b.info.sources[x.ID()] = &Source{Next: next, Close: end}
-	return elem.Elem
+	in := newInstance(next.Generics)
+	in.solve(next.Recv, t)
+	s := &Source{Next: next, Close: end, Elem: types.Substitute(elem.Elem, in.solved)}
+	b.info.sources[x.ID()] = s
+	return s.Elem
 }
 
 func (b *body) whileExpr(e *ast.WhileExpr) types.Type {

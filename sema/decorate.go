@@ -17,7 +17,10 @@ import (
 type Decoration struct {
 	Name string
 	Fn   *Function
-	Args []any // constants, one for each parameter from OwnParam on
+	// Stream does the same for a reply in pieces: the call gives a stream. nil
+	// in a program that uses none.
+	Stream *Function
+	Args   []any // constants, one for each parameter from OwnParam on
 }
 
 // OwnParam is the first parameter of a decorator's function that is the
@@ -27,6 +30,21 @@ const OwnParam = 4
 // wrapping are the decorators that stand around a call, with the library's
 // functions.
 var wrapping = map[string]string{"retry": "__retry", "timeout": "__timeout", "cache": "__cache", "log": "__log"}
+
+// streamed is the library's function that puts an agent's decorators around a
+// stream, and wrappingStreams those that they are then.
+const streamed = "__decorated_flow"
+
+var wrappingStreams = map[string]string{"retry": "__retry_flow", "timeout": "__timeout_flow", "cache": "__cache_flow", "log": "__log_flow"}
+
+// decorateStreams brings in what agents' decorators are for streams.
+func (c *checker) decorateStreams() {
+	for _, a := range c.prog.Agents {
+		for _, d := range a.Decorations {
+			d.Stream = c.constBody(c.entry).libraryHelper(wrappingStreams[d.Name])
+		}
+	}
+}
 
 // Shows says that the decorator looks at the arguments of the call.
 func (d *Decoration) Shows() bool { return d.Name == "cache" || d.Name == "log" }

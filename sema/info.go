@@ -519,8 +519,11 @@ func (*Pipeline) object()   {}
 func (*VariantRef) object() {}
 
 // Source is what `for` takes elements from, one after the other: Next gives an
-// Option, Close is called however the loop ends.
-type Source struct{ Next, Close *Function }
+// Option of Elem, Close is called however the loop ends.
+type Source struct {
+	Next, Close *Function
+	Elem        types.Type
+}
 
 // Source is how `for` takes elements from e one after the other; nil when it
 // does not.

@@ -150,7 +150,7 @@ func Natives() map[string]vm.Native {
 		preludeNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 		rangeNatives, errorNatives, jsonNatives, mathNatives, timeNatives, shapeNatives, agentNatives,
 		hashMapNatives, ledgerNatives, collectionsNatives, fmtNatives, randomNatives, regexNatives, cryptoNatives,
-		promptNatives, httpNatives, toolsNatives, decorateNatives, mcpNatives,
+		promptNatives, httpNatives, toolsNatives, decorateNatives, mcpNatives, partialNatives,
 	} {
 		for _, n := range table {
 			m[n.name] = n.f

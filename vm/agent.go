@@ -88,6 +88,10 @@ func (m *VM) bind(name string) Native {
 	switch name {
 	case "agent.parts":
 		return m.agentParts
+	case "agent.streamed":
+		return func(a *Args) (value.Slot, error) {
+			return m.functionValue(m.program.Agents[a.party(0)[partyIndex].AsInt()].Streamed), nil
+		}
 	case "host.parts":
 		return m.hostParts
 	case "tool.marks":
@@ -207,14 +211,11 @@ func (m *VM) toolsOf(s value.Slot) value.Slot {
 // the call it answers, and whether that failed; a tool call one of id, name and
 // arguments as JSON text.
 func agentCall(t *task, a *Args) (effect.Request, error) {
-	r := t.modelCall(a)
-	if !a.Slot(2).IsNil() {
-		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
-	}
-	return r, nil
+	return t.modelCall(a), nil
 }
 
-// modelCall makes a request of an agent and its messages, arguments 0 and 1.
+// modelCall makes a request of an agent, its messages, and the schema that the
+// reply is to have, if any.
 func (t *task) modelCall(a *Args) *effect.AgentCall {
 	if a.Slot(0).Kind() != value.KindAgent {
 		a.wrong(0, "an Agent")
@@ -222,6 +223,9 @@ func (t *task) modelCall(a *Args) *effect.AgentCall {
 	d := &t.m.program.Agents[a.party(0)[partyIndex].AsInt()]
 	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
 		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Timeout: d.Timeout}
+	if !a.Slot(2).IsNil() {
+		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
+	}
 	if d.Retry != nil {
 		retry := effect.Retry(*d.Retry)
 		r.Retry = &retry

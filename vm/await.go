@@ -130,6 +130,8 @@ func (m *VM) ended(t *task) {
 	if r := t.raised; r != nil {
 		m.closeStreams(t)
 		m.failed(t, r)
+	} else if t.group != nil {
+		m.passStreams(t, t.group.t)
 	}
 	if t == m.main && (t.raised != nil || isErr(t.result)) {
 		m.cancelAll()

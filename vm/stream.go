@@ -10,7 +10,8 @@ import (
 // The streams of models that tasks have open. The library closes them; those of
 // a task that is cancelled, or ends by an error, are closed here.
 
-// streamOpen makes the request of agent.stream.open(agent, messages).
+// streamOpen makes the request of agent.stream.open(agent, messages, schema,
+// schema_name).
 func streamOpen(t *task, a *Args) (effect.Request, error) {
 	return &effect.StreamOpen{AgentCall: *t.modelCall(a)}, nil
 }
@@ -53,6 +54,15 @@ func (m *VM) closed(t *task, id int64) {
 		if len(m.streams[o]) == 0 {
 			delete(m.streams, o)
 		}
+	}
+}
+
+// passStreams makes what t has left open another task's: a stream that a body
+// of `race` or `await (…)` has opened outlives it.
+func (m *VM) passStreams(t, to *task) {
+	if ids := m.streams[t]; len(ids) > 0 {
+		m.streams[to] = append(m.streams[to], ids...)
+		delete(m.streams, t)
 	}
 }
 

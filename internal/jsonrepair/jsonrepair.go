@@ -265,7 +265,7 @@ func begins(text string) bool {
 	r := &reader{text: text[:min(len(text), maxLead)], pos: 1}
 	switch c := r.next(); {
 	case c == 0:
-		return len(text) < maxLead
+		return r.rest() == "" && len(text) < maxLead
 	case c == '}', c == ']', r.quote() != "":
 		return true
 	case text[0] == '[':

@@ -1,0 +1,500 @@
+package jsonrepair
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// Partial reads the value in a text while the text comes, with the same
+// tolerance as Find, and hands what it has read to a Builder. Each byte is
+// looked at once, but for those of a token that is not complete. It reads the
+// first object or array of the text, and gives up where Find would have to see
+// more to know what is meant: what the whole text means is for Find to say.
+type Partial struct {
+	to   Builder
+	rest string // what has come and not been read
+	open []level
+	in   expectation
+	over bool
+
+	closer   string // of the string that is being read
+	key      strings.Builder
+	remark   int  // how deep in a remark in brackets
+	inRemark bool // within quotes of a remark
+}
+
+// Builder takes what a Partial reads, in the order of the text.
+type Builder interface {
+	// Open begins an object or array, which is the value of the last key, or the
+	// next element. False when no such value can be meant: reading ends then.
+	Open(array bool) bool
+	// Close ends the innermost one.
+	Close()
+	// Key names the member whose value follows.
+	Key(name string)
+	// Text begins a String with what has come of it, or adds to it; done says that
+	// it is complete.
+	Text(more string, done bool)
+	// Scalar is a number, true, false or null, as JSON.
+	Scalar(raw string)
+}
+
+// level is an object or array that is not closed yet.
+type level struct {
+	closer byte
+	some   bool // it has elements
+	comma  bool // one stands behind the last element
+	gap    bool // something stands behind the last element
+}
+
+// expectation is what comes next.
+type expectation uint8
+
+const (
+	expectStart   expectation = iota // the bracket that the value begins with
+	expectElement                    // a member or element, a comma, a closer
+	expectKey
+	expectKeyEnd // the rest of a key
+	expectColon
+	expectValue
+	expectText        // the rest of a string
+	expectRemarkClose // the end of a remark in brackets
+)
+
+// maxToken bounds a number, a word or a key, in bytes.
+const maxToken = 4096
+
+// NewPartial makes a reader of a text that has not begun.
+func NewPartial(to Builder) *Partial { return &Partial{to: to} }
+
+// Over says that no more is read: the value is complete, or cannot be read any
+// further.
+func (p *Partial) Over() bool { return p.over }
+
+// Write takes the next piece of the text.
+func (p *Partial) Write(text string) {
+	if p.over {
+		return
+	}
+	p.rest += text
+	for !p.over && p.rest != "" && p.step() {
+	}
+	if len(p.rest) > maxToken {
+		p.over = true
+	}
+	if p.over {
+		p.rest = ""
+	}
+}
+
+// take moves on by n bytes, and says that there was progress.
+func (p *Partial) take(n int) bool {
+	p.rest = p.rest[n:]
+	return true
+}
+
+// end gives up, or is done.
+func (p *Partial) end() bool {
+	p.over = true
+	return false
+}
+
+// step reads the next token; false when it has not all come.
+func (p *Partial) step() bool {
+	switch p.in {
+	case expectStart:
+		return p.start()
+	case expectRemarkClose:
+		return p.skipRemark()
+	case expectText:
+		return p.text()
+	case expectKeyEnd:
+		return p.keyText()
+	}
+	n, known := blanks(p.rest)
+	if n > 0 && len(p.open) > 0 {
+		p.open[len(p.open)-1].gap = true
+	}
+	if p.take(n); !known || p.rest == "" {
+		return false
+	}
+	switch p.in {
+	case expectKey:
+		return p.beginKey()
+	case expectColon:
+		return p.colon()
+	case expectValue:
+		return p.value()
+	}
+	return p.element()
+}
+
+// blanks is how much of s is blanks and comments; not known when one may go on.
+func blanks(s string) (n int, known bool) {
+	for n < len(s) {
+		t := s[n:]
+		switch {
+		case strings.IndexByte(" \t\r\n", t[0]) >= 0:
+			n++
+		case strings.HasPrefix(t, "\u00a0"):
+			n += len("\u00a0")
+		case t[0] == '#', strings.HasPrefix(t, "//"):
+			i := strings.IndexByte(t, '\n')
+			if i < 0 {
+				return n, false
+			}
+			n += i
+		case strings.HasPrefix(t, "/*"):
+			i := strings.Index(t[2:], "*/")
+			if i < 0 {
+				return n, false
+			}
+			n += 2 + i + 2
+		case strings.HasPrefix(t, "..."):
+			n += len("...")
+		default:
+			return n, t != "/" && t != "." && t != ".."
+		}
+	}
+	return n, true
+}
+
+// start looks for the bracket that the value begins with.
+func (p *Partial) start() bool {
+	i := strings.IndexAny(p.rest, "{[")
+	if i < 0 {
+		p.rest = ""
+		return false
+	}
+	p.take(i)
+	if !leads(p.rest) {
+		return false
+	}
+	if !begins(p.rest) {
+		p.in, p.remark, p.inRemark = expectRemarkClose, 0, false
+		return true
+	}
+	return p.opened()
+}
+
+// leads says whether enough of a text has come to know what its bracket begins.
+func leads(text string) bool {
+	if len(text) >= maxLead {
+		return true
+	}
+	at := 1
+	for range 2 { // what stands first, and what stands behind it when it is a word
+		n, known := blanks(text[at:])
+		if at += n; !known || at == len(text) {
+			return false
+		}
+		if n = wordLength(text[at:]); n == 0 {
+			return true
+		}
+		if at += n; at == len(text) {
+			return false
+		}
+	}
+	return true
+}
+
+// skipRemark goes to the end of a remark in brackets.
+func (p *Partial) skipRemark() bool {
+	for i := 0; i < len(p.rest); i++ {
+		switch c := p.rest[i]; {
+		case c == '"':
+			p.inRemark = !p.inRemark
+		case p.inRemark:
+		case c == '{' || c == '[':
+			p.remark++
+		case c == '}' || c == ']':
+			if p.remark--; p.remark == 0 {
+				p.in = expectStart
+				return p.take(i + 1)
+			}
+		}
+	}
+	p.rest = ""
+	return false
+}
+
+// opened begins the object or array at the place.
+func (p *Partial) opened() bool {
+	array := p.rest[0] == '['
+	if len(p.open) > maxDepth || !p.to.Open(array) {
+		return p.end()
+	}
+	closer := byte('}')
+	if array {
+		closer = ']'
+	}
+	p.open = append(p.open, level{closer: closer})
+	p.in = expectElement
+	return p.take(1)
+}
+
+// element reads what may stand in an object or array.
+func (p *Partial) element() bool {
+	l := &p.open[len(p.open)-1]
+	switch c := p.rest[0]; {
+	case c == ',':
+		l.comma = true
+		return p.take(1)
+	case c == '}' || c == ']':
+		// Another's closer ends this one too, and stays for its own.
+		p.to.Close()
+		p.open = p.open[:len(p.open)-1]
+		if len(p.open) == 0 {
+			return p.end()
+		}
+		if p.valued(); c == l.closer {
+			p.take(1)
+		}
+		return true
+	}
+	if l.some && !l.comma && !l.gap {
+		return p.end() // "it's" in single quotes
+	}
+	if l.some, l.comma = true, false; l.closer == ']' {
+		p.in = expectValue
+		return true
+	}
+	p.in = expectKey
+	return true
+}
+
+// valued says that a value has ended.
+func (p *Partial) valued() {
+	p.in = expectElement
+	p.open[len(p.open)-1].gap = false
+}
+
+// quote is the quote that s begins with; not known when it may be the beginning
+// of a fence.
+func quote(s string) (q string, known bool) {
+	if s == "`" || s == "``" {
+		return "", false
+	}
+	return (&reader{text: s}).quote(), true
+}
+
+func (p *Partial) beginKey() bool {
+	q, known := quote(p.rest)
+	if !known {
+		return false
+	}
+	if q != "" {
+		p.key.Reset()
+		p.closer, p.in = closers[q], expectKeyEnd
+		return p.take(len(q))
+	}
+	n := wordLength(p.rest)
+	for n < len(p.rest) && n < 32 && p.rest[n] >= '0' && p.rest[n] <= '9' {
+		n++
+	}
+	switch {
+	case n == len(p.rest):
+		return false
+	case n == 0:
+		return p.end()
+	}
+	p.to.Key(p.rest[:n])
+	p.in = expectColon
+	return p.take(n)
+}
+
+// keyText reads more of a key in quotes.
+func (p *Partial) keyText() bool {
+	more, n, done := p.quoted()
+	p.key.WriteString(more)
+	if p.take(n); p.key.Len() > maxToken {
+		return p.end()
+	}
+	if done {
+		p.to.Key(p.key.String())
+		p.in = expectColon
+	}
+	return done || n > 0
+}
+
+func (p *Partial) colon() bool {
+	switch p.rest[0] {
+	case ':':
+		p.in = expectValue
+		return p.take(1)
+	case '=':
+		if len(p.rest) == 1 {
+			return false
+		}
+		p.in = expectValue
+		if p.rest[1] == '>' {
+			return p.take(2)
+		}
+		return p.take(1)
+	}
+	return p.end()
+}
+
+func (p *Partial) value() bool {
+	c := p.rest[0]
+	if c == '{' || c == '[' {
+		return p.opened()
+	}
+	q, known := quote(p.rest)
+	switch {
+	case !known:
+		return false
+	case q != "":
+		p.closer, p.in = closers[q], expectText
+		p.take(len(q))
+		p.to.Text("", false)
+		return true
+	case c >= '0' && c <= '9', c == '-', c == '+', c == '.':
+		return p.number()
+	case wordLength(p.rest) > 0:
+		return p.word()
+	}
+	return p.end()
+}
+
+// number reads a number, once what stands behind it has come.
+func (p *Partial) number() bool {
+	n := 0
+	for n < len(p.rest) && (strings.IndexByte("+-._", p.rest[n]) >= 0 || p.rest[n] >= '0' && p.rest[n] <= '9' || p.rest[n] >= 'a' && p.rest[n] <= 'z' || p.rest[n] >= 'A' && p.rest[n] <= 'Z') {
+		n++
+	}
+	if n == len(p.rest) {
+		return false
+	}
+	r := &reader{text: p.rest[:n]}
+	if !r.value(0) || r.pos != n {
+		return p.end()
+	}
+	p.to.Scalar(string(r.out))
+	p.valued()
+	return p.take(n)
+}
+
+// word reads a literal, or text without quotes up to a comma, a closer or the
+// line's end.
+func (p *Partial) word() bool {
+	n := wordLength(p.rest)
+	if n == len(p.rest) {
+		return false
+	}
+	if lit, ok := words[p.rest[:n]]; ok {
+		p.to.Scalar(lit)
+		p.valued()
+		return p.take(n)
+	}
+	end := strings.IndexAny(p.rest, ",}]\n\"'`“”‘’{[:")
+	if end < 0 {
+		return false
+	}
+	r := &reader{text: p.rest[:end+1]}
+	var text string
+	if !r.word() || json.Unmarshal(r.out, &text) != nil {
+		return p.end()
+	}
+	p.to.Text(text, true)
+	p.valued()
+	return p.take(end)
+}
+
+// text reads more of a string.
+func (p *Partial) text() bool {
+	more, n, done := p.quoted()
+	p.take(n)
+	if more != "" || done {
+		p.to.Text(more, done)
+	}
+	if done {
+		p.valued()
+	}
+	return done || n > 0
+}
+
+// quoted reads what has come of the inside of quotes: the text that it means,
+// how much that is, and whether the closing quote is behind it.
+func (p *Partial) quoted() (text string, n int, done bool) {
+	s := p.rest
+	plain := 0
+	for plain < len(s) {
+		plain += plainLength(s[plain:], p.closer[0])
+		t := s[plain:]
+		if t == "" || t[0] < utf8.RuneSelf || strings.HasPrefix(t, p.closer) || !utf8.FullRuneInString(t) {
+			break
+		}
+		_, size := utf8.DecodeRuneInString(t)
+		plain += size
+	}
+	plain -= halfCharacter(s[:plain])
+	if plain > 0 {
+		return s[:plain], plain, false
+	}
+	switch {
+	case s == "":
+		return "", 0, false
+	case strings.HasPrefix(s, p.closer):
+		return "", len(p.closer), true
+	case s[0] == '\\':
+		text, n = p.escape(s)
+		return text, n, false
+	}
+	if s[0] < utf8.RuneSelf { // a quote within others, a control character
+		return s[:1], 1, false
+	}
+	return "", 0, false // half a character
+}
+
+// halfCharacter is how many bytes of a character that is not complete s ends with.
+func halfCharacter(s string) int {
+	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
+		if t := s[len(s)-n:]; utf8.RuneStart(t[0]) {
+			if utf8.FullRuneInString(t) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// simple are the escapes of one character.
+var simple = map[byte]string{'"': `"`, '\\': `\`, '/': "/", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", '\'': "'", '`': "`", '$': "$", '\n': ""}
+
+// escape reads an escape as reader.escape does; n is 0 when it has not all come.
+func (p *Partial) escape(s string) (text string, n int) {
+	if len(s) < 2 {
+		return "", 0
+	}
+	if t, ok := simple[s[1]]; ok {
+		return t, 2
+	}
+	if s[1] != 'u' {
+		return `\`, 1
+	}
+	for n = 2; n < 6; n++ {
+		if n == len(s) {
+			return "", 0
+		}
+		if !isHex(s[n : n+1]) {
+			return `\`, 1
+		}
+	}
+	if pair := strings.ToLower(s[2:4]); pair >= "d8" && pair < "dc" { // with the half that follows
+		switch {
+		case len(s) < 12 && strings.HasPrefix(`\u`, s[6:min(8, len(s))]):
+			return "", 0
+		case len(s) < 12 && strings.HasPrefix(s[6:], `\u`) && isHex(s[8:]):
+			return "", 0
+		case len(s) >= 12 && s[6] == '\\' && s[7] == 'u' && isHex(s[8:12]):
+			n = 12
+		}
+	}
+	if json.Unmarshal([]byte(`"`+s[:n]+`"`), &text) != nil {
+		panic("jsonrepair: an escape has no text: " + s[:n])
+	}
+	return text, n
+}
