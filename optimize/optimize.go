@@ -37,6 +37,7 @@ var Passes = [...]Pass{
 	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
 	threading: {"thread", "a jump to a jump goes where that goes"},
 	storing:   {"store", "what is computed into a register only to be moved is computed where it goes; what nobody reads is not computed"},
+	hoisting:  {"hoist", "what is the same in each round of a loop is computed before it"},
 	matching:  {"match", "the tests of a match of an Int, an enum or a String stand at its head, where the machine goes through them by a table"},
 }
 
@@ -51,6 +52,7 @@ const (
 	owning
 	threading
 	storing
+	hoisting
 	matching
 )
 
@@ -192,6 +194,9 @@ func (u *unit) passes() {
 		if !u.changed || !worth {
 			break
 		}
+	}
+	if on.has(hoisting) && worth {
+		hoist(u)
 	}
 	if on.has(matching) {
 		match(u)

@@ -1,0 +1,177 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// hoist computes before a loop what is the same in each of its rounds: constants,
+// and what is made of values that the loop does not change. Nothing that can
+// fault is moved, since the loop may have no round, nor what reads the heap.
+//
+// A register that is written once is read only behind that place, so it may be
+// written earlier; split has made most registers such.
+func hoist(u *unit) {
+	h := &hoister{u: u, before: map[int][]int{}}
+	if !h.findLoops() {
+		return
+	}
+	h.findWrites()
+	for pc, in := range u.code {
+		if in == nop || !steady[in.Op] || h.writes[in.A] != 1 {
+			continue
+		}
+		if l := h.out(pc, in); l != nil {
+			h.before[l.head] = append(h.before[l.head], pc)
+			h.place[in.A] = l.head - 1
+		}
+	}
+	if len(h.before) > 0 {
+		h.move()
+	}
+}
+
+// steady are the operations that give the same for the same registers, and never
+// fault.
+var steady = func() (set [len(ir.Table)]bool) {
+	for _, op := range []ir.Op{ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst, ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction,
+		ir.OpCaptured, ir.OpIntToFloat, ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpNegFloat, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool} {
+		set[op] = true
+	}
+	return set
+}()
+
+type hoister struct {
+	u      *unit
+	loops  []*loop       // the outer before the inner
+	before map[int][]int // what is moved, by the head of the loop
+	writes [256]int      // how often each register is written
+	place  [256]int      // where, when once
+}
+
+// loop is the code from head to the jump back at end.
+type loop struct {
+	head, end int
+	written   regs
+	lost      int // the first register that a call in it loses
+}
+
+func (l *loop) has(pc int) bool { return l.head <= pc && pc <= l.end }
+
+// findLoops finds those that control enters at the head alone. Of loops with the
+// same head the outer has a place before it.
+func (h *hoister) findLoops() bool {
+	heads := map[int]bool{}
+	for pc := len(h.u.code) - 1; pc >= 0; pc-- {
+		if in := h.u.code[pc]; leadsBack(in, pc) && !heads[int(in.Imm)] {
+			heads[int(in.Imm)] = true
+			h.loops = append(h.loops, &loop{head: int(in.Imm), end: pc, lost: 256})
+		}
+	}
+	if len(h.loops) == 0 {
+		return false
+	}
+	for pc, in := range h.u.code {
+		if in != nop && shapeOf(in).target {
+			h.leads(pc, int(in.Imm))
+		}
+	}
+	for _, r := range h.u.regions {
+		h.leads(r.From, r.Target)
+		h.leads(r.To-1, r.Target)
+	}
+	return len(h.loops) > 0
+}
+
+func leadsBack(in ir.Instr, pc int) bool { return in != nop && shapeOf(in).target && int(in.Imm) <= pc }
+
+// leads takes out the loops that control enters elsewhere.
+func (h *hoister) leads(from, to int) {
+	h.loops = slices.DeleteFunc(h.loops, func(l *loop) bool { return to != l.head && l.has(to) && !l.has(from) })
+}
+
+func (h *hoister) findWrites() {
+	u := h.u
+	for r := range u.f.Params {
+		h.count(-1, r+1)
+	}
+	for _, r := range u.regions {
+		h.count(r.Target, r.Register)
+	}
+	for pc, in := range u.code {
+		if in == nop {
+			continue
+		}
+		r, keeps := u.written(in)
+		if r >= 0 {
+			h.count(pc, r)
+		}
+		if keeps >= 0 {
+			h.count(pc, keeps)
+		}
+		if lost := u.lost(in); lost < 256 {
+			for _, l := range h.loops {
+				if l.has(pc) {
+					l.lost = min(l.lost, lost)
+				}
+			}
+		}
+	}
+}
+
+func (h *hoister) count(pc, r int) {
+	h.writes[r]++
+	h.place[r] = pc
+	for _, l := range h.loops {
+		if l.has(pc) {
+			l.written.add(r)
+		}
+	}
+}
+
+// out is the outermost loop around an instruction that changes neither what it
+// reads nor what it gives.
+func (h *hoister) out(pc int, in ir.Instr) *loop {
+	for _, l := range h.loops {
+		if l.has(pc) && int(in.A) < l.lost && h.same(l, in) {
+			return l
+		}
+	}
+	return nil
+}
+
+func (h *hoister) same(l *loop, in ir.Instr) bool {
+	same := true
+	h.u.eachRead(in, func(r int) {
+		moved := h.writes[r] == 1 && h.place[r] < l.head
+		same = same && r < l.lost && (moved || !l.written.has(r))
+	})
+	return same
+}
+
+// move puts what is hoisted before the heads, and leads the jumps back behind it.
+func (h *hoister) move() {
+	u := h.u
+	gone := make([]bool, len(u.code))
+	for _, list := range h.before {
+		for _, pc := range list {
+			gone[pc] = true
+		}
+	}
+	code := u.code
+	moved := u.rewrite(func(pc int, in ir.Instr, b *buffer) {
+		for _, at := range h.before[pc] {
+			b.add(code[at], u.places[at])
+		}
+		if !gone[pc] {
+			b.add(in, u.places[pc])
+		}
+	})
+	for pc, in := range code {
+		if head := int(in.Imm); leadsBack(in, pc) {
+			u.code[moved[pc]+len(h.before[pc])].Imm = int32(moved[head] + len(h.before[head]))
+		}
+	}
+	u.changed = true
+}
