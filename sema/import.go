@@ -1,0 +1,192 @@
+package sema
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// importEntry is one name that a `use` brings in, or one glob. It is resolved
+// when first needed, so that re-exports may stand in any order.
+type importEntry struct {
+	mod    *module
+	path   []*ast.Ident
+	at     source.Span
+	pub    bool
+	used   bool
+	glob   bool
+	state  uint8
+	target *entity
+}
+
+const (
+	importNew uint8 = iota
+	importBusy
+	importDone
+)
+
+// declareUse enters the names of a `use` declaration.
+func (c *checker) declareUse(m *module, d *ast.UseDecl) { c.useTree(m, d, d.Tree, nil) }
+
+func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident) {
+	full := append(slices.Clone(prefix), t.Path...)
+	if t.List != nil {
+		for _, sub := range t.List {
+			c.useTree(m, d, sub, full)
+		}
+		return
+	}
+	if len(full) == 0 {
+		return
+	}
+	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob}
+	m.imports = append(m.imports, im)
+	if t.Glob {
+		m.globs = append(m.globs, im)
+		return
+	}
+	last := full[len(full)-1]
+	if last.Name == "self" && len(full) > 1 { // use a::{self}
+		im.path = full[:len(full)-1]
+		last = im.path[len(im.path)-1]
+	}
+	if t.Alias != nil {
+		last = t.Alias
+	}
+	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
+}
+
+// follow looks through imports to what they bring in; nil when that was
+// reported.
+func (c *checker) follow(e *entity) *entity {
+	for e != nil && e.imported != nil {
+		e.imported.used = true
+		e = c.resolveImport(e.imported)
+	}
+	return e
+}
+
+// resolveImport finds what a `use` names.
+func (c *checker) resolveImport(im *importEntry) *entity {
+	switch im.state {
+	case importDone:
+		return im.target
+	case importBusy:
+		c.report(im.mod, diag.ImportCycle.At(im.at, "this import leads back to itself").Hint("name the module that declares it"))
+		im.state = importDone
+		return nil
+	}
+	im.state = importBusy
+	e := c.importPath(im.mod, im.path)
+	if im.state == importBusy {
+		im.target, im.state = e, importDone
+	}
+	return im.target
+}
+
+// importPath reads a path of a `use`: relative to the module, then to the
+// root, then in std.
+func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
+	first := segs[0].Name
+	var e *entity
+	switch {
+	case first == "std":
+		return c.stdPath(m, segs, true)
+	case m.own(first, segs[0]) != nil:
+		e = m.own(first, segs[0])
+	case m.root() != m.home() && m.root().own(first, segs[0]) != nil:
+		e = m.root().own(first, segs[0])
+	case c.cfg.Library != nil && c.stdModule(first) != nil:
+		e = &entity{name: first, module: c.stdModule(first), pub: true}
+	default:
+		c.unknownModule(m, segs[0])
+		return nil
+	}
+	return c.walk(m, c.follow(e), segs, 1)
+}
+
+// own finds a name of the module that is not the very import being read.
+func (m *module) own(name string, at *ast.Ident) *entity {
+	e := m.home().moduleNamed(name)
+	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
+		return nil
+	}
+	return e
+}
+
+// walk follows a path from e, the entity of segs[:i], to its end, through
+// modules only.
+func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
+	for ; i < len(segs); i++ {
+		if e == nil || e.refused {
+			return e
+		}
+		if v := c.variantOf(e, segs[i]); v != nil && i == len(segs)-1 {
+			return v
+		}
+		if e.module == nil {
+			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`%s` is no module", segs[i-1].Name).Hint("import the type, and write `Type::name` where it is used"))
+			return nil
+		}
+		e = c.member(m, e.module, segs, i)
+	}
+	return e
+}
+
+// fromGlobs finds a name that a glob import brings in.
+func (c *checker) fromGlobs(m *module, name string) *entity {
+	for _, g := range m.globs {
+		in := c.resolveImport(g)
+		if in == nil {
+			continue
+		}
+		if v := c.variantOf(in, &ast.Ident{Name: name}); v != nil {
+			g.used = true
+			return v
+		}
+		if in.module == nil {
+			continue
+		}
+		if e := in.module.names[name]; e != nil && (e.pub || m.within(in.module) || in.module.std != "" && name[0] != '_') {
+			g.used = true
+			c.noteReference(m, in.module, g.at)
+			return e
+		}
+	}
+	return nil
+}
+
+// unusedImports warns about imports that nothing uses.
+func (c *checker) unusedImports(m *module) {
+	for _, im := range m.imports {
+		target := c.resolveImport(im)
+		c.besideModule(m, im, target)
+		if target == nil || im.used || im.pub {
+			continue
+		}
+		last := im.path[len(im.path)-1].Name
+		what := "`" + last + "`"
+		if im.glob {
+			what = "everything of `" + last + "`"
+		}
+		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).Hint("remove it"))
+	}
+	for _, name := range sortedNames(m.names) {
+		if child := m.moduleNamed(name).module; child != nil && child.parent == m {
+			c.unusedImports(child)
+		}
+	}
+}
+
+// besideModule refuses an import that has turned out to be no value and stands
+// beside a module of its name.
+func (c *checker) besideModule(m *module, im *importEntry, target *entity) {
+	for name, e := range m.mods {
+		if v := m.names[name]; v.imported == im && target != nil && target.obj == nil && !target.refused {
+			c.report(m, diag.DuplicateName.At(v.at, "`%s` is declared twice", name).
+				Label(e.at, "first declared here").Hint("rename one of them"))
+		}
+	}
+}
