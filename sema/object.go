@@ -1,0 +1,223 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Object is anything a name can stand for: *Local, *Function, *Const, *Agent,
+// *Host, *Tool, *Store, *Pipeline, *VariantRef (a constructor or unit
+// variant).
+type Object interface{ object() }
+
+// Local is a variable: a let, a parameter, a pattern's name, a pipeline's
+// stage name. Cell says that it must live in a cell: a closure captures it by
+// reference. Late says that it is declared without a value.
+type Local struct {
+	Name  string
+	Type  types.Type
+	Mut   bool
+	Late  bool
+	Cell  bool
+	Param bool
+	At    source.Span
+
+	used, assigned bool
+	frame          *frame // the function or closure it belongs to
+	depth          int    // scopes around its declaration
+}
+
+// Function is a function with a body, or one of the library's natives and
+// effects.
+type Function struct {
+	// Name is how traces show it: "route", "Box.add", "Users.lookup",
+	// "BuildAndTest.implement".
+	Name     string
+	Decl     *ast.FnDecl
+	Info     *Info
+	Generics []*types.Param
+	Params   []*Param // the receiver first, when there is one
+	Result   types.Type
+	// Recv is the receiver's type, nil for plain functions. Associated
+	// functions (Box::new) have Owner but no Recv.
+	Recv    types.Type
+	MutSelf bool
+	// Native is the registered name of a Go function, Effect of an effect; the
+	// body is then ignored. Wraps says that the declared result is a Result,
+	// made by the call (the wrap operand of CallNative and Perform).
+	Native string
+	Effect string
+	Wraps  bool
+	// Shape says that calls pass, behind the declared arguments, the run-time
+	// type of each type argument (LoadType) as parameters of type Shape.
+	Shape bool
+	// Async says that a call starts a task and gives Task<Result>.
+	Async bool
+	// Tool is set for tool functions, which are generated full and whose self
+	// is the tool itself.
+	Tool *Tool
+	// Undeclared says that calls made it: a server's function that its block
+	// leaves to `..`.
+	Undeclared bool
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+
+	assoc   types.Type // the type whose impl declares it
+	mod     *module
+	pub     bool
+	trait   *traitDecl // of a trait's default method
+	checked bool
+}
+
+// Param is a parameter. Default is nil without one; it is evaluated in the
+// callee's file, for each call.
+type Param struct {
+	Name    string
+	Type    types.Type
+	Local   *Local
+	Default ast.Expr
+	At      source.Span
+	// Doc is @param's text.
+	Doc string
+
+	regex bool // of a library function: a regular expression
+}
+
+// Const is a constant. Value is an int64, float64, string, bool, nil, or
+// []any, *ConstMap, Object of these.
+type Const struct {
+	Name  string
+	Type  types.Type
+	Expr  ast.Expr
+	Info  *Info
+	Value any
+
+	state uint8
+	mod   *module
+	decl  *ast.ConstDecl
+}
+
+// ConstMap is a constant map in written order.
+type ConstMap struct {
+	Keys   []string
+	Values []any
+}
+
+// VariantRef names a variant of an enum. For Some and None Type is an Option,
+// for Ok and Err a Result, else a Named of kind Enum. Index counts from 0 (Ok,
+// Some: 0; Err, None: 1).
+type VariantRef struct {
+	Type  types.Type
+	Name  string
+	Index int
+	// Variant is nil for Some, None, Ok, Err.
+	Variant *types.Variant
+}
+
+// Agent is an agent declaration with its constant fields.
+type Agent struct {
+	Name       string
+	Decl       *ast.AgentDecl
+	Type       *types.Declared
+	Info       *Info
+	Connection string
+	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+	mod         *module
+}
+
+// Host is a host declaration with its constant fields.
+type Host struct {
+	Name      string
+	Decl      *ast.HostDecl
+	Type      *types.Declared
+	Info      *Info
+	Connector string
+	Fields    map[string]any
+	Tools     []*Tool
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+	mod         *module
+}
+
+// Tool is a tool declaration. State are its fields, the slots of the tool
+// value in order.
+type Tool struct {
+	Name        string
+	Decl        *ast.ToolDecl
+	Type        *types.Declared
+	Info        *Info
+	Description string
+	State       []*types.Field
+	Methods     []*Function
+	Described   []string // @describe's text by method, "" for one without
+	// Server is the MCP server that has the functions, "" for a tool of the
+	// program. Call and Try are the library's functions that call one: the value,
+	// or a Result.
+	Server    string
+	Call, Try *Function
+	// Rest says that the server's other functions can be called, too.
+	Rest bool
+	mod  *module
+}
+
+// Store is a hashmap, ledger or memory declaration.
+type Store struct {
+	Name   string
+	Kind   ast.StoreKind
+	Decl   *ast.StoreDecl
+	Type   types.Type
+	Window int64  // Memory::new(n); 0 for none
+	File   string // of with_persistence; "" for a store in memory
+}
+
+// Pipeline is a pipeline declaration.
+type Pipeline struct {
+	Name   string
+	Decl   *ast.PipelineDecl
+	Type   *types.Declared
+	Info   *Info
+	Params []*Param // of run
+	Result types.Type
+	// ResultConv converts the last stage's output, nil for none.
+	ResultConv types.Type
+	Stages     []*Stage
+
+	pending types.Type // Result while it is not known
+	mod     *module
+}
+
+// Stage is a stage. A function stage has Params: the pipeline's own first
+// stage receives all of run's arguments, later ones the previous output. Name
+// is visible to later stages as Local.
+type Stage struct {
+	Name   string
+	Decl   *ast.Stage
+	Local  *Local
+	Params []*Param
+	// Output is the stage's payload type, a Result unwrapped.
+	Output types.Type
+	// Unwraps says that the stage's own value is a Result.
+	Unwraps bool
+	// TakesAll says that a function stage gets the pipeline's parameters, not
+	// the previous output.
+	TakesAll bool
+	// InputConv converts the previous output to the parameter, nil for none.
+	InputConv types.Type
+	// Decorations stand around the stage, the outermost first. A stage with some
+	// is a closure over what Body captures.
+	Decorations []*Decoration
+	Body        *Closure
+}
+
+func (*Local) object()      {}
+func (*Function) object()   {}
+func (*Const) object()      {}
+func (*Agent) object()      {}
+func (*Host) object()       {}
+func (*Tool) object()       {}
+func (*Store) object()      {}
+func (*Pipeline) object()   {}
+func (*VariantRef) object() {}
