@@ -60,6 +60,9 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 	if s, ok := a.Fields["memory"].(*sema.Store); ok {
 		out.Memory = g.stores[s]
 	}
+	for _, s := range a.Knowledge {
+		out.Knowledge = append(out.Knowledge, g.stores[s])
+	}
 	at := a.Decl.Name.Sp.Start
 	out.Decorator = g.decoratorsOf(a.Info, a.Name, at, a.Decorations)
 	if s := streamDecorations(a.Decorations); len(s) > 0 {

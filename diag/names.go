@@ -151,13 +151,6 @@ fn t() { }`,
 @expect_fail
 fn t() { panic("x"); }`,
 	})
-	// NotYet: not supported by this version.
-	NotYet = define(Info{
-		Code: "E0219", Title: `not supported by this version`,
-		Explain: "The construct is part of the language, and this version of the compiler does not generate it yet. It refuses it rather than running something else.",
-		Bad:     `agent A { provider: scripted, knowledge: "docs" } fn main() { emit("a", A.execute("hi").is_ok()); }`,
-		Good:    `agent A { provider: scripted } fn main() { emit("a", A.execute("hi").is_ok()); }`,
-	})
 	// UnusedVariable: unused variable.
 	UnusedVariable = define(Info{
 		Code: "W0220", Title: `unused variable`,

@@ -137,8 +137,8 @@ type LedgerDelete struct {
 	Identifier string `json:"identifier"`
 }
 
-// LedgerFind gives *LedgerEntries: those that By, "identifier", "any" or "all",
-// finds with Texts, or all entries when By is "".
+// LedgerFind gives *LedgerEntries: those that By, "identifier", "any", "all" or
+// "text", finds with Texts, or all entries when By is "".
 type LedgerFind struct {
 	Store
 	By    string   `json:"by,omitempty"`

@@ -23,6 +23,7 @@ func (c *codec) agent(a *Agent) {
 		list(c, "stop", &a.Stop, false, c.strElem)
 		list(c, "tools", &a.Tools, false, c.intElem)
 		c.int("memory", &a.Memory)
+		list(c, "knowledge", &a.Knowledge, false, c.intElem)
 		c.optFloat("timeout", &a.Timeout)
 		c.optInt64("max_tool_rounds", &a.MaxToolRounds)
 		c.optInt64("schema_attempts", &a.SchemaAttempts)

@@ -188,7 +188,8 @@ type Agent struct {
 	MaxTokens      *int64
 	Stop           []string
 	Tools          []int
-	Memory         int // index into Stores, -1 without
+	Memory         int   // index into Stores, -1 without
+	Knowledge      []int // indices into Stores, of ledgers
 	Timeout        float64
 	MaxToolRounds  int64
 	SchemaAttempts int64

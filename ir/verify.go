@@ -166,6 +166,11 @@ func (v *verifier) declarations() {
 		v.hook("agent "+a.Name, a.OnToolError, 1)
 		v.check(a.Memory == -1 || in(a.Memory, len(p.Stores)) && p.Stores[a.Memory].Kind == "memory", "agent %s: store %d is no memory", a.Name, a.Memory)
 	}
+	for _, a := range p.Agents {
+		for _, k := range a.Knowledge {
+			v.check(in(k, len(p.Stores)) && p.Stores[k].Kind == "ledger", "agent %s: store %d is no ledger", a.Name, k)
+		}
+	}
 	for _, h := range p.Hosts {
 		v.tools("host "+h.Name, h.Tools)
 		v.hook("host "+h.Name, h.Decorator, 3)

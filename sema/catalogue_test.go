@@ -2,7 +2,6 @@ package sema_test
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +69,7 @@ func TestCatalogue(t *testing.T) {
 		}
 		t.Run(info.Code, func(t *testing.T) {
 			_, bad := check("bad.conc", info.Bad)
-			ds := withoutLater(bad)
+			ds := bad.Sorted()
 			if len(ds) != 1 || ds[0].Info != info {
 				t.Errorf("bad program:\n%s\ngives:\n%s\nwant only %s", info.Bad, codes(bad), info.Code)
 			}
@@ -79,20 +78,9 @@ func TestCatalogue(t *testing.T) {
 					t.Errorf("%s has no hint: %s", d.Info.Code, d.Message)
 				}
 			}
-			if _, good := check("good.conc", info.Good); len(withoutLater(good)) > 0 {
+			if _, good := check("good.conc", info.Good); len(good.Sorted()) > 0 {
 				t.Errorf("good program:\n%s\ngives:\n%s", info.Good, codes(good))
 			}
 		})
 	}
-}
-
-// withoutLater leaves out that a construct is not compiled yet, unless nothing
-// else is said.
-func withoutLater(l diag.List) []*diag.Diagnostic {
-	all := l.Sorted()
-	rest := slices.DeleteFunc(slices.Clone(all), func(d *diag.Diagnostic) bool { return d.Info == diag.NotYet })
-	if len(rest) == 0 && strings.Contains(codes(l), "knowledge") {
-		return all
-	}
-	return rest
 }

@@ -35,7 +35,7 @@ var agentFields = map[string]fieldType{
 	"retry_policy":    {typ: types.Any, check: retryPolicy},
 	"max_tool_rounds": {typ: types.Int, check: positive},
 	"schema_attempts": {typ: types.Int, check: positive},
-	"knowledge":       {},
+	"knowledge":       {typ: types.Any, check: ledgers},
 	"on_tool_error":   {},
 }
 
@@ -163,9 +163,7 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	if f := seen["on_tool_error"]; f != nil {
 		c.toolErrorHook(m, a, f)
 	}
-	if f := seen["knowledge"]; f != nil {
-		c.later(m, f.Name.Sp, "`knowledge`")
-	}
+	a.Knowledge = ledgersOf(a.Fields["knowledge"])
 	ok := false
 	if f := seen["provider"]; f != nil {
 		a.Connection, at, ok = c.word(m, f)
@@ -300,6 +298,44 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 			}
 			c.report(m, diag.ConfigValue.At(at, "this is no tool").Hint("`tools` lists the names of `tool` declarations"))
 		}
+	}
+}
+
+// ledgersOf are the ledgers of `knowledge`: one, or a list.
+func ledgersOf(v any) []*Store {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var out []*Store
+	for _, x := range list {
+		if s, ok := x.(*Store); ok && s.Type == types.Ledger {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func ledgers(c *checker, m *module, f *ast.ConfigField, v any) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for i, x := range list {
+		if s, ok := x.(*Store); ok && s.Type == types.Ledger {
+			continue
+		}
+		at := f.Value.Span()
+		if lit, isList := f.Value.(*ast.ArrayLit); isList {
+			at = lit.Elems[i].Span()
+		}
+		d := diag.ConfigValue.At(at, "this is no ledger")
+		if _, isText := x.(string); isText {
+			d.Hint("`knowledge` lists the names of `ledger` declarations; what the model is always told belongs into `system_prompt`")
+		} else {
+			d.Hint("`knowledge` lists the names of `ledger` declarations")
+		}
+		c.report(m, d)
 	}
 }
 

@@ -123,6 +123,7 @@ type Agent struct {
 	Info       *Info
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
+	Knowledge  []*Store       // ledgers
 	// Decorations stand around each call, the outermost first.
 	Decorations []*Decoration
 	mod         *module

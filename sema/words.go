@@ -7,7 +7,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // count is "1 argument", "2 arguments".
@@ -68,10 +67,4 @@ func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) {
 	if near := spell.Nearest(name.Name, known); near != "" {
 		d.Hint("did you mean `%s`?", near)
 	}
-}
-
-// later refuses a construct that this version does not compile yet.
-func (c *checker) later(m *module, at source.Span, what string) {
-	c.report(m, diag.NotYet.At(at, "%s: not supported by this version", what).
-		Hint("the construct is part of the language; a later version compiles it"))
 }

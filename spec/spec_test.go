@@ -252,12 +252,7 @@ func (p *player) compile() {
 	found := check(in)
 	codes := []string{}
 	for _, d := range found.Sorted() {
-		// A construct that is typed and not yet compiled can still show other
-		// mistakes.
-		elsewhere := p.program.norun || len(p.program.codes) > 0 && !slices.Contains(p.program.codes, d.Info.Code)
-		if d.Info != diag.NotYet || !elsewhere {
-			codes = append(codes, d.Info.Code)
-		}
+		codes = append(codes, d.Info.Code)
 	}
 	slices.Sort(codes)
 	var text strings.Builder

@@ -38,7 +38,7 @@ var files = [...]file{
 	{name: "ledger.conc", methods: "Ledger", globals: []string{"__ledger_find"}},
 	{name: "ledger_query.conc", globals: []string{"LedgerQuery"}, whole: true},
 	{name: "agent.conc", methods: "Agent", globals: []string{"__ToolCall", "__Said", "__Traits", "__Decorator", "__agent_parts", "__traits",
-		"__decorated", "__too_late", "__same", "__Reply", "__agent_call", "__json_schema", "__shape_name", "__read", "__said", "__opening",
+		"__decorated", "__too_late", "__same", "__Reply", "__agent_call", "__json_schema", "__shape_name", "__read", "__said", "__opening", "__knowledge", "__known",
 		"__remember", "__ask", "__mock_turn", "__execute_typed", "__typed", "__read_whole", "__sum", "__told", "__no_fit", "__converse",
 		"__response", "__too_many_rounds", "__with_results"}},
 	{name: "stream.conc", globals: []string{"Chunk", "Stream", "__Flow", "__stream_open", "__stream_next", "__stream_close", "__stream_begin",

@@ -123,6 +123,8 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 		found = l.FromAnyKeys(words)
 	case "all":
 		found = l.FromAllKeys(words)
+	case "text":
+		found = l.FromText(words[0])
 	default:
 		found = l.Entries()
 	}

@@ -88,6 +88,8 @@ func (m *VM) bind(name string) Native {
 	switch name {
 	case "agent.parts":
 		return m.agentParts
+	case "agent.knowledge":
+		return m.knowledge
 	case "agent.streamed":
 		return func(a *Args) (value.Slot, error) {
 			return m.functionValue(m.program.Agents[a.party(0)[partyIndex].AsInt()].Streamed), nil

@@ -184,6 +184,8 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 			return f.all(byKey, section, distinct(pure.FoldAll(slices.Clone(q.Texts))), take)
 		case "any":
 			return f.any(section, distinct(pure.FoldAll(slices.Clone(q.Texts))), take)
+		case "text":
+			return f.said(section, strings.Join(q.Texts, " "), take)
 		}
 		return f.run(sqlRecords, take, section)
 	})

@@ -196,7 +196,7 @@ func TestLedger(t *testing.T) {
 			}
 			identifier, ks, value := text(2), keys(), text(3)
 			var got, expected any
-			switch random.IntN(12) {
+			switch random.IntN(13) {
 			case 0, 1, 2, 3:
 				if err := want.Insert(identifier, ks, value); err != nil {
 					t.Fatal(err)
@@ -225,6 +225,8 @@ func TestLedger(t *testing.T) {
 					do[any](t, s, &effect.StoreClear{Store: at})
 				}
 				expected, got = plain(want.Entries()), found(t, s, &effect.LedgerFind{Store: at})
+			case 12:
+				expected, got = plain(want.FromText(value)), found(t, s, &effect.LedgerFind{Store: at, By: "text", Texts: []string{value}})
 			}
 			if diff := cmp.Diff(expected, got); diff != "" {
 				t.Fatalf("operation %d with %q, %q: in memory (-), in the file (+):\n%s", i, identifier, ks, diff)

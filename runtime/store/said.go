@@ -1,0 +1,62 @@
+package store
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+
+	pure "github.com/concerto-lang/concerto/store"
+)
+
+const (
+	sqlWithWord   = `SELECT record FROM word WHERE section = ? AND word = ?`
+	sqlRecordKeys = `SELECT key, record FROM record_key WHERE section = ?`
+	sqlRecordHead = `SELECT identifier, keys FROM record WHERE id = ?`
+)
+
+// said takes the records that a text speaks of, those with the most words in it
+// first (store.Ledger.FromText).
+func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error {
+	said := pure.WordsSaid(text)
+	score := map[int64]int{}
+	for w := range said {
+		if err := f.run(sqlWithWord, func(s *sqlite3.Stmt) { score[s.ColumnInt64(0)] = 0 }, section, w); err != nil {
+			return err
+		}
+	}
+	err := f.run(sqlRecordKeys, func(s *sqlite3.Stmt) {
+		if said.Key(s.ColumnText(0)) {
+			score[s.ColumnInt64(1)] = 0
+		}
+	}, section)
+	if err != nil {
+		return err
+	}
+	var found []int64
+	for id := range score {
+		var broken error
+		err := f.run(sqlRecordHead, func(s *sqlite3.Stmt) {
+			var keys []string
+			broken = json.Unmarshal(s.ColumnRawText(1), &keys)
+			score[id] = said.Score(s.ColumnText(0), keys)
+		}, id)
+		if err == nil && broken != nil {
+			err = damaged("the keys of a ledger's entry cannot be read")
+		}
+		if err != nil {
+			return err
+		}
+		if score[id] > 0 {
+			found = append(found, id)
+		}
+	}
+	slices.SortFunc(found, func(a, b int64) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
+	for _, id := range found {
+		if err := f.run(sqlRecordByID, take, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package vm
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/store"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// mostKnown is how many entries of one ledger go along with a prompt.
+const mostKnown = 20
+
+// knowledge gives what an agent's ledger, number argument 1 of them, says about
+// the prompt in argument 2: a text with an entry a paragraph, "" for nothing; nil
+// when the agent has no such ledger.
+func (m *VM) knowledge(a *Args) (value.Slot, error) {
+	of := m.program.Agents[a.party(0)[partyIndex].AsInt()].Knowledge
+	i := a.Int(1)
+	if i >= int64(len(of)) {
+		return value.Nil, nil
+	}
+	l, ok := m.stores[of[i]].Handle().Object.(*store.Ledger)
+	if !ok {
+		panic(value.Faultf("the knowledge of an agent is no ledger"))
+	}
+	if l.Place != nil {
+		return value.Nil, &Asks{&effect.LedgerFind{Store: StoreOf(l.Place), By: "text", Texts: []string{a.String(2)}}, knownEntries}
+	}
+	var text strings.Builder
+	for i, e := range l.FromText(a.String(2)) {
+		addKnown(&text, i, e.Identifier, e.Value)
+	}
+	return value.String(text.String()), nil
+}
+
+func knownEntries(r effect.Result) (value.Slot, error) {
+	var text strings.Builder
+	for i, e := range r.(*effect.LedgerEntries).Entries {
+		addKnown(&text, i, e.Identifier, e.Value)
+	}
+	return value.String(text.String()), nil
+}
+
+// addKnown adds entry i, unless there are enough.
+func addKnown(text *strings.Builder, i int, identifier, val string) {
+	if i >= mostKnown {
+		return
+	}
+	if i > 0 {
+		text.WriteString("\n\n")
+	}
+	text.WriteString(identifier + ": " + val)
+}
