@@ -94,7 +94,9 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 		f.forSource(e, s)
 		return
 	}
-	f.forElements(e, t)
+	if !f.forPairs(e) {
+		f.forElements(e, t)
+	}
 }
 
 // rangeEnds puts the first Int and the one after the last into two registers.
@@ -125,16 +127,7 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int)) {
 	f.jump(ir.OpJumpLeInt, hi, i, l.out)
 	start := f.next()
 	top := f.top
-	if p, ok := e.Pattern.(*ast.NamePat); ok {
-		v, isLocal := f.info.Object(p).(*sema.Local)
-		if isLocal && !v.Cell && !v.Mut {
-			f.vars[v] = &variable{reg: i, class: ir.Int}
-		} else {
-			f.bindLoop(e.Pattern, val{reg: i, class: ir.Int}, types.Int)
-		}
-	} else {
-		f.bindLoop(e.Pattern, val{reg: i, class: ir.Int}, types.Int)
-	}
+	f.bindCounter(e.Pattern, i)
 	f.block(e.Body)
 	f.free(top)
 	f.land(l.on)
@@ -158,7 +151,7 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Array:
 		elem = t.Elem
-		xs = f.iterated(e, xs)
+		xs = f.iterated(e.Iter, e.Body, xs)
 	case *types.Map:
 		elem = &types.Tuple{Elems: []types.Type{t.Key, t.Value}}
 		f.emit(ir.OpIterate, xs, f.value(e.Iter, -1).reg, 0, 0)
@@ -222,16 +215,16 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 
 // iterated gives a register with the array that a loop goes over. A variable
 // that the body does not change is only lent.
-func (f *builder) iterated(e *ast.ForExpr, xs int) int {
-	v := f.value(e.Iter, xs)
+func (f *builder) iterated(x ast.Expr, body *ast.Block, xs int) int {
+	v := f.value(x, xs)
 	if !v.owned {
 		t := &touch{}
-		f.touchInto(t, e.Body)
-		root := f.rootOf(e.Iter)
+		f.touchInto(t, body)
+		root := f.rootOf(x)
 		if f.isVar[v.reg] && root != nil && !t.changes(root) && !f.vars[root].cell {
 			return v.reg
 		}
-		f.share(v, f.resultType(e.Iter))
+		f.share(v, f.resultType(x))
 	}
 	f.move(xs, ir.Full, v)
 	return xs

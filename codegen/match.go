@@ -63,50 +63,57 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 }
 
 // subject generates what a match is about, and gives what holds a pattern
-// against it. A tuple that only exists to be taken apart is never made.
+// against it.
 func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope []ast.Node) func(ast.Pattern, *label) {
-	one := func(x ast.Expr, later ...ast.Expr) val {
-		v := f.lendFor(x, f.operand(x, append(later, guards...)...), scope)
-		if len(guards) > 0 {
-			v.fresh = false // a guard may have kept what an arm has bound
-		}
-		return v
+	var patterns []ast.Pattern
+	for _, a := range e.Arms {
+		patterns = append(patterns, a.Pattern)
 	}
-	tuple, ok := unparen(f.info, e.Subject).(*ast.TupleLit)
-	if !ok || f.info.Conv(tuple) != nil || !takenApart(e.Arms) {
-		v, t := one(e.Subject), f.resultType(e.Subject)
-		return func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
+	if tuple := f.tupleFor(e.Subject, patterns...); tuple != nil {
+		return f.parts(tuple, guards, scope)
 	}
+	v, t := f.held(e.Subject, guards, scope), f.resultType(e.Subject)
+	return func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
+}
+
+// held is the value of x for patterns, after which later runs.
+func (f *builder) held(x ast.Expr, later []ast.Expr, scope []ast.Node) val {
+	v := f.lendFor(x, f.operand(x, later...), scope)
+	if len(later) > 0 {
+		v.fresh = false // a guard may have kept what an arm has bound
+	}
+	return v
+}
+
+// tupleFor is the tuple that x writes out when no pattern wants it as a whole,
+// so that it need not be made.
+func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
+	tuple, ok := unparen(f.info, x).(*ast.TupleLit)
+	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, whole) {
+		return nil
+	}
+	return tuple
+}
+
+// parts generates the elements of a tuple, and gives what holds a pattern for it
+// against them.
+func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope []ast.Node) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {
-		parts = append(parts, one(x, slices.Clone(tuple.Elems[i+1:])...))
+		parts = append(parts, f.held(x, append(slices.Clone(tuple.Elems[i+1:]), guards...), scope))
 	}
 	return func(p ast.Pattern, fail *label) { f.matchParts(p, tuple.Elems, parts, fail) }
 }
 
-// takenApart says whether no arm wants a tuple as a whole.
-func takenApart(arms []*ast.Arm) bool {
-	for _, a := range arms {
-		if !ofParts(a.Pattern) {
-			return false
-		}
-	}
-	return true
-}
-
-func ofParts(p ast.Pattern) bool {
+// whole says whether a pattern wants a tuple in one piece.
+func whole(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat, *ast.TuplePat:
-		return true
+		return false
 	case *ast.OrPat:
-		for _, alt := range p.Alts {
-			if !ofParts(alt) {
-				return false
-			}
-		}
-		return true
+		return slices.ContainsFunc(p.Alts, whole)
 	}
-	return false
+	return true
 }
 
 // matchParts is match for a tuple whose elements stand alone.

@@ -45,8 +45,12 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 // take binds the variables of a pattern that the checker has found to match,
 // but for what an Any may turn out to be: then it faults.
 func (f *builder) take(p ast.Pattern, v val, t types.Type) {
+	f.takeBy(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
+}
+
+func (f *builder) takeBy(p ast.Pattern, match func(ast.Pattern, *label)) {
 	fail := &label{}
-	f.match(p, v, t, fail)
+	match(p, fail)
 	if len(fail.from) == 0 {
 		return
 	}

@@ -85,15 +85,20 @@ func (f *builder) let(s *ast.LetStmt) {
 	scope := f.scope
 	f.declarePattern(s.Pattern)
 	top := f.top
-	v := f.lendFor(s.Value, f.value(s.Value, -1), scope)
-	t := f.resultType(s.Value)
+	var match func(ast.Pattern, *label)
+	if tuple := f.tupleFor(s.Value, s.Pattern); tuple != nil {
+		match = f.parts(tuple, nil, scope)
+	} else {
+		v, t := f.lendFor(s.Value, f.value(s.Value, -1), scope), f.resultType(s.Value)
+		match = func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) }
+	}
 	if s.Else == nil {
-		f.take(s.Pattern, v, t)
+		f.takeBy(s.Pattern, match)
 		f.free(top)
 		return
 	}
 	fail, end := &label{}, &label{}
-	f.match(s.Pattern, v, t, fail)
+	match(s.Pattern, fail)
 	f.free(top)
 	f.jump(ir.OpJump, 0, 0, end)
 	f.land(fail)

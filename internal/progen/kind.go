@@ -118,6 +118,12 @@ func init() {
 		"(match (%e) { E::List([]) => 1, E::List([1, ..]) => 2, E::Num(1) => 3, E::Both { p: P { n: 0, .. }, .. } => 4, E::List([v, ..]) if v > 1 => v % 7, E::Both { xs: [], .. } => 5, E::Num(0) => 6, E::List(_) => 7, _ => 8 })",
 		"(match (%s) { \"a\" => 1, \"ab\" => 2, \"\" => %n, \"k1\" | \"k2\" => 3, \"AB\" if (%b) => 4, \"abab\" => 5, _ => 6 })",
 		"(match (%r, %o) { (Ok(0), _) => 1, (Ok(v), Some(1)) => v, (Err(m), None) => m.len(), (Ok(_), None) => 2, (Err(\"b\"), Some(v)) => v % 9, _ => 3 })",
+		"({ let mut t = 0; for (i, u) in (%a).enumerate() { t = (t + i * u) % 1000; } t })",
+		"({ let mut us = %a; let vs = %a; let mut t = 0; for (u, v) in us.zip(vs) { t = (t + u * v) % 100; us.push(t); us[0] = t; } t + us.len() })",
+		"({ let mut ms = %M; let mut t = 0; for (k, vs) in ms { ms[k].push(1); ms.delete(\"a\"); t += vs.len(); } t })",
+		"({ let mut gs = %g; let mut t = 0; for (i, us) in gs.enumerate() { gs[i].push(7); let mut ws = us; ws.push(i); t += ws.len(); } t })",
+		"({ let mut t = 0; for (i, (k, v)) in (%m).entries().enumerate() { t = (t + i + k.len() * v) % 1000; } t })",
+		"({ let mut us = %a; let (ws, n) = (us, { us.push(%n); us.len() }); us.push(1); ws.len() * 10 + n })",
 		"({ let (u, us) = %t; u % 99 + us.len() })", "(try { %a[%k] } catch { %n })", "(try { %p.q[%k].t.1[%k] }.unwrap_or(%n))",
 		"%g.map(|r| r.len()).sum()", "(%y as Array<Int>).len()", "(%s |> len)",
 	}
