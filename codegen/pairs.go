@@ -33,9 +33,9 @@ func (f *builder) forPairs(e *ast.ForExpr) bool {
 	defer f.free(f.top)
 	var columns [2]column
 	var n int
-	if m, ok := types.Resolve(f.resultType(iter)).(*types.Map); ok {
-		columns, n = f.entries(iter, m, p)
-	} else if columns, n, ok = f.pairsOf(e, iter); !ok {
+	if _, ok := types.Resolve(f.resultType(iter)).(*types.Map); ok {
+		columns, n = f.entries(iter, p)
+	} else if columns, n, ok = f.pairsOf(e, iter, p); !ok {
 		return false
 	}
 	i := f.alloc()
@@ -68,9 +68,9 @@ func (f *builder) fromColumn(p ast.Pattern, c column, i int) {
 	f.bindCounter(p, i)
 }
 
-// pairsOf are the columns of enumerate and zip, and the register of how many
-// rows there are.
-func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr) (columns [2]column, n int, ok bool) {
+// pairsOf are the columns of a call that gives pairs, and the register of how
+// many rows there are.
+func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (columns [2]column, n int, ok bool) {
 	call, ok := iter.(*ast.MethodCall)
 	if !ok {
 		return columns, 0, false
@@ -80,6 +80,9 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr) (columns [2]column, n i
 		return columns, 0, false
 	}
 	switch c.Fn.Native {
+	case "Map.entries":
+		columns, n = f.entries(call.Recv, p)
+		return columns, n, true
 	case "Array.enumerate":
 		xs := f.column(call.Recv, e.Body)
 		return [2]column{counted, xs}, f.length(xs), true
@@ -113,10 +116,10 @@ func (f *builder) length(c column) (n int) {
 }
 
 // entries are the keys and the values of a map, those that p wants.
-func (f *builder) entries(iter ast.Expr, t *types.Map, p *ast.TuplePat) (columns [2]column, n int) {
+func (f *builder) entries(x ast.Expr, p *ast.TuplePat) (columns [2]column, n int) {
 	n = f.alloc()
 	arrays := [2]int{f.alloc(), f.alloc()}
-	m := f.value(iter, -1)
+	m, t := f.value(x, -1), types.Resolve(f.resultType(x)).(*types.Map)
 	f.emit(ir.OpMapLen, n, m.reg, 0, 0)
 	for k, elem := range []types.Type{t.Key, t.Value} {
 		if _, wild := p.Elems[k].(*ast.WildPat); !wild {
