@@ -2,22 +2,35 @@ package effect
 
 import "encoding/json"
 
-// The kinds of a call of an MCP server's tool. Open begins it, next gives what
-// happens in its course until its result, reply answers what the server asks
-// meanwhile.
+// The kinds of a call of an MCP server. Open begins it, next gives what happens
+// in its course until its result, reply answers what the server asks meanwhile.
 const (
 	KindMCPOpen  Kind = "mcp.open"
 	KindMCPNext  Kind = "mcp.next"
 	KindMCPReply Kind = "mcp.reply"
 )
 
+// What a call may be of: the protocol's methods, "" being MCPCallTool.
+const (
+	MCPCallTool      = "tools/call"
+	MCPListTools     = "tools/list"
+	MCPListResources = "resources/list"
+	MCPListTemplates = "resources/templates/list"
+	MCPReadResource  = "resources/read"
+	MCPListPrompts   = "prompts/list"
+	MCPGetPrompt     = "prompts/get"
+)
+
 // MCPOpen begins a call and gives *MCPOpened at once; whatever goes wrong is
-// what MCPNext gives first. Declared are the tools that the program declares of
-// the server, against which the server's own are checked when connecting.
+// what MCPNext gives first. Tool is the tool, the resource's URI, the prompt's
+// name, or "" for a list; Args belong to a tool or a prompt. Declared are the
+// tools that the program declares of the server, against which the server's own
+// are checked when connecting.
 type MCPOpen struct {
 	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
-	Tool     string          `json:"tool"`
-	Args     json.RawMessage `json:"args"`
+	Method   string          `json:"method,omitempty"`
+	Tool     string          `json:"tool,omitempty"`
+	Args     json.RawMessage `json:"args,omitempty"`
 	Declared []MCPTool       `json:"declared,omitempty"`
 }
 
@@ -44,6 +57,9 @@ type MCPNext struct {
 
 // MCPEvent is an event: "progress" and "elicitation" with their data, or
 // "result", the last, with its text and, when there is one, its structured value.
+// A list's value, and a resource's, is an array of what the library calls
+// McpResource, McpTemplate, McpContent and McpPrompt; that of a prompt has its
+// messages, that of the tools their name, description and parameters.
 type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`

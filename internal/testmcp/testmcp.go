@@ -100,8 +100,17 @@ func add[A any](s *mcp.Server, name, description string, f func(context.Context,
 	})
 }
 
-// Main serves standard input and output, and gives the exit code.
+// Main serves standard input and output, and gives the exit code. TESTMCP_FAILS
+// makes it a server that says that and ends, TESTMCP_NOISE one that writes that
+// where the protocol should be.
 func Main() int {
+	if why := os.Getenv("TESTMCP_FAILS"); why != "" {
+		fmt.Fprintln(os.Stderr, why)
+		return 4
+	}
+	if noise := os.Getenv("TESTMCP_NOISE"); noise != "" {
+		fmt.Println(noise)
+	}
 	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		return 1
 	}

@@ -3,12 +3,11 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/concerto-lang/concerto/effect"
 )
 
 // tapped is a transport whose progress notifications are seen as they are read:
@@ -40,52 +39,35 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// progressed hands a notification to its call.
-func (s *server) progressed(p *sdk.ProgressNotificationParams) {
-	token, _ := p.ProgressToken.(string)
-	s.active.Lock()
-	c := s.progress[token]
-	s.active.Unlock()
-	if c == nil {
-		return
-	}
-	data := map[string]any{"server": s.config.Name, "tool": c.request.Tool, "progress": p.Progress}
-	if p.Total != 0 {
-		data["total"] = p.Total
-	}
-	if p.Message != "" {
-		data["message"] = p.Message
-	}
-	c.event("progress", data)
-}
-
-// elicited asks the program for what a server wants to know. The protocol does
-// not say for which call: it is the oldest one's.
+// elicited asks the program for what a server wants to know, while the clocks of
+// the calls stand still that it may be for. A server of an older protocol does not
+// say for which: then it is asked in the name of the oldest one.
 func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-	s.active.Lock()
-	var c *call
-	if len(s.order) > 0 {
-		c = s.order[0]
+	c, ok := ctx.Value(callKey{}).(*call)
+	held := []*call{c}
+	if !ok {
+		s.active.Lock()
+		held = slices.Clone(s.order)
+		s.active.Unlock()
+		if len(held) > 0 {
+			c = held[0]
+		}
 	}
-	s.active.Unlock()
 	if c == nil || r.Params.Mode == "url" {
 		return &sdk.ElicitResult{Action: "decline"}, nil
 	}
-	c.event("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Tool, "message": r.Params.Message, "schema": r.Params.RequestedSchema})
+	for _, x := range held {
+		x.clock.hold()
+		defer x.clock.release()
+	}
+	_, tool := subject(c.request)
+	answer := c.ask("elicitation", map[string]any{"server": s.config.Name, "tool": tool, "message": r.Params.Message, "schema": r.Params.RequestedSchema})
 	select {
-	case a := <-c.answers:
+	case a := <-answer:
 		return elicitation(a, r.Params.RequestedSchema), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (c *call) event(kind string, data map[string]any) {
-	b, err := json.Marshal(data)
-	if err != nil {
-		return // what a server sent is JSON
-	}
-	c.add(&effect.MCPEvent{Kind: kind, Data: b}, nil)
 }
 
 // elicitation is an application's answer as the protocol wants it: an object is

@@ -23,15 +23,13 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), errTimeout)
 	defer cancel()
-	s.mu.Lock()
-	session, err := s.connect(limited, nil)
-	s.mu.Unlock()
-	defer s.close(context.Background())
+	l, err := s.reach(limited, nil)
 	if err != nil {
 		return nil, err
 	}
+	defer s.close(context.Background())
 	var out []Function
-	for tool, err := range session.Tools(limited, nil) {
+	for tool, err := range l.session.Tools(limited, nil) {
 		if err != nil {
 			return nil, s.unreachable(err)
 		}

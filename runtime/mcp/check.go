@@ -26,20 +26,20 @@ type shape struct {
 }
 
 // check holds what the program declares against what the server has.
-func (s *server) check(ctx context.Context, session *sdk.ClientSession, declared []effect.MCPTool) error {
-	s.names = map[string]string{}
+func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) error {
+	l.names = map[string]string{}
 	if len(declared) == 0 {
 		return nil
 	}
 	has := map[string]*sdk.Tool{}
 	var names []string
-	for tool, err := range session.Tools(ctx, nil) {
+	for tool, err := range l.session.Tools(ctx, nil) {
 		if err != nil {
 			return s.unreachable(err)
 		}
 		if w := word(tool.Name); has[w] == nil {
 			has[w] = tool
-			s.names[w] = tool.Name
+			l.names[w] = tool.Name
 		}
 		has[tool.Name] = tool
 		names = append(names, tool.Name)

@@ -1,4 +1,5 @@
-// Package mcp performs the calls of MCP servers' tools (spec/10-tools-mcp.md).
+// Package mcp performs the calls of MCP servers' tools, and reads their resources
+// and prompts (spec/10-tools-mcp.md).
 // A server is reached when it is first called, by a subprocess's standard
 // streams or by streamable HTTP, and again when the connection has ended. What
 // the program declares of it is checked then.
@@ -9,16 +10,18 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/effect"
 )
 
 // Config is a server, as the manifest describes it. Timeout, in seconds, bounds
-// one call and connecting; 0 means DefaultTimeout.
+// one call with connecting, but not how long the program takes to answer what the
+// server asks meanwhile; 0 means DefaultTimeout.
 type Config struct {
 	Name       string
 	Transport  string // "stdio" or "http"
@@ -48,6 +51,8 @@ type Options struct {
 	Configs []Config
 	Environ []string
 	Log     func(server, line string)
+
+	dial func() sdk.Transport // of tests: what is connected to
 }
 
 // Servers performs the effects of package effect's mcp.go. Safe for concurrent
@@ -94,14 +99,13 @@ func (s *Servers) open(r *effect.MCPOpen) (effect.Result, error) {
 	if server == nil {
 		return nil, fmt.Errorf("there is no MCP server %s", r.Server)
 	}
-	ctx, cancel := context.WithTimeoutCause(s.ctx, server.config.timeout(), errTimeout)
 	s.mu.Lock()
 	s.last++
-	c := newCall(s.last, server, r, cancel)
+	c, ctx := newCall(s.ctx, s.last, server, r)
 	s.calls[c.id] = c
 	s.mu.Unlock()
 	s.group.Go(func() {
-		defer cancel()
+		defer c.cancel(nil)
 		c.run(ctx)
 	})
 	return &effect.MCPOpened{ID: c.id}, nil
@@ -123,7 +127,7 @@ func (s *Servers) next(ctx context.Context, id int64) (effect.Result, error) {
 		s.mu.Lock()
 		delete(s.calls, id)
 		s.mu.Unlock()
-		c.cancel()
+		c.cancel(nil)
 	}
 	if err != nil {
 		return nil, err
@@ -137,68 +141,5 @@ func (s *Servers) Close(ctx context.Context) {
 	s.group.Wait()
 	for _, x := range s.servers {
 		x.close(ctx)
-	}
-}
-
-// call is a call under way: what has happened and has not been taken yet.
-type call struct {
-	id      int64
-	server  *server
-	request *effect.MCPOpen
-	cancel  context.CancelFunc
-
-	mu      sync.Mutex
-	events  []*effect.MCPEvent
-	failed  error
-	more    chan struct{}        // something has been added
-	answers chan json.RawMessage // to the elicitation under way
-}
-
-func newCall(id int64, s *server, r *effect.MCPOpen, cancel context.CancelFunc) *call {
-	return &call{id: id, server: s, request: r, cancel: cancel, more: make(chan struct{}, 1), answers: make(chan json.RawMessage, 1)}
-}
-
-func (c *call) add(e *effect.MCPEvent, err error) {
-	c.mu.Lock()
-	if e != nil {
-		c.events = append(c.events, e)
-	} else {
-		c.failed = err
-	}
-	c.mu.Unlock()
-	select {
-	case c.more <- struct{}{}:
-	default:
-	}
-}
-
-func (c *call) take() (*effect.MCPEvent, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.events) > 0 {
-		e := c.events[0]
-		c.events = c.events[1:]
-		return e, nil
-	}
-	return nil, c.failed
-}
-
-func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
-	for {
-		if e, err := c.take(); e != nil || err != nil {
-			return e, err
-		}
-		select {
-		case <-c.more:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-func (c *call) answer(a json.RawMessage) {
-	select {
-	case c.answers <- a:
-	default: // nobody asks any more
 	}
 }

@@ -2,13 +2,14 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -23,137 +24,156 @@ var errTimeout = errors.New("timed out")
 // grace is how long a server may take to end after its input has.
 const grace = 2 * time.Second
 
-// server is one server with its connection, when there is one.
+// server is one server with the connection to it, when there is one.
 type server struct {
 	config  Config
 	options Options
 
-	mu      sync.Mutex // held while connecting
-	session *sdk.ClientSession
-	process *procgroup.Process
-	names   map[string]string // the tools' own names, by how they are declared
+	mu   sync.Mutex // held while connecting
+	link *link
 
 	active   sync.Mutex
 	progress map[string]*call // by progress token
 	order    []*call          // the calls under way, the oldest first
 }
 
-// run makes the call. Its last event is the result, or the failure.
-func (c *call) run(ctx context.Context) {
-	s := c.server
-	session, tool, err := s.reach(ctx, c.request)
-	if err != nil {
-		c.fail(ctx, err)
-		return
-	}
-	s.begin(c)
-	defer s.end(c)
-	params := &sdk.CallToolParams{Name: tool, Arguments: c.request.Args}
-	params.SetProgressToken(c.token())
-	result, err := session.CallTool(ctx, params)
-	if s.lost(ctx, session, err) { // it had ended before: nothing has been asked
-		if session, _, err = s.reach(ctx, c.request); err == nil {
-			result, err = session.CallTool(ctx, params)
-			s.lost(ctx, session, err)
-		}
-	}
-	if err != nil {
-		c.fail(ctx, err)
-		return
-	}
-	text := textOf(result.Content)
-	if result.IsError {
-		c.add(nil, c.problem("%s", text))
-		return
-	}
-	e := &effect.MCPEvent{Kind: "result", Text: text}
-	if result.StructuredContent != nil {
-		e.Data, err = json.Marshal(result.StructuredContent)
-		if err != nil {
-			c.fail(ctx, err)
-			return
-		}
-	}
-	c.add(e, nil)
+// link is a connection to a server, and what is behind it.
+type link struct {
+	session *sdk.ClientSession
+	process *procgroup.Process // nil over HTTP
+	first   *heard             // of its standard output
+	names   map[string]string  // the tools' own names, by how they are declared
 }
 
-func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
+// heard is a standard output whose beginning is kept.
+type heard struct {
+	io.Reader
 
-// fail ends the call by what went wrong on the way.
-func (c *call) fail(ctx context.Context, err error) {
-	var e *effect.Error
-	switch {
-	case context.Cause(ctx) == errTimeout:
-		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
-	case errors.As(err, &e):
-		c.add(nil, e)
-	default:
-		c.add(nil, c.problem("%s", err))
+	mu   sync.Mutex
+	text []byte
+}
+
+func (h *heard) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.text = append(h.text, b[:min(n, maxHeard-len(h.text))]...)
+	return n, err
+}
+
+const maxHeard = 200
+
+// noise is the first line that is no message; "" when it may be one.
+func (h *heard) noise() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	text := strings.TrimSpace(string(h.text))
+	if text == "" || text[0] == '{' || text[0] == '[' {
+		return ""
 	}
+	line, _, _ := strings.Cut(text, "\n")
+	return strings.ToValidUTF8(strings.TrimSpace(line), "?")
 }
 
-func (c *call) problem(format string, args ...any) *effect.Error {
-	return effect.Errorf("ToolError", "mcp server '%s', tool %s: %s", c.server.config.Name, c.request.Tool, fmt.Sprintf(format, args...)).
-		With("tool", c.server.config.Name+"."+c.request.Tool)
-}
-
-func (s *server) begin(c *call) {
-	s.active.Lock()
-	defer s.active.Unlock()
-	if s.progress == nil {
-		s.progress = map[string]*call{}
+// own is the server's own name for a tool.
+func (l *link) own(name string) string {
+	if n := l.names[name]; n != "" {
+		return n
 	}
-	s.progress[c.token()] = c
-	s.order = append(s.order, c)
+	return name
 }
 
-func (s *server) end(c *call) {
-	s.active.Lock()
-	defer s.active.Unlock()
-	delete(s.progress, c.token())
-	for i, x := range s.order {
-		if x == c {
-			s.order = append(s.order[:i:i], s.order[i+1:]...)
-			break
-		}
-	}
-}
-
-// reach gives the session, and the server's own name for the tool.
-func (s *server) reach(ctx context.Context, r *effect.MCPOpen) (*sdk.ClientSession, string, error) {
+// reach gives the connection, made and checked when there is none.
+func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session, err := s.connect(ctx, r.Declared)
-	if own := s.names[r.Tool]; own != "" {
-		return session, own, err
+	if s.link != nil {
+		return s.link, nil
 	}
-	return session, r.Tool, err
-}
-
-// lost forgets a session that a call has found at its end, and says whether the
-// call was not made at all.
-func (s *server) lost(ctx context.Context, session *sdk.ClientSession, err error) bool {
-	var answered *jsonrpc.Error
-	if err == nil || ctx.Err() != nil || errors.As(err, &answered) {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.session == session {
-		s.session = nil
-		s.endProcess()
-	}
-	return errors.Is(err, sdk.ErrConnectionClosed)
-}
-
-// connect gives the session, made and checked when there is none. s.mu is held.
-func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*sdk.ClientSession, error) {
-	if s.session != nil {
-		return s.session, nil
-	}
-	transport, err := s.transport()
+	l, err := s.connect(ctx, declared)
 	if err != nil {
+		if l != nil {
+			l.end()
+		}
 		return nil, err
+	}
+	s.link = l
+	go func() {
+		_ = l.session.Wait() // why it ended is the next call's matter
+		s.drop(l)
+	}()
+	return l, nil
+}
+
+// drop forgets a connection.
+func (s *server) drop(l *link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == l {
+		s.link = nil
+		l.end()
+	}
+}
+
+// end ends the subprocess, if there is one.
+func (l *link) end() {
+	if l.process != nil {
+		_ = l.process.Stdin.Close() // closed already when it has ended by itself
+		l.process.End(grace, nil)
+	}
+}
+
+// lost looks at why a call failed. A connection that has ended is forgotten;
+// again says that it had ended before the call, which the server has not seen
+// then.
+func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
+	var answered *jsonrpc.Error
+	var own *effect.Error
+	if ctx.Err() != nil || errors.As(err, &answered) || errors.As(err, &own) || !ended(err) {
+		return err, false
+	}
+	s.drop(l)
+	again = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing) && c.unseen.Load()
+	if l.process != nil {
+		return exited(l.process, "the server ended"), again
+	}
+	return fmt.Errorf("the connection ended: %w", err), again
+}
+
+// ended says whether an error means that the connection is of no more use.
+func ended(err error) bool {
+	for _, e := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// exited says how a process ended, with the last of what it wrote to its standard
+// error.
+func exited(p *procgroup.Process, what string) error {
+	<-p.Gone()
+	e := p.Exit()
+	switch {
+	case e.Signal != "":
+		what += " (" + e.Signal + ")"
+	case e.Code != 0:
+		what += fmt.Sprintf(" (exit code %d)", e.Code)
+	}
+	if tail := strings.TrimSpace(e.Stderr); tail != "" {
+		what += "; it wrote: " + tail
+	}
+	return errors.New(what)
+}
+
+// connect makes a connection and holds what the program declares against what
+// the server has. With an error there may be a process to end. s.mu is held.
+func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link, error) {
+	l := &link{}
+	transport, err := s.transport(l)
+	if err != nil {
+		return nil, s.unreachable(err)
 	}
 	options := &sdk.ClientOptions{ElicitationHandler: s.elicited}
 	if s.config.Transport == "http" {
@@ -161,50 +181,48 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*sdk.C
 	} else {
 		transport = tapped{transport, s}
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
-	session, err := client.Connect(ctx, transport, nil)
-	if err != nil {
-		p := s.process
-		s.endProcess()
-		return nil, s.unreachable(withStderr(err, p))
-	}
-	if err := s.check(ctx, session, declared); err != nil {
-		_ = session.Close() // it is of no use
-		s.endProcess()
-		return nil, err
-	}
-	s.session = session
-	go func() {
-		_ = session.Wait() // why it ended is the next call's matter
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.session == session {
-			s.session = nil
-			s.endProcess()
+	connecting := context.WithValue(ctx, callKey{}, nil) // the connection serves other calls too
+	l.session, err = sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options).Connect(connecting, transport, nil)
+	if err == nil {
+		if err = s.check(ctx, l, declared); err != nil {
+			_ = l.session.Close() // it is of no use
 		}
-	}()
-	return session, nil
+		return l, err
+	}
+	return l, s.unreachable(l.why(ctx, s.config.Command, err))
+}
+
+// why says what kept a connection from being made.
+func (l *link) why(ctx context.Context, command string, err error) error {
+	var status *refused
+	var failed *url.Error
+	switch {
+	case errors.As(err, &status):
+		return status
+	case errors.As(err, &failed):
+		return failed
+	case l.process == nil || ctx.Err() != nil:
+		return err
+	}
+	if text := l.first.noise(); text != "" {
+		return fmt.Errorf("its command '%s' wrote `%s` to its standard output, which is for the protocol alone: a log belongs on standard error", command, text)
+	}
+	l.end()
+	return exited(l.process, "its command '"+command+"' ended before it answered")
 }
 
 func (s *server) unreachable(err error) error {
-	return effect.Errorf("ToolError", "mcp server '%s' cannot be reached: %s (check [mcp.%s] of Concerto.toml)", s.config.Name, err, s.config.Name)
+	return effect.Errorf("ToolError", "mcp server '%s' cannot be reached: %s (check [mcp.%s] of Concerto.toml)", s.config.Name, err, s.config.Name).
+		With("tool", s.config.Name)
 }
 
-// withStderr adds what a process that has ended wrote to its standard error.
-func withStderr(err error, p *procgroup.Process) error {
-	if p == nil {
-		return err
-	}
-	<-p.Gone()
-	if tail := strings.TrimSpace(p.Exit().Stderr); tail != "" {
-		return fmt.Errorf("%w; it wrote: %s", err, tail)
-	}
-	return err
-}
-
-// transport starts the server's process, or says where its address is.
-func (s *server) transport() (sdk.Transport, error) {
+// transport starts the server's process, which is the link's then, or says where
+// its address is.
+func (s *server) transport(l *link) (sdk.Transport, error) {
 	c := &s.config
+	if s.options.dial != nil {
+		return s.options.dial(), nil
+	}
 	if c.Transport == "http" {
 		client, err := s.httpClient()
 		if err != nil {
@@ -214,7 +232,7 @@ func (s *server) transport() (sdk.Transport, error) {
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, s.options.Environ)
 	if err != nil {
-		return nil, s.unreachable(fmt.Errorf("command '%s' %w", c.Command, err))
+		return nil, fmt.Errorf("command '%s' %w", c.Command, err)
 	}
 	env := append([]string(nil), s.options.Environ...)
 	for name, v := range c.Env {
@@ -227,82 +245,25 @@ func (s *server) transport() (sdk.Transport, error) {
 	}
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
 	if err != nil {
-		return nil, s.unreachable(err)
+		return nil, err
 	}
-	s.process = p
-	return &sdk.IOTransport{Reader: io.NopCloser(p.Stdout), Writer: p.Stdin}, nil
+	l.process = p
+	l.first = &heard{Reader: p.Stdout}
+	return &sdk.IOTransport{Reader: io.NopCloser(l.first), Writer: p.Stdin}, nil
 }
 
-// httpClient adds the manifest's headers to each request.
-func (s *server) httpClient() (*http.Client, error) {
-	headers := http.Header{}
-	for name, v := range s.config.Headers {
-		headers.Set(name, v)
-	}
-	for name, variable := range s.config.HeadersEnv {
-		v, ok := procgroup.LookupEnv(s.options.Environ, variable)
-		if !ok {
-			return nil, s.unreachable(fmt.Errorf("the environment variable %s, which holds the header %s, is not set", variable, name))
-		}
-		headers.Set(name, v)
-	}
-	return &http.Client{Transport: withHeaders{headers}}, nil
-}
-
-type withHeaders struct{ headers http.Header }
-
-func (t withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	for name, v := range t.headers {
-		r.Header[name] = v
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// endProcess ends the subprocess, if there is one. s.mu is held.
-func (s *server) endProcess() {
-	if s.process != nil {
-		_ = s.process.Stdin.Close() // closed already when it has ended by itself
-		s.process.End(grace, nil)
-		s.process = nil
-	}
-}
-
+// close ends the connection for good.
 func (s *server) close(ctx context.Context) {
 	s.mu.Lock()
-	session, process := s.session, s.process
-	s.session, s.process = nil, nil
+	l := s.link
+	s.link = nil
 	s.mu.Unlock()
-	if session != nil {
-		_ = session.Close() // what it leaves undone, the end of the process does
+	if l == nil {
+		return
 	}
-	if process != nil {
-		_ = process.Stdin.Close()
-		process.End(grace, ctx.Done())
-		<-process.Gone()
+	_ = l.session.Close() // what it leaves undone, the end of the process does
+	if l.process != nil {
+		_ = l.process.Stdin.Close()
+		l.process.End(grace, ctx.Done())
 	}
-}
-
-// textOf is a result's text; of what is no text it says what it is.
-func textOf(content []sdk.Content) string {
-	var parts []string
-	for _, c := range content {
-		switch c := c.(type) {
-		case *sdk.TextContent:
-			parts = append(parts, c.Text)
-		case *sdk.ImageContent:
-			parts = append(parts, fmt.Sprintf("[image, %s, %d bytes]", c.MIMEType, len(c.Data)))
-		case *sdk.AudioContent:
-			parts = append(parts, fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)))
-		case *sdk.ResourceLink:
-			parts = append(parts, "[resource "+c.URI+"]")
-		case *sdk.EmbeddedResource:
-			if c.Resource != nil && c.Resource.Text != "" {
-				parts = append(parts, c.Resource.Text)
-			} else if c.Resource != nil {
-				parts = append(parts, "[resource "+c.Resource.URI+"]")
-			}
-		}
-	}
-	return strings.Join(parts, "\n")
 }

@@ -1,0 +1,206 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// call is a call under way: what has happened and has not been taken yet.
+type call struct {
+	id      int64
+	server  *server
+	request *effect.MCPOpen
+	cancel  context.CancelCauseFunc
+	clock   *clock
+	unseen  atomic.Bool // an HTTP server knew nothing of the session
+
+	mu     sync.Mutex
+	events []*effect.MCPEvent
+	failed error
+	more   chan struct{}          // something has been added
+	asked  []chan json.RawMessage // who waits for the program's answers, in the order of their events
+}
+
+// newCall makes a call and the context that it runs in, whose cause is
+// errTimeout when the server has had its time.
+func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*call, context.Context) {
+	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
+	c.cancel = cancel
+	c.clock = newClock(s.config.timeout(), func() { cancel(errTimeout) })
+	return c, ctx
+}
+
+// callKey is where a context holds the call that it belongs to.
+type callKey struct{}
+
+// run makes the call. Its last event is the result, or the failure.
+func (c *call) run(ctx context.Context) {
+	defer c.clock.stop()
+	s := c.server
+	s.begin(c)
+	defer s.end(c)
+	e, err, again := c.attempt(ctx)
+	if again { // the connection had ended before: nothing has been done
+		e, err, _ = c.attempt(ctx)
+	}
+	if err != nil {
+		c.fail(ctx, err)
+		return
+	}
+	c.add(e, nil)
+}
+
+// attempt makes the call over the connection that there is, or a new one; again
+// says that the connection had ended before the call.
+func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, again bool) {
+	l, err := c.server.reach(ctx, c.request.Declared)
+	if err != nil {
+		return nil, err, false
+	}
+	e, err = c.perform(ctx, l)
+	if err != nil {
+		err, again = c.server.lost(ctx, c, l, err)
+	}
+	return e, err, again
+}
+
+func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
+
+// fail ends the call by what went wrong on the way.
+func (c *call) fail(ctx context.Context, err error) {
+	var e *effect.Error
+	switch {
+	case context.Cause(ctx) == errTimeout:
+		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
+	case errors.As(err, &e):
+		c.add(nil, e)
+	default:
+		c.add(nil, c.problem("%s", err))
+	}
+}
+
+// problem is the call's error.
+func (c *call) problem(format string, args ...any) *effect.Error {
+	about, tool := subject(c.request)
+	return effect.Errorf("ToolError", "mcp server '%s', %s: %s", c.server.config.Name, about, fmt.Sprintf(format, args...)).
+		With("tool", c.server.config.Name+"."+tool)
+}
+
+func (c *call) add(e *effect.MCPEvent, err error) {
+	c.mu.Lock()
+	if e != nil {
+		c.events = append(c.events, e)
+	} else {
+		c.failed = err
+	}
+	c.mu.Unlock()
+	c.wake()
+}
+
+func (c *call) wake() {
+	select {
+	case c.more <- struct{}{}:
+	default:
+	}
+}
+
+func (c *call) take() (*effect.MCPEvent, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.events) > 0 {
+		e := c.events[0]
+		c.events = c.events[1:]
+		return e, nil
+	}
+	return nil, c.failed
+}
+
+func (c *call) next(ctx context.Context) (*effect.MCPEvent, error) {
+	for {
+		if e, err := c.take(); e != nil || err != nil {
+			return e, err
+		}
+		select {
+		case <-c.more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// answer hands the program's answer to the first who waits for one.
+func (c *call) answer(a json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asked) > 0 {
+		c.asked[0] <- a // it has room for one
+		c.asked = c.asked[1:]
+	}
+}
+
+// ask adds an event to which the program answers.
+func (c *call) ask(kind string, data map[string]any) <-chan json.RawMessage {
+	answer := make(chan json.RawMessage, 1)
+	c.mu.Lock()
+	c.asked = append(c.asked, answer)
+	c.events = append(c.events, newEvent(kind, data))
+	c.mu.Unlock()
+	c.wake()
+	return answer
+}
+
+func newEvent(kind string, data map[string]any) *effect.MCPEvent {
+	b, _ := json.Marshal(data) // what a server sent is JSON
+	return &effect.MCPEvent{Kind: kind, Data: b}
+}
+
+// progressed hands a notification to its call.
+func (s *server) progressed(p *sdk.ProgressNotificationParams) {
+	token, _ := p.ProgressToken.(string)
+	s.active.Lock()
+	c := s.progress[token]
+	s.active.Unlock()
+	if c == nil {
+		return
+	}
+	_, tool := subject(c.request)
+	data := map[string]any{"server": s.config.Name, "tool": tool, "progress": p.Progress}
+	if p.Total != 0 {
+		data["total"] = p.Total
+	}
+	if p.Message != "" {
+		data["message"] = p.Message
+	}
+	c.add(newEvent("progress", data), nil)
+}
+
+func (s *server) begin(c *call) {
+	s.active.Lock()
+	defer s.active.Unlock()
+	if s.progress == nil {
+		s.progress = map[string]*call{}
+	}
+	s.progress[c.token()] = c
+	s.order = append(s.order, c)
+}
+
+func (s *server) end(c *call) {
+	s.active.Lock()
+	defer s.active.Unlock()
+	delete(s.progress, c.token())
+	for i, x := range s.order {
+		if x == c {
+			s.order = append(s.order[:i:i], s.order[i+1:]...)
+			break
+		}
+	}
+}

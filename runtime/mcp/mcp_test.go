@@ -1,0 +1,266 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// inMemory gives the performer of one server, S, with a minute for each call.
+func inMemory(t *testing.T, server *sdk.Server) *Servers {
+	return New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+		theirs, ours := sdk.NewInMemoryTransports()
+		if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
+			t.Error(err)
+		}
+		return ours
+	}})
+}
+
+func open(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
+	t.Helper()
+	if r.Args == nil {
+		r.Args = json.RawMessage("{}")
+	}
+	result, err := s.Perform(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.(*effect.MCPOpened).ID
+}
+
+// next gives what comes next of a call: its kind with its text, or the error's.
+func next(t *testing.T, s *Servers, id int64) string {
+	t.Helper()
+	result, err := s.Perform(t.Context(), &effect.MCPNext{ID: id})
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	e := result.(*effect.MCPEvent)
+	return e.Kind + " " + e.Text
+}
+
+func reply(t *testing.T, s *Servers, id int64, answer string) {
+	t.Helper()
+	if _, err := s.Perform(t.Context(), &effect.MCPReply{ID: id, Answer: json.RawMessage(answer)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answered gives a call's end. Whoever is asked takes ten minutes to answer.
+func answered(t *testing.T, s *Servers, id int64) string {
+	for {
+		got := next(t, s, id)
+		if got != "elicitation " {
+			return got
+		}
+		time.Sleep(10 * time.Minute)
+		reply(t, s, id, `{"name":"Ada"}`)
+	}
+}
+
+var nameSchema = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}
+
+// asking is a server whose tool `ask` takes 40 seconds, asks, and takes 40 more:
+// in the protocol's way of today, or by a request of its own.
+func asking(old bool) *sdk.Server {
+	s := sdk.NewServer(&sdk.Implementation{Name: "asking", Version: "1"}, nil)
+	params := &sdk.ElicitParams{Message: "Your name?", RequestedSchema: nameSchema}
+	sdk.AddTool(s, &sdk.Tool{Name: "ask"}, func(ctx context.Context, r *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		got, ok := r.Params.InputResponses["name"].(*sdk.ElicitResult)
+		switch {
+		case old:
+			time.Sleep(20 * time.Second)
+			var err error
+			if got, err = r.Session.Elicit(ctx, params); err != nil {
+				return nil, nil, err
+			}
+		case !ok:
+			time.Sleep(20 * time.Second)
+			return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"name": params}}, nil, nil
+		}
+		time.Sleep(20 * time.Second)
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "hello " + got.Content["name"].(string)}}}, nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "slow"}, func(ctx context.Context, _ *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	})
+	if old {
+		s.AddReceivingMiddleware(func(next sdk.MethodHandler) sdk.MethodHandler {
+			return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+				if method == "server/discover" {
+					return nil, io.ErrUnexpectedEOF // it does not know it
+				}
+				return next(ctx, method, r)
+			}
+		})
+	}
+	return s
+}
+
+// TestElicitationTakesItsTime: what the program takes to answer is not the
+// server's time; the server's own is.
+func TestElicitationTakesItsTime(t *testing.T) {
+	for name, old := range map[string]bool{"within the call": false, "by a request": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := inMemory(t, asking(old))
+				defer s.Close(context.Background())
+				slow := open(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
+				began := time.Now()
+				timedOut := make(chan time.Duration, 1)
+				go func() {
+					if got := answered(t, s, slow); !strings.Contains(got, "no result within 60 seconds (`timeout` of [mcp.S])") {
+						t.Errorf("slow gave %q", got)
+					}
+					timedOut <- time.Since(began)
+				}()
+				time.Sleep(time.Second) // the slow call is the older one
+				if got := answered(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "ask"})); got != "result hello Ada" {
+					t.Errorf("it gave %q", got)
+				}
+				want := time.Minute
+				if old { // nothing says which call it is for
+					want += 10 * time.Minute
+				}
+				if took := <-timedOut; took != want {
+					t.Errorf("the other call timed out after %s, not %s", took, want)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswersInOrder: answers belong to the questions in their order, also when
+// one is withdrawn before its answer comes.
+func TestAnswersInOrder(t *testing.T) {
+	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
+	defer c.clock.stop()
+	first, second := c.ask("elicitation", nil), c.ask("elicitation", nil)
+	for _, a := range []string{"1", "2", "3"} { // nobody waits for the third
+		c.answer(json.RawMessage(a))
+	}
+	if a, b := string(<-first), string(<-second); a != "1" || b != "2" {
+		t.Errorf("the answers are %s and %s", a, b)
+	}
+}
+
+// sessions is a server over HTTP, of the protocol that has sessions, which can
+// forget them.
+type sessions struct {
+	mu      sync.Mutex
+	handler http.Handler
+	calls   int  // of tools
+	deaf    bool // no session is known to calls of tools
+}
+
+func (s *sessions) forget() {
+	server := sdk.NewServer(&sdk.Implementation{Name: "sessions", Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "hello"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "hello"}}}, nil, nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+}
+
+func (s *sessions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	s.mu.Lock()
+	h, call := s.handler, strings.Contains(string(body), `"tools/call"`)
+	if call {
+		s.calls++
+	}
+	deaf := s.deaf && call
+	s.mu.Unlock()
+	if deaf || strings.Contains(string(body), `"server/discover"`) {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+func overHTTP(t *testing.T, h http.Handler, headers map[string]string) *Servers {
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: server.URL, HeadersEnv: headers}}, Environ: []string{"TOKEN=secret"}})
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s
+}
+
+// TestSessionLost: a server that has forgotten the session is connected to again,
+// once for a call.
+func TestSessionLost(t *testing.T) {
+	h := &sessions{}
+	h.forget()
+	s := overHTTP(t, h, nil)
+	hello := func() string { return next(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})) }
+	for i := range 2 {
+		if got := hello(); got != "result hello" {
+			t.Errorf("call %d gave %q", i, got)
+		}
+		h.forget()
+	}
+	if got := hello(); got != "result hello" {
+		t.Errorf("the last call gave %q", got)
+	}
+	h.mu.Lock()
+	h.deaf, h.calls = true, 0
+	h.mu.Unlock()
+	if got := hello(); !strings.HasPrefix(got, "error: mcp server 'S', tool hello: the connection ended: ") {
+		t.Errorf("it gave %q", got)
+	}
+	if h.calls != 2 {
+		t.Errorf("%d attempts", h.calls)
+	}
+}
+
+// TestRefused: a server that wants other credentials says so by its status; what
+// is secret goes to the server alone.
+func TestRefused(t *testing.T) {
+	seen := make(chan string, 1)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case seen <- r.Header.Get("Authorization"):
+		default:
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer elsewhere.Close()
+	headers := map[string]string{"Authorization": "TOKEN"}
+	for name, h := range map[string]http.HandlerFunc{
+		"at once": func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "secret" {
+				t.Error("the header is missing")
+			}
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"elsewhere": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := overHTTP(t, h, headers)
+			got := next(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"}))
+			if !strings.Contains(got, "it refuses with status 401 Unauthorized: check the credentials in `headers_env`") || strings.Contains(got, "secret") {
+				t.Errorf("it gave %q", got)
+			}
+		})
+	}
+	if got := <-seen; got != "" {
+		t.Errorf("the secret went elsewhere: %q", got)
+	}
+}

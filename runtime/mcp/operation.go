@@ -1,0 +1,240 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// What a call may ask of a server, and what it gives: see effect.MCPOpen.
+
+// maxListed bounds a list, whose pages a server could go on with for ever.
+const maxListed = 10_000
+
+// subject says what a call is about, and what its error's `tool` names.
+func subject(r *effect.MCPOpen) (about, tool string) {
+	switch r.Method {
+	case effect.MCPListTools:
+		return "its tools", "tools"
+	case effect.MCPListResources:
+		return "its resources", "resources"
+	case effect.MCPListTemplates:
+		return "its resource templates", "resource_templates"
+	case effect.MCPReadResource:
+		return "resource " + r.Tool, "read_resource"
+	case effect.MCPListPrompts:
+		return "its prompts", "prompts"
+	case effect.MCPGetPrompt:
+		return "prompt " + r.Tool, "get_prompt"
+	}
+	return "tool " + r.Tool, r.Tool
+}
+
+// perform does what the call asks for, and gives its result.
+func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
+	if err := c.offered(l.session.InitializeResult().Capabilities); err != nil {
+		return nil, err
+	}
+	switch r := c.request; r.Method {
+	case effect.MCPListTools:
+		return list(l.session.Tools(ctx, nil), tool)
+	case effect.MCPListResources:
+		return list(l.session.Resources(ctx, nil), resource)
+	case effect.MCPListTemplates:
+		return list(l.session.ResourceTemplates(ctx, nil), template)
+	case effect.MCPListPrompts:
+		return list(l.session.Prompts(ctx, nil), prompt)
+	case effect.MCPReadResource:
+		return c.readResource(ctx, l)
+	case effect.MCPGetPrompt:
+		return c.getPrompt(ctx, l)
+	}
+	return c.callTool(ctx, l)
+}
+
+// offered refuses what the server says it does not have.
+func (c *call) offered(has *sdk.ServerCapabilities) error {
+	if has == nil {
+		has = &sdk.ServerCapabilities{}
+	}
+	what, missing := "", false
+	switch c.request.Method {
+	case effect.MCPListResources, effect.MCPListTemplates, effect.MCPReadResource:
+		what, missing = "resources", has.Resources == nil
+	case effect.MCPListPrompts, effect.MCPGetPrompt:
+		what, missing = "prompts", has.Prompts == nil
+	default:
+		what, missing = "tools", has.Tools == nil
+	}
+	if !missing {
+		return nil
+	}
+	var other []string
+	if has.Tools != nil {
+		other = append(other, "tools")
+	}
+	if has.Resources != nil {
+		other = append(other, "resources")
+	}
+	if has.Prompts != nil {
+		other = append(other, "prompts")
+	}
+	if other == nil {
+		other = []string{"nothing that a program could use"}
+	}
+	return c.problem("the server has no %s; it has %s", what, strings.Join(other, " and "))
+}
+
+func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) {
+	params := &sdk.CallToolParams{Name: l.own(c.request.Tool), Arguments: c.request.Args}
+	params.SetProgressToken(c.token())
+	result, err := l.session.CallTool(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	text := textOf(result.Content)
+	if result.IsError {
+		return nil, c.problem("%s", text)
+	}
+	if result.StructuredContent == nil {
+		return &effect.MCPEvent{Kind: "result", Text: text}, nil
+	}
+	return made(text, result.StructuredContent)
+}
+
+func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, error) {
+	params := &sdk.ReadResourceParams{URI: c.request.Tool}
+	params.SetProgressToken(c.token())
+	result, err := l.session.ReadResource(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, x := range result.Contents {
+		if x == nil {
+			continue
+		}
+		m := filled("uri", x.URI, "mime_type", x.MIMEType)
+		if x.Blob != nil {
+			m["blob"] = x.Blob // base64 in JSON
+		} else {
+			m["text"] = x.Text
+		}
+		out = append(out, m)
+	}
+	return made("", out)
+}
+
+// getPrompt gives a prompt's messages. What is no text in them is named.
+func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error) {
+	params := &sdk.GetPromptParams{Name: c.request.Tool}
+	if err := json.Unmarshal(c.request.Args, &params.Arguments); err != nil {
+		return nil, c.problem("its arguments are texts: %v", err)
+	}
+	params.SetProgressToken(c.token())
+	result, err := l.session.GetPrompt(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, m := range result.Messages {
+		out = append(out, map[string]any{"role": string(m.Role), "content": textOf([]sdk.Content{m.Content})})
+	}
+	return made("", out)
+}
+
+// list gives all of a server's things, page after page.
+func list[T any](all iter.Seq2[*T, error], give func(*T) map[string]any) (*effect.MCPEvent, error) {
+	out := []any{}
+	for x, err := range all {
+		switch {
+		case err != nil:
+			return nil, err
+		case len(out) == maxListed:
+			return nil, fmt.Errorf("the server lists more than %d", maxListed)
+		case x != nil:
+			out = append(out, give(x))
+		}
+	}
+	return made("", out)
+}
+
+func tool(t *sdk.Tool) map[string]any {
+	m := filled("name", t.Name, "description", t.Description)
+	m["parameters"] = t.InputSchema
+	return m
+}
+
+func resource(r *sdk.Resource) map[string]any {
+	m := filled("uri", r.URI, "name", r.Name, "title", r.Title, "description", r.Description, "mime_type", r.MIMEType)
+	if r.Size > 0 {
+		m["size"] = r.Size
+	}
+	return m
+}
+
+func template(r *sdk.ResourceTemplate) map[string]any {
+	return filled("uri_template", r.URITemplate, "name", r.Name, "title", r.Title, "description", r.Description, "mime_type", r.MIMEType)
+}
+
+func prompt(p *sdk.Prompt) map[string]any {
+	m := filled("name", p.Name, "title", p.Title, "description", p.Description)
+	arguments := []any{}
+	for _, a := range p.Arguments {
+		x := filled("name", a.Name, "title", a.Title, "description", a.Description)
+		x["required"] = a.Required
+		arguments = append(arguments, x)
+	}
+	m["arguments"] = arguments
+	return m
+}
+
+// filled is a map of those of the pairs that say something; the first always.
+func filled(pairs ...string) map[string]any {
+	m := map[string]any{pairs[0]: pairs[1]}
+	for i := 2; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			m[pairs[i]] = pairs[i+1]
+		}
+	}
+	return m
+}
+
+// made is a result's event.
+func made(text string, data any) (*effect.MCPEvent, error) {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("the result is no JSON: %w", err)
+	}
+	return &effect.MCPEvent{Kind: "result", Text: text, Data: b}, nil
+}
+
+// textOf is a result's text; of what is no text it says what it is.
+func textOf(content []sdk.Content) string {
+	var parts []string
+	for _, c := range content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			parts = append(parts, c.Text)
+		case *sdk.ImageContent:
+			parts = append(parts, fmt.Sprintf("[image, %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *sdk.AudioContent:
+			parts = append(parts, fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *sdk.ResourceLink:
+			parts = append(parts, "[resource "+c.URI+"]")
+		case *sdk.EmbeddedResource:
+			if c.Resource != nil && c.Resource.Text != "" {
+				parts = append(parts, c.Resource.Text)
+			} else if c.Resource != nil {
+				parts = append(parts, "[resource "+c.Resource.URI+"]")
+			}
+		}
+	}
+	return strings.Join(parts, "\n")
+}
