@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -15,20 +16,22 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// ErrNothingOffered says that a program has no public tool to serve.
-var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub tool` with a function that has `@describe`")
+// ErrNothingOffered says that a program has nothing to serve.
+var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
-// ServeOptions say where a program is served: over In and Out, or over HTTP at
-// Address when that is not "". Ready is called with the URL then.
+// ServeOptions say where a program is served: over In and Out, or over HTTP when
+// HTTP has an address. Ready is called with the URL then.
 type ServeOptions struct {
-	In      io.ReadCloser
-	Out     io.WriteCloser
-	Address string
-	Ready   func(url string)
+	In    io.ReadCloser
+	Out   io.WriteCloser
+	HTTP  mcp.Listen
+	Ready func(url string)
+	// Withheld hears of each public pipeline that is not offered, and why.
+	Withheld func(string)
 }
 
-// Serve offers the program's public tools as an MCP server until its client goes
-// away or ctx ends (spec/10-tools-mcp.md). Calls run one at a time on one VM,
+// Serve offers the program's public tools and pipelines as an MCP server until its
+// client goes away or ctx ends (spec/10-tools-mcp.md). Calls are tasks of one VM,
 // so that a tool's state lives as long as the server. The manifest's
 // max_run_seconds bounds each call. A panic ends the server; its error is then
 // an *Uncaught.
@@ -41,76 +44,147 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, s ServeOpti
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}
-	offers := machine.Offers()
+	offers, withheld := machine.Offers()
+	for _, why := range withheld {
+		if s.Withheld != nil {
+			s.Withheld(why)
+		}
+	}
 	if len(offers) == 0 {
 		return ErrNothingOffered
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	if err := machine.InitTools(ctx); err != nil {
 		return err
 	}
-	x := &serving{ctx: ctx, machine: machine, turn: make(chan struct{}, 1), seconds: p.ir.Limits.MaxRunSeconds, end: cancel}
+	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds}
 	var tools []mcp.Offer
 	for _, o := range offers {
-		tools = append(tools, mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters,
-			Call: func(ctx context.Context, args json.RawMessage) (string, json.RawMessage, error) {
-				return x.call(ctx, o, args)
-			}})
+		tools = append(tools, x.offer(o))
 	}
-	if s.Address != "" {
-		err = mcp.ServeHTTP(ctx, p.ir.Name, "1", tools, s.Address, s.Ready)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		err := machine.Serve(ctx)
+		cancel(err)
+		ended <- err
+	}()
+	if s.HTTP.Address != "" {
+		err = mcp.ServeHTTP(ctx, p.ir.Name, "1", tools, s.HTTP, s.Ready)
 	} else {
 		err = mcp.ServeStreams(ctx, p.ir.Name, "1", tools, s.In, s.Out)
 	}
-	cancel(err)
-	x.turn <- struct{}{} // a call under way ends first
+	cancel(errServed)
+	if why := <-ended; !errors.Is(why, errServed) {
+		return why
+	}
 	return err
 }
 
+// errServed ends the VM of a server that has ended.
+var errServed = errors.New("the server has ended")
+
 // serving is a program that is served.
 type serving struct {
-	ctx     context.Context // the server's
 	machine *vm.VM
-	turn    chan struct{} // holds one token while a call runs
 	seconds float64
-	end     context.CancelCauseFunc
 }
 
-// call runs one function when those before it have ended.
-func (x *serving) call(ctx context.Context, o vm.Offer, args json.RawMessage) (string, json.RawMessage, error) {
-	select {
-	case x.turn <- struct{}{}:
-		defer func() { <-x.turn }()
-	case <-ctx.Done():
-		return "", nil, context.Cause(ctx)
-	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(x.ctx, func() { end(context.Cause(x.ctx)) })()
-	limited, cancel := limit.Run(ctx, x.seconds)
-	defer cancel()
-	v, err := x.machine.CallOffer(limited, o, args)
+func (x *serving) offer(o vm.Offer) mcp.Offer {
+	return mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
+		Call: func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
+			p := &progress{offer: o, report: report}
+			var result mcp.Result
+			var err error
+			done := make(chan struct{})
+			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
+				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return limit.Run(ctx, x.seconds) },
+				Done: func(v value.Slot, problem error) {
+					if err = told(problem); err == nil {
+						result = rendered(v, o)
+					}
+					close(done)
+				}})
+			<-done
+			return result, err
+		}}
+}
+
+// told is an error as the caller sees it.
+func told(err error) error {
 	var failed *vm.Uncaught
-	var bad *vm.BadArguments
 	switch {
-	case errors.As(err, &failed) && failed.Panic:
-		x.end(failed)
-		return "", nil, fmt.Errorf("panic: %s", failed.Message)
-	case errors.As(err, &failed):
-		return "", nil, errors.New(failed.Message)
-	case errors.As(err, &bad) || err != nil && limited.Err() != nil:
-		return "", nil, err
-	case err != nil: // the VM is of no more use
-		x.end(err)
-		return "", nil, err
+	case !errors.As(err, &failed):
+		return err
+	case failed.Panic:
+		return fmt.Errorf("panic: %s", failed.Message)
 	}
-	if flat := value.Flat(v); flat.Kind() == value.KindString {
-		return value.Text(flat), nil, nil
+	return errors.New(failed.Message)
+}
+
+// rendered is a call's value as its caller gets it.
+func rendered(v value.Slot, o vm.Offer) mcp.Result {
+	flat := value.Flat(v)
+	if flat.Kind() == value.KindString && !o.Wrapped {
+		return mcp.Result{Text: value.Text(flat)}
 	}
 	b := value.AppendJSON(nil, v)
-	if len(b) > 0 && b[0] == '{' {
-		return string(b), b, nil
+	r := mcp.Result{Text: string(b)}
+	switch {
+	case o.Wrapped:
+		r.Object = append(append([]byte(`{"result":`), b...), '}')
+	case len(b) > 0 && b[0] == '{':
+		r.Object = b
 	}
-	return string(b), nil, nil
+	return r
+}
+
+// progress is how far a call has come, as what it emits says: each emit is a step,
+// and a pipeline's stages that are complete are whole ones.
+type progress struct {
+	offer  vm.Offer
+	report func(mcp.Progress)
+	stages int // complete
+	steps  int // since then
+}
+
+// maxMessage bounds what of an emit's payload is reported.
+const maxMessage = 500
+
+// emitted hears of an emit in the course of the call.
+func (p *progress) emitted(e *effect.Emit) {
+	message := "[" + e.Channel + "]"
+	switch e.Channel {
+	case "pipeline:start", "pipeline:complete", "pipeline:error":
+		return
+	case "pipeline:stage_start", "pipeline:stage_complete":
+		var stage struct{ Name, Stage string }
+		if json.Unmarshal(e.Payload, &stage) != nil {
+			return // only a program that emits it itself
+		}
+		message = stage.Name + ": " + stage.Stage
+		if e.Channel == "pipeline:stage_complete" {
+			message += " is complete"
+			if stage.Name == p.offer.Pipeline {
+				p.stages, p.steps = p.stages+1, -1
+			}
+		}
+	default:
+		var text string
+		if json.Unmarshal(e.Payload, &text) != nil {
+			text = string(e.Payload)
+		}
+		if runes := []rune(text); len(runes) > maxMessage {
+			text = string(runes[:maxMessage]) + "…"
+		}
+		if text != "" {
+			message += " " + text
+		}
+	}
+	p.steps++
+	done := float64(p.steps)
+	if p.offer.Pipeline != "" { // what is between two stages comes nearer and nearer to the second
+		done = float64(p.stages) + float64(p.steps)/float64(p.steps+1)
+	}
+	p.report(mcp.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})
 }

@@ -39,6 +39,9 @@ func (g *generator) declarations() {
 	}
 	for _, p := range g.p.Pipelines {
 		g.pipeline(g.pipelines[p], p)
+		if p.Decl.Pub && !p.Info.Library {
+			g.out.Pipelines = append(g.out.Pipelines, g.publicPipeline(p))
+		}
 	}
 }
 

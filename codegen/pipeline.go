@@ -217,3 +217,41 @@ func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
 	f.emit(ir.OpEmit, c.reg, m, 0, 0)
 	f.free(top)
 }
+
+// publicPipeline describes a pipeline to those who run it from outside.
+func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
+	out := ir.Pipeline{Run: ir.ToolMethod{Name: p.Name, Description: p.Decl.Doc}, Stages: len(p.Stages), Withheld: p.Withheld}
+	if p.Withheld == "" {
+		out.Run.Function = g.pipelineAdapter(p)
+		out.Run.Params = g.toolParams(p.Params, p.Info, p.Name+".run")
+		out.Run.Result = g.typeIndex(p.Result)
+	}
+	return out
+}
+
+// pipelineAdapter gives the pipeline's function as one that is called from
+// outside.
+func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
+	own := g.pipelineSignature(p)
+	if own.abi == ir.FullABI {
+		return g.pipelines[p]
+	}
+	n := g.reserve()
+	g.later(func() {
+		s := signature{result: ir.Full, abi: ir.FullABI}
+		for range p.Params {
+			s.params = append(s.params, ir.Full)
+		}
+		g.build(n, func(bool) *builder {
+			f := g.newFn(p.Info, p.Name+".run", p.Decl.Name.Span().Start, s)
+			w := f.alloc()
+			for i, class := range own.params {
+				f.move(f.alloc(), class, val{reg: 1 + i, class: ir.Full})
+			}
+			f.emit(ir.OpCall, w, 0, 0, int32(g.pipelines[p]))
+			f.emit(ir.OpReturn, w, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return n
+}

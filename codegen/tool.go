@@ -22,16 +22,23 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 			m.Sequential = m.Sequential || d.Name.Name == "sequential"
 			m.Approve = m.Approve || d.Name.Name == "approve"
 		}
-		for _, p := range fn.Params[1:] {
-			out := ir.ToolParam{Name: p.Name, Description: p.Doc, Type: g.typeIndex(p.Type), Default: -1}
-			if p.Default != nil {
-				out.Default = g.defaultFunction(p, fn.Info, fn.Name)
-			}
-			m.Params = append(m.Params, out)
-		}
+		m.Params = g.toolParams(fn.Params[1:], fn.Info, fn.Name)
 		out.Methods = append(out.Methods, m)
 	}
 	return out
+}
+
+// toolParams lists parameters with what callers from outside are told of them.
+func (g *generator) toolParams(params []*sema.Param, info *sema.Info, owner string) []ir.ToolParam {
+	var all []ir.ToolParam
+	for _, p := range params {
+		out := ir.ToolParam{Name: p.Name, Description: p.Doc, Type: g.typeIndex(p.Type), Default: -1}
+		if p.Default != nil {
+			out.Default = g.defaultFunction(p, info, owner)
+		}
+		all = append(all, out)
+	}
+	return all
 }
 
 // toolState is the type of a tool's fields.

@@ -95,6 +95,7 @@ func (c *codec) program(p *Program) {
 		list(c, "hosts", &p.Hosts, true, c.host)
 		c.line()
 		list(c, "tools", &p.Tools, true, c.tool)
+		list(c, "pipelines", &p.Pipelines, true, c.pipeline)
 		list(c, "servers", &p.Servers, true, c.server)
 		c.line()
 		list(c, "stores", &p.Stores, true, c.store)

@@ -103,6 +103,17 @@ func (c *codec) tool(t *Tool) {
 	})
 }
 
+func (c *codec) pipeline(p *Pipeline) {
+	c.object(func() {
+		if c.member("run") {
+			c.toolMethod(&p.Run)
+			c.done()
+		}
+		c.int("stages", &p.Stages)
+		c.optStr("withheld", &p.Withheld)
+	})
+}
+
 func (c *codec) toolMethod(m *ToolMethod) {
 	c.object(func() {
 		c.str("name", &m.Name)

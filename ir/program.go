@@ -21,6 +21,7 @@ type Program struct {
 	Agents      []Agent
 	Hosts       []Host
 	Tools       []Tool
+	Pipelines   []Pipeline // the public ones
 	Servers     []Server
 	Stores      []Store
 	Limits      Limits
@@ -254,7 +255,7 @@ type Server struct {
 type Tool struct {
 	Name        string
 	Server      string // the MCP server whose functions these are; "" for a tool of the program
-	Public      bool   // `concerto mcp serve` offers it
+	Public      bool   // `concerto mcp serve` offers its functions
 	Description string
 	State       int
 	Init        int
@@ -282,6 +283,15 @@ type ToolParam struct {
 	Description string
 	Type        int
 	Default     int
+}
+
+// Pipeline is a public pipeline, which `concerto mcp serve` offers: its run
+// function, which is full, and how many stages it has. Withheld says why it is
+// not offered: its input cannot be made from data. It has no function then.
+type Pipeline struct {
+	Run      ToolMethod
+	Stages   int
+	Withheld string
 }
 
 // Store is a store declaration. Kind is "hashmap", "ledger" or "memory";

@@ -188,6 +188,11 @@ func (v *verifier) declarations() {
 	for _, t := range p.Tools {
 		v.tool(&t)
 	}
+	for _, x := range p.Pipelines {
+		if x.Withheld == "" {
+			v.toolMethod("pipeline "+x.Run.Name, &x.Run, 0)
+		}
+	}
 	for _, m := range p.Methods {
 		v.check(in(m.Type, len(p.Types)), "method %s: there is no type %d", m.Name, m.Type)
 		if f := v.callable("method "+m.Name, m.Function); f != nil {
@@ -231,17 +236,21 @@ func (v *verifier) tool(t *Tool) {
 		v.check(v.p.Types[t.State].Kind == "tool", "%s: its state is no tool type", name)
 	}
 	v.entry(name, t.Init)
-	for _, m := range t.Methods {
-		of := name + ", method " + m.Name
-		v.check(in(m.Result, len(v.p.Types)), "%s: there is no type %d", of, m.Result)
-		if f := v.callable(of, m.Function); f != nil {
-			v.check(len(f.Params) == len(m.Params)+1, "%s: function %d takes %d arguments, not %d", of, m.Function, len(f.Params), len(m.Params)+1)
-		}
-		for _, p := range m.Params {
-			v.check(in(p.Type, len(v.p.Types)), "%s: there is no type %d", of, p.Type)
-			if p.Default != -1 {
-				v.entry(of+", default of "+p.Name, p.Default)
-			}
+	for i := range t.Methods {
+		v.toolMethod(name+", method "+t.Methods[i].Name, &t.Methods[i], 1)
+	}
+}
+
+// toolMethod checks a function with so many parameters before those listed.
+func (v *verifier) toolMethod(of string, m *ToolMethod, before int) {
+	v.check(in(m.Result, len(v.p.Types)), "%s: there is no type %d", of, m.Result)
+	if f := v.callable(of, m.Function); f != nil {
+		v.check(len(f.Params) == len(m.Params)+before, "%s: function %d takes %d arguments, not %d", of, m.Function, len(f.Params), len(m.Params)+before)
+	}
+	for _, p := range m.Params {
+		v.check(in(p.Type, len(v.p.Types)), "%s: there is no type %d", of, p.Type)
+		if p.Default != -1 {
+			v.entry(of+", default of "+p.Name, p.Default)
 		}
 	}
 }

@@ -273,6 +273,8 @@ func TestVerifyTables(t *testing.T) {
 			p.Functions[2].Params = []Class{Full, Full}
 			p.Functions[2].Registers = 3
 		}, "cannot be called indirectly"},
+		{"pipeline arguments", func(p *Program) { p.Pipelines = []Pipeline{{Run: ToolMethod{Name: "P", Function: 5}}} }, "takes 1 arguments, not 0"},
+		{"pipeline function", func(p *Program) { p.Pipelines = []Pipeline{{Run: ToolMethod{Name: "P", Function: 1}}} }, "cannot be called indirectly"},
 		{"method function", func(p *Program) { p.Methods[0].Function = 1 }, "cannot be called indirectly"},
 		{"method receiver", func(p *Program) { p.Methods[0].Function = 4 }, "no receiver"},
 		{"method type", func(p *Program) { p.Methods[0].Type = 99 }, "no type 99"},

@@ -186,6 +186,10 @@ type Pipeline struct {
 	ResultConv types.Type
 	Stages     []*Stage
 
+	// Withheld says why nobody outside can run it: a parameter that data cannot
+	// give; "" when they can.
+	Withheld string
+
 	pending types.Type // Result while it is not known
 	mod     *module
 }

@@ -104,6 +104,11 @@ func (c *checker) checkPipeline(p *Pipeline) {
 	}
 	b.finish()
 	c.pipelineResult(m, p, before)
+	for _, q := range p.Params {
+		if bad := undecodable(q.Type, map[*types.Decl]bool{}); bad != nil && p.Withheld == "" {
+			p.Withheld = "its parameter `" + q.Name + "` takes a `" + types.Full(bad).String() + "`, which cannot be made from data"
+		}
+	}
 }
 
 func (b *body) bindingStage(s *Stage) {

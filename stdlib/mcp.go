@@ -19,13 +19,7 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 	case value.TypeString:
 		return value.String(text), nil
 	case value.TypeAny:
-		if !data.IsNil() {
-			return lend(data), nil
-		}
-		if v, err := value.Parse([]byte(text)); err == nil {
-			return v, nil
-		}
-		return value.String(text), nil
+		return anyResult(text, data), nil
 	}
 	wrong := ""
 	if !data.IsNil() {
@@ -50,4 +44,22 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 	}
 	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is no %s: %s", a.String(0), a.String(1), t, wrong).
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
+}
+
+// anyResult is a result of which nobody says what it is. A `result` that says the
+// same as the text is what servers wrap that is no object.
+func anyResult(text string, data value.Slot) value.Slot {
+	v, err := value.Parse([]byte(text))
+	if err != nil {
+		v = value.String(text)
+	}
+	if data.IsNil() {
+		return v
+	}
+	if m := data.Map(); m != nil && m.Len() == 1 {
+		if inner, ok := m.GetString("result"); ok && (value.Equal(inner, v) || value.Equal(inner, value.String(text))) {
+			return lend(inner)
+		}
+	}
+	return lend(data)
 }

@@ -53,7 +53,7 @@ func opSpawn(t *task, in *ins) status {
 	}
 	t.starting = true
 	f := &t.m.functions[in.imm]
-	x := t.m.newTask(f, nil, t.window(in.b, in.c)...)
+	x := t.child(f, nil, t.window(in.b, in.c)...)
 	*t.slot(in.a) = x.parts.handle.Init("Task", f.Name, x)
 	t.m.ready.front(x, t)
 	return parked
@@ -138,6 +138,7 @@ func (m *VM) ended(t *task) {
 	} else if t == m.main {
 		m.noteUnfinished()
 	}
+	t.served.rootEnded(t)
 	if t.group != nil {
 		t.group.over(t.index, t)
 		t.group = nil
@@ -150,9 +151,14 @@ func (m *VM) ended(t *task) {
 		}
 	}
 	if len(t.watch) == 0 && t.valued() && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
-		m.lost = append(m.lost, t)
+		if t.served != nil {
+			t.served.lost = append(t.served.lost, t)
+		} else {
+			m.lost = append(m.lost, t)
+		}
 	}
 	t.watch, t.parts.watch = nil, [1]watch{}
+	t.served.ended()
 }
 
 // failed sees to what an error means to the whole run.
@@ -163,6 +169,9 @@ func (m *VM) failed(t *task, r *raised) {
 	}
 	if r.cancelled && m.ctx.Err() != nil {
 		m.cut = true
+	}
+	if r.cancelled && t.served.over() {
+		t.served.cut = true
 	}
 }
 

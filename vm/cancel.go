@@ -13,7 +13,7 @@ func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctx.E
 // cancelled sets t.raised when the task, or a handler that it is in, has been
 // cancelled.
 func (t *task) cancelled() bool {
-	if t.stop || t.m.over() {
+	if t.stop || t.m.over() || t.served.over() {
 		t.raised = &raised{cancelled: true}
 		return true
 	}

@@ -54,6 +54,9 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 // emit performs an emit of the program or of the VM itself.
 func (t *task) emit(e *effect.Emit) status {
 	t.m.stats.Requests++
+	if t.served != nil {
+		t.served.call.Emitted(e)
+	}
 	if _, err := t.perform(t.m.ctx, e); err != nil {
 		if t.cancelled() {
 			return raising

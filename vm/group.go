@@ -68,7 +68,7 @@ func opGroup(t *task, in *ins) status {
 			continue
 		}
 		if f, closure := bodyOf(x); f != nil {
-			begin = append(begin, g.member(i, t.m.newTask(f, closure)))
+			begin = append(begin, g.member(i, t.child(f, closure)))
 			continue
 		}
 		y := taskOf(x)
@@ -119,7 +119,7 @@ func (g *group) member(i int, y *task) *task {
 // without running.
 func (g *group) settled(i int, y *task) *task {
 	y.seen = true
-	x := g.member(i, g.t.m.newTask(g.t.fn, nil))
+	x := g.member(i, g.t.child(g.t.fn, nil))
 	x.copies = y
 	return x
 }
@@ -175,7 +175,7 @@ func (g *group) round() *task {
 	f, closure := bodyOf(g.body)
 	x := g.items.At(g.next)
 	value.Share(x)
-	y := g.member(g.next, g.t.m.newTask(f, closure, x))
+	y := g.member(g.next, g.t.child(f, closure, x))
 	g.next++
 	if g.free > 0 {
 		g.free--

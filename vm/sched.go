@@ -29,24 +29,32 @@ type flight struct {
 	release func() // frees its context; nil without one
 }
 
-// completion is a request that has come back.
+// completion is a request that has come back, or with do something that is to be
+// done on the run's goroutine.
 type completion struct {
 	seq    int
 	result effect.Result
 	err    error
+	do     func()
 }
 
 // inbox holds completions in the order in which they came.
 type inbox struct {
-	mu   sync.Mutex
-	list []completion
-	wake chan empty
+	mu     sync.Mutex
+	list   []completion
+	wake   chan empty
+	closed bool
 }
 
 type empty = struct{}
 
-func (b *inbox) put(c completion) {
+// put adds a completion, unless the inbox is closed.
+func (b *inbox) put(c completion) bool {
 	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return false
+	}
 	b.list = append(b.list, c)
 	first := len(b.list) == 1
 	b.mu.Unlock()
@@ -56,6 +64,15 @@ func (b *inbox) put(c completion) {
 		default:
 		}
 	}
+	return true
+}
+
+// close gives what has come and has not been taken; nothing comes after it.
+func (b *inbox) close() []completion {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	return b.list
 }
 
 // drain appends what has come to list.
@@ -76,10 +93,12 @@ func (m *VM) loop() {
 				m.ended(t)
 			}
 		}
-		if len(m.flights) == 0 {
+		if len(m.flights) == 0 && !m.expectsCalls() {
 			break
 		}
-		m.take(m.next())
+		if c, ok := m.next(); ok {
+			m.take(c)
+		}
 	}
 	if m.alive > 0 && m.fatal == nil {
 		m.fatal = errors.New("broken invariant in the VM: tasks are parked without a request")
@@ -88,10 +107,10 @@ func (m *VM) loop() {
 }
 
 // next waits for the next completion. When the run is cancelled meanwhile, every
-// request is asked to end, once.
-func (m *VM) next() completion {
+// request is asked to end, once; without one there is nothing to come.
+func (m *VM) next() (completion, bool) {
 	if len(m.waiting) > 0 {
-		return m.performChosen()
+		return m.performChosen(), true
 	}
 	for len(m.arrived) == 0 {
 		m.arrived = m.inbox.drain(m.arrived[:0])
@@ -108,13 +127,16 @@ func (m *VM) next() completion {
 		case <-over:
 			m.ending = true
 			m.endFlights()
+			if len(m.flights) == 0 {
+				return completion{}, false
+			}
 		}
 		m.idle()
 	}
 	c := m.arrived[0]
 	m.arrived[0] = completion{}
 	m.arrived = m.arrived[1:]
-	return c
+	return c, true
 }
 
 // guarded resumes t. A *value.Fault that a native or an accessor panicked with
@@ -141,7 +163,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		m.cancelAll()
 		st = finished
 	}()
-	if !t.started && (t.stop || m.over()) {
+	if !t.started && (t.stop || m.over() || t.served.over()) {
 		t.raised = &raised{cancelled: true}
 		return finished, false
 	}
@@ -175,6 +197,10 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 
 // take hears of one completion.
 func (m *VM) take(c completion) {
+	if c.do != nil {
+		c.do()
+		return
+	}
 	f := m.flights[c.seq]
 	delete(m.flights, c.seq)
 	if f.release != nil {
@@ -207,7 +233,7 @@ func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
-		if f := m.flights[c.seq]; f.t == t && f.wait == nil {
+		if f := m.flights[c.seq]; f != nil && f.t == t && f.wait == nil {
 			m.take(c)
 		} else {
 			rest = append(rest, c)
@@ -226,7 +252,7 @@ func (m *VM) start(r effect.Request, f *flight) {
 		if came != nil {
 			came(result, err)
 		}
-		m.inbox.put(completion{seq, result, err})
+		m.inbox.put(completion{seq: seq, result: result, err: err})
 	}
 	chosen := m.config.Choose != nil
 	if s, ok := m.config.Performer.(effect.Starter); ok && !f.closing && !chosen {
@@ -272,7 +298,7 @@ func (m *VM) endFlights() {
 // alone says that nothing but t can happen while it waits: no other task, no
 // request under way, no handler that could be taken back.
 func (t *task) alone() bool {
-	if t.m.alive != 1 || t.m.config.Choose != nil {
+	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil {
 		return false
 	}
 	if len(t.m.flights) > 0 {

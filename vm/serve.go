@@ -5,17 +5,25 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 )
 
-// Offer is a tool function that a program offers to others: the functions with
-// a description of its public tools, as far as [permissions] let them be called.
-// One that is @approve is not among them, since nobody would be asked.
+// Offer is a function that a program offers to others: those with a description
+// of its public tools, as far as [permissions] let them be called, and its public
+// pipelines. One that is @approve is not among them, since nobody would be asked.
 type Offer struct {
-	Name        string // Tool_function
+	Name        string // Tool_function, or the pipeline's
 	Description string
 	Parameters  json.RawMessage // their JSON Schema
+	// Output is the JSON Schema of the result, an object; nil when that is text, or
+	// anything. Wrapped says that the result is its member `result`.
+	Output  json.RawMessage
+	Wrapped bool
+	// Pipeline is the pipeline's name and Stages how many it has; "" for a tool.
+	Pipeline string
+	Stages   int
 
 	method *toolMethod
 }
@@ -29,45 +37,262 @@ func badArguments(o Offer, format string, args ...any) error {
 	return &BadArguments{"bad arguments for " + o.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Offers lists what the program offers, in the order of its tools.
-func (m *VM) Offers() []Offer {
-	var out []Offer
+// Offers lists what the program offers, in the order of its tools and pipelines,
+// and says of each pipeline that it does not why.
+func (m *VM) Offers() (offers []Offer, withheld []string) {
 	for _, x := range m.tools {
 		for i := range x.methods {
 			method := &x.methods[i]
 			if x.info.Public && method.info.Described && !method.info.Approve && m.permits(method) {
-				out = append(out, Offer{x.info.Name + "_" + method.info.Name, method.info.Description, method.parameters(), method})
+				offers = append(offers, m.offer(x.info.Name+"_"+method.info.Name, method))
 			}
 		}
 	}
-	return out
+	for _, x := range m.pipelines {
+		if x.info.Withheld != "" {
+			withheld = append(withheld, fmt.Sprintf("pipeline %s is not offered: %s", x.info.Run.Name, x.info.Withheld))
+			continue
+		}
+		o := m.offer(x.info.Run.Name, &x.run)
+		o.Pipeline, o.Stages = x.info.Run.Name, x.info.Stages
+		offers = append(offers, o)
+	}
+	return offers, withheld
 }
 
-// InitTools computes the first state of every tool, which CallOffer keeps from
-// call to call.
+func (m *VM) offer(name string, method *toolMethod) Offer {
+	o := Offer{Name: name, Description: method.info.Description, Parameters: method.parameters(), method: method}
+	t := m.types[method.info.Result]
+	if t.Kind == value.TypeResult && len(t.Args) > 0 {
+		t = t.Args[0]
+	}
+	switch {
+	case t.Kind == value.TypeString || t.Kind == value.TypeUnion || t.Kind == value.TypeNil || !isData(t, map[*value.Type]bool{}):
+	case t.Kind == value.TypeStruct || t.Kind == value.TypeSchema || t.Kind == value.TypeMap:
+		o.Output = schema.Text(t)
+	default:
+		o.Output, o.Wrapped = schema.Object([]value.Field{{Name: "result", Type: t}}), true
+	}
+	return o
+}
+
+// isData says whether a JSON Schema describes the type's values.
+func isData(t *value.Type, seen map[*value.Type]bool) bool {
+	if seen[t] {
+		return true
+	}
+	seen[t] = true
+	switch t.Kind {
+	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool, value.TypeNil, value.TypeUnion, value.TypeEnum,
+		value.TypeArray, value.TypeMap, value.TypeTuple, value.TypeOption, value.TypeStruct, value.TypeSchema:
+	default:
+		return false
+	}
+	if t.Elements {
+		return false
+	}
+	for _, a := range t.Args {
+		if !isData(a, seen) {
+			return false
+		}
+	}
+	for _, f := range t.Fields {
+		if !isData(f.Type, seen) {
+			return false
+		}
+	}
+	for _, v := range t.Variants {
+		for _, f := range v.Fields {
+			if !isData(f.Type, seen) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// InitTools computes the first state of every tool, which calls keep.
 func (m *VM) InitTools(ctx context.Context) error {
 	m.memory.begin(m.program.Limits.MaxMemoryMB)
 	return m.initTools(ctx)
 }
 
-// CallOffer calls an offered function with its arguments, a JSON object, as Run
-// calls main, and gives its result. One call at a time. The VM can be called again
-// after *BadArguments, after an *Uncaught that is no panic, and after ctx's end.
-func (m *VM) CallOffer(ctx context.Context, o Offer, args json.RawMessage) (value.Slot, error) {
+// Call is a call of an offered function from outside.
+type Call struct {
+	Offer Offer
+	Args  json.RawMessage // a JSON object
+	// Context ends the call. Limit bounds it from where it begins to run.
+	Context context.Context
+	Limit   func(context.Context) (context.Context, context.CancelFunc)
+	// Emitted hears of what the program emits in the course of the call, and Done,
+	// once, of its end, with what Run gives for main, or *BadArguments. Both are
+	// called on the run's goroutine. The value must not be kept.
+	Emitted func(*effect.Emit)
+	Done    func(value.Slot, error)
+}
+
+// serving is a run that others call.
+type serving struct {
+	over    error     // why it has ended; set before the inbox is closed
+	waiting []*served // calls of sequential functions, whose turn comes
+	turn    *served   // the one that has it
+}
+
+// served is a call under way: the tasks that it is made of.
+type served struct {
+	m     *VM
+	call  *Call
+	ctx   context.Context
+	stop  func()       // frees what ctx holds
+	given []value.Slot // its arguments, until it begins
+	root  *task
+	alive int     // tasks
+	lost  []*task // failed while nobody waited for them
+	cut   bool    // the end of ctx has ended a task
+}
+
+// Serve runs the calls that Begin makes, until ctx ends, a task panics, or a
+// performer refuses what no program may catch. A call is a task, with those that
+// it starts; as everywhere, one runs at a time, until it waits. Calls of functions
+// that are @sequential run one after the other. InitTools comes first.
+func (m *VM) Serve(ctx context.Context) error {
+	m.ctx, m.atOnce = ctx, effect.AtOnce(ctx)
+	m.serving = &serving{}
+	m.loop()
+	err := m.endOfServing()
+	m.serving.over = err
+	for _, c := range append(m.arrived, m.inbox.close()...) {
+		c.do() // calls that came too late
+	}
+	for _, s := range m.serving.waiting {
+		s.call.Done(value.Nil, err)
+	}
+	return err
+}
+
+// endOfServing is why nothing is served any more.
+func (m *VM) endOfServing() error {
+	switch {
+	case m.fatal != nil:
+		return m.fatal
+	case m.panicked != nil:
+		return m.uncaught(m.panicked)
+	}
+	return context.Cause(m.ctx)
+}
+
+// expectsCalls says whether there may be calls to come.
+func (m *VM) expectsCalls() bool {
+	return m.serving != nil && !m.ending && m.fatal == nil && m.panicked == nil
+}
+
+// Begin makes a call. It may be called from any goroutine, also before Serve and
+// after it has ended, and returns at once.
+func (m *VM) Begin(c *Call) {
+	if !m.do(func() { m.begin(c) }) {
+		c.Done(value.Nil, m.serving.over)
+	}
+}
+
+// do has f called on the run's goroutine; false when the run has ended.
+func (m *VM) do(f func()) bool { return m.inbox.put(completion{do: f}) }
+
+func (m *VM) begin(c *Call) {
+	given, err := c.Offer.arguments(c.Args)
+	if !m.expectsCalls() {
+		err = m.endOfServing()
+	}
+	if err != nil {
+		c.Done(value.Nil, err)
+		return
+	}
+	s := &served{m: m, call: c, given: given}
+	if c.Offer.method.info.Sequential && m.serving.turn != nil {
+		m.serving.waiting = append(m.serving.waiting, s)
+		return
+	}
+	s.run()
+}
+
+// run lets the call begin.
+func (s *served) run() {
+	if s.call.Offer.method.info.Sequential {
+		s.m.serving.turn = s
+	}
+	s.root = s.m.newTask(s.call.Offer.method.stub, nil, s.given...)
+	s.root.served, s.alive, s.given = s, 1, nil
+	ctx, cancel := s.call.Limit(s.call.Context)
+	stop := context.AfterFunc(ctx, func() {
+		s.m.do(func() { s.m.cancel(s.root) })
+	})
+	s.ctx, s.stop = ctx, func() {
+		stop()
+		cancel()
+	}
+	s.m.ready.push(s.root)
+}
+
+// over says that the call is to end.
+func (s *served) over() bool { return s != nil && s.ctx.Err() != nil }
+
+// rootEnded hears that a task of the call, or of none, has ended: when it was the
+// call's own and failed, the others end too.
+func (s *served) rootEnded(t *task) {
+	if s == nil || t != s.root || t.raised == nil && !isErr(t.result) {
+		return
+	}
+	for x := s.m.oldest; x != nil; {
+		next := x.newer
+		if x.served == s {
+			s.m.cancel(x)
+		}
+		x = next
+	}
+}
+
+// ended hears that one of the call's tasks has ended, and after the last one tells
+// who called.
+func (s *served) ended() {
+	if s == nil {
+		return
+	}
+	if s.alive--; s.alive > 0 {
+		return
+	}
+	s.stop()
+	ctx := s.ctx
+	if s.m.ctx.Err() != nil {
+		ctx = s.m.ctx
+	}
+	s.call.Done(s.m.outcome(ctx, s.root, s.lost, s.cut))
+	if v := s.m.serving; v.turn == s {
+		if v.turn = nil; len(v.waiting) > 0 && s.m.expectsCalls() {
+			next := v.waiting[0]
+			v.waiting = v.waiting[1:]
+			next.run()
+		}
+	}
+}
+
+// arguments reads a call's arguments, the receiver first.
+func (o Offer) arguments(args json.RawMessage) ([]value.Slot, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
 	v, err := value.Parse(args)
 	if err != nil {
-		return value.Nil, badArguments(o, "%v", err)
+		return nil, badArguments(o, "%v", err)
 	}
 	object := value.Flat(v).Map()
 	if object == nil {
-		return value.Nil, badArguments(o, "they are no object")
+		return nil, badArguments(o, "they are no object")
 	}
 	given, errs := o.method.arguments(object)
 	if len(errs) > 0 {
-		return value.Nil, badArguments(o, "%s", schema.Join(errs))
+		return nil, badArguments(o, "%s", schema.Join(errs))
 	}
-	return m.runTask(ctx, o.method.stub, append([]value.Slot{o.method.tool.self}, given...))
+	if o.method.tool == nil {
+		return given, nil
+	}
+	return append([]value.Slot{o.method.tool.self}, given...), nil
 }

@@ -28,7 +28,7 @@ func (t *task) shelve() {
 	}
 	t.shelf = t.shelf[:used]
 	copy(t.shelf, t.stack)
-	t.shelfDepth = depth
+	t.shelfDepth = int32(depth)
 	t.freeStack()
 }
 
@@ -78,5 +78,5 @@ func (t *task) unshelve() {
 	copy(s, t.shelf)
 	clear(t.shelf)
 	t.setStack(s)
-	t.setDepth(t.shelfDepth)
+	t.setDepth(int(t.shelfDepth))
 }

@@ -21,21 +21,21 @@ type task struct {
 	limit     uintptr        // a frame may begin at or below this address
 	budget    int            // back-edges and calls until the next tick
 
-	m      *VM
-	fn     *function // of the bottom frame
-	stack  []value.Slot
-	raised *raised       // an error on its way; of an ended task, the one it ended with
-	part   int           // which part of a fused instruction faults
-	caught []*raised     // errors that regions took, for Rethrow
-	scopes []*scope      // open listens and handler runs, innermost last
-	wait   *wait         // what a parked task waits for
-	due    *atomic.Int32 // with Config.Profile: samples that are wanted
-	mark   mark          // and where the last mark was
-	id     int64         // with Config.Observer, of a task that has run
+	m          *VM
+	fn         *function // of the bottom frame
+	stack      []value.Slot
+	raised     *raised       // an error on its way; of an ended task, the one it ended with
+	part       int32         // which part of a fused instruction faults
+	shelfDepth int32         // where the frame of a parked task is
+	caught     []*raised     // errors that regions took, for Rethrow
+	scopes     []*scope      // open listens and handler runs, innermost last
+	wait       *wait         // what a parked task waits for
+	due        *atomic.Int32 // with Config.Profile: samples that are wanted
+	mark       mark          // and where the last mark was
+	id         int64         // with Config.Observer, of a task that has run
 
-	// While it is parked: its slots in use, and where its frame is.
-	shelf      []value.Slot
-	shelfDepth int
+	// While it is parked: its slots in use.
+	shelf []value.Slot
 
 	started  bool
 	starting bool // another one, which has its turn first
@@ -45,6 +45,7 @@ type task struct {
 	left     bool // a body ended by ReturnLeft: result is (site, error)
 
 	result value.Slot // of an ended task
+	served *served    // the call from outside that it belongs to
 	group  *group     // of a body
 	index  int        // in the group
 	copies *task      // runs nothing: ends as this one did
@@ -96,6 +97,15 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 	}
 	m.newest = t
 	return t
+}
+
+// child makes a task that t starts: it belongs to the same call from outside.
+func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
+	x := t.m.newTask(f, closure, args...)
+	if x.served = t.served; x.served != nil {
+		x.served.alive++
+	}
+	return x
 }
 
 func (t *task) setStack(s []value.Slot) {

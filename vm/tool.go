@@ -25,7 +25,7 @@ type tool struct {
 // function the loader writes: it fills in defaults, calls the function, unwraps
 // an Ok, and makes every error a ToolError.
 type toolMethod struct {
-	tool   *tool
+	tool   *tool // nil for a pipeline
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
@@ -55,7 +55,32 @@ func (m *VM) loadTools() error {
 			x.methods = append(x.methods, method)
 		}
 	}
+	for i := range p.Pipelines {
+		x := &pipeline{info: &p.Pipelines[i]}
+		if m.pipelines = append(m.pipelines, x); x.info.Withheld != "" {
+			continue
+		}
+		method, err := m.loadToolMethod(nil, &x.info.Run)
+		if err != nil {
+			return fmt.Errorf("load pipeline %s: %w", x.info.Run.Name, err)
+		}
+		x.run = method
+	}
 	return nil
+}
+
+// pipeline is a public pipeline.
+type pipeline struct {
+	info *ir.Pipeline
+	run  toolMethod
+}
+
+// name is how traces show the function.
+func (x *toolMethod) name() string {
+	if x.tool == nil {
+		return x.info.Name + ".run"
+	}
+	return x.tool.info.Name + "." + x.info.Name
 }
 
 func (m *VM) loadToolMethod(x *tool, info *ir.ToolMethod) (toolMethod, error) {
@@ -73,26 +98,30 @@ func (m *VM) loadToolMethod(x *tool, info *ir.ToolMethod) (toolMethod, error) {
 	return method, nil
 }
 
-// writeStub appends the stub of a tool function. Its registers: 1 is the tool,
-// then the parameters, then a window for calls.
+// writeStub appends the stub of a tool function. Its registers: 1 is the tool, if
+// there is one, then the parameters, then a window for calls.
 func (m *VM) writeStub(x *toolMethod) *function {
-	n := len(x.params)
-	w := uint8(n + 2)
+	first := 1 // register of the first parameter
+	if x.tool != nil {
+		first = 2
+	}
+	n := first - 1 + len(x.params)
+	w := uint8(n + 1)
 	target := &m.functions[x.info.Function]
-	f := &function{Function: value.Function{Name: x.tool.info.Name + "." + x.info.Name, Params: n + 1},
-		entry: len(m.code), registers: 2*n + 4, info: target.info}
+	f := &function{Function: value.Function{Name: x.name(), Params: n},
+		entry: len(m.code), registers: 2*n + 2, info: target.info}
 	if f.registers > headroom {
 		m.emitIns(ins{op: opEnter, imm: int32(f.registers)}, 0)
 	}
 	for i, p := range x.info.Params {
 		if p.Default >= 0 {
-			r := uint8(2 + i)
+			r := uint8(first + i)
 			m.emitIns(ins{op: opSkipGiven, a: r, imm: 2}, 0)
 			m.emitIns(ins{op: uint8(ir.OpCall), a: w, imm: int32(p.Default)}, 0)
 			m.emitIns(ins{op: uint8(ir.OpMove), a: r, b: w}, 0)
 		}
 	}
-	for i := 0; i <= n; i++ {
+	for i := range n {
 		m.emitIns(ins{op: uint8(ir.OpMove), a: w + 1 + uint8(i), b: 1 + uint8(i)}, 0)
 	}
 	call := len(m.code)

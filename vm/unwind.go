@@ -15,7 +15,7 @@ func (t *task) unwind() status {
 	pc := t.pc()
 	if r.trace.empty() {
 		r.trace.few = r.first[:0]
-		t.m.addCalls(&r.trace, pc, t.part)
+		t.m.addCalls(&r.trace, pc, int(t.part))
 	}
 	t.part = 0
 	for {

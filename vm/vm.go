@@ -85,6 +85,7 @@ type VM struct {
 	hosts      []value.Slot
 	stores     []value.Slot
 	tools      []*tool
+	pipelines  []*pipeline
 	mocked     map[int64]value.Slot  // closures that answer for agents, in a test
 	mockedMCP  map[string]*value.Map // answers for the functions of MCP servers, likewise
 	streams    map[*task][]int64     // open streams of models, by who opened them
@@ -123,6 +124,7 @@ type VM struct {
 	unfinished     []Place // tasks under way when main returned
 	lost           []*task // failed while nobody waited for them
 	cut            bool    // the end of ctx has ended a task
+	serving        *serving
 	panicked       *raised // ends the run: a task's panic
 	fatal          error   // ends the run: a performer's, or a broken invariant
 }
@@ -184,6 +186,13 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 	m.main = t
 	m.ready.push(t)
 	m.loop()
+	return m.outcome(ctx, t, m.lost, m.cut)
+}
+
+// outcome is what a task gave that was run for somebody outside: its result, or
+// why there is none. lost are the tasks that it started and that failed while
+// nobody waited for them; cut says that ctx has ended one.
+func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (value.Slot, error) {
 	u := (*Uncaught)(nil)
 	switch r := t.raised; {
 	case m.fatal != nil:
@@ -197,7 +206,7 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 	case isErr(t.result):
 		u = m.uncaughtErr(t)
 	}
-	for _, x := range m.lost {
+	for _, x := range lost {
 		if x.seen {
 			continue
 		}
@@ -217,7 +226,7 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 	switch {
 	case u != nil:
 		return value.Nil, u
-	case m.cut:
+	case cut:
 		return value.Nil, context.Cause(ctx)
 	}
 	return t.result, nil

@@ -5,38 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
 // serveFlags are the flags of mcp serve.
 type serveFlags struct {
 	worldFlags
-	http string
+	http     string
+	tokenEnv string
+	origins  []string
 }
 
 func (a *app) mcpServeCommand() *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
-		Short: "Offer a program's tools as an MCP server",
-		Long: `Offers the functions with @describe of a program's pub tools to whoever speaks
-the Model Context Protocol: on stdin and stdout, or over streamable HTTP.
-main does not run. What the program emits, prints and logs goes to stderr.
+		Short: "Offer a program's tools and pipelines as an MCP server",
+		Long: `Offers the functions with @describe of a program's pub tools, and its pub
+pipelines, to whoever speaks the Model Context Protocol: on stdin and stdout,
+or over streamable HTTP. main does not run. What the program emits, prints and
+logs goes to stderr; a client that wants progress is told of what is emitted.
 It ends when its input does, or with Ctrl-C.
 
+Over HTTP a port alone is one of the loopback. Web pages of elsewhere are
+refused, and with --token-env whoever does not give the token that the variable
+holds ("Authorization: Bearer …").
+
   concerto mcp serve tools.conc
-  concerto mcp serve tools.conc --http 127.0.0.1:8080`,
+  concerto mcp serve tools.conc --http 8080
+  concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN`,
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
 			return a.mcpServe(c.Context(), p, &f)
 		},
 	}
-	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`, such as 127.0.0.1:8080")
+	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
+	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
+	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
 	f.add(c)
 	return c
 }
@@ -49,14 +61,35 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 		return err
 	}
 	o.Stdout, o.Mode = a.stderr, emit.Modes["text"]
+	listen, err := a.listen(f)
+	if err != nil {
+		return err
+	}
 	err = p.Serve(ctx, o, concerto.ServeOptions{
-		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, Address: f.http,
-		Ready: func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
+		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, HTTP: listen,
+		Ready:    func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
+		Withheld: func(why string) { fmt.Fprintln(a.stderr, why) },
 	})
 	if errors.Is(err, concerto.ErrNothingOffered) {
-		return usage("write `pub tool`, and `@describe(\"…\")` on its functions", "%s: %v", path, err)
+		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions", "%s: %v", path, err)
 	}
 	return err
+}
+
+// listen is where the flags let a program be served over HTTP.
+func (a *app) listen(f *serveFlags) (mcp.Listen, error) {
+	l := mcp.Listen{Address: f.http, Origins: f.origins}
+	switch {
+	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):
+		return l, usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")
+	case f.tokenEnv != "":
+		if l.Token = os.Getenv(f.tokenEnv); l.Token == "" {
+			return l, usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
+		}
+	case f.http != "" && !mcp.IsLoopback(f.http):
+		fmt.Fprintf(a.stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", f.http)
+	}
+	return l, nil
 }
 
 // keptOpen is a stream of the process, which is not the server's to close.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto"
 )
 
 const servedTool = `
@@ -103,5 +105,76 @@ func TestServeInterrupted(t *testing.T) {
 	cancel(errInterrupted)
 	if err := <-done; !errors.Is(err, errInterrupted) {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+const heldTool = `
+use std::time;
+
+pub tool Work {
+    description: "Works",
+
+    @sequential
+    @describe("Takes for ever")
+    fn hold(self) {
+        println("begun");
+        time::sleep(600000);
+    }
+
+    @describe("Breaks")
+    fn fall(self) { panic("broken"); }
+}
+
+fn main() {}`
+
+// TestServeEndsCalls: calls under way, and those whose turn has not come, end with
+// the server: when it is interrupted, when its client goes away, when one panics.
+func TestServeEndsCalls(t *testing.T) {
+	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
+		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(errInterrupted) },
+		"left":        func(_ context.CancelCauseFunc, client *io.PipeWriter) { _ = client.Close() },
+		"panicked": func(_ context.CancelCauseFunc, client *io.PipeWriter) {
+			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"Work_fall","arguments":{}}}`+"\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"tools.conc": heldTool})
+			stdin, client := io.Pipe()
+			defer client.Close()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			log, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+			for _, line := range []string{
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+				`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"Work_hold","arguments":{}}}`,
+				`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"Work_hold","arguments":{}}}`,
+			} {
+				if _, err := io.WriteString(client, line+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if line, err := log.ReadString('\n'); line != "begun\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			rest := make(chan string, 1)
+			go func() {
+				text, _ := io.ReadAll(log)
+				rest <- string(text)
+			}()
+			end(cancel, client)
+			err := <-done
+			var failed *concerto.Uncaught
+			switch {
+			case name == "interrupted" && errors.Is(err, errInterrupted), name == "left" && err == nil,
+				name == "panicked" && errors.As(err, &failed) && failed.Panic:
+			default:
+				t.Errorf("it ended with %v", err)
+			}
+			if text := <-rest; text != "" {
+				t.Errorf("the second call began: %q", text)
+			}
+		})
 	}
 }

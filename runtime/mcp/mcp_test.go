@@ -28,7 +28,7 @@ func inMemory(t *testing.T, server *sdk.Server) *Servers {
 	}})
 }
 
-func open(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
+func openCall(t *testing.T, s *Servers, r *effect.MCPOpen) int64 {
 	t.Helper()
 	if r.Args == nil {
 		r.Args = json.RawMessage("{}")
@@ -118,7 +118,7 @@ func TestElicitationTakesItsTime(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := inMemory(t, asking(old))
 				defer s.Close(context.Background())
-				slow := open(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
+				slow := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
 				began := time.Now()
 				timedOut := make(chan time.Duration, 1)
 				go func() {
@@ -128,7 +128,7 @@ func TestElicitationTakesItsTime(t *testing.T) {
 					timedOut <- time.Since(began)
 				}()
 				time.Sleep(time.Second) // the slow call is the older one
-				if got := answered(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "ask"})); got != "result hello Ada" {
+				if got := answered(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "ask"})); got != "result hello Ada" {
 					t.Errorf("it gave %q", got)
 				}
 				want := time.Minute
@@ -207,7 +207,7 @@ func TestSessionLost(t *testing.T) {
 	h := &sessions{}
 	h.forget()
 	s := overHTTP(t, h, nil)
-	hello := func() string { return next(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})) }
+	hello := func() string { return next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"})) }
 	for i := range 2 {
 		if got := hello(); got != "result hello" {
 			t.Errorf("call %d gave %q", i, got)
@@ -254,7 +254,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := overHTTP(t, h, headers)
-			got := next(t, s, open(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"}))
+			got := next(t, s, openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "hello"}))
 			if !strings.Contains(got, "it refuses with status 401 Unauthorized: check the credentials in `headers_env`") || strings.Contains(got, "secret") {
 				t.Errorf("it gave %q", got)
 			}

@@ -4,42 +4,138 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"time"
+	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Offer is a tool that a server of ours has. Call gives its result as text, and
-// as JSON when that is an object; its error is the tool's.
+// Offer is a tool that a server of ours has. Output is the JSON Schema of its
+// results' objects, nil when it has none. Call's error is the tool's.
 type Offer struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage
-	Call        func(ctx context.Context, args json.RawMessage) (text string, object json.RawMessage, err error)
+	Output      json.RawMessage
+	Call        func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
+}
+
+// Result is what a call gave: as text, and as JSON when that is an object.
+type Result struct {
+	Text   string
+	Object json.RawMessage
+}
+
+// Progress is how far a call has come: Done grows from one to the next. Total is
+// 0 when nobody knows.
+type Progress struct {
+	Done, Total float64
+	Message     string
 }
 
 // newServer makes a server of what is offered.
 func newServer(name, version string, offers []Offer) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
 	for _, o := range offers {
-		s.AddTool(&sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters},
-			func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-				text, object, err := o.Call(ctx, r.Params.Arguments)
-				if err != nil {
-					return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
-				}
-				out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}
-				if object != nil {
-					out.StructuredContent = object
-				}
-				return out, nil
-			})
+		t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
+		if o.Output != nil {
+			t.OutputSchema = o.Output
+		}
+		s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			reports := newReports(ctx, r)
+			result, err := o.Call(ctx, r.Params.Arguments, reports.add)
+			reports.close()
+			if err != nil {
+				return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
+			}
+			out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: result.Text}}}
+			if result.Object != nil {
+				out.StructuredContent = result.Object
+			}
+			return out, nil
+		})
 	}
 	return s
+}
+
+// reports sends the progress of one call, on a goroutine of its own: a client that
+// does not read holds up nobody. Without a token nobody wants it.
+type reports struct {
+	wanted bool
+	ended  sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting []Progress
+	closed  bool
+	more    chan struct{}
+}
+
+// maxReports is how many reports may wait; of more the oldest are dropped.
+const maxReports = 256
+
+func newReports(ctx context.Context, r *sdk.CallToolRequest) *reports {
+	token := r.Params.GetProgressToken()
+	x := &reports{wanted: token != nil, more: make(chan struct{}, 1)}
+	if !x.wanted {
+		return x
+	}
+	x.ended.Go(func() {
+		for {
+			p, ok := x.next()
+			if !ok {
+				return
+			}
+			_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message}) // for show
+		}
+	})
+	return x
+}
+
+func (x *reports) add(p Progress) {
+	if !x.wanted {
+		return
+	}
+	x.mu.Lock()
+	if x.waiting = append(x.waiting, p); len(x.waiting) > maxReports {
+		x.waiting = x.waiting[1:]
+	}
+	x.mu.Unlock()
+	x.wake()
+}
+
+func (x *reports) wake() {
+	select {
+	case x.more <- struct{}{}:
+	default:
+	}
+}
+
+// next waits for a report; false when none comes any more.
+func (x *reports) next() (Progress, bool) {
+	for {
+		x.mu.Lock()
+		if len(x.waiting) > 0 {
+			p := x.waiting[0]
+			x.waiting = x.waiting[1:]
+			x.mu.Unlock()
+			return p, true
+		}
+		closed := x.closed
+		x.mu.Unlock()
+		if closed {
+			return Progress{}, false
+		}
+		<-x.more
+	}
+}
+
+// close returns when everything has been sent: before the call's result is.
+func (x *reports) close() {
+	x.mu.Lock()
+	x.closed = true
+	x.mu.Unlock()
+	x.wake()
+	x.ended.Wait()
 }
 
 // ServeStreams offers tools to the client at the other end of in and out, until
@@ -60,23 +156,4 @@ func ServeStreams(ctx context.Context, name, version string, offers []Offer, in 
 		return nil
 	}
 	return err
-}
-
-// ServeHTTP offers tools over streamable HTTP at the address, until ctx ends.
-// ready is called with the URL once clients can connect.
-func ServeHTTP(ctx context.Context, name, version string, offers []Offer, address string, ready func(url string)) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen on %s: %w", address, err)
-	}
-	server := newServer(name, version, offers)
-	h := &http.Server{Handler: sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil),
-		ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { _ = h.Close() }) // whoever is connected learns that it has ended
-	defer stop()
-	ready("http://" + listener.Addr().String())
-	if err := h.Serve(listener); ctx.Err() == nil {
-		return err
-	}
-	return context.Cause(ctx)
 }

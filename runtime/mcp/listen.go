@@ -1,0 +1,95 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Listen says where tools are offered over streamable HTTP, and to whom.
+type Listen struct {
+	Address string   // host:port; without a host that of the loopback
+	Token   string   // what clients must give as bearer token; "" for none
+	Origins []string // of web pages that may call, besides those of the loopback
+}
+
+// idle is how long a session may be without a request before it is forgotten.
+const idle = 4 * time.Hour
+
+// ServeHTTP offers tools over HTTP until ctx ends. ready is called with the URL
+// once clients can connect.
+func ServeHTTP(ctx context.Context, name, version string, offers []Offer, l Listen, ready func(url string)) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback(l.Address))
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", l.Address, err)
+	}
+	server := newServer(name, version, offers)
+	h := l.guard(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle}))
+	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // whoever is connected learns that it has ended
+	defer stop()
+	ready("http://" + listener.Addr().String())
+	if err := s.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// loopback is an address whose host, when there is none, is the loopback's: a port
+// alone opens nothing to others.
+func loopback(address string) string {
+	if !strings.Contains(address, ":") {
+		return net.JoinHostPort("127.0.0.1", address)
+	}
+	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	return address
+}
+
+// IsLoopback says whether only this machine reaches an address.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(loopback(address))
+	return err == nil && isLoopback(host)
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// guard refuses web pages of elsewhere, whose browser would call for them, also by
+// a name of theirs that leads here, and whoever does not have the token.
+func (l Listen) guard(next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + l.Token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if origin := r.Header.Get("Origin"); origin != "" && !l.allows(origin) {
+			http.Error(w, "the origin "+origin+" may not call this server", http.StatusForbidden)
+			return
+		}
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if l.Token != "" && subtle.ConstantTimeCompare(got[:], want[:]) == 0 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "this server wants a bearer token", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (l Listen) allows(origin string) bool {
+	if slices.Contains(l.Origins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && isLoopback(u.Hostname())
+}
