@@ -15,13 +15,15 @@ import (
 	"github.com/concerto-lang/concerto/optimize"
 )
 
-// choices are the sets of passes that programs are tried with: all, each alone,
-// and all but each.
+// choices are the sets of passes that programs are tried with: all, all
+// everywhere, each alone, and everywhere all but each.
 func choices() map[string]optimize.Set {
 	out := map[string]optimize.Set{"all": optimize.All}
 	for n, p := range optimize.Passes {
 		out[p.Name] = optimize.Only(n)
-		out["-"+p.Name] = optimize.All &^ optimize.Only(n)
+		if out["-"+p.Name], _ = optimize.Parse("-hot,-" + p.Name); out["-"+p.Name] == optimize.None {
+			panic("no pass is called hot or " + p.Name)
+		}
 	}
 	return out
 }
@@ -94,7 +96,7 @@ func TestRandomOptimized(t *testing.T) {
 		g := &gen{r: rand.New(rand.NewSource(int64(seed)))}
 		text, _ := g.program()
 		all := choices()
-		some := map[string]optimize.Set{"all": optimize.All}
+		some := map[string]optimize.Set{"all": optimize.All, "-hot": all["-hot"]}
 		names := slices.Sorted(maps.Keys(all))
 		for k := range 3 {
 			name := names[(3*seed+k)%len(names)]

@@ -4,9 +4,9 @@ import "github.com/concerto-lang/concerto/ir"
 
 // classes is what each register may be read as at a point, as the verifier finds
 // it: where ways meet with different classes it may not be read.
-type classes [256]ir.Class
+type classes []ir.Class
 
-func (c *classes) meet(d *classes) (changed bool) {
+func (c classes) meet(d classes) (changed bool) {
 	for r := range c {
 		if c[r] != d[r] && c[r] != ir.Unset {
 			c[r], changed = ir.Unset, true
@@ -16,85 +16,113 @@ func (c *classes) meet(d *classes) (changed bool) {
 }
 
 // fits says whether a register may be read as a class.
-func (c *classes) fits(r int, as ir.Class) bool { return c[r] == as || c[r] == ir.Full }
+func (c classes) fits(r int, as ir.Class) bool { return c[r] == as || c[r] == ir.Full }
 
-// classesIn finds the classes at the beginning of each block; nil for one that
-// is not reached.
-func (u *unit) classesIn() []*classes {
-	g := u.graph()
-	in := make([]*classes, len(g.blocks))
-	entry := &classes{}
-	copy(entry[1:], u.f.Params)
-	in[0] = entry
-	arrive := func(to int, c *classes, from int) bool {
-		if in[to] == nil {
-			d := *c
-			in[to] = &d
-			return to <= from
-		}
-		return in[to].meet(c) && to <= from
+// classFlow finds the classes at the beginning of each block.
+type classFlow struct {
+	u       *unit
+	reached []bool
+	all     []ir.Class // by block, then register
+	at      classes    // within the block under way
+	raised  classes    // what its errors leave
+	lost    classes
+	landed  classes
+}
+
+func (f *classFlow) in(block int) classes {
+	n := f.u.f.Registers
+	return f.all[block*n : (block+1)*n]
+}
+
+func (u *unit) classFlow() *classFlow {
+	g, f := u.graph(), &u.s.classes
+	f.u = u
+	zeroed(&f.reached, len(g.blocks))
+	room((*[]ir.Class)(&f.all), len(g.blocks)*u.f.Registers)
+	for _, s := range []*classes{&f.at, &f.raised, &f.lost, &f.landed} {
+		room((*[]ir.Class)(s), u.f.Registers)
 	}
+	f.reached[0] = true
+	entry := f.in(0)
+	clear(entry)
+	copy(entry[1:], u.f.Params)
 	for again := true; again; {
 		again = false
 		for i := range g.blocks {
-			b := &g.blocks[i]
-			if in[i] == nil {
-				continue
-			}
-			c := *in[i]
-			raised := c
-			for pc := b.from; pc < b.to; pc++ {
-				if len(b.catches) > 0 {
-					u.raiseClasses(u.code[pc], c, &raised)
-				}
-				u.stepClasses(u.code[pc], &c)
-			}
-			for _, s := range b.succ {
-				again = arrive(s, &c, i) || again
-			}
-			for k, s := range b.catches {
-				r := raised
-				r[b.caught[k].Register] = ir.Full
-				again = arrive(s, &r, i) || again
+			if f.reached[i] {
+				again = f.block(g, i) || again
 			}
 		}
 	}
-	return in
+	return f
 }
 
-// raiseClasses adds what an instruction leaves when it raises.
-func (u *unit) raiseClasses(in ir.Instr, c classes, raised *classes) {
-	if at := 256; in != nop {
-		if at = u.lost(in); at < 256 {
-			clear(c[at:])
-			if _, keeps := u.written(in); keeps >= 0 {
-				c[keeps] = ir.Full
-			}
+// block follows the classes through a block and says whether a block before it
+// must be looked at again.
+func (f *classFlow) block(g *graph, i int) (again bool) {
+	b, u := &g.blocks[i], f.u
+	copy(f.at, f.in(i))
+	around := g.around(b)
+	copy(f.raised, f.at)
+	for pc := b.from; pc < b.to; pc++ {
+		if len(around) > 0 {
+			f.raise(u.code[pc])
 		}
+		u.stepClasses(u.code[pc], f.at)
 	}
-	raised.meet(&c)
+	for _, s := range b.succs() {
+		again = f.arrive(int(s), f.at) && int(s) <= i || again
+	}
+	for _, c := range around {
+		copy(f.landed, f.raised)
+		f.landed[c.register] = ir.Full
+		f.arrive(int(c.to), f.landed) // it stands behind
+	}
+	return again
+}
+
+func (f *classFlow) arrive(to int, c classes) (changed bool) {
+	if !f.reached[to] {
+		f.reached[to] = true
+		copy(f.in(to), c)
+		return true
+	}
+	return f.in(to).meet(c)
+}
+
+// raise adds what an instruction leaves when it raises.
+func (f *classFlow) raise(in ir.Instr) {
+	if in == nop || !shapeOf(in).call {
+		f.raised.meet(f.at)
+		return
+	}
+	_, keeps, lost := f.u.sets(in)
+	copy(f.lost, f.at)
+	clear(f.lost[lost:])
+	if keeps >= 0 {
+		f.lost[keeps] = ir.Full
+	}
+	f.raised.meet(f.lost)
 }
 
 // stepClasses makes of the classes before an instruction those behind it.
-func (u *unit) stepClasses(in ir.Instr, c *classes) {
+func (u *unit) stepClasses(in ir.Instr, c classes) {
 	if in == nop {
 		return
 	}
-	r, keeps := u.written(in)
-	if r < 0 {
+	s := shapeOf(in)
+	if !s.call {
+		if s.writes != ir.Unset {
+			c[in.A] = s.writes
+		}
 		return
 	}
-	class := shapeOf(in).writes
-	if class == ir.Unset {
-		class = ir.Full
-		if in.Op == ir.OpCall {
-			class = u.p.Functions[in.Imm].Result
-		}
+	r, keeps, lost := u.sets(in)
+	clear(c[lost:])
+	c[r] = ir.Full
+	if in.Op == ir.OpCall {
+		c[r] = u.p.Functions[in.Imm].Result
 	}
-	if at := u.lost(in); at < 256 {
-		clear(c[at:])
-	}
-	c[r] = class
 	if keeps >= 0 {
 		c[keeps] = ir.Full
 	}

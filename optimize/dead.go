@@ -4,7 +4,7 @@ import "github.com/concerto-lang/concerto/ir"
 
 // removable are the operations that do nothing but set their register: they
 // raise nothing, whatever they read, and nobody sees them.
-var removable = func() (set [len(ir.Table)]bool) {
+var removable = func() (set [256]bool) {
 	for _, op := range []ir.Op{
 		ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
 		ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpLoadAgent, ir.OpLoadHost, ir.OpLoadTool, ir.OpLoadStore,
@@ -21,19 +21,11 @@ var removable = func() (set [len(ir.Table)]bool) {
 	return set
 }()
 
-// dead takes out what sets a register that nobody reads again: what the other
-// passes leave behind, and stores that are overwritten.
-func dead(u *unit) {
-	l := u.liveness()
-	for i := range u.graph().blocks {
-		l.backwards(i, func(pc int, after *regs) {
-			in := u.code[pc]
-			if in == nop || !removable[in.Op] || after.has(int(in.A)) && !(in.Op == ir.OpMove && in.A == in.B) {
-				return
-			}
-			u.remove(pc)
-		})
-	}
+// dead says whether an instruction sets a register that nobody reads again: what
+// the other passes leave behind, and stores that are overwritten.
+func (u *unit) dead(pc int, after *regs) bool {
+	in := u.code[pc]
+	return removable[in.Op] && (!after.has(int(in.A)) || in.Op == ir.OpMove && in.A == in.B)
 }
 
 func isMove(op ir.Op) bool { return op >= ir.OpMove && op <= ir.OpMoveBool }

@@ -224,10 +224,9 @@ func (d *decider) after(in ir.Instr, now findings) findings {
 	if len(now) == 0 {
 		return now
 	}
-	r, keeps := d.u.written(in)
+	r, keeps, lost := d.u.sets(in)
 	if r < 0 {
 		return now
 	}
-	lost := d.u.lost(in)
 	return now.without(func(x int) bool { return x == r || x == keeps || x >= lost })
 }

@@ -11,16 +11,27 @@ import (
 type facts struct {
 	u     *unit
 	list  []ir.Instr
-	index map[ir.Instr]int
+	index index
 	words int
 	// of[pc] is the fact that an instruction makes, -1 for none.
 	of []int32
-	// dest holds the facts whose register is r, uses those that read r.
-	dest, uses [256]bitset
+	// dest holds, by register, the facts whose register it is, about those and
+	// the ones that read it, above those about it or a later one.
+	dest, about, above []uint64
+	summed             bool // above has been filled in
 	// by memory
 	elems, lens, fields, maps, cells, owns, elemOwns, fieldOwns bitset
-	in                                                          []bitset           // by block; nil when not reached yet
-	alike                                                       map[ir.Instr][]int // by the instruction without its register
+
+	in      []uint64 // by block
+	reached []bool   // by block
+	now     bitset   // within the block under way
+	raised  bitset   // what its errors leave
+	landed  bitset
+
+	alike  index   // the first fact of those that differ in their register only
+	last   []int32 // of those that are alike with the first, the last
+	next   []int32 // alike with a fact, -1 for none
+	paired bool
 	// classes are those at the instruction that each visits. A fact can hold of a
 	// register that may not be read, when it came there in two classes.
 	classes classes
@@ -131,14 +142,17 @@ func makesOwned(op ir.Op) bool {
 
 // facts finds what holds where.
 func (u *unit) facts() *facts {
-	k := &facts{u: u, index: map[ir.Instr]int{}, of: make([]int32, len(u.code))}
+	k := &u.s.facts
+	k.u, k.list, k.paired = u, k.list[:0], false
+	k.index.reset(2 * len(u.code))
+	room(&k.of, len(u.code))
 	for pc, in := range u.code {
 		k.of[pc] = -1
 		switch {
 		case in == nop:
 		case makesOwned(in.Op):
 			k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
-		case asFact[in.Op].ok && !k.readsOwn(in):
+		case asFact[in.Op].ok && !readsOwn(in):
 			k.of[pc] = int32(k.number(in))
 			if in.Op == ir.OpOwnElem || in.Op == ir.OpOwnField {
 				k.number(asRead(in))
@@ -165,44 +179,59 @@ func asRead(in ir.Instr) ir.Instr {
 
 // readsOwn says whether an instruction reads the register that it sets, so that
 // it would give something else when run again.
-func (k *facts) readsOwn(in ir.Instr) bool {
+func readsOwn(in ir.Instr) bool {
 	s := shapeOf(in)
 	if s.modify {
 		return in.Op != ir.OpOwn
 	}
-	own := false
-	k.u.eachRead(in, func(r int) { own = own || r == int(in.A) })
-	return own
+	for _, o := range s.reads {
+		if in.Get(o.field) == int(in.A) {
+			return true
+		}
+	}
+	// Of those with a window only closures make facts.
+	return s.window && in.A >= in.B && int(in.A) < int(in.B)+int(in.C)
 }
 
 func (k *facts) number(in ir.Instr) int {
-	n, ok := k.index[in]
-	if !ok {
-		n = len(k.list)
-		k.index[in] = n
+	at, known := k.index.find(in)
+	if !known {
+		*at = int32(len(k.list))
 		k.list = append(k.list, in)
 	}
-	return n
+	return int(*at)
 }
 
+// lookup finds the number of a fact, -1 when it is none.
+func (k *facts) lookup(in ir.Instr) int { return k.index.get(in) }
+
+// sets sorts the facts by what makes them untrue.
 func (k *facts) sets() {
 	k.words = (len(k.list) + 63) / 64
-	room := make([]uint64, 8*k.words)
-	next := func() bitset {
-		s := room[:k.words:k.words]
-		room = room[k.words:]
-		return s
+	k.summed = false
+	n, registers := k.words, k.u.f.Registers
+	zeroed(&k.dest, registers*n)
+	zeroed(&k.about, registers*n)
+	for _, s := range []*bitset{&k.elems, &k.lens, &k.fields, &k.maps, &k.cells, &k.owns, &k.elemOwns, &k.fieldOwns} {
+		zeroed((*[]uint64)(s), n)
 	}
-	k.elems, k.lens, k.fields, k.maps, k.cells, k.owns, k.elemOwns, k.fieldOwns = next(), next(), next(), next(), next(), next(), next(), next()
-	put := func(to *bitset, n int) {
-		if *to == nil {
-			*to = make(bitset, k.words)
+	for _, s := range []*bitset{&k.now, &k.raised, &k.landed} {
+		room((*[]uint64)(s), n)
+	}
+	for n := range k.list {
+		in := k.list[n]
+		s := shapeOf(in)
+		k.part(k.dest, int(in.A)).set(n)
+		k.part(k.about, int(in.A)).set(n)
+		for _, o := range s.reads {
+			k.part(k.about, in.Get(o.field)).set(n)
 		}
-		to.set(n)
-	}
-	for n, in := range k.list {
-		put(&k.dest[in.A], n)
-		k.u.eachRead(in, func(r int) { put(&k.uses[r], n) })
+		if s.window {
+			from, many := k.u.window(in)
+			for r := from; r < from+many; r++ {
+				k.part(k.about, r).set(n)
+			}
+		}
 		switch asFact[in.Op].from {
 		case elems:
 			k.elems.set(n)
@@ -226,56 +255,77 @@ func (k *facts) sets() {
 	}
 }
 
+// part is a register's part of a set by registers.
+func (k *facts) part(sets []uint64, r int) bitset { return sets[r*k.words : (r+1)*k.words] }
+
+// at is what holds at the beginning of a block.
+func (k *facts) at(block int) bitset { return k.in[block*k.words : (block+1)*k.words] }
+
 // flow walks the blocks until nothing changes.
 func (k *facts) flow() {
 	g := k.u.graph()
-	k.in = make([]bitset, len(g.blocks))
-	if len(g.blocks) == 0 {
-		return
-	}
-	k.in[0] = make(bitset, k.words)
-	s, raised := make(bitset, k.words), make(bitset, k.words)
+	room(&k.in, len(g.blocks)*k.words)
+	zeroed(&k.reached, len(g.blocks))
+	k.reached[0] = true
+	clear(k.at(0))
 	for again := true; again; {
 		again = false
 		for i := range g.blocks {
-			b := &g.blocks[i]
-			if k.in[i] == nil {
-				continue
-			}
-			copy(s, k.in[i])
-			copy(raised, s)
-			for pc := b.from; pc < b.to; pc++ {
-				k.step(pc, s)
-				if len(b.catches) > 0 {
-					raised.meet(s)
-				}
-			}
-			for _, to := range b.succ {
-				again = k.arrive(to, s, i) || again
-			}
-			for j, to := range b.catches {
-				t := make(bitset, k.words)
-				copy(t, raised)
-				k.forget(t, b.caught[j].Register)
-				again = k.arrive(to, t, i) || again
+			if k.reached[i] {
+				again = k.block(g, i) || again
 			}
 		}
 	}
 }
 
-func (k *facts) arrive(to int, s bitset, from int) bool {
-	if k.in[to] == nil {
-		k.in[to] = make(bitset, k.words)
-		copy(k.in[to], s)
-		return to <= from
+// block follows the facts through a block and says whether a block before it
+// must be looked at again.
+func (k *facts) block(g *graph, i int) (again bool) {
+	b := &g.blocks[i]
+	around := g.around(b)
+	copy(k.now, k.at(i))
+	if len(around) > 0 {
+		copy(k.raised, k.now)
 	}
-	return k.in[to].meet(s) && to <= from
+	for pc := b.from; pc < b.to; pc++ {
+		k.step(pc, k.now)
+		if len(around) > 0 {
+			k.raised.meet(k.now)
+		}
+	}
+	for _, to := range b.succs() {
+		again = k.arrive(int(to), k.now) && int(to) <= i || again
+	}
+	for _, c := range around {
+		copy(k.landed, k.raised)
+		k.forget(k.landed, c.register)
+		k.arrive(int(c.to), k.landed) // it stands behind
+	}
+	return again
+}
+
+func (k *facts) arrive(to int, s bitset) (changed bool) {
+	if !k.reached[to] {
+		k.reached[to] = true
+		copy(k.at(to), s)
+		return true
+	}
+	return k.at(to).meet(s)
 }
 
 // forget drops what is known of and from a register.
-func (k *facts) forget(s bitset, r int) {
-	s.without(k.dest[r])
-	s.without(k.uses[r])
+func (k *facts) forget(s bitset, r int) { s.without(k.part(k.about, r)) }
+
+// forgetFrom drops what is known of and from a register and all behind it.
+func (k *facts) forgetFrom(s bitset, r int) {
+	if !k.summed {
+		k.summed = true
+		copy(room(&k.above, len(k.about)), k.about)
+		for i := len(k.above) - k.words - 1; i >= 0; i-- {
+			k.above[i] |= k.above[i+k.words]
+		}
+	}
+	s.without(k.part(k.above, r))
 }
 
 // step makes of what holds before an instruction what holds after it. What an
@@ -285,25 +335,20 @@ func (k *facts) step(pc int, s bitset) {
 	if in == nop {
 		return
 	}
-	k.stepMemory(in, s)
-	r, keeps := k.u.written(in)
-	if r >= 0 {
+	if changes[in.Op] != 0 {
+		k.stepMemory(in, s)
+	}
+	if shape := shapeOf(in); shape.call {
+		k.forgetFrom(s, int(in.A))
+	} else if shape.writes != ir.Unset {
 		if in.Op != ir.OpOwn || !s.has(int(k.of[pc])) { // an Own of what is owned changes nothing
-			k.forget(s, r)
-		}
-		if at := k.u.lost(in); at < 256 {
-			for ; at < k.u.f.Registers; at++ {
-				k.forget(s, at)
-			}
-		}
-		if keeps >= 0 {
-			k.forget(s, keeps)
+			k.forget(s, int(in.A))
 		}
 	}
 	if n := k.of[pc]; n >= 0 {
 		s.set(int(n))
 		if in.Op == ir.OpOwnElem || in.Op == ir.OpOwnField {
-			s.set(k.index[asRead(in)])
+			s.set(k.lookup(asRead(k.list[n]))) // the code may read copies by now
 		}
 	}
 }
@@ -311,9 +356,6 @@ func (k *facts) step(pc int, s bitset) {
 // stepMemory drops what an instruction's change of the heap makes untrue.
 func (k *facts) stepMemory(in ir.Instr, s bitset) {
 	to := changes[in.Op]
-	if to == 0 {
-		return
-	}
 	if to&elems != 0 {
 		s.without(k.elems)
 		s.without(k.elemOwns)
@@ -345,9 +387,11 @@ func (k *facts) stepFields(in ir.Instr, s bitset) {
 	case ir.OpOwnField:
 		slot = int(in.C)
 	}
-	for n, x := range k.list {
-		if s.has(n) && (k.fields.has(n) || k.fieldOwns.has(n)) && (slot < 0 || int(x.C) == slot) {
-			s[n>>6] &^= 1 << (n & 63)
+	for w := range s {
+		for x := s[w] & (k.fields[w] | k.fieldOwns[w]); x != 0; x &= x - 1 {
+			if slot < 0 || int(k.list[w<<6|trailing(x)].C) == slot {
+				s[w] &^= x & -x
+			}
 		}
 	}
 }
@@ -357,19 +401,19 @@ func (k *facts) each(visit func(pc int, holds bitset)) {
 	if len(k.list) == 0 {
 		return
 	}
+	flow := k.u.classFlow()
 	g := k.u.graph()
-	s := make(bitset, k.words)
-	classes := k.u.classesIn()
+	k.classes = flow.at
 	for i := range g.blocks {
-		if k.in[i] == nil {
+		if !k.reached[i] {
 			continue
 		}
-		copy(s, k.in[i])
-		k.classes = *classes[i]
+		copy(k.now, k.at(i))
+		copy(k.classes, flow.in(i))
 		for pc := g.blocks[i].from; pc < g.blocks[i].to; pc++ {
-			visit(pc, s)
-			k.u.stepClasses(k.u.code[pc], &k.classes)
-			k.step(pc, s)
+			visit(pc, k.now)
+			k.u.stepClasses(k.u.code[pc], k.classes)
+			k.step(pc, k.now)
 		}
 	}
 }

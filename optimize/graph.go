@@ -1,107 +1,130 @@
 package optimize
 
-import (
-	"github.com/concerto-lang/concerto/ir"
-)
-
 // graph is a function's flow of control, by blocks of instructions that run one
 // after the other. Raised errors are edges too: from every instruction of a
-// region to its target.
+// region to its target. Jumps lead forwards, but for those of loops.
 type graph struct {
-	blocks  []block
-	at      []int32 // the block of each instruction
-	reached []bool  // by instruction
+	blocks []block
+	at     []int32 // the block of each instruction
+	catch  []catch
+	work   []int32
 }
 
 type block struct {
-	from, to int
-	succ     []int
-	pred     []int
-	catches  []int // blocks that regions around it lead to
-	caught   []ir.Region
+	from, to        int
+	succ            [2]int32 // the first next of it
+	next            uint8
+	reached         bool
+	head            bool  // a loop leads back to it
+	catches, caught int32 // its part of graph.catch
 }
+
+// catch is a region around a block: where it leads, and the register that the
+// error is put into.
+type catch struct {
+	to       int32
+	register int
+}
+
+func (b *block) succs() []int32 { return b.succ[:b.next] }
+
+func (b *block) lead(to int) {
+	b.succ[b.next] = int32(to)
+	b.next++
+}
+
+// around are the regions around a block, the innermost first.
+func (g *graph) around(b *block) []catch { return g.catch[b.catches:b.caught] }
 
 // graph gives the flow of the code as it stands.
 func (u *unit) graph() *graph {
-	if u.g == nil {
-		u.g = u.buildGraph()
+	if !u.flowing {
+		u.buildGraph()
+		u.flowing = true
 	}
-	return u.g
+	return &u.s.graph
 }
 
-func (u *unit) buildGraph() *graph {
+func (u *unit) buildGraph() {
 	n := len(u.code)
-	leads := make([]bool, n+1)
+	g := &u.s.graph
+	leads := zeroed(&u.s.leads, n+1)
 	leads[0] = true
-	for pc, in := range u.code {
-		if in == nop {
+	for pc := range u.code {
+		in := &u.code[pc]
+		if *in == nop {
 			continue
 		}
-		s := shapeOf(in)
+		s := &shapes[in.Op]
 		if s.target {
 			leads[in.Imm] = true
-		}
-		if s.target || s.ends {
+			leads[pc+1] = true
+		} else if s.ends {
 			leads[pc+1] = true
 		}
 	}
 	for _, r := range u.regions {
 		leads[r.From], leads[r.To], leads[r.Target] = true, true, true
 	}
-	g := &graph{at: make([]int32, n), reached: make([]bool, n)}
+	at := room(&g.at, n)
+	blocks := g.blocks[:0]
 	for pc := range n {
 		if leads[pc] {
-			g.blocks = append(g.blocks, block{from: pc})
+			if len(blocks) > 0 {
+				blocks[len(blocks)-1].to = pc
+			}
+			blocks = append(blocks, block{from: pc})
 		}
-		g.blocks[len(g.blocks)-1].to = pc + 1
-		g.at[pc] = int32(len(g.blocks) - 1)
+		at[pc] = int32(len(blocks) - 1)
 	}
-	for i := range g.blocks {
+	blocks[len(blocks)-1].to = n
+	g.blocks, g.catch = blocks, g.catch[:0]
+	for i := range blocks {
 		u.link(g, i)
 	}
-	g.reach(0)
-	return g
+	g.reach()
 }
 
 func (u *unit) link(g *graph, i int) {
 	b := &g.blocks[i]
+	b.catches = int32(len(g.catch))
 	for _, r := range u.regions {
 		if r.From <= b.from && b.from < r.To {
-			b.catches = append(b.catches, int(g.at[r.Target]))
-			b.caught = append(b.caught, r)
+			g.catch = append(g.catch, catch{g.at[r.Target], r.Register})
 		}
 	}
+	b.caught = int32(len(g.catch))
 	last := u.code[b.to-1]
 	s := shapeOf(last)
 	if last != nop && s.target {
-		b.succ = append(b.succ, int(g.at[last.Imm]))
+		to := int(g.at[last.Imm])
+		b.lead(to)
+		g.blocks[to].head = g.blocks[to].head || to <= i
 	}
 	if b.to < len(u.code) && (last == nop || !s.ends) {
-		b.succ = append(b.succ, i+1)
+		b.lead(i + 1)
 	}
 }
 
-func (g *graph) reach(start int) {
-	seen := make([]bool, len(g.blocks))
-	work := []int{start}
-	seen[start] = true
+// reach marks the blocks that control comes to.
+func (g *graph) reach() {
+	work := append(g.work[:0], 0)
+	g.blocks[0].reached = true
 	for len(work) > 0 {
-		i := work[len(work)-1]
+		b := &g.blocks[work[len(work)-1]]
 		work = work[:len(work)-1]
-		b := &g.blocks[i]
-		for pc := b.from; pc < b.to; pc++ {
-			g.reached[pc] = true
-		}
-		for _, list := range [2][]int{b.succ, b.catches} {
-			for _, s := range list {
-				if !seen[s] {
-					seen[s] = true
-					work = append(work, s)
-				}
+		for _, s := range b.succs() {
+			if !g.blocks[s].reached {
+				g.blocks[s].reached = true
+				work = append(work, s)
 			}
 		}
-		for _, s := range b.succ {
-			g.blocks[s].pred = append(g.blocks[s].pred, i)
+		for _, c := range g.around(b) {
+			if !g.blocks[c.to].reached {
+				g.blocks[c.to].reached = true
+				work = append(work, c.to)
+			}
 		}
 	}
+	g.work = work
 }

@@ -66,7 +66,7 @@ func (h *hoister) findLoops() bool {
 	for pc := len(h.u.code) - 1; pc >= 0; pc-- {
 		if in := h.u.code[pc]; leadsBack(in, pc) && !heads[int(in.Imm)] {
 			heads[int(in.Imm)] = true
-			h.loops = append(h.loops, &loop{head: int(in.Imm), end: pc, lost: 256})
+			h.loops = append(h.loops, &loop{head: int(in.Imm), end: pc, lost: nowhere})
 		}
 	}
 	if len(h.loops) == 0 {
@@ -103,14 +103,14 @@ func (h *hoister) findWrites() {
 		if in == nop {
 			continue
 		}
-		r, keeps := u.written(in)
+		r, keeps, lost := u.sets(in)
 		if r >= 0 {
 			h.count(pc, r)
 		}
 		if keeps >= 0 {
 			h.count(pc, keeps)
 		}
-		if lost := u.lost(in); lost < 256 {
+		if lost < nowhere {
 			for _, l := range h.loops {
 				if l.has(pc) {
 					l.lost = min(l.lost, lost)
@@ -170,7 +170,7 @@ func (h *hoister) move() {
 	})
 	for pc, in := range code {
 		if head := int(in.Imm); leadsBack(in, pc) {
-			u.code[moved[pc]+len(h.before[pc])].Imm = int32(moved[head] + len(h.before[head]))
+			u.code[int(moved[pc])+len(h.before[pc])].Imm = moved[head] + int32(len(h.before[head]))
 		}
 	}
 	u.changed = true

@@ -22,30 +22,6 @@ const (
 	mostCode    = 600 // of a function that others are inlined into
 )
 
-// inline works on all functions, callees first.
-func (o *optimizer) inline() {
-	const working, done = 1, 2
-	state := make([]uint8, len(o.p.Functions))
-	var visit func(n int)
-	visit = func(n int) {
-		if state[n] != 0 {
-			return
-		}
-		state[n] = working
-		for _, in := range o.p.Functions[n].Code {
-			if in.Op == ir.OpCall || in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction {
-				visit(int(in.Imm))
-			}
-		}
-		o.ready = func(f int) bool { return state[f] == done }
-		o.function(n)
-		state[n] = done
-	}
-	for n := range o.p.Functions {
-		visit(n)
-	}
-}
-
 // inlineCalls replaces what calls of a function can be, those of known closures
 // last.
 func (u *unit) inlineCalls() {
@@ -69,15 +45,22 @@ type site struct {
 }
 
 func (u *unit) inlineDirect() {
-	if !slices.ContainsFunc(u.code, u.mayInline) {
+	small, given := false, false
+	for _, in := range u.code {
+		if in.Op == ir.OpCall {
+			c := u.o.callee(int(in.Imm))
+			small, given = small || c.small, given || c.given != 0
+		}
+	}
+	if !small && !given {
 		return
 	}
 	sites := map[int]site{}
-	k := u.facts()
 	size := len(u.code)
+	k := &u.s.facts
 	visit := func(pc int, holds bitset) {
 		in := u.code[pc]
-		if in.Op != ir.OpCall || in == nop {
+		if in.Op != ir.OpCall {
 			return
 		}
 		s, ok := u.directSite(k, in, holds)
@@ -86,7 +69,11 @@ func (u *unit) inlineDirect() {
 			sites[pc] = s
 		}
 	}
-	if len(k.list) == 0 {
+	if given { // the facts say which closure
+		u.facts()
+	}
+	if !given || len(k.list) == 0 {
+		k.list = k.list[:0]
 		for pc := range u.code {
 			visit(pc, nil)
 		}
@@ -98,42 +85,46 @@ func (u *unit) inlineDirect() {
 	}
 }
 
-// mayInline says whether a call could be replaced, going by its callee alone.
-func (u *unit) mayInline(in ir.Instr) bool {
-	if in == nop || in.Op != ir.OpCall {
-		return false
+// callee is what matters of a function when it is called: small says that it
+// is inlined wherever it is, given which parameters are closures that it calls,
+// so that it is inlined where one of them is known. Neither is so of one that
+// stays a call.
+type callee struct {
+	known, small bool
+	given        uint64 // parameters from 1 on, by bit; later ones do not count
+}
+
+// callee looks at a function, once it does not change any more.
+func (o *optimizer) callee(n int) *callee {
+	c := &o.callees[n]
+	if c.known || !o.ready[n] {
+		return c
 	}
-	n := int(in.Imm)
-	f := &u.p.Functions[n]
-	if !u.o.ready(n) || len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
-		return false
+	c.known = true
+	f := &o.p.Functions[n]
+	if len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
+		return c
 	}
-	if len(f.Code) <= smallCode {
-		return true
-	}
-	for p := range f.Params {
-		if callsParam(f, 1+p) {
-			return true
+	c.small = len(f.Code) <= smallCode
+	if slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
+		for r := 1; r <= min(len(f.Params), 63); r++ {
+			if callsParam(f, r) {
+				c.given |= 1 << r
+			}
 		}
 	}
-	return false
+	return c
 }
 
 // directSite says whether a call is worth replacing.
 func (u *unit) directSite(k *facts, in ir.Instr, holds bitset) (site, bool) {
 	n := int(in.Imm)
-	f := &u.p.Functions[n]
-	s := site{callee: f, number: n}
-	if !u.mayInline(in) {
-		return s, false
-	}
-	known := len(f.Code) <= smallCode
-	locals := int(in.A) + 1 + len(f.Params)
-	for p := range f.Params {
-		if !callsParam(f, 1+p) {
-			continue
-		}
-		g, base, ok := k.closure(int(in.A)+1+p, holds)
+	c := u.o.callee(n)
+	s := site{callee: &u.p.Functions[n], number: n}
+	known := c.small
+	locals := int(in.A) + 1 + len(s.callee.Params)
+	for given := c.given; given != 0; given &= given - 1 {
+		g, base, ok := k.closure(int(in.A)+trailing(given), holds)
 		if !ok || !u.inlinable(g) {
 			continue
 		}
@@ -207,7 +198,7 @@ func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
 // inlinable says whether a closure's function may stand in place of its calls.
 func (u *unit) inlinable(g int) bool {
 	f := &u.p.Functions[g]
-	return u.o.ready(g) && len(f.Listens) == 0 && !f.Body && len(f.Code) <= closureCode
+	return u.o.ready[g] && len(f.Listens) == 0 && !f.Body && len(f.Code) <= closureCode
 }
 
 // room says whether a callee's registers fit into the frame. What would need a
@@ -262,10 +253,10 @@ func (u *unit) splice(sites map[int]site) {
 		u.body(in, s, b)
 		for _, r := range s.callee.Regions {
 			moved := s.moved(int(in.A))
-			regions = append(regions, ir.Region{From: from + b.start[r.From], To: from + b.start[r.To], Target: from + b.start[r.Target], Register: moved(r.Register)})
+			regions = append(regions, ir.Region{From: from + int(b.start[r.From]), To: from + int(b.start[r.To]), Target: from + int(b.start[r.Target]), Register: moved(r.Register)})
 		}
 		for _, x := range s.callee.Inlined {
-			x.From, x.To = from+b.start[x.From], from+b.start[x.To]
+			x.From, x.To = from+int(b.start[x.From]), from+int(b.start[x.To])
 			inlined = append(inlined, x)
 		}
 		inlined = append(inlined, ir.Inlined{From: from, To: len(b.code), Function: s.number, Line: int(u.places[pc].line), Column: int(u.places[pc].column)})
@@ -294,11 +285,11 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 	u.f.Registers = max(u.f.Registers, w+f.Registers+s.shift)
 	from := len(b.code)
 	b.start = b.start[:0]
-	places := unfold(&f.Block)
+	places := unfold(&u.s.callee, &f.Block)
 	u.settle(f, w, b, places[0])
 	var ends, jumps []int
 	for pc, in := range f.Code {
-		b.start = append(b.start, len(b.code)-from)
+		b.start = append(b.start, int32(len(b.code)-from))
 		at := places[pc]
 		switch in.Op {
 		case ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool, ir.OpReturnNil:
@@ -324,9 +315,9 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 		}
 		b.addLocal(in, at)
 	}
-	b.start = append(b.start, len(b.code)-from)
+	b.start = append(b.start, int32(len(b.code)-from))
 	for _, pc := range jumps {
-		b.code[pc].Imm = int32(from + b.start[b.code[pc].Imm])
+		b.code[pc].Imm = int32(from) + b.start[b.code[pc].Imm]
 	}
 	for _, pc := range ends {
 		b.code[pc].Imm = int32(len(b.code))

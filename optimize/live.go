@@ -14,26 +14,28 @@ type liveness struct {
 
 func (u *unit) liveness() *liveness {
 	g := u.graph()
-	l := &liveness{u: u, out: make([]regs, len(g.blocks)), in: make([]regs, len(g.blocks))}
+	l := &u.s.live
+	l.u = u
+	zeroed(&l.out, len(g.blocks))
+	zeroed(&l.in, len(g.blocks))
 	for again := true; again; {
 		again = false
 		for i := len(g.blocks) - 1; i >= 0; i-- {
 			b := &g.blocks[i]
-			out := l.out[i]
-			for _, s := range b.succ {
+			out := &l.out[i]
+			for _, s := range b.succs() {
 				out.join(&l.in[s])
 			}
-			l.out[i] = out
-			in := out
+			in := *out
 			around := l.around(b)
+			in.join(&around)
 			for pc := b.to - 1; pc >= b.from; pc-- {
 				l.before(u.code[pc], &in)
 				in.join(&around)
 			}
-			if in != l.in[i] {
-				l.in[i] = in
-				again = true
-			}
+			// What comes later in the code has been here already, if it leads here.
+			again = again || b.head && in != l.in[i]
+			l.in[i] = in
 		}
 	}
 	return l
@@ -42,9 +44,9 @@ func (u *unit) liveness() *liveness {
 // around are the registers that live all through a block.
 func (l *liveness) around(b *block) regs {
 	var s regs
-	for k, c := range b.catches {
-		t := l.in[c]
-		t.drop(b.caught[k].Register)
+	for _, c := range l.u.s.graph.around(b) {
+		t := l.in[c.to]
+		t.drop(c.register)
 		s.join(&t)
 	}
 	if l.u.f.MutSelf {
@@ -59,25 +61,42 @@ func (l *liveness) before(i ir.Instr, s *regs) {
 	if i == nop {
 		return
 	}
-	u := l.u
-	if r, _ := u.written(i); r >= 0 {
-		s.drop(r)
-		if at := u.lost(i); at < 256 {
-			s.dropFrom(at)
+	shape := shapeOf(i)
+	if shape.writes != ir.Unset {
+		s.drop(int(i.A))
+	} else if shape.call {
+		s.dropFrom(int(i.A))
+	}
+	for _, o := range shape.reads {
+		s.add(i.Get(o.field))
+	}
+	if shape.window {
+		from, n := l.u.window(i)
+		for r := from; r < from+n; r++ {
+			s.add(r)
 		}
 	}
-	u.eachRead(i, s.add)
 }
 
 // backwards visits the instructions of a block from its end, each with what
-// lives behind it.
-func (l *liveness) backwards(i int, visit func(pc int, after *regs)) {
-	b := &l.u.graph().blocks[i]
+// lives behind it, and may take them out. It gives what then lives before them.
+func (l *liveness) backwards(b *block, i int, visit func(pc int, after *regs)) regs {
 	s := l.out[i]
 	around := l.around(b)
+	s.join(&around)
 	for pc := b.to - 1; pc >= b.from; pc-- {
-		s.join(&around)
 		visit(pc, &s)
 		l.before(l.u.code[pc], &s)
+		s.join(&around)
+	}
+	return s
+}
+
+// lead finds anew what lives behind the end of a block, after those behind it
+// have changed.
+func (l *liveness) lead(b *block, i int) {
+	l.out[i] = regs{}
+	for _, s := range b.succs() {
+		l.out[i].join(&l.in[s])
 	}
 }

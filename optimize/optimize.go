@@ -7,6 +7,12 @@
 // the errors it raises with their places and traces, and what it copies or
 // leaves uncopied does not depend on them.
 //
+// What runs once gains nothing, and the passes take longer than all the rest of
+// compiling. So they work on hot functions only (calls.go): those that have a
+// loop, or give a closure to one that has; those that are called in a loop or in a
+// handler, that can come back to themselves, or whose value is taken; and what
+// these call. Pass "hot" is this choice: without it the passes work everywhere.
+//
 // A function with a listen is left as it is: its handlers read and write its
 // registers while it waits. So is one of more than maxCode instructions.
 package optimize
@@ -39,6 +45,7 @@ var Passes = [...]Pass{
 	storing:   {"store", "what is computed into a register only to be moved is computed where it goes; what nobody reads is not computed"},
 	hoisting:  {"hoist", "what is the same in each round of a loop is computed before it"},
 	matching:  {"match", "the tests of a match of an Int, an enum or a String stand at its head, where the machine goes through them by a table"},
+	choosing:  {"hot", "the others work only on functions that may run often: with a loop, or called in one, by themselves or as a value"},
 }
 
 const (
@@ -54,6 +61,7 @@ const (
 	storing
 	hoisting
 	matching
+	choosing
 )
 
 // Set is a choice of passes.
@@ -119,21 +127,30 @@ type optimizer struct {
 	on     Set
 	ints   map[int64]int32
 	floats map[uint64]int32
-	ready  func(n int) bool // function n is done
+	ready  []bool // functions whose code does not change any more
+
+	callees []callee
+
+	scratch scratch
 }
 
-// Program rewrites the functions of p by the passes of a choice.
+// Program rewrites the functions of p by the passes of a choice, callees first.
 func Program(p *ir.Program, on Set) {
-	o := &optimizer{p: p, on: on}
-	if on == None {
+	if on&^Only(choosing) == None {
 		return
 	}
-	if on.has(inlining) {
-		o.inline()
-		return
+	o := &optimizer{p: p, on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions))}
+	c := callsOf(p)
+	hot := make([]bool, len(p.Functions))
+	for n := range hot {
+		hot[n] = !on.has(choosing) || c.hot(n)
+		o.ready[n] = !hot[n]
 	}
-	for n := range p.Functions {
-		o.function(n)
+	for _, n := range c.order {
+		if hot[n] {
+			o.function(int(n))
+			o.ready[n] = true
+		}
 	}
 }
 
@@ -176,7 +193,6 @@ func (u *unit) passes() {
 		u.changed = false
 		if on.has(deciding) {
 			decide(u)
-			u.g = nil
 		}
 		if worth {
 			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
@@ -238,5 +254,4 @@ func (u *unit) sweep() {
 			k.owned(pc, holds)
 		}
 	})
-	u.g = nil
 }

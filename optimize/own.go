@@ -8,11 +8,11 @@ func (k *facts) owned(pc int, holds bitset) {
 	in := k.u.code[pc]
 	switch in.Op {
 	case ir.OpOwn:
-		if n, ok := k.index[ir.Instr{Op: ir.OpOwn, A: in.A}]; ok && holds.has(n) {
+		if n := k.lookup(ir.Instr{Op: ir.OpOwn, A: in.A}); n >= 0 && holds.has(n) {
 			k.u.remove(pc)
 		}
 	case ir.OpOwnElem, ir.OpOwnField:
-		if n, ok := k.index[in]; ok && holds.has(n) {
+		if n := k.lookup(in); n >= 0 && holds.has(n) {
 			k.u.remove(pc)
 		} else if d, ok := k.equal(in, holds); ok {
 			k.u.set(pc, ir.Instr{Op: ir.OpMove, A: in.A, B: d})

@@ -16,7 +16,7 @@ func (k *facts) reuse(pc int, holds bitset) {
 	if in == nop || !asFact[in.Op].ok || asFact[in.Op].from == marks || isNew(in.Op) { // each is one of its own
 		return
 	}
-	if n, ok := k.index[in]; ok && holds.has(n) {
+	if n := k.lookup(in); n >= 0 && holds.has(n) {
 		k.u.remove(pc)
 		return
 	}
@@ -33,23 +33,35 @@ func (k *facts) reuse(pc int, holds bitset) {
 // isNew says whether an operation makes an object.
 func isNew(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpNewOk || op == ir.OpNewErr }
 
-var moveOf = map[ir.Class]ir.Op{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
+var moveOf = byClass{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
 
 // equal finds a register that holds what an instruction would give.
 func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
-	if k.alike == nil {
-		k.alike = map[ir.Instr][]int{}
-		for n, x := range k.list {
-			x.A = 0
-			k.alike[x] = append(k.alike[x], n)
-		}
+	if !k.paired {
+		k.pair()
 	}
-	key := in
-	key.A = 0
-	for _, n := range k.alike[key] {
+	in.A = 0
+	for n := k.alike.get(in); n >= 0; n = int(k.next[n]) {
 		if holds.has(n) && k.classes.fits(int(k.list[n].A), shapeOf(in).writes) {
 			return k.list[n].A, true
 		}
 	}
 	return 0, false
+}
+
+// pair chains the facts that differ in their register only, the first ones first.
+func (k *facts) pair() {
+	k.paired = true
+	k.alike.reset(len(k.list))
+	next, last := room(&k.next, len(k.list)), room(&k.last, len(k.list))
+	for n, in := range k.list {
+		in.A, next[n] = 0, -1
+		first, known := k.alike.find(in)
+		if known {
+			next[last[*first]] = int32(n)
+		} else {
+			*first = int32(n)
+		}
+		last[*first] = int32(n)
+	}
 }

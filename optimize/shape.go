@@ -1,6 +1,8 @@
 package optimize
 
 import (
+	"math/bits"
+
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -12,6 +14,7 @@ type shape struct {
 	modify bool     // it also reads A
 	target bool     // Imm is a target
 	window bool
+	call   bool // leaves nothing behind from its link on
 	ends   bool
 }
 
@@ -20,8 +23,10 @@ type read struct {
 	class ir.Class
 }
 
-var shapes = func() []shape {
-	out := make([]shape, len(ir.Table))
+var shapes = func() [256]shape {
+	var out [256]shape // by Op, so that no index needs a check
+	// Which windows are those of calls does not depend on the program.
+	any := &ir.Program{Functions: make([]ir.Function, 1), Types: []ir.TypeInfo{{Variants: make([]ir.VariantInfo, 1)}}}
 	for op := range ir.Table {
 		s := &out[op]
 		s.ends = ir.Table[op].Ends
@@ -44,6 +49,8 @@ var shapes = func() []shape {
 				s.target = true
 			}
 		}
+		w, ok := ir.WindowOf(any, ir.Instr{Op: ir.Op(op)})
+		s.call = ok && w.Call && s.writes == ir.Unset
 	}
 	return out
 }()
@@ -53,9 +60,9 @@ func shapeOf(i ir.Instr) *shape { return &shapes[i.Op] }
 // regs is a set of registers.
 type regs [4]uint64
 
-func (s *regs) add(r int)      { s[r>>6] |= 1 << (r & 63) }
-func (s *regs) drop(r int)     { s[r>>6] &^= 1 << (r & 63) }
-func (s *regs) has(r int) bool { return s[r>>6]>>(r&63)&1 != 0 }
+func (s *regs) add(r int)      { s[r>>6&3] |= 1 << (r & 63) }
+func (s *regs) drop(r int)     { s[r>>6&3] &^= 1 << (r & 63) }
+func (s *regs) has(r int) bool { return s[r>>6&3]>>(r&63)&1 != 0 }
 func (s *regs) join(t *regs)   { s[0] |= t[0]; s[1] |= t[1]; s[2] |= t[2]; s[3] |= t[3] }
 
 // dropFrom takes out all registers from r on.
@@ -70,40 +77,41 @@ func (s *regs) dropFrom(r int) {
 	}
 }
 
-// written says which register an instruction sets, -1 for none. A call sets its
-// link; keeps is the register behind it that a call leaves readable, -1 without.
-func (u *unit) written(i ir.Instr) (r, keeps int) {
-	s := shapeOf(i)
-	if s.writes != ir.Unset {
-		return int(i.A), -1
+// below counts the registers before r.
+func (s *regs) below(r int) (n int32) {
+	w := r >> 6 & 3
+	for _, x := range s[:w] {
+		n += int32(bits.OnesCount64(x))
 	}
-	if s.window {
-		if w, ok := ir.WindowOf(u.p, i); ok && w.Call {
-			switch i.Op {
-			case ir.OpCall:
-				if u.p.Functions[i.Imm].MutSelf {
-					return int(i.A), int(i.A) + 1
-				}
-			case ir.OpCallNative, ir.OpCallMethod:
-				if i.B > 0 {
-					return int(i.A), int(i.A) + 1
-				}
-			}
-			return int(i.A), -1
-		}
-	}
-	return -1, -1
+	return n + int32(bits.OnesCount64(s[w]&(1<<(r&63)-1)))
 }
 
-// lost is the register from which on an instruction leaves nothing behind: a
-// call's link; past all registers for anything else.
-func (u *unit) lost(i ir.Instr) int {
-	if s := shapeOf(i); s.window && s.writes == ir.Unset {
-		if w, ok := ir.WindowOf(u.p, i); ok && w.Call {
-			return w.From - 1
+// nowhere is past all registers.
+const nowhere = 256
+
+// sets says which register an instruction sets, -1 for none. A call sets its
+// link, and leaves nothing behind in the registers from lost on; keeps is the one
+// of them that it leaves readable, -1 without.
+func (u *unit) sets(i ir.Instr) (r, keeps, lost int) {
+	s := shapeOf(i)
+	switch {
+	case s.writes != ir.Unset:
+		return int(i.A), -1, nowhere
+	case !s.call:
+		return -1, -1, nowhere
+	}
+	r, keeps = int(i.A), -1
+	switch i.Op {
+	case ir.OpCall:
+		if u.p.Functions[i.Imm].MutSelf {
+			keeps = r + 1
+		}
+	case ir.OpCallNative, ir.OpCallMethod:
+		if i.B > 0 {
+			keeps = r + 1
 		}
 	}
-	return 256
+	return r, keeps, r
 }
 
 // eachRead visits the registers that an instruction reads, windows included.
@@ -115,12 +123,18 @@ func (u *unit) eachRead(i ir.Instr, visit func(r int)) {
 	if !s.window {
 		return
 	}
-	if w, ok := ir.WindowOf(u.p, i); ok {
-		for k := range w.N {
-			visit(w.From + k)
-		}
-		if i.Op == ir.OpCallClosure {
-			visit(int(i.A))
-		}
+	from, n := u.window(i)
+	for r := from; r < from+n; r++ {
+		visit(r)
 	}
+}
+
+// window gives the registers that an instruction with a window reads in it; a
+// closure that is called lies before its arguments.
+func (u *unit) window(i ir.Instr) (from, n int) {
+	w, _ := ir.WindowOf(u.p, i)
+	if i.Op == ir.OpCallClosure {
+		return w.From - 1, w.N + 1
+	}
+	return w.From, w.N
 }

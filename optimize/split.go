@@ -1,7 +1,5 @@
 package optimize
 
-import "slices"
-
 // frameRoom is how many registers a function may have without the machine
 // making room for it at each call.
 const frameRoom = 64
@@ -11,28 +9,31 @@ const frameRoom = 64
 // come first. What lives across a call stays where it is, below the call.
 func split(u *unit, w *webs) {
 	taken := [256]bool{}
-	var movable []*web
-	for _, x := range w.all {
-		if x.fixed || x.crosses {
+	deepest := int32(-1)
+	for n := range w.all {
+		switch x := &w.all[n]; {
+		case x.fixed || x.crosses:
 			taken[x.reg] = true
+		case len(x.defs) > 0:
+			deepest = max(deepest, x.depth)
 		}
 	}
-	for _, x := range w.all {
-		if !x.fixed && !x.crosses && len(x.defs) > 0 {
-			movable = append(movable, x)
+	for depth := deepest; depth >= 0; depth-- {
+		for n := range w.all {
+			x := &w.all[n]
+			if x.depth != depth || x.fixed || x.crosses || len(x.defs) == 0 {
+				continue
+			}
+			if !taken[x.reg] {
+				taken[x.reg] = true
+				continue
+			}
+			if u.f.Registers >= frameRoom {
+				return
+			}
+			u.rename(x, u.f.Registers)
+			u.f.Registers++
 		}
-	}
-	slices.SortStableFunc(movable, func(a, b *web) int { return b.depth - a.depth })
-	for _, x := range movable {
-		if !taken[x.reg] {
-			taken[x.reg] = true
-			continue
-		}
-		if u.f.Registers >= frameRoom {
-			return
-		}
-		u.rename(x, u.f.Registers)
-		u.f.Registers++
 	}
 }
 
@@ -45,5 +46,5 @@ func (u *unit) rename(x *web, to int) {
 		u.code[s.pc].Set(s.field, int64(to))
 	}
 	x.reg = to
-	u.changed = true
+	u.changed, u.touched = true, true
 }

@@ -1,71 +1,75 @@
 package optimize
 
-import (
-	"slices"
-
-	"github.com/concerto-lang/concerto/ir"
-)
+import "github.com/concerto-lang/concerto/ir"
 
 // store computes a value where it is wanted: `x = a + b; y = x` becomes
-// `y = a + b` when x is not read again. Then it takes out what nobody reads.
+// `y = a + b` when x is not read again. And it takes out what nobody reads, but
+// for what only the next round of a loop would read: `list = Node { next: list }`
+// may be there to fill the memory.
 func store(u *unit) {
-	dead(u)
-	if !slices.ContainsFunc(u.code, func(in ir.Instr) bool { return isMove(in.Op) }) {
-		return
-	}
-	l, g, again := u.liveness(), u.graph(), false
-	for i := range g.blocks {
-		around := l.around(&g.blocks[i])
-		l.backwards(i, func(pc int, after *regs) {
-			again = u.forward(i, pc, after, &around) || again
+	l, g := u.liveness(), u.graph()
+	for i := len(g.blocks) - 1; i >= 0; i-- {
+		b := &g.blocks[i]
+		around := l.around(b)
+		l.lead(b, i)
+		l.in[i] = l.backwards(b, i, func(pc int, after *regs) {
+			if u.dead(pc, after) {
+				u.remove(pc)
+			} else {
+				u.forward(b.from, pc, after, &around)
+			}
 		})
-	}
-	if again {
-		dead(u)
 	}
 }
 
 // forward lets the instruction that computes what a move at pc takes set the
 // move's register itself. Nothing in between may read or set that one, or raise
 // to where its old value is wanted.
-func (u *unit) forward(i, pc int, after, around *regs) bool {
+func (u *unit) forward(first, pc int, after, around *regs) {
 	move := u.code[pc]
 	if move == nop || !isMove(move.Op) || move.A == move.B || after.has(int(move.B)) || around.has(int(move.A)) {
-		return false
+		return
 	}
 	from, to := int(move.B), int(move.A)
-	for at := pc - 1; at >= u.graph().blocks[i].from; at-- {
+	for at := pc - 1; at >= first; at-- {
 		in := u.code[at]
 		if in == nop {
 			continue
 		}
-		r, keeps := u.written(in)
+		r, keeps, lost := u.sets(in)
 		if r == from {
 			s := shapeOf(in)
 			if s.writes != shapeOf(move).writes || s.modify {
-				return false
+				return
 			}
 			if u.f.MutSelf && (to == 1 || from == 1) {
-				return false
+				return
 			}
 			in.A = uint8(to)
 			u.set(at, in)
 			u.renameReads(at+1, pc, from, to)
 			u.remove(pc)
-			return true
+			return
 		}
-		if r == to || keeps == to || keeps == from || u.lost(in) <= max(to, from) || u.reads(in, to) || u.pinned(in, from) {
-			return false
+		if r == to || keeps == to || keeps == from || lost <= max(to, from) || u.reads(in, to) || u.pinned(in, from) {
+			return
 		}
 	}
-	return false
 }
 
 // reads says whether an instruction reads a register.
 func (u *unit) reads(in ir.Instr, r int) bool {
-	found := false
-	u.eachRead(in, func(x int) { found = found || x == r })
-	return found
+	s := shapeOf(in)
+	for _, o := range s.reads {
+		if in.Get(o.field) == r {
+			return true
+		}
+	}
+	if s.window {
+		from, n := u.window(in)
+		return r >= from && r < from+n
+	}
+	return false
 }
 
 // pinned says whether an instruction reads a register as a part of a window, or

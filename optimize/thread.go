@@ -6,6 +6,7 @@ import "github.com/concerto-lang/concerto/ir"
 // to a return returns, a test over a jump becomes the opposite test, and a jump
 // to the next instruction goes.
 func thread(u *unit) {
+	u.countTargets()
 	for pc, in := range u.code {
 		if in == nop || !shapeOf(in).target || in.Op == ir.OpForInt || in.Op == ir.OpLoop {
 			continue
@@ -14,22 +15,54 @@ func thread(u *unit) {
 		next := u.after(pc)
 		switch {
 		case int(in.Imm) == next && (in.Op == ir.OpJump || !mayFault(in.Op)):
-			u.remove(pc)
+			u.redirect(pc, nop)
 			continue
 		case in.Op == ir.OpJump:
 			if to := u.code[in.Imm]; returns(to.Op) {
 				in = to
 			}
-		case next < len(u.code) && u.code[next].Op == ir.OpJump && u.after(next) == int(in.Imm) && u.after(pc) == next:
-			if out, ok := opposite(in); ok && !u.isTarget(next) {
+		case next < len(u.code) && u.code[next].Op == ir.OpJump && u.after(next) == int(in.Imm):
+			if out, ok := opposite(in); ok && u.onlyFrom(pc, next) {
 				out.Imm = int32(u.final(int(u.code[next].Imm)))
-				u.remove(next)
+				u.redirect(next, nop)
 				in = out
 			}
 		}
-		u.set(pc, in)
+		u.redirect(pc, in)
 	}
-	u.g = nil
+}
+
+// countTargets counts how often control can come to each instruction from
+// elsewhere than the one before.
+func (u *unit) countTargets() {
+	n := zeroed(&u.s.targets, len(u.code)+1)
+	for pc := range u.code {
+		if in := &u.code[pc]; *in != nop && shapes[in.Op].target {
+			n[in.Imm]++
+		}
+	}
+	for _, r := range u.regions {
+		n[r.Target]++
+	}
+}
+
+// onlyFrom says whether control comes to an instruction by the one before alone.
+func (u *unit) onlyFrom(before, pc int) bool {
+	for ; pc > before; pc-- {
+		if u.s.targets[pc] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// redirect is set for a jump: it keeps the targets counted.
+func (u *unit) redirect(pc int, in ir.Instr) {
+	u.s.targets[u.code[pc].Imm]--
+	if in != nop && shapeOf(in).target {
+		u.s.targets[in.Imm]++
+	}
+	u.set(pc, in)
 }
 
 // final follows the jumps that begin at an instruction.
@@ -57,33 +90,18 @@ func mayFault(op ir.Op) bool { return op == ir.OpJumpVariant || op == ir.OpJumpN
 
 func returns(op ir.Op) bool { return op >= ir.OpReturn && op <= ir.OpReturnNil }
 
-// isTarget says whether control can come to an instruction from elsewhere than
-// the one before.
-func (u *unit) isTarget(pc int) bool {
-	for _, in := range u.code {
-		if in != nop && shapeOf(in).target && int(in.Imm) == pc {
-			return true
-		}
+// opposites are the tests that jump when the others do not. OpMove, the zero, is
+// no test.
+var opposites = func() (of [256]ir.Op) {
+	for a, b := range map[ir.Op]ir.Op{
+		ir.OpJumpIf: ir.OpJumpIfNot, ir.OpJumpEqInt: ir.OpJumpNeInt, ir.OpJumpEqIntK: ir.OpJumpNeIntK, ir.OpJumpLtIntK: ir.OpJumpGeIntK,
+		ir.OpJumpLeIntK: ir.OpJumpGtIntK, ir.OpJumpLtFloat: ir.OpJumpNotLtFloat, ir.OpJumpLeFloat: ir.OpJumpNotLeFloat,
+		ir.OpJumpEqual: ir.OpJumpNotEqual, ir.OpJumpEqualK: ir.OpJumpNotEqualK, ir.OpJumpNil: ir.OpJumpNotNil, ir.OpJumpVariant: ir.OpJumpNotVariant,
+	} {
+		of[a], of[b] = b, a
 	}
-	for _, r := range u.regions {
-		if r.Target == pc {
-			return true
-		}
-	}
-	return false
-}
-
-var opposites = map[ir.Op]ir.Op{
-	ir.OpJumpIf: ir.OpJumpIfNot, ir.OpJumpEqInt: ir.OpJumpNeInt, ir.OpJumpEqIntK: ir.OpJumpNeIntK, ir.OpJumpLtIntK: ir.OpJumpGeIntK,
-	ir.OpJumpLeIntK: ir.OpJumpGtIntK, ir.OpJumpLtFloat: ir.OpJumpNotLtFloat, ir.OpJumpLeFloat: ir.OpJumpNotLeFloat,
-	ir.OpJumpEqual: ir.OpJumpNotEqual, ir.OpJumpEqualK: ir.OpJumpNotEqualK, ir.OpJumpNil: ir.OpJumpNotNil, ir.OpJumpVariant: ir.OpJumpNotVariant,
-}
-
-func init() {
-	for a, b := range opposites {
-		opposites[b] = a
-	}
-}
+	return of
+}()
 
 // opposite is the test that jumps when in does not.
 func opposite(in ir.Instr) (ir.Instr, bool) {
@@ -95,7 +113,6 @@ func opposite(in ir.Instr) (ir.Instr, bool) {
 		in.Op, in.A, in.B = ir.OpJumpLtInt, in.B, in.A
 		return in, true
 	}
-	op, ok := opposites[in.Op]
-	in.Op = op
-	return in, ok
+	in.Op = opposites[in.Op]
+	return in, in.Op != ir.OpMove
 }

@@ -1,6 +1,10 @@
 package optimize
 
-import "github.com/concerto-lang/concerto/ir"
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
 
 // unbox finds values in Full registers that are always numbers, and keeps them
 // plain: boxes become moves, elements are read and stored by the typed
@@ -9,7 +13,7 @@ import "github.com/concerto-lang/concerto/ir"
 // another value, which takes a jump: the checker vouches for such a read. Where
 // nothing but such reads remain, it does not matter what it is.
 func unbox(u *unit, w *webs) {
-	for _, c := range []ir.Class{ir.Int, ir.Float, ir.Bool} {
+	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &unboxer{u: u, class: c}
 		if !b.met() {
 			continue
@@ -60,48 +64,53 @@ type unboxer struct {
 	// in says of each web whether it may become plain, known whether its values
 	// are all of the class.
 	in, known []bool
-	of        map[usedAt]int32 // the web that an operand reads
+	some      []int32 // the webs that may
 }
 
-type usedAt struct {
-	pc    int
-	field ir.Field
-}
+// byClass is an operation for each class.
+type byClass [ir.Full + 1]ir.Op
 
-var boxOf = map[ir.Class]ir.Op{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.Bool: ir.OpBoxBool}
+var boxOf = byClass{ir.Int: ir.OpBoxInt, ir.Float: ir.OpBoxFloat, ir.Bool: ir.OpBoxBool}
 
 // typed are the operations on elements, by class.
 var (
-	typedGet  = map[ir.Class]ir.Op{ir.Int: ir.OpArrayGetInt, ir.Float: ir.OpArrayGetFloat, ir.Bool: ir.OpArrayGetBool}
-	typedSet  = map[ir.Class]ir.Op{ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
-	typedPush = map[ir.Class]ir.Op{ir.Int: ir.OpArrayPushInt, ir.Float: ir.OpArrayPushFloat, ir.Bool: ir.OpArrayPushBool}
-	typedRead = map[ir.Class]ir.Op{ir.Int: ir.OpFieldInt, ir.Float: ir.OpFieldFloat, ir.Bool: ir.OpFieldBool}
+	typedGet  = byClass{ir.Int: ir.OpArrayGetInt, ir.Float: ir.OpArrayGetFloat, ir.Bool: ir.OpArrayGetBool}
+	typedSet  = byClass{ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
+	typedPush = byClass{ir.Int: ir.OpArrayPushInt, ir.Float: ir.OpArrayPushFloat, ir.Bool: ir.OpArrayPushBool}
+	typedRead = byClass{ir.Int: ir.OpFieldInt, ir.Float: ir.OpFieldFloat, ir.Bool: ir.OpFieldBool}
 )
 
 // candidates marks the webs all of whose settings and readers have a plain form.
 func (b *unboxer) candidates() bool {
-	b.in = make([]bool, len(b.w.all))
-	b.known = make([]bool, len(b.w.all))
-	b.of = map[usedAt]int32{}
-	any := false
-	for n, x := range b.w.all {
-		for _, s := range x.uses {
-			if !s.window {
-				b.of[usedAt{s.pc, s.field}] = int32(n)
-			}
+	b.in = zeroed(&b.u.s.in, len(b.w.all))
+	b.known = zeroed(&b.u.s.known, len(b.w.all))
+	b.some = b.u.s.some[:0]
+	for n := range b.w.all {
+		if x := &b.w.all[n]; !x.fixed && len(x.defs) > 0 && b.plain(x) {
+			b.in[n] = true
+			b.some = append(b.some, int32(n))
 		}
-		ok := !x.fixed && len(x.defs) > 0
-		for _, pc := range x.defs {
-			ok = ok && b.plainDef(b.u.code[pc])
-		}
-		for _, s := range x.uses {
-			ok = ok && b.plainUse(b.u.code[s.pc], s)
-		}
-		b.in[n] = ok
-		any = any || ok
 	}
-	return any
+	b.u.s.some = b.some
+	return len(b.some) > 0
 }
+
+func (b *unboxer) plain(x *web) bool {
+	for _, pc := range x.defs {
+		if !b.plainDef(b.u.code[pc]) {
+			return false
+		}
+	}
+	for _, s := range x.uses {
+		if !b.plainUse(b.u.code[s.pc], s) {
+			return false
+		}
+	}
+	return true
+}
+
+// source is the web that an operand reads, -1 for none.
+func (b *unboxer) source(pc int, field ir.Field) int32 { return b.w.of[operands*pc+int(field)] }
 
 // plainDef says whether an instruction can set a plain register instead.
 func (b *unboxer) plainDef(in ir.Instr) bool {
@@ -144,8 +153,8 @@ func (b *unboxer) settle() {
 	for changed := true; changed; {
 		changed = false
 		b.learn()
-		for n, x := range b.w.all {
-			if b.in[n] && !b.fits(x, b.known[n]) {
+		for _, n := range b.some {
+			if b.in[n] && !b.fits(&b.w.all[n], b.known[n]) {
 				b.in[n], changed = false, true
 			}
 		}
@@ -154,17 +163,17 @@ func (b *unboxer) settle() {
 
 // learn finds the webs whose values are all known to be of the class.
 func (b *unboxer) learn() {
-	for n := range b.known {
+	for _, n := range b.some {
 		b.known[n] = b.in[n]
 	}
 	for changed := true; changed; {
 		changed = false
-		for n, x := range b.w.all {
+		for _, n := range b.some {
 			if !b.known[n] {
 				continue
 			}
-			for _, pc := range x.defs {
-				if !b.ofClass(pc, n) {
+			for _, pc := range b.w.all[n].defs {
+				if !b.ofClass(int(pc), n) {
 					b.known[n], changed = false, true
 					break
 				}
@@ -174,7 +183,7 @@ func (b *unboxer) learn() {
 }
 
 // ofClass says whether what an instruction gives is known to be of the class.
-func (b *unboxer) ofClass(pc, n int) bool {
+func (b *unboxer) ofClass(pc int, n int32) bool {
 	in := b.u.code[pc]
 	switch in.Op {
 	case ir.OpLoadConst:
@@ -182,49 +191,45 @@ func (b *unboxer) ofClass(pc, n int) bool {
 	case boxOf[b.class]:
 		return true
 	case ir.OpMove:
-		if from, ok := b.of[usedAt{pc, ir.B}]; ok && b.known[from] {
+		if from := b.source(pc, ir.B); from >= 0 && b.known[from] {
 			return true
 		}
 	}
 	return b.readSoon(pc, n)
 }
 
+// soon is how many instructions a value may lie before it is read: the search
+// for the reader is made for each value.
+const soon = 100
+
 // readSoon says whether what is set at pc is read as the class before control
 // could go anywhere else, itself or through moves.
-func (b *unboxer) readSoon(pc, n int) bool {
+func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
-	end := g.blocks[g.at[pc]].to
-	holders := []int{n}
+	end := min(g.blocks[g.at[pc]].to, pc+soon)
+	holders := append(u.s.holders[:0], n)
+	defer func() { u.s.holders = holders }()
 	for at := pc + 1; at < end; at++ {
 		in := u.code[at]
 		if in == nop {
 			continue
 		}
 		for _, o := range shapeOf(in).reads {
-			from, ok := b.of[usedAt{at, o.field}]
-			if !ok || !contains(holders, int(from)) {
+			from := b.source(at, o.field)
+			if from < 0 || !slices.Contains(holders, from) {
 				continue
 			}
 			if o.class == b.class {
 				return true
 			}
 			if in.Op == ir.OpMove && b.w.def[at] >= 0 {
-				holders = append(holders, int(b.w.def[at]))
+				holders = append(holders, b.w.def[at])
 			}
 		}
 		for k, h := range holders {
-			if b.w.def[at] == int32(h) && !(in.Op == ir.OpMove && k == len(holders)-1) {
+			if b.w.def[at] == h && !(in.Op == ir.OpMove && k == len(holders)-1) {
 				return false // set anew
 			}
-		}
-	}
-	return false
-}
-
-func contains(s []int, n int) bool {
-	for _, x := range s {
-		if x == n {
-			return true
 		}
 	}
 	return false
@@ -257,12 +262,14 @@ func (b *unboxer) fits(x *web, known bool) bool {
 // rewrite makes the webs plain.
 func (b *unboxer) rewrite() (changed bool) {
 	u := b.u
-	for n, x := range b.w.all {
+	for _, n := range b.some {
 		if !b.in[n] {
 			continue
 		}
+		x := &b.w.all[n]
 		changed = true
-		for _, pc := range x.defs {
+		for _, at := range x.defs {
+			pc := int(at)
 			in := u.code[pc]
 			switch in.Op {
 			case ir.OpMove, boxOf[b.class]:
@@ -284,19 +291,18 @@ func (b *unboxer) rewrite() (changed bool) {
 			in := u.code[s.pc]
 			switch {
 			case in.Op == ir.OpShare:
-				u.remove(s.pc)
+				u.remove(int(s.pc))
 			case in.Op == ir.OpMove && !b.in[b.w.def[s.pc]]:
 				in.Op = boxOf[b.class]
-				u.set(s.pc, in)
+				u.set(int(s.pc), in)
 			case isElement(in, s) && in.Op == ir.OpArrayPush:
 				in.Op = typedPush[b.class]
-				u.set(s.pc, in)
+				u.set(int(s.pc), in)
 			case isElement(in, s):
 				in.Op = typedSet[b.class]
-				u.set(s.pc, in)
+				u.set(int(s.pc), in)
 			}
 		}
 	}
-	u.g = nil
 	return changed
 }

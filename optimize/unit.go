@@ -11,14 +11,16 @@ type unit struct {
 	p *ir.Program
 	n int
 	f *ir.Function
+	s *scratch
 
 	code    []ir.Instr
 	places  []place // of each instruction
 	regions []ir.Region
 	inlined []ir.Inlined
 	start   place // of the first instruction, before anything was changed
-	changed bool
-	g       *graph // nil when out of date
+	changed bool  // in this round
+	touched bool  // at all
+	flowing bool  // the graph is up to date
 }
 
 // place is a line and column.
@@ -28,47 +30,61 @@ type place struct{ line, column int32 }
 // since jumps lead forwards.
 var nop = ir.Instr{Op: ir.OpJump, Imm: -1}
 
-func (u *unit) remove(pc int) {
-	u.code[pc] = nop
-	u.changed = true
-}
+func (u *unit) remove(pc int) { u.set(pc, nop) }
 
 func (u *unit) set(pc int, in ir.Instr) {
-	if u.code[pc] != in {
-		u.code[pc] = in
-		u.changed = true
+	if was := &u.code[pc]; *was != in {
+		u.flowing = u.flowing && !steers(*was) && !steers(in)
+		*was = in
+		u.changed, u.touched = true, true
 	}
 }
 
+// steers says whether control may go elsewhere than to the next instruction.
+func steers(in ir.Instr) bool { return in != nop && (shapes[in.Op].target || shapes[in.Op].ends) }
+
 func newUnit(o *optimizer, n int) *unit {
 	f := &o.p.Functions[n]
-	u := &unit{o: o, p: o.p, n: n, f: f, code: f.Code, places: unfold(&f.Block), regions: f.Regions, inlined: f.Inlined}
+	u := &unit{o: o, p: o.p, n: n, f: f, s: &o.scratch, code: f.Code, regions: f.Regions, inlined: f.Inlined}
+	u.places = unfold(&u.s.places, &f.Block)
 	u.start = u.places[0]
 	return u
 }
 
-// unfold gives each instruction its place.
-func unfold(b *ir.Block) []place {
-	out := make([]place, len(b.Code))
-	var at place
-	next := 0
-	for pc := range out {
-		if next < len(b.Positions) && b.Positions[next].PC == pc {
-			at = place{int32(b.Positions[next].Line), int32(b.Positions[next].Column)}
-			next++
-		}
-		out[pc] = at
+// unfold gives each instruction its place, in the memory of *room.
+func unfold(memory *[]place, b *ir.Block) []place {
+	out := room(memory, len(b.Code))
+	from, at := 0, place{}
+	for _, p := range b.Positions {
+		fill(out[from:p.PC], at)
+		from, at = p.PC, place{int32(p.Line), int32(p.Column)}
 	}
+	fill(out[from:], at)
 	return out
+}
+
+func fill(out []place, at place) {
+	for i := range out {
+		out[i] = at
+	}
 }
 
 // store puts the code back into the program.
 func (u *unit) store() {
-	u.f.Code, u.f.Regions, u.f.Inlined = u.code, u.regions, u.inlined
+	if !u.touched {
+		return
+	}
+	u.f.Regions, u.f.Inlined = u.regions, u.inlined
+	if len(u.code) <= cap(u.f.Code) {
+		u.f.Code = u.f.Code[:len(u.code)]
+	} else {
+		u.f.Code = make([]ir.Instr, len(u.code))
+	}
+	copy(u.f.Code, u.code)
 	if u.places[0] != u.start && u.f.Start == nil && u.start != (place{}) {
 		u.f.Start = &ir.Position{Line: int(u.start.line), Column: int(u.start.column)}
 	}
-	var ps []ir.Position
+	ps := u.f.Positions[:0]
 	for pc, at := range u.places {
 		if pc > 0 && at == u.places[pc-1] || at == (place{}) && len(ps) == 0 {
 			continue
@@ -82,8 +98,8 @@ func (u *unit) store() {
 type buffer struct {
 	code   []ir.Instr
 	places []place
-	local  []bool // the target counts in the new code
-	start  []int  // of the callee's instructions, in the code that was inlined last
+	local  []bool  // the target counts in the new code
+	start  []int32 // of the callee's instructions, in the code that was inlined last
 }
 
 func (b *buffer) add(in ir.Instr, at place) {
@@ -99,37 +115,44 @@ func (b *buffer) addLocal(in ir.Instr, at place) {
 	b.local[len(b.local)-1] = true
 }
 
-// rewrite makes new code: emit adds what stands for instruction pc.
-func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved []int) {
-	b := &buffer{code: make([]ir.Instr, 0, len(u.code)), places: make([]place, 0, len(u.code)), local: make([]bool, 0, len(u.code))}
-	moved = make([]int, len(u.code)+1)
+// rewrite makes new code: emit adds what stands for instruction pc. moved tells
+// where that begins.
+func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved []int32) {
+	s := u.s
+	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
+	moved = room(&s.moved, len(u.code)+1)
 	for pc, in := range u.code {
-		moved[pc] = len(b.code)
+		moved[pc] = int32(len(b.code))
 		emit(pc, in, b)
 	}
-	moved[len(u.code)] = len(b.code)
+	moved[len(u.code)] = int32(len(b.code))
 	for pc := range b.code {
-		if in := &b.code[pc]; !b.local[pc] && *in != nop && shapeOf(*in).target {
-			in.Imm = int32(moved[in.Imm])
+		if in := &b.code[pc]; !b.local[pc] && *in != nop && shapes[in.Op].target {
+			in.Imm = moved[in.Imm]
 		}
 	}
-	u.code, u.places, u.g = b.code, b.places, nil
+	// What was in use becomes what is written to next.
+	s.spare, s.code = s.code, b.code
+	s.spared, s.places = s.places, b.places
+	s.local, s.starts = b.local, b.start
+	u.code, u.places = b.code, b.places
+	u.touched, u.flowing = true, false
 	u.moveRanges(moved)
 	return moved
 }
 
 // moveRanges takes regions and inlined calls along; what has become empty goes.
-func (u *unit) moveRanges(moved []int) {
-	regions := make([]ir.Region, 0, len(u.regions))
+func (u *unit) moveRanges(moved []int32) {
+	to := func(pc int) int { return int(moved[pc]) }
+	regions, inlined := u.regions[:0], u.inlined[:0]
 	for _, r := range u.regions {
-		r.From, r.To, r.Target = moved[r.From], moved[r.To], moved[r.Target]
+		r.From, r.To, r.Target = to(r.From), to(r.To), to(r.Target)
 		if r.From < r.To {
 			regions = append(regions, r)
 		}
 	}
-	inlined := make([]ir.Inlined, 0, len(u.inlined))
 	for _, r := range u.inlined {
-		r.From, r.To = moved[r.From], moved[r.To]
+		r.From, r.To = to(r.From), to(r.To)
 		if r.From < r.To {
 			inlined = append(inlined, r)
 		}
@@ -140,17 +163,29 @@ func (u *unit) moveRanges(moved []int) {
 // pack takes the deleted instructions out, and those that control does not
 // reach.
 func (u *unit) pack() {
-	reached := u.graph().reached
-	gone := false
-	for pc := range u.code {
-		gone = gone || u.code[pc] == nop || !reached[pc]
+	g := u.graph()
+	moved := room(&u.s.moved, len(u.code)+1)
+	kept := 0
+	for i := range g.blocks {
+		b := &g.blocks[i]
+		for pc := b.from; pc < b.to; pc++ {
+			moved[pc] = int32(kept)
+			if b.reached && u.code[pc] != nop {
+				u.code[kept], u.places[kept] = u.code[pc], u.places[pc]
+				kept++
+			}
+		}
 	}
-	if !gone {
+	if kept == len(u.code) {
 		return
 	}
-	u.rewrite(func(pc int, in ir.Instr, b *buffer) {
-		if in != nop && reached[pc] {
-			b.add(in, u.places[pc])
+	moved[len(u.code)] = int32(kept)
+	u.code, u.places = u.code[:kept], u.places[:kept]
+	for pc := range u.code {
+		if in := &u.code[pc]; shapes[in.Op].target {
+			in.Imm = moved[in.Imm]
 		}
-	})
+	}
+	u.touched, u.flowing = true, false
+	u.moveRanges(moved)
 }

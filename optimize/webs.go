@@ -1,6 +1,10 @@
 package optimize
 
-import "github.com/concerto-lang/concerto/ir"
+import (
+	"math/bits"
+
+	"github.com/concerto-lang/concerto/ir"
+)
 
 // A web is one value's life in a register: the instructions that set it and
 // those that read what these set, joined wherever ways meet.
@@ -12,71 +16,108 @@ type web struct {
 	// crosses says that it lives across a call, so that it must stay below the
 	// call's window.
 	crosses bool
-	defs    []int // pcs
+	defs    []int32 // pcs
 	uses    []use
-	depth   int // of the loops around its deepest part
+	depth   int32 // of the loops around its deepest part
 }
 
 // use is an operand that reads a web; window says that it is no operand of the
 // text but a part of the instruction's window, which reads it as class.
 type use struct {
-	pc     int
+	pc     int32
 	field  ir.Field
 	class  ir.Class
 	window bool
 }
 
 // webs are the webs of a function. def[pc] is the web that an instruction
-// sets, -1 for none.
+// sets, of[operands*pc+field] the one that an operand reads; -1 for none.
 type webs struct {
 	u     *unit
-	all   []*web
+	all   []web
 	def   []int32
-	depth []int
+	of    []int32
+	depth []int32
 
 	l      *liveness
 	parent []int32 // of nodes, by union-find
 	nodes  []node
-	entry  []map[int]int32 // by block and register
+	// entry is the first node of each block's arrivals: those of the registers that
+	// live there follow upon each other.
+	entry []int32
+	cur   []int32 // the node in each register, -1 for none
+	reads []pending
+	after []regs // what lives behind the calls of a block, from its end
+
+	number     []int32
+	defs       []int32
+	uses       []use
+	defN, useN []int32
 }
+
+// operands is how many fields can name a register: A, B and C.
+const operands = 3
 
 // node is a setting of a register, or its arrival at a block.
 type node struct {
-	reg     int
-	pc      int // -1 for an arrival
+	pc      int32 // -1 for an arrival
+	reg     uint8
 	fixed   bool
 	crosses bool
 }
 
+// pending is a use whose web is not known yet.
+type pending struct {
+	node int32
+	use  use
+}
+
 func (u *unit) webs() *webs {
-	w := &webs{u: u, l: u.liveness(), def: make([]int32, len(u.code)), depth: u.loopDepth()}
+	w := &u.s.webs
 	g := u.graph()
-	w.entry = make([]map[int]int32, len(g.blocks))
+	w.u, w.l = u, u.liveness()
+	w.nodes, w.parent, w.reads = w.nodes[:0], w.parent[:0], w.reads[:0]
+	w.loopDepth()
+	room(&w.def, len(u.code))
+	room(&w.cur, u.f.Registers)
+	room(&w.entry, len(g.blocks))
+	for r := 1; r <= len(u.f.Params); r++ {
+		w.l.in[0].add(r)
+	}
 	for i := range g.blocks {
-		w.entry[i] = map[int]int32{}
-		in := w.l.in[i]
-		if i == 0 {
-			for r := 1; r <= len(u.f.Params); r++ {
-				in.add(r)
-			}
-		}
-		for r := 1; r < u.f.Registers; r++ {
-			if in.has(r) {
-				w.entry[i][r] = w.node(node{reg: r, pc: -1, fixed: i == 0})
-			}
-		}
+		w.entry[i] = int32(len(w.nodes))
+		w.l.in[i].drop(0)
+		w.l.in[i].each(func(r int) { w.node(node{pc: -1, reg: uint8(r), fixed: i == 0}) })
 	}
 	for _, r := range u.regions {
-		if n, ok := w.entry[g.at[r.Target]][r.Register]; ok {
+		if n := w.arrival(g.at[r.Target], r.Register); n >= 0 {
 			w.nodes[n].fixed = true
 		}
 	}
-	uses := make([][]pending, len(g.blocks))
 	for i := range g.blocks {
-		uses[i] = w.block(i)
+		w.block(i)
 	}
-	w.collect(uses)
+	w.collect()
 	return w
+}
+
+// each visits the registers of a set in order.
+func (s *regs) each(visit func(r int)) {
+	for w, x := range s {
+		for ; x != 0; x &= x - 1 {
+			visit(w<<6 | bits.TrailingZeros64(x))
+		}
+	}
+}
+
+// arrival is the node of a register at the beginning of a block, -1 when it does
+// not live there.
+func (w *webs) arrival(block int32, r int) int32 {
+	in := &w.l.in[block]
+	if !in.has(r) {
+		return -1
+	}
+	return w.entry[block] + in.below(r)
 }
 
 func (w *webs) node(n node) int32 {
@@ -99,83 +140,69 @@ func (w *webs) join(a, b int32) {
 	}
 }
 
-// pending is a use whose web is not known yet.
-type pending struct {
-	node int32
-	use  use
-}
-
 // block follows the registers through a block.
-func (w *webs) block(i int) (uses []pending) {
-	u, g := w.u, w.u.graph()
-	b := &g.blocks[i]
-	var cur [256]int32
+func (w *webs) block(i int) {
+	u, b := w.u, &w.u.s.graph.blocks[i]
+	cur := w.cur
 	for r := range cur {
 		cur[r] = -1
 	}
-	for r, n := range w.entry[i] {
+	n := w.entry[i]
+	w.l.in[i].each(func(r int) {
 		cur[r] = n
 		w.caught(b, r, n)
-	}
-	after := w.afterCalls(i)
+		n++
+	})
+	w.afterCalls(b, i)
 	for pc := b.from; pc < b.to; pc++ {
 		in := u.code[pc]
 		w.def[pc] = -1
 		if in == nop {
 			continue
 		}
-		uses = w.reads(pc, in, &cur, uses)
-		r, keeps := u.written(in)
+		w.read(pc, in)
+		r, keeps, lost := u.sets(in)
 		if r < 0 {
 			continue
 		}
-		call := false
-		if at := u.lost(in); at < 256 {
-			call = true
-			for r := range at {
-				if lives := after[pc]; cur[r] >= 0 && lives.has(r) {
-					w.nodes[cur[r]].crosses = true
-				}
-			}
-			for r := at; r < u.f.Registers; r++ {
-				cur[r] = -1
-			}
+		if lost < nowhere {
+			w.cross(lost)
 		}
-		if s := shapeOf(in); s.modify { // stays in one web with what it was
-			n := w.node(node{reg: r, pc: pc})
+		if shapeOf(in).modify { // stays in one web with what it was
+			n := w.node(node{pc: int32(pc), reg: uint8(r)})
 			if cur[r] >= 0 {
 				w.join(cur[r], n)
 			}
-			w.set(b, pc, r, n, &cur)
+			w.set(b, pc, r, n)
 			continue
 		}
-		w.set(b, pc, r, w.node(node{reg: r, pc: pc, fixed: call}), &cur)
+		w.set(b, pc, r, w.node(node{pc: int32(pc), reg: uint8(r), fixed: lost < nowhere}))
 		if keeps >= 0 {
-			cur[keeps] = w.node(node{reg: keeps, pc: -1, fixed: true})
+			cur[keeps] = w.node(node{pc: -1, reg: uint8(keeps), fixed: true})
 			w.caught(b, keeps, cur[keeps])
 		}
 	}
-	for _, s := range b.succ {
-		for r, n := range w.entry[s] {
+	for _, s := range b.succs() {
+		n := w.entry[s]
+		w.l.in[s].each(func(r int) {
 			if cur[r] >= 0 {
 				w.join(n, cur[r])
 			}
-		}
+			n++
+		})
 	}
-	return uses
 }
 
-func (w *webs) set(b *block, pc, r int, n int32, cur *[256]int32) {
-	cur[r] = n
+func (w *webs) set(b *block, pc, r int, n int32) {
+	w.cur[r] = n
 	w.def[pc] = n
 	w.caught(b, r, n)
 }
 
 // caught joins a value with what the targets of the regions around it see.
 func (w *webs) caught(b *block, r int, n int32) {
-	for k, c := range b.catches {
-		at, ok := w.entry[c][r]
-		if ok && r != b.caught[k].Register {
+	for _, c := range w.u.s.graph.around(b) {
+		if at := w.arrival(c.to, r); at >= 0 && r != c.register {
 			w.join(at, n)
 		}
 	}
@@ -184,93 +211,138 @@ func (w *webs) caught(b *block, r int, n int32) {
 	}
 }
 
-// afterCalls gives what lives behind each call of a block.
-func (w *webs) afterCalls(i int) map[int]regs {
-	var out map[int]regs
-	w.l.backwards(i, func(pc int, after *regs) {
-		if w.u.code[pc] != nop && w.u.lost(w.u.code[pc]) < 256 {
-			if out == nil {
-				out = map[int]regs{}
-			}
-			out[pc] = *after
+// afterCalls notes what lives behind each call of a block.
+func (w *webs) afterCalls(b *block, i int) {
+	w.after = w.after[:0]
+	calls := false
+	for pc := b.from; pc < b.to && !calls; pc++ {
+		calls = shapeOf(w.u.code[pc]).call
+	}
+	if !calls {
+		return
+	}
+	w.l.backwards(b, i, func(pc int, after *regs) {
+		if in := w.u.code[pc]; in != nop && shapeOf(in).call {
+			w.after = append(w.after, *after)
 		}
 	})
-	return out
 }
 
-func (w *webs) reads(pc int, in ir.Instr, cur *[256]int32, uses []pending) []pending {
+// cross takes note of the next call of the block, whose link is at lost.
+func (w *webs) cross(lost int) {
+	after := &w.after[len(w.after)-1]
+	w.after = w.after[:len(w.after)-1]
+	for r := range lost {
+		if w.cur[r] >= 0 && after.has(r) {
+			w.nodes[w.cur[r]].crosses = true
+		}
+	}
+	for r := lost; r < len(w.cur); r++ {
+		w.cur[r] = -1
+	}
+}
+
+func (w *webs) read(pc int, in ir.Instr) {
 	s := shapeOf(in)
 	for _, o := range s.reads {
-		if n := cur[in.Get(o.field)]; n >= 0 {
-			uses = append(uses, pending{n, use{pc, o.field, o.class, false}})
+		if n := w.cur[in.Get(o.field)]; n >= 0 {
+			w.reads = append(w.reads, pending{n, use{int32(pc), o.field, o.class, false}})
 		}
 	}
 	if !s.window {
-		return uses
+		return
 	}
-	if win, ok := ir.WindowOf(w.u.p, in); ok {
-		from := win.From
-		if in.Op == ir.OpCallClosure {
-			from--
-		}
-		for r := from; r < win.From+win.N; r++ {
-			n := cur[r]
-			if n < 0 {
-				continue
-			}
-			class := ir.Full
-			if win.Params != nil {
-				class = win.Params[r-win.From]
-			}
-			w.nodes[n].fixed = true
-			uses = append(uses, pending{n, use{pc, 0, class, true}})
-		}
+	from, n := w.u.window(in)
+	var params []ir.Class
+	if in.Op == ir.OpCall {
+		params = w.u.p.Functions[in.Imm].Params
 	}
-	return uses
+	for k := range n {
+		n := w.cur[from+k]
+		if n < 0 {
+			continue
+		}
+		class := ir.Full
+		if params != nil {
+			class = params[k]
+		}
+		w.nodes[n].fixed = true
+		w.reads = append(w.reads, pending{n, use{int32(pc), 0, class, true}})
+	}
 }
 
 // collect numbers the webs and lists what belongs to each.
-func (w *webs) collect(uses [][]pending) {
-	number := make([]int32, len(w.nodes))
-	for n := range number {
-		number[n] = -1
-	}
-	of := func(n int32) *web {
-		root := w.find(n)
-		if number[root] < 0 {
-			number[root] = int32(len(w.all))
-			w.all = append(w.all, &web{reg: w.nodes[n].reg})
-		}
-		return w.all[number[root]]
+func (w *webs) collect() {
+	w.count()
+	defs, uses := room(&w.defs, len(w.nodes)), room(&w.uses, len(w.reads))
+	d, u := int32(0), int32(0)
+	for n := range w.all {
+		x := &w.all[n]
+		x.defs, x.uses = defs[d:d:d+w.defN[n]], uses[u:u:u+w.useN[n]]
+		d, u = d+w.defN[n], u+w.useN[n]
 	}
 	for n := range w.nodes {
-		x, from := of(int32(n)), w.nodes[n]
-		x.fixed = x.fixed || from.fixed
-		x.crosses = x.crosses || from.crosses
-		if from.pc >= 0 {
-			x.defs = append(x.defs, from.pc)
-			x.depth = max(x.depth, w.depth[from.pc])
+		if at := w.nodes[n].pc; at >= 0 {
+			x := &w.all[w.number[n]]
+			x.defs = append(x.defs, at)
+			x.depth = max(x.depth, w.depth[at])
 		}
 	}
-	for _, list := range uses {
-		for _, p := range list {
-			x := of(p.node)
-			x.uses = append(x.uses, p.use)
-			x.depth = max(x.depth, w.depth[p.use.pc])
+	of := room(&w.of, operands*len(w.u.code))
+	for i := range of {
+		of[i] = -1
+	}
+	for _, p := range w.reads {
+		n := w.number[p.node]
+		x := &w.all[n]
+		x.uses = append(x.uses, p.use)
+		x.depth = max(x.depth, w.depth[p.use.pc])
+		if !p.use.window {
+			of[operands*p.use.pc+int32(p.use.field)] = n
 		}
 	}
 	for pc, n := range w.def {
 		if n >= 0 {
-			w.def[pc] = number[w.find(n)]
+			w.def[pc] = w.number[n]
 		}
 	}
 }
 
+// count numbers the webs, and counts what belongs to each. number becomes that
+// of every node.
+func (w *webs) count() {
+	number := room(&w.number, len(w.nodes))
+	for n := range number {
+		number[n] = -1
+	}
+	w.all, w.defN, w.useN = w.all[:0], w.defN[:0], w.useN[:0]
+	for n := range w.nodes {
+		from := &w.nodes[n]
+		root := w.find(int32(n))
+		if number[root] < 0 {
+			number[root] = int32(len(w.all))
+			w.all = append(w.all, web{reg: int(from.reg)})
+			w.defN, w.useN = append(w.defN, 0), append(w.useN, 0)
+		}
+		number[n] = number[root]
+		x := &w.all[number[n]]
+		x.fixed = x.fixed || from.fixed
+		x.crosses = x.crosses || from.crosses
+		if from.pc >= 0 {
+			w.defN[number[n]]++
+		}
+	}
+	for _, p := range w.reads {
+		w.useN[number[p.node]]++
+	}
+}
+
 // loopDepth counts the loops around each instruction.
-func (u *unit) loopDepth() []int {
-	depth := make([]int, len(u.code)+1)
-	for pc, in := range u.code {
-		if in != nop && (in.Op == ir.OpLoop || in.Op == ir.OpForInt) {
+func (w *webs) loopDepth() {
+	code := w.u.code
+	depth := zeroed(&w.depth, len(code)+1)
+	for pc := range code {
+		if in := &code[pc]; in.Op == ir.OpLoop || in.Op == ir.OpForInt {
 			depth[in.Imm]++
 			depth[pc+1]--
 		}
@@ -278,5 +350,4 @@ func (u *unit) loopDepth() []int {
 	for pc := 1; pc < len(depth); pc++ {
 		depth[pc] += depth[pc-1]
 	}
-	return depth
 }

@@ -77,8 +77,8 @@ func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	}
 }
 
-// optimized runs a program with all passes, also with every copy made, and by
-// turns with one alone and with all but one.
+// optimized runs a program with all passes, also everywhere with every copy made,
+// and by turns with one alone and with all but one.
 func optimized(t *testing.T, p *ir.Program, text, want string) {
 	t.Helper()
 	plain := ir.Encode(p)
@@ -96,10 +96,14 @@ func optimized(t *testing.T, p *ir.Program, text, want string) {
 		}
 	}
 	try("all", optimize.All, false)
-	try("all", optimize.All, true)
+	everywhere, err := optimize.Parse("-hot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	try("-hot", everywhere, true)
 	n := len(text) % len(optimize.Passes)
 	try(optimize.Passes[n].Name, optimize.Only(n), false)
-	try("-"+optimize.Passes[n].Name, optimize.All&^optimize.Only(n), false)
+	try("-"+optimize.Passes[n].Name, everywhere&^optimize.Only(n), false)
 }
 
 // differ shows the first line in which two outputs differ.

@@ -1,0 +1,187 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// calls is who calls whom, as far as the code says it.
+type calls struct {
+	p  *ir.Program
+	to []int32 // the callees of all functions, one function after the other
+	of []int32 // where a function's part of to begins; one more at the end
+
+	// order lists the functions, callees first as far as they do not call each
+	// other; cyclic are those that can come back to themselves.
+	order  []int32
+	cyclic []bool
+
+	often []bool // runs again and again, as far as one can see
+	loops []bool // has a loop
+	gives []bool // makes a function value and calls something
+}
+
+// callsOf reads the code of all functions.
+func callsOf(p *ir.Program) *calls {
+	n := len(p.Functions)
+	c := &calls{p: p, of: make([]int32, 0, n+1), cyclic: make([]bool, n), often: make([]bool, n), loops: make([]bool, n), gives: make([]bool, n)}
+	names := map[string]bool{} // of methods that are looked up at run time
+	for f := range n {
+		c.of = append(c.of, int32(len(c.to)))
+		c.function(f, names)
+	}
+	c.of = append(c.of, int32(len(c.to)))
+	for _, m := range p.Methods {
+		if names[m.Name] {
+			c.often[m.Function] = true
+		}
+	}
+	c.sort()
+	c.repeat()
+	return c
+}
+
+// function notes what a function calls. What is called in a loop runs often, and
+// so does a function value and a method that is looked up: who calls it is not
+// known.
+func (c *calls) function(n int, names map[string]bool) {
+	f := &c.p.Functions[n]
+	loop := int32(len(f.Code)) // where the outermost loop around begins, seen from its end
+	value, call := false, false
+	first := len(c.to)
+	for pc := len(f.Code) - 1; pc >= 0; pc-- {
+		switch in := &f.Code[pc]; in.Op {
+		case ir.OpLoop, ir.OpForInt:
+			c.loops[n] = true
+			loop = min(loop, in.Imm)
+		case ir.OpCall, ir.OpSpawn:
+			call = true
+			c.calls(in.Imm, loop <= int32(pc))
+		case ir.OpLoadFunction, ir.OpNewClosure:
+			value = true
+			c.calls(in.Imm, true)
+		case ir.OpCallMethod:
+			names[*c.p.Constants[in.Imm].String] = true
+		}
+	}
+	slices.Reverse(c.to[first:]) // of two that call each other, the first called comes first
+	c.gives[n] = value && call
+	for l := range f.Listens { // a handler runs for each message
+		for h := range f.Listens[l].Handlers {
+			code := f.Listens[l].Handlers[h].Code
+			for pc := range code {
+				switch in := &code[pc]; in.Op {
+				case ir.OpCall, ir.OpSpawn, ir.OpLoadFunction, ir.OpNewClosure:
+					c.calls(in.Imm, true)
+				case ir.OpCallMethod:
+					names[*c.p.Constants[in.Imm].String] = true
+				}
+			}
+		}
+	}
+}
+
+func (c *calls) calls(to int32, often bool) {
+	c.to = append(c.to, to)
+	c.often[to] = c.often[to] || often
+}
+
+// callees are the functions that one calls.
+func (c *calls) callees(n int32) []int32 { return c.to[c.of[n]:c.of[n+1]] }
+
+// sort finds order and cyclic: Tarjan's algorithm, with a stack of its own
+// since chains of calls can be long.
+func (c *calls) sort() {
+	nodes := len(c.p.Functions)
+	c.order = make([]int32, 0, nodes)
+	number, low := make([]int32, nodes), make([]int32, nodes) // from 1; 0 is not seen
+	next := make([]int32, nodes)                              // of callees, the one to look at
+	open := make([]bool, nodes)                               // is in a component under way
+	var path, component []int32
+	count := int32(0)
+	enter := func(n int32) {
+		count++
+		number[n], low[n], open[n] = count, count, true
+		path, component = append(path, n), append(component, n)
+	}
+	for root := range int32(nodes) {
+		if number[root] != 0 {
+			continue
+		}
+		for enter(root); len(path) > 0; {
+			n := path[len(path)-1]
+			if to := c.callees(n); int(next[n]) < len(to) {
+				m := to[next[n]]
+				next[n]++
+				switch {
+				case number[m] == 0:
+					enter(m)
+				case open[m]:
+					low[n] = min(low[n], number[m])
+					c.cyclic[n] = c.cyclic[n] || m == n
+				}
+				continue
+			}
+			path = path[:len(path)-1]
+			c.order = append(c.order, n)
+			if len(path) > 0 {
+				up := path[len(path)-1]
+				low[up] = min(low[up], low[n])
+			}
+			if low[n] == number[n] {
+				component = c.close(component, n, open)
+			}
+		}
+	}
+}
+
+// close ends the component that begins with n.
+func (c *calls) close(component []int32, n int32, open []bool) []int32 {
+	for k := len(component) - 1; ; k-- {
+		m := component[k]
+		open[m] = false
+		if m == n {
+			return component[:k]
+		}
+		c.cyclic[m], c.cyclic[n] = true, true
+	}
+}
+
+// repeat finds what runs often: besides what is known to, what comes back to
+// itself, and what these call.
+func (c *calls) repeat() {
+	var work []int32
+	for f := range c.often {
+		if c.often[f] = c.often[f] || c.cyclic[f]; c.often[f] {
+			work = append(work, int32(f))
+		}
+	}
+	for len(work) > 0 {
+		n := work[len(work)-1]
+		work = work[:len(work)-1]
+		for _, to := range c.callees(n) {
+			if !c.often[to] {
+				c.often[to] = true
+				work = append(work, to)
+			}
+		}
+	}
+}
+
+// hot says whether a function is worth the passes: it runs often, has a loop, or
+// gives a function value to one that has, which may stand in place of the call.
+func (c *calls) hot(n int) bool {
+	if c.often[n] || c.loops[n] {
+		return true
+	}
+	if !c.gives[n] {
+		return false
+	}
+	for _, to := range c.callees(int32(n)) {
+		if c.loops[to] {
+			return true
+		}
+	}
+	return false
+}

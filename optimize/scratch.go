@@ -1,0 +1,41 @@
+package optimize
+
+import "github.com/concerto-lang/concerto/ir"
+
+// scratch is the memory of the analyses. It serves one function after the
+// other, and within a function one analysis of a kind after the other.
+type scratch struct {
+	graph graph
+	leads []bool
+
+	live    liveness
+	classes classFlow
+	webs    webs
+	facts   facts
+
+	in, known     []bool // of an unboxer
+	some, holders []int32
+
+	code, spare    []ir.Instr
+	places, spared []place
+	local          []bool
+	moved, starts  []int32
+	callee         []place
+	targets        []int32
+}
+
+// room gives n elements in the memory of *s, whatever they hold.
+func room[T any](s *[]T, n int) []T {
+	if cap(*s) < n {
+		*s = make([]T, n, n+n/2)
+	}
+	*s = (*s)[:n]
+	return *s
+}
+
+// zeroed is room, with nothing in it.
+func zeroed[T any](s *[]T, n int) []T {
+	out := room(s, n)
+	clear(out)
+	return out
+}
