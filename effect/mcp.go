@@ -34,6 +34,26 @@ type MCPOpen struct {
 	Declared []MCPTool       `json:"declared,omitempty"`
 }
 
+// Function is what the program calls: a tool, or the library's method for the
+// protocol's.
+func (r *MCPOpen) Function() string {
+	switch r.Method {
+	case MCPListTools:
+		return "tools"
+	case MCPListResources:
+		return "resources"
+	case MCPListTemplates:
+		return "resource_templates"
+	case MCPReadResource:
+		return "read_resource"
+	case MCPListPrompts:
+		return "prompts"
+	case MCPGetPrompt:
+		return "get_prompt"
+	}
+	return r.Tool
+}
+
 // MCPTool is a declared tool: its signature as written, and the JSON Schema of
 // its parameters. An undeclared one is what the program calls of those that a
 // block leaves to `..`: the signature has the arguments' names alone.

@@ -79,6 +79,9 @@ func (c *checker) methodNames(t types.Type) []string {
 		}
 	}
 	file := methodFile(t)
+	if isOwnTool(t) {
+		file = ""
+	}
 	if file != "" && c.cfg.Library != nil {
 		c.libraryModule(c.cfg.Library.Methods(file, ""))
 	}
@@ -116,7 +119,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			if fn := tool.method(e.Name.Name); fn != nil {
 				return b.invoke(e, fn, t, hint, p)
 			}
-			if tool.Rest {
+			if tool.Rest && b.c.method(t, e.Name.Name) == nil {
 				return b.undeclaredCall(e, tool, p)
 			}
 		}
@@ -133,6 +136,9 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
+	if isOwnTool(t) && fn != nil && fn.Info.Library {
+		fn = nil // of MCP servers alone
+	}
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
 		if !b.c.refused[e.Name.Name] {
@@ -141,6 +147,16 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		return types.Bad
 	}
 	return b.invoke(e, fn, t, hint, p)
+}
+
+// isOwnTool says whether t is a tool declared here, and no MCP server.
+func isOwnTool(t types.Type) bool {
+	d, ok := types.Resolve(t).(*types.Declared)
+	if !ok {
+		return false
+	}
+	tool, ok := d.Origin.(*Tool)
+	return ok && tool.Server == ""
 }
 
 // invoke calls a method that has been found.
@@ -218,6 +234,9 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 
 // methodInstead finds a repair for a method that is not there.
 func (b *body) methodInstead(t types.Type, name string) string {
+	if isOwnTool(t) && b.c.method(t, name) != nil {
+		return "only an MCP server has `" + name + "`: a declaration with `mcp`"
+	}
 	switch x := t.(type) {
 	case *types.Option:
 		if b.c.method(x.Elem, name) != nil {

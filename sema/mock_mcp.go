@@ -18,6 +18,11 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		name := f.Name.Name
 		var result types.Type = types.Any
 		fn := d.Server.method(name)
+		if fn == nil {
+			if m := b.c.method(d.Server.Type, name); m != nil && m.Info.Library && m.pub {
+				fn = m
+			}
+		}
 		switch {
 		case seen[name] != nil:
 			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").Hint("remove one"))
@@ -44,7 +49,7 @@ func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 }
 
 func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
-	var names []string
+	names := b.c.methodNames(t.Type)
 	for _, fn := range t.Methods {
 		if !fn.Undeclared {
 			names = append(names, fn.Decl.Name.Name)

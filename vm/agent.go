@@ -98,6 +98,8 @@ func (m *VM) bind(name string) Native {
 		return m.hostParts
 	case "tool.marks":
 		return m.toolMarks
+	case "tool.server":
+		return m.toolServer
 	}
 	if n := m.taskNatives(name); n != nil {
 		return n

@@ -8,7 +8,14 @@ import (
 func init() {
 	performs["mcp.open"] = &performing{
 		request: func(t *task, a *Args) (effect.Request, error) {
-			return &effect.MCPOpen{Server: a.String(0), Tool: a.String(1), Args: value.AppendJSON(nil, a.Slot(2)), Declared: t.m.declared(a.String(0))}, nil
+			r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: t.m.declared(a.String(0))}
+			if method := a.String(1); method != effect.MCPCallTool {
+				r.Method = method
+			}
+			if args := value.Flat(a.Slot(3)).Map(); args != nil && (r.Method == "" || args.Len() > 0) {
+				r.Args = value.AppendJSON(nil, args.Slot())
+			}
+			return r, nil
 		},
 		value: func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil },
 	}
@@ -34,6 +41,22 @@ func init() {
 		},
 		value: nothing,
 	}
+}
+
+// toolServer gives the MCP server whose declaration a tool is, nil for another
+// one, and the tool's name.
+func (m *VM) toolServer(a *Args) (value.Slot, error) {
+	for _, x := range m.tools {
+		if x.self != a.Slot(0) {
+			continue
+		}
+		if x.info.Server == "" {
+			return value.Tuple(value.Nil, value.String(x.info.Name)), nil
+		}
+		return value.Tuple(value.String(x.info.Server), value.String(x.info.Name)), nil
+	}
+	a.wrong(0, "a Tool")
+	return value.Nil, nil
 }
 
 // declared lists what the program declares of an MCP server.

@@ -9,7 +9,8 @@ import (
 )
 
 // TestMCPReference holds the client to the protocol's reference server: its
-// tools are declared by `mcp add`, and a program calls them.
+// tools are declared by `mcp add`, and a program calls them; its resources and
+// prompts are read.
 func TestMCPReference(t *testing.T) {
 	server, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", ".bin", "mcp-server-everything"))
 	if err != nil {
@@ -23,6 +24,7 @@ func TestMCPReference(t *testing.T) {
 mod everything;
 
 use everything::Everything;
+use std::crypto;
 
 fn main() {
     println(Everything.echo("hello"));
@@ -30,6 +32,12 @@ fn main() {
     println(Everything.get_structured_content("New York").keys());
     println(Everything.trigger_long_running_operation(0.1, 2));
     println(Everything.trigger_elicitation_request().contains("declined"));
+    println(Everything.resources()?.any(|r| r.mime_type == "text/markdown"));
+    println(Everything.resource_templates()?.map(|t| t.uri_template).sort());
+    let blob = Everything.read_resource("demo://resource/dynamic/blob/2")?[0].blob ?? "";
+    println(crypto::base64_decode(blob)?.starts_with("Resource 2: "));
+    println(Everything.prompts()?.filter(|p| p.name == "args-prompt")[0].arguments.map(|a| (a.name, a.required)));
+    println(Everything.get_prompt("args-prompt", { city: "Paris" })?);
 }`
 	for name, text := range map[string]string{"main.conc": program, "Concerto.toml": "[project]\nname = \"x\"\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
@@ -46,7 +54,9 @@ fn main() {
 	command("mcp", "add", "Everything", "--", server, "stdio")
 	got := command("run", "--answer", "mcp:elicitation=no", "main.conc")
 	for _, want := range []string{"Echo: hello\n", "The sum of 2 and 3.5 is 5.5.\n", `["conditions","humidity","temperature"]`,
-		`[mcp:progress] {"progress":1,`, `[mcp:progress] {"progress":2,`, "Duration: 0.1 seconds, Steps: 2.\n", "[mcp:elicitation] {", "\ntrue\n"} {
+		`[mcp:progress] {"progress":1,`, `[mcp:progress] {"progress":2,`, "Duration: 0.1 seconds, Steps: 2.\n", "[mcp:elicitation] {", "\ntrue\ntrue\n",
+		`["demo://resource/dynamic/blob/{resourceId}","demo://resource/dynamic/text/{resourceId}"]` + "\ntrue\n", `[["city",true],["state",false]]`,
+		`[{"role":"user","content":"What's weather in Paris?"}]`} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

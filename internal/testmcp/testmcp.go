@@ -39,9 +39,14 @@ type (
 )
 
 // New makes the server: echo, add, tags, fail, steps (which reports progress),
-// ask (which elicits), wait, die, and header, which says who asks.
+// ask (which elicits), wait, die, and header, which says who asks; with resources
+// and prompts, unless TESTMCP_BARE is set. Its lists have pages of three.
 func New(header func() string) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
+	if os.Getenv("TESTMCP_BARE") == "" {
+		addResources(s)
+		addPrompts(s)
+	}
 	add(s, "echo", "Says it again", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
 		return strings.Repeat(a.Text, max(a.Times, 1)), nil
 	})
@@ -97,6 +102,43 @@ func add[A any](s *mcp.Server, name, description string, f func(context.Context,
 			return nil, nil, err
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+}
+
+// addResources adds pages docs://1 to docs://4, a picture, and a template of notes.
+func addResources(s *mcp.Server) {
+	for i := range 4 {
+		r := &mcp.Resource{URI: fmt.Sprintf("docs://%d", i+1), Name: fmt.Sprintf("page %d", i+1), MIMEType: "text/plain", Size: int64(i)}
+		s.AddResource(r, func(_ context.Context, q *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: q.Params.URI, MIMEType: "text/plain", Text: "the text of " + r.Name}}}, nil
+		})
+	}
+	s.AddResource(&mcp.Resource{URI: "docs://picture", Name: "picture", Title: "A picture", Description: "Of something"},
+		func(_ context.Context, q *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: q.Params.URI, MIMEType: "image/png", Blob: []byte{0, 255}}, {URI: q.Params.URI + "/title", Text: "A picture"}}}, nil
+		})
+	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "notes://{day}", Name: "notes", MIMEType: "text/plain"},
+		func(_ context.Context, q *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+			return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: q.Params.URI, Text: "notes of " + strings.TrimPrefix(q.Params.URI, "notes://")}}}, nil
+		})
+}
+
+// addPrompts adds review, which takes a file, and greet, which takes nothing and
+// has a picture in it.
+func addPrompts(s *mcp.Server) {
+	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a file", Arguments: []*mcp.PromptArgument{
+		{Name: "file", Description: "which", Required: true}, {Name: "depth"}}},
+		func(_ context.Context, q *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			if q.Params.Arguments["file"] == "" {
+				return nil, errors.New("the argument file is missing")
+			}
+			return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
+				{Role: "user", Content: &mcp.TextContent{Text: "Review " + q.Params.Arguments["file"] + q.Params.Arguments["depth"]}},
+				{Role: "assistant", Content: &mcp.TextContent{Text: "Show it."}}}}, nil
+		})
+	s.AddPrompt(&mcp.Prompt{Name: "greet"}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.ImageContent{Data: []byte{1, 2}, MIMEType: "image/png"}},
+			{Role: "user", Content: &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "docs://1", Text: "hello"}}}}}, nil
 	})
 }
 

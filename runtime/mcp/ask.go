@@ -60,8 +60,7 @@ func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.Elici
 		x.clock.hold()
 		defer x.clock.release()
 	}
-	_, tool := subject(c.request)
-	answer := c.ask("elicitation", map[string]any{"server": s.config.Name, "tool": tool, "message": r.Params.Message, "schema": r.Params.RequestedSchema})
+	answer := c.ask("elicitation", map[string]any{"server": s.config.Name, "tool": c.request.Function(), "message": r.Params.Message, "schema": r.Params.RequestedSchema})
 	select {
 	case a := <-answer:
 		return elicitation(a, r.Params.RequestedSchema), nil

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -78,11 +79,14 @@ func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 // fail ends the call by what went wrong on the way.
 func (c *call) fail(ctx context.Context, err error) {
 	var e *effect.Error
+	var answered *jsonrpc.Error
 	switch {
 	case context.Cause(ctx) == errTimeout:
 		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
 	case errors.As(err, &e):
 		c.add(nil, e)
+	case errors.As(err, &answered):
+		c.add(nil, c.problem("%s%s", answered.Message, instead[c.request.Method]))
 	default:
 		c.add(nil, c.problem("%s", err))
 	}
@@ -90,9 +94,8 @@ func (c *call) fail(ctx context.Context, err error) {
 
 // problem is the call's error.
 func (c *call) problem(format string, args ...any) *effect.Error {
-	about, tool := subject(c.request)
-	return effect.Errorf("ToolError", "mcp server '%s', %s: %s", c.server.config.Name, about, fmt.Sprintf(format, args...)).
-		With("tool", c.server.config.Name+"."+tool)
+	return effect.Errorf("ToolError", "mcp server '%s', %s: %s", c.server.config.Name, subject(c.request), fmt.Sprintf(format, args...)).
+		With("tool", c.server.config.Name+"."+c.request.Function())
 }
 
 func (c *call) add(e *effect.MCPEvent, err error) {
@@ -172,8 +175,7 @@ func (s *server) progressed(p *sdk.ProgressNotificationParams) {
 	if c == nil {
 		return
 	}
-	_, tool := subject(c.request)
-	data := map[string]any{"server": s.config.Name, "tool": tool, "progress": p.Progress}
+	data := map[string]any{"server": s.config.Name, "tool": c.request.Function(), "progress": p.Progress}
 	if p.Total != 0 {
 		data["total"] = p.Total
 	}

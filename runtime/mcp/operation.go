@@ -3,10 +3,12 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -17,23 +19,29 @@ import (
 // maxListed bounds a list, whose pages a server could go on with for ever.
 const maxListed = 10_000
 
-// subject says what a call is about, and what its error's `tool` names.
-func subject(r *effect.MCPOpen) (about, tool string) {
+// subject says what a call is about.
+func subject(r *effect.MCPOpen) string {
 	switch r.Method {
 	case effect.MCPListTools:
-		return "its tools", "tools"
+		return "its tools"
 	case effect.MCPListResources:
-		return "its resources", "resources"
+		return "its resources"
 	case effect.MCPListTemplates:
-		return "its resource templates", "resource_templates"
+		return "its resource templates"
 	case effect.MCPReadResource:
-		return "resource " + r.Tool, "read_resource"
+		return "resource " + r.Tool
 	case effect.MCPListPrompts:
-		return "its prompts", "prompts"
+		return "its prompts"
 	case effect.MCPGetPrompt:
-		return "prompt " + r.Tool, "get_prompt"
+		return "prompt " + r.Tool
 	}
-	return "tool " + r.Tool, r.Tool
+	return "tool " + r.Tool
+}
+
+// instead says where what can be asked for is found.
+var instead = map[string]string{
+	effect.MCPReadResource: " (`resources()` and `resource_templates()` say what it has)",
+	effect.MCPGetPrompt:    " (`prompts()` says what it has, and which arguments they take)",
 }
 
 // perform does what the call asks for, and gives its result.
@@ -47,7 +55,12 @@ func (c *call) perform(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	case effect.MCPListResources:
 		return list(l.session.Resources(ctx, nil), resource)
 	case effect.MCPListTemplates:
-		return list(l.session.ResourceTemplates(ctx, nil), template)
+		e, err := list(l.session.ResourceTemplates(ctx, nil), template)
+		var unknown *jsonrpc.Error
+		if errors.As(err, &unknown) && unknown.Code == jsonrpc.CodeMethodNotFound { // it has resources, but none of these
+			return made("", []any{})
+		}
+		return e, err
 	case effect.MCPListPrompts:
 		return list(l.session.Prompts(ctx, nil), prompt)
 	case effect.MCPReadResource:
@@ -134,8 +147,10 @@ func (c *call) readResource(ctx context.Context, l *link) (*effect.MCPEvent, err
 // getPrompt gives a prompt's messages. What is no text in them is named.
 func (c *call) getPrompt(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	params := &sdk.GetPromptParams{Name: c.request.Tool}
-	if err := json.Unmarshal(c.request.Args, &params.Arguments); err != nil {
-		return nil, c.problem("its arguments are texts: %v", err)
+	if c.request.Args != nil {
+		if err := json.Unmarshal(c.request.Args, &params.Arguments); err != nil {
+			return nil, c.problem("its arguments are texts: %v", err)
+		}
 	}
 	params.SetProgressToken(c.token())
 	result, err := l.session.GetPrompt(ctx, params)

@@ -163,7 +163,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	}
 	w.looks(r)
 	if c, ok := r.(*effect.MCPOpen); ok && !w.options.Live {
-		return nil, &Missing{What: "`" + c.Server + "." + c.Tool + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Tool + ": … }"}
+		return nil, &Missing{What: "`" + c.Server + "." + c.Function() + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Function() + ": … }"}
 	}
 	if c, ok := r.(*effect.Command); ok && !w.options.Live {
 		return nil, &Missing{What: "the command " + c.Command}
