@@ -69,7 +69,7 @@ type parts struct {
 func (t *task) valued() bool { return t.parts.handle.Object != nil }
 
 const (
-	firstStack = 128
+	firstStack = 256
 	headroom   = 64 // slots that every frame may use; larger ones begin with opEnter
 	budget     = 50_000
 	slowCost   = 10  // what an operation outside the loop takes of the budget

@@ -126,7 +126,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
-	if err := errorInside(reply.Error, p.refusal(answer), answer); err != nil {
+	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
 		return nil, err
 	}
 	if reply.Content == nil {
@@ -269,7 +269,7 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	case "message_stop":
 		s.done = true
 	case "error":
-		return "", errorInside(e.Error, anthropic{}.refusal(data), data)
+		return "", errorInside(e.Error, anthropic{}.refusal, data)
 	}
 	return "", nil
 }

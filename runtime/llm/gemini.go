@@ -236,7 +236,7 @@ func (s *geminiStream) event(data []byte) (string, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
-	if err := errorInside(e.Error, gemini{}.refusal(data), data); err != nil {
+	if err := errorInside(e.Error, gemini{}.refusal, data); err != nil {
 		return "", err
 	}
 	if e.Feedback.BlockReason != "" {

@@ -24,22 +24,46 @@ func within(c *Connection) time.Duration {
 	return seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 }
 
-// newHTTP makes the client of a connection. It follows no redirect, so that a
-// key goes nowhere but where the manifest says.
-func newHTTP(c *Connection) *http.Client {
+// newHTTP makes what a connection's requests go through. Unlike an http.Client
+// it follows no redirect, so that a key goes nowhere but where the manifest says.
+func newHTTP(c *Connection) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	// The system's own interval and count are good enough, and cost no calls.
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
-	t.DialContext = (&net.Dialer{Timeout: within(c), KeepAliveConfig: alive}).DialContext
+	t.DialContext = inTurn((&net.Dialer{Timeout: within(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = within(c)
 	// As many calls as go on at once find their connection again.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
 	// A thousand of them should fit into a small memory. What is longer goes past
 	// the buffers.
 	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10
-	return &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	return t
+}
+
+const (
+	dialsAtOnce = 32
+	dialWait    = 5 * time.Millisecond
+)
+
+// inTurn has connections that are wanted at once made a few at a time, where
+// that takes next to no time: each takes a large stack while it is made. One
+// that has waited for dialWait is made beside the others.
+func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	turns := make(chan struct{}, dialsAtOnce)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		select {
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		default:
+			late := time.NewTimer(dialWait)
+			defer late.Stop()
+			select {
+			case turns <- struct{}{}:
+				defer func() { <-turns }()
+			case <-late.C:
+			}
+		}
+		return dial(ctx, network, addr)
 	}
 }
 
@@ -153,6 +177,7 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	var op *net.OpError
 	var dns *net.DNSError
 	var unknown *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
 	f := &Failure{Class: ClassConnection, Sent: true, Got: got}
 	switch {
 	case errors.Is(err, errTooLong):
@@ -170,16 +195,12 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	case errors.As(err, &unknown):
 		f.Class, f.Sent = ClassConfig, false
 		f.Message = fmt.Sprintf("%s shows a certificate that is not trusted: %v (check the connection's base_url)", where, unknown.Err)
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/":
 		f.Class, f.Sent = ClassConfig, false
 		f.Message = fmt.Sprintf("%s does not speak TLS (write its base_url with http://)", where)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &op):
 		f.Message = fmt.Sprintf("%s closed the connection before the answer was complete", where)
 	default:
-		var ue *url.Error
-		if errors.As(err, &ue) {
-			err = ue.Err
-		}
 		f.Class = ClassConfig
 		f.Message = fmt.Sprintf("the request to %s failed: %v", where, err)
 	}

@@ -203,3 +203,20 @@ func TestBrokenKey(t *testing.T) {
 		t.Error(e.Message)
 	}
 }
+
+// TestNameInAddress: a name and password in base_url are sent as such, unless a
+// key takes their place.
+func TestNameInAddress(t *testing.T) {
+	for env, want := range map[string]string{"": "Basic bWU6c2VjcmV0", "KEY": "Bearer " + key} {
+		s, conn := server(t, "openai", testllm.Reply{Text: "yes"})
+		conn.BaseURL = strings.Replace(conn.BaseURL, "http://", "http://me:secret@", 1)
+		conn.APIKeyEnv = env
+		c, _ := client(t, conn)
+		if _, err := ask(c, effect.AgentCall{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Requests()[0].Header.Get("Authorization"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -79,7 +79,7 @@ const DefaultTimeout = 120.0
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Client                                     // nil: one for each connection
+	HTTP        *http.Transport                                  // nil: one for each connection
 	Now         func() time.Time                                 // nil: time.Now
 	Sleep       func(ctx context.Context, d time.Duration) error // nil: a timer; gives ctx.Err() when ctx ends first
 	Jitter      func() float64                                   // chance from 0 to 1; nil: random
@@ -103,7 +103,7 @@ type line struct {
 	Connection
 	provider Provider
 	limiter  *limiter
-	http     *http.Client
+	http     *http.Transport
 }
 
 // New makes a Client. Connections are opened when first used.

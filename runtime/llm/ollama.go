@@ -138,7 +138,7 @@ func (s *ollamaStream) event(data []byte) (string, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
-	if err := errorInside(e.Error, ollama{}.refusal(data), data); err != nil {
+	if err := errorInside(e.Error, ollama{}.refusal, data); err != nil {
 		return "", err
 	}
 	if e.Model != "" {

@@ -167,7 +167,7 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
-	if err := errorInside(reply.Error, p.refusal(answer), answer); err != nil {
+	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
 		return nil, err
 	}
 	if len(reply.Choices) == 0 {
@@ -265,7 +265,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
-	if err := errorInside(e.Error, openAI{}.refusal(data), data); err != nil {
+	if err := errorInside(e.Error, openAI{}.refusal, data); err != nil {
 		return "", err
 	}
 	if e.ID != "" {
@@ -364,10 +364,11 @@ func bodyError(body []byte) string {
 
 // errorInside is the failure of an answer that has a good status and an error
 // in its body; nil without one.
-func errorInside(member json.RawMessage, r refusal, answer []byte) error {
+func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byte) error {
 	if len(member) == 0 || string(member) == "null" {
 		return nil
 	}
+	r := read(answer)
 	if r.class == "" {
 		r.class = ClassServer
 	}

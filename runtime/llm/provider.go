@@ -74,7 +74,7 @@ func (r *Request) Prompt() string {
 // world is what providers need from outside.
 type world struct {
 	getenv func(string) (string, bool)
-	http   *http.Client
+	http   *http.Transport
 	sleep  func(context.Context, time.Duration) error
 
 	secrets *secrets

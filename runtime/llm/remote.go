@@ -47,6 +47,25 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 
 // open sends a request and gives the exchange when the answer's status is good.
 func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+	hr, err := p.request(ctx, req, w, stream)
+	if err != nil {
+		return nil, err
+	}
+	x := &exchange{remote: p, ctx: ctx}
+	if x.resp, err = p.world.http.RoundTrip(hr); err != nil {
+		return nil, x.redact(p.broken(ctx, err, 0))
+	}
+	x.in = &bounded{r: x.resp.Body}
+	if x.resp.StatusCode != http.StatusOK {
+		defer x.resp.Body.Close()
+		return nil, x.refused()
+	}
+	return x, nil
+}
+
+// request makes the HTTP request. It is apart from open so that what it needs
+// is off the stack while a thousand calls wait.
+func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
@@ -72,21 +91,16 @@ func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool)
 	}
 	// The body can be read anew, so that net/http may send it again on another
 	// connection when one that was kept turns out to be closed.
-	hr := (&http.Request{Method: http.MethodPost, URL: at, Host: at.Host, Header: h, ContentLength: int64(len(data)),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body:    io.NopCloser(bytes.NewReader(data)),
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
-	}).WithContext(ctx)
-	x := &exchange{remote: p, ctx: ctx}
-	if x.resp, err = p.world.http.Do(hr); err != nil {
-		return nil, x.redact(p.broken(ctx, err, 0))
+	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(data))
+	if err != nil {
+		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot be made: " + err.Error()}
 	}
-	x.in = &bounded{r: x.resp.Body}
-	if x.resp.StatusCode != http.StatusOK {
-		defer x.resp.Body.Close()
-		return nil, x.refused()
+	hr.URL, hr.Host, hr.Header = at, at.Host, h
+	if u := at.User; u != nil && h.Get("Authorization") == "" {
+		password, _ := u.Password()
+		hr.SetBasicAuth(u.Username(), password)
 	}
-	return x, nil
+	return hr, nil
 }
 
 // whole reads an answer that comes in one piece.

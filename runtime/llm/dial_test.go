@@ -1,0 +1,53 @@
+package llm
+
+import (
+	"context"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestInTurn: connections that take no time are made a few at a time; those
+// that take long do not keep others waiting for more than a moment.
+func TestInTurn(t *testing.T) {
+	const wanted = 3 * dialsAtOnce
+	for _, c := range []struct {
+		name  string
+		takes time.Duration
+		most  int           // at once
+		all   time.Duration // until all are made
+	}{
+		{"quick", time.Millisecond, dialsAtOnce, 3 * time.Millisecond},
+		{"slow", time.Second, wanted, time.Second + dialWait},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				now, most := make(chan int, 1), 0
+				now <- 0
+				dial := inTurn(func(context.Context, string, string) (net.Conn, error) {
+					n := <-now + 1
+					most = max(most, n)
+					now <- n
+					time.Sleep(c.takes)
+					now <- <-now - 1
+					return nil, nil
+				})
+				done := make(chan struct{})
+				for range wanted {
+					go func() {
+						_, _ = dial(t.Context(), "tcp", "here")
+						done <- struct{}{}
+					}()
+				}
+				for range wanted {
+					<-done
+				}
+				if took := time.Since(start); most != c.most || took != c.all {
+					t.Errorf("%d at once in %s, want %d in %s", most, took, c.most, c.all)
+				}
+			})
+		})
+	}
+}
