@@ -95,6 +95,10 @@ func Load(data []byte) (*Program, error) {
 // sources, wherever they lie.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 
+// MaxMemory is what the manifest allows the program's values, in MiB; 0 is no
+// limit.
+func (p *Program) MaxMemory() int64 { return p.ir.Limits.MaxMemoryMB }
+
 // Hosts names the hosts that the program declares.
 func (p *Program) Hosts() []string {
 	var names []string

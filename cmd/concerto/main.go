@@ -28,15 +28,15 @@ func main() {
 		fmt.Fprintf(os.Stderr, "concerto: find the working directory: %v\n", err)
 		os.Exit(exitRefused)
 	}
-	if _, set := os.LookupEnv("GOGC"); !set {
-		// Programs live shortly and allocate in bursts: collecting less often
-		// is worth the memory.
-		debug.SetGCPercent(400)
-	}
+	_, growth := os.LookupEnv("GOGC")
+	_, memory := os.LookupEnv("GOMEMLIMIT")
 	_, processors := os.LookupEnv("GOMAXPROCS")
+	if !growth {
+		debug.SetGCPercent(usualGrowth)
+	}
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	os.Exit(Main(os.Args[1:], &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir, ownProcess: !processors,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
 		terminal: term.IsTerminal(int(os.Stdin.Fd())),
 		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
 		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
@@ -54,11 +54,13 @@ type app struct {
 	// ownProcess says that the process is the command's alone, so that a run may
 	// say how many processors it uses.
 	ownProcess bool
-	dir        string // working directory; -C changes it
-	terminal   bool   // stdin is one: awaited emits may be asked for
-	color      bool   // stderr takes colours
-	outColor   bool   // stdout does
-	screen     bool   // stdout is a terminal that can be cleared
+	// ownHeap says the same of how Go's heap grows.
+	ownHeap  bool
+	dir      string // working directory; -C changes it
+	terminal bool   // stdin is one: awaited emits may be asked for
+	color    bool   // stderr takes colours
+	outColor bool   // stdout does
+	screen   bool   // stdout is a terminal that can be cleared
 	// pause is what --watch does between two looks at the files; nil waits for a
 	// moment.
 	pause func(context.Context) error

@@ -88,6 +88,9 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		// two processors, 0.81 with one; one-way messages the same with either).
 		runtime.GOMAXPROCS(1)
 	}
+	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+		growHeap()
+	}
 	o.Args, o.Stdout, o.Mode, o.Prompter = args, a.stdout, emit.Modes[f.emit], a.prompter()
 	if f.stats {
 		o.OnUsage = a.modelUsage
