@@ -76,17 +76,17 @@ func (f *builder) endlessLoop(e *ast.LoopExpr) {
 
 func (f *builder) forLoop(e *ast.ForExpr) {
 	if r, ok := unparen(f.info, e.Iter).(*ast.RangeExpr); ok && f.info.Conv(r) == nil {
-		f.forInts(e, func() (lo, hi int) { return f.rangeEnds(r) })
+		f.forInts(e, func() (lo, hi int, last bool) { return f.rangeEnds(r) })
 		return
 	}
 	t := types.Resolve(f.resultType(e.Iter))
 	if t == types.Range {
-		f.forInts(e, func() (lo, hi int) {
+		f.forInts(e, func() (lo, hi int, last bool) {
 			r := f.operand(e.Iter)
 			lo, hi = f.alloc(), f.alloc()
 			f.emit(ir.OpRangeLo, lo, r.reg, 0, 0)
 			f.emit(ir.OpRangeHi, hi, r.reg, 0, 0)
-			return lo, hi
+			return lo, hi, false
 		})
 		return
 	}
@@ -99,8 +99,9 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 	}
 }
 
-// rangeEnds puts the first Int and the one after the last into two registers.
-func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int) {
+// rangeEnds puts the first Int and the one after the last into two registers, or
+// the last: the greatest Int has none after it.
+func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	lo, hi = f.alloc(), f.alloc()
 	f.into(r.Lo, lo, ir.Int, true)
 	if n, ok := f.knownInt(r.Hi); ok && (!r.Inclusive || n < math.MaxInt64) {
@@ -108,30 +109,31 @@ func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int) {
 			n++
 		}
 		f.intValue(n, hi)
-		return lo, hi
+		return lo, hi, false
 	}
 	f.into(r.Hi, hi, ir.Int, true)
-	if r.Inclusive {
-		f.emit(ir.OpAddIntK, hi, hi, 0, 1)
-	}
-	return lo, hi
+	return lo, hi, r.Inclusive
 }
 
 // forInts counts. The counter is the loop's variable when nothing can change
 // it or hold it as a cell.
-func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int)) {
+func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	defer f.free(f.top)
-	i, hi := ends()
+	i, hi, last := ends()
+	skip, step := ir.OpJumpLeInt, ir.OpForInt
+	if last {
+		skip, step = ir.OpJumpLtInt, ir.OpForIntTo
+	}
 	f.isVar[i], f.isVar[hi] = true, true
 	l := f.enterLoop(e.Label)
-	f.jump(ir.OpJumpLeInt, hi, i, l.out)
+	f.jump(skip, hi, i, l.out)
 	start := f.next()
 	top := f.top
 	f.bindCounter(e.Pattern, i)
 	f.block(e.Body)
 	f.free(top)
 	f.land(l.on)
-	f.emit(ir.OpForInt, i, hi, 0, int32(start))
+	f.emit(step, i, hi, 0, int32(start))
 	f.endLoop()
 	f.land(l.out)
 }

@@ -89,6 +89,7 @@ const (
 	OpJumpVariant
 	OpJumpNotVariant
 	OpForInt
+	OpForIntTo
 	OpLoop
 
 	// Strings.
@@ -295,6 +296,7 @@ var Table = [...]Info{
 	OpJumpNotNil:     {OpJumpNotNil, "JumpNotNil", []Operand{r("a", A, Full), ref("to", RoleTarget)}, "go to `to` unless a is nil or None", false},
 	OpJumpVariant:    {OpJumpVariant, "JumpVariant", []Operand{r("a", A, Full), lit("n", B), ref("to", RoleTarget)}, "go to `to` when enum value a is variant n (Result: Ok is 0, Err is 1)", false},
 	OpJumpNotVariant: {OpJumpNotVariant, "JumpNotVariant", []Operand{r("a", A, Full), lit("n", B), ref("to", RoleTarget)}, "go to `to` unless enum value a is variant n", false},
+	OpForIntTo:       {OpForIntTo, "ForIntTo", []Operand{m("i", A, Int), r("last", B, Int), ref("to", RoleTarget)}, "when i < last: i += 1, go to `to` (a back-edge, as of ForInt)", false},
 	OpForInt:         {OpForInt, "ForInt", []Operand{m("i", A, Int), r("limit", B, Int), ref("to", RoleTarget)}, "i += 1; go to `to` when i < limit (a back-edge: limits and cancellation are looked at)", false},
 	OpLoop:           {OpLoop, "Loop", []Operand{ref("to", RoleTarget)}, "go back to `to` (a back-edge: limits and cancellation are looked at)", true},
 	// Strings.

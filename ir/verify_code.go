@@ -129,7 +129,7 @@ func (c *codeVerifier) operand(pc int, i Instr, o Operand, n int) {
 	case RoleDeclared:
 		ok = in(x, c.declared(i.Op))
 	case RoleTarget:
-		ok = in(x, n) && (x > pc || i.Op == OpForInt || i.Op == OpLoop)
+		ok = in(x, n) && (x > pc || i.Op == OpForInt || i.Op == OpForIntTo || i.Op == OpLoop)
 	}
 	if !ok {
 		c.check(false, "%s: operand %s is out of bounds", c.at(pc, i), o.Name)

@@ -78,6 +78,7 @@ func TestVerifyCode(t *testing.T) {
 		{"jump back", "LoadNil r1\nJump @0\nReturnNil", "operand to is out of bounds"},
 		{"loop back", "LoadNil r1\nLoop @0\nReturnNil", ""},
 		{"count", "LoadInt r1 0\nLoadInt r2 5\nForInt r1 r2 @2\nReturnNil", ""},
+		{"count to the last", "LoadInt r1 0\nLoadInt r2 5\nForIntTo r1 r2 @2\nReturnNil", ""},
 		{"constant", "LoadConst r1 k9\nReturnNil", "operand k is out of bounds"},
 		{"int constant", "LoadIntConst r1 k0\nReturnNil", "the constant is no Int"},
 		{"float constant", "LoadFloatConst r1 k1\nReturnNil", "the constant is no Float"},

@@ -52,7 +52,7 @@ func (c *calls) function(n int, names map[string]bool) {
 	first := len(c.to)
 	for pc := len(f.Code) - 1; pc >= 0; pc-- {
 		switch in := &f.Code[pc]; in.Op {
-		case ir.OpLoop, ir.OpForInt:
+		case ir.OpLoop, ir.OpForInt, ir.OpForIntTo:
 			c.loops[n] = true
 			loop = min(loop, in.Imm)
 		case ir.OpCall, ir.OpSpawn:

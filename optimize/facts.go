@@ -113,7 +113,7 @@ var changes = func() (set [len(ir.Table)]memory) {
 			ir.OpJump, ir.OpJumpIf, ir.OpJumpIfNot, ir.OpJumpEqInt, ir.OpJumpNeInt, ir.OpJumpLtInt, ir.OpJumpLeInt, ir.OpJumpEqIntK,
 			ir.OpJumpNeIntK, ir.OpJumpLtIntK, ir.OpJumpLeIntK, ir.OpJumpGtIntK, ir.OpJumpGeIntK, ir.OpJumpLtFloat, ir.OpJumpLeFloat,
 			ir.OpJumpNotLtFloat, ir.OpJumpNotLeFloat, ir.OpJumpEqual, ir.OpJumpNotEqual, ir.OpJumpEqualK, ir.OpJumpNotEqualK, ir.OpJumpNil, ir.OpJumpNotNil,
-			ir.OpJumpVariant, ir.OpJumpNotVariant, ir.OpForInt, ir.OpLoop,
+			ir.OpJumpVariant, ir.OpJumpNotVariant, ir.OpForInt, ir.OpForIntTo, ir.OpLoop,
 			ir.OpConcat, ir.OpInterpolate, ir.OpStringLen, ir.OpStringAt, ir.OpNewArray, ir.OpNewMap, ir.OpArrayLen,
 			ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool, ir.OpMapLen, ir.OpMapGet, ir.OpMapFind,
 			ir.OpNewRange, ir.OpRangeLo, ir.OpRangeHi, ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr,

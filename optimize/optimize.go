@@ -172,12 +172,15 @@ const shortCode = 60
 // loops says whether a function has a loop.
 func (u *unit) loops() bool {
 	for _, in := range u.code {
-		if in.Op == ir.OpLoop || in.Op == ir.OpForInt {
+		if loopsBack(in.Op) {
 			return true
 		}
 	}
 	return false
 }
+
+// loopsBack says whether an operation is a loop's back-edge.
+func loopsBack(op ir.Op) bool { return op == ir.OpLoop || op == ir.OpForInt || op == ir.OpForIntTo }
 
 // rounds is how often the passes may follow upon each other: one makes work for
 // another.

@@ -342,7 +342,7 @@ func (w *webs) loopDepth() {
 	code := w.u.code
 	depth := zeroed(&w.depth, len(code)+1)
 	for pc := range code {
-		if in := &code[pc]; in.Op == ir.OpLoop || in.Op == ir.OpForInt {
+		if in := &code[pc]; loopsBack(in.Op) {
 			depth[in.Imm]++
 			depth[pc+1]--
 		}

@@ -161,6 +161,7 @@ func TestJumps(t *testing.T) {
 		expr(t, c.setup+"\nLoadInt r4 1\n"+c.jump+" @out\nLoadInt r4 0\n@out: BoxInt r1 r4", c.want, nan)
 	}
 	expr(t, "LoadInt r2 0\nLoadInt r3 4\nLoadInt r4 0\n@l: AddInt r4 r4 r2\nForInt r2 r3 @l\nBoxInt r1 r4", "6")
+	expr(t, "LoadInt r2 0\nLoadInt r3 4\nLoadInt r4 0\n@l: AddInt r4 r4 r2\nForIntTo r2 r3 @l\nBoxInt r1 r4", "10")
 	expr(t, "LoadInt r2 0\n@l: JumpGeIntK r2 5 @out\nAddIntK r2 r2 1\nLoop @l\n@out: MoveInt r3 r2\nBoxInt r1 r3", "5")
 	expr(t, "LoadInt r2 1\nJump @out\nLoadInt r2 2\n@out: BoxInt r1 r2", "1")
 }

@@ -468,6 +468,15 @@ func (t *task) run() status {
 				}
 			}
 			continue
+		case ir.OpForIntTo:
+			if x := *intAt(fp, in.a); x < *intAt(fp, in.b) {
+				*intAt(fp, in.a) = x + 1
+				ip = jump(ip, in.imm)
+				if t.budget--; t.budget < 0 {
+					goto tick
+				}
+			}
+			continue
 		case ir.OpLoop:
 			ip = jump(ip, in.imm)
 			if t.budget--; t.budget < 0 {
