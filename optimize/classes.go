@@ -102,6 +102,9 @@ func (f *classFlow) raise(in ir.Instr) {
 	if keeps >= 0 {
 		f.lost[keeps] = ir.Full
 	}
+	if in.Op == ir.OpListenBegin {
+		f.u.kept.each(func(r int) { f.lost[r] = ir.Unset })
+	}
 	f.raised.meet(f.lost)
 }
 
@@ -119,6 +122,9 @@ func (u *unit) stepClasses(in ir.Instr, c classes) {
 	}
 	r, keeps, lost := u.sets(in)
 	clear(c[lost:])
+	if in.Op == ir.OpListenBegin {
+		u.kept.each(func(r int) { c[r] = ir.Unset })
+	}
 	c[r] = ir.Full
 	if in.Op == ir.OpCall {
 		c[r] = u.p.Functions[in.Imm].Result

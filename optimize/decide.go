@@ -229,5 +229,7 @@ func (d *decider) after(in ir.Instr, now findings) findings {
 	if r < 0 {
 		return now
 	}
-	return now.without(func(x int) bool { return x == r || x == keeps || x >= lost })
+	return now.without(func(x int) bool {
+		return x == r || x == keeps || x >= lost || in.Op == ir.OpListenBegin && d.u.kept.has(x)
+	})
 }

@@ -340,6 +340,9 @@ func (k *facts) step(pc int, s bitset) {
 	}
 	if shape := shapeOf(in); shape.call {
 		k.forgetFrom(s, int(in.A))
+		if in.Op == ir.OpListenBegin {
+			k.u.kept.each(func(r int) { k.forget(s, r) })
+		}
 	} else if shape.writes != ir.Unset {
 		if in.Op != ir.OpOwn || !s.has(int(k.of[pc])) { // an Own of what is owned changes nothing
 			k.forget(s, int(in.A))

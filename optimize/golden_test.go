@@ -59,7 +59,8 @@ func compile(t testing.TB, text string) *ir.Program {
 	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
 	if !diags.HasErrors() {
 		var checked *sema.Program
-		if checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library()}, tree); !diags.HasErrors() {
+		if checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
+			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {}}}}, tree); !diags.HasErrors() {
 			p, _ := codegen.Generate(checked, codegen.ManifestData{})
 			return p
 		}

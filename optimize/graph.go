@@ -1,5 +1,7 @@
 package optimize
 
+import "github.com/concerto-lang/concerto/ir"
+
 // graph is a function's flow of control, by blocks of instructions that run one
 // after the other. Raised errors are edges too: from every instruction of a
 // region to its target. Jumps lead forwards, but for those of loops.
@@ -82,7 +84,20 @@ func (u *unit) buildGraph() {
 	for i := range blocks {
 		u.link(g, i)
 	}
-	g.reach()
+	g.reach(0)
+	if len(u.f.Listens) > 0 {
+		g.keepListens(u)
+	}
+}
+
+// keepListens keeps the code of listens that control does not come to: a function
+// begins each of its listens.
+func (g *graph) keepListens(u *unit) {
+	for pc := range u.code {
+		if u.code[pc].Op == ir.OpListenBegin && !g.blocks[g.at[pc]].reached {
+			g.reach(g.at[pc])
+		}
+	}
 }
 
 func (u *unit) link(g *graph, i int) {
@@ -106,10 +121,10 @@ func (u *unit) link(g *graph, i int) {
 	}
 }
 
-// reach marks the blocks that control comes to.
-func (g *graph) reach() {
-	work := append(g.work[:0], 0)
-	g.blocks[0].reached = true
+// reach marks the blocks that control comes to from one.
+func (g *graph) reach(from int32) {
+	work := append(g.work[:0], from)
+	g.blocks[from].reached = true
 	for len(work) > 0 {
 		b := &g.blocks[work[len(work)-1]]
 		work = work[:len(work)-1]

@@ -20,7 +20,7 @@ func hoist(u *unit) {
 	}
 	h.findWrites()
 	for pc, in := range u.code {
-		if in == nop || !steady[in.Op] || h.writes[in.A] != 1 {
+		if in == nop || !steady[in.Op] || h.writes[in.A] != 1 || u.kept.has(int(in.A)) {
 			continue
 		}
 		if l := h.out(pc, in); l != nil {
@@ -110,6 +110,9 @@ func (h *hoister) findWrites() {
 		}
 		if keeps >= 0 {
 			h.count(pc, keeps)
+		}
+		if in.Op == ir.OpListenBegin {
+			u.kept.each(func(r int) { h.count(pc, r) })
 		}
 		if lost < nowhere {
 			for _, l := range h.loops {

@@ -4,8 +4,7 @@ import "github.com/concerto-lang/concerto/ir"
 
 // liveness says which registers are read again behind the end of each block. A
 // region's target may come after any instruction in the region, so what it
-// reads is live all through. The receiver of a mutself function is given back
-// however it ends: it always lives.
+// reads is live all through.
 type liveness struct {
 	u   *unit
 	out []regs
@@ -49,9 +48,7 @@ func (l *liveness) around(b *block) regs {
 		t.drop(c.register)
 		s.join(&t)
 	}
-	if l.u.f.MutSelf {
-		s.add(1)
-	}
+	s.join(&l.u.kept)
 	return s
 }
 

@@ -13,8 +13,8 @@
 // handler, that can come back to themselves, or whose value is taken; and what
 // these call. Pass "hot" is this choice: without it the passes work everywhere.
 //
-// A function with a listen is left as it is: its handlers read and write its
-// registers while it waits. So is one of more than maxCode instructions.
+// A listen's handlers are left as they are, and so is a function of more than
+// maxCode instructions.
 package optimize
 
 import (
@@ -157,7 +157,7 @@ func Program(p *ir.Program, on Set) {
 // function rewrites one function.
 func (o *optimizer) function(n int) {
 	f := &o.p.Functions[n]
-	if len(f.Listens) > 0 || len(f.Code) > maxCode {
+	if len(f.Code) > maxCode {
 		return
 	}
 	u := newUnit(o, n)

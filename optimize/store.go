@@ -42,7 +42,7 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 			if s.writes != shapeOf(move).writes || s.modify {
 				return
 			}
-			if u.f.MutSelf && (to == 1 || from == 1) {
+			if u.kept.has(to) || u.kept.has(from) {
 				return
 			}
 			in.A = uint8(to)

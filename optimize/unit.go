@@ -17,6 +17,7 @@ type unit struct {
 	places  []place // of each instruction
 	regions []ir.Region
 	inlined []ir.Inlined
+	kept    regs  // registers that stay as they are (listen.go)
 	start   place // of the first instruction, before anything was changed
 	changed bool  // in this round
 	touched bool  // at all
@@ -47,7 +48,7 @@ func newUnit(o *optimizer, n int) *unit {
 	f := &o.p.Functions[n]
 	u := &unit{o: o, p: o.p, n: n, f: f, s: &o.scratch, code: f.Code, regions: f.Regions, inlined: f.Inlined}
 	u.places = unfold(&u.s.places, &f.Block)
-	u.start = u.places[0]
+	u.start, u.kept = u.places[0], u.shared()
 	return u
 }
 

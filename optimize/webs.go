@@ -206,7 +206,7 @@ func (w *webs) caught(b *block, r int, n int32) {
 			w.join(at, n)
 		}
 	}
-	if r == 1 && w.u.f.MutSelf {
+	if w.u.kept.has(r) {
 		w.nodes[n].fixed = true
 	}
 }

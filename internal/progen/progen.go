@@ -264,6 +264,9 @@ func (g *gen) main() {
 	for range 4 + g.choose(4) {
 		g.declare()
 	}
+	for range 1 + g.choose(2) { // handlers share what comes before and after with the function
+		g.guarded()
+	}
 	switch g.form {
 	case Handled:
 		g.open("let _ = listen Worker.execute(\"go\") { \"go\" => |m| {")
@@ -273,7 +276,7 @@ func (g *gen) main() {
 	default:
 		g.open("{")
 	}
-	for range 4 + g.choose(8) {
+	for range 3 + g.choose(7) {
 		g.guarded()
 	}
 	g.state()
@@ -284,6 +287,9 @@ func (g *gen) main() {
 		g.close("} }; } };")
 	default:
 		g.close("}")
+	}
+	for range 1 + g.choose(2) {
+		g.guarded()
 	}
 	g.state()
 	g.close("}")

@@ -71,8 +71,12 @@ func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	optimized(t, p, plain, want)
 	for _, form := range others {
 		text := make(form)
-		if got := run(t, compile(t, text), text, false); got != want {
+		p := compile(t, text)
+		if got := run(t, p, text, false); got != want {
 			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
+		}
+		if form == progen.Handled || form == progen.Nested {
+			optimized(t, p, text, want)
 		}
 	}
 }
