@@ -9,6 +9,10 @@ import (
 // tool lists a tool's functions with what models and hosts are told of them.
 func (g *generator) tool(t *sema.Tool) ir.Tool {
 	out := ir.Tool{Name: t.Name, Server: t.Server, Public: t.Decl.Pub && t.Server == "", Description: t.Description, State: g.toolState(t), Init: g.toolInit(t)}
+	if t.Rest {
+		list, call := g.adapter(t.List), g.adapter(t.CallRest)
+		out.List, out.Call = &list, &call
+	}
 	for i, fn := range t.Methods {
 		if _, called := g.functions[fn]; fn.Undeclared && !called {
 			continue // only a test calls it

@@ -31,6 +31,8 @@ func TestRoundTrip(t *testing.T) {
 		&StoreClear{Store: stored, List: true}, &LedgerPut{Store: stored, Entry: LedgerEntry{Identifier: "i", Keys: []string{"k"}, Value: "v"}, Update: "keys"},
 		&LedgerDelete{Store: stored, Identifier: "i"}, &LedgerFind{Store: stored, By: "any", Texts: []string{"a"}}, &LedgerEntries{Entries: []LedgerEntry{{Identifier: "i"}}},
 		&MemoryAppend{Store: stored, Messages: []MemoryMessage{{"user", "\x00é"}}, Window: 1}, &MemoryList{Store: stored, Last: -1}, &MemoryMessages{Messages: []MemoryMessage{{"a", "b"}}},
+		&MCPOpen{Server: "S", Tool: "t", Args: []byte(`{"a":1}`), Declared: []MCPTool{{Name: "t", Signature: "fn t()", Parameters: []byte("{}"), Undeclared: true}}},
+		&MCPOpen{Server: "S", Method: MCPListTools}, &MCPOpened{ID: -1}, &MCPNext{ID: 1}, &MCPEvent{Kind: "result", Data: []byte("[]"), Text: "a"}, &MCPReply{ID: 1, Answer: []byte("null")},
 		&Command{Command: "c", Args: []string{"a"}, Timeout: 1}, &CommandOutput{ExitCode: 1, Stdout: "o", Stderr: "e"},
 	} {
 		text, err := json.Marshal(x)

@@ -21,6 +21,9 @@ const (
 	MCPGetPrompt     = "prompts/get"
 )
 
+// MCPMethods are the library's methods of every server.
+var MCPMethods = []string{"resources", "resource_templates", "read_resource", "prompts", "get_prompt"}
+
 // MCPOpen begins a call and gives *MCPOpened at once; whatever goes wrong is
 // what MCPNext gives first. Tool is the tool, the resource's URI, the prompt's
 // name, or "" for a list; Args belong to a tool or a prompt. Declared are the

@@ -27,6 +27,8 @@ func everything(t testing.TB) *Program {
 		InputFormat: "json", OutputFormat: "json", Timeout: 1, QuestionTimeout: 2, QuestionDefault: &answer, ApprovalDefault: &yes,
 		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})
 	p.Tools[0].Public = true
+	listing := 5
+	p.Tools[0].List = &listing
 	p.Tools[0].Methods[0] = ToolMethod{Name: "m", Description: "Does.", Described: true, Function: 3, Params: []ToolParam{{Name: "x", Description: "what", Type: 0, Default: 4}}}
 	p.Pipelines = append(p.Pipelines, Pipeline{Run: ToolMethod{Name: "P", Description: "Runs.", Function: 5, Params: []ToolParam{{Name: "x", Type: 0, Default: -1}}, Result: 1}, Stages: 2},
 		Pipeline{Run: ToolMethod{Name: "Q"}, Stages: 1, Withheld: "x takes a function"})

@@ -100,6 +100,8 @@ func (c *codec) tool(t *Tool) {
 		c.int("state", &t.State)
 		c.int("init", &t.Init)
 		list(c, "methods", &t.Methods, false, c.toolMethod)
+		pointer(c, "list", &t.List, c.int)
+		pointer(c, "call", &t.Call, c.int)
 	})
 }
 

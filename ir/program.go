@@ -260,6 +260,11 @@ type Tool struct {
 	State       int
 	Init        int
 	Methods     []ToolMethod
+	// Of a server with further functions than those declared: the function that
+	// lists its tools, given the tool's value, and the one that calls one of them,
+	// given the server, the tool's name there and the arguments. Nil for others.
+	List *int
+	Call *int
 }
 
 // ToolMethod is a tool function. Described methods are offered to models and

@@ -236,6 +236,8 @@ func (v *verifier) tool(t *Tool) {
 		v.check(v.p.Types[t.State].Kind == "tool", "%s: its state is no tool type", name)
 	}
 	v.entry(name, t.Init)
+	v.hook(name, t.List, 1)
+	v.hook(name, t.Call, 3)
 	for i := range t.Methods {
 		v.toolMethod(name+", method "+t.Methods[i].Name, &t.Methods[i], 1)
 	}

@@ -274,6 +274,7 @@ func TestVerifyTables(t *testing.T) {
 			p.Functions[2].Params = []Class{Full, Full}
 			p.Functions[2].Registers = 3
 		}, "cannot be called indirectly"},
+		{"tool call", func(p *Program) { n := 5; p.Tools[0].Call = &n }, "takes 1 arguments, not 3"},
 		{"pipeline arguments", func(p *Program) { p.Pipelines = []Pipeline{{Run: ToolMethod{Name: "P", Function: 5}}} }, "takes 1 arguments, not 0"},
 		{"pipeline function", func(p *Program) { p.Pipelines = []Pipeline{{Run: ToolMethod{Name: "P", Function: 1}}} }, "cannot be called indirectly"},
 		{"method function", func(p *Program) { p.Methods[0].Function = 1 }, "cannot be called indirectly"},

@@ -36,6 +36,9 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 	}
 	b := c.constBody(m)
 	t.Call, t.Try = b.libraryHelper("__mcp_call"), b.libraryHelper("__mcp_try")
+	if t.Rest {
+		t.List, t.CallRest = b.libraryHelper("__mcp_list"), b.libraryHelper("__mcp_call_rest")
+	}
 	ts := &typeScope{m: m, self: t.Type}
 	for _, decl := range t.Decl.Methods {
 		fn := &Function{Name: t.Name + "." + decl.Name.Name, Decl: decl, Info: m.info, Tool: t, mod: m, pub: true}

@@ -159,9 +159,11 @@ type Tool struct {
 	// or a Result.
 	Server    string
 	Call, Try *Function
-	// Rest says that the server's other functions can be called, too.
-	Rest bool
-	mod  *module
+	// Rest says that the server's other functions can be called, too: List, of the
+	// library, asks for them, and CallRest calls one for a model or a host.
+	Rest           bool
+	List, CallRest *Function
+	mod            *module
 }
 
 // Store is a hashmap, ledger or memory declaration.

@@ -104,6 +104,9 @@ func (m *VM) bind(name string) Native {
 	if n := m.taskNatives(name); n != nil {
 		return n
 	}
+	if n := m.undeclaredNatives(name); n != nil {
+		return n
+	}
 	if n := m.cacheNatives(name); n != nil {
 		return n
 	}
@@ -247,6 +250,9 @@ func (t *task) modelCall(a *Args) *effect.AgentCall {
 				r.Tools = append(r.Tools, effect.ToolSpec{Name: x.info.Name + "_" + m.info.Name,
 					Description: m.info.Description, Parameters: m.parameters()})
 			}
+		}
+		for _, f := range x.rest {
+			r.Tools = append(r.Tools, effect.ToolSpec{Name: x.info.Name + "_" + f.name, Description: f.description, Parameters: f.parameters})
 		}
 	}
 	return r

@@ -19,6 +19,9 @@ type tool struct {
 	info    *ir.Tool
 	self    value.Slot
 	methods []toolMethod
+	rest    []remote // of a server that has been asked for them
+	asked   bool
+	any     bool // in a test, without a mock: whatever is called is its function
 }
 
 // toolMethod is a tool function that models and hosts may call. Its stub is a
@@ -224,10 +227,11 @@ func opDispatchTool(t *task, in *ins) status {
 
 // permits says whether [permissions] lets models, hosts and dispatch_tool call a
 // tool's function.
-func (m *VM) permits(x *toolMethod) bool {
+func (m *VM) permits(x *toolMethod) bool { return m.permitsName(x.tool.info.Name, x.info.Name) }
+
+func (m *VM) permitsName(tool, function string) bool {
 	p := m.program.Permissions
-	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, x.tool.info.Name) ||
-		slices.Contains(p.Tools, x.tool.info.Name+"::"+x.info.Name)
+	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
 }
 
 // offered lists the tools of an Array of Tool, or all declared ones for nil.
@@ -266,6 +270,9 @@ func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
 			}
 			known = append(known, t+"::"+m.info.Name)
 		}
+		for _, r := range tool.rest {
+			known = append(known, tool.info.Name+"::"+r.name)
+		}
 	}
 	if len(plain) == 1 {
 		return plain[0], ""
@@ -287,7 +294,11 @@ func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
 // toolMarks gives, of the function that name finds among tools, its full name,
 // whether it is @sequential and @approve, and its description; of none the name.
 func (m *VM) toolMarks(a *Args) (value.Slot, error) {
-	x, _ := findTool(m.offered(a.Slot(0)), a.String(1))
+	tools := m.offered(a.Slot(0))
+	if of, r := m.findRemote(tools, a.String(1)); r != nil {
+		return value.Tuple(value.String(of.info.Name+"."+r.name), value.Bool(false), value.Bool(false), value.String(r.description)), nil
+	}
+	x, _ := findTool(tools, a.String(1))
 	if x == nil {
 		return value.Tuple(a.Slot(1), value.Bool(false), value.Bool(false), value.String("")), nil
 	}

@@ -107,6 +107,10 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 	})
 }
 
+// anyTool is the call that lists the tools of a server without a mock. A model that
+// is mocked is offered nothing; what it calls all the same is the missing mock.
+const anyTool = -1
+
 func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
@@ -131,6 +135,10 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		if x := w.exchange(r.ID); x != nil {
 			x.close()
 			return nil, nil
+		}
+	case *effect.MCPNext:
+		if r.ID == anyTool {
+			return &effect.MCPEvent{Kind: "result", Data: json.RawMessage(`[{"any":true}]`)}, nil
 		}
 	case *effect.Sleep:
 		return w.sleep(ctx, r, next)
@@ -163,6 +171,9 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 	}
 	w.looks(r)
 	if c, ok := r.(*effect.MCPOpen); ok && !w.options.Live {
+		if c.Method == effect.MCPListTools {
+			return &effect.MCPOpened{ID: anyTool}, nil
+		}
 		return nil, &Missing{What: "`" + c.Server + "." + c.Function() + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Function() + ": … }"}
 	}
 	if c, ok := r.(*effect.Command); ok && !w.options.Live {

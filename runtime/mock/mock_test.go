@@ -74,6 +74,7 @@ func TestReaches(t *testing.T) {
 		r    effect.Request
 		want string
 	}{
+		{&effect.MCPOpen{Server: "Files", Method: effect.MCPReadResource, Tool: "x"}, "`Files.read_resource` of an MCP server has no mock: add `mock Files { read_resource: … }` to the test before this call, or run it with --live"},
 		{&effect.MCPOpen{Server: "Files", Tool: "read"}, "`Files.read` of an MCP server has no mock: add `mock Files { read: … }` to the test before this call, or run it with --live"},
 		{&effect.Command{Command: "git"}, "the command git: a test reaches no network and starts no process without --live"},
 	} {
