@@ -3,68 +3,68 @@ package diag
 // Agents, and the fields of declarations.
 var (
 	// UnknownConnection: unknown connection.
-	UnknownConnection = define(Info{
+	UnknownConnection = &Info{
 		Code: "E0721", Title: `unknown connection`,
 		Explain: "An agent's provider names a section [connections.NAME] of Concerto.toml.",
 		Bad:     `agent A uses dmeo { }`,
 		Good:    `agent A uses demo { }`,
-	})
+	}
 	// NoProvider: agent without provider.
-	NoProvider = define(Info{
+	NoProvider = &Info{
 		Code: "E0722", Title: `agent without provider`,
 		Explain: "An agent needs a connection: the section of Concerto.toml that says where its model is.",
 		Bad:     `agent A { system_prompt: "x" }`,
 		Good:    `agent A uses demo { system_prompt: "x" }`,
-	})
+	}
 	// NoModel: agent without model.
-	NoModel = define(Info{
+	NoModel = &Info{
 		Code: "E0723", Title: `agent without model`,
 		Explain: "An agent's model is its own, or its connection's default_model.",
 		Bad:     `agent A uses plain { }`,
 		Good:    `agent A uses plain { model: "m" }`,
-	})
+	}
 	// UnknownConfig: unknown field.
-	UnknownConfig = define(Info{
+	UnknownConfig = &Info{
 		Code: "E0724", Title: `unknown field`,
 		Explain: "Agents and hosts have the fields that the language defines.",
 		Bad:     `agent A uses demo { temprature: 0.5 }`,
 		Good:    `agent A uses demo { temperature: 0.5 }`,
-	})
+	}
 	// ConfigName: not a name.
-	ConfigName = define(Info{
+	ConfigName = &Info{
 		Code: "E0725", Title: `not a name`,
 		Explain: "A provider or connector is named by a word or a string.",
 		Bad:     `host W { connector: 5 }`,
 		Good:    `host W { connector: "worker" }`,
-	})
+	}
 	// ConfigValue: value out of range.
-	ConfigValue = define(Info{
+	ConfigValue = &Info{
 		Code: "E0726", Title: `value out of range`,
 		Explain: "The fields of declarations take the values that the language allows.",
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
-	})
+	}
 	// StoreValue: not a store.
-	StoreValue = define(Info{
+	StoreValue = &Info{
 		Code: "E0727", Title: `not a store`,
 		Explain: "A store is made by its type: HashMap::new, Ledger::new or Memory::new.",
 		Bad:     `memory m: Memory = 5;`,
 		Good:    `memory m: Memory = Memory::new();`,
-	})
+	}
 	// StoreType: values that no file keeps.
-	StoreType = define(Info{
+	StoreType = &Info{
 		Code: "E0728", Title: `values that no file keeps`,
 		Explain: "A hashmap in a file keeps data: numbers, texts, and arrays, maps, tuples, structs and enums of them. Functions, tasks, errors, agents and the like exist in a run only.",
 		Bad:     `hashmap h: HashMap<String, fn() -> Int> = HashMap::new().with_persistence("h.db");`,
 		Good:    `hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("h.db");`,
-	})
+	}
 	// StorePlace: two stores in one place.
-	StorePlace = define(Info{
+	StorePlace = &Info{
 		Code: "E0729", Title: `two stores in one place`,
 		Explain: "A file keeps any number of stores, each under its kind and name.",
 		Bad: `mod a { pub memory m: Memory = Memory::new().with_persistence("m.db"); }
 memory m: Memory = Memory::new().with_persistence("m.db");`,
 		Good: `mod a { pub memory m: Memory = Memory::new().with_persistence("a.db"); }
 memory m: Memory = Memory::new().with_persistence("m.db");`,
-	})
+	}
 )

@@ -3,61 +3,61 @@ package diag
 // Calls: functions and what is given to them.
 var (
 	// ArgumentCount: wrong number of arguments.
-	ArgumentCount = define(Info{
+	ArgumentCount = &Info{
 		Code: "E0401", Title: `wrong number of arguments`,
 		Explain: "A call gives every parameter without a default, and no more than there are.",
 		Bad: `fn f(a: Int, b: Int) -> Int { a + b }
 fn main() { emit("f", f(1)); }`,
 		Good: `fn f(a: Int, b: Int) -> Int { a + b }
 fn main() { emit("f", f(1, 2)); }`,
-	})
+	}
 	// ArgumentTwice: argument given twice.
-	ArgumentTwice = define(Info{
+	ArgumentTwice = &Info{
 		Code: "E0402", Title: `argument given twice`,
 		Explain: "Each parameter gets one value.",
 		Bad: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, a: 2)); }`,
 		Good: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, b: 2)); }`,
-	})
+	}
 	// NotCallable: cannot be called.
-	NotCallable = define(Info{
+	NotCallable = &Info{
 		Code: "E0403", Title: `cannot be called`,
 		Explain: "Functions and closures are called.",
 		Bad:     `fn main() { let n = 1; emit("n", n(2)); }`,
 		Good:    `fn main() { let n = |x: Int| x; emit("n", n(2)); }`,
-	})
+	}
 	// DefaultOrder: parameter without default behind one with.
-	DefaultOrder = define(Info{
+	DefaultOrder = &Info{
 		Code: "E0404", Title: `parameter without default behind one with`,
 		Explain: "Positional arguments fill parameters from the left, so those with defaults come last.",
 		Bad:     `fn f(a: Int = 1, b: Int) -> Int { a + b }`,
 		Good:    `fn f(b: Int, a: Int = 1) -> Int { a + b }`,
-	})
+	}
 	// ClosureDefault: default in a closure.
-	ClosureDefault = define(Info{
+	ClosureDefault = &Info{
 		Code: "E0405", Title: `default in a closure`,
 		Explain: "A closure is called through its type, which knows no defaults.",
 		Bad:     `fn main() { let f = fn(x: Int = 1) -> Int { x }; emit("f", f(1)); }`,
 		Good:    `fn main() { let f = fn(x: Int) -> Int { x }; emit("f", f(1)); }`,
-	})
+	}
 	// SelfOutside: self out of place.
-	SelfOutside = define(Info{
+	SelfOutside = &Info{
 		Code: "E0406", Title: `self out of place`,
 		Explain: "`self` is the first parameter of a method.",
 		Bad:     `fn f(self) -> Int { 1 }`,
 		Good: `struct P { x: Int }
 impl P { fn f(self) -> Int { self.x } }`,
-	})
+	}
 	// MainSignature: parameters of main.
-	MainSignature = define(Info{
+	MainSignature = &Info{
 		Code: "E0407", Title: `parameters of main`,
 		Explain: "`main` and tests are started by the runtime, which gives them no arguments.",
 		Bad:     `fn main(n: Int) { emit("n", n); }`,
 		Good:    `fn main() { emit("n", 1); }`,
-	})
+	}
 	// TestCalled: test called.
-	TestCalled = define(Info{
+	TestCalled = &Info{
 		Code: "E0408", Title: `test called`,
 		Explain: "Tests are started by `concerto test` only.",
 		Bad: `@test
@@ -67,16 +67,16 @@ fn main() { t(); }`,
 fn t() { work(); }
 fn work() { }
 fn main() { work(); }`,
-	})
+	}
 	// BadRegex: not a regular expression.
-	BadRegex = define(Info{
+	BadRegex = &Info{
 		Code: "E0410", Title: `not a regular expression`,
 		Explain: "A regular expression that is written out is read when the program is compiled, so that none of its uses can fail. The syntax is RE2's.",
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
-	})
+	}
 	// DecoratorArgument: decorator with other arguments.
-	DecoratorArgument = define(Info{
+	DecoratorArgument = &Info{
 		Code: "E0411", Title: `decorator with other arguments`,
 		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`. They are constants.",
 		Bad: `@timeout(0)
@@ -85,12 +85,12 @@ fn main() { emit("x", f()); }`,
 		Good: `@timeout(5)
 fn f() -> Int { 1 }
 fn main() { emit("x", f()); }`,
-	})
+	}
 	// UnusedResult: unused result.
-	UnusedResult = define(Info{
+	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,
 		Explain: "A discarded Result hides an error; a method that only gives a new value does nothing when it is discarded.",
 		Bad:     `fn main() { let mut xs = [2, 1]; xs.push(3); xs.sort(); }`,
 		Good:    `fn main() { let mut xs = [2, 1]; xs.push(3); xs = xs.sort(); emit("xs", xs); }`,
-	})
+	}
 )

@@ -47,28 +47,6 @@ func (i *Info) Severity() Severity {
 	return Error
 }
 
-var catalogue []*Info
-
-// define enters an Info into the catalogue.
-func define(i Info) *Info {
-	catalogue = append(catalogue, &i)
-	return &i
-}
-
-// Catalogue is every Info, in the order of definition. The caller must not
-// change it.
-func Catalogue() []*Info { return catalogue }
-
-// Lookup finds an Info by its code, or gives nil.
-func Lookup(code string) *Info {
-	for _, i := range catalogue {
-		if i.Code == code {
-			return i
-		}
-	}
-	return nil
-}
-
 // Label points at a further place that explains a diagnostic. A nil File
 // means the diagnostic's own.
 type Label struct {

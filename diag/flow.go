@@ -3,23 +3,23 @@ package diag
 // Flow: mutation, definite assignment, reachability.
 var (
 	// Immutable: not mutable.
-	Immutable = define(Info{
+	Immutable = &Info{
 		Code: "E0501", Title: `not mutable`,
 		Explain: "A variable is changed only when it is declared `mut`; so are its fields and elements.",
 		Bad:     `fn main() { let n = 1; n = 2; emit("n", n); }`,
 		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
-	})
+	}
 	// NotAPlace: nothing to change.
-	NotAPlace = define(Info{
+	NotAPlace = &Info{
 		Code: "E0502", Title: `nothing to change`,
 		Explain: "Assignments and mutating methods change a variable, or a field or element of one.",
 		Bad: `fn f() -> Array<Int> { [1] }
 fn main() { f().push(2); }`,
 		Good: `fn f() -> Array<Int> { [1] }
 fn main() { let mut xs = f(); xs.push(2); emit("xs", xs); }`,
-	})
+	}
 	// ReceiverCaptured: closure over what is being changed.
-	ReceiverCaptured = define(Info{
+	ReceiverCaptured = &Info{
 		Code: "E0503", Title: `closure over what is being changed`,
 		Explain: "While a method changes a variable, a closure given to it cannot use that variable.",
 		Bad: `struct B { n: Int }
@@ -28,68 +28,68 @@ fn main() { let mut b = B { n: 0 }; b.set(|x| x + b.n); emit("b", b); }`,
 		Good: `struct B { n: Int }
 impl B { fn set(mut self, f: fn(Int) -> Int) { self.n = f(1); } }
 fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b); }`,
-	})
+	}
 	// Unassigned: used before it has a value.
-	Unassigned = define(Info{
+	Unassigned = &Info{
 		Code: "E0504", Title: `used before it has a value`,
 		Explain: "A variable declared without a value is assigned on every path before it is read.",
 		Bad:     `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } n }`,
 		Good:    `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } else { n = 2; } n }`,
-	})
+	}
 	// AssignedTwice: assigned twice.
-	AssignedTwice = define(Info{
+	AssignedTwice = &Info{
 		Code: "E0505", Title: `assigned twice`,
 		Explain: "A variable that is not `mut` gets one value.",
 		Bad:     `fn f() -> Int { let n: Int; n = 1; n = 2; n }`,
 		Good:    `fn f() -> Int { let mut n: Int; n = 1; n = 2; n }`,
-	})
+	}
 	// LetWithoutValue: pattern without value.
-	LetWithoutValue = define(Info{
+	LetWithoutValue = &Info{
 		Code: "E0506", Title: `pattern without value`,
 		Explain: "A let that takes a value apart needs the value.",
 		Bad:     `fn main() { let (a, b); emit("x", 1); }`,
 		Good:    `fn main() { let (a, b) = (1, 2); emit("x", a + b); }`,
-	})
+	}
 	// LetElseFalls: let-else goes on.
-	LetElseFalls = define(Info{
+	LetElseFalls = &Info{
 		Code: "E0507", Title: `let-else goes on`,
 		Explain: "When the pattern of a let-else does not match there is nothing bound, so its block must leave.",
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o else { emit("none", 1); }; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
-	})
+	}
 	// LoopOutside: outside of a loop.
-	LoopOutside = define(Info{
+	LoopOutside = &Info{
 		Code: "E0509", Title: `outside of a loop`,
 		Explain: "break and continue leave or repeat a loop of the same function, closure or handler.",
 		Bad:     `fn main() { break; }`,
 		Good:    `fn main() { loop { break; } }`,
-	})
+	}
 	// Unreachable: unreachable code.
-	Unreachable = define(Info{
+	Unreachable = &Info{
 		Code: "W0510", Title: `unreachable code`,
 		Explain: "What follows a return, throw or endless loop is never reached.",
 		Bad:     `fn f() -> Int { return 1; emit("x", 2); }`,
 		Good:    `fn f() -> Int { emit("x", 2); return 1; }`,
-	})
+	}
 	// ConcurrentChange: changed from a concurrent body.
-	ConcurrentChange = define(Info{
+	ConcurrentChange = &Info{
 		Code: "E0511", Title: `changed from a concurrent body`,
 		Explain: "Bodies that run beside each other take the variables around them by value, so none can change what another sees.",
 		Bad:     `fn main() { let mut n = 0; let xs = parallel for x in [1, 2] { n += x; x }; emit("xs", [xs.len(), n]); }`,
 		Good:    `fn main() { let xs = parallel for x in [1, 2] { x }; emit("n", xs.sum()); }`,
-	})
+	}
 	// ConcurrentLeave: leaving a concurrent body.
-	ConcurrentLeave = define(Info{
+	ConcurrentLeave = &Info{
 		Code: "E0512", Title: `leaving a concurrent body`,
 		Explain: "A body that runs beside others ends with its value or by an error; return, break and continue would leave its siblings behind.",
 		Bad:     `fn f() -> Int { let xs = parallel for x in [1, 2] { if x == 1 { return 5; } x }; xs.sum() }`,
 		Good:    `fn f() -> Int { let xs = parallel for x in [1, 2] { x }; xs.sum() }`,
-	})
+	}
 	// AsyncMutSelf: a task that changes its receiver.
-	AsyncMutSelf = define(Info{
+	AsyncMutSelf = &Info{
 		Code: "E0513", Title: `a task that changes its receiver`,
 		Explain: "An async method goes on after its call has returned, so there is no place left to write a changed value back to. Only what is a reference, such as a tool, can be changed by a task.",
 		Bad:     `struct C { n: Int } impl C { async fn inc(mut self) { self.n += 1; } } fn main() { let mut c = C { n: 1 }; c.inc().await; emit("n", c.n); }`,
 		Good:    `struct C { n: Int } impl C { async fn inc(self) -> C { C { n: self.n + 1 } } } fn main() { let c = C { n: 1 }; emit("n", c.inc().await.n); }`,
-	})
+	}
 )

@@ -3,102 +3,102 @@ package diag
 // Hosts and listen.
 var (
 	// UnknownConnector: unknown connector.
-	UnknownConnector = define(Info{
+	UnknownConnector = &Info{
 		Code: "E0701", Title: `unknown connector`,
 		Explain: "A host's connector names a section [hosts.NAME] of Concerto.toml.",
 		Bad:     `host W { connector: wroker }`,
 		Good:    `host W { connector: worker }`,
-	})
+	}
 	// NoConnector: host without connector.
-	NoConnector = define(Info{
+	NoConnector = &Info{
 		Code: "E0702", Title: `host without connector`,
 		Explain: "A host needs a connector: the section of Concerto.toml that says what to run.",
 		Bad:     `host W { timeout: 5 }`,
 		Good:    `host W { connector: worker, timeout: 5 }`,
-	})
+	}
 	// ListenTarget: listen to no host.
-	ListenTarget = define(Info{
+	ListenTarget = &Info{
 		Code: "E0703", Title: `listen to no host`,
 		Explain: "listen takes a call of a host's execute or execute_with_schema, builders before it.",
 		Bad: `agent A uses demo { }
 fn main() { let _r = listen A.execute("go") { "progress" => |m| { emit("p", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
-	})
+	}
 	// TerminalHandler: handler for a terminal message.
-	TerminalHandler = define(Info{
+	TerminalHandler = &Info{
 		Code: "E0704", Title: `handler for a terminal message`,
 		Explain: "result and error end the listen; its Result holds them.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "result" => |m| { emit("r", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let r = listen W.execute("go") { "approval" => |m| "yes" }; emit("r", r); }`,
-	})
+	}
 	// DuplicateHandler: second handler.
-	DuplicateHandler = define(Info{
+	DuplicateHandler = &Info{
 		Code: "E0705", Title: `second handler`,
 		Explain: "A message type has one handler.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "approval" => |m| "no" }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
-	})
+	}
 	// HandlerParams: handler's parameter.
-	HandlerParams = define(Info{
+	HandlerParams = &Info{
 		Code: "E0706", Title: `handler's parameter`,
 		Explain: "A handler is a closure or function of one parameter: the message.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a, b| "yes" }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
-	})
+	}
 	// NotSerialisable: handler's value has no JSON form.
-	NotSerialisable = define(Info{
+	NotSerialisable = &Info{
 		Code: "E0707", Title: `handler's value has no JSON form`,
 		Explain: "What a handler gives is sent to the host as JSON.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { |x: Int| x } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { "yes" } }; }`,
-	})
+	}
 	// NeverSent: host never sends this.
-	NeverSent = define(Info{
+	NeverSent = &Info{
 		Code: "E0708", Title: `host never sends this`,
 		Explain: "The manifest lists what the host sends; a handler for anything else never runs.",
 		Bad: `host Q { connector: quiet }
 fn main() { let _r = listen Q.execute("go") { "progres" => |p| { emit("p", p); } }; }`,
 		Good: `host Q { connector: quiet }
 fn main() { let _r = listen Q.execute("go") { "progress" => |p| { emit("p", p); } }; }`,
-	})
+	}
 	// Unanswered: question without an answer.
-	Unanswered = define(Info{
+	Unanswered = &Info{
 		Code: "W0709", Title: `question without an answer`,
 		Explain: "A host that asks waits for an answer. Without a handler or default it gets an error.",
 		Bad: `host W { connector: worker }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 		Good: `host W { connector: worker, question_default: "skip" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
-	})
+	}
 	// MisspeltType: unusual message type.
-	MisspeltType = define(Info{
+	MisspeltType = &Info{
 		Code: "W0710", Title: `unusual message type`,
 		Explain: "Hosts may send any type, but one so near to a type of the protocol is likely misspelt.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progres" => |p| { emit("p", p); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progress" => |p| { emit("p", p); } }; }`,
-	})
+	}
 	// WrongMessage: schema of another message.
-	WrongMessage = define(Info{
+	WrongMessage = &Info{
 		Code: "E0711", Title: `schema of another message`,
 		Explain: "Each message type of the protocol has its built-in schema; a handler that takes another's would refuse every message.",
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostQuestion| a.question }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.description }; }`,
-	})
+	}
 	// ListenDecorated: listen to a decorated host.
-	ListenDecorated = define(Info{
+	ListenDecorated = &Info{
 		Code: "W0712", Title: `listen to a decorated host`,
 		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, so it is that function which can be tried again or ended.",
 		Bad: `@timeout(60)
@@ -108,5 +108,5 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 @timeout(60)
 fn work() -> Map<String, Any> { listen W.execute("go") { "approval" => |a| "yes" }? }
 fn main() { let _r = work(); }`,
-	})
+	}
 )

@@ -2,58 +2,58 @@ package diag
 
 // ManifestSyntax: a manifest, or a script of replies that it names, is not
 // the TOML or JSON it should be.
-var ManifestSyntax = define(Info{
+var ManifestSyntax = &Info{
 	Code: "E0801", Title: "the manifest is not TOML", Manifest: true,
 	Explain: "Concerto.toml is TOML 1.0: text stands in quotes, every key is defined once, and a table's header stands on a line of its own. " +
 		"A script of replies is TOML or JSON by its file name.",
 	Bad:  "[hosts.worker]\ncommand = python3\n",
 	Good: "[hosts.worker]\ncommand = \"python3\"\n",
-})
+}
 
 // ManifestType: a key's value is of another type than the key takes.
-var ManifestType = define(Info{
+var ManifestType = &Info{
 	Code: "E0802", Title: "a key of the manifest has a value of the wrong type", Manifest: true,
 	Explain: "Every key takes one type of value. Nothing is converted: a number in quotes is a string.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\ntimeout = \"30\"\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
-})
+}
 
 // ManifestValue: a value has the right type but cannot be used.
-var ManifestValue = define(Info{
+var ManifestValue = &Info{
 	Code: "E0803", Title: "a key of the manifest has a value that cannot be used", Manifest: true,
 	Explain: "Some keys take one of a few words, such as `provider` and `transport`; times and counts must be positive; a `match` must be a regular expression.",
 	Bad:     "[connections.main]\nprovider = \"opnai\"\n",
 	Good:    "[connections.main]\nprovider = \"openai\"\n",
-})
+}
 
 // ManifestMissing: a section lacks a key that it needs.
-var ManifestMissing = define(Info{
+var ManifestMissing = &Info{
 	Code: "E0804", Title: "a section of the manifest lacks a key", Manifest: true,
 	Explain: "A connection needs a `provider`, a host a `command`, an MCP server a `command` or a `url`.",
 	Bad:     "[hosts.worker]\ntimeout = 30\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
-})
+}
 
 // ManifestParam: a parameter has a value that JSON cannot hold.
-var ManifestParam = define(Info{
+var ManifestParam = &Info{
 	Code: "E0805", Title: "a parameter cannot be sent as JSON", Manifest: true,
 	Explain: "A host's parameters reach it as JSON, which has no infinity and no NaN.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = inf }\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = 1.5 }\n",
-})
+}
 
 // ManifestConflict: two keys contradict each other.
-var ManifestConflict = define(Info{
+var ManifestConflict = &Info{
 	Code: "E0806", Title: "two keys of the manifest contradict each other", Manifest: true,
 	Explain: "A parameter comes from `params` or from `params_env`, a scripted connection's replies from `replies` or from `script`; not from both.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\nparams = { token = \"x\" }\nparams_env = { token = \"TOKEN\" }\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams_env = { token = \"TOKEN\" }\n",
-})
+}
 
 // ManifestUnknown: a key that nobody reads.
-var ManifestUnknown = define(Info{
+var ManifestUnknown = &Info{
 	Code: "W0801", Title: "unknown key in the manifest", Manifest: true,
 	Explain: "The key has no meaning, so it is ignored. It is most likely misspelt or stands in the wrong section.",
 	Bad:     "[connections.main]\nprovider = \"openai\"\ndefault_modle = \"gpt-4o\"\n",
 	Good:    "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",
-})
+}

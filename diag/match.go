@@ -3,47 +3,47 @@ package diag
 // Patterns and matches.
 var (
 	// MissingArm: match is not exhaustive.
-	MissingArm = define(Info{
+	MissingArm = &Info{
 		Code: "E0601", Title: `match is not exhaustive`,
 		Explain: "Every value of the subject needs an arm, so that no run can fall through.",
 		Bad:     `fn f(b: Bool) -> Int { match b { true => 1 } }`,
 		Good:    `fn f(b: Bool) -> Int { match b { true => 1, false => 0 } }`,
-	})
+	}
 	// Refutable: pattern may not match.
-	Refutable = define(Info{
+	Refutable = &Info{
 		Code: "E0602", Title: `pattern may not match`,
 		Explain: "let, for and parameters have no other way when a pattern does not match, so theirs always must.",
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
-	})
+	}
 	// PatternType: pattern never matches.
-	PatternType = define(Info{
+	PatternType = &Info{
 		Code: "E0603", Title: `pattern never matches`,
 		Explain: "A pattern must be able to match values of the subject's type.",
 		Bad:     `fn f(n: Int) -> Int { match n { "one" => 1, _ => 0 } }`,
 		Good:    `fn f(n: Int) -> Int { match n { 1 => 1, _ => 0 } }`,
-	})
+	}
 	// UpperCasePattern: upper-case name in a pattern.
-	UpperCasePattern = define(Info{
+	UpperCasePattern = &Info{
 		Code: "E0604", Title: `upper-case name in a pattern`,
 		Explain: "A name in a pattern binds a variable. One that looks like a variant or constant but is none is refused, so that a misspelt variant never matches everything.",
 		Bad: `enum L { Low, High }
 fn f(l: L) -> Int { match l { Low => 1, _ => 2 } }`,
 		Good: `enum L { Low, High }
 fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
-	})
+	}
 	// OrPatternNames: alternatives bind different names.
-	OrPatternNames = define(Info{
+	OrPatternNames = &Info{
 		Code: "E0605", Title: `alternatives bind different names`,
 		Explain: "Alternatives of a pattern bind the same names, of the same types.",
 		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => x } }`,
 		Good:    `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (x, _) => x } }`,
-	})
+	}
 	// UnreachableArm: unreachable arm.
-	UnreachableArm = define(Info{
+	UnreachableArm = &Info{
 		Code: "W0606", Title: `unreachable arm`,
 		Explain: "An arm behind others that take everything it would is never taken.",
 		Bad:     `fn f(n: Int) -> Int { match n { _ => 1, 2 => 3 } }`,
 		Good:    `fn f(n: Int) -> Int { match n { 2 => 3, _ => 1 } }`,
-	})
+	}
 )

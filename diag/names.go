@@ -3,146 +3,146 @@ package diag
 // Names: what is declared, and what is not.
 var (
 	// UnknownName: unknown name.
-	UnknownName = define(Info{
+	UnknownName = &Info{
 		Code: "E0201", Title: `unknown name`,
 		Explain: "A name must be declared before it can be read: a variable, parameter, function, constant or other declaration in reach.",
 		Bad:     `fn main() { emit("n", cuont); }`,
 		Good:    `fn main() { let count = 1; emit("n", count); }`,
-	})
+	}
 	// UnknownType: unknown type.
-	UnknownType = define(Info{
+	UnknownType = &Info{
 		Code: "E0202", Title: `unknown type`,
 		Explain: "A type is one of the built-in ones, or declared by struct, schema, enum or type.",
 		Bad:     `fn f(n: Integer) -> Bool { n == 1 }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
-	})
+	}
 	// UnknownPath: unknown path.
-	UnknownPath = define(Info{
+	UnknownPath = &Info{
 		Code: "E0203", Title: `unknown path`,
 		Explain: "A path leads through a type, or through `std`, to something declared there.",
 		Bad:     `fn main() { emit("x", Shape::Circle); }`,
 		Good: `enum Shape { Circle }
 fn main() { emit("x", Shape::Circle); }`,
-	})
+	}
 	// UnknownField: unknown field.
-	UnknownField = define(Info{
+	UnknownField = &Info{
 		Code: "E0204", Title: `unknown field`,
 		Explain: "A struct, schema or error has the fields that its declaration lists.",
 		Bad: `struct P { name: String }
 fn f(p: P) -> String { p.nmae }`,
 		Good: `struct P { name: String }
 fn f(p: P) -> String { p.name }`,
-	})
+	}
 	// UnknownVariant: unknown variant.
-	UnknownVariant = define(Info{
+	UnknownVariant = &Info{
 		Code: "E0205", Title: `unknown variant`,
 		Explain: "An enum has the variants that its declaration lists.",
 		Bad: `enum Level { Low, High }
 fn main() { emit("l", Level::Hihg); }`,
 		Good: `enum Level { Low, High }
 fn main() { emit("l", Level::High); }`,
-	})
+	}
 	// UnknownMethod: unknown method.
-	UnknownMethod = define(Info{
+	UnknownMethod = &Info{
 		Code: "E0206", Title: `unknown method`,
 		Explain: "A method belongs to the type it is called on: from an impl, or from the library.",
 		Bad:     `fn f(s: String) -> String { s.upper_case() }`,
 		Good:    `fn f(s: String) -> String { s.to_upper() }`,
-	})
+	}
 	// UnknownParameter: unknown parameter.
-	UnknownParameter = define(Info{
+	UnknownParameter = &Info{
 		Code: "E0207", Title: `unknown parameter`,
 		Explain: "A named argument names a parameter of the function.",
 		Bad: `fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box(2, hight: 3)); }`,
 		Good: `fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box(2, h: 3)); }`,
-	})
+	}
 	// UnknownLabel: unknown label.
-	UnknownLabel = define(Info{
+	UnknownLabel = &Info{
 		Code: "E0208", Title: `unknown label`,
 		Explain: "A label after break or continue names a loop around it.",
 		Bad:     `fn main() { for i in 0..3 { if i == 1 { break 'outer; } } }`,
 		Good:    `fn main() { 'outer: for i in 0..3 { if i == 1 { break 'outer; } } }`,
-	})
+	}
 	// UnknownDecorator: unknown decorator.
-	UnknownDecorator = define(Info{
+	UnknownDecorator = &Info{
 		Code: "E0209", Title: `unknown decorator`,
 		Explain: "Decorators are the ones of the language; there are no others.",
 		Bad: `@tset
 fn t() { }`,
 		Good: `@test
 fn t() { }`,
-	})
+	}
 	// DuplicateName: declared twice.
-	DuplicateName = define(Info{
+	DuplicateName = &Info{
 		Code: "E0210", Title: `declared twice`,
 		Explain: "One name stands for one thing in its scope.",
 		Bad: `fn a() -> Int { 1 }
 fn a() -> Int { 2 }`,
 		Good: `fn a() -> Int { 1 }
 fn b() -> Int { 2 }`,
-	})
+	}
 	// DuplicateField: field twice.
-	DuplicateField = define(Info{
+	DuplicateField = &Info{
 		Code: "E0211", Title: `field twice`,
 		Explain: "A field is declared, or given, once.",
 		Bad:     `struct P { x: Int, x: Int }`,
 		Good:    `struct P { x: Int, y: Int }`,
-	})
+	}
 	// NotAType: not a type.
-	NotAType = define(Info{
+	NotAType = &Info{
 		Code: "E0212", Title: `not a type`,
 		Explain: "Only a type can stand where a type is wanted.",
 		Bad: `fn area() -> Int { 1 }
 fn f(x: area) -> Int { 1 }`,
 		Good: `fn area() -> Int { 1 }
 fn f(_x: Int) -> Int { area() }`,
-	})
+	}
 	// NotAValue: not a value.
-	NotAValue = define(Info{
+	NotAValue = &Info{
 		Code: "E0213", Title: `not a value`,
 		Explain: "A type or a library function of a special form is no value to pass around.",
 		Bad: `struct P { x: Int }
 fn main() { emit("p", P); }`,
 		Good: `struct P { x: Int }
 fn main() { emit("p", P { x: 1 }); }`,
-	})
+	}
 	// AliasCycle: type stands for itself.
-	AliasCycle = define(Info{
+	AliasCycle = &Info{
 		Code: "E0214", Title: `type stands for itself`,
 		Explain: "A type alias names another type; it cannot name itself.",
 		Bad: `type A = B;
 type B = A;`,
 		Good: `type A = Array<Int>;
 type B = A;`,
-	})
+	}
 	// ConstCycle: constant defined by itself.
-	ConstCycle = define(Info{
+	ConstCycle = &Info{
 		Code: "E0215", Title: `constant defined by itself`,
 		Explain: "A constant is computed from literals and other constants, not from itself.",
 		Bad: `const A: Int = B + 1;
 const B: Int = A;`,
 		Good: `const A: Int = B + 1;
 const B: Int = 1;`,
-	})
+	}
 	// NotConstant: not a constant.
-	NotConstant = define(Info{
+	NotConstant = &Info{
 		Code: "E0216", Title: `not a constant`,
 		Explain: "A constant expression is made of literals, operators, constants and names of declarations.",
 		Bad: `fn f() -> Int { 1 }
 const A: Int = f();`,
 		Good: `const A: Int = 1;`,
-	})
+	}
 	// ConstZero: division by zero in a constant.
-	ConstZero = define(Info{
+	ConstZero = &Info{
 		Code: "E0217", Title: `division by zero in a constant`,
 		Explain: "A constant is computed when compiling, so dividing by zero is found there.",
 		Bad:     `const A: Int = 1 / 0;`,
 		Good:    `const A: Int = 1 / 2;`,
-	})
+	}
 	// DecoratorPlace: decorator out of place.
-	DecoratorPlace = define(Info{
+	DecoratorPlace = &Info{
 		Code: "E0218", Title: `decorator out of place`,
 		Explain: "Each decorator belongs to certain declarations.",
 		Bad: `@expect_fail
@@ -150,24 +150,24 @@ fn t() { }`,
 		Good: `@test
 @expect_fail
 fn t() { panic("x"); }`,
-	})
+	}
 	// UnusedVariable: unused variable.
-	UnusedVariable = define(Info{
+	UnusedVariable = &Info{
 		Code: "W0220", Title: `unused variable`,
 		Explain: "A variable that nothing reads is often a slip. A name that begins with `_` says that it is meant.",
 		Bad:     `fn main() { let n = 1; }`,
 		Good:    `fn main() { let _n = 1; }`,
-	})
+	}
 	// UnknownTrait: unknown trait.
-	UnknownTrait = define(Info{
+	UnknownTrait = &Info{
 		Code: "E0221", Title: `unknown trait`,
 		Explain: "A bound, or what an impl implements, is a trait that is declared.",
 		Bad:     `fn f<T: Shwo>(x: T) -> T { x }`,
 		Good: `trait Show { fn show(self) -> String; }
 fn f<T: Show>(x: T) -> T { x }`,
-	})
+	}
 	// MissingMethod: trait not implemented in full.
-	MissingMethod = define(Info{
+	MissingMethod = &Info{
 		Code: "E0222", Title: `trait not implemented in full`,
 		Explain: "An impl of a trait declares every method that the trait has no default for.",
 		Bad: `trait Show { fn show(self) -> String; }
@@ -176,9 +176,9 @@ impl Show for P { }`,
 		Good: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
-	})
+	}
 	// ExtraMethod: method that the trait does not have.
-	ExtraMethod = define(Info{
+	ExtraMethod = &Info{
 		Code: "E0223", Title: `method that the trait does not have`,
 		Explain: "An impl of a trait declares the methods of the trait; others go into an impl of the type alone.",
 		Bad: `trait Show { fn show(self) -> String { "" } }
@@ -187,9 +187,9 @@ impl Show for P { fn print(self) -> String { "${self.x}" } }`,
 		Good: `trait Show { fn show(self) -> String { "" } }
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
-	})
+	}
 	// MethodSignature: method unlike its trait's.
-	MethodSignature = define(Info{
+	MethodSignature = &Info{
 		Code: "E0224", Title: `method unlike its trait's`,
 		Explain: "A method of a trait has the parameters and the result that the trait declares.",
 		Bad: `trait Show { fn show(self) -> String; }
@@ -198,9 +198,9 @@ impl Show for P { fn show(self) -> Int { self.x } }`,
 		Good: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
-	})
+	}
 	// DuplicateImpl: trait implemented twice.
-	DuplicateImpl = define(Info{
+	DuplicateImpl = &Info{
 		Code: "E0225", Title: `trait implemented twice`,
 		Explain: "A trait has one impl for a type, whatever the type's arguments: they are gone at run time.",
 		Bad: `trait Show { fn show(self) -> String; }
@@ -210,25 +210,25 @@ impl Show for P { fn show(self) -> String { "b" } }`,
 		Good: `trait Show { fn show(self) -> String; }
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "a" } }`,
-	})
+	}
 	// Private: private.
-	Private = define(Info{
+	Private = &Info{
 		Code: "E0226", Title: `private`,
 		Explain: "What is not `pub` is seen only in its module and the modules within.",
 		Bad: `mod vault { fn secret() -> Int { 42 } }
 fn main() { emit("s", vault::secret()); }`,
 		Good: `mod vault { pub fn secret() -> Int { 42 } }
 fn main() { emit("s", vault::secret()); }`,
-	})
+	}
 	// ModuleFile: no file for the module.
-	ModuleFile = define(Info{
+	ModuleFile = &Info{
 		Code: "E0227", Title: `no file for the module`,
 		Explain: "`mod x;` reads x.conc or x/mod.conc beside the module that declares it.",
 		Bad:     `mod nowhere;`,
 		Good:    `mod somewhere { }`,
-	})
+	}
 	// ImportCycle: import of itself.
-	ImportCycle = define(Info{
+	ImportCycle = &Info{
 		Code: "E0228", Title: `import of itself`,
 		Explain: "An import names something that is declared; it cannot lead back to itself.",
 		Bad: `mod a { pub use b::x; }
@@ -237,19 +237,19 @@ fn main() { a::x(); }`,
 		Good: `mod a { pub use b::x; }
 mod b { pub fn x() { } }
 fn main() { a::x(); }`,
-	})
+	}
 	// UnusedImport: unused import.
-	UnusedImport = define(Info{
+	UnusedImport = &Info{
 		Code: "W0230", Title: `unused import`,
 		Explain: "An import that nothing uses is noise.",
 		Bad: `use std::json;
 fn main() { emit("x", 1); }`,
 		Good: `use std::json;
 fn main() { emit("x", json::stringify(1)); }`,
-	})
+	}
 	// FileCycle: files that use each other in a circle.
-	FileCycle = define(Info{
+	FileCycle = &Info{
 		Code: "E0229", Title: `files use each other`,
 		Explain: "Each file is read before those that use it, so files do not use each other in a circle.",
-	})
+	}
 )

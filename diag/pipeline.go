@@ -3,17 +3,17 @@ package diag
 // Pipelines.
 var (
 	// StageInput: stages do not fit.
-	StageInput = define(Info{
+	StageInput = &Info{
 		Code: "E0741", Title: `stages do not fit`,
 		Explain: "A stage takes what the one before it gives; the pipeline gives what it promises.",
 		Bad:     `pipeline P { stage a(s: String) -> Int { s.len() } stage b(t: String) -> String { t } }`,
 		Good:    `pipeline P { stage a(s: String) -> Int { s.len() } stage b(n: Int) -> String { "${n}" } }`,
-	})
+	}
 	// EmptyPipeline: pipeline without stages.
-	EmptyPipeline = define(Info{
+	EmptyPipeline = &Info{
 		Code: "E0742", Title: `pipeline without stages`,
 		Explain: "A pipeline is made of stages.",
 		Bad:     `pipeline P { }`,
 		Good:    `pipeline P { stage a(s: String) -> Int { s.len() } }`,
-	})
+	}
 )

@@ -3,63 +3,63 @@ package diag
 // Tools.
 var (
 	// ToolUndescribed: public tool function without description.
-	ToolUndescribed = define(Info{
+	ToolUndescribed = &Info{
 		Code: "E0731", Title: `public tool function without description`,
 		Explain: "Models choose tool functions by their descriptions.",
 		Bad:     `tool T { description: "t", pub fn f(self) -> Int { 1 } }`,
 		Good:    `tool T { description: "t", @describe("Gives one") pub fn f(self) -> Int { 1 } }`,
-	})
+	}
 	// ToolSelf: tool function without self.
-	ToolSelf = define(Info{
+	ToolSelf = &Info{
 		Code: "E0732", Title: `tool function without self`,
 		Explain: "A tool's functions work on the tool.",
 		Bad:     `tool T { description: "t", @describe("Gives one") fn f() -> Int { 1 } }`,
 		Good:    `tool T { description: "t", @describe("Gives one") fn f(self) -> Int { 1 } }`,
-	})
+	}
 	// ToolGeneric: generic tool function.
-	ToolGeneric = define(Info{
+	ToolGeneric = &Info{
 		Code: "E0734", Title: `generic tool function`,
 		Explain: "A tool function's parameters become a JSON Schema, so they have concrete types.",
 		Bad:     `tool T { description: "t", @describe("d") fn f<A>(self, @param("it") x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") fn f(self, @param("it") x: Int) -> Int { x } }`,
-	})
+	}
 	// ToolParam: parameter description out of place.
-	ToolParam = define(Info{
+	ToolParam = &Info{
 		Code: "E0735", Title: `parameter description out of place`,
 		Explain: "@param names a parameter of the function and describes it.",
 		Bad:     `tool T { description: "t", @describe("d") @param("y", "it") fn f(self, @param("it") x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
-	})
+	}
 	// ToolDescription: tool without description.
-	ToolDescription = define(Info{
+	ToolDescription = &Info{
 		Code: "W0736", Title: `tool without description`,
 		Explain: "Models choose tools by their descriptions.",
 		Bad:     `tool T { @describe("d") fn f(self) -> Int { 1 } }`,
 		Good:    `tool T { description: "t", @describe("d") fn f(self) -> Int { 1 } }`,
-	})
+	}
 	// ToolParamDoc: parameter without description.
-	ToolParamDoc = define(Info{
+	ToolParamDoc = &Info{
 		Code: "W0737", Title: `parameter without description`,
 		Explain: "Models fill parameters by their descriptions.",
 		Bad:     `tool T { description: "t", @describe("d") fn f(self, x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
-	})
+	}
 	// NamelessArgument: an argument of an undeclared function has no name.
-	NamelessArgument = define(Info{
+	NamelessArgument = &Info{
 		Code: "E0739", Title: `an argument of an undeclared function has no name`,
 		Explain: "A function that an `mcp` block leaves to `..` has no declared parameters, so that only names say which argument is which.",
 		Bad: `mcp Files { .. }
 fn main() { emit("x", Files.read("a")); }`,
 		Good: `mcp Files { .. }
 fn main() { emit("x", Files.read(path: "a")); }`,
-	})
+	}
 	// UnknownServer: unknown MCP server.
-	UnknownServer = define(Info{
+	UnknownServer = &Info{
 		Code: "E0738", Title: `unknown MCP server`,
 		Explain: "An `mcp` block declares functions of the server that [mcp.NAME] of the manifest describes.",
 		Bad: `mcp Elsewhere { fn read(path: String) -> String; }
 fn main() { emit("x", Elsewhere.read("a")); }`,
 		Good: `mcp Files { fn read(path: String) -> String; }
 fn main() { emit("x", Files.read("a")); }`,
-	})
+	}
 )

@@ -3,199 +3,199 @@ package diag
 // Types: what a value is, and what is wanted of it.
 var (
 	// Mismatch: wrong type.
-	Mismatch = define(Info{
+	Mismatch = &Info{
 		Code: "E0301", Title: `wrong type`,
 		Explain: "A value must be of the type wanted where it stands, or convert to it: an Int where a Float is wanted, a T where an Option<T> is.",
 		Bad:     `fn f() -> Int { "one" }`,
 		Good:    `fn f() -> Int { 1 }`,
-	})
+	}
 	// NoJoin: no common type.
-	NoJoin = define(Info{
+	NoJoin = &Info{
 		Code: "E0302", Title: `no common type`,
 		Explain: "The elements of a literal and the branches of an if or match have one type: the join of theirs.",
 		Bad:     `fn main() { let xs = [1, "two"]; emit("xs", xs); }`,
 		Good:    `fn main() { let xs: Array<Any> = [1, "two"]; emit("xs", xs); }`,
-	})
+	}
 	// CannotInfer: type cannot be inferred.
-	CannotInfer = define(Info{
+	CannotInfer = &Info{
 		Code: "E0303", Title: `type cannot be inferred`,
 		Explain: "An empty literal, or a generic call whose arguments say nothing, needs an annotation or a later use that fixes its type.",
 		Bad:     `fn main() { let xs = []; emit("n", xs.len()); }`,
 		Good:    `fn main() { let xs: Array<Int> = []; emit("n", xs.len()); }`,
-	})
+	}
 	// MissingValue: block without value.
-	MissingValue = define(Info{
+	MissingValue = &Info{
 		Code: "E0304", Title: `block without value`,
 		Explain: "A block that must give a value ends with an expression, or never reaches its end.",
 		Bad:     `fn f(n: Int) -> Int { n + 1; }`,
 		Good:    `fn f(n: Int) -> Int { n + 1 }`,
-	})
+	}
 	// MissingElse: if without else.
-	MissingElse = define(Info{
+	MissingElse = &Info{
 		Code: "E0305", Title: `if without else`,
 		Explain: "An if that must give a value needs an else.",
 		Bad:     `fn f(n: Int) -> Int { if n > 0 { 1 } }`,
 		Good:    `fn f(n: Int) -> Int { if n > 0 { 1 } else { 0 } }`,
-	})
+	}
 	// Operand: operator does not take these.
-	Operand = define(Info{
+	Operand = &Info{
 		Code: "E0306", Title: `operator does not take these`,
 		Explain: "Arithmetic takes numbers, `+` also two Strings or two arrays, `<` and its like numbers or Strings.",
 		Bad:     `fn f() -> String { "n" + 1 }`,
 		Good:    `fn f() -> String { "n${1}" }`,
-	})
+	}
 	// NeverEqual: never equal.
-	NeverEqual = define(Info{
+	NeverEqual = &Info{
 		Code: "E0307", Title: `never equal`,
 		Explain: "Values of types that share no value are never equal, so the comparison is a mistake.",
 		Bad:     `fn f(n: Int) -> Bool { n == "1" }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
-	})
+	}
 	// NotOptional: never None.
-	NotOptional = define(Info{
+	NotOptional = &Info{
 		Code: "E0308", Title: `never None`,
 		Explain: "`??` replaces a None; on the left stands an Option.",
 		Bad:     `fn f(n: Int) -> Int { n ?? 0 }`,
 		Good:    `fn f(n: Option<Int>) -> Int { n ?? 0 }`,
-	})
+	}
 	// NotInUnion: not in the union.
-	NotInUnion = define(Info{
+	NotInUnion = &Info{
 		Code: "E0309", Title: `not in the union`,
 		Explain: "A string-literal union holds the strings it lists.",
 		Bad:     `fn f() -> "low" | "high" { "medium" }`,
 		Good:    `fn f() -> "low" | "high" { "low" }`,
-	})
+	}
 	// UnionMember: not a string literal.
-	UnionMember = define(Info{
+	UnionMember = &Info{
 		Code: "E0310", Title: `not a string literal`,
 		Explain: "Unions are unions of string literals.",
 		Bad:     `type T = "low" | Int;`,
 		Good:    `type T = "low" | "high";`,
-	})
+	}
 	// IntRange: number out of range.
-	IntRange = define(Info{
+	IntRange = &Info{
 		Code: "E0311", Title: `number out of range`,
 		Explain: "An Int has 64 bits.",
 		Bad:     `fn f() -> Int { 9223372036854775808 }`,
 		Good:    `fn f() -> Int { 9223372036854775807 }`,
-	})
+	}
 	// BadCast: impossible cast.
-	BadCast = define(Info{
+	BadCast = &Info{
 		Code: "E0312", Title: `impossible cast`,
 		Explain: "`as` converts Int to Float and back, checks an Any against a type, and a String against a union.",
 		Bad:     `fn f(s: String) -> Int { s as Int }`,
 		Good:    `fn f(s: String) -> Int { s.parse_int().unwrap_or(0) }`,
-	})
+	}
 	// Undecodable: type cannot be made from data.
-	Undecodable = define(Info{
+	Undecodable = &Info{
 		Code: "E0313", Title: `type cannot be made from data`,
 		Explain: "What is decoded from JSON consists of scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums.",
 		Bad:     `fn f(x: Any) -> fn(Int) -> Int { x as fn(Int) -> Int }`,
 		Good:    `fn f(x: Any) -> Array<Int> { x as Array<Int> }`,
-	})
+	}
 	// TypeArguments: wrong number of type arguments.
-	TypeArguments = define(Info{
+	TypeArguments = &Info{
 		Code: "E0314", Title: `wrong number of type arguments`,
 		Explain: "A type takes as many arguments as its declaration has parameters.",
 		Bad:     `fn f(xs: Array<Int, Int>) -> Int { 1 }`,
 		Good:    `fn f(_xs: Array<Int>) -> Int { 1 }`,
-	})
+	}
 	// MapKey: not a map key.
-	MapKey = define(Info{
+	MapKey = &Info{
 		Code: "E0315", Title: `not a map key`,
 		Explain: "Keys of a map are String, Int or Bool.",
 		Bad:     `fn f(m: Map<Float, Int>) -> Int { m.len() }`,
 		Good:    `fn f(m: Map<Int, Int>) -> Int { m.len() }`,
-	})
+	}
 	// NotIndexable: cannot be indexed.
-	NotIndexable = define(Info{
+	NotIndexable = &Info{
 		Code: "E0316", Title: `cannot be indexed`,
 		Explain: "Arrays, maps and Strings are indexed; arrays and Strings sliced.",
 		Bad:     `fn f(n: Int) -> Int { n[0] }`,
 		Good:    `fn f(n: Array<Int>) -> Int { n[0] }`,
-	})
+	}
 	// NotIterable: cannot be gone over.
-	NotIterable = define(Info{
+	NotIterable = &Info{
 		Code: "E0317", Title: `cannot be gone over`,
 		Explain: "`for` goes over arrays, maps and ranges.",
 		Bad:     `fn main() { for i in 3 { emit("i", i); } }`,
 		Good:    `fn main() { for i in 0..3 { emit("i", i); } }`,
-	})
+	}
 	// NotAStruct: no named fields.
-	NotAStruct = define(Info{
+	NotAStruct = &Info{
 		Code: "E0319", Title: `no named fields`,
 		Explain: "Braces with fields make structs, schema values and variants with named fields.",
 		Bad: `enum E { A(Int) }
 fn main() { emit("e", E::A { x: 1 }); }`,
 		Good: `enum E { A(Int) }
 fn main() { emit("e", E::A(1)); }`,
-	})
+	}
 	// MissingField: missing field.
-	MissingField = define(Info{
+	MissingField = &Info{
 		Code: "E0320", Title: `missing field`,
 		Explain: "A struct literal gives every field without a default; a struct pattern names all fields or ends with `..`.",
 		Bad: `struct P { x: Int, y: Int }
 fn f() -> P { P { x: 1 } }`,
 		Good: `struct P { x: Int, y: Int }
 fn f() -> P { P { x: 1, y: 2 } }`,
-	})
+	}
 	// QuestionOperand: `?` on neither Result nor Option.
-	QuestionOperand = define(Info{
+	QuestionOperand = &Info{
 		Code: "E0322", Title: "`?` on neither Result nor Option",
 		Explain: "`?` takes the value out of an Ok or Some and lets an Err or None leave.",
 		Bad:     `fn f(n: Int) -> Int { n? }`,
 		Good:    `fn f(n: Option<Int>) -> Int { n? }`,
-	})
+	}
 	// QuestionKind: `?` has no place for this error.
-	QuestionKind = define(Info{
+	QuestionKind = &Info{
 		Code: "E0323", Title: "`?` has no place for this error",
 		Explain: "An Err has no place in an Option, a None none in a Result whose error cannot say so.",
 		Bad:     `fn f(r: Result<Int, String>) -> Option<Int> { Some(r? + 1) }`,
 		Good:    `fn f(r: Result<Int, String>) -> Option<Int> { Some(r.ok()? + 1) }`,
-	})
+	}
 	// ErrorConversion: error does not convert.
-	ErrorConversion = define(Info{
+	ErrorConversion = &Info{
 		Code: "E0324", Title: `error does not convert`,
 		Explain: "`?` passes an error on when it is of the function's error type, or when an `impl From` converts it.",
 		Bad: `fn a() -> Result<Int, String> { Err("x") }
 fn b() -> Result<Int, ToolError> { Ok(a()? + 1) }`,
 		Good: `fn a() -> Result<Int, String> { Err("x") }
 fn b() -> Result<Int, String> { Ok(a()? + 1) }`,
-	})
+	}
 	// BadFrom: incomplete From.
-	BadFrom = define(Info{
+	BadFrom = &Info{
 		Code: "E0325", Title: `incomplete From`,
 		Explain: "An `impl From<A> for B` holds the one function that converts.",
 		Bad: `struct B { s: String }
 impl From<String> for B { fn make(s: String) -> B { B { s: s } } }`,
 		Good: `struct B { s: String }
 impl From<String> for B { fn from(s: String) -> B { B { s: s } } }`,
-	})
+	}
 	// ThrowValue: cannot be thrown.
-	ThrowValue = define(Info{
+	ThrowValue = &Info{
 		Code: "E0326", Title: `cannot be thrown`,
 		Explain: "An error is a value that says what went wrong.",
 		Bad:     `fn main() { throw nil; }`,
 		Good:    `fn main() { throw ToolError::new("broken"); }`,
-	})
+	}
 	// VariantValue: variant without its values.
-	VariantValue = define(Info{
+	VariantValue = &Info{
 		Code: "E0327", Title: `variant without its values`,
 		Explain: "A variant with a payload is made by giving it.",
 		Bad: `enum E { A(Int) }
 fn main() { emit("e", E::A); }`,
 		Good: `enum E { A(Int) }
 fn main() { emit("e", E::A(1)); }`,
-	})
+	}
 	// EmitType: emit without answer.
-	EmitType = define(Info{
+	EmitType = &Info{
 		Code: "E0328", Title: `emit without answer`,
 		Explain: "Only an awaited emit has an answer, so only it has a type for it.",
 		Bad:     `fn main() { emit<Int>("n", 1); }`,
 		Good:    `fn main() { let _n = await emit<Int>("n", 1); }`,
-	})
+	}
 	// BoundNotMet: bound not met.
-	BoundNotMet = define(Info{
+	BoundNotMet = &Info{
 		Code: "E0329", Title: `bound not met`,
 		Explain: "A type argument implements the traits that its parameter is bound by.",
 		Bad: `trait Show { fn show(self) -> String; }
@@ -205,14 +205,14 @@ fn main() { emit("x", f(1)); }`,
 impl Show for Int { fn show(self) -> String { "int" } }
 fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
-	})
+	}
 	// EndlessType: type without a finite value.
-	EndlessType = define(Info{
+	EndlessType = &Info{
 		Code: "E0330", Title: `type without a finite value`,
 		Explain: "A type whose every value holds another value of the type can never be made. Somewhere it has to end: an Option, an Array, a Map or a variant without one.",
 		Bad: `struct Node { value: Int, next: Node }
 fn main() { }`,
 		Good: `struct Node { value: Int, next: Option<Node> }
 fn main() { emit("n", Node { value: 1, next: None }); }`,
-	})
+	}
 )

@@ -1,0 +1,57 @@
+package diag
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"strings"
+	"testing"
+)
+
+// TestCatalogue holds the list against the definitions: each stands in it once,
+// by its file.
+func TestCatalogue(t *testing.T) {
+	defined, listed := map[string]bool{}, map[string]int{}
+	notTest := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", notTest, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(packages["diag"], func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok || len(v.Values) != 1 {
+			return true
+		}
+		switch x := v.Values[0].(type) {
+		case *ast.UnaryExpr:
+			if lit, ok := x.X.(*ast.CompositeLit); ok {
+				if name, ok := lit.Type.(*ast.Ident); ok && name.Name == "Info" {
+					defined[v.Names[0].Name] = true
+				}
+			}
+		case *ast.CompositeLit:
+			if v.Names[0].Name == "catalogue" {
+				for _, e := range x.Elts {
+					listed[e.(*ast.Ident).Name]++
+				}
+			}
+		}
+		return true
+	})
+	if len(defined) < 100 {
+		t.Fatalf("only %d definitions were found", len(defined))
+	}
+	for name := range defined {
+		if listed[name] != 1 {
+			t.Errorf("%s stands in the catalogue %d times: list it once", name, listed[name])
+		}
+	}
+	codes := map[string]bool{}
+	for _, i := range Catalogue() {
+		if codes[i.Code] {
+			t.Errorf("%s is defined twice", i.Code)
+		}
+		codes[i.Code] = true
+	}
+}
