@@ -115,7 +115,7 @@ func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
 	var out []*sema.Decoration
 	for _, d := range ds {
 		if d.Stream != nil {
-			out = append(out, &sema.Decoration{Name: d.Name, Fn: d.Stream, Args: d.Args})
+			out = append(out, &sema.Decoration{Name: d.Name, Fn: d.Stream, Args: d.Args, Within: d.Within, Kept: d.Kept})
 		}
 	}
 	return out

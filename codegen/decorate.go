@@ -74,6 +74,9 @@ func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
 	w := f.alloc()
 	classes := f.g.windowClasses(d.Fn)
 	f.emit(ir.OpMove, f.alloc(), x.call, 0, 0)
+	if d.Name == "cache" {
+		name = d.Within + name
+	}
 	f.stringValue(name, f.alloc())
 	f.emit(ir.OpMove, f.alloc(), x.shown, 0, 0)
 	f.emit(ir.OpMove, f.alloc(), x.key, 0, 0)
@@ -82,7 +85,19 @@ func (f *builder) decorate(name string, d *sema.Decoration, x around) int {
 		f.move(r, classes[sema.OwnParam+i], f.constant(v, d.Fn.Params[sema.OwnParam+i].Type, -1))
 		f.free(r + 1)
 	}
+	if own := d.Fn.Params[sema.OwnParam:]; len(own) > len(d.Args) { // the type of what is kept
+		f.kept(d.Kept, f.alloc())
+	}
 	return f.boxed(f.invoke(d.Fn, w), -1).reg
+}
+
+// kept puts a type into register r, nil for none.
+func (f *builder) kept(t types.Type, r int) {
+	if t == nil {
+		f.emit(ir.OpLoadNil, r, 0, 0, 0)
+		return
+	}
+	f.emit(ir.OpLoadType, r, 0, 0, int32(f.g.typeIndex(t)))
 }
 
 // decoratedFunction generates what callers of a decorated function call. Its

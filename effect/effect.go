@@ -89,7 +89,7 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 	KindReadFile: true, KindWriteFile: true, KindFileInfo: true, KindListDir: true, KindRemoveFile: true,
 	KindMakeDir: true, KindCopyFile: true, KindMoveFile: true, KindGlob: true, KindTempDir: true,
 	KindStoreRead: true, KindStoreWrite: true, KindStoreAdd: true, KindStoreDelete: true, KindStoreList: true, KindStoreLen: true,
-	KindStoreClear: true, KindLedgerPut: true, KindLedgerDelete: true, KindLedgerFind: true, KindMemoryAppend: true, KindMemoryList: true,
+	KindStoreClear: true, KindStoreExpire: true, KindLedgerPut: true, KindLedgerDelete: true, KindLedgerFind: true, KindMemoryAppend: true, KindMemoryList: true,
 	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockArgs: true, KindMockTime: true,
 	KindMockHTTP: true, KindMockFile: true, KindRecord: true}
 

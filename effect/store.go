@@ -12,6 +12,7 @@ const (
 	KindStoreList    Kind = "store.list"
 	KindStoreLen     Kind = "store.len"
 	KindStoreClear   Kind = "store.clear"
+	KindStoreExpire  Kind = "store.expire"
 	KindLedgerPut    Kind = "ledger.put"
 	KindLedgerDelete Kind = "ledger.delete"
 	KindLedgerFind   Kind = "ledger.find"
@@ -22,7 +23,7 @@ const (
 // Store says which store in which file. It is comparable.
 type Store struct {
 	File string `json:"file"` // as the program gives it
-	Kind string `json:"kind"` // "hashmap", "ledger" or "memory"
+	Kind string `json:"kind"` // "hashmap", "ledger", "memory" or "cache"
 	Name string `json:"name"`
 	// Scope is the JSON text of the names that lead to a scope, "" outside of
 	// every scope.
@@ -108,6 +109,14 @@ type StoreCount struct {
 type StoreClear struct {
 	Store
 	List bool `json:"list,omitempty"`
+}
+
+// StoreExpire removes the entries of a cache that hold until before Date, in
+// milliseconds since the epoch. The value of a cache's entry is JSON of the form
+// [until, …], where until has 13 digits. Its result is nil.
+type StoreExpire struct {
+	Store
+	Date int64 `json:"date"`
 }
 
 // LedgerEntry is an entry of a ledger.
@@ -198,6 +207,9 @@ func (*LedgerPut) Kind() Kind { return KindLedgerPut }
 
 // Kind is KindLedgerDelete.
 func (*LedgerDelete) Kind() Kind { return KindLedgerDelete }
+
+// Kind is KindStoreExpire.
+func (*StoreExpire) Kind() Kind { return KindStoreExpire }
 
 // Kind is KindLedgerFind.
 func (*LedgerFind) Kind() Kind { return KindLedgerFind }

@@ -158,6 +158,9 @@ func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool
 func (c *checker) defineAgent(m *module, a *Agent) {
 	c.otherDecorators(m, a.Decl.Decorators)
 	a.Decorations = c.decorations(m, a.Decl.Decorators)
+	if r := c.errorType("Response"); r != nil {
+		c.keep(m, a.Decorations, a.Decl.Decorators, &types.Result{Ok: r, Err: types.Any})
+	}
 	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
 	at := a.Decl.Name.Sp
 	if f := seen["on_tool_error"]; f != nil {
@@ -247,6 +250,12 @@ func (c *checker) nearest(d *diag.Diagnostic, name string, known []string, other
 func (c *checker) defineHost(m *module, h *Host) {
 	c.otherDecorators(m, h.Decl.Decorators)
 	h.Decorations = c.decorations(m, h.Decl.Decorators)
+	for _, d := range h.Decorations {
+		if d.persists() {
+			c.report(m, diag.DecoratorArgument.At(decorator(h.Decl.Decorators, d.Name).Sp, "a host's answers are not kept in a file").
+				Hint("leave `persist` out, or put `@cache` on a function that asks the host"))
+		}
+	}
 	seen := c.configFields(m, "a host", h.Decl.Fields, hostFields, h.Fields)
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]

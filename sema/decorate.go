@@ -3,6 +3,7 @@ package sema
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
@@ -20,7 +21,12 @@ type Decoration struct {
 	// Stream does the same for a reply in pieces: the call gives a stream. nil
 	// in a program that uses none.
 	Stream *Function
-	Args   []any // constants, one for each parameter from OwnParam on
+	Args   []any // constants, one for each parameter from OwnParam on that is written
+	// Within leads to what is decorated from the root ("tools::"), so that a cache
+	// does not take it for another of the same name.
+	Within string
+	// Kept is the type of what a `@cache` with `persist` keeps, nil for any other.
+	Kept types.Type
 }
 
 // OwnParam is the first parameter of a decorator's function that is the
@@ -67,6 +73,7 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 			continue // a program without a library
 		}
 		if x := b.decoration(d, fn); x != nil {
+			x.Within = m.leading(d)
 			out = append(out, x)
 		}
 		b.finish()
@@ -74,9 +81,63 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	return out
 }
 
+// written are the parameters that a decorator's arguments are for: all of its
+// own, but for a run-time type at the end.
+func written(fn *Function) []*Param {
+	params := fn.Params[OwnParam:]
+	for n := len(params); n > 0 && params[n-1].Type == types.Shape; n-- {
+		params = params[:n-1]
+	}
+	return params
+}
+
+// persists says that a `@cache` keeps answers in a file.
+func (d *Decoration) persists() bool {
+	return d.Name == "cache" && len(d.Args) > 1 && d.Args[1] != ""
+}
+
+// keep has a `@cache` with `persist` keep values of t, of a Result the good ones.
+// decl has the decorators.
+func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
+	for _, d := range ds {
+		if !d.persists() {
+			continue
+		}
+		d.Kept = t
+		value := types.Resolve(t)
+		if r, ok := value.(*types.Result); ok {
+			value = r.Ok
+		}
+		part := unkept(value, map[*types.Decl]bool{})
+		types.Walk(value, func(t types.Type) bool {
+			if p, ok := types.Resolve(t).(*types.Param); ok && part == nil {
+				part = p
+			}
+			return part == nil
+		})
+		if part != nil {
+			c.report(m, diag.StoreType.At(decorator(decl, d.Name).Sp, "`@cache` cannot keep values of type `%s` in a file", types.Full(part)).
+				Hint("give data, from which what it describes can be made again; or leave `persist` out"))
+		}
+	}
+}
+
+// leading is the way to a declaration with the decorator d: by the names of modules,
+// and in a block by its place.
+func (m *module) leading(d *ast.Decorator) string {
+	path := ""
+	if m.around != nil {
+		path = fmt.Sprintf("%v::", d.Sp.Start)
+	}
+	for h := m.home(); h != nil && h.parent != nil; h = h.parent {
+		path = h.name + "::" + path
+	}
+	return path
+}
+
 // decoration reads one decorator's arguments as fn's own parameters.
 func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
-	params := fn.Params[OwnParam:]
+	params := written(fn)
 	out := &Decoration{Name: d.Name.Name, Fn: fn, Args: make([]any, len(params))}
 	given := make([]bool, len(params))
 	ok, misnamed := true, false
@@ -98,7 +159,13 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 		if out.Args[k] = v; v == nil {
 			ok = false
 		} else if problem := badArgument(p.Name, v); problem != "" {
-			b.report(diag.DecoratorArgument.At(a.Value.Span(), "`%s` of `@%s` %s", p.Name, d.Name.Name, problem).Hint("choose a value within"))
+			e := diag.DecoratorArgument.At(a.Value.Span(), "`%s` of `@%s` %s", p.Name, d.Name.Name, problem)
+			if p.Name == "persist" {
+				e.Hint("name one, as in `persist: \"answers.db\"`, or leave it out")
+			} else {
+				e.Hint("choose a value within")
+			}
+			b.report(e)
 		}
 	}
 	for k, p := range params {
@@ -154,6 +221,8 @@ func badArgument(name string, v any) string {
 		return "is \"none\", \"linear\" or \"exponential\""
 	case name == "delay_ms" && n < 0:
 		return "must be 0 or more"
+	case name == "persist" && strings.Trim(fmt.Sprint(v), " /\\\x00") == "":
+		return "names a file"
 	case name == "channel" && v == "":
 		return "must not be empty"
 	case isNumber && name != "delay_ms" && n <= 0:
@@ -183,6 +252,7 @@ func (c *checker) decorateFunction(fn *Function) {
 	}
 	m := fn.mod
 	fn.Decorations = c.decorations(m, fn.Decl.Decorators)
+	c.keep(m, fn.Decorations, fn.Decl.Decorators, fn.Result)
 	for _, d := range fn.Decorations {
 		at := decorator(fn.Decl.Decorators, d.Name).Sp
 		switch {

@@ -98,6 +98,11 @@ func (c *checker) checkPipeline(p *Pipeline) {
 			first = false
 			b.functionStage(s, before)
 		}
+		kept := s.Output
+		if s.Unwraps {
+			kept = &types.Result{Ok: s.Output, Err: types.Any}
+		}
+		c.keep(m, s.Decorations, s.Decl.Decorators, kept)
 		s.Local = &Local{Name: s.Name, Type: s.Output, At: s.Decl.Name.Sp, used: true}
 		b.bind(s.Local)
 		before = s

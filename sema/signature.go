@@ -74,7 +74,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 				Label(q.At, "first declared here").Hint("rename one of them"))
 		}
 	}
-	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil {
+	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape {
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
 			Hint("give it a default, or move it forward"))
 	}

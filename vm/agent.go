@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -88,6 +89,8 @@ func (m *VM) bind(name string) Native {
 	switch name {
 	case "agent.parts":
 		return m.agentParts
+	case "agent.request":
+		return m.agentRequest
 	case "agent.knowledge":
 		return m.knowledge
 	case "agent.streamed":
@@ -108,6 +111,9 @@ func (m *VM) bind(name string) Native {
 		return n
 	}
 	if n := m.cacheNatives(name); n != nil {
+		return n
+	}
+	if n := m.keptCacheNatives(name); n != nil {
 		return n
 	}
 	return m.bindMock(name)
@@ -227,15 +233,9 @@ func (t *task) modelCall(a *Args) *effect.AgentCall {
 	if a.Slot(0).Kind() != value.KindAgent {
 		a.wrong(0, "an Agent")
 	}
-	d := &t.m.program.Agents[a.party(0)[partyIndex].AsInt()]
-	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
-		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Timeout: d.Timeout}
+	r := t.m.requestOf(&t.m.program.Agents[a.party(0)[partyIndex].AsInt()], a.Slot(0))
 	if !a.Slot(2).IsNil() {
 		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
-	}
-	if d.Retry != nil {
-		retry := effect.Retry(*d.Retry)
-		r.Retry = &retry
 	}
 	for _, m := range tuples(a.Slot(1), 5) {
 		c := effect.ChatMessage{Role: value.Text(m[0]), Content: value.Text(m[1]), ToolCallID: value.Text(m[3]), IsError: m[4].Bits&1 != 0}
@@ -244,7 +244,35 @@ func (t *task) modelCall(a *Args) *effect.AgentCall {
 		}
 		r.Messages = append(r.Messages, c)
 	}
-	for _, x := range t.m.offered(t.m.toolsOf(a.Slot(0))) {
+	return r
+}
+
+// agentRequest is all that an agent's requests have besides their messages, as a
+// text: what its connection is, its fields, its tools.
+func (m *VM) agentRequest(a *Args) (value.Slot, error) {
+	d := &m.program.Agents[a.party(0)[partyIndex].AsInt()]
+	r := m.requestOf(d, a.Slot(0))
+	for _, c := range m.program.Connections {
+		if c.Name == d.Connection {
+			r.Connection = string(c.Config)
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return value.Nil, fmt.Errorf("the request of agent %s: %w", d.Name, err)
+	}
+	return value.String(string(text)), nil
+}
+
+// requestOf makes an agent's request, without messages.
+func (m *VM) requestOf(d *ir.Agent, agent value.Slot) *effect.AgentCall {
+	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
+		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Timeout: d.Timeout}
+	if d.Retry != nil {
+		retry := effect.Retry(*d.Retry)
+		r.Retry = &retry
+	}
+	for _, x := range m.offered(m.toolsOf(agent)) {
 		for i := range x.methods {
 			if m := &x.methods[i]; m.info.Described {
 				r.Tools = append(r.Tools, effect.ToolSpec{Name: x.info.Name + "_" + m.info.Name,

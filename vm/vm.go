@@ -118,8 +118,9 @@ type VM struct {
 	inbox          inbox
 	arrived        []completion // taken out of inbox, not yet heard of
 	goroutes       sync.WaitGroup
-	stacks         [][]value.Slot // of firstStack slots, free
-	cleared        int            // so many of the first of them refer to nothing
+	stacks         [][]value.Slot     // of firstStack slots, free
+	swept          map[keptCache]bool // caches in files whose expired entries were removed
+	cleared        int                // so many of the first of them refer to nothing
 	main           *task
 	unfinished     []Place // tasks under way when main returned
 	lost           []*task // failed while nobody waited for them

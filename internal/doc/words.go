@@ -411,7 +411,7 @@ fn logged() {
     assert_eq(test_emits()[0]["channel"], "calls");
 }
 `},
-	{[]explained{{"@cache", "Keeps what a call gave, for `ttl_seconds`; the same arguments give it again."}},
+	{[]explained{{"@cache", "Keeps what a call gave, for `ttl_seconds`; the same arguments give it again. With `persist: \"answers.db\"` it is kept in that file, beyond the run."}},
 		`@cache(ttl_seconds: 60)
 fn slow(n: Int) -> Int {
     emit("computed", n);

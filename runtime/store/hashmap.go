@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -20,6 +21,7 @@ const (
 	sqlKeys     = `SELECT key FROM entry WHERE section = ? ORDER BY id`
 	sqlValues   = `SELECT value FROM entry WHERE section = ? ORDER BY id`
 	sqlEntryLen = `SELECT count(*) FROM entry INDEXED BY entry_order WHERE section = ?`
+	sqlExpire   = `DELETE FROM entry WHERE section = ? AND value < ?`
 	sqlClear    = `DELETE FROM entry WHERE section = ?`
 )
 
@@ -109,6 +111,18 @@ func keyText(key json.RawMessage) string {
 		return s
 	}
 	return string(key)
+}
+
+// expire removes the entries of a cache that are older than a date. Their values
+// begin with the date, in digits of one number, so that texts compare as dates.
+func (f *file) expire(q *effect.StoreExpire) error {
+	section, ok, err := f.section(q.Store)
+	if !ok || err != nil {
+		return err
+	}
+	return f.transaction(func() error {
+		return f.run(sqlExpire, nil, section, fmt.Appendf(nil, "[%013d", q.Date))
+	})
 }
 
 // plus adds two numbers as hashmaps hold them, a as 0 when it is nil. The sum is

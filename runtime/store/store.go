@@ -21,7 +21,7 @@ import (
 
 // Kinds are the requests that Stores performs.
 var Kinds = []effect.Kind{effect.KindStoreRead, effect.KindStoreWrite, effect.KindStoreAdd, effect.KindStoreDelete, effect.KindStoreList,
-	effect.KindStoreLen, effect.KindStoreClear, effect.KindLedgerPut, effect.KindLedgerDelete, effect.KindLedgerFind,
+	effect.KindStoreLen, effect.KindStoreClear, effect.KindStoreExpire, effect.KindLedgerPut, effect.KindLedgerDelete, effect.KindLedgerFind,
 	effect.KindMemoryAppend, effect.KindMemoryList}
 
 // defaultWait is how long a request waits for other processes.
@@ -125,6 +125,8 @@ func operationOf(r effect.Request) (operation, effect.Store) {
 		return func(f *file) (effect.Result, error) { return f.count(q) }, q.Store
 	case *effect.StoreClear:
 		return func(f *file) (effect.Result, error) { return f.empty(q) }, q.Store
+	case *effect.StoreExpire:
+		return func(f *file) (effect.Result, error) { return nil, f.expire(q) }, q.Store
 	case *effect.LedgerPut:
 		return func(f *file) (effect.Result, error) { return f.put(q) }, q.Store
 	case *effect.LedgerDelete:

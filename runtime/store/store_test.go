@@ -169,6 +169,29 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+// TestExpire: of a cache's entries those go that hold until before a date; other
+// caches, and stores of other kinds, stay as they are.
+func TestExpire(t *testing.T) {
+	both(t, func(t *testing.T, next func() *Stores) {
+		s := next()
+		a, b, h := at("cache"), at("cache"), at("hashmap")
+		b.Name = "other"
+		for _, x := range []effect.Store{a, b, h} {
+			do[any](t, s, &effect.StoreWrite{Store: x, Entries: []effect.StoreEntry{
+				set(`"old"`, `[0000000000999,1]`), set(`"now"`, `[0000000001000,{"x":2}]`), set(`"late"`, `[9999999999999,null]`)}})
+		}
+		do[any](t, s, &effect.StoreExpire{Store: a, Date: 1000})
+		s = next()
+		keys := raws(`"old"`, `"now"`, `"late"`)
+		for x, want := range map[effect.Store]string{a: `= =[0000000001000,{"x":2}] =[9999999999999,null]`,
+			b: `=[0000000000999,1] =[0000000001000,{"x":2}] =[9999999999999,null]`, h: `=[0000000000999,1] =[0000000001000,{"x":2}] =[9999999999999,null]`} {
+			if got := show(do[*effect.StoreEntries](t, s, &effect.StoreRead{Store: x, Keys: keys})); got != want {
+				t.Errorf("%s %s: %s, want %s", x.Kind, x.Name, got, want)
+			}
+		}
+	})
+}
+
 // TestLedger holds a ledger in a file against one in memory, over many random
 // operations on few words.
 func TestLedger(t *testing.T) {
