@@ -16,7 +16,8 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 		call, result = fn.Tool.Try, r.Ok
 	}
 	g.build(n, func(bool) *builder {
-		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, g.signatureOf(fn))
+		// As code of the library: an error's place is the call.
+		f := g.newFn(call.Info, fn.Name, call.Decl.Span().Start, g.signatureOf(fn))
 		w := f.alloc()
 		f.stringValue(fn.Tool.Server, f.alloc())
 		f.stringValue(fn.Decl.Name.Name, f.alloc())

@@ -3,6 +3,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -27,12 +28,17 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 		}
 	}
 	if c.cfg.Manifest == nil || !c.cfg.Manifest.Mcp[t.Name] {
-		file := "Concerto.toml"
+		file, known := "Concerto.toml", []string(nil)
 		if c.cfg.Manifest != nil {
-			file = c.cfg.Manifest.File
+			file, known = c.cfg.Manifest.File, keys(c.cfg.Manifest.Mcp)
 		}
-		c.report(m, diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file).
-			Hint("add a section [mcp.%s] with its command or url", t.Name))
+		d := diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file)
+		if near := spell.Nearest(t.Name, known); near != "" {
+			d.Hint("did you mean `%s`?", near)
+		} else {
+			d.Hint("add a section [mcp.%s] with its command or url", t.Name)
+		}
+		c.report(m, d)
 	}
 	b := c.constBody(m)
 	t.Call, t.Try = b.libraryHelper("__mcp_call"), b.libraryHelper("__mcp_try")

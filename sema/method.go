@@ -79,8 +79,15 @@ func (c *checker) methodNames(t types.Type) []string {
 		}
 	}
 	file := methodFile(t)
-	if isOwnTool(t) {
-		file = ""
+	if tool := toolOf(t); tool != nil {
+		for _, fn := range tool.Methods {
+			if !fn.Undeclared {
+				names = append(names, fn.Decl.Name.Name)
+			}
+		}
+		if tool.Server == "" {
+			file = ""
+		}
 	}
 	if file != "" && c.cfg.Library != nil {
 		c.libraryModule(c.cfg.Library.Methods(file, ""))
@@ -149,14 +156,19 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	return b.invoke(e, fn, t, hint, p)
 }
 
-// isOwnTool says whether t is a tool declared here, and no MCP server.
-func isOwnTool(t types.Type) bool {
-	d, ok := types.Resolve(t).(*types.Declared)
-	if !ok {
-		return false
+// toolOf is the tool whose declaration t is, or nil.
+func toolOf(t types.Type) *Tool {
+	if d, ok := types.Resolve(t).(*types.Declared); ok {
+		tool, _ := d.Origin.(*Tool)
+		return tool
 	}
-	tool, ok := d.Origin.(*Tool)
-	return ok && tool.Server == ""
+	return nil
+}
+
+// isOwnTool says whether t is a tool that is no MCP server.
+func isOwnTool(t types.Type) bool {
+	tool := toolOf(t)
+	return tool != nil && tool.Server == ""
 }
 
 // invoke calls a method that has been found.
@@ -217,6 +229,9 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		return
 	}
 	d := diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name)
+	if tool := toolOf(t); tool != nil {
+		d = diag.UnknownMethod.At(e.Name.Sp, "`%s` has no function `%s`", tool.Name, e.Name.Name)
+	}
 	if b.libraryName(t, e.Name.Name) == "" {
 		suggest(d, e.Name, b.c.methodNames(t))
 	}
@@ -236,6 +251,11 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 func (b *body) methodInstead(t types.Type, name string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
 		return "only an MCP server has `" + name + "`: a declaration with `mcp`"
+	}
+	if tool := toolOf(t); tool != nil && tool.Server != "" {
+		return "declare it in `mcp " + tool.Name + "`, or end that with `..` for all of the server's functions"
+	} else if tool != nil {
+		return "declare it in `tool " + tool.Name + "`"
 	}
 	switch x := t.(type) {
 	case *types.Option:

@@ -1,8 +1,6 @@
 package sema
 
 import (
-	"slices"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
@@ -50,12 +48,6 @@ func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 
 func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
 	names := b.c.methodNames(t.Type)
-	for _, fn := range t.Methods {
-		if !fn.Undeclared {
-			names = append(names, fn.Decl.Name.Name)
-		}
-	}
-	slices.Sort(names)
 	d := diag.UnknownConfig.At(name.Sp, "`%s` has no function `%s`", t.Name, name.Name)
 	if near := spell.Nearest(name.Name, names); near != "" {
 		d.Hint("did you mean `%s`?", near)

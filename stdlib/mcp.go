@@ -41,6 +41,9 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 			return v, nil
 		}
 		wrong = problem
+		if _, err := value.Parse([]byte(text)); err != nil {
+			wrong = "it is the text " + excerpt(text) + "; `-> String` takes that"
+		}
 	}
 	return value.Nil, value.Errorf("ToolError", "mcp server '%s', tool %s: the result is no %s: %s", a.String(0), a.String(1), t, wrong).
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
@@ -62,4 +65,13 @@ func anyResult(text string, data value.Slot) value.Slot {
 		}
 	}
 	return lend(data)
+}
+
+// excerpt is the beginning of a text, quoted.
+func excerpt(text string) string {
+	const most = 80
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "…"
+	}
+	return string(value.AppendString(nil, text))
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,7 +25,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		Use:   "mcp",
 		Short: "Use MCP servers",
 		Long:  "Brings servers that speak the Model Context Protocol into a project, and makes one of a program.",
-		Args:  cobra.NoArgs,
+		Args:  a.unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
 		},
@@ -33,7 +35,7 @@ func (a *app) mcpCommand() *cobra.Command {
 }
 
 func (a *app) mcpAddCommand() *cobra.Command {
-	var url string
+	var f addFlags
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
 		Short: "Declare the tools of an MCP server",
@@ -42,6 +44,7 @@ NAME.conc, beside Concerto.toml, and adds the section [mcp.NAME] to that.
 
   concerto mcp add Files -- uvx files-server     a server to start
   concerto mcp add Docs --url https://example.org/mcp
+  concerto mcp add Docs --url https://example.org/mcp --header-env Authorization=DOCS_AUTHORIZATION
 
 Neither a file nor a section that exists is overwritten.`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -50,16 +53,38 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.mcpAdd(c.Context(), args[0], url, args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.mcpAdd(c.Context(), args[0], f, args[1:]) },
 	}
-	c.Flags().StringVar(&url, "url", "", "the `URL` of a server that speaks streamable HTTP")
+	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
+	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
+	c.Flags().StringArrayVar(&f.headersEnv, "header-env", nil, "a header whose value is in a variable, as `HEADER=VARIABLE`; repeatable")
 	return c
+}
+
+// addFlags are the flags of mcp add.
+type addFlags struct {
+	url             string
+	env, headersEnv []string
+}
+
+// pairs reads flags of the form NAME=VALUE.
+func pairs(flag string, all []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, p := range all {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok || name == "" {
+			return nil, usage("write --"+flag+" NAME=VALUE", "--%s %s has no `=`", flag, p)
+		}
+		out[name] = value
+	}
+	return out, nil
 }
 
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func (a *app) mcpAdd(ctx context.Context, name, url string, command []string) error {
+func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []string) error {
+	url := f.url
 	switch {
 	case !serverName().MatchString(name):
 		return usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
@@ -79,20 +104,18 @@ func (a *app) mcpAdd(ctx context.Context, name, url string, command []string) er
 	if strings.Contains(string(manifest), section) {
 		return usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
 	}
-	config := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: url}
-	if url != "" {
-		config.Transport = "http"
-		section += "\nurl = " + tomlString(url) + "\n"
-	} else {
-		config.Command, config.Args = command[0], command[1:]
-		section += "\ncommand = " + tomlString(command[0]) + "\n"
-		if len(command) > 1 {
-			section += "args = [" + tomlStrings(command[1:]) + "]\n"
-		}
+	config, members, err := f.config(name, dir, command)
+	if err != nil {
+		return err
 	}
+	section += "\n" + members
 	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ()})
 	if err != nil {
-		return usage("run its command by itself, to see what it says", "%v", err)
+		hint := "run its command by itself, to see what it says"
+		if url != "" {
+			hint = "check the URL, and whether the server wants a header: --header-env HEADER=VARIABLE"
+		}
+		return usage(hint, "%s", strings.TrimSuffix(err.Error(), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
 	}
 	if err := os.WriteFile(file, []byte(a.mcpBlock(name, functions)), 0o666); err != nil {
 		return err
@@ -106,6 +129,47 @@ func (a *app) mcpAdd(ctx context.Context, name, url string, command []string) er
 	module := strings.ToLower(name)
 	_, err = fmt.Fprintf(a.stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
+}
+
+// config is the server that the flags describe, and the members of its section.
+func (f addFlags) config(name, dir string, command []string) (mcp.Config, string, error) {
+	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: f.url}
+	env, err := pairs("env", f.env)
+	if err != nil {
+		return c, "", err
+	}
+	headers, err := pairs("header-env", f.headersEnv)
+	switch {
+	case err != nil:
+		return c, "", err
+	case f.url != "" && len(env) > 0:
+		return c, "", usage("leave it out", "--env is of servers that are started: a command, not a URL")
+	case f.url == "" && len(headers) > 0:
+		return c, "", usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
+	}
+	c.Env, c.HeadersEnv = env, headers
+	if f.url != "" {
+		c.Transport = "http"
+		return c, "url = " + tomlString(f.url) + "\n" + tomlTable("headers_env", headers), nil
+	}
+	c.Command, c.Args = command[0], command[1:]
+	members := "command = " + tomlString(command[0]) + "\n"
+	if len(command) > 1 {
+		members += "args = [" + tomlStrings(command[1:]) + "]\n"
+	}
+	return c, members + tomlTable("env", env), nil
+}
+
+// tomlTable is an inline table of texts; "" for none.
+func tomlTable(name string, m map[string]string) string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, tomlString(k)+" = "+tomlString(m[k]))
+	}
+	if all == nil {
+		return ""
+	}
+	return name + " = { " + strings.Join(all, ", ") + " }\n"
 }
 
 // manifestDir is the directory of the project's manifest, else the working one.
@@ -124,7 +188,13 @@ func (a *app) manifestDir() string {
 // Concerto stands there as a remark.
 func (a *app) mcpBlock(name string, functions []mcp.Function) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "// Written by `concerto mcp add %s`.\n\npub mcp %s {\n", name, name)
+	fmt.Fprintf(&b, "// Written by `concerto mcp add %s`.\n\n", name)
+	for _, f := range functions {
+		for _, s := range f.Schemas {
+			b.WriteString(s + "\n\n")
+		}
+	}
+	fmt.Fprintf(&b, "pub mcp %s {\n", name)
 	for i, f := range functions {
 		if i > 0 {
 			b.WriteByte('\n')

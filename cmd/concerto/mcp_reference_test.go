@@ -29,7 +29,7 @@ use std::crypto;
 fn main() {
     println(Everything.echo("hello"));
     println(Everything.get_sum(2, 3.5));
-    println(Everything.get_structured_content("New York").keys());
+    println(Everything.get_structured_content("New York").temperature > 0.0);
     println(Everything.trigger_long_running_operation(0.1, 2));
     println(Everything.trigger_elicitation_request().contains("declined"));
     println(Everything.resources()?.any(|r| r.mime_type == "text/markdown"));
@@ -53,7 +53,7 @@ fn main() {
 	}
 	command("mcp", "add", "Everything", "--", server, "stdio")
 	got := command("run", "--answer", "mcp:elicitation=no", "main.conc")
-	for _, want := range []string{"Echo: hello\n", "The sum of 2 and 3.5 is 5.5.\n", `["conditions","humidity","temperature"]`,
+	for _, want := range []string{"Echo: hello\n", "The sum of 2 and 3.5 is 5.5.\n", "5.5.\ntrue\n",
 		`[mcp:progress] {"progress":1,`, `[mcp:progress] {"progress":2,`, "Duration: 0.1 seconds, Steps: 2.\n", "[mcp:elicitation] {", "\ntrue\ntrue\n",
 		`["demo://resource/dynamic/blob/{resourceId}","demo://resource/dynamic/text/{resourceId}"]` + "\ntrue\n", `[["city",true],["state",false]]`,
 		`[{"role":"user","content":"What's weather in Paris?"}]`} {

@@ -100,7 +100,7 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
-// unknownCommand refuses what follows `concerto` and is no command.
+// unknownCommand refuses what follows a command of commands and is none.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -110,9 +110,9 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	hint := "`concerto --help` lists the commands"
+	hint := "`" + c.CommandPath() + " --help` lists the commands"
 	if near := spell.Nearest(name, names); near != "" {
-		hint = "did you mean `concerto " + near + "`?"
+		hint = "did you mean `" + c.CommandPath() + " " + near + "`?"
 	} else if strings.HasSuffix(name, ".conc") || strings.HasSuffix(name, ".conc-ir") {
 		hint = "run it with `concerto run " + name + "`"
 	}

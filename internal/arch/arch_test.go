@@ -67,7 +67,7 @@ var policy = []rule{
 	{"runtime/limit", ""},
 	{"runtime/llm", "value effect schema internal/spell internal/jsonrepair"},
 	{"runtime/log", "effect"},
-	{"runtime/mcp", "effect internal/procgroup"},
+	{"runtime/mcp", "effect internal/procgroup internal/spell"},
 	{"runtime/mock", "value effect"},
 	{"runtime/store", "value effect store"},
 	{"runtime", "value effect runtime/clock runtime/command runtime/emit runtime/env runtime/fs runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mcp runtime/mock runtime/random runtime/store"},

@@ -9,10 +9,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Function is a server's tool as a declaration: the lines of its description and
-// decorators, and its signature.
+// Function is a server's tool as a declaration: the schemas that it needs, the
+// lines of its description and decorators, and its signature.
 type Function struct {
 	Name      string
+	Schemas   []string
 	Head      []string
 	Signature string
 }
@@ -29,28 +30,33 @@ func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	}
 	defer s.close(context.Background())
 	var out []Function
+	w := &declarer{used: map[string]bool{}}
 	for tool, err := range l.session.Tools(limited, nil) {
 		if err != nil {
 			return nil, s.unreachable(err)
 		}
-		out = append(out, function(tool))
+		out = append(out, w.function(tool))
 	}
 	return out, nil
 }
 
+// declarer writes declarations. It knows which names of schemas are used.
+type declarer struct {
+	used    map[string]bool
+	schemas []string // of the function being written
+}
+
 // function is a tool as a declaration. What has to be given comes first.
-func function(tool *sdk.Tool) Function {
+func (w *declarer) function(tool *sdk.Tool) Function {
 	in := readShape(tool.InputSchema)
-	f := Function{Name: tool.Name}
-	for line := range strings.Lines(strings.TrimSpace(tool.Description)) {
-		f.Head = append(f.Head, strings.TrimRight("/// "+strings.TrimSpace(line), " "))
-	}
+	w.schemas = nil
+	f := Function{Name: tool.Name, Head: doc(tool.Description)}
 	params := names(in.Properties)
 	slices.SortStableFunc(params, func(a, b string) int { return required(in, b) - required(in, a) })
 	var list []string
 	for _, p := range params {
 		x := in.Properties[p]
-		t := typeName(x)
+		t := w.typeOf(x, camel(tool.Name)+camel(p))
 		if required(in, p) == 0 {
 			t = optional(t)
 		}
@@ -59,8 +65,71 @@ func function(tool *sdk.Tool) Function {
 		}
 		list = append(list, p+": "+t)
 	}
-	f.Signature = "fn " + word(tool.Name) + "(" + strings.Join(list, ", ") + ") -> " + resultType(tool) + ";"
+	f.Signature = "fn " + word(tool.Name) + "(" + strings.Join(list, ", ") + ") -> " + w.resultType(tool) + ";"
+	f.Schemas = w.schemas
 	return f
+}
+
+// doc is a description as the lines of a doc comment.
+func doc(description string) []string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(description)) {
+		lines = append(lines, strings.TrimRight("/// "+strings.TrimSpace(line), " "))
+	}
+	return lines
+}
+
+// typeOf is a JSON Schema as a type. An object whose members it lists becomes a
+// schema of its own, by that name or one like it.
+func (w *declarer) typeOf(s *shape, name string) string {
+	k := kinds(s)
+	switch {
+	case len(k) == 1 && k[0] == "array" && s.Items != nil:
+		return "Array<" + w.typeOf(s.Items, name) + ">"
+	case len(k) != 1 || k[0] != "object" || len(s.Properties) == 0:
+		return typeName(s)
+	}
+	for p := range s.Properties {
+		if !isWord(p) {
+			return typeName(s)
+		}
+	}
+	free := name
+	for n := 2; w.used[free]; n++ {
+		free = fmt.Sprintf("%s%d", name, n)
+	}
+	w.used[free] = true
+	lines := append(doc(s.Description), "pub schema "+free+" {")
+	for _, p := range names(s.Properties) {
+		x := s.Properties[p]
+		mark := ""
+		if required(s, p) == 0 {
+			mark = "?"
+		}
+		lines = append(lines, doc(x.Description)...)
+		lines = append(lines, p+mark+": "+w.typeOf(x, free+camel(p))+",")
+	}
+	w.schemas = append(w.schemas, strings.Join(append(lines, "}"), "\n"))
+	return free
+}
+
+// isWord says whether a member may be a schema's field.
+func isWord(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// camel is a name as part of a type's: get-sum is GetSum.
+func camel(s string) string {
+	var b strings.Builder
+	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return !isWord("a"+string(r)) || r == '_' }) {
+		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return b.String()
 }
 
 // word is a tool's name as Concerto writes it: `-`, `.` and `/` are `_`.
@@ -82,15 +151,15 @@ func optional(t string) string {
 
 // resultType is what a tool gives: text, unless it says what its structured
 // result is. One that is no object stands in a `result`.
-func resultType(tool *sdk.Tool) string {
+func (w *declarer) resultType(tool *sdk.Tool) string {
 	if tool.OutputSchema == nil {
 		return "String"
 	}
 	out := readShape(tool.OutputSchema)
 	if inner := out.Properties["result"]; inner != nil && len(out.Properties) == 1 {
-		return typeName(inner)
+		out = inner
 	}
-	return typeName(out)
+	return w.typeOf(out, camel(tool.Name)+"Result")
 }
 
 // text is a string literal.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/spell"
 )
 
 // shape is what of a JSON Schema is compared.
@@ -45,6 +47,7 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 		names = append(names, tool.Name)
 	}
 	sort.Strings(names)
+	words := slices.Sorted(maps.Keys(l.names))
 	var wrong []string
 	for _, d := range declared {
 		tool, is := has[d.Name], "declared"
@@ -52,7 +55,11 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 			is = "called"
 		}
 		if tool == nil {
-			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has no tool %s; it has %s", d.Signature, is, d.Name, strings.Join(names, ", ")))
+			near := ""
+			if n := spell.Nearest(d.Name, words); n != "" {
+				near = fmt.Sprintf(" (did you mean `%s`?)", n)
+			}
+			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has no tool %s%s; it has %s", d.Signature, is, d.Name, near, strings.Join(names, ", ")))
 			continue
 		}
 		theirs, ours := readShape(tool.InputSchema), readShape(d.Parameters)

@@ -207,6 +207,9 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 	if text := l.first.noise(); text != "" {
 		return fmt.Errorf("its command '%s' wrote `%s` to its standard output, which is for the protocol alone: a log belongs on standard error", command, text)
 	}
+	if !ended(err) {
+		return fmt.Errorf("its command '%s' does not answer as the protocol wants: %w", command, err)
+	}
 	l.end()
 	return exited(l.process, "its command '"+command+"' ended before it answered")
 }
