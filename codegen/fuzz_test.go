@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/source"
@@ -16,7 +17,8 @@ import (
 )
 
 // FuzzGenerate compiles whatever the checker takes: generating never panics,
-// and what comes out passes the verifier and survives its JSON.
+// and what comes out, and what the passes make of it, passes the verifier and
+// survives its JSON.
 func FuzzGenerate(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -34,6 +36,10 @@ func FuzzGenerate(f *testing.F) {
 		}
 	}
 	f.Add("fn f() -> Int { return 1; listen w.execute(\"x\") {}; 2 }\nhost w { connector: worker }\n")
+	everywhere, err := optimize.Parse("-hot")
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
 		if diags.HasErrors() {
@@ -52,6 +58,10 @@ func FuzzGenerate(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := ir.Verify(again); err != nil {
+			t.Fatal(err)
+		}
+		optimize.Program(again, everywhere)
 		if err := ir.Verify(again); err != nil {
 			t.Fatal(err)
 		}
