@@ -203,7 +203,13 @@ func (b *body) discard(e ast.Expr) {
 
 // warnUnused warns where a discarded value is the only point of what gave it.
 func (b *body) warnUnused(e ast.Expr, t types.Type) {
-	switch t.(type) {
+	switch t := t.(type) {
+	case *types.Named:
+		if t.Decl.Library && (t.Decl.Name == "Stream" || t.Decl.Name == "TypedStream") {
+			b.report(diag.UnusedResult.At(e.Span(), "this stream is discarded, and nobody hears its request").
+				Hint("go over it with `for`, or ask with `execute`"))
+			return
+		}
 	case *types.Result:
 		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, and an error in it with it").
 			Hint("handle it with `?` or `match`, or write `let _ = …`"))
@@ -224,7 +230,7 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 }
 
 // pure says that calling the method has no point but its value: a library
-// method of a value type that does not mutate.
+// method of a value type that does not mutate, or a builder.
 func (fn *Function) pure() bool {
 	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
 		return false
@@ -236,6 +242,9 @@ func (fn *Function) pure() bool {
 	case *types.Array, *types.Map, *types.Option, *types.Result:
 		return true
 	case *types.Basic:
+		if t == types.Agent || t == types.Host {
+			return strings.HasPrefix(fn.Decl.Name.Name, "with")
+		}
 		return t == types.String || t == types.Int || t == types.Float || t == types.Bool
 	}
 	return false
