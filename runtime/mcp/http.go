@@ -1,9 +1,15 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
@@ -25,11 +31,12 @@ func (s *server) httpClient() (*http.Client, error) {
 		}
 		headers.Set(name, v)
 	}
-	return &http.Client{Transport: exchange{headers, u.Host}}, nil
+	return &http.Client{Transport: exchange{s, headers, u.Host}}, nil
 }
 
 // exchange makes the HTTP requests of one server.
 type exchange struct {
+	server  *server
 	headers http.Header
 	host    string
 }
@@ -63,5 +70,52 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 			c.unseen.Store(true)
 		}
 	}
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &overheard{ReadCloser: resp.Body, server: x.server}
+	}
 	return resp, nil
+}
+
+// overheard is a stream of events whose progress notifications are seen as they
+// are read, for the reason that tapped tells.
+type overheard struct {
+	io.ReadCloser
+	server *server
+	line   []byte // the beginning of one
+	skip   bool   // it is too long for a notification
+}
+
+// maxNotification bounds the line of a progress notification.
+const maxNotification = 64 << 10
+
+func (o *overheard) Read(b []byte) (int, error) {
+	n, err := o.ReadCloser.Read(b)
+	for rest := b[:n]; len(rest) > 0; {
+		part, after, whole := bytes.Cut(rest, []byte("\n"))
+		if o.skip = o.skip || len(o.line)+len(part) > maxNotification; !o.skip {
+			o.line = append(o.line, part...)
+		}
+		if whole {
+			if data, ok := bytes.CutPrefix(o.line, []byte("data:")); ok && !o.skip {
+				o.server.overhear(data)
+			}
+			o.line, o.skip = o.line[:0], false
+		}
+		rest = after
+	}
+	return n, err
+}
+
+// overhear looks at a message that a server sent.
+func (s *server) overhear(data []byte) {
+	if !bytes.Contains(data, []byte("notifications/progress")) {
+		return
+	}
+	var m struct {
+		Method string
+		Params sdk.ProgressNotificationParams
+	}
+	if json.Unmarshal(data, &m) == nil && m.Method == "notifications/progress" {
+		s.progressed(&m.Params)
+	}
 }

@@ -176,9 +176,7 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 		return nil, s.unreachable(err)
 	}
 	options := &sdk.ClientOptions{ElicitationHandler: s.elicited}
-	if s.config.Transport == "http" {
-		options.ProgressNotificationHandler = func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { s.progressed(r.Params) }
-	} else {
+	if s.config.Transport != "http" { // there the exchanges are overheard
 		transport = tapped{transport, s}
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // the connection serves other calls too

@@ -1,0 +1,39 @@
+package mcp
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// TestOverheard: progress is seen in a stream of events however it is cut.
+func TestOverheard(t *testing.T) {
+	const notification = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call-7","progress":1,"message":"half"}}`
+	text := "event: message\ndata: " + notification + "\n\ndata:" + strings.Repeat("x", 2*maxNotification) + "notifications/progress\n\n" +
+		"data: {\"method\":\"notifications/progress\"\ndata: {\"result\":\"notifications/progress\"}\r\ndata: " +
+		strings.Replace(notification, "call-7", "call-8", 1) + "\r\n\ndata: " + strings.Replace(notification, `"progress":1`, `"progress":2`, 1) + "\n: the end is cut"
+	for name, r := range map[string]io.Reader{"whole": strings.NewReader(text), "by bytes": iotest.OneByteReader(strings.NewReader(text)),
+		"by halves": iotest.HalfReader(strings.NewReader(text))} {
+		t.Run(name, func(t *testing.T) {
+			s := &server{config: Config{Name: "S"}}
+			c, _ := newCall(t.Context(), 7, s, &effect.MCPOpen{Tool: "t"})
+			defer c.clock.stop()
+			s.begin(c)
+			got, err := io.ReadAll(&overheard{ReadCloser: io.NopCloser(r), server: s})
+			if err != nil || string(got) != text {
+				t.Errorf("it reads otherwise: %v", err)
+			}
+			var seen []string
+			for _, e := range c.events {
+				seen = append(seen, string(e.Data))
+			}
+			want := `{"message":"half","progress":1,"server":"S","tool":"t"} {"message":"half","progress":2,"server":"S","tool":"t"}`
+			if strings.Join(seen, " ") != want {
+				t.Errorf("it saw %s", seen)
+			}
+		})
+	}
+}
