@@ -58,7 +58,12 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, s ServeOpti
 	}
 	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds}
 	var tools []mcp.Offer
+	names := map[string]bool{}
 	for _, o := range offers {
+		if names[o.Name] {
+			return fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", o.Name)
+		}
+		names[o.Name] = true
 		tools = append(tools, x.offer(o))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -113,7 +118,10 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 // told is an error as the caller sees it.
 func told(err error) error {
 	var failed *vm.Uncaught
+	var late *limit.TimeError
 	switch {
+	case errors.As(err, &late):
+		return fmt.Errorf("the call took longer than the %g seconds that [limits] max_run_seconds allows", late.Seconds)
 	case !errors.As(err, &failed):
 		return err
 	case failed.Panic:

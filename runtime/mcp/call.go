@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"sync/atomic"
 
@@ -79,12 +80,18 @@ func (c *call) token() string { return fmt.Sprintf("call-%d", c.id) }
 // fail ends the call by what went wrong on the way.
 func (c *call) fail(ctx context.Context, err error) {
 	var e *effect.Error
+	var status *refused
+	var failed *url.Error
 	var answered *jsonrpc.Error
 	switch {
 	case context.Cause(ctx) == errTimeout:
 		c.add(nil, c.problem("no result within %g seconds (`timeout` of [mcp.%s])", c.server.config.timeout().Seconds(), c.server.config.Name))
 	case errors.As(err, &e):
 		c.add(nil, e)
+	case errors.As(err, &status):
+		c.add(nil, c.problem("%s", status))
+	case errors.As(err, &failed):
+		c.add(nil, c.problem("%s", failed))
 	case errors.As(err, &answered):
 		c.add(nil, c.problem("%s%s", answered.Message, instead[c.request.Method]))
 	default:
