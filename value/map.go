@@ -156,26 +156,29 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Look is Get for the one goroutine that may change the map: it remembers the
-// entry, so that another Look or Set of the same key need not search.
-func (m *Map) Look(key Slot) (v Slot, ok bool) {
-	if m.index == nil {
-		return m.Get(key)
+// Look gives the place of key's value, which must be hashable, nil when there is
+// none. It is for the one goroutine that may change the map, and good until the
+// next change. The entry is remembered, so that another Look or Set of the same
+// key need not search.
+func (m *Map) Look(key Slot) *Slot {
+	if v := m.Last(key); v != nil {
+		return v
 	}
-	i := int(m.last)
-	if !m.isLast(key) {
-		if i = m.probe(key, hashKey(key)); i < 0 {
-			return Nil, false
-		}
-		m.last = uint32(i)
+	i := m.find(key)
+	if i < 0 {
+		return nil
 	}
-	return m.entries[i].value, true
+	m.last = uint32(i)
+	return &m.entries[i].value
 }
 
-// isLast says whether key is that of the last entry: the same slot, not only
-// the same text.
-func (m *Map) isLast(key Slot) bool {
-	return int(m.last) < len(m.entries) && m.entries[m.last].key == key
+// Last gives the place of the value that was looked up or set last, when key is
+// its key: the same slot, not only the same text. Else it is nil.
+func (m *Map) Last(key Slot) *Slot {
+	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
+		return &m.entries[i].value
+	}
+	return nil
 }
 
 // GetString gives the value of a String key.
@@ -186,16 +189,20 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 // Set puts value under key, which must be hashable, in its present place or at
 // the end; the map is owned.
 func (m *Map) Set(key, value Slot) {
-	if m.index == nil {
-		if i := m.scan(key); i >= 0 {
-			m.entries[i].value = value
-		} else if m.add(key, value); len(m.entries) > smallMap {
-			m.reindex()
-		}
+	if v := m.Last(key); v != nil {
+		*v = value
 		return
 	}
-	if m.isLast(key) {
-		m.entries[m.last].value = value
+	if m.index == nil {
+		if i := m.scan(key); i >= 0 {
+			m.last = uint32(i)
+			m.entries[i].value = value
+			return
+		}
+		m.last = uint32(len(m.entries))
+		if m.add(key, value); len(m.entries) > smallMap {
+			m.reindex()
+		}
 		return
 	}
 	hash := hashKey(key)

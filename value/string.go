@@ -1,7 +1,6 @@
 package value
 
 import (
-	"hash/maphash"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -14,8 +13,6 @@ type Str struct {
 	runes int32 // number of code points plus one; 0 when not yet counted
 	hash  uint32
 }
-
-var seed = maphash.MakeSeed()
 
 // The empty and the one-character ASCII strings, complete, so that nothing
 // writes to them and runs may share them.
@@ -132,19 +129,19 @@ func (x *Str) Len() int {
 	return int(x.runes) - 1
 }
 
+// Counted gives the number of code points plus one; 0 when not yet counted.
+func (x *Str) Counted() int32 { return x.runes }
+
 // ASCII says whether every code point is one byte.
 func (x *Str) ASCII() bool { return x.Len() == len(x.S) }
 
 // Hash gives a hash of the text, stable within a process.
 func (x *Str) Hash() uint32 {
 	if x.hash == 0 {
-		x.hash = folded(maphash.String(seed, x.S))
+		x.hash = hashText(x.S)
 	}
 	return x.hash
 }
-
-// folded makes a hash of 32 bits that is not 0.
-func folded(h uint64) uint32 { return uint32(h) ^ uint32(h>>32) | 1 }
 
 // offset gives the byte offset of code point i, 0 <= i <= Len.
 func (x *Str) offset(i int) int {

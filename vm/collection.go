@@ -103,14 +103,14 @@ func opMapGet(t *task, in *ins) status {
 	if m == nil {
 		return t.badOperand(in)
 	}
-	v, ok := value.Nil, false
-	if value.Hashable(k) {
-		v, ok = m.Look(k)
-	}
-	if !ok {
+	if !value.Hashable(k) {
 		return t.noKey(k)
 	}
-	*t.slot(in.a) = v
+	v := m.Look(k)
+	if v == nil {
+		return t.noKey(k)
+	}
+	*t.slot(in.a) = *v
 	return running
 }
 
@@ -126,8 +126,8 @@ func opMapFind(t *task, in *ins) status {
 	d := t.slot(in.a)
 	*d = value.Nil
 	if value.Hashable(k) {
-		if v, ok := m.Look(k); ok {
-			*d = value.Some(v)
+		if v := m.Look(k); v != nil {
+			*d = value.Some(*v)
 		}
 	}
 	return running

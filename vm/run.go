@@ -858,6 +858,23 @@ func (t *task) run() status {
 				*(*value.Slot)(unsafe.Add(o, slotSize)) = *slotAt(fp, in.b)
 				continue
 			}
+
+		// Strings and maps. A length that is known, and the entry that was looked up
+		// last, take no call: words takes 0.93 of its time.
+		case ir.OpStringLen:
+			if x := (*value.Str)(*refAt(fp, in.b)); x != nil && x.Kind == value.KindString {
+				if n := x.Counted(); n > 0 {
+					*intAt(fp, in.a) = int64(n - 1)
+					continue
+				}
+			}
+		case ir.OpMapSet:
+			if m := (*value.Map)(*refAt(fp, in.a)); m != nil && m.Kind == value.KindMap {
+				if v := m.Last(*slotAt(fp, in.b)); v != nil {
+					*v = *slotAt(fp, in.c)
+					continue
+				}
+			}
 		}
 
 		// Whatever is not done yet: a fault of an arithmetic operation, or an

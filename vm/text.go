@@ -56,8 +56,8 @@ func (t *task) tooLong() status { return t.fault("the string would be longer tha
 func opInterpolate(t *task, in *ins) status {
 	window := t.window(in.b, in.c)
 	var room [value.ShortText]byte
-	if text, ok := value.ShortJoin(room[:0], window); ok {
-		*t.slot(in.a) = t.m.shortText(text)
+	if n, ok := value.ShortJoin(&room, window); ok {
+		*t.slot(in.a) = t.m.recentTexts().Short(&room, n)
 		return running
 	}
 	var first *value.Str
@@ -72,9 +72,9 @@ func opInterpolate(t *task, in *ins) status {
 	}
 	switch {
 	case first == nil:
-		*t.slot(in.a) = t.m.shortText(text)
+		*t.slot(in.a) = t.m.recentTexts().StringOf(text)
 	case len(first.S)+len(text) <= value.ShortText:
-		*t.slot(in.a) = t.m.shortText(append(append(room[:0], first.S...), text...))
+		*t.slot(in.a) = t.m.recentTexts().StringOf(append(append(room[:0], first.S...), text...))
 	case len(first.S)+len(text) > value.MaxText:
 		return t.tooLong()
 	default:
@@ -144,12 +144,12 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	return v, running
 }
 
-// shortText makes a String of an interpolated text. Short ones come again and
-// again, as keys of maps: counting a million of a thousand words takes a fifth
-// less, a tenth of the memory, and no collection.
-func (m *VM) shortText(text []byte) value.Slot {
+// recentTexts keeps interpolated texts. Short ones come again and again, as keys
+// of maps: counting a million of a thousand words takes a fifth less, a tenth of
+// the memory, and no collection.
+func (m *VM) recentTexts() *value.Recent {
 	if m.recent == nil {
 		m.recent = new(value.Recent)
 	}
-	return m.recent.StringOf(text)
+	return m.recent
 }

@@ -1,0 +1,44 @@
+package value
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+)
+
+// Hashes of texts. They differ from process to process, so that nobody can
+// choose keys whose hashes are the same.
+
+var seed = maphash.MakeSeed()
+
+// seeds are for short texts.
+var seeds = [...]uint64{maphash.String(seed, "0"), maphash.String(seed, "1"), maphash.String(seed, "2"), maphash.String(seed, "3")}
+
+// padded is a short text with zeros behind it.
+type padded = [ShortText]byte
+
+// hashText gives the hash of a text.
+func hashText(s string) uint32 {
+	if len(s) > ShortText {
+		return folded(maphash.String(seed, s))
+	}
+	var p padded
+	copy(p[:], s)
+	return hashShort(&p, len(s))
+}
+
+// hashShort gives the hash of the text of n bytes in p: two multiplications
+// instead of the calls that maphash takes.
+func hashShort(p *padded, n int) uint32 {
+	high, low := bits.Mul64(word(p, 0)^seeds[0], word(p, 1)^seeds[1]^uint64(n))
+	if n > 16 {
+		high, low = bits.Mul64(word(p, 2)^seeds[2]^high, word(p, 3)^seeds[3]^low)
+	}
+	return folded(high ^ low)
+}
+
+// word gives 8 bytes of a text.
+func word(p *padded, i int) uint64 { return binary.LittleEndian.Uint64(p[8*i:]) }
+
+// folded makes a hash of 32 bits that is not 0.
+func folded(h uint64) uint32 { return uint32(h) ^ uint32(h>>32) | 1 }
