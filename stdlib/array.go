@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"slices"
+	"strings"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/value"
@@ -303,14 +304,15 @@ func stringsJoined(x *value.Array, sep int) int {
 
 // joinStrings joins Strings to a text of n bytes.
 func joinStrings(slots []value.Slot, sep string, n int) value.Slot {
-	out := make([]byte, 0, n)
+	var out strings.Builder
+	out.Grow(n) // which does not write zeros first
 	for i, s := range slots {
 		if i > 0 {
-			out = append(out, sep...)
+			out.WriteString(sep)
 		}
-		out = append(out, s.AsString()...)
+		out.WriteString(s.AsString())
 	}
-	return value.String(unsafe.String(unsafe.SliceData(out), len(out)))
+	return value.String(out.String())
 }
 
 // joinSample is how many elements tell join how long its result will be.

@@ -37,8 +37,8 @@ var stringNatives = []native{
 	{"String.trim_suffix", stringMap2(strings.TrimSuffix)},
 	{"String.replace", stringReplace(-1)},
 	{"String.replace_first", stringReplace(1)},
-	{"String.to_upper", stringMap(strings.ToUpper)},
-	{"String.to_lower", stringMap(strings.ToLower)},
+	{"String.to_upper", stringCase('a', strings.ToUpper)},
+	{"String.to_lower", stringCase('A', strings.ToLower)},
 	{"String.capitalize", stringMap(capitalize)},
 	{"String.repeat", stringRepeat},
 	{"String.reverse", stringMap(reverseString)},
@@ -208,6 +208,9 @@ func stringCodePoints(a *vm.Args) (value.Slot, error) {
 func stringReplace(n int) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s, from, to := a.String(0), a.String(1), a.String(2)
+		if from != "" && len(s) <= shortText && len(to) <= shortText {
+			return replaceShort(a.Slot(0), from, to, n), nil
+		}
 		if grow := len(to) - len(from); grow > 0 && len(s) > 0 {
 			if times := strings.Count(s, from); n < 0 {
 				if len(s)+times*grow > maxString {
@@ -217,6 +220,57 @@ func stringReplace(n int) vm.Native {
 			}
 		}
 		return changed(a, strings.Replace(s, from, to, n)), nil
+	}
+}
+
+// shortText is up to which length, in bytes, a text is changed on the stack, so that
+// only the String that comes of it is allocated. With stringCase strings takes
+// 0.96 of its time.
+const shortText = 64
+
+// replaceShort replaces the first n occurrences of from, all when n is negative, in
+// a short String.
+func replaceShort(x value.Slot, from, to string, n int) value.Slot {
+	s := x.AsString()
+	at := strings.Index(s, from)
+	if at < 0 || n == 0 || from == to {
+		return x
+	}
+	var room [shortText]byte
+	out := room[:0]
+	for ; at >= 0 && n != 0; n-- {
+		out = append(append(out, s[:at]...), to...)
+		s = s[at+len(from):]
+		at = strings.Index(s, from)
+	}
+	return value.StringOf(append(out, s...))
+}
+
+// stringCase makes a native that changes the case of letters: of a short text of
+// ASCII those from first on, the first of their alphabet, else as f says.
+func stringCase(first byte, f func(string) string) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		s := a.String(0)
+		if len(s) > shortText {
+			return changed(a, f(s)), nil
+		}
+		var room [shortText]byte
+		same := true
+		for i := range len(s) {
+			c := s[i]
+			if c >= utf8.RuneSelf {
+				return changed(a, f(s)), nil
+			}
+			if c-first < 26 {
+				c ^= 'a' - 'A'
+				same = false
+			}
+			room[i] = c
+		}
+		if same {
+			return a.Slot(0), nil
+		}
+		return value.StringOf(room[:len(s)]), nil
 	}
 }
 

@@ -105,3 +105,41 @@ func TestParseErrorKeepsTheInput(t *testing.T) {
 		t.Errorf("input %s", v.AsString())
 	}
 }
+
+// TestShortTextsChangeAsLongOnes: replacing and changing case give what package
+// strings does, also around the length from where they go about it differently.
+func TestShortTextsChangeAsLongOnes(t *testing.T) {
+	var texts []string
+	for _, part := range []string{"a", "aB", "Zz{@[`", "xé", "ß I", "aaa"} {
+		for n := range 2 * shortText / len(part) {
+			texts = append(texts, strings.Repeat(part, n))
+		}
+	}
+	for _, s := range texts {
+		for _, c := range []struct {
+			name string
+			want string
+			args []string
+		}{
+			{"String.to_upper", strings.ToUpper(s), nil},
+			{"String.to_lower", strings.ToLower(s), nil},
+			{"String.replace", strings.ReplaceAll(s, "a", ""), []string{"a", ""}},
+			{"String.replace", strings.ReplaceAll(s, "aa", "b"), []string{"aa", "b"}},
+			{"String.replace", strings.ReplaceAll(s, "a", "a longer text"), []string{"a", "a longer text"}},
+			{"String.replace", strings.ReplaceAll(s, "a", "a"), []string{"a", "a"}},
+			{"String.replace", strings.ReplaceAll(s, "", "-"), []string{"", "-"}},
+			{"String.replace", strings.ReplaceAll(s, "B", strings.Repeat("y", shortText+1)), []string{"B", strings.Repeat("y", shortText+1)}},
+			{"String.replace_first", strings.Replace(s, "a", "é", 1), []string{"a", "é"}},
+			{"String.replace_first", strings.Replace(s, "x", "", 1), []string{"x", ""}},
+		} {
+			args := []value.Slot{value.String(s)}
+			for _, a := range c.args {
+				args = append(args, value.String(a))
+			}
+			got, err := natives[c.name].Invoke(c.name, args)
+			if err != nil || got.Kind() != value.KindString || got.AsString() != c.want {
+				t.Fatalf("%s of %q and %q gives %s (%v), want %q", c.name, s, c.args, value.Text(got), err, c.want)
+			}
+		}
+	}
+}

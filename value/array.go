@@ -1,7 +1,6 @@
 package value
 
 import (
-	"strings"
 	"unsafe"
 )
 
@@ -16,6 +15,7 @@ const (
 	ReprFloats             // float64
 	ReprBools              // bool, one byte
 	ReprSlots              // Slot
+	ReprStrs               // Str: the Strings themselves, see texts.go
 )
 
 // Array is an array. Data points to Cap elements of the representation's
@@ -60,53 +60,12 @@ func StringArray(v []string) Slot {
 	return takeSlots(slots).Slot()
 }
 
-// Split makes an array of the n parts of s between sep, which is not empty.
-func Split(s, sep string, n int) Slot {
-	a, slots, c := roomForTexts(n)
-	for i := range n - 1 {
-		at := strings.Index(s, sep)
-		slots[i] = c.of(s[:at], n-i)
-		s = s[at+len(sep):]
-	}
-	slots[n-1] = c.of(s, 1)
-	a.setSlots(slots)
-	return a.Slot()
-}
-
 // filled is an array with its elements and what they refer to, in one
-// allocation, not three: most texts are split into few parts.
+// allocation, not three.
 type filled[S, T any] struct {
 	Array
 	slots   S
 	objects T
-}
-
-// roomForTexts makes room for an array of n Strings, n > 0.
-func roomForTexts(n int) (*Array, []Slot, chunk) {
-	switch {
-	case n > 8:
-		a := NewArray()
-		return a, make([]Slot, n), nil
-	case n > 6:
-		x := new(filled[[8]Slot, [8]Str])
-		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.objects[:n]
-	case n > 4:
-		x := new(filled[[6]Slot, [6]Str])
-		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.objects[:n]
-	case n > 3:
-		x := new(filled[[4]Slot, [4]Str])
-		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.objects[:n]
-	case n > 2:
-		x := new(filled[[3]Slot, [3]Str])
-		x.Kind = KindArray
-		return &x.Array, x.slots[:n:n], x.objects[:n]
-	}
-	x := new(filled[[2]Slot, [2]Str])
-	x.Kind = KindArray
-	return &x.Array, x.slots[:n:n], x.objects[:n]
 }
 
 // chunk is room for the next of many Strings.
@@ -142,12 +101,17 @@ func SlotArray(v []Slot) Slot { return takeSlots(v).Slot() }
 // Slot gives the array as a value.
 func (a *Array) Slot() Slot { return Slot{0, unsafe.Pointer(a)} }
 
-// Array gives the array in s, or nil when s is none.
+// Array gives the array in s, or nil when s is none. Its representation is never
+// ReprStrs.
 func (s Slot) Array() *Array {
 	if s.Kind() != KindArray {
 		return nil
 	}
-	return (*Array)(s.Ref)
+	a := (*Array)(s.Ref)
+	if a.Sub == ReprStrs {
+		a.unpack()
+	}
+	return a
 }
 
 // fill sets an empty array to copies of slots, in the representation that

@@ -39,7 +39,7 @@ func Own(s Slot) Slot {
 func Copy(s Slot) Slot {
 	switch s.Kind() {
 	case KindArray:
-		a := (*Array)(s.Ref)
+		a := s.Array()
 		b := a.Slice(0, a.Len)
 		return b.Slot()
 	case KindMap:

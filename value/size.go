@@ -46,6 +46,8 @@ func elementSize(r Repr) int {
 		return 8
 	case ReprBools:
 		return 1
+	case ReprStrs:
+		return int(StrSize)
 	}
 	return int(SlotSize)
 }

@@ -47,8 +47,9 @@ func String(s string) Slot {
 	return Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: s})}
 }
 
-// A Str with its text in the same allocation, for three lengths.
+// A Str with its text in the same allocation, for four lengths.
 type (
+	tinyStr   = withText[[tinyText]byte]
 	shortStr  = withText[[ShortText]byte]
 	mediumStr = withText[[mediumText]byte]
 	longerStr = withText[[longerText]byte]
@@ -62,6 +63,7 @@ type withText[T any] struct {
 // Up to where a String holds its text itself, in bytes: what makes a size that
 // Go's allocator has.
 const (
+	tinyText   = 16
 	ShortText  = 32
 	mediumText = 48
 	longerText = 64
@@ -75,6 +77,9 @@ func StringOf(text []byte) Slot {
 		return Slot{0, unsafe.Pointer(emptyStr)}
 	case n == 1 && text[0] < utf8.RuneSelf:
 		return Slot{0, unsafe.Pointer(&asciiStrs[text[0]])}
+	case n <= tinyText:
+		x := new(tinyStr)
+		return x.holds(x.text[:copy(x.text[:], text)])
 	case n <= ShortText:
 		return Slot{0, unsafe.Pointer(newShort(text))}
 	case n <= mediumText:

@@ -529,6 +529,10 @@ func (t *task) run() status {
 					*slotAt(fp, in.a) = value.Slot{Bits: *(*uint64)(unsafe.Add(a.Data, i*8)), Ref: unsafe.Pointer(&value.FloatHead)}
 					continue
 				}
+				if a.Sub == value.ReprStrs {
+					*slotAt(fp, in.a) = value.Slot{Ref: unsafe.Add(a.Data, i*uint64(value.StrSize))}
+					continue
+				}
 			}
 		case ir.OpArrayGetInt:
 			a := (*value.Array)(*refAt(fp, in.b))

@@ -1,0 +1,60 @@
+package value
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestSplit: the parts of a text are those of strings.Split, however many, and
+// everything finds them.
+func TestSplit(t *testing.T) {
+	for _, sep := range []string{",", ", ", "é"} {
+		for n := 1; n < 2*mostPacked+3; n++ {
+			parts := make([]string, n)
+			for i := range parts {
+				parts[i] = strings.Repeat("é", i%3) + strings.Repeat("x", i%5)
+			}
+			if sep == "é" {
+				parts[n-1] = ""
+			}
+			text := strings.Join(parts, sep)
+			want := strings.Split(text, sep)
+			split := func() Slot { return Split(text, sep, len(want)) }
+			plain := StringArray(want)
+
+			s := split()
+			if h := (*Array)(s.Ref); h.Kind != KindArray || h.Len != len(want) || (h.Sub == ReprStrs) != (len(want) <= mostPacked) {
+				t.Fatalf("%d parts are %v", len(want), h.Head)
+			}
+			if size := Size(s); size < arraySize+len(want)*int(SlotSize) {
+				t.Fatalf("%d parts take %d bytes", len(want), size)
+			}
+			if !Equal(s, plain) || !Equal(plain, split()) {
+				t.Fatalf("%s differs from %s", Text(split()), Text(plain))
+			}
+			if got, want := string(AppendJSON(nil, split())), string(AppendJSON(nil, plain)); got != want {
+				t.Fatalf("%s, want %s", got, want)
+			}
+
+			shared := split()
+			Share(shared)
+			own := Own(shared)
+			own.Array().Push(Int(1))
+			own.Array().Set(0, String("first"))
+			if !Equal(shared, plain) || own.Array().Len != len(want)+1 || own.Array().At(0).AsString() != "first" {
+				t.Fatalf("a copy of %s is %s", Text(shared), Text(own))
+			}
+			a := split().Array()
+			for i := range want {
+				if a.At(i).AsString() != want[i] || a.At(i).Str().Len() != len([]rune(want[i])) {
+					t.Fatalf("part %d of %q is %s", i, text, Text(a.At(i)))
+				}
+			}
+			for i := len(want) - 1; i >= 0; i-- {
+				if s, ok := a.Pop(); !ok || s.AsString() != want[i] {
+					t.Fatalf("part %d is popped as %s", i, Text(s))
+				}
+			}
+		}
+	}
+}
