@@ -18,7 +18,7 @@ func (c classes) meet(d classes) (changed bool) {
 // fits says whether a register may be read as a class.
 func (c classes) fits(r int, as ir.Class) bool { return c[r] == as || c[r] == ir.Full }
 
-// classFlow finds the classes at the beginning of each block.
+// classFlow are the classes at the beginning of each block.
 type classFlow struct {
 	u       *unit
 	reached []bool
@@ -34,11 +34,13 @@ func (f *classFlow) in(block int) classes {
 	return f.all[block*n : (block+1)*n]
 }
 
-func (u *unit) classFlow() *classFlow {
+// classFlow finds the classes before pc end.
+func (u *unit) classFlow(end int) *classFlow {
 	g, f := u.graph(), &u.s.classes
 	f.u = u
-	zeroed(&f.reached, len(g.blocks))
-	room((*[]ir.Class)(&f.all), len(g.blocks)*u.f.Registers)
+	n := g.until(end)
+	zeroed(&f.reached, n)
+	room(&f.all, n*u.f.Registers)
 	for _, s := range []*classes{&f.at, &f.raised, &f.lost, &f.landed} {
 		room((*[]ir.Class)(s), u.f.Registers)
 	}
@@ -48,7 +50,7 @@ func (u *unit) classFlow() *classFlow {
 	copy(entry[1:], u.f.Params)
 	for again := true; again; {
 		again = false
-		for i := range g.blocks {
+		for i := range n {
 			if f.reached[i] {
 				again = f.block(g, i) || again
 			}
@@ -82,6 +84,9 @@ func (f *classFlow) block(g *graph, i int) (again bool) {
 }
 
 func (f *classFlow) arrive(to int, c classes) (changed bool) {
+	if to >= len(f.reached) {
+		return false
+	}
 	if !f.reached[to] {
 		f.reached[to] = true
 		copy(f.in(to), c)

@@ -10,6 +10,7 @@ import (
 // forward dataflow; where ways meet, what holds on all of them.
 type facts struct {
 	u     *unit
+	end   int // of the code that is looked at
 	list  []ir.Instr
 	index index
 	words int
@@ -140,16 +141,27 @@ func makesOwned(op ir.Op) bool {
 	return op == ir.OpNewArray || op == ir.OpNewMap || op == ir.OpNewTuple
 }
 
-// facts finds what holds where.
-func (u *unit) facts() *facts {
+// of what facts are wanted.
+const (
+	onlyClosures = iota // what is needed to find closures
+	everything
+)
+
+// facts finds what holds where, before pc end. Control does not come back from
+// there.
+func (u *unit) facts(what, end int) *facts {
 	k := &u.s.facts
-	k.u, k.list, k.paired = u, k.list[:0], false
-	k.index.reset(2 * len(u.code))
-	room(&k.of, len(u.code))
-	for pc, in := range u.code {
+	k.u, k.list, k.paired, k.end = u, k.list[:0], false, end
+	k.index.reset(2 * end)
+	room(&k.of, end)
+	for pc, in := range u.code[:end] {
 		k.of[pc] = -1
 		switch {
 		case in == nop:
+		case what == onlyClosures:
+			if (in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction || in.Op == ir.OpMove) && !readsOwn(in) {
+				k.of[pc] = int32(k.number(in))
+			}
 		case makesOwned(in.Op):
 			k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
 		case asFact[in.Op].ok && !readsOwn(in):
@@ -264,13 +276,14 @@ func (k *facts) at(block int) bitset { return k.in[block*k.words : (block+1)*k.w
 // flow walks the blocks until nothing changes.
 func (k *facts) flow() {
 	g := k.u.graph()
-	room(&k.in, len(g.blocks)*k.words)
-	zeroed(&k.reached, len(g.blocks))
+	n := g.until(k.end)
+	room(&k.in, n*k.words)
+	zeroed(&k.reached, n)
 	k.reached[0] = true
 	clear(k.at(0))
 	for again := true; again; {
 		again = false
-		for i := range g.blocks {
+		for i := range n {
 			if k.reached[i] {
 				again = k.block(g, i) || again
 			}
@@ -305,6 +318,9 @@ func (k *facts) block(g *graph, i int) (again bool) {
 }
 
 func (k *facts) arrive(to int, s bitset) (changed bool) {
+	if to >= len(k.reached) {
+		return false
+	}
 	if !k.reached[to] {
 		k.reached[to] = true
 		copy(k.at(to), s)
@@ -344,7 +360,7 @@ func (k *facts) step(pc int, s bitset) {
 			k.u.kept.each(func(r int) { k.forget(s, r) })
 		}
 	} else if shape.writes != ir.Unset {
-		if in.Op != ir.OpOwn || !s.has(int(k.of[pc])) { // an Own of what is owned changes nothing
+		if n := k.of[pc]; in.Op != ir.OpOwn || n < 0 || !s.has(int(n)) { // an Own of what is owned changes nothing
 			k.forget(s, int(in.A))
 		}
 	}
@@ -404,11 +420,11 @@ func (k *facts) each(visit func(pc int, holds bitset)) {
 	if len(k.list) == 0 {
 		return
 	}
-	flow := k.u.classFlow()
+	flow := k.u.classFlow(k.end)
 	g := k.u.graph()
 	k.classes = flow.at
-	for i := range g.blocks {
-		if !k.reached[i] {
+	for i, reached := range k.reached {
+		if !reached {
 			continue
 		}
 		copy(k.now, k.at(i))

@@ -143,3 +143,11 @@ func (g *graph) reach(from int32) {
 	}
 	g.work = work
 }
+
+// until is how many blocks there are before pc end, where one ends.
+func (g *graph) until(end int) int {
+	if end == 0 {
+		return 0
+	}
+	return int(g.at[end-1]) + 1
+}

@@ -44,87 +44,65 @@ type site struct {
 	captured int
 }
 
+// inlineDirect replaces calls of functions. In a function that runs once those
+// are worth it that stand in a loop, or are given a closure and have one.
 func (u *unit) inlineDirect() {
-	small, given := false, false
-	for _, in := range u.code {
-		if in.Op == ir.OpCall {
+	calls := u.s.calls[:0]
+	far := false // a closure that is given to a call may have been made elsewhere
+	for pc := range u.code {
+		in := &u.code[pc]
+		switch in.Op {
+		case ir.OpCall:
 			c := u.o.callee(int(in.Imm))
-			small, given = small || c.small, given || c.given != 0
+			if (c.small || c.given != 0) && u.worthInlining(pc, c) {
+				calls = append(calls, int32(pc))
+				far = far || !u.closuresNear(pc, c)
+			}
 		}
 	}
-	if !small && !given {
+	u.s.calls = calls
+	if len(calls) == 0 {
 		return
 	}
 	sites := map[int]site{}
 	size := len(u.code)
-	k := &u.s.facts
-	visit := func(pc int, holds bitset) {
-		in := u.code[pc]
-		if in.Op != ir.OpCall {
-			return
-		}
-		s, ok := u.directSite(k, in, holds)
-		if ok && size+len(s.callee.Code) <= mostCode && u.room(in, s) {
+	visit := func(pc int, closure closureFinder) {
+		s, ok := u.directSite(u.code[pc], closure)
+		if ok && size+len(s.callee.Code) <= mostCode && u.room(u.code[pc], s) {
 			size += len(s.callee.Code)
 			sites[pc] = s
 		}
 	}
-	if given { // the facts say which closure
-		u.facts()
-	}
-	if !given || len(k.list) == 0 {
-		k.list = k.list[:0]
-		for pc := range u.code {
-			visit(pc, nil)
-		}
+	if far {
+		u.eachWithClosures(func(pc int, closure closureFinder) {
+			if _, ok := slices.BinarySearch(calls, int32(pc)); ok {
+				visit(pc, closure)
+			}
+		})
 	} else {
-		k.each(visit)
+		for _, pc := range calls {
+			visit(int(pc), func(r int) (int, int, bool) { return u.nearClosure(int(pc), r) })
+		}
 	}
 	if len(sites) > 0 {
 		u.splice(sites)
 	}
 }
 
-// callee is what matters of a function when it is called: small says that it
-// is inlined wherever it is, given which parameters are closures that it calls,
-// so that it is inlined where one of them is known. Neither is so of one that
-// stays a call.
-type callee struct {
-	known, small bool
-	given        uint64 // parameters from 1 on, by bit; later ones do not count
-}
-
-// callee looks at a function, once it does not change any more.
-func (o *optimizer) callee(n int) *callee {
-	c := &o.callees[n]
-	if c.known || !o.ready[n] {
-		return c
-	}
-	c.known = true
-	f := &o.p.Functions[n]
-	if len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
-		return c
-	}
-	c.small = len(f.Code) <= smallCode
-	if slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
-		for r := 1; r <= min(len(f.Params), 63); r++ {
-			if callsParam(f, r) {
-				c.given |= 1 << r
-			}
-		}
-	}
-	return c
+// worthInlining says whether a call can run often enough.
+func (u *unit) worthInlining(pc int, c *callee) bool {
+	return u.often || c.given != 0 && c.loops || u.inLoop(pc)
 }
 
 // directSite says whether a call is worth replacing.
-func (u *unit) directSite(k *facts, in ir.Instr, holds bitset) (site, bool) {
+func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	n := int(in.Imm)
 	c := u.o.callee(n)
 	s := site{callee: &u.p.Functions[n], number: n}
 	known := c.small
 	locals := int(in.A) + 1 + len(s.callee.Params)
 	for given := c.given; given != 0; given &= given - 1 {
-		g, base, ok := k.closure(int(in.A)+trailing(given), holds)
+		g, base, ok := closure(int(in.A) + trailing(given))
 		if !ok || !u.inlinable(g) {
 			continue
 		}
@@ -140,59 +118,6 @@ func (s *site) keep(base, n, locals int) {
 	if n > 0 && base+n > locals {
 		s.shift = max(s.shift, base+n-locals)
 	}
-}
-
-func callsItself(f *ir.Function, n int) bool {
-	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
-}
-
-// callsParam says whether a function calls its parameter r as it came.
-func callsParam(f *ir.Function, r int) bool {
-	calls := false
-	for pc, in := range f.Code {
-		if shapeOf(in).writes != ir.Unset && int(in.A) == r {
-			return false
-		}
-		if in.Op == ir.OpCallClosure {
-			calls = calls || int(in.A) == r
-			for at := pc - 1; at >= 0 && !calls; at-- {
-				if x := f.Code[at]; x.Op == ir.OpMove && x.A == in.A {
-					calls = int(x.B) == r
-					break
-				}
-			}
-		}
-	}
-	return calls
-}
-
-// closure finds the function of a closure in a register, and its captured
-// values, as they still lie where they were captured.
-func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
-	for range 8 {
-		if len(k.list) == 0 {
-			return 0, 0, false
-		}
-		in, ok := k.known(r, holds, func(in ir.Instr) bool {
-			return in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction || in.Op == ir.OpMove
-		})
-		switch {
-		case !ok:
-			return 0, 0, false
-		case in.Op == ir.OpMove:
-			r = int(in.B)
-		case in.Op == ir.OpNewClosure:
-			for r := range int(in.C) {
-				if k.classes[int(in.B)+r] != ir.Full {
-					return 0, 0, false
-				}
-			}
-			return int(in.Imm), int(in.B), true
-		default:
-			return int(in.Imm), 0, true
-		}
-	}
-	return 0, 0, false
 }
 
 // inlinable says whether a closure's function may stand in place of its calls.
@@ -215,14 +140,13 @@ func (u *unit) inlineClosures() bool {
 		return false
 	}
 	sites := map[int]site{}
-	k := u.facts()
 	size := len(u.code)
-	k.each(func(pc int, holds bitset) {
+	u.eachWithClosures(func(pc int, closure closureFinder) {
 		in := u.code[pc]
 		if in.Op != ir.OpCallClosure {
 			return
 		}
-		g, base, ok := k.closure(int(in.A), holds)
+		g, base, ok := closure(int(in.A))
 		if !ok || !u.inlinable(g) || len(u.p.Functions[g].Params) != int(in.B) {
 			return
 		}

@@ -148,19 +148,20 @@ func Program(p *ir.Program, on Set) {
 	}
 	for _, n := range c.order {
 		if hot[n] {
-			o.function(int(n))
+			o.function(int(n), c.often[n] || !on.has(choosing))
 			o.ready[n] = true
 		}
 	}
 }
 
 // function rewrites one function.
-func (o *optimizer) function(n int) {
+func (o *optimizer) function(n int, often bool) {
 	f := &o.p.Functions[n]
 	if len(f.Code) > maxCode {
 		return
 	}
 	u := newUnit(o, n)
+	u.often = often
 	u.passes()
 	u.store()
 }
@@ -169,18 +170,34 @@ func (o *optimizer) function(n int) {
 // one round: it may be called in another's loop. What runs once gains nothing.
 const shortCode = 60
 
-// loops says whether a function has a loop.
-func (u *unit) loops() bool {
-	for _, in := range u.code {
-		if loopsBack(in.Op) {
+// loops says whether an instruction leads back to the head of a loop.
+func loops(in ir.Instr) bool {
+	return in.Op == ir.OpLoop || in.Op == ir.OpForInt || in.Op == ir.OpForIntTo
+}
+
+// end is where the code ends that can run again: all of a function that runs
+// often, the last loop's end in another.
+func (u *unit) end() int {
+	if u.often {
+		return len(u.code)
+	}
+	for pc := len(u.code) - 1; pc >= 0; pc-- {
+		if loops(u.code[pc]) {
+			return pc + 1
+		}
+	}
+	return 0
+}
+
+// inLoop says whether an instruction stands in a loop.
+func (u *unit) inLoop(pc int) bool {
+	for at := pc; at < len(u.code); at++ {
+		if in := &u.code[at]; loops(*in) && int(in.Imm) <= pc {
 			return true
 		}
 	}
 	return false
 }
-
-// loopsBack says whether an operation is a loop's back-edge.
-func loopsBack(op ir.Op) bool { return op == ir.OpLoop || op == ir.OpForInt || op == ir.OpForIntTo }
 
 // rounds is how often the passes may follow upon each other: one makes work for
 // another.
@@ -191,7 +208,10 @@ func (u *unit) passes() {
 	if on.has(inlining) {
 		u.inlineCalls()
 	}
-	worth := len(u.code) <= shortCode || u.loops()
+	if u.end() == 0 {
+		return // what it has been given stays with others
+	}
+	worth := len(u.code) <= shortCode || slices.ContainsFunc(u.code, loops)
 	for round := range rounds {
 		u.changed = false
 		if on.has(deciding) {
@@ -225,7 +245,7 @@ func (u *unit) passes() {
 
 // byWebs runs the passes that look at whole values.
 func (u *unit) byWebs(splitting, unboxing bool) {
-	unboxing = unboxing && slices.ContainsFunc(u.code, boxes)
+	unboxing = unboxing && u.mayUnbox()
 	splitting = splitting && u.f.Registers < frameRoom
 	if !splitting && !unboxing {
 		return
@@ -241,7 +261,7 @@ func (u *unit) byWebs(splitting, unboxing bool) {
 
 // sweep lets the passes that go by facts have a look at each instruction.
 func (u *unit) sweep() {
-	k := u.facts()
+	k := u.facts(everything, u.end())
 	on := u.o.on
 	k.each(func(pc int, holds bitset) {
 		if on.has(copying) {

@@ -7,6 +7,7 @@ import "github.com/concerto-lang/concerto/ir"
 type scratch struct {
 	graph graph
 	leads []bool
+	calls []int32
 
 	live    liveness
 	classes classFlow

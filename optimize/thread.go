@@ -8,7 +8,7 @@ import "github.com/concerto-lang/concerto/ir"
 func thread(u *unit) {
 	u.countTargets()
 	for pc, in := range u.code {
-		if in == nop || !shapeOf(in).target || loopsBack(in.Op) {
+		if in == nop || !shapeOf(in).target || loops(in) {
 			continue
 		}
 		in.Imm = int32(u.final(int(in.Imm)))

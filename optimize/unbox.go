@@ -57,6 +57,50 @@ func boxes(in ir.Instr) bool {
 	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
 }
 
+// mayUnbox looks for a number whose first reader, as far as there is one nearby,
+// could take it plain. Most are put into something, and finding the webs is what
+// costs.
+func (u *unit) mayUnbox() bool {
+	some, plain := false, false
+	for pc := range u.code {
+		in := u.code[pc]
+		some = some || boxes(in)
+		plain = plain || (boxes(in) || in.Op == ir.OpField) && u.plainSoon(pc)
+		if some && plain {
+			return true
+		}
+	}
+	return false
+}
+
+func (u *unit) plainSoon(pc int) bool {
+	r := int(u.code[pc].A)
+	for at := pc + 1; at < min(pc+soon, len(u.code)); at++ {
+		in := u.code[at]
+		if in == nop {
+			continue
+		}
+		s := shapeOf(in)
+		for _, o := range s.reads {
+			if in.Get(o.field) == r {
+				return o.class != ir.Full || in.Op == ir.OpMove || in.Op == ir.OpShare || isElement(in, use{field: o.field})
+			}
+		}
+		if s.window {
+			if from, n := u.window(in); r >= from && r < from+n {
+				return false
+			}
+		}
+		if set, _, lost := u.sets(in); set == r || lost <= r {
+			return false // nobody reads it
+		}
+		if s.target || s.ends {
+			break
+		}
+	}
+	return true
+}
+
 type unboxer struct {
 	u     *unit
 	w     *webs

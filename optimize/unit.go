@@ -19,6 +19,7 @@ type unit struct {
 	inlined []ir.Inlined
 	kept    regs  // registers that stay as they are (listen.go)
 	start   place // of the first instruction, before anything was changed
+	often   bool  // it runs again and again
 	changed bool  // in this round
 	touched bool  // at all
 	flowing bool  // the graph is up to date

@@ -342,7 +342,7 @@ func (w *webs) loopDepth() {
 	code := w.u.code
 	depth := zeroed(&w.depth, len(code)+1)
 	for pc := range code {
-		if in := &code[pc]; loopsBack(in.Op) {
+		if in := code[pc]; loops(in) {
 			depth[in.Imm]++
 			depth[pc+1]--
 		}
