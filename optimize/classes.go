@@ -113,18 +113,17 @@ func (f *classFlow) raise(in ir.Instr) {
 	f.raised.meet(f.lost)
 }
 
-// stepClasses makes of the classes before an instruction those behind it.
+// stepClasses makes of the classes before an instruction those behind it. A
+// deleted one does nothing, being a jump.
 func (u *unit) stepClasses(in ir.Instr, c classes) {
-	if in == nop {
-		return
+	if s := &shapes[in.Op]; s.writes != ir.Unset {
+		c[in.A] = s.writes
+	} else if s.call {
+		u.callClasses(in, c)
 	}
-	s := shapeOf(in)
-	if !s.call {
-		if s.writes != ir.Unset {
-			c[in.A] = s.writes
-		}
-		return
-	}
+}
+
+func (u *unit) callClasses(in ir.Instr, c classes) {
 	r, keeps, lost := u.sets(in)
 	clear(c[lost:])
 	if in.Op == ir.OpListenBegin {

@@ -72,7 +72,7 @@ const (
 )
 
 // asFact are the operations that make a fact, with the memory that they read.
-var asFact = func() (set [len(ir.Table)]struct {
+var asFact = func() (set [256]struct {
 	ok   bool
 	from memory
 }) {
@@ -99,7 +99,7 @@ var asFact = func() (set [len(ir.Table)]struct {
 
 // changes are the operations that leave the heap as it is, or change only what
 // is said here; any other may change all.
-var changes = func() (set [len(ir.Table)]memory) {
+var changes = func() (set [256]memory) {
 	for op := range set {
 		set[op] = all
 	}
@@ -354,17 +354,19 @@ func (k *facts) step(pc int, s bitset) {
 	if changes[in.Op] != 0 {
 		k.stepMemory(in, s)
 	}
-	if shape := shapeOf(in); shape.call {
+	n := k.of[pc]
+	if shape := &shapes[in.Op]; shape.call {
 		k.forgetFrom(s, int(in.A))
 		if in.Op == ir.OpListenBegin {
 			k.u.kept.each(func(r int) { k.forget(s, r) })
 		}
 	} else if shape.writes != ir.Unset {
-		if n := k.of[pc]; in.Op != ir.OpOwn || n < 0 || !s.has(int(n)) { // an Own of what is owned changes nothing
-			k.forget(s, int(in.A))
+		if in.Op == ir.OpOwn && n >= 0 && s.has(int(n)) {
+			return // what is owned already does not change
 		}
+		k.forget(s, int(in.A))
 	}
-	if n := k.of[pc]; n >= 0 {
+	if n >= 0 {
 		s.set(int(n))
 		if in.Op == ir.OpOwnElem || in.Op == ir.OpOwnField {
 			s.set(k.lookup(asRead(k.list[n]))) // the code may read copies by now

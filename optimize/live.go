@@ -30,7 +30,9 @@ func (u *unit) liveness() *liveness {
 			in.join(&around)
 			for pc := b.to - 1; pc >= b.from; pc-- {
 				l.before(u.code[pc], &in)
-				in.join(&around)
+				if around != (regs{}) {
+					in.join(&around)
+				}
 			}
 			// What comes later in the code has been here already, if it leads here.
 			again = again || b.head && in != l.in[i]
@@ -53,19 +55,22 @@ func (l *liveness) around(b *block) regs {
 }
 
 // before makes of the registers that live behind an instruction those that live
-// before it.
+// before it. A deleted one does nothing, being a jump.
 func (l *liveness) before(i ir.Instr, s *regs) {
-	if i == nop {
-		return
-	}
-	shape := shapeOf(i)
+	shape := &shapes[i.Op]
 	if shape.writes != ir.Unset {
 		s.drop(int(i.A))
 	} else if shape.call {
 		s.dropFrom(int(i.A))
 	}
-	for _, o := range shape.reads {
-		s.add(i.Get(o.field))
+	if shape.a {
+		s.add(int(i.A))
+	}
+	if shape.b {
+		s.add(int(i.B))
+	}
+	if shape.c {
+		s.add(int(i.C))
 	}
 	if shape.window {
 		from, n := l.u.window(i)

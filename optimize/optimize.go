@@ -11,7 +11,9 @@
 // compiling. So they work on hot functions only (calls.go): those that have a
 // loop, or give a closure to one that has; those that are called in a loop or in a
 // handler, that can come back to themselves, or whose value is taken; and what
-// these call. Pass "hot" is this choice: without it the passes work everywhere.
+// these call. Of one that does not run often itself, they leave alone what lies
+// behind its last loop, but for what is linear. Pass "hot" is this choice: without
+// it the passes work everywhere.
 //
 // A listen's handlers are left as they are, and so is a function of more than
 // maxCode instructions.
@@ -187,6 +189,13 @@ func (u *unit) end() int {
 		}
 	}
 	return 0
+}
+
+// blocks is how many blocks there are up to end, with the one behind it: there
+// the values that a loop leaves are taken up.
+func (u *unit) blocks() int {
+	g := u.graph()
+	return min(g.until(u.end())+1, len(g.blocks))
 }
 
 // inLoop says whether an instruction stands in a loop.

@@ -9,13 +9,14 @@ import (
 // shape is what an operation does to registers, drawn from the instruction
 // set's table once.
 type shape struct {
-	reads  []read
-	writes ir.Class // what it makes of register A, Unset when it does not write
-	modify bool     // it also reads A
-	target bool     // Imm is a target
-	window bool
-	call   bool // leaves nothing behind from its link on
-	ends   bool
+	reads   []read
+	a, b, c bool     // which fields reads has
+	writes  ir.Class // what it makes of register A, Unset when it does not write
+	modify  bool     // it also reads A
+	target  bool     // Imm is a target
+	window  bool
+	call    bool // leaves nothing behind from its link on
+	ends    bool
 }
 
 type read struct {
@@ -48,6 +49,9 @@ var shapes = func() [256]shape {
 			case ir.RoleTarget:
 				s.target = true
 			}
+		}
+		for _, r := range s.reads {
+			s.a, s.b, s.c = s.a || r.field == ir.A, s.b || r.field == ir.B, s.c || r.field == ir.C
 		}
 		w, ok := ir.WindowOf(any, ir.Instr{Op: ir.Op(op)})
 		s.call = ok && w.Call && s.writes == ir.Unset

@@ -8,7 +8,7 @@ import "github.com/concerto-lang/concerto/ir"
 // may be there to fill the memory.
 func store(u *unit) {
 	l, g := u.liveness(), u.graph()
-	for i := len(g.blocks) - 1; i >= 0; i-- {
+	for i := u.blocks() - 1; i >= 0; i-- {
 		b := &g.blocks[i]
 		around := l.around(b)
 		l.lead(b, i)

@@ -12,30 +12,22 @@ import (
 // constant, or when it is read as an Int before anything could have told it from
 // another value, which takes a jump: the checker vouches for such a read. Where
 // nothing but such reads remain, it does not matter what it is.
+//
+// What one class changes leaves the webs of the others as they are.
 func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
-		b := &unboxer{u: u, class: c}
-		if !b.met() {
-			continue
-		}
-		if w == nil {
-			w = u.webs()
-		}
-		b.w = w
-		if b.candidates() {
+		b := &unboxer{u: u, w: w, class: c}
+		if b.met() && b.candidates() {
 			b.settle()
-			if b.rewrite() {
-				w = nil
-			}
+			b.rewrite()
 		}
 	}
 }
 
 // met says whether the function has to do with the class at all. Most have not
-// with most, and finding the webs is what costs: without this question all the
-// passes together take a quarter longer.
+// with most.
 func (b *unboxer) met() bool {
-	for _, in := range b.u.code {
+	for _, in := range b.u.code[:len(b.w.def)] {
 		if in == nop {
 			continue
 		}
@@ -62,8 +54,7 @@ func boxes(in ir.Instr) bool {
 // costs.
 func (u *unit) mayUnbox() bool {
 	some, plain := false, false
-	for pc := range u.code {
-		in := u.code[pc]
+	for pc, in := range u.code[:u.graph().blocks[u.blocks()-1].to] {
 		some = some || boxes(in)
 		plain = plain || (boxes(in) || in.Op == ir.OpField) && u.plainSoon(pc)
 		if some && plain {
@@ -304,14 +295,13 @@ func (b *unboxer) fits(x *web, known bool) bool {
 }
 
 // rewrite makes the webs plain.
-func (b *unboxer) rewrite() (changed bool) {
+func (b *unboxer) rewrite() {
 	u := b.u
 	for _, n := range b.some {
 		if !b.in[n] {
 			continue
 		}
 		x := &b.w.all[n]
-		changed = true
 		for _, at := range x.defs {
 			pc := int(at)
 			in := u.code[pc]
@@ -348,5 +338,4 @@ func (b *unboxer) rewrite() (changed bool) {
 			}
 		}
 	}
-	return changed
 }

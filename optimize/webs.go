@@ -30,14 +30,16 @@ type use struct {
 	window bool
 }
 
-// webs are the webs of a function. def[pc] is the web that an instruction
+// webs are the webs of a function's first blocks; what lives behind these is
+// fixed. def[pc] is the web that an instruction
 // sets, of[operands*pc+field] the one that an operand reads; -1 for none.
 type webs struct {
-	u     *unit
-	all   []web
-	def   []int32
-	of    []int32
-	depth []int32
+	u      *unit
+	blocks int
+	all    []web
+	def    []int32
+	of     []int32
+	depth  []int32
 
 	l      *liveness
 	parent []int32 // of nodes, by union-find
@@ -77,24 +79,25 @@ func (u *unit) webs() *webs {
 	g := u.graph()
 	w.u, w.l = u, u.liveness()
 	w.nodes, w.parent, w.reads = w.nodes[:0], w.parent[:0], w.reads[:0]
+	w.blocks = u.blocks()
 	w.loopDepth()
-	room(&w.def, len(u.code))
+	room(&w.def, g.blocks[w.blocks-1].to)
 	room(&w.cur, u.f.Registers)
-	room(&w.entry, len(g.blocks))
+	room(&w.entry, w.blocks)
 	for r := 1; r <= len(u.f.Params); r++ {
 		w.l.in[0].add(r)
 	}
-	for i := range g.blocks {
+	for i := range w.blocks {
 		w.entry[i] = int32(len(w.nodes))
 		w.l.in[i].drop(0)
 		w.l.in[i].each(func(r int) { w.node(node{pc: -1, reg: uint8(r), fixed: i == 0}) })
 	}
 	for _, r := range u.regions {
-		if n := w.arrival(g.at[r.Target], r.Register); n >= 0 {
-			w.nodes[n].fixed = true
+		if to := g.at[r.Target]; w.lives(to, r.Register) && int(to) < w.blocks {
+			w.nodes[w.arrival(to, r.Register)].fixed = true
 		}
 	}
-	for i := range g.blocks {
+	for i := range w.blocks {
 		w.block(i)
 	}
 	w.collect()
@@ -110,14 +113,12 @@ func (s *regs) each(visit func(r int)) {
 	}
 }
 
-// arrival is the node of a register at the beginning of a block, -1 when it does
-// not live there.
+// lives says whether a register is read in a block, or behind it, as it arrives.
+func (w *webs) lives(block int32, r int) bool { return w.l.in[block].has(r) }
+
+// arrival is the node of a register that lives at the beginning of a block.
 func (w *webs) arrival(block int32, r int) int32 {
-	in := &w.l.in[block]
-	if !in.has(r) {
-		return -1
-	}
-	return w.entry[block] + in.below(r)
+	return w.entry[block] + w.l.in[block].below(r)
 }
 
 func (w *webs) node(n node) int32 {
@@ -183,6 +184,14 @@ func (w *webs) block(i int) {
 		}
 	}
 	for _, s := range b.succs() {
+		if int(s) >= w.blocks {
+			w.l.in[s].each(func(r int) {
+				if cur[r] >= 0 {
+					w.nodes[cur[r]].fixed = true
+				}
+			})
+			continue
+		}
 		n := w.entry[s]
 		w.l.in[s].each(func(r int) {
 			if cur[r] >= 0 {
@@ -202,8 +211,12 @@ func (w *webs) set(b *block, pc, r int, n int32) {
 // caught joins a value with what the targets of the regions around it see.
 func (w *webs) caught(b *block, r int, n int32) {
 	for _, c := range w.u.s.graph.around(b) {
-		if at := w.arrival(c.to, r); at >= 0 && r != c.register {
-			w.join(at, n)
+		switch {
+		case r == c.register || !w.lives(c.to, r):
+		case int(c.to) < w.blocks:
+			w.join(w.arrival(c.to, r), n)
+		default:
+			w.nodes[n].fixed = true
 		}
 	}
 	if w.u.kept.has(r) {
@@ -288,7 +301,7 @@ func (w *webs) collect() {
 			x.depth = max(x.depth, w.depth[at])
 		}
 	}
-	of := room(&w.of, operands*len(w.u.code))
+	of := room(&w.of, operands*len(w.def))
 	for i := range of {
 		of[i] = -1
 	}
