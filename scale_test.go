@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/runtime"
@@ -205,6 +206,49 @@ func TestAppendingIsLinear(t *testing.T) {
 			// The lines themselves, each written up to two times, and what makes room.
 			if got := out.Stats.CopiedText; got > 6*size {
 				t.Errorf("%d bytes of text took copying %d", size, got)
+			}
+		})
+	}
+}
+
+// TestCompilingIsLinear: eight times as much of one thing in one place takes
+// about eight times as long to compile, not 64 times.
+func TestCompilingIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	for name, c := range map[string]struct{ before, each, after string }{
+		"int arms":     {"fn f(n: Int) -> Int { match n {", "# => 1,\n", "_ => 0 } }"},
+		"string arms":  {"fn f(s: String) -> Int { match s {", "\"#\" => 1,\n", "_ => 0 } }"},
+		"alternatives": {"fn f(n: Int) -> Int { match n { -1", " | #\n", " => 1, _ => 0 } }"},
+		"locals":       {"fn f(n: Int) -> Int {", "let x# = n + #; emit(\"n\", x#);\n", "n }"},
+		"lent locals":  {"fn f(xs: Array<Array<Int>>) -> Int {", "let x# = xs[#]; emit(\"n\", x#.len());\n", "0 }"},
+		"closures":     {"fn f(n: Int) -> Int { let mut s = 0;", "let g# = |x: Int| x + n; s += g#(#);\n", "s }"},
+		"statements":   {"fn f(n: Int) -> Int { let mut s = 0;", "for i in 0..n { s += i % (# + 2); }\n", "s }"},
+		"functions":    {"fn f() {}", "fn f#(n: Int) -> Int { if n > # { f#(n - 1) } else { 0 } }\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := func(n int) string {
+				var b strings.Builder
+				b.WriteString(c.before)
+				for i := range n {
+					b.WriteString(strings.ReplaceAll(c.each, "#", strconv.Itoa(i)))
+				}
+				return b.String() + c.after + " fn main() {}"
+			}
+			took := func(text string) time.Duration {
+				best := time.Hour
+				for range 3 {
+					start := time.Now()
+					compileText(t, text)
+					best = min(best, time.Since(start))
+				}
+				return best
+			}
+			small, large := took(program(1500)), took(program(12000))
+			t.Logf("1,500: %v, 12,000: %v, %.1f times", small, large, float64(large)/float64(small))
+			if large > 30*small+time.Second/2 { // half a second is a busy machine's
+				t.Errorf("eight times as much takes %.1f times as long (%v, %v)", float64(large)/float64(small), small, large)
 			}
 		})
 	}

@@ -43,12 +43,13 @@ type builder struct {
 	moving *ast.PathExpr
 	// scope is what runs while the variables of the pattern that comes next
 	// live.
-	scope []ast.Node
+	scope scope
 	loops []*loop
 	pipes []pipedInto
 	tries map[*ast.TryExpr]*try
-	// touched caches what expressions change (touch.go).
-	touched  map[ast.Expr]*touch
+	// touched caches what nodes change (touch.go).
+	touched  map[ast.Node]*touch
+	uses     map[*ast.Block]*uses // of those that were asked for (lastuse.go)
 	closures int
 	bodies   int
 	// keepsSelf says that the frame's first register is given back.

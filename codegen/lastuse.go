@@ -5,11 +5,26 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// used gives what of the nodes behind a let runs while its variable is still
-// wanted: up to the last one that names it, or that names a variable which was
-// bound to a part of it. What comes later may change what it was lent from.
-func (f *builder) used(s *ast.LetStmt, behind []ast.Node) []ast.Node {
-	p, ok := s.Pattern.(*ast.NamePat)
+// scope is what runs while the variables of a pattern live: some nodes, or what
+// stands in a block behind a let. That is looked for only when a value could be
+// lent, which is seldom.
+type scope struct {
+	nodes []ast.Node
+	let   *ast.LetStmt
+	block *ast.Block
+	index int // of let in the block
+}
+
+// runs gives the nodes of a scope. Behind a let it is those up to the last one
+// that names its variable, or a variable which was bound to a part of it. What
+// comes later may change what it was lent from.
+func (f *builder) runs(s scope) []ast.Node {
+	if s.let == nil {
+		return s.nodes
+	}
+	u := f.usesIn(s.block)
+	behind := u.nodes[s.index+1:]
+	p, ok := s.let.Pattern.(*ast.NamePat)
 	if !ok {
 		return behind
 	}
@@ -18,37 +33,61 @@ func (f *builder) used(s *ast.LetStmt, behind []ast.Node) []ast.Node {
 		return behind
 	}
 	holders := map[*sema.Local]bool{l: true}
-	last := 0
-	for i, n := range behind {
-		if !f.names(n, holders) {
-			continue
-		}
-		last = i + 1
-		let, ok := n.(*ast.LetStmt)
-		if !ok || let.Value == nil || !holders[f.rootOf(let.Value)] || !mayShare(f.resultType(let.Value)) {
-			continue
-		}
-		part, ok := let.Pattern.(*ast.NamePat)
-		if !ok {
-			return behind
-		}
-		if l, ok := f.info.Object(part).(*sema.Local); ok {
-			holders[l] = true
-		}
-	}
-	return behind[:last]
-}
-
-// names says whether a node holds a use of one of some variables.
-func (f *builder) names(n ast.Node, of map[*sema.Local]bool) bool {
-	found := false
-	inspect(n, func(n ast.Node) bool {
-		if p, ok := n.(*ast.PathExpr); ok {
-			if l, ok := f.info.Object(p).(*sema.Local); ok && of[l] {
-				found = true
+	last := s.index
+	for work := []*sema.Local{l}; len(work) > 0; {
+		l, work = work[len(work)-1], work[:len(work)-1]
+		for _, i := range u.at[l] {
+			last = max(last, i)
+			let, ok := u.nodes[i].(*ast.LetStmt)
+			if !ok || let.Value == nil || !holders[f.rootOf(let.Value)] || !mayShare(f.resultType(let.Value)) {
+				continue
+			}
+			part, ok := let.Pattern.(*ast.NamePat)
+			if !ok {
+				return behind
+			}
+			if l, ok := f.info.Object(part).(*sema.Local); ok && !holders[l] {
+				holders[l] = true
+				work = append(work, l)
 			}
 		}
-		return !found
-	})
-	return found
+	}
+	return behind[:last-s.index]
+}
+
+// uses says which nodes of a block name each variable, in order.
+type uses struct {
+	nodes []ast.Node // its statements, and its tail
+	at    map[*sema.Local][]int
+}
+
+// usesIn looks through a block once.
+func (f *builder) usesIn(b *ast.Block) *uses {
+	if u := f.uses[b]; u != nil {
+		return u
+	}
+	u := &uses{at: map[*sema.Local][]int{}}
+	for _, s := range b.Stmts {
+		u.nodes = append(u.nodes, s)
+	}
+	if b.Tail != nil {
+		u.nodes = append(u.nodes, b.Tail)
+	}
+	for i, n := range u.nodes {
+		inspect(n, func(n ast.Node) bool {
+			if p, ok := n.(*ast.PathExpr); ok {
+				if l, ok := f.info.Object(p).(*sema.Local); ok {
+					if at := u.at[l]; len(at) == 0 || at[len(at)-1] != i {
+						u.at[l] = append(at, i)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if f.uses == nil {
+		f.uses = map[*ast.Block]*uses{}
+	}
+	f.uses[b] = u
+	return u
 }

@@ -13,7 +13,7 @@ import (
 // lendFor says of v, the value of e, that it can be lent to the variables now
 // being bound: its variable keeps it as it is while scope runs, where they
 // live.
-func (f *builder) lendFor(e ast.Expr, v val, scope []ast.Node) val {
+func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 	if v.lent || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
 		return v
 	}
@@ -21,11 +21,12 @@ func (f *builder) lendFor(e ast.Expr, v val, scope []ast.Node) val {
 	if root == nil || f.vars[root] == nil || f.vars[root].cell {
 		return v
 	}
-	t := &touch{}
-	for _, n := range scope {
-		f.touchInto(t, n)
+	for _, n := range f.runs(scope) {
+		if f.touches(n).changes(root) {
+			return v
+		}
 	}
-	v.lent = !t.changes(root)
+	v.lent = true
 	return v
 }
 

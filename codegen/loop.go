@@ -54,7 +54,7 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	l := f.enterLoop(e.Label)
 	start := f.next()
 	top := f.top
-	f.scope = []ast.Node{e.Body}
+	f.scope = scope{nodes: []ast.Node{e.Body}}
 	f.cond(e.Cond, l.out, false)
 	f.block(e.Body)
 	f.free(top)

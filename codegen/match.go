@@ -36,14 +36,14 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 			guards = append(guards, a.Guard)
 		}
 	}
-	var scope []ast.Node
+	var arms scope
 	for _, a := range e.Arms {
-		scope = append(scope, a.Body)
+		arms.nodes = append(arms.nodes, a.Body)
 		if a.Guard != nil {
-			scope = append(scope, a.Guard)
+			arms.nodes = append(arms.nodes, a.Guard)
 		}
 	}
-	match := f.subject(e, guards, scope)
+	match := f.subject(e, guards, arms)
 	end := &label{}
 	for _, a := range e.Arms {
 		next := &label{}
@@ -64,7 +64,7 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 
 // subject generates what a match is about, and gives what holds a pattern
 // against it.
-func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope []ast.Node) func(ast.Pattern, *label) {
+func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var patterns []ast.Pattern
 	for _, a := range e.Arms {
 		patterns = append(patterns, a.Pattern)
@@ -77,7 +77,7 @@ func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope []ast.Node)
 }
 
 // held is the value of x for patterns, after which later runs.
-func (f *builder) held(x ast.Expr, later []ast.Expr, scope []ast.Node) val {
+func (f *builder) held(x ast.Expr, later []ast.Expr, scope scope) val {
 	v := f.lendFor(x, f.operand(x, later...), scope)
 	if len(later) > 0 {
 		v.fresh = false // a guard may have kept what an arm has bound
@@ -97,7 +97,7 @@ func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 
 // parts generates the elements of a tuple, and gives what holds a pattern for it
 // against them.
-func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope []ast.Node) func(ast.Pattern, *label) {
+func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {
 		parts = append(parts, f.held(x, append(slices.Clone(tuple.Elems[i+1:]), guards...), scope))

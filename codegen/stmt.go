@@ -42,22 +42,10 @@ func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool)
 func (f *builder) statements(b *ast.Block) {
 	for i, s := range b.Stmts {
 		if let, ok := s.(*ast.LetStmt); ok {
-			f.scope = f.used(let, after(b, i))
+			f.scope = scope{let: let, block: b, index: i}
 		}
 		f.stmt(s)
 	}
-}
-
-// after is what runs in a block behind statement i, a let.
-func after(b *ast.Block, i int) []ast.Node {
-	var out []ast.Node
-	for _, s := range b.Stmts[i+1:] {
-		out = append(out, s)
-	}
-	if b.Tail != nil {
-		out = append(out, b.Tail)
-	}
-	return out
 }
 
 func (f *builder) stmt(s ast.Stmt) {
@@ -148,7 +136,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 func (f *builder) ifStmt(e *ast.IfExpr) {
 	no, end := &label{}, &label{}
 	top := f.top
-	f.scope = []ast.Node{e.Then}
+	f.scope = scope{nodes: []ast.Node{e.Then}}
 	f.cond(e.Cond, no, false)
 	f.block(e.Then)
 	f.free(top)
@@ -172,7 +160,7 @@ func (f *builder) ifValue(e *ast.IfExpr, hint int) val {
 	d := f.scratch(hint)
 	no, end := &label{}, &label{}
 	top := f.top
-	f.scope = []ast.Node{e.Then}
+	f.scope = scope{nodes: []ast.Node{e.Then}}
 	f.cond(e.Cond, no, false)
 	f.move(d, c, f.blockValue(e.Then, t, d, false))
 	f.free(top)

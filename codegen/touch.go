@@ -19,8 +19,8 @@ var nothing = &touch{}
 
 func (t *touch) changes(l *sema.Local) bool { return slices.Contains(t.locals, l) }
 
-// touches finds what an expression, with all in it, can change.
-func (f *builder) touches(e ast.Expr) *touch {
+// touches finds what a node, with all in it, can change.
+func (f *builder) touches(e ast.Node) *touch {
 	switch e.(type) {
 	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
 		return nothing
@@ -30,7 +30,7 @@ func (f *builder) touches(e ast.Expr) *touch {
 	}
 	t := &touch{}
 	if f.touched == nil {
-		f.touched = map[ast.Expr]*touch{}
+		f.touched = map[ast.Node]*touch{}
 	}
 	f.touched[e] = t
 	f.touchInto(t, e)

@@ -68,6 +68,39 @@ type scope struct {
 	// declares are the names of the block's own declarations, which hide
 	// variables around it.
 	declares map[string]bool
+	// latest is the last variable of each name among the first known ones, once
+	// there are many.
+	latest map[string]*Local
+	known  int
+}
+
+// manyLocals are too many to look through for each use.
+const manyLocals = 32
+
+// find gives the last variable of a name, nil when there is none.
+func (s *scope) find(name string) *Local {
+	if len(s.locals)-s.known > manyLocals {
+		if s.latest == nil {
+			s.latest = map[string]*Local{}
+		}
+		for _, l := range s.locals[s.known:] {
+			s.latest[l.Name] = l
+		}
+		s.known = len(s.locals)
+	}
+	for i := len(s.locals) - 1; i >= s.known; i-- {
+		if l := s.locals[i]; l.Name == name {
+			return l
+		}
+	}
+	return s.latest[name]
+}
+
+// cut takes out the variables from number n on.
+func (s *scope) cut(n int) {
+	if s.locals = s.locals[:n]; s.known > n {
+		s.latest, s.known = nil, 0
+	}
 }
 
 // loop is a loop that break and continue can name.
@@ -214,11 +247,9 @@ func (b *body) bind(l *Local) {
 // local finds a variable by name, noting the closures that capture it.
 func (b *body) local(name string) *Local {
 	for s := b.scope; s != nil; s = s.parent {
-		for i := len(s.locals) - 1; i >= 0; i-- {
-			if l := s.locals[i]; l.Name == name {
-				b.capture(l)
-				return l
-			}
+		if l := s.find(name); l != nil {
+			b.capture(l)
+			return l
 		}
 		if s.declares[name] {
 			return nil

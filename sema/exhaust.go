@@ -17,25 +17,25 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
 		return
 	}
-	var rows [][]cell
+	arms := &arms{t: t}
 	for _, arm := range e.Arms {
-		row := []cell{b.cell(arm.Pattern)}
-		if useful(rows, row, []types.Type{t}) == nil {
+		p := b.cell(arm.Pattern)
+		if arms.useful(p) == nil {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
 				Hint("the arms before it take everything it would; remove or move it"))
 		}
 		if arm.Guard == nil {
-			rows = append(rows, row)
+			arms.add(p)
 		}
 	}
 	var missing []string
 	for len(missing) < 4 {
-		w := useful(rows, []cell{{}}, []types.Type{t})
+		w := arms.useful(cell{})
 		if w == nil {
 			break
 		}
 		missing = append(missing, w[0].text)
-		rows = append(rows, []cell{w[0].cell})
+		arms.add(w[0].cell)
 	}
 	if len(missing) == 0 {
 		return

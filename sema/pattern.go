@@ -207,7 +207,7 @@ func (b *body) orPattern(p *ast.OrPat, t types.Type, mut bool) {
 	for i, alt := range p.Alts {
 		b.pattern(alt, t, mut)
 		bound := append([]*Local(nil), b.scope.locals[start:]...)
-		b.scope.locals = b.scope.locals[:start]
+		b.scope.cut(start)
 		if i == 0 {
 			first = bound
 			continue

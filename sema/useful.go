@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -75,11 +76,16 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 		}
 		return nil
 	}
-	if absent := missingCtor(rows, ctors); !finite || absent != nil {
+	column := columnOf(rows)
+	if absent := missingCtor(column, ctors); !finite || absent != nil {
 		return usefulDefault(rows, row, ts, absent)
 	}
 	for _, k := range ctors {
-		if w := usefulCtor(rows, row, ts, k); w != nil {
+		taking := column.taking(k.name)
+		if strings.HasPrefix(k.name, "[]") {
+			taking = rows
+		}
+		if w := usefulCtor(taking, row, ts, k); w != nil {
 			return w
 		}
 	}
@@ -89,20 +95,24 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 // missingCtor is a constructor that no row looks for in its first column, nil
 // when all are looked for. Only a column that names them all is worth
 // splitting: recursive types end there.
-func missingCtor(rows [][]cell, ctors []ctorInfo) *ctorInfo {
+func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 	for i, k := range ctors {
-		found := false
-		for _, r := range rows {
-			if r[0].ctor == k.name || r[0].ctor == "[]" && strings.HasPrefix(k.name, "[]") && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].rest) {
-				found = true
-				break
-			}
-		}
-		if !found {
+		if array := strings.HasPrefix(k.name, "[]"); array && !looksAtLength(rows.rows, k) || !array && !rows.looks(k.name) {
 			return &ctors[i]
 		}
 	}
 	return nil
+}
+
+// looksAtLength says whether a row looks for the length of arrays that k stands
+// for.
+func looksAtLength(rows [][]cell, k ctorInfo) bool {
+	for _, r := range rows {
+		if r[0].ctor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].rest) {
+			return true
+		}
+	}
+	return false
 }
 
 // usefulDefault looks past the first column of rows that do not look at it.
@@ -201,6 +211,9 @@ func (c cell) fitsLength(n int) bool {
 
 // spread turns rows with alternatives in the first column into several.
 func spread(rows [][]cell) [][]cell {
+	if !slices.ContainsFunc(rows, func(r []cell) bool { return r[0].alts != nil }) {
+		return rows
+	}
 	var out [][]cell
 	for _, r := range rows {
 		if r[0].alts == nil {

@@ -1,0 +1,102 @@
+package sema
+
+import "github.com/concerto-lang/concerto/types"
+
+// column is the first column of some rows, none of which has alternatives there,
+// sorted by constructor when there are many: a match of thousands of literals or
+// variants must not hold each arm against all before it.
+type column struct {
+	rows [][]cell
+	by   map[string][][]cell // nil as long as there are few
+}
+
+// fewRows are looked through one by one.
+const fewRows = 12
+
+func columnOf(rows [][]cell) *column {
+	c := &column{rows: rows}
+	c.sort(rows)
+	return c
+}
+
+// sort puts further rows with their like, if there are many.
+func (c *column) sort(rows [][]cell) {
+	if len(c.rows) <= fewRows {
+		return
+	}
+	if c.by == nil {
+		c.by, rows = map[string][][]cell{}, c.rows
+	}
+	for _, r := range rows {
+		c.by[r[0].ctor] = append(c.by[r[0].ctor], r)
+	}
+}
+
+// add takes in a row with a pattern alone.
+func (c *column) add(p cell) {
+	rows := spread([][]cell{{p}})
+	c.rows = append(c.rows, rows...)
+	c.sort(rows)
+}
+
+// looks says whether a row looks for a constructor, which is no array's.
+func (c *column) looks(ctor string) bool {
+	if c.by != nil {
+		return len(c.by[ctor]) > 0
+	}
+	for _, r := range c.rows {
+		if r[0].ctor == ctor {
+			return true
+		}
+	}
+	return false
+}
+
+// taking are the rows that take values of a constructor, which is no array's,
+// perhaps with others.
+func (c *column) taking(ctor string) [][]cell {
+	if c.by == nil {
+		return c.rows
+	}
+	named, all := c.by[ctor], c.by[""]
+	return append(named[:len(named):len(named)], all...)
+}
+
+// arms are those of a match so far that have no guard.
+type arms struct {
+	column
+	t     types.Type
+	ctors map[string]ctorInfo // of the type, once needed
+}
+
+// useful gives a value that a pattern takes and no arm so far; nil without one.
+func (a *arms) useful(p cell) []witness {
+	if p.alts != nil {
+		for _, alt := range p.alts {
+			if w := a.useful(alt); w != nil {
+				return w
+			}
+		}
+		return nil
+	}
+	ts := []types.Type{a.t}
+	if p.ctor == "" || p.ctor == "[]" {
+		return useful(a.rows, []cell{p}, ts)
+	}
+	return usefulCtor(a.taking(p.ctor), []cell{p}, ts, a.ctor(p))
+}
+
+// ctor is ctorOf, by a table.
+func (a *arms) ctor(p cell) ctorInfo {
+	if a.ctors == nil {
+		a.ctors = map[string]ctorInfo{}
+		all, _ := constructorsOf(a.t, nil, cell{})
+		for _, k := range all {
+			a.ctors[k.name] = k
+		}
+	}
+	if k, ok := a.ctors[p.ctor]; ok {
+		return k
+	}
+	return ctorOf(types.Any, p)
+}
