@@ -292,3 +292,25 @@ func placed(f *ast.File, d ast.Decl) map[string][]string {
 	}
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
+
+// TestAllIsOnAPage: what a file of globals offers to programs is in the
+// reference.
+func TestAllIsOnAPage(t *testing.T) {
+	shown := map[string]bool{}
+	for _, g := range groups {
+		for _, name := range g.files {
+			shown[name] = true
+		}
+	}
+	for i := range files {
+		f := &files[i]
+		if f.module != "" || f.methods != "" || shown[f.name] {
+			continue
+		}
+		for _, d := range tree(t, f.name).Decls {
+			if h := d.Head(); h.Pub {
+				t.Errorf("%s: %s is on no page: add the file to groups", f.name, h.Name.Name)
+			}
+		}
+	}
+}

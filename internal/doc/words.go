@@ -41,7 +41,7 @@ fn constants() { assert_eq(LIMIT, 180); }
 fn functions() { assert_eq([area(3, 2), area(3), area(-1, 5)], [6, 3, 0]); }
 `},
 	{[]explained{
-		{"agent", "Declares a model behind a connection, with its settings. Its methods are execute, execute_with_schema, chat and the builders."},
+		{"agent", "Declares a model behind a connection, with its settings. Its methods are execute, execute_with_schema, chat, stream, stream_with_schema and the builders."},
 		{"uses", "Names an agent's connection: `uses main` is the field `provider: main`. Elsewhere it is an ordinary name."},
 		{"mock", "In a test: says what an agent or host answers from here on. Elsewhere it is an ordinary name."},
 	}, `agent Judge uses scripted { system_prompt: "Answer yes or no." }
