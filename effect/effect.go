@@ -91,7 +91,7 @@ var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindC
 	KindStoreRead: true, KindStoreWrite: true, KindStoreAdd: true, KindStoreDelete: true, KindStoreList: true, KindStoreLen: true,
 	KindStoreClear: true, KindStoreExpire: true, KindLedgerPut: true, KindLedgerDelete: true, KindLedgerFind: true, KindMemoryAppend: true, KindMemoryList: true,
 	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockArgs: true, KindMockTime: true,
-	KindMockHTTP: true, KindMockFile: true, KindRecord: true}
+	KindMockHTTP: true, KindMockFile: true, KindMockCommand: true, KindRecord: true}
 
 // Inline says whether requests of kind k return at once, so that performing
 // one needs no goroutine and no task gives way. A reply into a full queue and a

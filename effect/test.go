@@ -95,6 +95,8 @@ func (*Record) Kind() Kind { return KindRecord }
 const (
 	KindMockHTTP Kind = "mock.http"
 	KindMockFile Kind = "mock.file"
+	// KindMockCommand scripts commands.
+	KindMockCommand Kind = "mock.command"
 )
 
 // MockHTTP answers one request to URL, after those given before: with Answer, a
@@ -102,6 +104,14 @@ const (
 type MockHTTP struct {
 	URL    string          `json:"url"`
 	Answer json.RawMessage `json:"answer"`
+}
+
+// MockCommand gives one run of a command, after those given before, its outcome:
+// a JSON string for what it writes, or an object. Line is the command with its
+// arguments, each behind a space.
+type MockCommand struct {
+	Line    string          `json:"line"`
+	Outcome json.RawMessage `json:"outcome"`
 }
 
 // MockFile makes the file at Path one of the test alone, which holds Text, or
@@ -114,6 +124,9 @@ type MockFile struct {
 
 // Kind is KindMockHTTP.
 func (*MockHTTP) Kind() Kind { return KindMockHTTP }
+
+// Kind is KindMockCommand.
+func (*MockCommand) Kind() Kind { return KindMockCommand }
 
 // Kind is KindMockFile.
 func (*MockFile) Kind() Kind { return KindMockFile }

@@ -20,7 +20,7 @@ var files = [...]file{
 		"HostError", "HashMapError", "EmitError", "JsonError", "HttpError", "FsError", "EnvError", "ParseError",
 		"RuntimeError"}},
 
-	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_http", "test_requests", "mock_file", "mock_time",
+	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_http", "test_requests", "mock_command", "mock_file", "mock_time",
 		"__mock_agent", "__mock_host", "__mock_asked", "__mock_script", "__mocked_by", "__mock_next", "__mock_by"}},
 	{name: "int.conc", methods: "Int"},
 	{name: "float.conc", methods: "Float"},

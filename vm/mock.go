@@ -82,6 +82,12 @@ func init() {
 		},
 		value: nothing,
 	}
+	performs["mock.command"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.MockCommand{Line: a.String(0), Outcome: value.AppendJSON(nil, a.Slot(1))}, nil
+		},
+		value: nothing,
+	}
 	performs["mock.file"] = &performing{
 		request: func(_ *task, a *Args) (effect.Request, error) {
 			r := &effect.MockFile{Path: a.String(0), Missing: a.Slot(1).IsNil()}

@@ -83,6 +83,8 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		return w.after(r, r.Milliseconds), rankPlain
 	case *effect.HTTP:
 		return w.after(r, w.web.pause(r)), rankPlain
+	case *effect.Command:
+		return w.after(r, w.shell.pause(r)), rankPlain
 	case *effect.StreamNext:
 		if s := w.streams[r.ID]; s != nil && !s.begun {
 			due, rank := w.dueAt(s.call)

@@ -48,6 +48,7 @@ type World struct {
 	env       map[string]*effect.EnvValue
 	args      []string
 	web       web
+	shell     shell
 	files     map[string]*file // by cleaned path
 	secrets   *rand.ChaCha8
 	record    Record // but for the output
@@ -80,20 +81,17 @@ func New(o Options) *World {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
 	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{}, streams: map[int64]*stream{},
-		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), files: map[string]*file{}, secrets: rand.NewChaCha8(key), prompts: map[string][]string{}, clock: newClock()}
+		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), shell: newShell(), files: map[string]*file{}, secrets: rand.NewChaCha8(key), prompts: map[string][]string{}, clock: newClock()}
 }
 
 // Missing is the error of a request that a test may not make: what it calls has
 // no mock. It ends the test.
 type Missing struct {
 	What string // "agent `Writer`"
-	Mock string // the mock to add, "" when there is none for it
+	Mock string // the mock to add
 }
 
 func (e *Missing) Error() string {
-	if e.Mock == "" {
-		return e.What + ": a test reaches no network and starts no process without --live"
-	}
 	return fmt.Sprintf("%s has no mock: add `%s` to the test before this call, or run it with --live", e.What, e.Mock)
 }
 
@@ -154,6 +152,8 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		}
 	case *effect.HTTP:
 		return w.request(ctx, r, next)
+	case *effect.Command:
+		return w.run(ctx, r, next)
 	case *effect.Random:
 		w.drew()
 	case *effect.Secret:
@@ -163,7 +163,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
 		return w.recorded(r)
-	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockTime, *effect.MockHTTP, *effect.MockFile:
+	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
 		return nil, w.script(r)
 	}
 	if res, err, ok := w.filed(ctx, r, next); ok {
@@ -175,9 +175,6 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 			return &effect.MCPOpened{ID: anyTool}, nil
 		}
 		return nil, &Missing{What: "`" + c.Server + "." + c.Function() + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Function() + ": … }"}
-	}
-	if c, ok := r.(*effect.Command); ok && !w.options.Live {
-		return nil, &Missing{What: "the command " + c.Command}
 	}
 	return next.Perform(ctx, r)
 }
@@ -219,6 +216,8 @@ func (w *World) script(r effect.Request) error {
 		w.clock.unix = r.Unix
 	case *effect.MockHTTP:
 		return w.mockHTTP(r)
+	case *effect.MockCommand:
+		return w.mockCommand(r)
 	case *effect.MockFile:
 		w.files[filepath.Clean(r.Path)] = &file{text: r.Text, missing: r.Missing}
 	}

@@ -76,7 +76,7 @@ func TestReaches(t *testing.T) {
 	}{
 		{&effect.MCPOpen{Server: "Files", Method: effect.MCPReadResource, Tool: "x"}, "`Files.read_resource` of an MCP server has no mock: add `mock Files { read_resource: … }` to the test before this call, or run it with --live"},
 		{&effect.MCPOpen{Server: "Files", Tool: "read"}, "`Files.read` of an MCP server has no mock: add `mock Files { read: … }` to the test before this call, or run it with --live"},
-		{&effect.Command{Command: "git"}, "the command git: a test reaches no network and starts no process without --live"},
+		{&effect.Command{Command: "git", Args: []string{"log"}}, "the command git log has no mock: add `mock_command(\"git log\", …)` to the test before this call, or run it with --live"},
 	} {
 		var missing *Missing
 		if _, err := w.Layer(nowhere).Perform(t.Context(), c.r); !errors.As(err, &missing) || err.Error() != c.want {
@@ -192,6 +192,49 @@ func TestOutside(t *testing.T) {
 }
 
 // A request is answered from the test's script, in turn, and noted.
+func TestCommand(t *testing.T) {
+	w := New(Options{})
+	run := func(args ...string) string {
+		res, err := w.Layer(nowhere).Perform(t.Context(), &effect.Command{Command: "git", Args: args, Timeout: 100})
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		text, err := json.Marshal(res)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, outcome := range []string{`"clean"`, `{"exit_code":2,"stdout":"a","stderr":"b"}`, `{"error":"it is not there"}`, `{"delay_ms":200}`} {
+		perform(t, w, &effect.MockCommand{Line: "git status", Outcome: json.RawMessage(outcome)})
+	}
+	perform(t, w, &effect.MockCommand{Line: "git", Outcome: json.RawMessage(`"left"`)})
+	want := []string{
+		`{"exit_code":0,"stdout":"clean","stderr":""}`,
+		`{"exit_code":2,"stdout":"a","stderr":"b"}`,
+		"error: cannot run git: it is not there",
+		"error: git has not ended within 100 ms",
+		"error: the command git status has no mock: add `mock_command(\"git status\", …)` to the test before this call, or run it with --live",
+	}
+	var got []string
+	for range want {
+		got = append(got, run("status"))
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{`mock_command("git", …) has 1 outcome left that no run asked for; the next is "left"`}, w.Leftovers()); d != "" {
+		t.Error(d)
+	}
+	for outcome, want := range map[string]string{`5`: "the outcome of u is neither a String nor a Map", `{"code":1}`: "the outcome of u has no member `code`; it may have stdout, stderr, exit_code, delay_ms, error",
+		`{"exit_code":"x"}`: "the outcome of u: `exit_code` cannot be \"x\""} {
+		_, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockCommand{Line: "u", Outcome: json.RawMessage(outcome)})
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", outcome, err, want)
+		}
+	}
+}
+
 func TestHTTP(t *testing.T) {
 	w := New(Options{})
 	ask := func(url string) string {

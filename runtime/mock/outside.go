@@ -8,7 +8,7 @@ import (
 
 // Kinds are the kinds of request that only a test makes.
 var Kinds = []effect.Kind{effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockArgs, effect.KindMockTime, effect.KindMockHTTP,
-	effect.KindMockFile, effect.KindRecord}
+	effect.KindMockFile, effect.KindMockCommand, effect.KindRecord}
 
 // Outside performs what only a test may ask for where there is no test: it
 // refuses, as an error that the program can catch.

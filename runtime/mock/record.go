@@ -98,5 +98,5 @@ func (w *World) Leftovers() []string {
 			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit asked for; the next is %s", channel, plural(len(q), "answer"), q[0]))
 		}
 	}
-	return append(out, w.web.leftovers()...)
+	return append(append(out, w.web.leftovers()...), w.shell.leftovers()...)
 }
