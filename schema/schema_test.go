@@ -149,6 +149,44 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestOutputAgainstOracle: the schema of what is written accepts what is, nil in
+// fields of Option types too.
+func TestOutputAgainstOracle(t *testing.T) {
+	pair := &value.Type{Kind: value.TypeStruct, Name: "Pair", Fields: []value.Field{{Name: "a", Type: option(intT)}, {Name: "b", Type: option(itemT), Doc: "The other."}}}
+	for _, c := range []struct {
+		t  *value.Type
+		in string
+	}{
+		{itemT, `{"name":"a","price":1}`}, {itemT, `{"name":"a","price":1,"note":"n"}`}, {pair, `{}`}, {pair, `{"a":1,"b":{"name":"a","price":1}}`},
+		{treeT, `{"value":1,"children":[{"value":2,"children":[]}]}`}, {mapOf(stringT, array(option(intT))), `{"a":[1,null]}`}, {shapeT, `"Empty"`},
+	} {
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Output(c.t)))
+		if err != nil {
+			t.Fatalf("%s: %v", c.t, err)
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource("mem:s", doc); err != nil {
+			t.Fatal(err)
+		}
+		s, err := compiler.Compile("mem:s")
+		if err != nil {
+			t.Fatalf("%s: %v", c.t, err)
+		}
+		v, errs := Decode([]byte(c.in), c.t)
+		if len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		written := value.AppendJSON(nil, v)
+		var back any
+		if err := json.Unmarshal(written, &back); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Validate(back); err != nil {
+			t.Errorf("%s as %s: %v", written, c.t, err)
+		}
+	}
+}
+
 // TestTextAgainstOracle: the schema of a type accepts the JSON of its values
 // and refuses what Decode refuses.
 func TestTextAgainstOracle(t *testing.T) {

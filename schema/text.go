@@ -11,8 +11,17 @@ import (
 // default are not required; string unions and enums of plain names are `enum`.
 // A type that contains itself is a `$ref`: to the root, or into `$defs`.
 func Text(t *value.Type) []byte {
-	w := &writer{root: t, names: map[*value.Type]string{}}
-	w.write(t, "", true)
+	return (&writer{root: t, names: map[*value.Type]string{}}).text()
+}
+
+// Output gives the JSON Schema of values of t as they are written: a field of an
+// Option type is null where Text wants it left out.
+func Output(t *value.Type) []byte {
+	return (&writer{root: t, names: map[*value.Type]string{}, written: true}).text()
+}
+
+func (w *writer) text() []byte {
+	w.write(w.root, "", true)
 	if len(w.defs) == 0 {
 		return w.out
 	}
@@ -40,6 +49,8 @@ type writer struct {
 	root  *value.Type
 	defs  []*value.Type // recursive types other than the root
 	names map[*value.Type]string
+
+	written bool // it is for what is written, not for what is to be read
 }
 
 func (w *writer) raw(s string)    { w.out = append(w.out, s...) }
@@ -145,7 +156,7 @@ func (w *writer) object(fields []value.Field) {
 		w.string(f.Name)
 		w.raw(":")
 		t := f.Type
-		if t.Kind == value.TypeOption {
+		if t.Kind == value.TypeOption && !w.written {
 			t = arg(t, 0)
 		}
 		w.write(t, f.Doc, false)

@@ -233,8 +233,13 @@ func (c *checker) unreadVariables() {
 		if u.l.Param {
 			what = "parameter"
 		}
-		c.report(u.m, diag.UnusedVariable.At(u.l.At, "%s `%s` is never read", what, u.l.Name).
-			Hint("name it `_%s` when that is meant", u.l.Name))
+		d := diag.UnusedVariable.At(u.l.At, "%s `%s` is never read", what, u.l.Name)
+		if u.l.Offered {
+			d.Hint("callers give it by this name: read it, or remove it")
+		} else {
+			d.Hint("name it `_%s` when that is meant", u.l.Name)
+		}
+		c.report(u.m, d)
 	}
 }
 

@@ -131,6 +131,11 @@ func conversionHint(got, want types.Type) string {
 			return "it may be an Err: use `?`, `match`, or `.unwrap_or(…)`"
 		}
 	}
+	if a, ok := types.Resolve(want).(*types.Array); ok {
+		if ok, _ := types.Conversion(got, a.Elem); ok && a.Elem != types.Any {
+			return "put it into brackets: `[…]`"
+		}
+	}
 	if r, ok := want.(*types.Result); ok {
 		if ok, _ := types.Conversion(got, r.Ok); ok {
 			return "wrap it: `Ok(…)`"

@@ -21,7 +21,10 @@ type Local struct {
 	Late  bool
 	Cell  bool
 	Param bool
-	At    source.Span
+	// Offered says that those outside the program give it by its name: of a tool
+	// function that models may call.
+	Offered bool
+	At      source.Span
 
 	used, assigned bool
 	frame          *frame // the function or closure it belongs to

@@ -12,7 +12,8 @@ var mcpNatives = []native{{"mcp.read", mcpRead}}
 // it, as servers wrap what is no object; else the JSON in its text; a String is
 // the text itself.
 func mcpRead(a *vm.Args) (value.Slot, error) {
-	text, data, t := a.String(2), value.Flat(a.Slot(3)), a.Type(4)
+	text, t := a.String(2), a.Type(4)
+	data := asWritten(text, value.Flat(a.Slot(3)))
 	switch t.Kind {
 	case value.TypeNil:
 		return value.Nil, nil
@@ -49,6 +50,17 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
+// asWritten gives data in the order in which the text has it, when that is the same:
+// on its way here data has lost the order of its members.
+func asWritten(text string, data value.Slot) value.Slot {
+	if !data.IsNil() {
+		if v, err := value.Parse([]byte(text)); err == nil && value.Equal(v, data) {
+			return v
+		}
+	}
+	return data
+}
+
 // anyResult is a result of which nobody says what it is. A `result` that says the
 // same as the text is what servers wrap that is no object.
 func anyResult(text string, data value.Slot) value.Slot {
@@ -60,8 +72,12 @@ func anyResult(text string, data value.Slot) value.Slot {
 		return v
 	}
 	if m := data.Map(); m != nil && m.Len() == 1 {
-		if inner, ok := m.GetString("result"); ok && (value.Equal(inner, v) || value.Equal(inner, value.String(text))) {
-			return lend(inner)
+		inner, ok := m.GetString("result")
+		switch {
+		case ok && value.Equal(inner, v):
+			return v
+		case ok && value.Equal(inner, value.String(text)):
+			return value.String(text)
 		}
 	}
 	return lend(data)

@@ -162,7 +162,9 @@ func toolProgram() *asm {
 
 func TestDispatchTool(t *testing.T) {
 	for _, c := range []struct{ name, args, want string }{
-		{"add", `{}`, "[4,4]"}, {"T::add", `{"by":5}`, "[7,7]"}, {"T_add", `{"by":null}`, "[4,4]"}, {"T.add", `{"extra":1}`, "[4,4]"},
+		{"add", `{}`, "[4,4]"}, {"T::add", `{"by":5}`, "[7,7]"}, {"T_add", `{"by":null}`, "[4,4]"}, {"T.add", `{"by":5}`, "[7,7]"},
+		{"T.add", `{"bye":5}`, "error bad arguments for T.add: bye: there is no such argument; it takes by"},
+		{"T::fail", `{"x":null}`, "error bad arguments for T::fail: x: there is no such argument; it takes none"},
 		{"add", `{"by":1.5}`, "error bad arguments for add: by: expected Int, got 1.5"},
 		{"get", `{"of":[1,2]}`, "[2,2]"}, {"get", `{"of":[]}`, "error bad"},
 		{"get", `{}`, "error bad arguments for get: of: missing, expected Array<Int>"},

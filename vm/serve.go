@@ -69,9 +69,9 @@ func (m *VM) offer(name string, method *toolMethod) Offer {
 	switch {
 	case t.Kind == value.TypeString || t.Kind == value.TypeUnion || t.Kind == value.TypeNil || !isData(t, map[*value.Type]bool{}):
 	case t.Kind == value.TypeStruct || t.Kind == value.TypeSchema || t.Kind == value.TypeMap:
-		o.Output = schema.Text(t)
+		o.Output = schema.Output(t)
 	default:
-		o.Output, o.Wrapped = schema.Object([]value.Field{{Name: "result", Type: t}}), true
+		o.Output, o.Wrapped = schema.Output(&value.Type{Kind: value.TypeStruct, Fields: []value.Field{{Name: "result", Type: t}}}), true
 	}
 	return o
 }

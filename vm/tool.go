@@ -331,7 +331,25 @@ func (x *toolMethod) arguments(args *value.Map) (given []value.Slot, errs []sche
 			errs = append(errs, e)
 		}
 	}
+	args.Each(func(key, _ value.Slot) bool {
+		if name := value.Text(key); !slices.ContainsFunc(x.params, func(p value.Field) bool { return p.Name == name }) {
+			errs = append(errs, schema.FieldError{Path: name, Message: x.noArgument()})
+		}
+		return true
+	})
 	return given, errs
+}
+
+// noArgument says of a name that is no parameter's what there is.
+func (x *toolMethod) noArgument() string {
+	if len(x.params) == 0 {
+		return "there is no such argument; it takes none"
+	}
+	var names []string
+	for _, p := range x.params {
+		names = append(names, p.Name)
+	}
+	return "there is no such argument; it takes " + strings.Join(names, ", ")
 }
 
 // parameters gives a tool function's parameters as a JSON Schema.
