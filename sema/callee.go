@@ -152,6 +152,11 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			Hint("declare it outside of functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
 		return
 	}
+	if tool := toolOf(t); tool != nil && (tool.Rest || tool.method(name.Name) != nil) {
+		b.report(diag.UnknownMethod.At(name.Sp, "`%s.%s` is called on the tool, which is a value", owner.Name, name.Name).
+			Hint("write `%s.%s(…)`", owner.Name, name.Name))
+		return
+	}
 	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
 		Hint("declare it in `impl %s { … }`", owner.Name))
 }

@@ -90,8 +90,11 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 			continue
 		}
 		name, _ := decoratorText(x, 0)
-		if p := findParam(fn, name); p != nil {
-			p.Doc, _ = decoratorText(x, 1)
+		doc, ok := decoratorText(x, 1)
+		if p := findParam(fn, name); ok && p != nil {
+			p.Doc = doc
+			continue
 		}
+		c.wrongParam(m, fn, x, name, ok)
 	}
 }

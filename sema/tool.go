@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -83,13 +84,11 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 		}
 		name, _ := decoratorText(x, 0)
 		doc, ok := decoratorText(x, 1)
-		p := findParam(fn, name)
-		if !ok || p == nil {
-			c.report(m, diag.ToolParam.At(x.Sp, "`@param` takes the name of a parameter and its description").
-				Hint("write `@param(\"name\", \"what it is\")`"))
+		if p := findParam(fn, name); ok && p != nil {
+			p.Doc = doc
 			continue
 		}
-		p.Doc = doc
+		c.wrongParam(m, fn, x, name, ok)
 	}
 	b := c.constBody(m)
 	for _, p := range fn.Params[1:] {
@@ -103,6 +102,29 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 		}
 	}
 	return text
+}
+
+// wrongParam reports an @param that describes no parameter.
+func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name string, described bool) {
+	if !described {
+		c.report(m, diag.ToolParam.At(x.Sp, "`@param` takes the name of a parameter and its description").
+			Hint("write `@param(\"name\", \"what it is\")`"))
+		return
+	}
+	d := diag.ToolParam.At(x.Sp, "`%s` has no parameter `%s`", fn.Name, name)
+	var names []string
+	for _, p := range fn.Params[1:] {
+		names = append(names, p.Name)
+	}
+	switch near := spell.Nearest(name, names); {
+	case near != "":
+		d.Hint("did you mean `%s`?", near)
+	case len(names) > 0:
+		d.Hint("its parameters are %s", listed(names))
+	default:
+		d.Hint("remove it: the function takes none")
+	}
+	c.report(m, d)
 }
 
 func findParam(fn *Function, name string) *Param {
