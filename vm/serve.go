@@ -133,7 +133,8 @@ type Call struct {
 
 // serving is a run that others call.
 type serving struct {
-	over    error     // why it has ended; set before the inbox is closed
+	over    error // why it has ended; set before the inbox is closed
+	running map[*served]empty
 	waiting []*served // calls of sequential functions, whose turn comes
 	turn    *served   // the one that has it
 }
@@ -157,14 +158,20 @@ type served struct {
 // that are @sequential run one after the other. InitTools comes first.
 func (m *VM) Serve(ctx context.Context) error {
 	m.ctx, m.atOnce = ctx, effect.AtOnce(ctx)
-	m.serving = &serving{}
+	m.serving = &serving{running: map[*served]empty{}}
 	m.loop()
 	err := m.endOfServing()
 	m.serving.over = err
 	for _, c := range append(m.arrived, m.inbox.close()...) {
-		c.do() // calls that came too late
+		if c.do != nil { // calls that came too late
+			c.do()
+		}
 	}
 	for _, s := range m.serving.waiting {
+		s.call.Done(value.Nil, err)
+	}
+	for s := range m.serving.running { // after a broken invariant alone there are any
+		s.stop()
 		s.call.Done(value.Nil, err)
 	}
 	return err
@@ -219,6 +226,7 @@ func (s *served) run() {
 	if s.call.Offer.method.info.Sequential {
 		s.m.serving.turn = s
 	}
+	s.m.serving.running[s] = empty{}
 	s.root = s.m.newTask(s.call.Offer.method.stub, nil, s.given...)
 	s.root.served, s.alive, s.given = s, 1, nil
 	ctx, cancel := s.call.Limit(s.call.Context)
@@ -260,6 +268,7 @@ func (s *served) ended() {
 		return
 	}
 	s.stop()
+	delete(s.m.serving.running, s)
 	ctx := s.ctx
 	if s.m.ctx.Err() != nil {
 		ctx = s.m.ctx

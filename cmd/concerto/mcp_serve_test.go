@@ -23,6 +23,7 @@ pub tool Greeter {
     fn greet(mut self, @param("whom") name: String) -> String {
         self.count += 1;
         println("greeting", name);
+        emit("greeting", name);
         "hello ${name}, the ${self.count}."
     }
 }
@@ -78,14 +79,18 @@ func TestServeHTTP(t *testing.T) {
 	if code := Main([]string{"run", "client.conc"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir}); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
-	if got, want := out.String(), "hello Ada, the 1. hello Bo, the 2.\n"; got != want {
+	want := `[mcp:progress] {"message":"[greeting] Ada","progress":1,"server":"G","tool":"Greeter_greet"}
+[mcp:progress] {"message":"[greeting] Bo","progress":1,"server":"G","tool":"Greeter_greet"}
+hello Ada, the 1. hello Bo, the 2.
+`
+	if got := out.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	cancel(errInterrupted)
 	if err := <-done; !errors.Is(err, errInterrupted) {
 		t.Errorf("it ended with %v", err)
 	}
-	if got, want := <-logged, "greeting Ada\ngreeting Bo\n"; got != want {
+	if got, want := <-logged, "greeting Ada\n[greeting] Ada\ngreeting Bo\n[greeting] Bo\n"; got != want {
 		t.Errorf("logged %q, want %q", got, want)
 	}
 }
