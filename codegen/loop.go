@@ -124,18 +124,30 @@ func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	if last {
 		skip, step = ir.OpJumpLtInt, ir.OpForIntTo
 	}
+	f.rounds(e, i, hi, skip, step, func() { f.bindCounter(e.Pattern, i) })
+}
+
+// rounds runs the body with counter i up to hi. bind gives the pattern its value.
+func (f *builder) rounds(e *ast.ForExpr, i, hi int, skip, step ir.Op, bind func()) {
 	f.isVar[i], f.isVar[hi] = true, true
 	l := f.enterLoop(e.Label)
 	f.jump(skip, hi, i, l.out)
 	start := f.next()
 	top := f.top
-	f.bindCounter(e.Pattern, i)
+	bind()
 	f.block(e.Body)
 	f.free(top)
 	f.land(l.on)
 	f.emit(step, i, hi, 0, int32(start))
 	f.endLoop()
 	f.land(l.out)
+}
+
+// rows counts the n rows of what a loop goes over.
+func (f *builder) rows(e *ast.ForExpr, n int, bind func(i int)) {
+	i := f.alloc()
+	f.emit(ir.OpLoadInt, i, 0, 0, 0)
+	f.rounds(e, i, n, ir.OpJumpLeInt, ir.OpForInt, func() { bind(i) })
 }
 
 // bindLoop gives the loop's pattern its value for one round.
@@ -166,21 +178,15 @@ func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	default:
 		f.emit(ir.OpIterate, xs, f.boxed(f.value(e.Iter, -1), -1).reg, 0, 0)
 	}
-	i, n := f.alloc(), f.alloc()
-	f.isVar[xs], f.isVar[i], f.isVar[n] = true, true, true
+	f.isVar[xs] = true
+	f.rows(e, f.length(xs), func(i int) { f.eachElement(e.Pattern, xs, i, elem) })
+}
+
+// length is a register with the length of an array.
+func (f *builder) length(xs int) (n int) {
+	n = f.alloc()
 	f.emit(ir.OpArrayLen, n, xs, 0, 0)
-	f.emit(ir.OpLoadInt, i, 0, 0, 0)
-	l := f.enterLoop(e.Label)
-	f.jump(ir.OpJumpLeInt, n, i, l.out)
-	start := f.next()
-	top := f.top
-	f.eachElement(e.Pattern, xs, i, elem)
-	f.block(e.Body)
-	f.free(top)
-	f.land(l.on)
-	f.emit(ir.OpForInt, i, n, 0, int32(start))
-	f.endLoop()
-	f.land(l.out)
+	return n
 }
 
 // collected puts the array that a collection's method gives into xs.

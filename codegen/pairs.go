@@ -38,22 +38,11 @@ func (f *builder) forPairs(e *ast.ForExpr) bool {
 	} else if columns, n, ok = f.pairsOf(e, iter, p); !ok {
 		return false
 	}
-	i := f.alloc()
-	f.isVar[i], f.isVar[n] = true, true
-	f.emit(ir.OpLoadInt, i, 0, 0, 0)
-	l := f.enterLoop(e.Label)
-	f.jump(ir.OpJumpLeInt, n, i, l.out)
-	start := f.next()
-	top := f.top
-	for k, c := range columns {
-		f.fromColumn(p.Elems[k], c, i)
-	}
-	f.block(e.Body)
-	f.free(top)
-	f.land(l.on)
-	f.emit(ir.OpForInt, i, n, 0, int32(start))
-	f.endLoop()
-	f.land(l.out)
+	f.rows(e, n, func(i int) {
+		for k, c := range columns {
+			f.fromColumn(p.Elems[k], c, i)
+		}
+	})
 	return true
 }
 
@@ -85,14 +74,14 @@ func (f *builder) pairsOf(e *ast.ForExpr, iter ast.Expr, p *ast.TuplePat) (colum
 		return columns, n, true
 	case "Array.enumerate":
 		xs := f.column(call.Recv, e.Body)
-		return [2]column{counted, xs}, f.length(xs), true
+		return [2]column{counted, xs}, f.length(xs.array), true
 	case "Array.zip":
 		other := call.Args[0].Value
 		if _, simple := other.(*ast.PathExpr); !simple { // it could change the receiver
 			return columns, 0, false
 		}
 		xs, ys := f.column(call.Recv, e.Body), f.column(other, e.Body)
-		n, m := f.length(xs), f.length(ys)
+		n, m := f.length(xs.array), f.length(ys.array)
 		enough := &label{}
 		f.jump(ir.OpJumpLeInt, n, m, enough)
 		f.emit(ir.OpMoveInt, n, m, 0, 0)
@@ -107,12 +96,6 @@ func (f *builder) column(x ast.Expr, body *ast.Block) column {
 	xs := f.iterated(x, body, f.alloc())
 	f.isVar[xs] = true
 	return column{xs, types.Resolve(f.resultType(x)).(*types.Array).Elem}
-}
-
-func (f *builder) length(c column) (n int) {
-	n = f.alloc()
-	f.emit(ir.OpArrayLen, n, c.array, 0, 0)
-	return n
 }
 
 // entries are the keys and the values of a map, those that p wants.
