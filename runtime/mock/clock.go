@@ -82,9 +82,9 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 	case *effect.Sleep:
 		return w.after(r, r.Milliseconds), rankPlain
 	case *effect.HTTP:
-		return w.after(r, w.web.pause(r)), rankPlain
+		return w.after(r, w.web.pause(r, r.Timeout)), rankPlain
 	case *effect.Command:
-		return w.after(r, w.shell.pause(r)), rankPlain
+		return w.after(r, w.shell.pause(r, r.Timeout)), rankPlain
 	case *effect.StreamNext:
 		if s := w.streams[r.ID]; s != nil && !s.begun {
 			due, rank := w.dueAt(s.call)

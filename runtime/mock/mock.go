@@ -47,8 +47,9 @@ type World struct {
 	answers   map[string][]json.RawMessage
 	env       map[string]*effect.EnvValue
 	args      []string
-	web       web
-	shell     shell
+	web       script[*effect.HTTP, effect.HTTPResponse]
+	requested []httpRequest // of web
+	shell     script[*effect.Command, effect.CommandOutput]
 	files     map[string]*file // by cleaned path
 	secrets   *rand.ChaCha8
 	record    Record // but for the output
@@ -81,7 +82,9 @@ func New(o Options) *World {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
 	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{}, streams: map[int64]*stream{},
-		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, web: newWeb(), shell: newShell(), files: map[string]*file{}, secrets: rand.NewChaCha8(key), prompts: map[string][]string{}, clock: newClock()}
+		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, files: map[string]*file{}, prompts: map[string][]string{},
+		web: newScript[*effect.HTTP, effect.HTTPResponse](urlOf), shell: newScript[*effect.Command, effect.CommandOutput](lineOf),
+		secrets: rand.NewChaCha8(key), clock: newClock()}
 }
 
 // Missing is the error of a request that a test may not make: what it calls has

@@ -55,7 +55,7 @@ func (w *World) read(r *effect.Record) any {
 	case "output":
 		return string(w.output)
 	case "requests":
-		return orEmpty(w.web.requests)
+		return orEmpty(w.requested)
 	case "prompts":
 		return orEmpty(w.prompts[r.Party])
 	}
@@ -98,5 +98,5 @@ func (w *World) Leftovers() []string {
 			out = append(out, fmt.Sprintf("mock_answer(\"%s\", …) has %s left that no awaited emit asked for; the next is %s", channel, plural(len(q), "answer"), q[0]))
 		}
 	}
-	return append(append(out, w.web.leftovers()...), w.shell.leftovers()...)
+	return append(append(out, w.web.leftovers("mock_http", "answer", "request")...), w.shell.leftovers("mock_command", "outcome", "run")...)
 }

@@ -1,0 +1,70 @@
+package mock
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// script is what a test says that requests R to the outside give: outcomes by
+// what is asked (a URL, a command line), in turn.
+type script[R effect.Request, T any] struct {
+	name   func(R) string
+	queues map[string][]*scripted[T]
+	given  map[any]*scripted[T] // taken by requests that wait for their time
+}
+
+type scripted[T any] struct {
+	result  T
+	err     string // it fails instead
+	delayMS int64
+	raw     json.RawMessage // as it was scripted
+}
+
+func newScript[R effect.Request, T any](name func(R) string) script[R, T] {
+	return script[R, T]{name: name, queues: map[string][]*scripted[T]{}, given: map[any]*scripted[T]{}}
+}
+
+func (s *script[R, T]) add(name string, o *scripted[T]) { s.queues[name] = append(s.queues[name], o) }
+
+// take gives the outcome of a request, nil when there is none. Asked again for
+// the same request it gives the same.
+func (s *script[R, T]) take(r R) *scripted[T] {
+	o, ok := s.given[r]
+	if queue := s.queues[s.name(r)]; !ok && len(queue) > 0 {
+		o, s.queues[s.name(r)] = queue[0], queue[1:]
+		s.given[r] = o
+	}
+	return o
+}
+
+// last is take for a request that is not asked for again.
+func (s *script[R, T]) last(r R) *scripted[T] {
+	o := s.take(r)
+	delete(s.given, r)
+	return o
+}
+
+// pause is how long a request takes that waits no longer than timeout, in
+// milliseconds.
+func (s *script[R, T]) pause(r R, timeout int64) int64 {
+	if o := s.take(r); o != nil {
+		return min(o.delayMS, timeout)
+	}
+	return 0
+}
+
+// leftovers says what was scripted by a function and not used: answers to
+// requests, or what else they are.
+func (s *script[R, T]) leftovers(function, answer, request string) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		if q := s.queues[name]; len(q) > 0 {
+			out = append(out, fmt.Sprintf("%s(%q, …) has %s left that no %s asked for; the next is %s", function, name, plural(len(q), answer), request, q[0].raw))
+		}
+	}
+	return out
+}
