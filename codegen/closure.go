@@ -106,22 +106,23 @@ func (g *generator) adapter(fn *sema.Function) int {
 	}
 	n := g.reserve()
 	g.adapters[fn] = n
-	g.later(func() { g.adapt(n, part{fn, len(fn.Params), fn.MutSelf}) })
+	g.later(func() { g.adapt(n, part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf}) })
 	return n
 }
 
 // part names an adapter that takes only the first parameters, and may give its
-// receiver back as a mutating method does.
+// receiver back as a mutating method does. A checked one is given any values, and
+// checks those behind the receiver.
 type part struct {
 	fn      *sema.Function
 	params  int
 	mutself bool
+	checked bool
 }
 
-// partAdapter gives an adapter that takes the first n arguments and fills in
-// the defaults of the others.
-func (g *generator) partAdapter(fn *sema.Function, n int, mutself bool) int {
-	key := part{fn, n, mutself}
+// partAdapter gives an adapter that takes the first arguments and fills in the
+// defaults of the others.
+func (g *generator) partAdapter(key part) int {
 	if i, ok := g.adapters[key]; ok {
 		return i
 	}
@@ -149,7 +150,11 @@ func (g *generator) adapt(i int, p part) {
 		for k := range fn.Params {
 			r := f.alloc()
 			if k < count {
-				f.move(r, classes[k], val{reg: 1 + k, class: ir.Full})
+				v := val{reg: 1 + k, class: ir.Full}
+				if t := types.Resolve(fn.Params[k].Type); p.checked && k > 0 && t != types.Any {
+					v = f.fromAny(v, t, r)
+				}
+				f.move(r, classes[k], v)
 			} else {
 				f.defaultArgument(fn.Params[k], fn.Info, fn.Name, r, classes[k])
 			}

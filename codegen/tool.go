@@ -85,16 +85,32 @@ func (g *generator) methods() {
 		add := func(fn int) {
 			g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
 		}
-		all := len(d.Fn.Params)
-		if g.mutating[d.Name] && !d.Fn.MutSelf {
-			add(g.partAdapter(d.Fn, all, true))
+		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.mutating[d.Name], checked: g.unchecked(d.Fn)}
+		if p.checked || p.mutself && !d.Fn.MutSelf {
+			add(g.partAdapter(p))
 		} else {
 			add(g.adapter(d.Fn))
 		}
-		for n := all - 1; n > 0 && d.Fn.Params[n].Default != nil; n-- {
-			add(g.partAdapter(d.Fn, n, g.mutating[d.Name]))
+		for p.params--; p.params > 0 && d.Fn.Params[p.params].Default != nil; p.params-- {
+			add(g.partAdapter(p))
 		}
 	}
+}
+
+// unchecked says that a method relies on its arguments' types, which a caller
+// through an Any does not know. Natives look at what they are given.
+func (g *generator) unchecked(fn *sema.Function) bool {
+	if fn.Native != "" || fn.Effect != "" {
+		return false
+	}
+	for _, p := range fn.Params[1:] {
+		if t := types.Resolve(p.Type); t != types.Any {
+			if _, erased := t.(*types.Param); !erased {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // runtimeError is the built-in error type of faults.

@@ -309,7 +309,7 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 }
 
 // anyKinds are the library's method files that an Any's call can reach.
-var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory"}
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result"}
 
 // methodAnywhere brings every method of that name into the program, and says
 // whether there is one and whether all of them change the value they are
@@ -323,7 +323,7 @@ func (c *checker) methodAnywhere(name string) (found, mutates bool) {
 	mutates = true
 	for _, list := range c.impls {
 		for _, im := range list {
-			if fn := im.methods[name]; fn != nil && fn.Recv != nil {
+			if fn := im.methods[name]; fn != nil && fn.Recv != nil && !fn.Shape {
 				c.use(fn)
 				found = true
 				mutates = mutates && fn.MutSelf && !isReference(im.target)

@@ -330,7 +330,9 @@ var partialNatives = []native{
 		return value.NewHandle("Partial", "", newPartial(a.Type(0))), nil
 	}},
 	{"partial.feed", func(a *vm.Args) (value.Slot, error) {
-		v, ok := object[*partial](a, "a Partial").feed(a.String(1))
+		text := a.String(1)
+		a.Room(len(text))
+		v, ok := object[*partial](a, "a Partial").feed(text)
 		if !ok {
 			return value.Nil, nil
 		}
