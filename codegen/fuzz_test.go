@@ -54,6 +54,9 @@ func FuzzGenerate(f *testing.F) {
 		if diags.HasErrors() {
 			return
 		}
+		if err := ir.Verify(p); err != nil {
+			t.Fatal(err)
+		}
 		again, err := ir.Decode(ir.Encode(p))
 		if err != nil {
 			t.Fatal(err)

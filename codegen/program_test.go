@@ -82,6 +82,9 @@ func compile(t testing.TB, text string) *ir.Program {
 	if diags.HasErrors() {
 		t.FailNow()
 	}
+	if err := ir.Verify(program); err != nil {
+		t.Fatal(err)
+	}
 	return program
 }
 

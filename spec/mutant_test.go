@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
@@ -44,7 +45,10 @@ func FuzzMutants(f *testing.F) {
 			t.Fatal(err)
 		}
 		if !found.HasErrors() {
-			codegen.Generate(p, codegen.ManifestData{})
+			code, found := codegen.Generate(p, codegen.ManifestData{})
+			if err := ir.Verify(code); err != nil && !found.HasErrors() {
+				t.Fatalf("%v\n%s", err, text)
+			}
 		}
 	})
 }

@@ -43,6 +43,9 @@ func build(text string) (p *ir.Program, problems string) {
 		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{}}, tree)
 		if !diags.HasErrors() {
 			p, diags = codegen.Generate(checked, codegen.ManifestData{})
+			if err := ir.Verify(p); err != nil && !diags.HasErrors() {
+				problems += err.Error() + "\n"
+			}
 		}
 	}
 	for _, d := range diags.Sorted() {

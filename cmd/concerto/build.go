@@ -103,7 +103,7 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 	if err != nil {
 		return refused(err)
 	}
-	in.Passes = on
+	in.Passes, in.Written = on, true
 	if in.Entry == nil {
 		return a.show(in.Diagnostics)
 	}

@@ -10,6 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/optimize"
 )
 
+// Checked has Build verify each program as it is generated and as the passes
+// leave it. The toolchain's tests set it before they begin.
+var Checked bool
+
+// verify stops at code that the compiler should not have made.
+func verify(p *ir.Program, by string) {
+	if err := ir.Verify(p); err != nil {
+		panic(by + ": " + err.Error())
+	}
+}
+
 // Build checks a program and generates its IR, with what of the manifest it
 // needs in it. The program is nil when the list has errors. It depends on the
 // sources alone: not on the working directory, nor on where the project lies.
@@ -23,7 +34,13 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if found.HasErrors() {
 		return nil, l
 	}
+	if Checked {
+		verify(p, "codegen")
+	}
 	optimize.Program(p, in.Passes)
+	if Checked || in.Written {
+		verify(p, "optimize")
+	}
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions
 		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run,

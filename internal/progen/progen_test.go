@@ -151,6 +151,9 @@ func compile(t *testing.T, text string) *ir.Program {
 		}
 		t.Fatalf("%s%s", b.String(), text)
 	}
+	if err := ir.Verify(p); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
 	return p
 }
 
