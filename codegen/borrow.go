@@ -17,11 +17,13 @@ import (
 // in those that it hands them to.
 func (g *generator) borrow() {
 	var all []*reading
+	r := &readings{}
+	r.in = newInspector(r.visit)
 	for _, fn := range g.p.Functions {
 		if _, ok := g.functions[fn]; !ok || fn.Async || len(fn.Decorations) > 0 || fn.Remote() { // a task keeps its arguments, and so do decorators
 			continue
 		}
-		r := &readings{info: fn.Info}
+		r.info, r.of = fn.Info, r.of[:0]
 		for _, p := range fn.Params {
 			if l := p.Local; l != nil && !l.Mut && !l.Cell && mayShare(p.Type) {
 				r.of = append(r.of, &reading{param: p})
@@ -66,6 +68,7 @@ type reading struct {
 type readings struct {
 	info *sema.Info
 	of   []*reading
+	in   *inspector
 }
 
 // is gives the parameter that e is, if it is one.
@@ -112,7 +115,7 @@ func (r *readings) block(b *ast.Block) {
 
 // walk visits a node and what is in it. A use of a parameter that no case
 // below passes over keeps it.
-func (r *readings) walk(n ast.Node) { inspect(n, r.visit) }
+func (r *readings) walk(n ast.Node) { r.in.look(n) }
 
 func (r *readings) visit(n ast.Node) bool {
 	switch x := n.(type) {

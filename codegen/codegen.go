@@ -94,6 +94,11 @@ type generator struct {
 	tools     map[*sema.Tool]int
 	stores    map[*sema.Store]int
 
+	// code and positions are memory for the function that comes next; it is copied
+	// when its size is known.
+	code      []ir.Instr
+	positions []ir.Position
+
 	// fault is the type RuntimeError, once needed.
 	fault *types.Named
 

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/ir"
@@ -99,6 +101,8 @@ func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signatu
 		places: source.Cursor{File: info.File.Source}}
 	f.out = ir.Function{Name: name, File: g.file(info), Line: f.places.Position(at).Line,
 		Params: s.params, ABI: s.abi, Result: s.result, Registers: f.top}
+	f.out.Code, f.out.Positions = g.code[:0], g.positions[:0]
+	g.code, g.positions = nil, nil
 	f.blk = &f.out.Block
 	return f
 }
@@ -117,6 +121,8 @@ func (g *generator) build(n int, body func(spilled bool) *builder) {
 		g.diags.Add(diag.TooManyRegisters.At(source.Span{Start: f.spill.at, End: f.spill.at}, "`%s` holds too many values at once here", f.out.Name).
 			Hint("split the expression: give its parts to variables, or move some into a function").In(f.info.File.Source))
 	}
+	g.code, g.positions = f.out.Code, f.out.Positions
+	f.out.Code, f.out.Positions = slices.Clone(g.code), slices.Clone(g.positions)
 	g.out.Functions[n] = f.out
 }
 

@@ -6,38 +6,50 @@ import "github.com/concerto-lang/concerto/ast"
 // expressions that run when n does, in the order in which they are written:
 // no names, types, patterns or functions declared in it, and of a handler not
 // the closure but its body, which runs within the listen.
-func inspect(n ast.Node, visit func(ast.Node) bool) {
-	var below func(ast.Node)
-	look := func(n ast.Node) {
-		if !visit(n) {
-			return
-		}
-		s, ok := n.(*ast.StructLit)
-		if !ok {
-			ast.Children(n, below)
-			return
-		}
-		for _, f := range s.Fields { // not its path: a type's name
-			below(f)
-		}
-		if s.Rest != nil {
-			below(s.Rest)
-		}
+func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).look(n) }
+
+// inspector calls visit for what it looks at, as inspect does, any number of
+// times.
+type inspector struct {
+	visit func(ast.Node) bool
+	next  func(ast.Node) // below, made once
+}
+
+func newInspector(visit func(ast.Node) bool) *inspector {
+	i := &inspector{visit: visit}
+	i.next = i.below
+	return i
+}
+
+func (i *inspector) look(n ast.Node) {
+	if !i.visit(n) {
+		return
 	}
-	below = func(n ast.Node) {
-		switch n := n.(type) {
-		case *ast.Block, *ast.Arg, *ast.MapEntry, *ast.FieldInit, *ast.Arm, *ast.Catch, *ast.ConfigField:
-			ast.Children(n, below)
-		case *ast.Handler:
-			if cl, ok := n.Value.(*ast.Closure); ok {
-				look(cl.Body)
-			} else {
-				ast.Children(n, below)
-			}
-		case *ast.DeclStmt:
-		case ast.Stmt, ast.Expr:
-			look(n)
-		}
+	s, ok := n.(*ast.StructLit)
+	if !ok {
+		ast.Children(n, i.next)
+		return
 	}
-	look(n)
+	for _, f := range s.Fields { // not its path: a type's name
+		i.below(f)
+	}
+	if s.Rest != nil {
+		i.below(s.Rest)
+	}
+}
+
+func (i *inspector) below(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.Block, *ast.Arg, *ast.MapEntry, *ast.FieldInit, *ast.Arm, *ast.Catch, *ast.ConfigField:
+		ast.Children(n, i.next)
+	case *ast.Handler:
+		if cl, ok := n.Value.(*ast.Closure); ok {
+			i.look(cl.Body)
+		} else {
+			ast.Children(n, i.next)
+		}
+	case *ast.DeclStmt:
+	case ast.Stmt, ast.Expr:
+		i.look(n)
+	}
 }

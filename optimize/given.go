@@ -67,6 +67,14 @@ func callsParam(f *ir.Function, r int) bool {
 // values, as they still lie where they were captured.
 type closureFinder func(r int) (g, base int, ok bool)
 
+// known is a closure that lies in a register all through [from, to), the code of a
+// function that was inlined, as its captured values do.
+type known struct {
+	from, to       int
+	register       int
+	function, base int
+}
+
 // closuresNear says whether the closures that a call is given are found without
 // the facts. That there is none at all is found so too.
 func (u *unit) closuresNear(pc int, c *callee) bool {
@@ -78,35 +86,52 @@ func (u *unit) closuresNear(pc int, c *callee) bool {
 	return true
 }
 
-// nearClosure looks for a closure that has been made in the same block as the
-// instruction at pc, before it.
+// closureCallsNear says the same of all calls of closures.
+func (u *unit) closureCallsNear() bool {
+	made := false
+	for pc := range u.code {
+		switch in := &u.code[pc]; in.Op {
+		case ir.OpNewClosure, ir.OpLoadFunction:
+			made = true
+		}
+	}
+	if !made {
+		return true
+	}
+	for pc := range u.code {
+		if in := &u.code[pc]; in.Op == ir.OpCallClosure {
+			if _, _, ok := u.nearClosure(pc, int(in.A)); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// nearClosure looks for a closure that is known around the instruction at pc, or
+// has been made in the same block before it.
 func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 	b := &u.graph().blocks[u.s.graph.at[pc]]
 	var written regs
-	for pc--; pc >= b.from; pc-- {
-		in := u.code[pc]
+	for at := pc; at >= b.from; at-- {
+		in := u.code[at]
 		set, _, lost := u.sets(in)
-		if in.Op == ir.OpListenBegin {
-			return 0, 0, false // its handlers may set any register
-		}
 		switch {
-		case in == nop || set < 0:
-			continue
+		case at == pc:
+			set = -1
+		case in.Op == ir.OpListenBegin:
+			return 0, 0, false // its handlers may set any register
 		case lost <= r:
 			return 0, 0, false
 		case set != r:
 			for ; lost < nowhere; lost++ {
 				written.add(lost)
 			}
-			written.add(set)
-			continue
-		}
-		switch in.Op {
-		case ir.OpMove:
+		case in.Op == ir.OpMove:
 			r = int(in.B)
-		case ir.OpLoadFunction:
+		case in.Op == ir.OpLoadFunction:
 			return int(in.Imm), 0, true
-		case ir.OpNewClosure:
+		case in.Op == ir.OpNewClosure:
 			for k := range int(in.C) {
 				if written.has(int(in.B) + k) {
 					return 0, 0, false
@@ -116,9 +141,24 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 		default:
 			return 0, 0, false
 		}
-		written.add(set)
+		if set >= 0 {
+			written.add(set)
+		}
+		if k := u.knownAt(at, r); k != nil {
+			return k.function, k.base, true
+		}
 	}
 	return 0, 0, false
+}
+
+// knownAt finds what is known of a register at an instruction.
+func (u *unit) knownAt(pc, r int) *known {
+	for i := range u.known {
+		if k := &u.known[i]; k.register == r && k.from <= pc && pc < k.to {
+			return k
+		}
+	}
+	return nil
 }
 
 // eachWithClosures visits the instructions with what is known of closures there.

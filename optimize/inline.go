@@ -42,6 +42,7 @@ type site struct {
 	shift int
 	// captured is the first register of a closure's captured values.
 	captured int
+	closures []known // that it is given
 }
 
 // inlineDirect replaces calls of functions. In a function that runs once those
@@ -99,17 +100,20 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	n := int(in.Imm)
 	c := u.o.callee(n)
 	s := site{callee: &u.p.Functions[n], number: n}
-	known := c.small
+	worth := c.small
 	locals := int(in.A) + 1 + len(s.callee.Params)
 	for given := c.given; given != 0; given &= given - 1 {
 		g, base, ok := closure(int(in.A) + trailing(given))
 		if !ok || !u.inlinable(g) {
 			continue
 		}
-		known = true
+		worth = true
 		s.keep(base, u.p.Functions[g].Captures, locals)
+		if n := u.p.Functions[g].Captures; n == 0 || base >= locals || base+n <= int(in.A) { // else the callee could set them
+			s.closures = append(s.closures, known{register: int(in.A) + trailing(given), function: g, base: base})
+		}
 	}
-	return s, known
+	return s, worth
 }
 
 // keep makes the callee's registers, which would begin at locals, begin behind
@@ -141,7 +145,7 @@ func (u *unit) inlineClosures() bool {
 	}
 	sites := map[int]site{}
 	size := len(u.code)
-	u.eachWithClosures(func(pc int, closure closureFinder) {
+	visit := func(pc int, closure closureFinder) {
 		in := u.code[pc]
 		if in.Op != ir.OpCallClosure {
 			return
@@ -156,7 +160,15 @@ func (u *unit) inlineClosures() bool {
 			size += len(s.callee.Code)
 			sites[pc] = s
 		}
-	})
+	}
+	if u.closureCallsNear() {
+		for pc := range u.code {
+			visit(pc, func(r int) (int, int, bool) { return u.nearClosure(pc, r) })
+		}
+	} else {
+		u.eachWithClosures(visit)
+	}
+	u.known = u.known[:0] // their places change
 	if len(sites) > 0 {
 		u.splice(sites)
 	}
@@ -182,6 +194,10 @@ func (u *unit) splice(sites map[int]site) {
 		for _, x := range s.callee.Inlined {
 			x.From, x.To = from+int(b.start[x.From]), from+int(b.start[x.To])
 			inlined = append(inlined, x)
+		}
+		for _, k := range s.closures {
+			k.from, k.to = from, len(b.code)
+			u.known = append(u.known, k)
 		}
 		inlined = append(inlined, ir.Inlined{From: from, To: len(b.code), Function: s.number, Line: int(u.places[pc].line), Column: int(u.places[pc].column)})
 	})

@@ -17,6 +17,7 @@ type unit struct {
 	places  []place // of each instruction
 	regions []ir.Region
 	inlined []ir.Inlined
+	known   []known
 	kept    regs  // registers that stay as they are (listen.go)
 	start   place // of the first instruction, before anything was changed
 	often   bool  // it runs again and again
