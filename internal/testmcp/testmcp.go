@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +40,7 @@ type (
 )
 
 // New makes the server: echo, add, tags, fail, steps (which reports progress),
-// ask (which elicits), wait, die, and header, which says who asks; with resources
+// ask (which elicits), wait, die, deaf, and header, which says who asks; with resources
 // and prompts, unless TESTMCP_BARE is set. Its lists have pages of three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
@@ -90,6 +91,10 @@ func New(header func() string) *mcp.Server {
 	add(s, "die", "Ends the server", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
 		os.Exit(3)
 		return "", nil
+	})
+	add(s, "deaf", "Reads nothing any more", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
+		deaf.Store(true)
+		return "deaf", nil
 	})
 	add(s, "header", "Says who asks", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) { return header(), nil })
 	return s
@@ -153,10 +158,22 @@ func Main() int {
 	if noise := os.Getenv("TESTMCP_NOISE"); noise != "" {
 		fmt.Println(noise)
 	}
-	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.StdioTransport{}); err != nil {
+	if err := New(func() string { return os.Getenv("TESTMCP") }).Run(context.Background(), &mcp.IOTransport{Reader: ear{os.Stdin}, Writer: os.Stdout}); err != nil {
 		return 1
 	}
 	return 0
+}
+
+// deaf makes the process read its standard input no more.
+var deaf atomic.Bool
+
+type ear struct{ *os.File }
+
+func (e ear) Read(b []byte) (int, error) {
+	if deaf.Load() {
+		select {}
+	}
+	return e.File.Read(b[:min(len(b), 1024)])
 }
 
 // Start serves HTTP on the loopback. The tool header gives the header X-Team of

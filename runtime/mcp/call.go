@@ -68,7 +68,10 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 	if err != nil {
 		return nil, err, false
 	}
+	done := make(chan struct{})
+	go l.free(ctx, done)
 	e, err = c.perform(ctx, l)
+	close(done)
 	if err != nil {
 		err, again = c.server.lost(ctx, c, l, err)
 	}

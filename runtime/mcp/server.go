@@ -123,6 +123,26 @@ func (l *link) end() {
 	}
 }
 
+// free ends a process that does not read what a call writes, when the call should
+// have ended: nothing else would end the writing.
+func (l *link) free(ctx context.Context, done <-chan struct{}) {
+	if l.process == nil {
+		return
+	}
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		l.process.Kill()
+	}
+}
+
 // lost looks at why a call failed. A connection that has ended is forgotten;
 // again says that it had ended before the call, which the server has not seen
 // then.
