@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -148,12 +149,21 @@ func ServeStreams(ctx context.Context, name, version string, offers []Offer, in 
 	}
 	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
 	defer stop()
-	err = session.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- session.Wait() }()
+	select {
+	case err := <-ended:
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	case <-ctx.Done():
 	}
-	if errors.Is(err, io.EOF) {
-		return nil
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C: // a client that does not read what it asked for is left
 	}
-	return err
+	return context.Cause(ctx)
 }

@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDeafClient: a client that reads nothing does not keep a server that is to
+// end.
+func TestDeafClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		in, client := io.Pipe()
+		unread, out := io.Pipe()
+		done := make(chan error, 1)
+		big := Offer{Name: "big", Parameters: json.RawMessage(`{"type":"object"}`),
+			Call: func(_ context.Context, _ json.RawMessage, report func(Progress)) (Result, error) {
+				for i := range 2 * maxReports {
+					report(Progress{Done: float64(i + 1)}) // holds up nobody
+				}
+				return Result{Text: strings.Repeat("x", 1<<20)}, nil
+			}}
+		go func() { done <- ServeStreams(ctx, "test", "1", []Offer{big}, in, out) }()
+		go func() {
+			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"big","arguments":{},"_meta":{"progressToken":"p"}}}`+"\n")
+		}()
+		synctest.Wait()
+		began := time.Now()
+		cancel(errDone)
+		if err := <-done; err != errDone || time.Since(began) > grace {
+			t.Errorf("it ended with %v after %s", err, time.Since(began))
+		}
+		_ = unread.Close() // whoever still writes
+		_ = client.Close()
+		synctest.Wait()
+	})
+}
+
+// TestReports: of too many reports the oldest are dropped, and all that are left
+// have been given when it is closed.
+func TestReports(t *testing.T) {
+	x := &reports{wanted: true, more: make(chan struct{}, 1)}
+	for i := range maxReports + 10 {
+		x.add(Progress{Done: float64(i)})
+	}
+	x.close()
+	n := 0
+	for p, ok := x.next(); ok; p, ok = x.next() {
+		if want := float64(n + 10); p.Done != want {
+			t.Fatalf("report %d is of %v, not %v", n, p.Done, want)
+		}
+		n++
+	}
+	if n != maxReports {
+		t.Errorf("%d reports", n)
+	}
+}
