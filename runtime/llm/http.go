@@ -153,7 +153,7 @@ func (e *endpoint) key() (string, error) {
 	v, _ := e.world.getenv(e.keyEnv)
 	if v = strings.TrimSpace(v); v == "" {
 		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: "+
-			"set it, or let a connection with provider = \"scripted\" answer", e.keyEnv, e.origin)}
+			"set it, or try the program with `concerto run --mock`", e.keyEnv, e.origin)}
 	}
 	if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, has characters that no key has%s: "+

@@ -137,7 +137,7 @@ func TestConnectionErrors(t *testing.T) {
 		Connection{Name: "script", Provider: "scripted", Replies: []byte(`[{"match":"("}]`)},
 	)
 	for name, want := range map[string]string{
-		"nokey":   "agent 'A' (connection 'nokey', model m): the environment variable NO_KEY, which holds the key, is not set (Concerto.toml:3): set it, or let a connection with provider = \"scripted\" answer",
+		"nokey":   "agent 'A' (connection 'nokey', model m): the environment variable NO_KEY, which holds the key, is not set (Concerto.toml:3): set it, or try the program with `concerto run --mock`",
 		"unnamed": "connection 'unnamed': https://api.anthropic.com/v1 needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it",
 		"address": "connection 'address': base_url \"localhost:80\" is not an http or https address: write it as \"https://host/v1\"",
 		"form":    "connection 'form' has an unknown provider \"telepathy\"",
