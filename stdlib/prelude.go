@@ -13,7 +13,7 @@ var preludeNatives = []native{
 	{"__line", line},
 	{"len", length},
 	{"to_string", textOfValue},
-	{"typeof", func(a *vm.Args) (value.Slot, error) { return value.String(value.TypeName(value.Flat(a.Slot(0)))), nil }},
+	{"typeof", func(a *vm.Args) (value.Slot, error) { return value.TypeNameOf(value.Flat(a.Slot(0))), nil }},
 	{"assert", assert},
 	{"assert_eq", assertEq},
 	{"assert_ne", assertNe},

@@ -184,3 +184,13 @@ func TestDeepValues(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeNameOf: the String is the name, of every kind.
+func TestTypeNameOf(t *testing.T) {
+	for _, s := range []Slot{Nil, Int(1), Float(1), Bool(true), String("x"), ArrayOf(), NewMap(0).Slot(), Tuple(Int(1)), NewRange(0, 1), Ok(Nil),
+		NewHandle("Memory", "m", nil), NewClosure(&Function{Name: "f"}), NewTypeDesc(&Type{}), NewCell(Nil), Some(Nil)} {
+		if got := TypeNameOf(s); got.Kind() != KindString || got.AsString() != TypeName(s) {
+			t.Errorf("%s, want %s", Text(got), TypeName(s))
+		}
+	}
+}
