@@ -67,6 +67,7 @@ check: lint test race checkptr spec gen
 	go test ./lexer ./parser ./sema ./codegen ./optimize -update
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
-# The protocol's reference server, for TestMCPReference.
+# The protocol's reference server, for TestMCPReference, and with it the reference
+# client, for TestServeReference.
 mcp-reference:
 	npm install --no-audit --no-fund --prefix bin/npm @modelcontextprotocol/server-everything@2026.8.31
