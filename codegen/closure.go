@@ -72,6 +72,11 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 			f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
 		}
 		f.startSpill(spilled)
+		if g.p.CallsUntyped && !info.Library {
+			for i, t := range c.Type.Params {
+				f.checkParam(1+i, t)
+			}
+		}
 		for i, l := range c.Params {
 			f.param(l, 1+i, ir.Full)
 		}
@@ -94,9 +99,26 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 	})
 }
 
+// checkParam checks the value in a parameter's register, which may be of any
+// type, against t.
+func (f *builder) checkParam(r int, t types.Type) {
+	if t = types.Resolve(t); relies(t) {
+		f.move(r, ir.Full, f.boxed(f.fromAny(val{reg: r, class: ir.Full}, t, r), r))
+	}
+}
+
+// relies says that code takes values of a type as what they are, unlooked at.
+func relies(t types.Type) bool {
+	_, erased := t.(*types.Param)
+	return !erased && t != types.Any
+}
+
 // adapter gives a function of abi full that does what fn does, for use as a
 // value: fn itself when it is one already.
 func (g *generator) adapter(fn *sema.Function) int {
+	if g.p.CallsUntyped && !fn.Info.Library && g.unchecked(fn) {
+		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
+	}
 	own, generated := g.functions[fn]
 	if generated && g.signatureOf(fn).abi == ir.FullABI && !fn.Async {
 		return own
@@ -151,7 +173,7 @@ func (g *generator) adapt(i int, p part) {
 			r := f.alloc()
 			if k < count {
 				v := val{reg: 1 + k, class: ir.Full}
-				if t := types.Resolve(fn.Params[k].Type); p.checked && k > 0 && t != types.Any {
+				if t := types.Resolve(fn.Params[k].Type); p.checked && (k > 0 || fn.Recv == nil) && relies(t) {
 					v = f.fromAny(v, t, r)
 				}
 				f.move(r, classes[k], v)

@@ -103,11 +103,9 @@ func (g *generator) unchecked(fn *sema.Function) bool {
 	if fn.Native != "" || fn.Effect != "" {
 		return false
 	}
-	for _, p := range fn.Params[1:] {
-		if t := types.Resolve(p.Type); t != types.Any {
-			if _, erased := t.(*types.Param); !erased {
-				return true
-			}
+	for i, p := range fn.Params {
+		if (i > 0 || fn.Recv == nil) && relies(types.Resolve(p.Type)) {
+			return true
 		}
 	}
 	return false

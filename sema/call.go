@@ -170,6 +170,7 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	case *types.Basic:
 		if f == types.Any {
 			d.Kind = CallAny
+			b.calledUntyped()
 			if p != nil {
 				d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: types.Any})
 			}

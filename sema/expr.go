@@ -74,6 +74,27 @@ func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	if convert {
 		b.info.conv[e.ID()] = want
 	}
+	if types.Resolve(want) == types.Any && holdsFunc(got) || types.Resolve(got) == types.Any && holdsFunc(want) {
+		b.calledUntyped()
+	}
+}
+
+// calledUntyped notes that the program may call functions of which it knows no
+// more than that they are functions.
+func (b *body) calledUntyped() {
+	if !b.m.info.Library {
+		b.c.prog.CallsUntyped = true
+	}
+}
+
+// holdsFunc says whether a value of a type is, or holds, a function.
+func holdsFunc(t types.Type) bool {
+	found := false
+	types.Walk(t, func(t types.Type) bool {
+		found = found || isFunc(t)
+		return !found
+	})
+	return found
 }
 
 // mismatch reports a value of the wrong type, with the repair where one is
