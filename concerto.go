@@ -281,7 +281,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections = append(c.Connections, conn)
 	}
 	if o.Mock {
-		c.Connections = p.mocked(c.Connections)
+		c.Connections, c.Played = p.mocked(c.Connections), true
 	}
 	return c, nil
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Hosts       []host.Config
 	Connections []llm.Connection
 	Servers     []mcp.Config
+	Played      bool // all models are played
 	// Emit says where output goes and who answers awaited emits. Its Environ
 	// and Log are set here.
 	Emit emit.Options
@@ -102,7 +103,7 @@ func New(c Config) *Runtime {
 		c.Stores.Allowed = r.files.Allowed
 	}
 	r.store = store.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host})
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played})
 	performers := router{
 		effect.KindMCPOpen:       r.mcp,
 		effect.KindMCPNext:       r.mcp,

@@ -51,6 +51,9 @@ type Options struct {
 	Configs []Config
 	Environ []string
 	Log     func(server, line string)
+	// Played says that all models are: a server that is not there has no tools to
+	// offer them, which is no error then.
+	Played bool
 
 	dial func() sdk.Transport // of tests: what is connected to
 }
