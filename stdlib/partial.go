@@ -148,7 +148,6 @@ func (p *partial) Open(array bool) bool {
 		return false
 	case h.skip:
 		h.v = value.Nil
-		p.count()
 	case array:
 		h.v = value.NewArray().Slot()
 		p.put(h.v)
@@ -191,7 +190,10 @@ func mayBe(t *value.Type, array bool) bool {
 }
 
 // Close ends the innermost object or array.
-func (p *partial) Close() { p.open = p.open[:len(p.open)-1] }
+func (p *partial) Close() {
+	p.open = p.open[:len(p.open)-1]
+	p.count()
+}
 
 // Key names the member that follows. In the object that providers put around a
 // value, any other first member says that it is the value itself.

@@ -1,0 +1,131 @@
+package stdlib
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/schema"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// TestParts: what is shown of a value while its damaged text comes in pieces is
+// always a beginning of that value, and in the end most often all of it.
+func TestParts(t *testing.T) {
+	whole := 0
+	const rounds = 10_000
+	for seed := range uint64(rounds) {
+		d := &damager{rand: rand.New(rand.NewPCG(seed, 8))}
+		typ := d.typ(3)
+		want := d.value(typ, 3)
+		text := d.text(want, typ)
+		if _, _, wrong := readText(text, typ); wrong != "" || d.twice || inRows(typ) {
+			continue
+		}
+		p, last := newPartial(typ), value.Nil
+		for rest := text; rest != ""; {
+			n := min(1+d.rand.IntN(9), len(rest))
+			part, ok := p.feed(rest[:n])
+			if rest = rest[n:]; !ok {
+				continue
+			}
+			if last = part; !begins(part, want, typ) {
+				t.Fatalf("seed %d, %s:\n%s\nis shown as %s\nthe value  %s", seed, schema.Text(typ), text[:len(text)-len(rest)], written(part), written(want))
+			}
+		}
+		if !last.IsNil() && len(written(last)) >= len(written(want))-2 {
+			whole++
+		}
+	}
+	if whole < rounds/3 {
+		t.Errorf("only %d of %d values were shown whole", whole, rounds)
+	}
+}
+
+// inRows says whether a text may hold the elements of a value in a row, as NDJSON
+// does, each of which looks like the array itself at first.
+func inRows(t *value.Type) bool {
+	if t.Kind != value.TypeArray {
+		return false
+	}
+	k := form(t.Args[0]).Kind
+	return k == value.TypeArray || k == value.TypeTuple
+}
+
+// begins says whether a part is a beginning of a value of type t.
+func begins(part, v value.Slot, t *value.Type) bool {
+	switch t = form(t); t.Kind {
+	case value.TypeString:
+		return part.Str() != nil && v.Str() != nil && strings.HasPrefix(v.AsString(), part.AsString())
+	case value.TypeArray:
+		a, b := part.Array(), v.Array()
+		return a != nil && all(a.Len, b.Len, func(i int) bool { return begins(a.At(i), b.At(i), t.Args[0]) })
+	case value.TypeTuple:
+		a, b := part.Array(), v.Fields()
+		return a != nil && all(a.Len, len(b), func(i int) bool { return begins(a.At(i), b[i], t.Args[i]) })
+	case value.TypeMap:
+		m, ok := part.Map(), true
+		if m == nil {
+			return false
+		}
+		m.Each(func(k, x value.Slot) bool {
+			whole, known := v.Map().Get(k)
+			ok = ok && known && begins(x, whole, t.Args[1])
+			return ok
+		})
+		return ok
+	case value.TypeSchema:
+		m, ok := part.Map(), true
+		if m == nil {
+			return false
+		}
+		m.Each(func(k, x value.Slot) bool {
+			i := t.FieldIndex(k.AsString())
+			ok = ok && i >= 0 && begins(x, v.Fields()[i], t.Fields[i].Type)
+			return ok
+		})
+		return ok
+	case value.TypeEnum:
+		return true // its own form, as it comes
+	}
+	return written(part) == written(v)
+}
+
+func all(n, most int, f func(i int) bool) bool {
+	for i := range n {
+		if i >= most || !f(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestPartsLinear: long lists and long texts in small pieces take time in
+// proportion.
+func TestPartsLinear(t *testing.T) {
+	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
+		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},
+		{Name: "text", Type: &value.Type{Kind: value.TypeString}}}}
+	took := func(n int) (time.Duration, int) {
+		var b strings.Builder
+		b.WriteString(`{"text": "` + strings.Repeat("word ", n) + `", "items": [`)
+		for i := range n {
+			fmt.Fprintf(&b, `{"a": %d},`, i)
+		}
+		text := b.String()
+		start, p, parts := time.Now(), newPartial(list), 0
+		for i := 0; i < len(text); i += 4 {
+			if _, ok := p.feed(text[i:min(i+4, len(text))]); ok {
+				parts++
+			}
+		}
+		return time.Since(start), parts
+	}
+	short, _ := took(2_000)
+	long, parts := took(16_000)
+	if long > 24*short+500*time.Millisecond || parts < 16_000 {
+		t.Errorf("%s for a short text, %s for one eight times as long, in %d parts", short, long, parts)
+	}
+}
