@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/source"
@@ -33,6 +35,11 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	case *Function:
 		b.info.objects[path.Id] = o
 		b.testCalled(o, path.Sp)
+		if b.wantsReceiver(o, path, assoc, e.Args, p) {
+			b.arguments(e.Args)
+			b.info.details[path.Id] = unknown
+			return types.Bad, true
+		}
 		return b.callFunction(e, o, path, nil, assoc, hint, e.Args, p), true
 	case *VariantRef:
 		b.info.objects[path.Id] = o
@@ -41,6 +48,32 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 		return b.callErrorNew(e, o, p), true
 	}
 	return nil, false
+}
+
+// wantsReceiver reports a method of a declaration that is called like an
+// associated function: `Writer::execute("…")`.
+func (b *body) wantsReceiver(fn *Function, path *ast.PathExpr, assoc types.Type, args []*ast.Arg, p *piped) bool {
+	owner, ok := assoc.(*types.Declared)
+	if !ok || fn.Recv == nil || p != nil || len(args) >= len(fn.Params) {
+		return false
+	}
+	if len(args) > 0 {
+		if _, named := args[0].Value.(*ast.PathExpr); named { // it may be the receiver
+			return false
+		}
+	}
+	b.calledOnValue(owner, path.Segments[len(path.Segments)-1])
+	return true
+}
+
+// calledOnValue says how a method of a declaration is called.
+func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
+	kind := "pipeline"
+	if owner.Kind != nil {
+		kind = strings.ToLower(owner.Kind.String())
+	}
+	b.report(diag.UnknownMethod.At(name.Sp, "`%s.%s` is called on the %s, which is a value", owner.Name, name.Name, kind).
+		Hint("write `%s.%s(…)`", owner.Name, name.Name))
 }
 
 // testCalled refuses calling a test.

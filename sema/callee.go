@@ -79,6 +79,9 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
+	case i < len(path.Segments) && e.obj != nil:
+		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` is a value: only types and modules are followed by `::`", last.Name).
+			Hint("write `%s.%s(…)` to call one of its methods", last.Name, path.Segments[i].Name))
 	case i < len(path.Segments):
 		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name).Hint("only types and modules are followed by `::`"))
 	case e.module != nil:
@@ -152,10 +155,12 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			Hint("declare it outside of functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
 		return
 	}
-	if tool := toolOf(t); tool != nil && (tool.Rest || tool.method(name.Name) != nil) {
-		b.report(diag.UnknownMethod.At(name.Sp, "`%s.%s` is called on the tool, which is a value", owner.Name, name.Name).
-			Hint("write `%s.%s(…)`", owner.Name, name.Name))
-		return
+	if d, ok := t.(*types.Declared); ok {
+		tool := toolOf(t)
+		if d.Kind == nil && name.Name == "run" || tool != nil && (tool.Rest || tool.method(name.Name) != nil) {
+			b.calledOnValue(d, name)
+			return
+		}
 	}
 	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
 		Hint("declare it in `impl %s { … }`", owner.Name))
