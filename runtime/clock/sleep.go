@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -50,7 +51,9 @@ func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Re
 	}
 	at := int64(time.Since(q.start))
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
-		at = max(at, at+ms*int64(time.Millisecond)) // without overflow
+		if at += ms * int64(time.Millisecond); at < 0 { // beyond what an int64 holds
+			at = math.MaxInt64
+		}
 	}
 	x := &asleep{at: at, done: done}
 	q.add(x)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,12 +34,15 @@ func TestSleepsEndInOrder(t *testing.T) {
 		start("quick", 10)
 		stop := start("stopped", 20)
 		start("none", -1)
+		time.Sleep(time.Millisecond)
+		forEver := start("for ever", math.MaxInt64)
+		defer forEver()
 		synctest.Wait()
 		stop()
 		stop()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		want := []string{"none 0s <nil>", "stopped 0s context canceled", "quick 10ms <nil>"}
+		want := []string{"none 0s <nil>", "stopped 1ms context canceled", "quick 10ms <nil>"}
 		for i := range 100 {
 			want = append(want, fmt.Sprintf("x%d 30ms <nil>", i))
 		}
