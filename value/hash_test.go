@@ -38,7 +38,7 @@ func TestHashOfTexts(t *testing.T) {
 
 // TestShortJoin: it is AppendText, or says that it cannot.
 func TestShortJoin(t *testing.T) {
-	texts := []string{"", "w", "four", "fives", "é", strings.Repeat("x", 11), strings.Repeat("y", ShortText-1), strings.Repeat("z", ShortText), strings.Repeat("!", ShortText+1)}
+	texts := []string{"", "w", "four", "fives", "é", strings.Repeat("x", 11), strings.Repeat("y", JoinedText-1), strings.Repeat("z", JoinedText), strings.Repeat("!", JoinedText+1)}
 	ints := []int64{0, 9, 10, 99, 100, 999, 1000, 9999, 10_000, 99_999, 100_000, -1, -10, 1<<63 - 1, -1 << 63}
 	var parts [][]Slot
 	for _, s := range texts {
@@ -46,7 +46,7 @@ func TestShortJoin(t *testing.T) {
 			parts = append(parts, []Slot{String(s)}, []Slot{Int(i)}, []Slot{String(s), Int(i)}, []Slot{Int(i), String(s)}, []Slot{String(s), Int(i), String(s)})
 		}
 	}
-	for n := range ShortText + 1 {
+	for n := range JoinedText + 1 {
 		for _, i := range ints {
 			parts = append(parts, []Slot{String(strings.Repeat("-", n)), Int(i)})
 		}
@@ -59,10 +59,10 @@ func TestShortJoin(t *testing.T) {
 		for _, s := range p {
 			want = AppendText(want, s)
 		}
-		var room [ShortText]byte
+		var room [JoinedText]byte
 		n, ok := ShortJoin(&room, p)
 		if !ok {
-			if len(want) <= ShortText-maxDigits && len(p) > 0 && p[len(p)-1].Kind() == KindInt {
+			if len(want) <= JoinedText-maxDigits && len(p) > 0 && p[len(p)-1].Kind() == KindInt {
 				t.Errorf("%q is not joined", want)
 			}
 			continue
@@ -71,7 +71,7 @@ func TestShortJoin(t *testing.T) {
 		if string(room[:n]) != string(want) {
 			t.Errorf("%q is joined to %q", want, room[:n])
 		}
-		if s := r.Short(&room, n); s.AsString() != string(want) {
+		if s := r.Joined(&room, n); s.AsString() != string(want) {
 			t.Errorf("%q is made %s", want, Text(s))
 		}
 	}

@@ -78,11 +78,22 @@ func holdsText(x *shortStr, p *padded, n int) bool {
 	return word(p, 1) == word(&x.text, 1) && word(p, 2) == word(&x.text, 2) && word(p, 3) == word(&x.text, 3)
 }
 
+// JoinedText is how long a text may be that ShortJoin writes, in bytes.
+const JoinedText = longerText
+
+// Joined makes a String of the text of n bytes that ShortJoin has written.
+func (r *Recent) Joined(text *[JoinedText]byte, n int) Slot {
+	if n > ShortText {
+		return StringOf(text[:n])
+	}
+	return r.Short((*[ShortText]byte)(text[:ShortText]), n)
+}
+
 // ShortJoin writes the texts of Strings and Ints to dst, which is all zeros, and
 // gives their length; ok is false when there is anything else, or more text. It
 // is AppendText for what most keys and messages are made of (with hashShort, words
 // takes 0.88 of its time).
-func ShortJoin(dst *[ShortText]byte, parts []Slot) (n int, ok bool) {
+func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 	for i := range parts {
 		s := &parts[i]
 		switch s.Kind() {
@@ -116,7 +127,7 @@ const maxDigits = 20
 
 // putDigits writes an Int in decimal at n, where there is room for maxDigits, and
 // gives where it ends. It is strconv.AppendInt, quicker for small numbers.
-func putDigits(dst *[ShortText]byte, n int, i int64) int {
+func putDigits(dst *[JoinedText]byte, n int, i int64) int {
 	if uint64(i) > 99_999 {
 		return len(strconv.AppendInt(dst[:n], i, 10))
 	}

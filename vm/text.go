@@ -55,9 +55,9 @@ func (t *task) tooLong() status { return t.fault("the string would be longer tha
 // that `s = "${s}, ${x}"` costs what `s += ", ${x}"` does.
 func opInterpolate(t *task, in *ins) status {
 	window := t.window(in.b, in.c)
-	var room [value.ShortText]byte
+	var room [value.JoinedText]byte
 	if n, ok := value.ShortJoin(&room, window); ok {
-		*t.slot(in.a) = t.m.recentTexts().Short(&room, n)
+		*t.slot(in.a) = t.m.recentTexts().Joined(&room, n)
 		return running
 	}
 	var first *value.Str
