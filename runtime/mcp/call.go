@@ -71,10 +71,13 @@ func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, agai
 	if err != nil {
 		return nil, err, false
 	}
-	done := make(chan struct{})
-	go l.free(ctx, done)
+	done, freed := make(chan struct{}), make(chan bool, 1)
+	go func() { freed <- l.free(ctx, done) }()
 	e, err = c.perform(ctx, l)
 	close(done)
+	if <-freed {
+		c.server.drop(l) // the next call shall not find it
+	}
 	if err != nil {
 		err, again = c.server.lost(ctx, c, l, err)
 	}

@@ -124,22 +124,24 @@ func (l *link) end() {
 }
 
 // free ends a process that does not read what a call writes, when the call should
-// have ended: nothing else would end the writing.
-func (l *link) free(ctx context.Context, done <-chan struct{}) {
+// have ended: nothing else would end the writing. It says whether it had to.
+func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
-		return
+		return false
 	}
 	select {
 	case <-done:
-		return
+		return false
 	case <-ctx.Done():
 	}
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
 	case <-done:
+		return false
 	case <-t.C:
 		l.process.Kill()
+		return true
 	}
 }
 
