@@ -71,7 +71,7 @@ func compileRate(lines int, passes optimize.Set) func(*lab) (float64, error) {
 // compileGrowth gives how much longer a program takes that is ten times as long.
 func compileGrowth(lines int) func(*lab) (float64, error) {
 	return func(*lab) (float64, error) {
-		large, err := compileTime(10*lines, 1, optimize.None)
+		large, err := compileTime(10*lines, 3, optimize.None)
 		if err != nil {
 			return 0, err
 		}
