@@ -323,7 +323,7 @@ func (c *checker) methodAnywhere(name string) (found, mutates bool) {
 	mutates = true
 	for _, list := range c.impls {
 		for _, im := range list {
-			if fn := im.methods[name]; fn != nil && fn.Recv != nil && !fn.Shape {
+			if fn := im.method(name); fn != nil && fn.Recv != nil && !fn.Shape {
 				c.use(fn)
 				found = true
 				mutates = mutates && fn.MutSelf && !isReference(im.target)

@@ -266,13 +266,23 @@ func (b *body) callBound(e *ast.MethodCall, fn *Function, p *types.Param, hint t
 func (c *checker) dispatched(fn *Function) {
 	name := fn.Decl.Name.Name
 	for _, im := range fn.trait.impls {
-		target := im.methods[name]
-		if target == nil {
-			target = fn
+		if target := im.method(name); target != nil {
+			c.use(target)
+			c.prog.noteDynamic(fn.Name, im.target, target)
 		}
-		c.use(target)
-		c.prog.noteDynamic(fn.Name, im.target, target)
 	}
+}
+
+// method is the impl's own method of a name, or the default that its trait has;
+// nil when there is none, which is reported elsewhere.
+func (im *impl) method(name string) *Function {
+	if fn := im.methods[name]; fn != nil || im.trait == nil {
+		return fn
+	}
+	if fn := im.trait.methods[name]; fn != nil && fn.Decl.Body != nil {
+		return fn
+	}
+	return nil
 }
 
 // satisfies says whether a type implements a trait.
