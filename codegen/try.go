@@ -105,6 +105,9 @@ func (f *builder) question(e *ast.Question, hint int) val {
 		f.leaveNone(l)
 		f.free(top)
 		f.land(good)
+		if l.Failed != nil {
+			return f.heldBy(l.Failed, v, hint)
+		}
 		return f.unwrapped(v, f.resultType(e.X))
 	}
 	f.jump(ir.OpJumpVariant, v.reg, 0, good)
@@ -115,6 +118,26 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	f.free(top)
 	f.land(good)
 	return f.readField(v, 0, class(r.Ok), hint)
+}
+
+// heldBy gives what an Any holds: of a Result its Ok, while an Err leaves by l.
+func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
+	d := f.scratch(hint)
+	top := f.top
+	f.emit(ir.OpMove, d, v.reg, 0, 0)
+	is := f.alloc()
+	f.emit(ir.OpIsType, is, v.reg, 0, int32(f.g.typeIndex(&types.Result{Ok: types.Any, Err: types.Any})))
+	end, good := &label{}, &label{}
+	f.jump(ir.OpJumpIfNot, is, 0, end)
+	f.jump(ir.OpJumpVariant, v.reg, 0, good)
+	err := f.readField(v, 0, ir.Full, -1)
+	f.share(err, types.Any)
+	f.leaveBy(l, err)
+	f.land(good)
+	f.emit(ir.OpField, d, v.reg, 0, 0)
+	f.land(end)
+	f.free(top)
+	return v.part(d, ir.Full)
 }
 
 func (f *builder) throw(e *ast.ThrowExpr) {

@@ -142,7 +142,11 @@ type pendingLeave struct {
 func (b *body) settleLeaves(f *frame, t types.Type) {
 	f.result = t
 	for _, p := range f.leaves {
+		ofAny := p.leave.Failed != nil
 		*p.leave = *b.leaveFrame(p.err, p.none, p.at)
+		if ofAny {
+			p.leave.Failed = b.leaveHeld()
+		}
 	}
 }
 

@@ -155,6 +155,8 @@ type Leave struct {
 	Try     *ast.TryExpr
 	// Site is, of a LeaveBody, the index into the expression's Leaves.
 	Site int
+	// Failed is, where the operand is an Any, what an Err does that it holds.
+	Failed *Leave
 	// Next is where an error goes that no clause of Try takes: the leave as
 	// if the try were not there.
 	Next *Leave

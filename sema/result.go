@@ -27,8 +27,10 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 		return x.Elem
 	case *types.Basic:
 		if x == types.Any {
-			// An Any shows no Option: nil leaves, anything else goes on.
-			b.info.details[e.Id] = b.leave(nil, true, e.Sp)
+			// An Any shows no Option: nil leaves. A Result is looked into.
+			l := b.leave(nil, true, e.Sp)
+			l.Failed = b.leaveHeld()
+			b.info.details[e.Id] = l
 			return types.Any
 		}
 		if x == types.Bad || x == types.Never {
@@ -65,6 +67,25 @@ func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 		return l
 	}
 	return b.leaveFrame(err, none, at)
+}
+
+// leaveHeld decides where an error goes of which nothing is known before the run:
+// it is returned where any error is, else raised.
+func (b *body) leaveHeld() *Leave {
+	raise := &Leave{Kind: LeaveRaise}
+	if ts := b.frame.try; ts != nil {
+		return &Leave{Kind: LeaveTry, Try: ts.x, Next: raise}
+	}
+	f := b.frame
+	if f.concurrent != nil || f.raises || f.result == nil {
+		return raise
+	}
+	if r, ok := types.Resolve(f.result).(*types.Result); ok {
+		if e := types.Resolve(r.Err); e == types.Error || e == types.Any {
+			return &Leave{Kind: LeaveReturn}
+		}
+	}
+	return raise
 }
 
 func hasBareCatch(x *ast.TryExpr) bool {
