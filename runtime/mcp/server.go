@@ -21,8 +21,13 @@ import (
 
 var errTimeout = errors.New("timed out")
 
-// grace is how long a server may take to end after its input has.
-const grace = 2 * time.Second
+const (
+	// farewell is how long a server may take to end after its input has: not every
+	// one listens to that.
+	farewell = time.Second
+	// grace is how long it may take after it has been asked to end.
+	grace = 2 * time.Second
+)
 
 // server is one server with the connection to it, when there is one.
 type server struct {
@@ -93,7 +98,7 @@ func (s *server) reach(ctx context.Context, declared []effect.MCPTool) (*link, e
 	l, err := s.connect(ctx, declared)
 	if err != nil {
 		if l != nil {
-			l.end()
+			l.end(nil)
 		}
 		return nil, err
 	}
@@ -111,16 +116,27 @@ func (s *server) drop(l *link) {
 	defer s.mu.Unlock()
 	if s.link == l {
 		s.link = nil
-		l.end()
+		l.end(nil)
 	}
 }
 
-// end ends the subprocess, if there is one.
-func (l *link) end() {
-	if l.process != nil {
-		_ = l.process.Stdin.Close() // closed already when it has ended by itself
-		l.process.End(grace, nil)
+// end ends the subprocess, if there is one, as the protocol wants it: by the end
+// of its input, by SIGTERM when it does not take that, then by force. It does not
+// wait for any of them once stop is closed.
+func (l *link) end(stop <-chan struct{}) {
+	p := l.process
+	if p == nil {
+		return
 	}
+	_ = p.Stdin.Close() // closed already when it has ended by itself
+	t := time.NewTimer(farewell)
+	defer t.Stop()
+	select {
+	case <-p.Gone():
+	case <-t.C:
+	case <-stop:
+	}
+	p.End(grace, stop)
 }
 
 // free ends a process that does not read what a call writes, when the call should
@@ -230,7 +246,7 @@ func (l *link) why(ctx context.Context, command string, err error) error {
 	if !ended(err) {
 		return fmt.Errorf("its command '%s' does not answer as the protocol wants: %w", command, err)
 	}
-	l.end()
+	l.end(nil)
 	return exited(l.process, "its command '"+command+"' ended before it answered")
 }
 
@@ -285,8 +301,5 @@ func (s *server) close(ctx context.Context) {
 		return
 	}
 	_ = l.session.Close() // what it leaves undone, the end of the process does
-	if l.process != nil {
-		_ = l.process.Stdin.Close()
-		l.process.End(grace, ctx.Done())
-	}
+	l.end(ctx.Done())
 }
