@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
@@ -56,7 +57,12 @@ func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 			return 0, fmt.Errorf("the generated program does not compile: %s", list.Sorted()[0].Message)
 		}
 		code, _ := codegen.Generate(program, codegen.ManifestData{})
-		optimize.Program(code, passes)
+		if passes != optimize.None { // all that a start pays
+			optimize.Program(code, passes)
+			if err := ir.Verify(code); err != nil {
+				return 0, err
+			}
+		}
 		return ownCPU() - start, nil
 	})
 }

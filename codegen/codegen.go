@@ -37,9 +37,8 @@ type ManifestHost struct {
 }
 
 // Generate makes the IR of a program that sema has checked without errors. It
-// passes ir.Verify, to which all tests hold it: at each start that would take a
-// twelfth of compiling, and the machine faults at code that is wrong. The only diagnostics are about limits of the machine: a function that needs too
-// many registers at once.
+// passes ir.Verify. The only diagnostics are about limits of the machine: a
+// function that needs too many registers at once.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	g := &generator{
 		p: p, manifest: m,

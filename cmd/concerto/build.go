@@ -103,7 +103,7 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 	if err != nil {
 		return refused(err)
 	}
-	in.Passes, in.Written = on, true
+	in.Passes = on
 	if in.Entry == nil {
 		return a.show(in.Diagnostics)
 	}

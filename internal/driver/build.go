@@ -10,17 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/optimize"
 )
 
-// Checked has Build verify each program as it is generated and as the passes
-// leave it. The toolchain's tests set it before they begin.
-var Checked bool
-
-// verify stops at code that the compiler should not have made.
-func verify(p *ir.Program, by string) {
-	if err := ir.Verify(p); err != nil {
-		panic(by + ": " + err.Error())
-	}
-}
-
 // Build checks a program and generates its IR, with what of the manifest it
 // needs in it. The program is nil when the list has errors. It depends on the
 // sources alone: not on the working directory, nor on where the project lies.
@@ -34,12 +23,10 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if found.HasErrors() {
 		return nil, l
 	}
-	if Checked {
-		verify(p, "codegen")
-	}
 	optimize.Program(p, in.Passes)
-	if Checked || in.Written {
-		verify(p, "optimize")
+	// A twelfth of compiling, for which no mistake of ours gets to the machine.
+	if err := ir.Verify(p); err != nil {
+		panic("the compiler made what the machine cannot run: " + err.Error())
 	}
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions

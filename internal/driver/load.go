@@ -52,8 +52,6 @@ type Input struct {
 	// Passes are the optimisations that Build applies. Load chooses all, for tests
 	// none: their coverage is told by lines, as they are written.
 	Passes optimize.Set
-	// Written says that the IR goes into a file: it is verified before.
-	Written bool
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
