@@ -82,7 +82,7 @@ var policy = []rule{
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
 	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log runtime/mcp internal/doc internal/driver internal/spell"},
-	{"bench", "source parser sema codegen optimize stdlib internal/driver"},
+	{"bench", "source parser sema codegen ir optimize stdlib internal/driver"},
 	{"bench/caller", ""},
 	{"bench/runs", "ir effect vm stdlib internal/driver"},
 	{"bench/empty", ""},
