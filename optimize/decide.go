@@ -90,18 +90,11 @@ func (s findings) with(f finding) findings {
 
 // without drops what is known of registers that change.
 func (s findings) without(changes func(r int) bool) findings {
-	for i, f := range s {
-		if changes(int(f.reg)) {
-			out := append(findings{}, s[:i]...)
-			for _, f := range s[i+1:] {
-				if !changes(int(f.reg)) {
-					out = append(out, f)
-				}
-			}
-			return out
-		}
+	gone := func(f finding) bool { return changes(int(f.reg)) }
+	if !slices.ContainsFunc(s, gone) {
+		return s
 	}
-	return s
+	return slices.DeleteFunc(slices.Clone(s), gone)
 }
 
 // meet is what is known where two ways come together.

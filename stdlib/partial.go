@@ -275,22 +275,14 @@ func (p *partial) count() {
 }
 
 // put is the next value of the innermost container.
-func (p *partial) put(v value.Slot) {
-	p.news = true
-	h := p.hold()
-	if h == nil {
-		p.root = v
-		return
-	}
-	if a := h.v.Array(); a != nil {
-		a.Push(v)
-		return
-	}
-	h.v.Map().Set(h.key, v)
-}
+func (p *partial) put(v value.Slot) { p.place(v, func(a *value.Array) { a.Push(v) }) }
 
 // change replaces the value that was put last.
-func (p *partial) change(v value.Slot) {
+func (p *partial) change(v value.Slot) { p.place(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
+
+// place puts v where the innermost container has room for it: of an array in
+// does.
+func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	p.news = true
 	h := p.hold()
 	if h == nil {
@@ -298,7 +290,7 @@ func (p *partial) change(v value.Slot) {
 		return
 	}
 	if a := h.v.Array(); a != nil {
-		a.Set(a.Len-1, v)
+		in(a)
 		return
 	}
 	h.v.Map().Set(h.key, v)

@@ -8,54 +8,6 @@ import (
 	"github.com/concerto-lang/concerto/value"
 )
 
-// ins is an instruction of the VM: the IR's fields, but a jump's imm counts
-// instructions from the next one, a call's is the callee's entry.
-type ins struct {
-	op, a, b, c uint8
-	imm         int32
-}
-
-const (
-	insSize  = unsafe.Sizeof(ins{})
-	slotSize = value.SlotSize
-)
-
-// The VM's own operations follow those of the IR.
-const (
-	opTrap       = uint8(ir.OpBlockReply) + 1 + iota // past the end of a function
-	opFrameEnd                                       // the bottom frame has returned
-	opEnter                                          // room for a frame of imm registers
-	opSkipGiven                                      // jump when argument a was given (tool stubs)
-	opToolError                                      // raises a as a ToolError (tool stubs)
-	opToolResult                                     // a = what a tool's result stands for (tool stubs)
-	opOwnAlways                                      // Own with Config.AlwaysCopy, and its kin
-	opOwnFieldAlways
-	opOwnElemAlways
-	opMulAddInt        // fused: MulInt, AddInt
-	opSubIntKCall      // fused: SubIntK into w+1, Call
-	opAddIntReturn     // fused: AddInt, ReturnInt
-	opReturnLtIntK     // fused: JumpGeIntK over ReturnInt of the same register
-	opAddRemIntK       // fused: AddInt, RemIntK: s = (s + x) % k
-	opMulAddFloat      // fused: MulFloat, AddFloat
-	opSubFieldsFloat   // fused: FieldFloat, FieldFloat, SubFloat
-	opFieldAddMul      // fused: FieldFloat, MulFloat, AddFloat, SetFieldFloat of the same slot
-	opFieldSubMul      // likewise with SubFloat
-	opArrayGetGetFloat // fused: ArrayGet, ArrayGetFloat of what that gave
-	opArrayGetGetInt   // likewise with ArrayGetInt
-	opBoxIntReturn     // fused: BoxInt, Return
-	opShareMove        // fused: Share, Move of the same register
-	opLoopLtInt        // Loop to a JumpLtInt, which is done at once
-	opLoopLeInt        // likewise with JumpLeInt
-	opCover            // the run has reached point imm
-	opMark             // of a profile: where the run is
-	opSwitchInt        // a run of JumpEqIntK, as a table of imm opCase
-	opSwitchVariant    // a run of JumpVariant
-	opSwitchText       // a run of JumpEqualK of Strings, as b and c opCase; imm is the table that knows which
-	opCase             // an entry of a table: where it leads
-	opCount            // counts how often the next instruction runs
-	opNumber
-)
-
 // How an operation went on.
 type status int
 
@@ -68,32 +20,6 @@ const (
 
 // slow holds the operations that the loop does not do itself, by opcode.
 var slow [256]func(*task, *ins) status
-
-func bitsAt(fp unsafe.Pointer, i uint8) *uint64 {
-	return (*uint64)(unsafe.Add(fp, uintptr(i)*slotSize))
-}
-func intAt(fp unsafe.Pointer, i uint8) *int64 { return (*int64)(unsafe.Add(fp, uintptr(i)*slotSize)) }
-func floatAt(fp unsafe.Pointer, i uint8) *float64 {
-	return (*float64)(unsafe.Add(fp, uintptr(i)*slotSize))
-}
-func refAt(fp unsafe.Pointer, i uint8) *unsafe.Pointer {
-	return (*unsafe.Pointer)(unsafe.Add(fp, uintptr(i)*slotSize+8))
-}
-func slotAt(fp unsafe.Pointer, i uint8) *value.Slot {
-	return (*value.Slot)(unsafe.Add(fp, uintptr(i)*slotSize))
-}
-
-// jump gives the instruction imm further on.
-func jump(ip unsafe.Pointer, imm int32) unsafe.Pointer {
-	return unsafe.Add(ip, int(imm)*int(insSize))
-}
-
-func bit(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
-}
 
 // run executes the task until it parks, finishes, or an error that nothing
 // catches is left in t.raised. It is the one dispatch loop. Nothing lives
@@ -923,6 +849,3 @@ func (t *task) step(in *ins) status {
 	}
 	return st
 }
-
-// short gives operand BC of an instruction.
-func short(in *ins) int64 { return int64(int16(uint16(in.b) | uint16(in.c)<<8)) }

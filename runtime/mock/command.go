@@ -2,7 +2,6 @@ package mock
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -23,18 +22,10 @@ func (w *World) mockCommand(r *effect.MockCommand) error {
 		w.shell.add(r.Line, o)
 		return nil
 	}
-	if len(r.Outcome) == 0 || r.Outcome[0] != '{' {
-		return bad("%s is neither a String nor a Map", what)
-	}
-	m, err := fields(what, r.Outcome, "stdout", "stderr", "exit_code", "delay_ms", "error")
+	_, err := o.read(what, []string{"stdout", "stderr", "exit_code"},
+		map[string]any{"stdout": &o.result.Stdout, "stderr": &o.result.Stderr, "exit_code": &o.result.ExitCode})
 	if err != nil {
 		return err
-	}
-	for name, to := range map[string]any{"stdout": &o.result.Stdout, "stderr": &o.result.Stderr, "exit_code": &o.result.ExitCode,
-		"delay_ms": &o.delayMS, "error": &o.err} {
-		if v := m[name]; v != nil && json.Unmarshal(v, to) != nil {
-			return bad("%s: `%s` cannot be %s", what, name, v)
-		}
 	}
 	w.shell.add(r.Line, o)
 	return nil

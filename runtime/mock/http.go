@@ -2,7 +2,6 @@ package mock
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,18 +30,10 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 		w.web.add(r.URL, a)
 		return nil
 	}
-	if len(r.Answer) == 0 || r.Answer[0] != '{' {
-		return bad("%s is neither a String nor a Map", what)
-	}
-	m, err := fields(what, r.Answer, "status", "headers", "body", "delay_ms", "error")
+	headers := map[string]string{}
+	m, err := a.read(what, []string{"status", "headers", "body"}, map[string]any{"status": &a.result.Status, "headers": &headers})
 	if err != nil {
 		return err
-	}
-	headers := map[string]string{}
-	for name, to := range map[string]any{"status": &a.result.Status, "headers": &headers, "delay_ms": &a.delayMS, "error": &a.err} {
-		if v := m[name]; v != nil && json.Unmarshal(v, to) != nil {
-			return bad("%s: `%s` cannot be %s", what, name, v)
-		}
 	}
 	if body, given := m["body"]; given {
 		var plain bool

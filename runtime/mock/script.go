@@ -24,6 +24,25 @@ type scripted[T any] struct {
 	raw     json.RawMessage // as it was scripted
 }
 
+// read reads an outcome that is scripted as a Map: those of its members, which may
+// be delay_ms and error too, that have a place into it.
+func (o *scripted[T]) read(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
+	if len(o.raw) == 0 || o.raw[0] != '{' {
+		return nil, bad("%s is neither a String nor a Map", what)
+	}
+	m, err := fields(what, o.raw, append(members, "delay_ms", "error")...)
+	if err != nil {
+		return nil, err
+	}
+	to["delay_ms"], to["error"] = &o.delayMS, &o.err
+	for name, place := range to {
+		if v := m[name]; v != nil && json.Unmarshal(v, place) != nil {
+			return nil, bad("%s: `%s` cannot be %s", what, name, v)
+		}
+	}
+	return m, nil
+}
+
 func newScript[R effect.Request, T any](name func(R) string) script[R, T] {
 	return script[R, T]{name: name, queues: map[string][]*scripted[T]{}, given: map[any]*scripted[T]{}}
 }
