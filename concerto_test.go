@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -20,6 +21,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/source"
 )
+
+// No program of these tests may be broken by the passes.
+func init() { driver.Strict = true }
 
 // compile writes files into a fresh directory and compiles main.conc there.
 func compile(t *testing.T, files map[string]string) *Program {

@@ -15,7 +15,7 @@ var catalogue = []*Info{
 	UnknownConnector, NoConnector, ListenTarget, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,
 	Unanswered, MisspeltType, WrongMessage, ListenDecorated,
 	// machine.go
-	TooManyRegisters,
+	TooManyRegisters, Unoptimised,
 	// manifest.go
 	ManifestSyntax, ManifestType, ManifestValue, ManifestMissing, ManifestParam, ManifestConflict, ManifestUnknown,
 	// match.go

@@ -7,3 +7,10 @@ var TooManyRegisters = &Info{
 	Explain: "A function can hold some two hundred values while it computes; variables beyond that are kept elsewhere, but the parts of one expression are not. " +
 		"Only machine-written programs come near.",
 }
+
+// Unoptimised: the passes have made of a program what does not verify.
+var Unoptimised = &Info{
+	Code: "W1001", Title: "the program runs unoptimised",
+	Explain: "The compiler has checked what its optimisations made of the program and found it broken. It takes the program as it was before them: it does the same, only slower. " +
+		"That is a mistake in the compiler; whoever reports it with the program gets it mended.",
+}

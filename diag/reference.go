@@ -23,6 +23,7 @@ var areas = []struct{ prefix, title, doc string }{
 	{"07", "Agents, hosts, tools, pipelines", "Declarations of what has an effect, and `listen`."},
 	{"08", "Manifest", "`Concerto.toml`."},
 	{"09", "Limits", "What no program written by hand comes near."},
+	{"10", "The compiler itself", "What is our mistake, not the program's."},
 }
 
 // referenceManifest is what the programs of the catalogue find in

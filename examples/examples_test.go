@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/diag"
 )
 
 var update = flag.Bool("update", false, "rewrite the want.txt files")
@@ -140,6 +142,9 @@ func run(t *testing.T, dir string, args ...string) string {
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); err != nil {
 		t.Fatalf("concerto %s: %s\n%s%s", strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	if strings.Contains(stderr.String(), diag.Unoptimised.Code) {
+		t.Errorf("concerto %s: %s", strings.Join(args, " "), stderr.String())
 	}
 	return duration.ReplaceAllString(stdout.String(), `"duration_ms":0`)
 }

@@ -164,17 +164,18 @@ func (h *hoister) move() {
 		}
 	}
 	code := u.code
-	moved := u.rewrite(func(pc int, in ir.Instr, b *buffer) {
+	_, begins := u.rewrite(func(pc int, in ir.Instr, b *buffer) {
 		for _, at := range h.before[pc] {
 			b.add(code[at], u.places[at])
 		}
+		b.ahead()
 		if !gone[pc] {
 			b.add(in, u.places[pc])
 		}
 	})
 	for pc, in := range code {
-		if head := int(in.Imm); leadsBack(in, pc) {
-			u.code[int(moved[pc])+len(h.before[pc])].Imm = moved[head] + int32(len(h.before[head]))
+		if leadsBack(in, pc) {
+			u.code[begins[pc]].Imm = begins[in.Imm]
 		}
 	}
 	u.changed = true

@@ -20,7 +20,8 @@ type scratch struct {
 	code, spare    []ir.Instr
 	places, spared []place
 	local          []bool
-	moved, starts  []int32
+	moved, begins  []int32
+	starts         []int32
 	callee         []place
 	targets        []int32
 }

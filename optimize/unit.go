@@ -103,6 +103,7 @@ type buffer struct {
 	places []place
 	local  []bool  // the target counts in the new code
 	start  []int32 // of the callee's instructions, in the code that was inlined last
+	begin  int32   // where what stands for the instruction at work begins (ahead)
 }
 
 func (b *buffer) add(in ir.Instr, at place) {
@@ -118,17 +119,24 @@ func (b *buffer) addLocal(in ir.Instr, at place) {
 	b.local[len(b.local)-1] = true
 }
 
+// ahead says that what has been added for an instruction comes before it: control
+// that comes to the instruction from elsewhere runs it, but a region that begins
+// with the instruction does not hold it.
+func (b *buffer) ahead() { b.begin = int32(len(b.code)) }
+
 // rewrite makes new code: emit adds what stands for instruction pc. moved tells
-// where that begins.
-func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved []int32) {
+// where that begins, begins where without what comes ahead of it.
+func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins []int32) {
 	s := u.s
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
-	moved = room(&s.moved, len(u.code)+1)
+	moved, begins = room(&s.moved, len(u.code)+1), room(&s.begins, len(u.code)+1)
 	for pc, in := range u.code {
 		moved[pc] = int32(len(b.code))
+		b.ahead()
 		emit(pc, in, b)
+		begins[pc] = b.begin
 	}
-	moved[len(u.code)] = int32(len(b.code))
+	moved[len(u.code)], begins[len(u.code)] = int32(len(b.code)), int32(len(b.code))
 	for pc := range b.code {
 		if in := &b.code[pc]; !b.local[pc] && *in != nop && shapes[in.Op].target {
 			in.Imm = moved[in.Imm]
@@ -140,16 +148,19 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved []int32
 	s.local, s.starts = b.local, b.start
 	u.code, u.places = b.code, b.places
 	u.touched, u.flowing = true, false
-	u.moveRanges(moved)
-	return moved
+	u.moveRanges(moved, begins)
+	return moved, begins
 }
 
 // moveRanges takes regions and inlined calls along; what has become empty goes.
-func (u *unit) moveRanges(moved []int32) {
+// What comes ahead of a region's first instruction stays outside: the region's end
+// may lie within the loop that it was taken out of, and then its target knows
+// nothing of what is set in the region.
+func (u *unit) moveRanges(moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
 	regions, inlined := u.regions[:0], u.inlined[:0]
 	for _, r := range u.regions {
-		r.From, r.To, r.Target = to(r.From), to(r.To), to(r.Target)
+		r.From, r.To, r.Target = int(begins[r.From]), to(r.To), to(r.Target)
 		if r.From < r.To {
 			regions = append(regions, r)
 		}
@@ -190,5 +201,5 @@ func (u *unit) pack() {
 		}
 	}
 	u.touched, u.flowing = true, false
-	u.moveRanges(moved)
+	u.moveRanges(moved, moved)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/testhost"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/internal/testmcp"
@@ -27,6 +28,7 @@ import (
 // and testllm, which play scripts, exits, which looks at exit codes and sends
 // signals, peak, which looks at memory, and spans, which reads traces.
 func TestMain(m *testing.M) {
+	driver.Strict = true // in the processes of scripts too
 	testscript.Main(m, map[string]func(){
 		"concerto": main,
 		"testhost": func() { os.Exit(testhost.Main(os.Args[1:])) },

@@ -7,7 +7,6 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/manifest"
-	"github.com/concerto-lang/concerto/optimize"
 )
 
 // Build checks a program and generates its IR, with what of the manifest it
@@ -18,15 +17,10 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if checked == nil {
 		return nil, l
 	}
-	p, found := codegen.Generate(checked, in.embedded())
+	p, found := in.generate(checked)
 	l.Append(found)
-	if found.HasErrors() {
+	if p == nil {
 		return nil, l
-	}
-	optimize.Program(p, in.Passes)
-	// A twelfth of compiling, for which no mistake of ours gets to the machine.
-	if err := ir.Verify(p); err != nil {
-		panic("the compiler made what the machine cannot run: " + err.Error())
 	}
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions

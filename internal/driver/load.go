@@ -20,6 +20,7 @@ import (
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/source"
@@ -55,6 +56,7 @@ type Input struct {
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
+	passes   func(*ir.Program, optimize.Set) // optimize.Program when nil; a test's breaks the program
 	tests    bool
 	seen     func(path string)
 	mock     bool

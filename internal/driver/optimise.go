@@ -1,0 +1,58 @@
+package driver
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/optimize"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Strict makes what the passes break a panic. Tests set it, so that none of them
+// goes past such a mistake of ours; for everybody else the program runs without
+// the passes.
+var Strict bool
+
+// generate gives the verified code of a program without mistakes. When the passes
+// have made of it what the machine cannot run, that is our mistake and no reason
+// to keep the program from running: it stays as it was generated, with a warning.
+func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
+	p, l := codegen.Generate(checked, in.embedded())
+	if l.HasErrors() {
+		return nil, l
+	}
+	// Verifying is a twelfth of compiling, for which no mistake gets to the machine.
+	broken := in.optimise(p)
+	if broken == nil {
+		return p, l
+	}
+	if Strict {
+		panic("the passes have broken the program: " + broken.Error())
+	}
+	p, _ = codegen.Generate(checked, in.embedded())
+	if err := ir.Verify(p); err != nil {
+		panic("the compiler made what the machine cannot run: " + err.Error())
+	}
+	l.Add(diag.Unoptimised.At(source.Span{}, "the program runs without its optimisations, which have broken it: %v", broken).
+		Hint("this is our mistake, not yours: please report it with the program; it does the same, only slower"))
+	return p, l
+}
+
+// optimise applies the passes and verifies what they leave. The error says what is
+// wrong with it, or how a pass failed.
+func (in *Input) optimise(p *ir.Program) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a pass failed: %v", r)
+		}
+	}()
+	apply := in.passes
+	if apply == nil {
+		apply = optimize.Program
+	}
+	apply(p, in.Passes)
+	return ir.Verify(p)
+}
