@@ -85,8 +85,8 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 			r := f.operand(e.Iter)
 			lo, hi = f.alloc(), f.alloc()
 			f.emit(ir.OpRangeLo, lo, r.reg, 0, 0)
-			f.emit(ir.OpRangeHi, hi, r.reg, 0, 0)
-			return lo, hi, false
+			f.emit(ir.OpRangeLast, hi, r.reg, 0, 0)
+			return lo, hi, true
 		})
 		return
 	}

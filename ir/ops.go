@@ -123,6 +123,7 @@ const (
 	OpNewRange
 	OpRangeLo
 	OpRangeHi
+	OpRangeLast
 
 	// Blocks: tuples, structs, enums, options, results.
 	OpNewTuple
@@ -328,7 +329,8 @@ var Table = [...]Info{
 	OpIterate:        {OpIterate, "Iterate", []Operand{w("d", A, Full), r("s", B, Full)}, "d = an array snapshot of what `for` goes over: an Array itself (marked shared), a Map's (key, value) tuples, a Range's Ints; anything else faults", false},
 	OpNewRange:       {OpNewRange, "NewRange", []Operand{w("d", A, Full), r("lo", B, Int), r("hi", C, Int), lit("n", Imm)}, "d = lo..hi, or lo..=hi when n is 1", false},
 	OpRangeLo:        {OpRangeLo, "RangeLo", []Operand{w("d", A, Int), r("a", B, Full)}, "d = the first Int of range a", false},
-	OpRangeHi:        {OpRangeHi, "RangeHi", []Operand{w("d", A, Int), r("a", B, Full)}, "d = the Int after the last of range a", false},
+	OpRangeHi:        {OpRangeHi, "RangeHi", []Operand{w("d", A, Int), r("a", B, Full)}, "d = the Int after the last of range a, or the greatest Int when that is its last", false},
+	OpRangeLast:      {OpRangeLast, "RangeLast", []Operand{w("d", A, Int), r("a", B, Full)}, "d = the last Int of range a; of an empty one, an Int less than its first", false},
 	// Blocks: tuples, structs, enums, options, results.
 	OpNewTuple:      {OpNewTuple, "NewTuple", []Operand{w("d", A, Full), win("base", B), lit("n", C)}, "d = tuple of n Full registers from base", false},
 	OpNewStruct:     {OpNewStruct, "NewStruct", []Operand{w("d", A, Full), win("base", B), ref("t", RoleType)}, "d = struct or schema value of type t from as many Full registers as it has fields", false},

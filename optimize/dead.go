@@ -11,7 +11,7 @@ var removable = func() (set [256]bool) {
 		ir.OpLoadType, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool,
 		ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpRemFloat, ir.OpNegFloat, ir.OpSqrtFloat, ir.OpIntToFloat,
 		ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpEqFloat, ir.OpLtFloat, ir.OpLeFloat, ir.OpEqBool, ir.OpNot, ir.OpIsNil,
-		ir.OpStringLen, ir.OpNewArray, ir.OpArrayLen, ir.OpMapLen, ir.OpRangeLo, ir.OpRangeHi,
+		ir.OpStringLen, ir.OpNewArray, ir.OpArrayLen, ir.OpMapLen, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast,
 		ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr, ir.OpWrapSome, ir.OpUnwrap,
 		ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpVariant, ir.OpIsType,
 		ir.OpNewClosure, ir.OpCaptured, ir.OpNewCell, ir.OpCellGet,

@@ -84,8 +84,7 @@ func appendKey(dst []byte, s value.Slot, depth int) []byte {
 	case value.KindTuple:
 		return list('(', s.Fields())
 	case value.KindRange:
-		lo, hi := s.Range()
-		return fmt.Appendf(dst, "r%d:%d", lo, hi)
+		return fmt.Appendf(dst, "r%s", value.Text(s))
 	case value.KindStruct:
 		dst = fmt.Appendf(dst, "{%p", s.Type())
 		return list(':', s.Fields()[:len(s.Type().Fields)]) // an error's source does not count

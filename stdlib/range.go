@@ -1,7 +1,7 @@
 package stdlib
 
 import (
-	"math/bits"
+	"math"
 	"slices"
 
 	"github.com/concerto-lang/concerto/value"
@@ -19,32 +19,34 @@ var rangeNatives = []native{
 // maxRange bounds how many Ints a range may become as an array.
 const maxRange = 1 << 28
 
-// rangeOf gives the receiver's bounds, hi exclusive, and its length.
-func rangeOf(a *vm.Args) (lo, hi int64, n uint64, err error) {
-	s := a.Slot(0)
-	if s.Kind() != value.KindRange {
-		return 0, 0, 0, value.Faultf("expected a Range, got %s", value.TypeName(s))
+// rangeOf gives the receiver, with its length; of the range of all Ints, the
+// greatest there is.
+func rangeOf(a *vm.Args) (r value.Slot, n uint64, err error) {
+	r = a.Slot(0)
+	if r.Kind() != value.KindRange {
+		return r, 0, value.Faultf("expected a Range, got %s", value.TypeName(r))
 	}
-	lo, hi = s.Range()
-	if hi > lo {
-		n, _ = bits.Sub64(uint64(hi), uint64(lo), 0)
+	n, ok := r.RangeLen()
+	if !ok {
+		n = math.MaxUint64
 	}
-	return lo, hi, n, nil
+	return r, n, nil
 }
 
 func rangeContains(a *vm.Args) (value.Slot, error) {
-	lo, hi, _, err := rangeOf(a)
+	r, _, err := rangeOf(a)
 	if err != nil {
 		return value.Nil, err
 	}
+	first, last := r.Range()
 	n := a.Int(1)
-	return value.Bool(lo <= n && n < hi), nil
+	return value.Bool(first <= n && n <= last), nil
 }
 
 func rangeLen(a *vm.Args) (value.Slot, error) {
-	lo, hi, n, err := rangeOf(a)
+	r, n, err := rangeOf(a)
 	if err == nil && n > 1<<63-1 {
-		err = value.Faultf("integer overflow: length of %d..%d", lo, hi)
+		err = value.Faultf("integer overflow: length of %s", value.Text(r))
 	}
 	if err != nil {
 		return value.Nil, err
@@ -54,15 +56,16 @@ func rangeLen(a *vm.Args) (value.Slot, error) {
 
 // ints makes an array of every step-th Int of the receiver.
 func ints(a *vm.Args, step uint64) ([]int64, error) {
-	lo, hi, n, err := rangeOf(a)
+	r, n, err := rangeOf(a)
 	if err != nil {
 		return nil, err
 	}
 	n = n/step + min(n%step, 1)
 	if n > maxRange {
-		return nil, value.Faultf("an array of the %d numbers of %d..%d would be too large", n, lo, hi)
+		return nil, value.Faultf("an array of the %d numbers of %s would be too large", n, value.Text(r))
 	}
 	a.Room(8 * int(n))
+	lo, _ := r.Range()
 	out := make([]int64, n)
 	for i := range out {
 		out[i] = lo + int64(uint64(i)*step)

@@ -133,16 +133,6 @@ func Flat(s Slot) Slot {
 	return s
 }
 
-// NewRange makes lo..hi; hi is exclusive.
-func NewRange(lo, hi int64) Slot { return New(KindRange, 0, nil, Int(lo), Int(hi)) }
-
-// Range gives the bounds of a range; hi is exclusive, and less than lo for
-// some empty ones.
-func (s Slot) Range() (lo, hi int64) {
-	f := fields(s.Ref)
-	return f[0].AsInt(), f[1].AsInt()
-}
-
 // NewCell makes a cell that holds v.
 func NewCell(v Slot) Slot { return New(KindCell, 0, nil, v) }
 

@@ -44,10 +44,7 @@ func appendText(dst []byte, s Slot, at nest) []byte {
 			return append(dst, t.Variants[s.Variant()].Name...)
 		}
 	case KindRange:
-		lo, hi := s.Range()
-		dst = strconv.AppendInt(dst, lo, 10)
-		dst = append(dst, ".."...)
-		return strconv.AppendInt(dst, hi, 10)
+		return appendRange(dst, s)
 	case KindClosure:
 		return appendReference(dst, "fn", s.Function().Name)
 	case KindCell:

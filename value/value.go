@@ -35,7 +35,7 @@ const (
 	KindStruct   // structs, schema values and errors; the block's Type tells which
 	KindEnum     // variants of enums, Result among them; Head.Sub is the variant
 	KindSome     // the box of a Some whose payload is nil or a Some
-	KindRange    // slots: lo, hi (exclusive), both Int
+	KindRange    // see range.go
 	KindClosure  // slots: captures; the second word is the function
 	KindCell     // one slot, shared by closures
 	KindAgent    // slots: see package vm

@@ -143,16 +143,17 @@ func opIterate(t *task, in *ins) status {
 	case value.KindMap:
 		s = s.Map().Pairs()
 	case value.KindRange:
-		lo, hi := s.Range()
-		if n := hi - lo; lo < hi && (n < 0 || n > 1<<28) {
+		n, ok := s.RangeLen()
+		if !ok || n > 1<<28 {
 			return t.fault("range %s is too long to go over as an array", value.Text(s))
 		}
-		if st := t.take(8 * int(max(hi-lo, 0))); st != running {
+		if st := t.take(8 * int(n)); st != running {
 			return st
 		}
-		ints := make([]int64, 0, max(hi-lo, 0))
-		for i := lo; i < hi; i++ {
-			ints = append(ints, i)
+		first, _ := s.Range()
+		ints := make([]int64, n)
+		for i := range ints {
+			ints[i] = first + int64(i)
 		}
 		s = value.IntArray(ints)
 	default:

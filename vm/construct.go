@@ -34,8 +34,10 @@ func init() {
 		return running
 	}
 	slow[ir.OpNewRange] = opNewRange
-	slow[ir.OpRangeLo] = func(t *task, in *ins) status { return t.rangeBound(in, 0) }
-	slow[ir.OpRangeHi] = func(t *task, in *ins) status { return t.rangeBound(in, 1) }
+	lo := func(r value.Slot) int64 { first, _ := r.Range(); return first }
+	hi := func(r value.Slot) int64 { _, hi := r.RangeBounds(); return hi }
+	last := func(r value.Slot) int64 { _, last := r.Range(); return last }
+	slow[ir.OpRangeLo], slow[ir.OpRangeHi], slow[ir.OpRangeLast] = rangeBound(lo), rangeBound(hi), rangeBound(last)
 }
 
 func opNewMap(t *task, in *ins) status {
@@ -78,20 +80,21 @@ func opNewVariant(t *task, in *ins) status {
 func opNewRange(t *task, in *ins) status {
 	lo, hi := *intAt(t.fp, in.b), *intAt(t.fp, in.c)
 	if in.imm == 1 {
-		if hi+1 < hi {
-			return t.fault("integer overflow")
-		}
-		hi++
+		*t.slot(in.a) = value.NewRangeTo(lo, hi)
+	} else {
+		*t.slot(in.a) = value.NewRange(lo, hi)
 	}
-	*t.slot(in.a) = value.NewRange(lo, hi)
 	return running
 }
 
-func (t *task) rangeBound(in *ins, n int) status {
-	s := *t.slot(in.b)
-	if s.Kind() != value.KindRange {
-		return t.badOperand(in)
+// rangeBound makes an operation that asks a range for a bound.
+func rangeBound(bound func(value.Slot) int64) func(*task, *ins) status {
+	return func(t *task, in *ins) status {
+		r := *t.slot(in.b)
+		if r.Kind() != value.KindRange {
+			return t.badOperand(in)
+		}
+		*intAt(t.fp, in.a) = bound(r)
+		return running
 	}
-	*intAt(t.fp, in.a) = s.Fields()[n].AsInt()
-	return running
 }

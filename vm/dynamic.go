@@ -218,7 +218,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 		return v, running
 	case value.KindArray, value.KindString:
 		if i.Kind() == value.KindRange {
-			lo, hi := i.Range()
+			lo, hi := i.RangeBounds()
 			return t.slice(o, value.Int(lo), value.Int(hi), false)
 		}
 		if i.Kind() != value.KindInt {

@@ -5,17 +5,14 @@ import (
 	"github.com/concerto-lang/concerto/value"
 )
 
-// Fresh gives a VM for another run of the same program: what was loaded is
-// shared, what a run changes is new. The two must not run at the same time,
-// since the strings of constants fill in what they know of themselves lazily.
+// Fresh gives a VM for another run of the same program: they share the image,
+// what a run changes is new. The two must not run at the same time, since the
+// strings of constants fill in what they know of themselves lazily.
 func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
 	config := m.config
 	config.Performer, config.Choose = p, choose
-	f := newVM(config)
-	f.code, f.origin, f.blocks, f.constants = m.code, m.origin, m.blocks, m.constants
-	f.functions, f.closures, f.performing, f.methods = m.functions, m.closures, m.performing, m.methods
-	f.types, f.typeDescs, f.cover = m.types, m.typeDescs, m.cover
-	if err := f.loadNatives(); err != nil { // those that read declarations belong to one VM
+	f := newVM(config, m.image)
+	if err := f.loadNatives(); err != nil {
 		return nil, err
 	}
 	f.loadDeclarations()

@@ -232,6 +232,7 @@ func TestArrays(t *testing.T) {
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0\nIterate r1 r1", "[1,2,3]"},
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 1\nRangeLo r2 r1\nRangeHi r3 r1\nBoxInt r2 r2\nBoxInt r3 r3\nNewTuple r1 r2 2", "[1,5]"},
 		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0", `"1..4"`},
+		{"LoadInt r2 1\nLoadInt r3 4\nNewRange r1 r2 r3 0\nRangeLast r2 r1\nBoxInt r1 r2", "3"},
 		{"LoadConst r1 k0\nIterate r1 r1", "error cannot go over Int 1"},
 	} {
 		expr(t, c.code, c.want, consts)

@@ -64,9 +64,10 @@ type Stats struct {
 	Requests   int64 // effects performed
 }
 
-// VM is a loaded program and the state of its run.
-type VM struct {
-	config     Config
+// image is a loaded program. Runs of it share the image and change nothing in it
+// but what is made when first wanted and means the same in each: closures, and
+// what Strings know of themselves. Counters and coverage add up over the runs.
+type image struct {
 	program    *ir.Program
 	code       []ins
 	origin     []int32 // code[pc] comes from instruction origin[pc] of its block
@@ -74,24 +75,30 @@ type VM struct {
 	constants  []value.Slot
 	texts      []map[string]int // of opSwitchText: which of its cases a String is
 	functions  []function
-	closures   []value.Slot // of functions without captures, made when first wanted
-	natives    []native
+	closures   []value.Slot          // of functions without captures, made when first wanted
 	performing map[int32]*performing // by constant
 	types      []*value.Type
 	typeDescs  []value.Slot
 	methods    map[string][]method
-	called     calledMethods
-	agents     []value.Slot
-	hosts      []value.Slot
-	stores     []value.Slot
-	tools      []*tool
 	pipelines  []*pipeline
-	mocked     map[int64]value.Slot  // closures that answer for agents, in a test
-	mockedMCP  map[string]*value.Map // answers for the functions of MCP servers, likewise
-	streams    map[*task][]int64     // open streams of models, by who opened them
-	counters   []counter             // with Config.Count
-	cover      *cover                // with Config.Cover
-	cache      cache                 // what @cache keeps
+	counters   []counter // with Config.Count
+	cover      *cover    // with Config.Cover
+}
+
+// VM is an image and the state of one run of it.
+type VM struct {
+	*image
+	config    Config
+	natives   []native // those that read declarations belong to one VM
+	called    calledMethods
+	agents    []value.Slot
+	hosts     []value.Slot
+	stores    []value.Slot
+	tools     []*tool
+	mocked    map[int64]value.Slot  // closures that answer for agents, in a test
+	mockedMCP map[string]*value.Map // answers for the functions of MCP servers, likewise
+	streams   map[*task][]int64     // open streams of models, by who opened them
+	cache     cache                 // what @cache keeps
 
 	args Args   // of the native being called
 	text []byte // room for interpolations
@@ -132,7 +139,7 @@ type VM struct {
 
 // New loads a program. The error says what the program needs and is not there.
 func New(config Config) (*VM, error) {
-	m := newVM(config)
+	m := newVM(config, &image{program: config.Program})
 	if config.Cover {
 		m.cover = &cover{index: map[Point]int32{}}
 	}
@@ -142,9 +149,9 @@ func New(config Config) (*VM, error) {
 	return m, nil
 }
 
-// newVM makes a VM with nothing loaded.
-func newVM(config Config) *VM {
-	m := &VM{config: config, program: config.Program, maxStack: config.MaxStack, flights: map[int]*flight{},
+// newVM makes a VM without what belongs to its run alone.
+func newVM(config Config, i *image) *VM {
+	m := &VM{image: i, config: config, maxStack: config.MaxStack, flights: map[int]*flight{},
 		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20

@@ -1,0 +1,63 @@
+package value
+
+import (
+	"math"
+	"strconv"
+)
+
+// A range is a block of two Ints, its first and the one after its last. The
+// greatest Int has none after it: a range that ends with it has a third slot.
+
+// NewRange makes lo..hi; hi is exclusive.
+func NewRange(lo, hi int64) Slot {
+	if lo == math.MinInt64 && hi == lo {
+		lo++ // still empty, and now there is an Int below its first one
+	}
+	return New(KindRange, 0, nil, Int(lo), Int(hi))
+}
+
+// NewRangeTo makes lo..=last.
+func NewRangeTo(lo, last int64) Slot {
+	if last < math.MaxInt64 {
+		return NewRange(lo, last+1)
+	}
+	return New(KindRange, 0, nil, Int(lo), Int(last), Bool(true))
+}
+
+// Range gives the first and the last Int of a range; of an empty one, the last
+// is less than the first.
+func (s Slot) Range() (first, last int64) {
+	f := fields(s.Ref)
+	first, last = f[0].AsInt(), f[1].AsInt()
+	if len(f) == 2 && last > math.MinInt64 {
+		last--
+	}
+	return first, last
+}
+
+// RangeBounds gives the bounds of a range as slices take them: hi is exclusive,
+// or the greatest Int, as far as which nothing reaches.
+func (s Slot) RangeBounds() (lo, hi int64) {
+	f := fields(s.Ref)
+	return f[0].AsInt(), f[1].AsInt()
+}
+
+// RangeLen counts the Ints of a range; ok is false of the one that holds all
+// 2^64.
+func (s Slot) RangeLen() (n uint64, ok bool) {
+	first, last := s.Range()
+	if last < first {
+		return 0, true
+	}
+	n = uint64(last) - uint64(first) + 1
+	return n, n > 0
+}
+
+func appendRange(dst []byte, s Slot) []byte {
+	f := fields(s.Ref)
+	dst = append(strconv.AppendInt(dst, f[0].AsInt(), 10), ".."...)
+	if len(f) == 3 {
+		dst = append(dst, '=')
+	}
+	return strconv.AppendInt(dst, f[1].AsInt(), 10)
+}

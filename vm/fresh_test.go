@@ -1,0 +1,103 @@
+package vm
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// freshProgram holds something of all that a program can declare, and what the
+// loader makes tables of.
+func freshProgram() *asm {
+	a := newAsm()
+	for _, s := range []string{"a", "b", "c", "d", "e", "name"} {
+		a.str(s)
+	}
+	a.typ(ir.TypeInfo{Kind: "string"})
+	state := a.typ(ir.TypeInfo{Kind: "tool", Name: "T", Fields: []ir.FieldInfo{{Name: "n", Type: 0}}})
+	a.fn("main() Full 4", `LoadConst r1 k4
+		JumpEqualK r1 k0 @no
+		JumpEqualK r1 k1 @no
+		JumpEqualK r1 k2 @no
+		JumpEqualK r1 k3 @no
+		JumpEqualK r1 k4 @yes
+		@no: LoadFunction r2 f1
+		CallClosure r2 0
+		Return r2
+		@yes: Return r1`)
+	a.fn("other() Full 2", "LoadConst r1 k5\nReturn r1")
+	a.fn("method(Full) Full 3", "Return r1")
+	a.Natives = []string{"fine"}
+	a.Methods = []ir.Method{{Type: 0, Name: "name", Function: 2}}
+	a.Agents = []ir.Agent{{Name: "A", Memory: -1}}
+	a.Hosts = []ir.Host{{Name: "H"}}
+	a.Stores = []ir.Store{{Kind: "memory", Name: "M"}}
+	a.Tools = []ir.Tool{{Name: "T", State: state, Init: -1, Methods: []ir.ToolMethod{{Name: "m", Function: 2}}}}
+	a.Pipelines = []ir.Pipeline{{Run: ir.ToolMethod{Name: "P", Function: 1}}}
+	return a
+}
+
+// A fresh VM runs as the one that was loaded does.
+func TestFreshRunsAlike(t *testing.T) {
+	m, err := New(freshConfig(freshProgram()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		out, err := m.Run(context.Background())
+		if err != nil || value.Text(out.Value) != "e" {
+			t.Fatalf("got %v, %v", out, err)
+		}
+		if m, err = m.Fresh(effectless, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A fresh VM has all that a loaded one has: a field that Fresh forgets is empty
+// in it.
+func TestFreshIsComplete(t *testing.T) {
+	config := freshConfig(freshProgram())
+	config.Cover = true
+	m, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := m.Fresh(effectless, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, again := reflect.ValueOf(m).Elem(), reflect.ValueOf(fresh).Elem()
+	for i := range loaded.NumField() {
+		x, y := loaded.Field(i), again.Field(i)
+		name := loaded.Type().Field(i).Name
+		if x.IsZero() != y.IsZero() {
+			t.Errorf("%s is set in one VM alone", name)
+		}
+		switch x.Kind() {
+		case reflect.Slice, reflect.Map:
+			if x.Len() != y.Len() {
+				t.Errorf("%s has %d elements, in the fresh VM %d", name, x.Len(), y.Len())
+			}
+		}
+	}
+	for _, name := range []string{"natives", "agents", "hosts", "stores", "tools"} {
+		if loaded.FieldByName(name).Len() == 0 {
+			t.Errorf("the program has no %s", name)
+		}
+	}
+	image := reflect.ValueOf(m.image).Elem()
+	for i := range image.NumField() {
+		if name := image.Type().Field(i).Name; image.Field(i).IsZero() && name != "performing" && name != "counters" && name != "texts" {
+			t.Errorf("the program has no %s", name)
+		}
+	}
+}
+
+func freshConfig(a *asm) Config {
+	fine := func(*Args) (value.Slot, error) { return value.Nil, nil }
+	return Config{Program: &a.Program, Performer: effectless, Natives: map[string]Native{"fine": fine}}
+}
