@@ -119,7 +119,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"binary", "\x7fELF", "not a compiled Concerto program"},
 		{"source", "fn main() {}", "not a compiled Concerto program"},
 		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
-		{"newer", replace(`"1.3"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.2)"},
+		{"newer", replace(`"1.3"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.3)"},
 		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
 		{"older", replace(`"1.3"`, `"0.9"`), "made by an older concerto"},
 		{"version's form", replace(`"1.3"`, `"one"`), "not of the form"},
