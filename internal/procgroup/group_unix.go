@@ -4,6 +4,7 @@ package procgroup
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -31,30 +32,54 @@ func exitState(st *os.ProcessState) Exit {
 	return Exit{Code: st.ExitCode()}
 }
 
+// readWait waits for the pipe and reads what lies in it.
+func (o *output) readWait(b []byte) (n int, err error) {
+	rc, err := o.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	werr := rc.Read(func(fd uintptr) bool {
+		n, err = o.take(int(fd), b)
+		return !errors.Is(err, syscall.EAGAIN)
+	})
+	switch {
+	case werr != nil:
+		return 0, werr
+	case n == 0 && err == nil && len(b) > 0:
+		return 0, io.EOF
+	}
+	return n, err
+}
+
 // readNow reads what lies in the pipe without waiting; 0 and nil mean that it
 // is empty or at its end.
-func readNow(f *os.File, b []byte) (int, error) {
-	rc, err := f.SyscallConn()
+func (o *output) readNow(b []byte) (n int, err error) {
+	rc, err := o.f.SyscallConn()
 	if err != nil {
 		return 0, err
 	}
-	var n int
-	var rerr error
-	err = rc.Control(func(fd uintptr) {
-		for {
-			n, rerr = syscall.Read(int(fd), b)
-			if rerr != syscall.EINTR {
-				return
-			}
-		}
-	})
-	if err != nil {
-		return 0, err
+	if cerr := rc.Control(func(fd uintptr) { n, err = o.take(int(fd), b) }); cerr != nil {
+		return 0, cerr
 	}
-	if errors.Is(rerr, syscall.EAGAIN) {
+	if errors.Is(err, syscall.EAGAIN) {
 		return 0, nil
 	}
-	return n, rerr
+	return n, err
+}
+
+// take reads from the pipe at once, or fails with EAGAIN.
+func (o *output) take(fd int, b []byte) (int, error) {
+	o.count.Lock()
+	defer o.count.Unlock()
+	for {
+		n, err := syscall.Read(fd, b)
+		if err == syscall.EINTR {
+			continue
+		}
+		n = max(n, 0)
+		o.taken += int64(n)
+		return n, err
+	}
 }
 
 // WriteNow writes as much to the pipe as it takes without waiting, and gives how

@@ -15,17 +15,20 @@ type output struct {
 	f    *os.File
 	mu   sync.Mutex
 	over bool
+
+	count sync.Mutex // held while bytes leave the pipe, so that none is in between
+	taken int64      // bytes that have left it
 }
 
 func newOutput(f *os.File) *output { return &output{f: f} }
 
 // Read reads what the process wrote.
 func (o *output) Read(b []byte) (int, error) {
-	n, err := o.f.Read(b)
+	n, err := o.readWait(b)
 	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return n, err
 	}
-	n, err = readNow(o.f, b)
+	n, err = o.readNow(b)
 	if n <= 0 {
 		o.close()
 		if err == nil {
@@ -34,6 +37,13 @@ func (o *output) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return n, nil
+}
+
+// written is how many bytes the process has written by now, read or not.
+func (o *output) written() int64 {
+	o.count.Lock()
+	defer o.count.Unlock()
+	return o.taken + int64(max(inPipe(o.f), 0))
 }
 
 // finish says that the process has ended: a waiting Read is woken.

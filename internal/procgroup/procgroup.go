@@ -111,6 +111,15 @@ func Start(c Command) (*Process, error) {
 // Pid is the leader's process number, which is its group's number as well.
 func (p *Process) Pid() int { return p.pgid }
 
+// Unread is how many of the bytes written to Stdin the process has not read;
+// -1 when the system does not tell.
+func (p *Process) Unread() int { return inPipe(p.Stdin) }
+
+// Written is how many bytes the process has written to its standard output by
+// now. Where the system does not tell what lies in a pipe, it is how many have
+// been read.
+func (p *Process) Written() int64 { return p.out.written() }
+
 // Done is closed when the process has ended and its standard error has been
 // read. Its group may still be ending.
 func (p *Process) Done() <-chan struct{} { return p.done }

@@ -320,3 +320,34 @@ func TestStartFailure(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestWritten: what the process has written is counted whether it has been read
+// or not.
+func TestWritten(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the system does not tell what lies in a pipe")
+	}
+	p := start(t, "echo", Command{})
+	out := bufio.NewReaderSize(p.Stdout, 16)
+	for i, line := range []string{"a", "bc", ""} {
+		if got, want := p.Written(), int64([]int{0, 6, 13}[i]); got != want {
+			t.Errorf("before line %d: %d bytes, want %d", i, got, want)
+		}
+		fmt.Fprintln(p.Stdin, line)
+		if got, err := out.ReadString('\n'); err != nil || got != "got "+line+"\n" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	fmt.Fprintln(p.Stdin, "unread")
+	p.Stdin.Close()
+	<-p.Done()
+	if got := p.Written(); got != 18+11 {
+		t.Errorf("with an unread line: %d bytes, want 29", got)
+	}
+	if rest, err := io.ReadAll(out); err != nil || string(rest) != "got unread\n" {
+		t.Errorf("got %q, %v", rest, err)
+	}
+	if got := p.Written(); got != 29 {
+		t.Errorf("at the end: %d bytes, want 29", got)
+	}
+}

@@ -1,11 +1,14 @@
 package procgroup
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
 
-// Unread is how many of the bytes written to Stdin the process has not read;
-// -1 when the system does not tell.
-func (p *Process) Unread() int {
-	rc, err := p.Stdin.SyscallConn()
+	"golang.org/x/sys/unix"
+)
+
+// inPipe is how many bytes lie in a pipe; -1 when the system does not tell.
+func inPipe(f *os.File) int {
+	rc, err := f.SyscallConn()
 	if err != nil {
 		return -1
 	}

@@ -2,6 +2,7 @@
 
 package procgroup
 
-// Unread is how many of the bytes written to Stdin the process has not read;
-// -1 when the system does not tell.
-func (p *Process) Unread() int { return -1 }
+import "os"
+
+// inPipe is how many bytes lie in a pipe; -1 when the system does not tell.
+func inPipe(*os.File) int { return -1 }

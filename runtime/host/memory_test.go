@@ -26,11 +26,10 @@ type memory struct {
 // memHost is a host that is a function, from its side.
 type memHost struct {
 	toHost   chan string
-	fromHost chan string
+	out      *memPipe
 	inClosed chan struct{}
 	closing  sync.Once
 	dying    sync.Once
-	outOver  chan struct{}
 	term     chan struct{} // SIGTERM
 	dead     chan struct{}
 	exit     Exit
@@ -51,8 +50,8 @@ var rank = map[string]int{"eof": 1, "term": 2, "kill": 3, "exit": 4}
 
 func (m *memory) Connect(*Config, []string, func(string)) (Conn, error) {
 	h := &memHost{
-		toHost: make(chan string), fromHost: make(chan string), began: time.Now(),
-		inClosed: make(chan struct{}), outOver: make(chan struct{}), term: make(chan struct{}), dead: make(chan struct{}),
+		toHost: make(chan string), out: newMemPipe(), began: time.Now(),
+		inClosed: make(chan struct{}), term: make(chan struct{}), dead: make(chan struct{}),
 	}
 	play := m.play[min(len(m.all), len(m.play)-1)]
 	m.all = append(m.all, h)
@@ -60,7 +59,7 @@ func (m *memory) Connect(*Config, []string, func(string)) (Conn, error) {
 		play(h)
 		h.die(Exit{})
 	}()
-	return &memConn{h}, nil
+	return &memConn{h: h, lines: ndjson.NewReader(h.out, 0)}, nil
 }
 
 func (h *memHost) note(what string) {
@@ -80,14 +79,9 @@ func (h *memHost) hear() string {
 	return ""
 }
 
-func (h *memHost) say(line string) {
-	select {
-	case h.fromHost <- line:
-	case <-h.dead:
-	}
-}
+func (h *memHost) say(line string) { h.out.write(line + "\n") }
 
-func (h *memHost) closeOutput() { close(h.outOver) }
+func (h *memHost) closeOutput() { h.out.close() }
 
 // hang waits for the end, whatever it is asked.
 func (h *memHost) hang() { <-h.dead }
@@ -104,24 +98,22 @@ func (h *memHost) die(e Exit) {
 	h.dying.Do(func() {
 		h.exit = e
 		h.note("exit")
+		h.out.close()
 		close(h.dead)
 	})
 }
 
 // memConn is Concerto's side.
-type memConn struct{ h *memHost }
-
-func (c *memConn) Read() (ndjson.Line, error) {
-	select {
-	case l := <-c.h.fromHost:
-		return ndjson.Line{Text: []byte(l)}, nil
-	case <-c.h.outOver:
-	case <-c.h.dead:
-	}
-	return ndjson.Line{}, io.EOF
+type memConn struct {
+	h     *memHost
+	lines *ndjson.Reader
 }
 
-func (c *memConn) Ready() bool { return false }
+func (c *memConn) Read() (ndjson.Line, error) { return c.lines.Next() }
+
+func (c *memConn) Ready() bool { return c.lines.Ready() }
+
+func (c *memConn) Said() int64 { return c.h.out.written() }
 
 func (c *memConn) Write(b []byte) (int, error) {
 	for n, l := range strings.SplitAfter(string(b), "\n") {

@@ -63,6 +63,7 @@ type batch struct {
 	requests int  // how many of the messages are
 	takeBack bool // it holds a withdraw
 	terminal bool
+	since    int64 // where the messages of its exchange begin in all that the host says
 }
 
 // add decodes a line as the last message, in place: a flood's messages are not

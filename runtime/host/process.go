@@ -1,9 +1,11 @@
 package host
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -34,6 +36,7 @@ type process struct {
 	mu       sync.Mutex
 	cur      *inbox // of the exchange that has the process
 	promptAt int64  // where its prompt begins in all that was sent
+	begun    bool   // there has been an exchange
 	served   bool   // it has completed an exchange
 	strayed  bool   // it has been said that it talks out of turn
 	retiring bool
@@ -42,6 +45,10 @@ type process struct {
 	exited   bool // because the process has
 	failure  *effect.Error
 
+	since atomic.Int64 // where the newest exchange's messages begin in all that the host says
+
+	wanted    chan struct{} // closed when reading begins: at the first prompt, or the end
+	wanting   sync.Once
 	readDone  chan struct{}
 	writeDone chan struct{}
 	gone      chan struct{} // nothing is left of it
@@ -50,11 +57,11 @@ type process struct {
 func newProcess(h *Hosts, c *Config, conn Conn) *process {
 	return &process{
 		hosts: h, cfg: c, conn: conn, out: newOutbox(conn),
-		readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
+		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
 
-// start begins reading and writing.
+// start begins writing, and reading as soon as what is read is wanted.
 func (p *process) start() {
 	go func() {
 		defer close(p.writeDone)
@@ -62,6 +69,7 @@ func (p *process) start() {
 	}()
 	go func() {
 		defer close(p.readDone)
+		<-p.wanted
 		p.read()
 	}()
 }
@@ -71,13 +79,22 @@ func (p *process) start() {
 func (p *process) begin(in *inbox, line []byte) {
 	p.mu.Lock()
 	p.cur, p.strayed = in, false
+	// What a new process has said already can only be for its first exchange;
+	// of any other, all that it said before it could know of this one is not.
+	if p.begun {
+		p.since.Store(p.conn.Said())
+	}
+	p.begun = true
 	p.promptAt, _ = p.out.put(line, true)
 	ended := p.ended
 	p.mu.Unlock()
+	p.want()
 	if ended {
 		p.tell(in)
 	}
 }
+
+func (p *process) want() { p.wanting.Do(func() { close(p.wanted) }) }
 
 // rest takes the process back from its exchange.
 func (p *process) rest(served bool) {
@@ -111,14 +128,12 @@ func (p *process) usable() bool {
 }
 
 // read decodes what the host says and hands it on in batches: all that came
-// together, up to a batch's bounds.
+// together, up to a batch's bounds, and belongs to one exchange.
 func (p *process) read() {
 	var b batch
-	late := false // what is read came with a terminal message, so before any next prompt
 	flush := func() {
 		if n := len(b.msgs); n > 0 {
-			p.deliver(b, late)
-			late = b.terminal
+			p.deliver(b)
 			// In a flood the next batch is full as well.
 			if n > batchMessages/16 {
 				n = batchMessages
@@ -127,7 +142,6 @@ func (p *process) read() {
 		}
 	}
 	for {
-		late = late && p.conn.Ready()
 		l, err := p.conn.Read()
 		if err == nil && cutOff(l) {
 			err = errCutOff
@@ -137,31 +151,52 @@ func (p *process) read() {
 			p.finish(err, l)
 			return
 		}
-		if b.size+len(l.Text) > batchBytes {
+		since := p.since.Load()
+		if since != b.since || b.size+len(l.Text) > batchBytes {
 			flush()
 		}
-		b.add(l.Text)
+		if begins(l) < since {
+			p.stray(l.Text)
+		} else {
+			b.since = since
+			b.add(l.Text)
+		}
 		if b.full() || !p.conn.Ready() {
 			flush()
 		}
 	}
 }
 
-// deliver gives a batch to the exchange that has the process; a late one is
-// nobody's.
-func (p *process) deliver(b batch, late bool) {
+// begins is where the message in a line begins.
+func begins(l ndjson.Line) int64 {
+	return l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, " \t\r\v\f")))
+}
+
+// deliver gives a batch to the exchange that has the process. When none has it,
+// or another since the batch was read, the batch is nobody's.
+func (p *process) deliver(b batch) {
 	p.mu.Lock()
 	in := p.cur
-	p.mu.Unlock()
-	if !late && in != nil && in.put(b) {
-		return
+	if b.since != p.since.Load() {
+		in = nil
 	}
+	p.mu.Unlock()
+	if in == nil || !in.put(b) {
+		p.stray(b.msgs[0].Text)
+	}
+}
+
+// stray is a line that belongs to no exchange. The first one since the last
+// prompt is told.
+func (p *process) stray(line []byte) {
 	p.mu.Lock()
 	first := !p.strayed && !p.retiring
 	p.strayed = true
 	p.mu.Unlock()
 	if first {
-		p.hosts.opts.Log(p.cfg.Name, "sent a message of type '"+b.msgs[0].Type+"' outside an exchange; it is ignored: "+quote(b.msgs[0].Text))
+		var m effect.HostMessage
+		decode(&m, line)
+		p.hosts.opts.Log(p.cfg.Name, "sent a message of type '"+m.Type+"' outside an exchange; it is ignored: "+quote(line))
 	}
 }
 
@@ -237,6 +272,7 @@ func (p *process) retire(patience time.Duration) {
 		return
 	}
 	p.out.close()
+	p.want()
 	go func() {
 		defer p.hosts.unregister(p)
 		defer close(p.gone)

@@ -69,6 +69,8 @@ func (s *subprocess) Read() (ndjson.Line, error) { return s.lines.Next() }
 
 func (s *subprocess) Ready() bool { return s.lines.Ready() }
 
+func (s *subprocess) Said() int64 { return s.Written() }
+
 func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
 
 func (s *subprocess) TryWrite(b []byte) int { return procgroup.WriteNow(s.Stdin, b) }

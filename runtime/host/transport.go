@@ -26,8 +26,11 @@ type Conn interface {
 	// Read waits for the host's next line. It fails with io.EOF when the host
 	// has ended or will not send any more, and as ndjson.Reader.Next does.
 	Read() (ndjson.Line, error)
-	// Ready says that Read would return without waiting.
+	// Ready says that Read may return without waiting.
 	Ready() bool
+	// Said is how many bytes the host has sent by now, read or not; a Line's
+	// Offset counts the same bytes. It is called from any goroutine.
+	Said() int64
 	// Write sends whole lines. It may wait for the host to read them.
 	Write(lines []byte) (int, error)
 	// TryWrite sends as much of whole lines as goes without waiting, and says

@@ -45,12 +45,26 @@ raw
 crlf {"type":"result","text":"done"}
 read
 crlf plain
+read
+batch
+< {"type":"result","text":"blank lines behind it"}
+<
+raw  
+end
+read
+< {"type":"progress","message":"not lost"}
+< {"type":"result","text":"four"}
 `))
 	x := w.open("one")
 	x.want("progress", `{"message":"p"}`)
 	x.want("result", `{"text":"done"}`)
 	x.close()
 	w.ask("two", "plain")
+	w.ask("three", "blank lines behind it")
+	x = w.open("four")
+	x.want("progress", `{"message":"not lost"}`)
+	x.want("result", `{"text":"four"}`)
+	x.close()
 }
 
 func plainText(w *world) {

@@ -7,7 +7,7 @@ import (
 var messageRules = []rule{
 	{"H34", "Everything but `type` is the message's payload, in the order sent.", payloads},
 	{"H35", "`result` and `error` end the exchange; the process waits for the next prompt.", terminalMessages},
-	{"H36", "What a host says while no exchange is running is ignored, and said in the log.", outOfTurn},
+	{"H36", "A message belongs to the exchange in which it was written: what a host wrote before the next prompt was sent is ignored, whenever it is read, and said in the log.", outOfTurn},
 	{"H37", "A `withdraw` that comes before its request was handed on takes both out: the program sees neither.", withdrawn},
 	{"H38", "`in_reply_to` is the type of the message answered, `answer_to` its `id` as the host wrote it, left out when it had none. `value` is any JSON; `error`, a text, stands in its place when the message could not be handled.", responses},
 	{"H39", "Requests that were sent before the terminal message are answered, though the terminal message has come.", lateAnswers},

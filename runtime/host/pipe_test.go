@@ -1,0 +1,74 @@
+package host
+
+import (
+	"io"
+	"sync"
+)
+
+// memPipe is a pipe in memory, as large as the system's. Unlike io.Pipe it has
+// room, so that its writer may go on before anyone reads.
+type memPipe struct {
+	mu     sync.Mutex
+	moved  sync.Cond // bytes have come or gone, or it was closed
+	bytes  []byte
+	taken  int64
+	closed bool
+}
+
+// memPipeRoom is how many bytes a memPipe holds.
+const memPipeRoom = 64 << 10
+
+func newMemPipe() *memPipe {
+	p := &memPipe{}
+	p.moved.L = &p.mu
+	return p
+}
+
+// write waits for room. What is written to a closed pipe is dropped.
+func (p *memPipe) write(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(s) > 0 {
+		for len(p.bytes) == memPipeRoom && !p.closed {
+			p.moved.Wait()
+		}
+		if p.closed {
+			return
+		}
+		n := min(len(s), memPipeRoom-len(p.bytes))
+		p.bytes = append(p.bytes, s[:n]...)
+		s = s[n:]
+		p.moved.Broadcast()
+	}
+}
+
+// Read waits for bytes; io.EOF when the pipe is closed and empty.
+func (p *memPipe) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.bytes) == 0 && !p.closed {
+		p.moved.Wait()
+	}
+	n := copy(b, p.bytes)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	p.bytes = p.bytes[n:]
+	p.taken += int64(n)
+	p.moved.Broadcast()
+	return n, nil
+}
+
+// written is how many bytes have been written, read or not.
+func (p *memPipe) written() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.taken + int64(len(p.bytes))
+}
+
+func (p *memPipe) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.moved.Broadcast()
+}

@@ -1,0 +1,66 @@
+package host
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+// TestMessagesOfAnExchange: what is written behind a terminal message is
+// nobody's, and the next exchange's messages are all its own, in whatever pieces
+// both come.
+func TestMessagesOfAnExchange(t *testing.T) {
+	const result = `{"type":"result","text":"done"}` + "\n"
+	for _, c := range []struct{ name, behind, next string }{
+		{"nothing", "", ""},
+		{"a blank line", "\n", ""},
+		{"blank lines and half of one", "\n \r\n\n  ", ""},
+		{"a message", `{"type":"progress","message":"late"}` + "\n", ""},
+		{"half a message", `{"type":"progress",`, `"message":"late"}` + "\n"},
+		{"half a line of text", "so ", "late\n"},
+		{"a second result and a blank line", result + "\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{}, func(h *memHost) {
+					h.hear()
+					h.out.write(result + c.behind)
+					h.hear()
+					h.out.write(c.next)
+					h.say(`{"type":"progress","message":"first"}`)
+					h.say(`{"type":"result","text":"fine"}`)
+					h.hear()
+				})
+				id := b.begin()
+				b.hears(id, `result {"text":"done"}`)
+				synctest.Wait()
+				b.end(id, "")
+				id = b.begin()
+				synctest.Wait()
+				b.hears(id, `progress {"message":"first"}; result {"text":"fine"}`)
+				b.end(id, "")
+				if n := len(b.mem.all); n != 1 {
+					t.Errorf("%d processes", n)
+				}
+			})
+		})
+	}
+}
+
+// TestSaidBeforePrompt: a host may answer before it is asked the first time, as
+// commands do that do not read their input.
+func TestSaidBeforePrompt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.say(`{"type":"result","text":"at once"}`)
+			h.hear()
+		})
+		pool := b.pools["w"]
+		if _, err := pool.free[0].process(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		id := b.begin()
+		b.hears(id, `result {"text":"at once"}`)
+		b.end(id, "")
+	})
+}
