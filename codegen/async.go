@@ -20,7 +20,7 @@ func (f *builder) await(e *ast.Await, hint int) val {
 
 // awaited gives what awaiting a value of type t gives.
 func (f *builder) awaited(v val, t types.Type, hint int) val {
-	switch x := types.Resolve(t).(type) {
+	switch x := types.Loose(t).(type) {
 	case *types.Task:
 	case *types.Basic:
 		if x != types.Any {

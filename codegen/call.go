@@ -66,7 +66,7 @@ func (f *builder) result(w int, c ir.Class) val {
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
-		return f.callMutating(in, hint)
+		return f.callMutating(in, t, hint)
 	}
 	if v, ok := f.intrinsic(in, t, hint); ok {
 		return v
@@ -75,11 +75,22 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	params := f.g.windowClasses(fn)
 	f.arguments(in, w, params, f.g.passing(fn))
 	v := f.invoke(fn, w)
-	if _, ok := types.Resolve(fn.Gives()).(*types.Option); ok {
+	if f.givesOption(in) {
 		return f.flat(v, t)
 	}
 	return v
 }
+
+// givesOption says whether what is called may give an Option that it has made
+// without knowing of what.
+func (f *builder) givesOption(in arguments) bool {
+	if in.call.Kind == sema.CallAnyMethod {
+		return f.g.optional[in.call.Name]
+	}
+	return isOption(in.call.Fn.Gives())
+}
+
+func isOption(t types.Type) bool { _, ok := types.Resolve(t).(*types.Option); return ok }
 
 // windowClasses are the classes in which a function takes its arguments.
 func (g *generator) windowClasses(fn *sema.Function) []ir.Class {
@@ -163,11 +174,15 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 // what it is called on works on the receiver's place, if it has one.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
 	if f.g.mutating[in.call.Name] && f.isPlace(in.recv) {
-		return f.callMutating(in, hint)
+		return f.callMutating(in, types.Any, hint)
 	}
 	w := f.window(hint)
 	f.arguments(in, w, allFull(len(in.call.Args)), allKept)
-	return f.invokeNamed(in, w)
+	v := f.invokeNamed(in, w)
+	if f.givesOption(in) {
+		return f.flat(v, types.Any)
+	}
+	return v
 }
 
 // invokeNamed emits the call of a method found at run time.

@@ -110,7 +110,7 @@ func (f *builder) checkParam(r int, t types.Type) {
 // relies says that code takes values of a type as what they are, unlooked at.
 func relies(t types.Type) bool {
 	_, erased := t.(*types.Param)
-	return !erased && t != types.Any
+	return !erased && !types.IsAny(t)
 }
 
 // adapter gives a function of abi full that does what fn does, for use as a

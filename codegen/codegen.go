@@ -52,6 +52,7 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		files:     map[string]int{},
 		functions: map[*sema.Function]int{},
 		mutating:  map[string]bool{},
+		optional:  map[string]bool{},
 		borrowed:  map[*sema.Param]bool{},
 		adapters:  map[any]int{},
 		pipelines: map[*sema.Pipeline]int{},
@@ -84,6 +85,8 @@ type generator struct {
 	// mutating says of a name that calls find at run time whether one of its
 	// methods changes what it is called on.
 	mutating map[string]bool
+	// optional says it of one that gives an Option.
+	optional map[string]bool
 	// borrowed says which parameters are only read (borrow.go).
 	borrowed  map[*sema.Param]bool
 	adapters  map[any]int
@@ -117,6 +120,7 @@ func (g *generator) program() {
 	}
 	for _, d := range g.p.Dynamic {
 		g.mutating[d.Name] = g.mutating[d.Name] || d.Fn.MutSelf
+		g.optional[d.Name] = g.optional[d.Name] || isOption(d.Fn.Gives())
 	}
 	g.borrow()
 	g.declarations()

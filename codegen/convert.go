@@ -11,9 +11,9 @@ func (f *builder) convert(v val, from, to types.Type, hint int) val {
 	switch {
 	case from == types.Never || from == to:
 		return v
-	case to == types.Any:
-		return f.toAny(f.boxed(v, hint), from)
-	case from == types.Any:
+	case types.IsAny(to):
+		return f.toAny(f.boxed(v, hint), types.Loose(from))
+	case types.IsAny(from):
 		return f.fromAny(v, to, hint)
 	case to == types.Float && from == types.Int:
 		d := f.target(hint)
@@ -87,10 +87,10 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	return v.in(d)
 }
 
-// flat takes the box of a Some off a value that is an Any for its user, though
-// what made it knows an Option.
+// flat takes the box of a Some off a value that is an Any, or an Option<Any>,
+// for its user, though what made it knows an Option of something.
 func (f *builder) flat(v val, t types.Type) val {
-	if types.Resolve(t) != types.Any || v.class != ir.Full {
+	if !types.IsAny(t) || v.class != ir.Full {
 		return v
 	}
 	end := &label{}

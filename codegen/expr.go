@@ -232,7 +232,7 @@ func (f *builder) cast(e *ast.Cast, hint int) val {
 		d := f.target(hint)
 		f.emit(ir.OpFloatToInt, d, v.reg, 0, 0)
 		return val{reg: d, class: ir.Int, owned: true}
-	case from == types.Any && to != types.Any:
+	case types.IsAny(from) && !types.IsAny(to):
 		d := f.target(hint)
 		f.emit(ir.OpCheck, d, v.reg, 0, int32(f.g.typeIndex(to)))
 		return v.in(d)
@@ -287,7 +287,7 @@ func (f *builder) field(e *ast.FieldExpr, hint int) val {
 func (f *builder) tupleIndex(e *ast.TupleIndex, hint int) val {
 	x := f.value(e.X, -1)
 	f.here(e.At.Start)
-	if types.Resolve(f.resultType(e.X)) == types.Any {
+	if types.IsAny(f.resultType(e.X)) {
 		i := f.boxed(f.intValue(int64(e.Index), -1), -1)
 		d := f.target(hint)
 		f.emit(ir.OpAnyIndex, d, x.reg, i.reg, 0)
@@ -306,7 +306,7 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 	i := f.operand(e.Index)
 	f.here(e.Index.Span().Start)
 	d := -1
-	switch t := types.Resolve(f.resultType(e.X)).(type) {
+	switch t := types.Loose(f.resultType(e.X)).(type) {
 	case *types.Array:
 		if types.Resolve(f.resultType(e.Index)) == types.Range {
 			return f.sliceByRange(x, i, hint)

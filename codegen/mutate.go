@@ -10,7 +10,7 @@ import (
 // callMutating calls a `mut self` method: the receiver's indices, then the
 // arguments, then the place is taken; it is written back when the method ends,
 // also by an error.
-func (f *builder) callMutating(in arguments, hint int) val {
+func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	static := in.call.Kind != sema.CallAnyMethod
 	native := static && fn.Native != ""
@@ -57,6 +57,9 @@ func (f *builder) callMutating(in arguments, hint int) val {
 	f.top = w + 2
 	f.set(p, val{reg: w + 1, class: ir.Full, owned: true})
 	f.move(result, v.class, v)
+	if f.givesOption(in) {
+		v = f.flat(val{reg: result, class: v.class, owned: true}, t)
+	}
 	if !native && to > from {
 		end := &label{}
 		f.jump(ir.OpJump, 0, 0, end)

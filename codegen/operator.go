@@ -160,11 +160,11 @@ func (f *builder) compare(e *ast.Binary, hint int) val {
 	top := f.top
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)
-	if t == types.Any {
+	if types.IsAny(t) {
 		x, y = f.boxed(x, -1), f.boxed(y, -1)
 	}
 	d := f.over(top, hint)
-	if t == types.Any {
+	if types.IsAny(t) {
 		f.emit(ir.OpAnyBinary, d, x.reg, y.reg, int32(anyOps[e.Op]))
 		return val{reg: d, class: ir.Full, owned: true}
 	}

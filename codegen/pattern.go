@@ -150,7 +150,7 @@ func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern
 // only leads values of other types than t to fail, where the static type from
 // leaves it open.
 func (f *builder) only(t, from types.Type, v val, fail *label) {
-	if from != types.Any && from != types.Error {
+	if !types.IsAny(from) && from != types.Error {
 		return
 	}
 	d := f.alloc()

@@ -105,7 +105,7 @@ func (f *builder) jumpIntConst(small, large ir.Op, v val, n int64, fail *label) 
 
 // matchRange tests both ends that are given.
 func (f *builder) matchRange(p *ast.RangePat, v val, t types.Type, fail *label) {
-	if t == types.Any {
+	if types.IsAny(t) {
 		f.onlyComparable(p, v, fail)
 	}
 	for i, e := range []ast.Expr{p.Lo, p.Hi} {
@@ -141,11 +141,11 @@ func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *lab
 	d := f.alloc()
 	k = f.boxed(k, -1)
 	switch {
-	case t == types.Any && lo:
+	case types.IsAny(t) && lo:
 		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyGe))
-	case t == types.Any && inclusive:
+	case types.IsAny(t) && inclusive:
 		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyLe))
-	case t == types.Any:
+	case types.IsAny(t):
 		f.emit(ir.OpAnyBinary, d, v.reg, k.reg, int32(ir.AnyLt))
 	case lo:
 		f.emit(ir.OpLeString, d, k.reg, v.reg, 0)

@@ -136,7 +136,7 @@ func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	if n, ok := f.intBefore(e); ok && to == types.Float {
 		k = f.g.floatConst(float64(n))
 	} else if ok {
-		if o, isOption := to.(*types.Option); isOption && types.Resolve(o.Elem) != types.Int {
+		if o, isOption := to.(*types.Option); isOption && types.Resolve(o.Elem) != types.Int && !types.IsAny(to) {
 			return false
 		}
 		k = f.g.intConst(n)

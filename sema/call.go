@@ -108,7 +108,7 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	} else if n, ok := assoc.(*types.Named); ok && fn.assoc != nil && !hasOwnParams(n) {
 		in.fix(fn.assoc, n, exact)
 	}
-	if hint != nil && types.Resolve(hint) != types.Any && types.Resolve(hint) != types.Nil {
+	if hint != nil && !types.IsAny(hint) && types.Resolve(hint) != types.Nil {
 		in.whole, _ = types.Resolve(fn.Gives()).(*types.Param)
 		in.matchHint(fn.Gives(), hint)
 	}
@@ -161,7 +161,7 @@ func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.
 			return
 		}
 	}
-	if t != types.Any && t != types.Bad && t != types.Never {
+	if !types.IsAny(t) && t != types.Bad && t != types.Never {
 		b.report(diag.Mismatch.At(at, "`%s` takes %s, not `%s`", fn.Name, listed(names), types.Full(t)).Hint("convert the argument first"))
 	}
 }
@@ -196,7 +196,7 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallValue, Piped: p != nil}
 	b.info.details[e.Id] = d
-	switch f := types.Resolve(callee).(type) {
+	switch f := types.Loose(callee).(type) {
 	case *types.Func:
 		b.closureArguments(e, d, f, p)
 		return f.Result

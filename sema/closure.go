@@ -15,7 +15,7 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	if want != nil && len(want.Params) != len(e.Params) && !b.arity(e, want) {
 		return types.Bad
 	}
-	if hint != nil && types.Resolve(hint) == types.Any {
+	if hint != nil && types.IsAny(hint) {
 		want = &types.Func{} // called dynamically, with anything
 		for range e.Params {
 			want.Params = append(want.Params, types.Any)

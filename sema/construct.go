@@ -58,7 +58,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 // hintedVariant is the part of a hint that says what a variant's type is.
 func hintedVariant(v *VariantRef, hint types.Type) types.Type {
 	h := types.Resolve(hint)
-	if h == types.Any || h == types.Nil {
+	if types.IsAny(h) || h == types.Nil {
 		return nil
 	}
 	return h

@@ -60,7 +60,7 @@ func (b *body) branch(e ast.Expr, want types.Type, why reason) types.Type {
 
 func acceptsNil(t types.Type) bool {
 	t = types.Resolve(t)
-	return t == types.Nil || t == types.Any || optional(t) || t == types.Bad
+	return t == types.Nil || types.IsAny(t) || optional(t) || t == types.Bad
 }
 
 func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
@@ -157,7 +157,7 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 // iterated is the element type of what `for` goes over. lazily says whether it
 // may be what gives its elements one after the other.
 func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
-	t := types.Resolve(b.expr(x, nil))
+	t := types.Loose(b.expr(x, nil))
 	switch s := t.(type) {
 	case *types.Array:
 		return s.Elem

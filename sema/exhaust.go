@@ -112,7 +112,7 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 // an Any apart is checked at run time, so it counts as one that always fits.
 func relaxed(c cell, t types.Type) cell {
 	t = types.Resolve(t)
-	if t == types.Any {
+	if types.IsAny(t) {
 		shape := strings.HasPrefix(c.ctor, "()") || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
 		if !shape {
 			return c

@@ -74,7 +74,7 @@ func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	if convert {
 		b.info.conv[e.ID()] = want
 	}
-	if types.Resolve(want) == types.Any && holdsFunc(got) || types.Resolve(got) == types.Any && holdsFunc(want) {
+	if types.IsAny(want) && holdsFunc(got) || types.IsAny(got) && holdsFunc(want) {
 		b.calledUntyped()
 	}
 }
@@ -153,7 +153,7 @@ func conversionHint(got, want types.Type) string {
 		}
 	}
 	if a, ok := types.Resolve(want).(*types.Array); ok {
-		if ok, _ := types.Conversion(got, a.Elem); ok && a.Elem != types.Any {
+		if ok, _ := types.Conversion(got, a.Elem); ok && !types.IsAny(a.Elem) {
 			return "put it into brackets: `[…]`"
 		}
 	}

@@ -160,7 +160,7 @@ func (in *instance) solve(d, a types.Type) {
 	}
 	if o, ok := d.(*types.Option); ok {
 		if _, also := a.(*types.Option); !also {
-			if a != types.Nil && a != types.Any {
+			if a != types.Nil && !types.IsAny(a) {
 				in.solve(o.Elem, a)
 			}
 			return
@@ -173,7 +173,7 @@ func (in *instance) solve(d, a types.Type) {
 		}
 		return
 	}
-	if a == types.Any {
+	if types.IsAny(a) {
 		types.Walk(d, func(t types.Type) bool {
 			if p, ok := t.(*types.Param); ok && in.has(p) && in.solved[p] == nil {
 				in.solved[p] = types.Any

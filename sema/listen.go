@@ -275,7 +275,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 			t = b.c.resolve(b.ts, p.Type)
 			if i == 0 {
 				b.decodable(t, p.Type.Span())
-				if t != types.Any && t != types.Bad {
+				if !types.IsAny(t) && t != types.Bad {
 					out.Schema = t
 					b.messageType(out.Type, t, p.Type.Span())
 					b.objectType(t, p.Type.Span())
@@ -307,7 +307,7 @@ func (b *body) objectType(t types.Type, at source.Span) {
 	case *types.Map:
 		return
 	}
-	if t = types.Resolve(t); t != types.Any && t != types.Bad {
+	if t = types.Resolve(t); !types.IsAny(t) && t != types.Bad {
 		b.report(diag.HandlerParams.At(at, "a message is an object, never `%s`", types.Full(t)).Hint("take a schema, a struct, `Map<String, Any>` or Any"))
 	}
 }
@@ -361,7 +361,7 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 		b.report(diag.HandlerParams.At(h.Value.Span(), "a handler takes one parameter, the message, not %d", len(f.Params)).Hint("wrap it: `|message| …`"))
 		return
 	}
-	if p := types.Resolve(f.Params[0]); p != types.Any {
+	if p := types.Resolve(f.Params[0]); !types.IsAny(p) {
 		b.decodable(p, h.Value.Span())
 		b.messageType(out.Type, p, h.Value.Span())
 		b.objectType(p, h.Value.Span())

@@ -194,7 +194,7 @@ func (b *body) tupleLit(e *ast.TupleLit, hint types.Type) types.Type {
 			t.Elems = append(t.Elems, b.checkAs(x, h.Elems[i], reason{}))
 			continue
 		}
-		if hint != nil && types.Resolve(hint) == types.Any {
+		if hint != nil && types.IsAny(hint) {
 			t.Elems = append(t.Elems, b.checkAs(x, types.Any, reason{}))
 			continue
 		}

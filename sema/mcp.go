@@ -74,7 +74,7 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	b := c.constBody(m)
 	for _, p := range fn.Params[1:] {
 		p.Local.used = true
-		if p.Type != types.Bad && p.Type != types.Any {
+		if p.Type != types.Bad && !types.IsAny(p.Type) {
 			b.decodable(p.Type, p.At)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	if r, ok := types.Resolve(result).(*types.Result); ok {
 		result = r.Ok
 	}
-	if result != types.Bad && result != types.Any {
+	if result != types.Bad && !types.IsAny(result) {
 		b.decodable(result, fn.Decl.Signature)
 	}
 	for _, x := range fn.Decl.Decorators {

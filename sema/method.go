@@ -114,6 +114,10 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		if x == types.Any {
 			return b.anyMethod(e, p)
 		}
+	case *types.Option:
+		if types.IsAny(x) && b.c.method(x, e.Name.Name) == nil {
+			return b.anyMethod(e, p)
+		}
 	case *types.Var:
 		b.arguments(e.Args)
 		b.known(e.Recv, x)
@@ -308,8 +312,9 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	return types.Any
 }
 
-// anyKinds are the library's method files that an Any's call can reach.
-var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result"}
+// anyKinds are the library's method files that an Any's call can reach. Option's
+// methods are those of any value that has none of that name itself.
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option"}
 
 // methodAnywhere brings every method of that name into the program, and says
 // whether there is one and whether all of them change the value they are

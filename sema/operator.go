@@ -17,11 +17,11 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 		b.info.types[lit.Id] = t
 		return t
 	}
-	t := types.Resolve(b.expr(e.X, hint))
+	t := types.Loose(b.expr(e.X, hint))
 	if !b.known(e.X, t) {
 		return types.Bad
 	}
-	if types.IsNumeric(t) || t == types.Any || t == types.Bad || t == types.Never {
+	if types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || t == types.Never {
 		return t
 	}
 	b.report(diag.Operand.At(e.X.Span(), "`-` takes a number, not `%s`", types.Full(t)).Hint("only Int and Float can be negated"))
@@ -34,7 +34,7 @@ func (b *body) condition(e ast.Expr) {
 	t := types.Resolve(b.expr(e, types.Bool))
 	switch {
 	case t == types.Bool || t == types.Bad || t == types.Never:
-	case t == types.Any:
+	case types.IsAny(t):
 		b.info.conv[e.ID()] = types.Bool
 	default:
 		if v, ok := t.(*types.Var); ok {
@@ -105,7 +105,7 @@ func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
 	}
 	b.convertOperand(e.X, x, t)
 	b.convertOperand(e.Y, y, t)
-	if compare && t != types.Any {
+	if compare && !types.IsAny(t) {
 		return types.Bool
 	}
 	return t
@@ -120,7 +120,7 @@ func operated(op ast.Op, x, y types.Type) types.Type {
 			return y
 		}
 		return x
-	case x == types.Any || y == types.Any:
+	case types.IsAny(x) || types.IsAny(y):
 		return types.Any
 	case types.IsNumeric(x) && types.IsNumeric(y):
 		if x == types.Float || y == types.Float {
@@ -146,7 +146,7 @@ func operated(op ast.Op, x, y types.Type) types.Type {
 }
 
 func (b *body) convertOperand(e ast.Expr, t, want types.Type) {
-	if want == types.Float && t == types.Int || want == types.Any && t != types.Any {
+	if want == types.Float && t == types.Int || types.IsAny(want) && !types.IsAny(t) {
 		b.info.conv[e.ID()] = want
 	}
 }
@@ -211,7 +211,7 @@ func comparable(x, y types.Type) (types.Type, bool) {
 		if x == types.Nil {
 			other = y
 		}
-		return other, other == types.Nil || other == types.Any || optional(other)
+		return other, other == types.Nil || types.IsAny(other) || optional(other)
 	}
 	return types.Join(x, y)
 }
@@ -223,7 +223,7 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 	var out types.Type
 	switch t := x.(type) {
 	case *types.Option:
-		if hint != nil && types.Resolve(hint) == types.Any {
+		if hint != nil && types.IsAny(hint) {
 			b.checkAs(e.Y, types.Any, reason{})
 			out = types.Any
 			break
@@ -322,7 +322,7 @@ func (b *body) cast(e *ast.Cast) types.Type {
 	_, union := want.(*types.Union)
 	switch {
 	case types.IsNumeric(got) && types.IsNumeric(want):
-	case got == types.Any:
+	case types.IsAny(got):
 		b.decodable(want, e.Type.Span())
 	case union && types.IsString(got):
 	case types.Subtype(got, want):
@@ -360,7 +360,7 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	case *types.Param, *types.Func, *types.Task, *types.Result, *types.HashMap, *types.Declared:
 		return t
 	case *types.Map:
-		if k := types.Resolve(x.Key); !types.IsString(k) && k != types.Bad && k != types.Any {
+		if k := types.Resolve(x.Key); !types.IsString(k) && k != types.Bad && !types.IsAny(k) {
 			return t
 		}
 	case *types.Basic:

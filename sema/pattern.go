@@ -107,7 +107,7 @@ func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantR
 	d := v.Type.(*types.Named).Decl
 	n, ok := t.(*types.Named)
 	if !ok || n.Decl != d {
-		if t != types.Any && t != types.Error && t != types.Bad {
+		if !types.IsAny(t) && t != types.Error && t != types.Bad {
 			b.patternMismatch(p, d.Name+"::"+v.Name, t)
 			return nil, nil
 		}
@@ -161,7 +161,7 @@ func patternHelp(t types.Type) string {
 
 // patternValue checks that a constant or literal of type v can equal a t.
 func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
-	if t == types.Bad || v == types.Bad || t == types.Error || t == types.Any {
+	if t == types.Bad || v == types.Bad || t == types.Error || types.IsAny(t) {
 		return
 	}
 	if _, ok := comparable(types.Resolve(v), t); !ok {
@@ -177,7 +177,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 			return
 		}
 	}
-	if t == types.Bad || t == types.Any || t == types.Error {
+	if t == types.Bad || types.IsAny(t) || t == types.Error {
 		return
 	}
 	if v == types.Float && t == types.Int {
@@ -195,7 +195,7 @@ func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
 			b.literalPattern(x, t)
 		}
 	}
-	if !types.IsNumeric(t) && t != types.Any && t != types.Bad && !types.IsString(t) {
+	if !types.IsNumeric(t) && !types.IsAny(t) && t != types.Bad && !types.IsString(t) {
 		b.patternMismatch(p, "a range", t)
 	}
 }
@@ -258,7 +258,7 @@ func (b *body) replaceObject(p ast.Pattern, old, l *Local) {
 
 func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	tuple, ok := t.(*types.Tuple)
-	if !ok && t != types.Any && t != types.Bad {
+	if !ok && !types.IsAny(t) && t != types.Bad {
 		b.patternMismatch(p, "a tuple", t)
 		t = types.Bad
 	}
@@ -277,7 +277,7 @@ func partType(known bool, t types.Type, part func() types.Type) types.Type {
 	switch {
 	case known:
 		return part()
-	case t == types.Any || t == types.Error:
+	case types.IsAny(t) || t == types.Error:
 		return types.Any
 	}
 	return types.Bad
@@ -285,7 +285,7 @@ func partType(known bool, t types.Type, part func() types.Type) types.Type {
 
 func (b *body) arrayPattern(p *ast.ArrayPat, t types.Type, mut bool) {
 	a, ok := t.(*types.Array)
-	if !ok && t != types.Any && t != types.Bad {
+	if !ok && !types.IsAny(t) && t != types.Bad {
 		b.patternMismatch(p, "an array", t)
 		t = types.Bad
 	}
@@ -302,6 +302,7 @@ func (b *body) arrayPattern(p *ast.ArrayPat, t types.Type, mut bool) {
 
 func (b *body) restPattern(p *ast.ArrayPat, t types.Type, mut bool) {
 	if p.RestName != nil {
+		t = types.Loose(t)
 		b.info.types[p.RestName.Id] = t
 		b.bindName(p.RestName.Id, p.RestName.Name, t, mut)
 	}
@@ -317,7 +318,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 	}
 	n, ok := t.(*types.Named)
 	known := ok && n.Decl == ref.named.Decl
-	if !known && t != types.Any && t != types.Error && t != types.Bad {
+	if !known && !types.IsAny(t) && t != types.Error && t != types.Bad {
 		b.patternMismatch(p, ref.named.Decl.Name, t)
 	}
 	if !known {
@@ -437,7 +438,7 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 			return &VariantRef{Type: x, Name: name, Index: 1}, []types.Type{x.Err}
 		}
 	}
-	if t == types.Any {
+	if types.IsAny(t) {
 		if name == "Some" {
 			return &VariantRef{Type: types.NewOption(types.Any), Name: name}, []types.Type{types.Any}
 		}

@@ -133,7 +133,7 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 		b.checkAs(e.Value, t, why)
 		return
 	}
-	target := types.Resolve(t)
+	target := types.Loose(t)
 	v := types.Resolve(b.expr(e.Value, t))
 	if target == types.Bad || v == types.Bad {
 		return
@@ -149,7 +149,7 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 			Hint("both sides must be of the variable's type"))
 		return
 	}
-	if out != types.Any {
+	if !types.IsAny(out) {
 		if ok, _ := types.Conversion(out, target); !ok || out == types.Float && target == types.Int {
 			b.mismatch(e.Value, v, target, why)
 			return

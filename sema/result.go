@@ -17,7 +17,7 @@ type tryScope struct {
 // question checks `x?`: the value of an Ok or Some; else the error leaves
 // (spec/06-errors.md).
 func (b *body) question(e *ast.Question, hint types.Type) types.Type {
-	t := types.Resolve(b.expr(e.X, nil))
+	t := types.Loose(b.expr(e.X, nil))
 	switch x := t.(type) {
 	case *types.Result:
 		b.info.details[e.Id] = b.leave(x.Err, false, e.Sp)
@@ -44,7 +44,7 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 // throw checks `throw x`.
 func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	t := types.Resolve(b.expr(e.X, nil))
-	if t != types.Bad && t != types.Any && !types.IsErrorLike(t) {
+	if t != types.Bad && !types.IsAny(t) && !types.IsErrorLike(t) {
 		b.report(diag.ThrowValue.At(e.X.Span(), "a `%s` cannot be thrown", types.Full(t)).Hint("throw an error such as `ToolError::new(…)`, or any plain value"))
 	}
 	if types.Resolve(t) != types.Bad {
@@ -81,7 +81,7 @@ func (b *body) leaveHeld() *Leave {
 		return raise
 	}
 	if r, ok := types.Resolve(f.result).(*types.Result); ok {
-		if e := types.Resolve(r.Err); e == types.Error || e == types.Any {
+		if e := types.Resolve(r.Err); e == types.Error || types.IsAny(e) {
 			return &Leave{Kind: LeaveReturn}
 		}
 	}

@@ -8,8 +8,7 @@ import (
 
 // field checks `x.name`.
 func (b *body) field(e *ast.FieldExpr) types.Type {
-	recv := b.expr(e.X, nil)
-	t := types.Resolve(recv)
+	t := types.Loose(b.expr(e.X, nil))
 	set := func(k SelectKind, f *types.Field) { b.info.details[e.Id] = &Selection{Kind: k, Field: f} }
 	switch x := t.(type) {
 	case *types.Named:
@@ -119,7 +118,7 @@ func isErrorStruct(t types.Type) bool {
 func (b *body) fieldInstead(t types.Type, name string, names []string) string {
 	switch x := t.(type) {
 	case *types.Option:
-		if b.fieldOf(x.Elem, name) != nil || types.Resolve(x.Elem) == types.Any {
+		if b.fieldOf(x.Elem, name) != nil {
 			return "it may be None: use `?`, `??` or `match` first"
 		}
 	case *types.Result:
@@ -147,7 +146,7 @@ func hasMembers(t types.Type) bool {
 }
 
 func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
-	switch t := types.Resolve(b.expr(e.X, nil)).(type) {
+	switch t := types.Loose(b.expr(e.X, nil)).(type) {
 	case *types.Tuple:
 		if e.Index < len(t.Elems) {
 			return t.Elems[e.Index]
@@ -171,7 +170,7 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 
 // index checks `x[i]` and slices.
 func (b *body) index(e *ast.IndexExpr) types.Type {
-	recv := types.Resolve(b.expr(e.X, nil))
+	recv := types.Loose(b.expr(e.X, nil))
 	if !b.known(e.X, recv) {
 		recv = types.Bad
 	}

@@ -72,7 +72,7 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 	if n := len(blk.Stmts); n > 0 {
 		if s, ok := blk.Stmts[n-1].(*ast.ExprStmt); ok {
 			if t := b.info.types[s.X.ID()]; t != nil && s.Semi {
-				if ok, _ := types.Conversion(t, want); ok && types.Resolve(t) != types.Any {
+				if ok, _ := types.Conversion(t, want); ok && !types.IsAny(t) {
 					b.because(d, why)
 					b.report(d.Hint("remove the `;` after the last expression"))
 					return

@@ -93,7 +93,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	b := c.constBody(m)
 	for _, p := range fn.Params[1:] {
 		p.Local.Offered = true
-		if p.Type != types.Bad && p.Type != types.Any {
+		if p.Type != types.Bad && !types.IsAny(p.Type) {
 			b.decodable(p.Type, p.At)
 		}
 		if p.Doc == "" {

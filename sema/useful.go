@@ -250,6 +250,9 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	constant := func(name string) ctorInfo {
 		return ctorInfo{name: name, show: func([]string) string { return name }}
 	}
+	if types.IsAny(t) {
+		return anyCtors(t, rows, head)
+	}
 	switch x := t.(type) {
 	case *types.Basic:
 		if x == types.Bool {
@@ -261,8 +264,7 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 		}
 		return ctors, true
 	case *types.Option:
-		some := ctorInfo{"Some", []types.Type{x.Elem}, call("Some")}
-		return []ctorInfo{some, constant("None")}, true
+		return optionCtors(x.Elem), true
 	case *types.Result:
 		return []ctorInfo{{"Ok", []types.Type{x.Ok}, call("Ok")}, {"Err", []types.Type{x.Err}, call("Err")}}, true
 	case *types.Tuple:
@@ -272,8 +274,24 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	case *types.Named:
 		return namedCtors(x), true
 	}
-	if head.ctor == "[]" { // an Any may hold an array
+	return nil, false
+}
+
+func optionCtors(elem types.Type) []ctorInfo {
+	none := ctorInfo{name: "None", show: func([]string) string { return "None" }}
+	return []ctorInfo{{"Some", []types.Type{elem}, call("Some")}, none}
+}
+
+// anyCtors are the constructors that patterns tell apart in an Any: the lengths
+// of an array, and Some and None, which together are all of it. An Option<Any>
+// has the latter in any case.
+func anyCtors(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complete bool) {
+	if head.ctor == "[]" {
 		return arrayCtors(types.Any, rows, head), false
+	}
+	some := func(r []cell) bool { return r[0].ctor == "Some" }
+	if optional(t) || head.ctor == "Some" || slices.ContainsFunc(rows, some) {
+		return optionCtors(types.Any), true
 	}
 	return nil, false
 }

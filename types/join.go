@@ -177,9 +177,9 @@ func Conversion(a, b Type) (ok, convert bool) {
 		return Subtype(a, b), false
 	}
 	switch {
-	case b == Any:
+	case IsAny(b):
 		return true, true
-	case a == Any:
+	case IsAny(a):
 		return true, true
 	case a == Int && b == Float:
 		return true, true

@@ -90,7 +90,7 @@ func Subtype(a, b Type) bool {
 	if v, ok := a.(*Var); ok {
 		return v.bind(b)
 	}
-	if b == Any {
+	if IsAny(b) {
 		return true
 	}
 	if b == Error {
@@ -153,7 +153,9 @@ func subtypeLists(a, b []Type) bool {
 // like a mistake.
 func IsErrorLike(t Type) bool {
 	switch x := Resolve(t).(type) {
-	case *Option, *Result, *Func, *Task:
+	case *Option:
+		return IsAny(x)
+	case *Result, *Func, *Task:
 		return false
 	case *Basic:
 		return x != Nil
@@ -279,12 +281,36 @@ func rebuildList(ts []Type, f func(Type) Type) ([]Type, bool) {
 	return out, true
 }
 
-// NewOption is Option<t>; of Any it is Any, which already holds nil.
+// AnyOption is Option<Any>: an Any of which it is known that it may be missing.
+// Its values are those of Any, nil is its None and every other value its own
+// Some, so it takes and gives whatever an Any does; but Option's methods are its
+// own (spec/03-types.md, "Any").
+var AnyOption = &Option{Any}
+
+// NewOption is Option<t>.
 func NewOption(t Type) Type {
 	if Resolve(t) == Any {
-		return Any
+		return AnyOption
 	}
 	return &Option{t}
+}
+
+// Loose is t as operations see it: for Option<Any>, Any.
+func Loose(t Type) Type {
+	if IsAny(t) {
+		return Any
+	}
+	return Resolve(t)
+}
+
+// IsAny says whether t is Any or Option<Any>, which hold the same values.
+func IsAny(t Type) bool {
+	t = Resolve(t)
+	if t == Any {
+		return true
+	}
+	o, ok := t.(*Option)
+	return ok && Resolve(o.Elem) == Any
 }
 
 // Substitute replaces type parameters by what m gives for them.
@@ -354,5 +380,5 @@ func IsHashable(t Type) bool {
 	t = Resolve(t)
 	_, v := t.(*Var)
 	_, p := t.(*Param)
-	return t == Int || t == Bool || t == Bad || t == Any || v || p || IsString(t)
+	return t == Int || t == Bool || t == Bad || IsAny(t) || v || p || IsString(t)
 }

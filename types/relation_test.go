@@ -131,14 +131,36 @@ func TestSubstitute(t *testing.T) {
 	if want := "fn(Map<String, Array<Int>>) -> Option<Int>"; got.String() != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := Substitute(opt(p), map[*Param]Type{p: Any}); got != Type(Any) {
-		t.Errorf("Option<Any> is %s, want Any", got)
+	if got := Substitute(opt(p), map[*Param]Type{p: Any}); got != Type(AnyOption) {
+		t.Errorf("Option<T> of Any is %s, want Option<Any>", got)
 	}
 	if plain := arr(Int); Substitute(plain, map[*Param]Type{p: Int}) != plain {
 		t.Error("a type without parameters was rebuilt")
 	}
 	if !HasParam(generic) || HasParam(got) {
 		t.Error("HasParam is wrong")
+	}
+}
+
+// Any and Option<Any> hold the same values, so each stands for the other, also in
+// containers; they are two types, since their methods differ.
+func TestOptionOfAny(t *testing.T) {
+	for _, c := range [][2]Type{{Any, AnyOption}, {AnyOption, Any}, {arr(Any), arr(AnyOption)}, {arr(AnyOption), arr(Any)}, {arr(Int), arr(AnyOption)}} {
+		if !Subtype(c[0], c[1]) {
+			t.Errorf("%s does not stand for %s", c[0], c[1])
+		}
+	}
+	if Identical(Any, AnyOption) {
+		t.Error("Any and Option<Any> are one type")
+	}
+	if ok, convert := Conversion(AnyOption, Int); !ok || !convert {
+		t.Error("an Option<Any> is not checked against Int")
+	}
+	if !IsAny(&Option{&Var{Bound: Any}}) || IsAny(opt(Int)) || IsAny(&Option{AnyOption}) {
+		t.Error("IsAny is wrong")
+	}
+	if j, _ := Join(AnyOption, Int); j != Type(AnyOption) {
+		t.Errorf("Option<Any> and Int join to %s", j)
 	}
 }
 
