@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/cputime"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
@@ -49,7 +50,7 @@ func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 	}}
 	return best(runs, func() (float64, error) {
 		runtime.GC()
-		start := ownCPU()
+		start := milli(cputime.Used())
 		file, list := parser.Parse(source.NewFile("bench.conc", text))
 		program, found := sema.Check(cfg, file)
 		list.Append(found)
@@ -63,7 +64,7 @@ func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 				return 0, err
 			}
 		}
-		return ownCPU() - start, nil
+		return milli(cputime.Used()) - start, nil
 	})
 }
 

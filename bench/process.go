@@ -40,15 +40,6 @@ func process(dir string, command ...string) (outcome, error) {
 	return r, nil
 }
 
-// ownCPU is the CPU time of this process so far, in milliseconds.
-func ownCPU() float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic("bench: " + err.Error())
-	}
-	return milli(time.Duration(usage.Utime.Nano() + usage.Stime.Nano()))
-}
-
 func milli(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // best repeats a short measurement and keeps the least.

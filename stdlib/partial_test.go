@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/growth"
 	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 )
@@ -102,30 +103,29 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartsLinear: long lists and long texts in small pieces take time in
+// TestPartsLinear: long lists and long texts in small pieces take work in
 // proportion.
 func TestPartsLinear(t *testing.T) {
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
 		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},
 		{Name: "text", Type: &value.Type{Kind: value.TypeString}}}}
-	took := func(n int) (time.Duration, int) {
+	growth.Linear(t, 2_000, func(n int) time.Duration {
 		var b strings.Builder
 		b.WriteString(`{"text": "` + strings.Repeat("word ", n) + `", "items": [`)
 		for i := range n {
 			fmt.Fprintf(&b, `{"a": %d},`, i)
 		}
-		text := b.String()
-		start, p, parts := time.Now(), newPartial(list), 0
-		for i := 0; i < len(text); i += 4 {
-			if _, ok := p.feed(text[i:min(i+4, len(text))]); ok {
-				parts++
+		text, p, parts := b.String(), newPartial(list), 0
+		took := growth.Of(func() {
+			for i := 0; i < len(text); i += 4 {
+				if _, ok := p.feed(text[i:min(i+4, len(text))]); ok {
+					parts++
+				}
 			}
+		})
+		if parts < n {
+			t.Errorf("%d items came in %d parts", n, parts)
 		}
-		return time.Since(start), parts
-	}
-	short, _ := took(2_000)
-	long, parts := took(16_000)
-	if long > 24*short+500*time.Millisecond || parts < 16_000 {
-		t.Errorf("%s for a short text, %s for one eight times as long, in %d parts", short, long, parts)
-	}
+		return took
+	})
 }

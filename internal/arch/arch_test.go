@@ -28,6 +28,8 @@ var policy = []rule{
 	{"internal/parallel", ""},
 	{"internal/ndjson", ""},
 	{"internal/procgroup", ""},
+	{"internal/cputime", ""},
+	{"internal/growth", "internal/cputime"}, // only tests
 	{"internal/jsonrepair", ""},
 	{"internal/golden", ""}, // only tests
 	{"internal/arch", ""},   // only its test
@@ -48,7 +50,7 @@ var policy = []rule{
 	{"effect", "value"},
 	{"store", "value"},
 	{"vm", "value ir effect schema store"},
-	{"internal/profile", "vm"},
+	{"internal/profile", "vm internal/cputime"},
 	{"internal/trace", "effect vm"},
 	{"internal/redfa", ""},
 	{"stdlib", "source diag ast parser sema value schema store effect vm internal/jsonrepair internal/redfa"},
@@ -82,7 +84,7 @@ var policy = []rule{
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
 	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log runtime/mcp internal/doc internal/driver internal/spell"},
-	{"bench", "source parser sema codegen ir optimize stdlib internal/driver"},
+	{"bench", "source internal/cputime parser sema codegen ir optimize stdlib internal/driver"},
 	{"bench/caller", ""},
 	{"bench/runs", "ir effect vm stdlib internal/driver"},
 	{"bench/empty", ""},

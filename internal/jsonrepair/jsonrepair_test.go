@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/growth"
 )
 
 func TestExtract(t *testing.T) {
@@ -59,23 +61,18 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// Texts that would be slow for a reader that looks back: a text eight times as
-// long must not need anything like the square of the time.
+// Texts that would be slow for a reader that looks back.
 func TestLinear(t *testing.T) {
 	for _, part := range []string{`"`, `'`, "`", `{"a":1,}`, `["a\n, `, `say "hi" `, `a `, `1,,`, `\u12`, `/* `, `a:`, `1e `, `{`, `[`, `{"a":`, "```", "```{", `}]`, `[{]`, `#`, `...`, "[true b, “]", "{'a}", "[`]", `[“]`, "{a:'}", "```[", `{"a":1 "b"`} {
 		for _, open := range []string{"", "{", `["`} {
-			short, long := elapsed(open+strings.Repeat(part, 40_000/len(part))), elapsed(open+strings.Repeat(part, 320_000/len(part)))
-			if long > 24*short+500*time.Millisecond {
-				t.Errorf("%q of %q: %s for 40 kB, %s for 320 kB", open, part, short, long)
-			}
+			t.Run(open+part, func(t *testing.T) {
+				growth.Linear(t, 40_000, func(n int) time.Duration {
+					text := open + strings.Repeat(part, n/len(part))
+					return growth.Of(func() { _, _ = Extract(text) })
+				})
+			})
 		}
 	}
-}
-
-func elapsed(text string) time.Duration {
-	start := time.Now()
-	_, _ = Extract(text)
-	return time.Since(start)
 }
 
 func FuzzExtract(f *testing.F) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/growth"
 )
 
 // writer is a Builder that writes JSON.
@@ -152,17 +154,14 @@ func TestPartialSoFar(t *testing.T) {
 }
 
 func TestPartialLinear(t *testing.T) {
-	read := func(text string) time.Duration {
-		start := time.Now()
-		inPieces(text, 3)
-		return time.Since(start)
-	}
 	for _, part := range []string{`"`, `{"a":1,}`, `["a\n, `, `a `, `\u12`, `/* `, `a:`, `{`, `[`, `{"a":`, "```", `}]`, `#`, `...`, `[{`, `{x `, `"\ud83d`, "é"} {
 		for _, open := range []string{"", "{", `["`, `{"a":`} {
-			short, long := read(open+strings.Repeat(part, 40_000/len(part))), read(open+strings.Repeat(part, 320_000/len(part)))
-			if long > 24*short+500*time.Millisecond {
-				t.Errorf("%q of %q: %s for 40 kB, %s for 320 kB", open, part, short, long)
-			}
+			t.Run(open+part, func(t *testing.T) {
+				growth.Linear(t, 40_000, func(n int) time.Duration {
+					text := open + strings.Repeat(part, n/len(part))
+					return growth.Of(func() { inPieces(text, 3) })
+				})
+			})
 		}
 	}
 }

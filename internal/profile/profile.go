@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cputime"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -67,7 +68,7 @@ func (r *Recorder) Start() {
 	r.done.Go(func() {
 		tick := time.NewTicker(Period)
 		defer tick.Stop()
-		passed, worked := time.Since(started), used()
+		passed, worked := time.Since(started), cputime.Used()
 		owed := time.Duration(0)
 		for {
 			select {
@@ -77,7 +78,7 @@ func (r *Recorder) Start() {
 				// Ticks may be late, as with one processor; then one counts for more. The
 				// program is one thread: it has worked no longer than has passed, nor
 				// than the whole process.
-				p, w := time.Since(started), used()
+				p, w := time.Since(started), cputime.Used()
 				owed += min(p-passed, w-worked)
 				passed, worked = p, w
 				n := owed / Period

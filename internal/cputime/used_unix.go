@@ -1,15 +1,15 @@
 //go:build unix
 
-package profile
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// used is the processor time that the process has used. Time that other
-// processes took is none of the program's.
-func used() time.Duration {
+// Used is the processor time that all threads of the process have used, in
+// their own code and in the system's.
+func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return time.Since(started)
