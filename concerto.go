@@ -15,6 +15,7 @@ package concerto
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/profile"
+	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
@@ -200,15 +202,32 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if o.OnUsage != nil {
 		o.OnUsage(world.Usage())
 	}
-	return err
+	return clean(world, err)
 }
 
-func (p *Program) run(ctx context.Context, world effect.Performer, o *Options) (err error) {
+// clean takes the run's secrets out of how it ended.
+func clean(world *runtime.Runtime, err error) error {
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		cleanUncaught(world.Secrets(), failed)
+	}
+	return world.Secrets().Error(err)
+}
+
+func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
+	e.Message = known.Text(e.Message)
+	for _, o := range e.Others {
+		cleanUncaught(known, o)
+	}
+}
+
+func (p *Program) run(ctx context.Context, world *runtime.Runtime, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world}
 	if o.Trace != nil {
-		events := trace.New(o.Trace)
+		out := world.Secrets().Writer(o.Trace)
+		events := trace.New(out)
 		config.Observer = events
-		defer func() { err = firstError(err, events.Close()) }()
+		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
 	}
 	if o.Profile != nil {
 		recorder := profile.New(p.ir.Name)

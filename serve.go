@@ -56,7 +56,7 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, s ServeOpti
 	if err := machine.InitTools(ctx); err != nil {
 		return err
 	}
-	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds}
+	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return clean(world, err) }}
 	var tools []mcp.Offer
 	names := map[string]bool{}
 	for _, o := range offers {
@@ -93,6 +93,7 @@ var errServed = errors.New("the server has ended")
 type serving struct {
 	machine *vm.VM
 	seconds float64
+	clean   func(error) error // of secrets
 }
 
 func (x *serving) offer(o vm.Offer) mcp.Offer {
@@ -105,7 +106,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
 				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return limit.Run(ctx, x.seconds) },
 				Done: func(v value.Slot, problem error) {
-					if err = told(problem); err == nil {
+					if err = told(x.clean(problem)); err == nil {
 						result = rendered(v, o)
 					}
 					close(done)

@@ -262,7 +262,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	failure := failureOf(err)
+	failure := failureOf(clean(outside, err))
 	if err == nil {
 		failure = leftOver(outcome, scene)
 	}

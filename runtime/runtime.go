@@ -15,6 +15,7 @@ import (
 	"io"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/command"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -84,16 +85,19 @@ type Runtime struct {
 	store *store.Stores
 	mcp   *mcp.Servers
 
-	budget *limit.Budget
+	budget  *limit.Budget
+	secrets *secret.Set
 }
 
 // New makes a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.EnvAllowed, c.Args)
-	r := &Runtime{log: log.New(c.Log, c.LogLevel)}
+	r := &Runtime{secrets: c.secrets(environment.Lookup)}
+	environment.Secrets = r.secrets
+	r.log = log.New(c.Log, c.LogLevel, r.secrets)
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets})
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
@@ -146,6 +150,7 @@ func New(c Config) *Runtime {
 	for i := len(c.Layers) - 1; i >= 0; i-- {
 		r.Performer = c.Layers[i](r.Performer)
 	}
+	r.Performer = &clean{next: r.Performer, secrets: r.secrets, log: r.log}
 	return r
 }
 

@@ -12,11 +12,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
 )
 
 // Environment is a run's environment. It is immutable and safe for concurrent
 // use.
 type Environment struct {
+	// Secrets learns what the program reads of variables that are named as
+	// secrets are; nil learns nothing. It is set before the first use.
+	Secrets *secret.Set
+
 	vars    map[string]string
 	allowed []string
 	all     bool
@@ -70,13 +75,22 @@ func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
 	if !utf8.ValidString(v) {
 		return nil, effect.Errorf("EnvError", "the environment variable %s is not UTF-8", q.Name).With("name", q.Name)
 	}
+	e.read(q.Name)
 	return &effect.EnvValue{Value: v, Set: set}, nil
+}
+
+// read notes that the program knows a variable.
+func (e *Environment) read(name string) {
+	if secret.Named(name) {
+		e.Secrets.Add(name, e.vars[name])
+	}
 }
 
 func (e *Environment) variables() *effect.EnvVariables {
 	all := &effect.EnvVariables{}
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
 		if (e.all || slices.Contains(e.allowed, name)) && utf8.ValidString(name+e.vars[name]) {
+			e.read(name)
 			all.Names = append(all.Names, name)
 			all.Values = append(all.Values, e.vars[name])
 		}

@@ -130,7 +130,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	if reply.Content == nil {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: excerpt(answer, 2000)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply.result(w), nil
 }

@@ -16,7 +16,7 @@ type Failure struct {
 	Message    string
 	HTTPStatus int           // 0 when there was no answer
 	RetryAfter time.Duration // the provider's wish; 0 without one
-	Body       string        // an excerpt of the answer
+	Body       string        // the answer, of which an excerpt is kept in the end
 	RequestID  string        // the provider's name for the request, or ""
 	Sent       bool          // the request may have reached the provider
 	Got        int64         // bytes of the answer that had come

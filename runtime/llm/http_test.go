@@ -57,8 +57,8 @@ func TestBrokenAnswers(t *testing.T) {
 		fields   map[string]any
 	}{
 		"401": {"openai", testllm.Reply{Status: 401, Error: "Incorrect API key provided: " + key},
-			head + "the provider answered 401 Unauthorized: Incorrect API key provided: [key] (check the key in KEY)",
-			map[string]any{"status": int64(401), "reason": "auth", "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: [key]","type":"error"},"type":"error"}`}},
+			head + "the provider answered 401 Unauthorized: Incorrect API key provided: ***KEY*** (check the key in KEY)",
+			map[string]any{"status": int64(401), "reason": "auth", "retryable": false, "raw_response": `{"error":{"message":"Incorrect API key provided: ***KEY***","type":"error"},"type":"error"}`}},
 		"400": {"anthropic", testllm.Reply{Status: 400, Error: "max_tokens: too large"},
 			head + "the provider answered 400 Bad Request: max_tokens: too large (check the agent's fields against what the model takes)",
 			map[string]any{"status": int64(400), "reason": "bad_request", "retryable": false, "raw_response": `{"error":{"message":"max_tokens: too large","type":"error"},"type":"error"}`}},

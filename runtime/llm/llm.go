@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/spell"
 )
 
@@ -84,6 +85,7 @@ type Config struct {
 	Sleep       func(ctx context.Context, d time.Duration) error // nil: a timer; gives ctx.Err() when ctx ends first
 	Jitter      func() float64                                   // chance from 0 to 1; nil: random
 	Meter       Meter                                            // nil: nothing is counted
+	Secrets     *secret.Set                                      // taken out of what comes back; a key is added before it is sent. nil: a set of its own
 }
 
 // Client performs the requests that agents make of models. It is safe for
@@ -95,7 +97,6 @@ type Client struct {
 
 	started sync.WaitGroup // calls and streams that Start and open began
 	streams streams
-	secrets secrets
 }
 
 // line is a connection in use.
@@ -108,6 +109,9 @@ type line struct {
 
 // New makes a Client. Connections are opened when first used.
 func New(cfg Config) *Client {
+	if cfg.Secrets == nil {
+		cfg.Secrets = &secret.Set{}
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -230,7 +234,7 @@ func (c *Client) line(name string) (*line, error) {
 	if l.http == nil {
 		l.http = newHTTP(&conn)
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: &c.secrets})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: c.cfg.Secrets})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}

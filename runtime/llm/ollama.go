@@ -116,7 +116,7 @@ func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	}
 	reply, ok := s.reply()
 	if !ok {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no message (check the connection's base_url)", Body: excerpt(answer, 2000)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no message (check the connection's base_url)", Body: string(answer)}
 	}
 	return reply, nil
 }

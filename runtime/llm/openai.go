@@ -171,7 +171,7 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, err
 	}
 	if len(reply.Choices) == 0 {
-		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no choices (check the connection's base_url)", Body: excerpt(answer, 2000)}
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no choices (check the connection's base_url)", Body: string(answer)}
 	}
 	c := &reply.Choices[0]
 	out := &effect.AgentReply{
@@ -359,7 +359,7 @@ func bodyError(body []byte) string {
 	if json.Unmarshal(o.Error, &s) == nil && s != "" {
 		return s
 	}
-	return excerpt(o.Error, 200)
+	return string(o.Error)
 }
 
 // errorInside is the failure of an answer that has a good status and an error
@@ -376,7 +376,7 @@ func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byt
 	if hint := classes[r.class].hint; hint != "" {
 		message += " (" + hint + ")"
 	}
-	return &Failure{Class: r.class, Message: message, Body: excerpt(answer, 2000), RetryAfter: r.retryAfter, Sent: true}
+	return &Failure{Class: r.class, Message: message, Body: string(answer), RetryAfter: r.retryAfter, Sent: true}
 }
 
 // inPath is a model's name as a part of an address.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
 )
 
 // Provider is one wire form: it puts a request to a model, once. Safe for
@@ -77,7 +78,7 @@ type world struct {
 	http   *http.Transport
 	sleep  func(context.Context, time.Duration) error
 
-	secrets *secrets
+	secrets *secret.Set
 }
 
 // providers is the table of providers, by the manifest's word. A row opens a

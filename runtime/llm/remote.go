@@ -86,7 +86,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		h.Set("Accept", "text/event-stream")
 	}
 	if key != "" {
-		p.world.secrets.add(key)
+		p.world.secrets.Add(p.keyEnv, key)
 		p.authorize(h, key)
 	}
 	// The body can be read anew, so that net/http may send it again on another
@@ -109,13 +109,12 @@ func (x *exchange) whole(w *wanted) (*effect.AgentReply, error) {
 	if err != nil {
 		return nil, x.broken(x.ctx, err, x.in.n)
 	}
-	answer = x.world.secrets.clean(answer)
+	answer = x.world.secrets.JSON(answer)
 	reply, err := x.read(answer, w)
 	var f *Failure
 	switch {
 	case err == nil:
-		x.identify(reply)
-		return reply, nil
+		return x.cleaned(reply), nil
 	case errors.As(err, &f):
 		return nil, err
 	}
@@ -132,11 +131,21 @@ func (x *exchange) all() ([]byte, error) {
 	return io.ReadAll(x.in)
 }
 
-// identify gives the reply the request's name when its body had none.
-func (x *exchange) identify(reply *effect.AgentReply) {
+// cleaned gives the reply the request's name when its body had none, and takes
+// the secrets out of what only decoding has put together.
+func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
-		reply.RequestID = x.world.secrets.hide(id)
+		reply.RequestID = id
 	}
+	known := x.world.secrets
+	for _, s := range []*string{&reply.Text, &reply.Model, &reply.RequestID} {
+		*s = known.Text(*s)
+	}
+	for i := range reply.ToolCalls {
+		c := &reply.ToolCalls[i]
+		c.ID, c.Name, c.Args = known.Text(c.ID), known.Text(c.Name), string(known.JSON([]byte(c.Args)))
+	}
+	return reply
 }
 
 // requestID is what the provider calls the request, for its support.
@@ -153,7 +162,7 @@ func (x *exchange) refused() error {
 	if err != nil && len(answer) == 0 {
 		return x.failed(x.broken(x.ctx, err, x.in.n))
 	}
-	answer = x.world.secrets.clean(answer)
+	answer = x.world.secrets.JSON(answer)
 	r := x.refusal(answer)
 	if r.text == "" {
 		r.text = excerpt(answer, 200)
@@ -165,7 +174,7 @@ func (x *exchange) refused() error {
 		r.retryAfter = after
 	}
 	f := statusFailure(x.resp.StatusCode, r, x.keyEnv)
-	f.Body = excerpt(answer, 2000)
+	f.Body = string(answer)
 	return x.failed(f)
 }
 
@@ -185,18 +194,29 @@ func (x *exchange) failed(err error) error {
 	return x.redact(f)
 }
 
-// redact takes the keys out of a failure.
+// What is kept of a failure, in bytes.
+const (
+	maxMessage = 4000
+	maxBody    = 2000
+)
+
+// redact takes the secrets out of a failure, and only then what is too long:
+// half a key must not be left.
 func (x *exchange) redact(err error) error {
 	if f, ok := err.(*Failure); ok {
-		hide := x.world.secrets.hide
-		f.Message, f.Body, f.RequestID = hide(f.Message), hide(f.Body), hide(f.RequestID)
+		known := x.world.secrets
+		f.Message, f.RequestID = known.Text(f.Message), known.Text(f.RequestID)
+		if len(f.Message) > maxMessage {
+			f.Message = excerpt([]byte(f.Message), maxMessage)
+		}
+		f.Body = excerpt(known.JSON([]byte(f.Body)), maxBody)
 	}
 	return err
 }
 
 // notJSON is the failure of an answer that should be JSON of the wire's form.
 func (x *exchange) notJSON(answer []byte, err error) *Failure {
-	f := &Failure{Class: ClassBadAnswer, HTTPStatus: x.resp.StatusCode, Body: excerpt(answer, 2000), Sent: true}
+	f := &Failure{Class: ClassBadAnswer, HTTPStatus: x.resp.StatusCode, Body: string(answer), Sent: true}
 	kind := "text that is not JSON"
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("<")) {
 		kind = "HTML instead of JSON"
@@ -250,8 +270,14 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 
 // pieces reads a streamed answer to its end.
 func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.AgentReply, error) {
-	in, out := newFrames(x.in, x.framing), x.assemble(w)
+	in, out, clean := newFrames(x.in, x.framing), x.assemble(w), x.world.secrets.Stream()
 	partial := false
+	give := func(text string) {
+		if text != "" {
+			partial = true
+			piece(text)
+		}
+	}
 	fail := func(f *Failure) (*effect.AgentReply, error) {
 		f.Partial = f.Partial || partial
 		return nil, f
@@ -260,8 +286,8 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 		data, err := in.next()
 		if err != nil {
 			if reply, ok := out.reply(); ok && err == io.EOF {
-				x.identify(reply)
-				return reply, nil
+				give(clean.Rest())
+				return x.cleaned(reply), nil
 			}
 			if err == io.EOF && x.in.n == 0 {
 				return fail(x.notJSON(nil, err))
@@ -271,19 +297,16 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 			}
 			return fail(x.broken(x.ctx, err, x.in.n).(*Failure))
 		}
-		data = x.world.secrets.clean(data)
 		text, err := out.event(data)
 		var f *Failure
 		switch {
 		case errors.As(err, &f):
 			return fail(f)
 		case err != nil:
-			return fail(x.notJSON(data, err))
+			return fail(x.notJSON(x.world.secrets.JSON(data), err))
 		}
-		if begun(); text != "" {
-			partial = true
-			piece(text)
-		}
+		begun()
+		give(clean.Next(text))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
 )
 
 // Levels are the levels by rising weight.
@@ -20,15 +21,16 @@ var Levels = []string{"debug", "info", "warn", "error"}
 // Log writes lines at or above a level. Safe for concurrent use: lines never
 // mix.
 type Log struct {
-	mu  sync.Mutex
-	w   io.Writer
-	min int
+	mu      sync.Mutex
+	w       io.Writer
+	min     int
+	secrets *secret.Set
 }
 
-// New makes a Log that writes to w. level is one of Levels; any other is
-// "info".
-func New(w io.Writer, level string) *Log {
-	l := &Log{w: w, min: slices.Index(Levels, level)}
+// New makes a Log that writes to w, without the secrets. level is one of Levels;
+// any other is "info".
+func New(w io.Writer, level string, secrets *secret.Set) *Log {
+	l := &Log{w: w, min: slices.Index(Levels, level), secrets: secrets}
 	if l.min < 0 {
 		l.min = 1
 	}
@@ -63,7 +65,8 @@ func (l *Log) write(level, line string) {
 	if slices.Index(Levels, level) < l.min {
 		return
 	}
+	line = l.secrets.Text(strings.TrimRight(line, "\n")) + "\n"
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = io.WriteString(l.w, strings.TrimRight(line, "\n")+"\n")
+	_, _ = io.WriteString(l.w, line)
 }

@@ -17,7 +17,7 @@ func TestLevels(t *testing.T) {
 		"error": "error: d\n",
 	} {
 		var out bytes.Buffer
-		l := New(&out, level)
+		l := New(&out, level, nil)
 		for _, r := range []*effect.Log{{Level: "debug", Message: "a", Fields: []byte("{}")}, {Level: "info", Message: "b", Fields: []byte(`{"k":1}`)}, {Level: "warn", Message: "c\n"}, {Level: "error", Message: "d"}} {
 			if res, err := l.Perform(context.Background(), r); res != nil || err != nil {
 				t.Fatal(res, err)
@@ -32,7 +32,7 @@ func TestLevels(t *testing.T) {
 }
 
 func TestOtherRequestsAreRefused(t *testing.T) {
-	if _, err := New(&bytes.Buffer{}, "").Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the log cannot perform sleep" {
+	if _, err := New(&bytes.Buffer{}, "", nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the log cannot perform sleep" {
 		t.Error(err)
 	}
 }

@@ -1,0 +1,22 @@
+package secret
+
+// Error gives err, whose text has marks in the place of secrets. It wraps err.
+func (s *Set) Error(err error) error {
+	if err == nil || s.Empty() {
+		return err
+	}
+	text := err.Error()
+	if clean := s.Text(text); clean != text {
+		return &cleaned{err, clean}
+	}
+	return err
+}
+
+// cleaned is an error whose own text holds a secret.
+type cleaned struct {
+	error
+	text string
+}
+
+func (e *cleaned) Error() string { return e.text }
+func (e *cleaned) Unwrap() error { return e.error }

@@ -1,0 +1,186 @@
+package secret
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+)
+
+// finder finds the forms of secrets. It is not changed once it is made.
+type finder struct {
+	forms []form
+	// at holds, by its first byte, which forms may begin at a place.
+	at [256][]int
+	// pairs holds the two bytes that a form may begin with, a bit each: what most
+	// places of a text are passed over by.
+	pairs [1 << 16 / 64]uint64
+}
+
+// form is one way to write a secret: as it is, or as a part of base64. Each of
+// its units may be escaped by itself.
+type form struct {
+	mark  string
+	units []unit
+	tail  tail
+}
+
+// unit is a character of a form, or a byte where the secret is not UTF-8.
+type unit struct {
+	raw string
+	alt byte // the byte that may stand for it in the other base64 alphabet; 0 for none
+	r   rune // -1 for a byte that is no character
+}
+
+// tail is what base64 may end in behind the characters that the secret alone
+// decides: one whose upper bits are the secret's last, and padding.
+type tail struct {
+	bits uint // how many; 0 for no tail
+	are  byte // what they are
+}
+
+const (
+	standard = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	urlSafe  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+)
+
+func newFinder(all []known) *finder {
+	f := &finder{}
+	for _, k := range all {
+		mark := Mark(k.name)
+		f.add(form{mark: mark, units: units(k.value)})
+		for before := range 3 {
+			f.add(encoded(mark, k.value, before))
+		}
+	}
+	return f
+}
+
+// units are the characters of a text.
+func units(text string) []unit {
+	var out []unit
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && n == 1 {
+			r = -1
+		}
+		out = append(out, unit{raw: text[:n], r: r})
+		text = text[n:]
+	}
+	return out
+}
+
+// encoded is the base64 of a secret in a longer text, before bytes of which
+// share its first group. What the neighbours decide too is left out.
+func encoded(mark, value string, before int) form {
+	text := base64.StdEncoding.EncodeToString([]byte("\x00\x00"[:before] + value))
+	bits := uint(8 * (before + len(value)))
+	first := (8*before + 5) / 6
+	f := form{mark: mark, units: units(text[first : bits/6])}
+	for i := range f.units {
+		u := &f.units[i]
+		if at := strings.IndexByte(standard, u.raw[0]); at >= 62 {
+			u.alt = urlSafe[at]
+		}
+	}
+	if left := bits % 6; left > 0 {
+		f.tail = tail{bits: left, are: value[len(value)-1] & (1<<left - 1)}
+	}
+	return f
+}
+
+// add takes in a form.
+func (f *finder) add(x form) {
+	i := len(f.forms)
+	f.forms = append(f.forms, x)
+	for _, b := range x.units[0].starts() {
+		f.at[b] = append(f.at[b], i)
+		switch first := x.units[0].raw; {
+		case b == '\\' || b == '%': // an escape
+			for next := range 256 {
+				f.allow(b, byte(next))
+			}
+		case len(first) > 1:
+			f.allow(b, first[1])
+		default:
+			for _, next := range x.units[1].starts() {
+				f.allow(b, next)
+			}
+		}
+	}
+}
+
+// allow notes two bytes that a form may begin with.
+func (f *finder) allow(a, b byte) {
+	pair := uint(a)<<8 | uint(b)
+	f.pairs[pair/64] |= 1 << (pair % 64)
+}
+
+// starts are the bytes that a unit may begin with.
+func (u *unit) starts() []byte {
+	out := []byte{u.raw[0]}
+	for _, b := range []byte{'\\', '%', u.alt} {
+		if b != 0 && b != u.raw[0] {
+			out = append(out, b)
+		}
+	}
+	if u.raw == " " {
+		out = append(out, '+')
+	}
+	return out
+}
+
+// clean gives text with marks. Unless it is final, the end that may be the
+// beginning of a secret is kept back in rest.
+func (f *finder) clean(text string, final bool) (out, rest string) {
+	var b strings.Builder
+	from := 0 // what is before it is in b
+	for i := 0; i < len(text); {
+		if !f.possible(text, i) {
+			i++
+			continue
+		}
+		end, mark, more := f.longest(text, i)
+		switch {
+		case more && !final:
+			if from == 0 {
+				return text[:i], text[i:]
+			}
+			b.WriteString(text[from:i])
+			return b.String(), text[i:]
+		case end < 0:
+			i++
+		default:
+			b.WriteString(text[from:i])
+			b.WriteString(mark)
+			i, from = end, end
+		}
+	}
+	if from == 0 {
+		return text, ""
+	}
+	b.WriteString(text[from:])
+	return b.String(), ""
+}
+
+// possible says whether a form may begin at i.
+func (f *finder) possible(text string, i int) bool {
+	if i+1 == len(text) {
+		return f.at[text[i]] != nil
+	}
+	pair := uint(text[i])<<8 | uint(text[i+1])
+	return f.pairs[pair/64]&(1<<(pair%64)) != 0
+}
+
+// longest gives where the longest form ends that begins at i, -1 when none does.
+// more says that what follows the text decides.
+func (f *finder) longest(text string, i int) (end int, mark string, more bool) {
+	end = -1
+	for _, at := range f.at[text[i]] {
+		x := &f.forms[at]
+		e, unsure := x.match(text, i)
+		if more = more || unsure; e > end {
+			end, mark = e, x.mark
+		}
+	}
+	return end, mark, more
+}

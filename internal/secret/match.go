@@ -1,0 +1,209 @@
+package secret
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// maxNested bounds how often a text may have been escaped again: JSON doubles
+// the backslashes each time, and a URL writes %25 for each %.
+const (
+	maxBackslashes = 15
+	maxPercents    = 4
+)
+
+// matching is how far a form has been found: after each unit, all places where
+// it may end, since a backslash can be a character and the sign of an escape.
+type matching struct {
+	text string
+	ends []int
+	more bool // a way to write the unit reaches the end of the text
+}
+
+// match gives where the form ends that begins at i, at the furthest, and -1 when
+// it does not. more says that what follows the text decides.
+func (x *form) match(text string, i int) (end int, more bool) {
+	var a, b [8]int
+	now, next := append(a[:0], i), b[:0]
+	m := matching{text: text}
+	for k := range x.units {
+		m.ends = next[:0]
+		for _, p := range now {
+			m.unit(&x.units[k], p)
+		}
+		now, next = m.ends, now
+		if len(now) == 0 {
+			return -1, m.more
+		}
+	}
+	end = slices.Max(now)
+	if x.tail.bits > 0 {
+		end = m.tail(x.tail, end)
+	}
+	return end, m.more
+}
+
+func (m *matching) add(end int) {
+	if !slices.Contains(m.ends, end) {
+		m.ends = append(m.ends, end)
+	}
+}
+
+// unit finds the ways in which u is written at p.
+func (m *matching) unit(u *unit, p int) {
+	if p == len(m.text) {
+		m.more = true
+		return
+	}
+	m.literal(u, p)
+	switch m.text[p] {
+	case '\\':
+		m.escaped(u, p)
+	case '%':
+		if end, ok := m.percents(u.raw, p); ok {
+			m.add(end)
+		}
+	}
+}
+
+// literal finds u as it is.
+func (m *matching) literal(u *unit, p int) {
+	left := m.text[p:]
+	switch {
+	case strings.HasPrefix(left, u.raw):
+		m.add(p + len(u.raw))
+	case len(left) < len(u.raw) && strings.HasPrefix(u.raw, left):
+		m.more = true
+	case u.alt != 0 && left[0] == u.alt, u.raw == " " && left[0] == '+':
+		m.add(p + 1)
+	}
+}
+
+// short are the characters that JSON escapes with a letter.
+var short = map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
+
+// escaped finds u behind backslashes: JSON's escapes, of text that may have been
+// JSON before. A backslash before a character that needs none is taken with it.
+func (m *matching) escaped(u *unit, p int) {
+	for n := 1; n <= maxBackslashes; n++ {
+		switch q := p + n; {
+		case q == len(m.text):
+			m.more = true
+			return
+		case m.text[q] == 'u':
+			m.literal(u, q)
+			m.hex(u, q+1)
+		default:
+			m.literal(u, q)
+			if short[m.text[q]] == u.raw {
+				m.add(q + 1)
+			}
+			if m.text[q] != '\\' {
+				return
+			}
+			continue
+		}
+		return
+	}
+}
+
+// hex finds u as the digits behind \u, a pair of them where it needs two.
+func (m *matching) hex(u *unit, p int) {
+	if u.r < 0 {
+		return
+	}
+	if u.r < 0x10000 {
+		if end, ok := m.digits(uint32(u.r), 4, p); ok {
+			m.add(end)
+		}
+		return
+	}
+	high, low := utf16.EncodeRune(u.r)
+	q, ok := m.digits(uint32(high), 4, p)
+	if !ok {
+		return
+	}
+	for from := q; q < len(m.text) && m.text[q] == '\\' && q-from < maxBackslashes; {
+		q++
+	}
+	switch {
+	case q == len(m.text):
+		m.more = true
+	case m.text[q] == 'u':
+		if end, ok := m.digits(uint32(low), 4, q+1); ok {
+			m.add(end)
+		}
+	}
+}
+
+// digits finds a number of n hexadecimal digits, in either case.
+func (m *matching) digits(v uint32, n, p int) (end int, ok bool) {
+	for i := n - 1; i >= 0; i-- {
+		if p == len(m.text) {
+			m.more = true
+			return 0, false
+		}
+		d := byte(v >> (4 * i) & 15)
+		if c := m.text[p]; c != "0123456789abcdef"[d] && c != "0123456789ABCDEF"[d] {
+			return 0, false
+		}
+		p++
+	}
+	return p, true
+}
+
+// percents finds the bytes of raw as a URL escapes them.
+func (m *matching) percents(raw string, p int) (end int, ok bool) {
+	for i := range len(raw) {
+		if p == len(m.text) {
+			m.more = true
+			return 0, false
+		}
+		if m.text[p] != '%' {
+			return 0, false
+		}
+		if p, ok = m.percent(raw[i], p+1); !ok {
+			return 0, false
+		}
+	}
+	return p, true
+}
+
+// percent finds the digits of a byte behind %, which may have been escaped again.
+func (m *matching) percent(b byte, p int) (end int, ok bool) {
+	for range maxPercents {
+		if end, ok := m.digits(uint32(b), 2, p); ok {
+			return end, true
+		}
+		if p, ok = m.digits('%', 2, p); !ok {
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// tail takes in what follows base64 at p, as far as it is the secret's.
+func (m *matching) tail(t tail, p int) int {
+	if p == len(m.text) {
+		m.more = true
+		return p
+	}
+	i := strings.IndexByte(standard, m.text[p])
+	if i < 0 {
+		i = strings.IndexByte(urlSafe, m.text[p])
+	}
+	if i < 0 || byte(i>>(6-t.bits)) != t.are {
+		return p
+	}
+	p++
+	pad := unit{raw: "=", r: '='}
+	for range 2 {
+		m.ends = m.ends[:0]
+		if m.unit(&pad, p); len(m.ends) == 0 {
+			break
+		}
+		p = slices.Max(m.ends)
+	}
+	return p
+}

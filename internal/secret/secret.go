@@ -1,0 +1,92 @@
+// Package secret holds the secrets that a run knows, keys above all, and takes
+// them out of whatever is shown, logged or kept: providers, proxies and
+// subprocesses quote them in what they answer.
+//
+// A secret is found as it stands, as JSON, URLs and base64 write it, and when it
+// comes in several pieces; a mark with its name stands in its place. What is
+// derived from it otherwise, such as a hash, is not found.
+package secret
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// MinLength is how long a secret is at least, in bytes. What is shorter would be
+// found in ordinary words.
+const MinLength = 6
+
+// Set is the secrets of a run. A nil Set knows none. Safe for concurrent use.
+type Set struct {
+	mu    sync.Mutex // held while one is added
+	known []known
+	find  atomic.Pointer[finder] // nil while none is known
+}
+
+// known is a secret with the name of the variable that holds it.
+type known struct{ name, value string }
+
+// Mark is what stands in the place of the secret in the variable name.
+func Mark(name string) string { return "***" + name + "***" }
+
+// words are those by which the name of a variable says that its value is secret.
+var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
+
+// Named says whether the name of an environment variable tells that its value is
+// secret.
+func Named(name string) bool {
+	name = strings.ToUpper(name)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// Add makes the value of a variable known, without the white space around it. A
+// value below MinLength is left out, and so is one that is known.
+func (s *Set) Add(name, value string) {
+	value = strings.TrimSpace(value)
+	if s == nil || len(value) < MinLength {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.known, func(k known) bool { return k.value == value }) {
+		return
+	}
+	s.known = append(s.known, known{name, value})
+	s.find.Store(newFinder(s.known))
+}
+
+// AddHeader makes the value of a header known, and what it holds of credentials
+// behind the name of a scheme: the token of "Bearer …", the password of "Basic …".
+func (s *Set) AddHeader(name, value string) {
+	s.Add(name, value)
+	scheme, credentials, ok := strings.Cut(strings.TrimSpace(value), " ")
+	if !ok {
+		return
+	}
+	s.Add(name, credentials)
+	if !strings.EqualFold(scheme, "Basic") {
+		return
+	}
+	if pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
+		_, password, _ := strings.Cut(string(pair), ":")
+		s.Add(name, password)
+	}
+}
+
+// Empty says that no secret is known.
+func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil }
+
+// Text gives text with a mark in the place of each secret.
+func (s *Set) Text(text string) string {
+	if s.Empty() {
+		return text
+	}
+	out, _ := s.find.Load().clean(text, true)
+	return out
+}
+
+// Holds says whether a secret stands in text.
+func (s *Set) Holds(text string) bool { return s.Text(text) != text }

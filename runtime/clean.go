@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/runtime/log"
+)
+
+// secrets are those that the configuration names. What the program reads by
+// names that tell of secrets is added when it does (package env).
+func (c *Config) secrets(lookup func(string) (string, bool)) *secret.Set {
+	known := &secret.Set{}
+	add := func(name string) {
+		value, _ := lookup(name)
+		known.Add(name, value)
+	}
+	for i := range c.Connections {
+		add(c.Connections[i].APIKeyEnv)
+	}
+	for i := range c.Hosts {
+		for _, p := range c.Hosts[i].ParamsEnv {
+			add(p.Env)
+		}
+	}
+	for i := range c.Servers {
+		for _, name := range c.Servers[i].HeadersEnv {
+			value, _ := lookup(name)
+			known.AddHeader(name, value)
+		}
+	}
+	return known
+}
+
+// clean is the outermost layer: it takes the run's secrets out of what goes
+// further than to the program itself, whoever has put them there.
+type clean struct {
+	next    effect.Performer
+	secrets *secret.Set
+	log     *log.Log
+}
+
+// Perform performs r, with the secrets taken out of it where it is an emit of an
+// error, and out of what an error or an MCP server says.
+func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if x.secrets.Empty() { // of most programs; reading one adds to it
+		return x.next.Perform(ctx, r)
+	}
+	r, kept := x.request(r)
+	if !kept {
+		return nil, nil
+	}
+	result, err := x.next.Perform(ctx, r)
+	return x.outcome(result, err)
+}
+
+// Start begins r; see effect.Starter.
+func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, can := x.next.(effect.Starter)
+	switch {
+	case !can:
+		return nil, false
+	case x.secrets.Empty():
+		return s.Start(ctx, r, done)
+	}
+	r, _ = x.request(r)
+	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.outcome(result, err)) })
+}
+
+// request is r without secrets where it tells of an error. kept is false for
+// what is not to be done: a cache in a file keeps no value that holds a secret,
+// since with a mark in it it would be another.
+func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
+	switch q := r.(type) {
+	case *effect.Emit:
+		if tellsOfError(q.Channel, q.Payload) {
+			return &effect.Emit{Channel: q.Channel, Payload: x.secrets.JSON(q.Payload)}, true
+		}
+	case *effect.StoreWrite:
+		if q.Store.Kind != "cache" {
+			break
+		}
+		for _, e := range q.Entries {
+			if x.secrets.Holds(string(e.Value)) {
+				x.log.Remark("@cache of %s: an answer holds a secret and is not kept in %s", q.Store.Name, q.Store.File)
+				return nil, false
+			}
+		}
+	}
+	return r, true
+}
+
+// tellsOfError says whether an emit is the library's about an error.
+func tellsOfError(channel string, payload json.RawMessage) bool {
+	if strings.HasSuffix(channel, "error") || strings.HasSuffix(channel, ":invalid") {
+		return true
+	}
+	return strings.Contains(string(payload), `"error":`)
+}
+
+// outcome cleans what came of a request.
+func (x *clean) outcome(result effect.Result, err error) (effect.Result, error) {
+	if err != nil {
+		return result, cleanError(x.secrets, err)
+	}
+	if e, ok := result.(*effect.MCPEvent); ok && e != nil {
+		e.Data = x.secrets.JSON(e.Data)
+	}
+	return result, nil
+}
+
+// Secrets are what the run knows of secrets.
+func (r *Runtime) Secrets() *secret.Set { return r.secrets }
+
+// cleanError gives an error without secrets in its text and its fields.
+func cleanError(secrets *secret.Set, err error) error {
+	var e *effect.Error
+	if err == nil || err == effect.ErrWaits || !errors.As(err, &e) {
+		return secrets.Error(err)
+	}
+	out := *e
+	out.Message, out.Fields = secrets.Text(e.Message), nil
+	for name, v := range e.Fields {
+		if s, ok := v.(string); ok {
+			v = secrets.Text(s)
+		}
+		out.With(name, v)
+	}
+	return &out
+}

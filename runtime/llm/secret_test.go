@@ -1,0 +1,108 @@
+package llm
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/testllm"
+)
+
+// A key in a reply's text is taken out wherever the stream's events cut it.
+func TestKeyOverSeveralEvents(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		for at := 1; at < len(key); at++ {
+			for _, form := range []string{key, `\u0073k-very-secret`, base64.StdEncoding.EncodeToString([]byte(key))} {
+				cut := min(at, len(form)-1)
+				pieces := []string{"the key is ", form[:cut], form[cut:], " and ", form[:cut] + "…"}
+				_, conn := server(t, provider, testllm.Reply{Text: strings.Join(pieces, ""), Pieces: pieces})
+				c, _ := client(t, conn)
+				text, reply, err := streamed(t.Context(), c, effect.AgentCall{})
+				if want := "the key is ***KEY*** and " + form[:cut] + "…"; err != nil || text != want || reply.Text != want {
+					t.Fatalf("cut at %d: %q, %+v, %v", at, text, reply, err)
+				}
+			}
+		}
+	})
+}
+
+// What is not a key's beginning is handed on with the event that it came in.
+func TestStreamIsNotHeldUp(t *testing.T) {
+	_, conn := server(t, "openai", testllm.Reply{Text: "ab sk- !", Pieces: []string{"ab ", "s", "k-", " !"}})
+	c, _ := client(t, conn)
+	next, end := open(t, c)
+	defer end()
+	var got []string
+	for {
+		p, err := next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Reply != nil {
+			break
+		}
+		got = append(got, p.Text)
+	}
+	if fmt.Sprintf("%q", got) != `["ab " "sk- !"]` {
+		t.Errorf("%q", got)
+	}
+}
+
+// A key is taken out of all that a reply holds, streamed or not, in whatever form
+// its JSON writes it.
+func TestKeyInReplies(t *testing.T) {
+	eachRemote(t, func(t *testing.T, provider string) {
+		args := `{"at":"\u0073k-very-secret","b":1}`
+		for _, stream := range []bool{false, true} {
+			_, conn := server(t, provider, testllm.Reply{Text: "so: " + key, ToolCalls: []testllm.Call{{ID: "1", Name: "look", Args: []byte(args)}}})
+			c, _ := client(t, conn)
+			var reply *effect.AgentReply
+			var err error
+			if stream {
+				_, reply, err = streamed(t.Context(), c, effect.AgentCall{})
+			} else {
+				reply, err = ask(c, effect.AgentCall{})
+			}
+			if err != nil || len(reply.ToolCalls) != 1 || strings.ReplaceAll(reply.ToolCalls[0].Args, " ", "") != `{"at":"***KEY***","b":1}` {
+				t.Errorf("stream %v: %+v, %v", stream, reply, err)
+			}
+			if strings.Contains(reply.Text, "secret") {
+				t.Error(reply.Text)
+			}
+		}
+	})
+}
+
+// A key that an excerpt would cut in two is taken out first.
+func TestKeyAtTheEndOfAnExcerpt(t *testing.T) {
+	for n := 180; n < 210; n++ {
+		for _, form := range []string{key, "%73k%2Dvery-secret", base64.URLEncoding.EncodeToString([]byte("x" + key))} {
+			raw := `{"error":{"odd":"` + strings.Repeat("a", n) + " " + form + `"}}`
+			for _, reply := range []testllm.Reply{{Raw: &raw, Status: 400}, {Raw: &raw}} {
+				_, conn := server(t, "openai", reply)
+				c, _ := client(t, conn)
+				_, err := ask(c, effect.AgentCall{})
+				e := agentError(t, err)
+				for _, shown := range []string{e.Message, e.Fields["raw_response"].(string)} {
+					if strings.Contains(shown, form[:6]) {
+						t.Fatalf("%d: %s", n, shown)
+					}
+				}
+			}
+		}
+	}
+}
+
+// An error within a stream is cleaned as one of a whole answer is.
+func TestKeyInAStreamsError(t *testing.T) {
+	raw := "data: {\"error\":{\"message\":\"no: \\u0073k-very-secret\"}}\n\n"
+	_, conn := server(t, "openai", testllm.Reply{Raw: &raw, Headers: map[string]string{"Content-Type": "text/event-stream"}})
+	c, _ := client(t, conn)
+	_, _, err := streamed(t.Context(), c, effect.AgentCall{})
+	e := agentError(t, err)
+	if !strings.Contains(e.Message, "no: ***KEY***") || strings.Contains(e.Fields["raw_response"].(string), "secret") {
+		t.Error(e.Message, e.Fields)
+	}
+}
