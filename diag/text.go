@@ -20,7 +20,8 @@ type TextOptions struct {
 
 // Text writes diagnostics for people, one after the other with a blank line
 // between: where and what, the source line with carets under the place, the
-// labelled places, the hints. The only errors are w's.
+// labelled places, the hints. Of more than MaxShown errors or warnings the rest
+// is counted. The only errors are w's.
 //
 //	main.conc:3:8: error[E0101]: expected `:`, found `Int`
 //	  |
@@ -29,21 +30,37 @@ type TextOptions struct {
 //	  = hint: write `:` before `Int`
 func Text(w io.Writer, ds []*Diagnostic, opt TextOptions) error {
 	b := bufio.NewWriter(w)
-	for i, d := range ds {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		r := renderer{w: b, palette: palette(opt.Color)}
-		r.diagnostic(d)
-	}
+	r := renderer{w: b, palette: palette(opt.Color)}
+	r.all(ds)
 	return b.Flush()
 }
 
-// renderer writes one diagnostic.
+// MaxShown is how many errors, and how many warnings, Text shows: whoever mends
+// that many looks again. JSON has all.
+const MaxShown = 200
+
+// renderer writes diagnostics.
 type renderer struct {
 	palette
+	layouts
 	w      *bufio.Writer
-	gutter int // width of the line numbers
+	gutter int // width of the line numbers of the one being written
+}
+
+func (r *renderer) all(ds []*Diagnostic) {
+	var n counts
+	for i, d := range ds {
+		if n[d.Severity()]++; n[d.Severity()] > MaxShown {
+			continue
+		}
+		if i > 0 {
+			r.w.WriteByte('\n')
+		}
+		r.diagnostic(d)
+	}
+	if rest := n.beyond(MaxShown).words(" more"); rest != "" {
+		fmt.Fprintf(r.w, "\nand %s\n", rest)
+	}
 }
 
 // mark is one underlined place.
@@ -147,118 +164,18 @@ func (r *renderer) row(number, text string) {
 
 // line writes a source line and a row for each of its marks.
 func (r *renderer) line(f *source.File, n int, marks []mark) {
-	text := f.Line(n)
 	start := f.LineStart(n)
-	v := view(text, int(marks[0].span.Start-start))
+	v := r.around(r.of(f, n), int(marks[0].span.Start-start))
 	r.row(strconv.Itoa(n), v.text)
 	for _, m := range marks {
 		from := v.column(int(m.span.Start - start))
-		to := v.column(int(min(m.span.End-start, source.Pos(len(text)))))
+		to := v.column(int(min(m.span.End-start, source.Pos(len(v.line)))))
 		under := r.paint(m.role, strings.Repeat(m.char, max(to-from, 1)))
 		if m.text != "" {
 			under += " " + r.paint(m.role, m.text)
 		}
 		r.row("", strings.Repeat(" ", from)+under)
 	}
-}
-
-const (
-	tabWidth = 4
-	// Longer lines are shown in part: lead columns before the place, maxColumns
-	// in all.
-	maxColumns = 160
-	lead       = 60
-)
-
-// visible is a source line as it is shown: tabs as blanks, characters that
-// would upset a terminal as visible ones, a long line cut to a window.
-type visible struct {
-	text    string
-	columns []int // the column of each byte offset, and of the line's end
-}
-
-// column is where byte offset i stands, as columns from the left.
-func (v *visible) column(i int) int {
-	return v.columns[max(min(i, len(v.columns)-1), 0)]
-}
-
-// view lays out a line so that byte offset at is in sight.
-func view(line []byte, at int) *visible {
-	v := &visible{columns: make([]int, len(line)+1)}
-	cells := make([]string, 0, len(line)) // a character each
-	widths := make([]int, 0, len(line))
-	col, joined := 0, false
-	for i := 0; i < len(line); {
-		r, n := utf8.DecodeRune(line[i:])
-		cell, w := showRune(r, n, col)
-		if joined {
-			w = 0
-		}
-		joined = r == 0x200d
-		for j := range n {
-			v.columns[i+j] = col
-		}
-		cells, widths = append(cells, cell), append(widths, w)
-		col += w
-		i += n
-	}
-	v.columns[len(line)] = col
-	if col <= maxColumns {
-		v.text = strings.TrimRight(strings.Join(cells, ""), " ")
-		return v
-	}
-	return v.cut(cells, widths, v.column(at))
-}
-
-// cut keeps the part of a long line around column at, with marks of omission.
-func (v *visible) cut(cells []string, widths []int, at int) *visible {
-	const gap = "… "
-	first := max(at-lead, 0)
-	var b strings.Builder
-	shift := first
-	if first > 0 {
-		b.WriteString(gap)
-		shift -= 2
-	}
-	col, shown := 0, false
-	for i, c := range cells {
-		if col >= first+maxColumns {
-			b.WriteString(" …")
-			break
-		}
-		if col >= first {
-			if !shown {
-				shift += col - first
-				shown = true
-			}
-			b.WriteString(c)
-		}
-		col += widths[i]
-	}
-	for i, c := range v.columns {
-		v.columns[i] = min(max(c-shift, 0), maxColumns+2)
-	}
-	v.text = b.String()
-	return v
-}
-
-// showRune is what to print for a character of n bytes at a column, and its
-// width.
-func showRune(r rune, n, col int) (string, int) {
-	switch {
-	case r == '\t':
-		w := tabWidth - col%tabWidth
-		return strings.Repeat(" ", w), w
-	case r == utf8.RuneError && n <= 1:
-		return "\ufffd", 1
-	case r < 0x20:
-		return string(0x2400 + r), 1
-	case r == 0x7f:
-		return "\u2421", 1
-	case steers(r):
-		return "\ufffd", 1
-	}
-	return string(r), runeWidth(r)
 }
 
 // steers says whether a character would steer the terminal: controls, and

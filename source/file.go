@@ -17,6 +17,9 @@ type File struct {
 	Text  []byte
 	text  string // the same
 	lines []Pos  // offset of each line's first byte
+	// marks are places within lines longer than stride, by line from 1, so that
+	// a column there need not be counted from the line's start.
+	marks map[int][]columnMark
 }
 
 // NewFile makes a File and its line table.
@@ -30,7 +33,9 @@ func NewFile(name string, text []byte) *File {
 		i += j + 1
 		lines = append(lines, Pos(i))
 	}
-	return &File{Name: name, Text: text, text: string(text), lines: lines}
+	f := &File{Name: name, Text: text, text: string(text), lines: lines}
+	f.markLongLines()
+	return f
 }
 
 // String is the whole text.
@@ -82,7 +87,8 @@ func (c *Cursor) Position(p Pos) Position {
 			c.line = f.LineOf(p)
 		}
 	}
-	return Position{Line: c.line, Column: utf8.RuneCount(f.Text[f.lines[c.line-1]:p]) + 1}
+	m := f.markBefore(c.line, p)
+	return Position{Line: c.line, Column: m.before + utf8.RuneCount(f.Text[m.at:p]) + 1}
 }
 
 // holds says whether p lies on the cursor's line.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/diag"
@@ -55,24 +54,6 @@ func (a *app) show(found diag.List) error {
 	if !found.HasErrors() {
 		return nil
 	}
-	fmt.Fprintf(a.stderr, "\n%s\n", count(all))
+	fmt.Fprintf(a.stderr, "\n%s\n", diag.Count(all))
 	return exitError(exitRefused)
-}
-
-// count is the number of errors and warnings in words.
-func count(all []*diag.Diagnostic) string {
-	n := [2]int{}
-	for _, d := range all {
-		n[d.Severity()]++
-	}
-	var parts []string
-	for i, word := range [2]string{"error", "warning"} {
-		switch {
-		case n[i] == 1:
-			parts = append(parts, "1 "+word)
-		case n[i] > 1:
-			parts = append(parts, fmt.Sprintf("%d %ss", n[i], word))
-		}
-	}
-	return strings.Join(parts, ", ")
 }

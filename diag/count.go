@@ -1,0 +1,51 @@
+package diag
+
+import (
+	"strconv"
+	"strings"
+)
+
+// counts are numbers of diagnostics by severity.
+type counts [2]int
+
+// Count says in words how many errors and warnings there are: "1 error, 2
+// warnings".
+func Count(ds []*Diagnostic) string {
+	var n counts
+	for _, d := range ds {
+		n[d.Severity()]++
+	}
+	return n.words("")
+}
+
+// beyond is how many there are of each over most.
+func (n counts) beyond(most int) counts {
+	for i := range n {
+		n[i] = max(n[i]-most, 0)
+	}
+	return n
+}
+
+// words are the numbers that are not 0, each followed by more.
+func (n counts) words(more string) string {
+	var parts []string
+	for i, k := range n {
+		word := thousands(k) + more + " " + Severity(i).String()
+		switch {
+		case k == 1:
+			parts = append(parts, word)
+		case k > 1:
+			parts = append(parts, word+"s")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

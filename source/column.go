@@ -1,0 +1,60 @@
+package source
+
+import (
+	"sort"
+	"unicode/utf8"
+)
+
+// columnMark says how many code points of its line stand before a place.
+type columnMark struct {
+	at     Pos
+	before int
+}
+
+// stride is about how many bytes lie between two marks.
+const stride = 512
+
+// markLongLines makes the marks of all lines that are longer than stride.
+func (f *File) markLongLines() {
+	for i, start := range f.lines {
+		end := Pos(len(f.Text))
+		if i+1 < len(f.lines) {
+			end = f.lines[i+1]
+		}
+		if end-start <= stride {
+			continue
+		}
+		if f.marks == nil {
+			f.marks = map[int][]columnMark{}
+		}
+		m := columnMark{at: start}
+		for m.at+stride < end {
+			next := f.runeStart(m.at + stride)
+			m = columnMark{next, m.before + utf8.RuneCount(f.Text[m.at:next])}
+			f.marks[i+1] = append(f.marks[i+1], m)
+		}
+	}
+}
+
+// runeStart is p, or where the code point begins that p lies within.
+func (f *File) runeStart(p Pos) Pos {
+	for q := p; q > p-utf8.UTFMax; q-- {
+		if utf8.RuneStart(f.Text[q]) {
+			if _, size := utf8.DecodeRune(f.Text[q:]); q+Pos(size) > p {
+				return q
+			}
+			break
+		}
+	}
+	return p
+}
+
+// markBefore is the last mark of a line that does not lie behind p; the line's
+// start counts as one.
+func (f *File) markBefore(line int, p Pos) columnMark {
+	marks := f.marks[line]
+	if i := sort.Search(len(marks), func(i int) bool { return marks[i].at > p }); i > 0 {
+		return marks[i-1]
+	}
+	return columnMark{at: f.lines[line-1]}
+}
