@@ -5,45 +5,106 @@ package spell
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
-// Nearest gives the candidate that is nearest to name by edit distance
-// (insertions, deletions, replacements and swaps of neighbours, letter case
-// counting little), or "" when none is near enough to be a slip of the
-// fingers. Of equally near candidates the first wins. A candidate equal to
-// name is no suggestion.
+// Nearest gives the candidate that was most likely meant by name, or "" when
+// none is near enough to be a slip of the fingers: by edit distance (insertions,
+// deletions, replacements and swaps of neighbours, letter case counting little)
+// and by how far both begin alike, since the beginning is what people get
+// right. They must have more than two letters in common, or all of the shorter
+// one. A name of four letters or more may also be the beginning of what was
+// meant. A candidate equal to name is no suggestion; of equally likely ones the
+// first by the alphabet wins.
 func Nearest(name string, candidates []string) string {
-	best, bestDist := "", limit(name)+1
-	lower := strings.ToLower(name)
+	m := matcher{name: []rune(strings.ToLower(name))}
+	if len(m.name) == 0 {
+		return ""
+	}
+	best, bestCost := "", 0
 	for _, c := range candidates {
 		if c == name || c == "" {
 			continue
 		}
-		if diff := utf8.RuneCountInString(c) - utf8.RuneCountInString(name); diff >= bestDist || -diff >= bestDist {
-			continue
-		}
-		d := distance(lower, strings.ToLower(c))
-		if d < bestDist {
-			best, bestDist = c, d
+		cost, ok := m.cost(c)
+		if ok && (best == "" || cost < bestCost || cost == bestCost && c < best) {
+			best, bestCost = c, cost
 		}
 	}
 	return best
 }
 
-// limit is the largest distance that still counts as near: about a third of
-// the name.
-func limit(name string) int {
-	switch n := utf8.RuneCountInString(name); {
-	case n == 0:
-		return -1
-	case n == 1:
-		return 0
-	case n <= 3:
-		return 1
-	default:
-		return max(2, n/3)
+// The price of an edit, what each letter of a common beginning takes off, and
+// how many letters may; abbreviated is the price of what is only a beginning,
+// more than any slip costs.
+const (
+	perEdit     = 4
+	perLetter   = 1
+	mostLetters = 6
+	abbreviated = 1000
+)
+
+// matcher holds one name against candidates.
+type matcher struct {
+	name, other []rune
+	rows        [3][]int
+}
+
+// cost is how unlikely it is that candidate was meant; ok says that it may have
+// been.
+func (m *matcher) cost(candidate string) (cost int, ok bool) {
+	n, most := len(m.name), limit(len(m.name))
+	if len(candidate) > utf8.UTFMax*n*3 {
+		return 0, false
 	}
+	m.other = m.other[:0]
+	for _, r := range candidate {
+		m.other = append(m.other, unicode.ToLower(r))
+	}
+	k := len(m.other)
+	same := 0
+	for same < min(n, k) && m.name[same] == m.other[same] {
+		same++
+	}
+	if max(n-k, k-n) <= most {
+		d := m.distance(m.name, m.other)
+		if common := m.common(); d <= most && (common > 2 || d <= 1 && common == min(n, k)) {
+			return perEdit*d - perLetter*min(same, mostLetters), true
+		}
+	}
+	if n >= 4 && same == n && k <= 3*n {
+		return abbreviated + k, true
+	}
+	return 0, false
+}
+
+// common is how many letters both have, wherever they stand.
+func (m *matcher) common() int {
+	n := 0
+	for i, r := range m.name {
+		if count(m.name[:i], r) < count(m.other, r) {
+			n++
+		}
+	}
+	return n
+}
+
+func count(rs []rune, r rune) int {
+	n := 0
+	for _, x := range rs {
+		n += boolInt(x == r)
+	}
+	return n
+}
+
+// limit is the largest distance of a name of n letters that still counts as
+// near: about a third of it.
+func limit(n int) int {
+	if n <= 3 {
+		return n / 2
+	}
+	return max(2, n/3)
 }
 
 func boolInt(b bool) int {
@@ -54,24 +115,26 @@ func boolInt(b bool) int {
 }
 
 // distance is the restricted Damerau-Levenshtein distance of a and b.
-func distance(a, b string) int {
-	ra, rb := []rune(a), []rune(b)
-	before := make([]int, len(rb)+1)
-	last := make([]int, len(rb)+1)
-	row := make([]int, len(rb)+1)
+func (m *matcher) distance(a, b []rune) int {
+	for i := range m.rows {
+		if cap(m.rows[i]) <= len(b) {
+			m.rows[i] = make([]int, len(b)+1)
+		}
+		m.rows[i] = m.rows[i][:len(b)+1]
+	}
+	before, last, row := m.rows[0], m.rows[1], m.rows[2]
 	for j := range last {
 		last[j] = j
 	}
-	for i := 1; i <= len(ra); i++ {
+	for i := 1; i <= len(a); i++ {
 		row[0] = i
-		for j := 1; j <= len(rb); j++ {
-			cost := boolInt(ra[i-1] != rb[j-1])
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && ra[i-1] == rb[j-2] && ra[i-2] == rb[j-1] {
+		for j := 1; j <= len(b); j++ {
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+boolInt(a[i-1] != b[j-1]))
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
 		before, last, row = last, row, before
 	}
-	return last[len(rb)]
+	return last[len(b)]
 }

@@ -13,20 +13,49 @@ func TestNearest(t *testing.T) {
 			t.Errorf("Nearest(%q) is %q, want %q", name, got, want)
 		}
 	}
-	if got := Nearest("ab", []string{"", "ab", "ac", "ad"}); got != "ac" {
-		t.Errorf("of equally near ones %q wins", got)
-	}
 	if got := Nearest("a", nil); got != "" {
 		t.Errorf("of none %q is nearest", got)
 	}
 }
 
+// Of names at one distance the one that begins like what was written is meant,
+// and two letters in common are none.
+func TestNearestWeighs(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		candidates []string
+		want       string
+	}{
+		{"lisn", []string{"in", "line", "listen"}, "listen"},
+		{"lisn", []string{"in"}, ""},
+		{"led", []string{"len"}, ""},
+		{"foo", []string{"fo"}, "fo"},
+		{"foo", []string{"bar", "for"}, ""},
+		{"exten", []string{"often", "extend"}, "extend"},
+		{"mpa", []string{"map", "max"}, "map"},
+		{"printl", []string{"sprint", "println", "print"}, "println"},
+		{"titel", []string{"tiled", "title"}, "title"},
+		{"coutn", []string{"count", "mount"}, "count"},
+		{"ax", []string{"ac", "ab"}, ""},
+		{"abd", []string{"abdc", "abda"}, "abda"},
+		{"temp", []string{"template_string_of_all", "temperature", "max"}, "temperature"},
+		{"exec", []string{"execute_with_schema", "execute"}, "execute"},
+		{"tem", []string{"temperature"}, ""},
+		{"STREAM", []string{"stream"}, "stream"},
+	} {
+		if got := Nearest(c.name, c.candidates); got != c.want {
+			t.Errorf("Nearest(%q, %q) is %q, want %q", c.name, c.candidates, got, c.want)
+		}
+	}
+}
+
 func TestDistance(t *testing.T) {
+	var m matcher
 	for pair, want := range map[[2]string]int{
 		{"", ""}: 0, {"abc", ""}: 3, {"abc", "abc"}: 0, {"abc", "acb"}: 1, {"abc", "adc"}: 1, {"abc", "abcd"}: 1,
 		{"kitten", "sitting"}: 3, {"ä", "a"}: 1,
 	} {
-		if got := distance(pair[0], pair[1]); got != want {
+		if got := m.distance([]rune(pair[0]), []rune(pair[1])); got != want {
 			t.Errorf("distance(%q, %q) is %d, want %d", pair[0], pair[1], got, want)
 		}
 	}
