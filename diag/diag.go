@@ -29,14 +29,28 @@ func (s Severity) String() string {
 // Info is one entry of the catalogue. Codes start with E (error) or W
 // (warning). Bad is a program that gives this diagnostic and no other, Good
 // the same program repaired; tests compile both. Fragments may leave out main.
+// More holds further pairs of that kind, for a mistake with several faces.
 type Info struct {
 	Code    string
 	Title   string
 	Explain string
 	Bad     string
 	Good    string
+	More    []Pair
 	// Manifest says that Bad and Good are Concerto.toml texts.
 	Manifest bool
+}
+
+// Pair is a wrong program and the same one repaired.
+type Pair struct{ Bad, Good string }
+
+// Pairs are all pairs of an entry; it has none where no program is short enough
+// to show the mistake.
+func (i *Info) Pairs() []Pair {
+	if i.Bad == "" {
+		return i.More
+	}
+	return append([]Pair{{i.Bad, i.Good}}, i.More...)
 }
 
 // Severity follows from the code's first letter.

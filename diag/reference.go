@@ -85,8 +85,10 @@ func entry(b *strings.Builder, i *Info) {
 		mark = "warn="
 	}
 	fmt.Fprintf(b, "\n### %s: %s\n\n%s\n", i.Code, i.Title, i.Explain)
-	example(b, i, "Wrong", " "+mark+i.Code, i.Bad)
-	example(b, i, "Right", " norun", i.Good)
+	for _, p := range i.Pairs() {
+		example(b, i, "Wrong", " "+mark+i.Code, p.Bad)
+		example(b, i, "Right", " norun", p.Good)
+	}
 }
 
 // example writes a program, if it can be shown.

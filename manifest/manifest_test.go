@@ -215,12 +215,14 @@ func TestCatalogue(t *testing.T) {
 		if !i.Manifest {
 			continue
 		}
-		_, bad := parse(i.Bad)
-		if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
-			t.Errorf("%s: the bad example gives %s:\n%s", i.Code, codes, lines(bad))
-		}
-		if _, good := parse(i.Good); good.Len() != 0 {
-			t.Errorf("%s: the good example gives:\n%s", i.Code, lines(good))
+		for _, p := range i.Pairs() {
+			_, bad := parse(p.Bad)
+			if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
+				t.Errorf("%s: the bad example gives %s:\n%s", i.Code, codes, lines(bad))
+			}
+			if _, good := parse(p.Good); good.Len() != 0 {
+				t.Errorf("%s: the good example gives:\n%s", i.Code, lines(good))
+			}
 		}
 	}
 }
@@ -416,9 +418,12 @@ func TestLocate(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, i := range diag.Catalogue() {
-		if i.Manifest {
-			f.Add(i.Bad)
-			f.Add(i.Good)
+		if !i.Manifest {
+			continue
+		}
+		for _, p := range i.Pairs() {
+			f.Add(p.Bad)
+			f.Add(p.Good)
 		}
 	}
 	f.Add("a.b=1\na=2\n[[x]]\n[[x.y]]\n[x.z]\n\"k\\u00e9\"='''v'''\n")

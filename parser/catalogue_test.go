@@ -33,11 +33,13 @@ func TestCatalogueExamples(t *testing.T) {
 		}
 		n++
 		t.Run(info.Code, func(t *testing.T) {
-			if ds, _ := parseText(info.Bad); len(ds) != 1 || ds[0].Info != info {
-				t.Errorf("bad example gives\n%s", render(ds))
-			}
-			if ds, _ := parseText(info.Good); len(ds) != 0 {
-				t.Errorf("good example gives\n%s", render(ds))
+			for _, p := range info.Pairs() {
+				if ds, _ := parseText(p.Bad); len(ds) != 1 || ds[0].Info != info {
+					t.Errorf("bad example %q gives\n%s", p.Bad, render(ds))
+				}
+				if ds, _ := parseText(p.Good); len(ds) != 0 {
+					t.Errorf("good example %q gives\n%s", p.Good, render(ds))
+				}
 			}
 		})
 	}

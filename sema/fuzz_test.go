@@ -28,9 +28,12 @@ func FuzzCheck(f *testing.F) {
 		}
 	}
 	for _, info := range diag.Catalogue() {
-		if !info.Manifest && info.Bad != "" {
-			f.Add(info.Bad)
-			f.Add(info.Good)
+		if info.Manifest {
+			continue
+		}
+		for _, p := range info.Pairs() {
+			f.Add(p.Bad)
+			f.Add(p.Good)
 		}
 	}
 	f.Fuzz(func(t *testing.T, src string) {

@@ -62,13 +62,12 @@ func list(w io.Writer) error {
 func page(w io.Writer, i *diag.Info) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, fill(i.Explain, 80))
-	for _, part := range [2][2]string{{"Wrong", i.Bad}, {"Right", i.Good}} {
-		if part[1] == "" {
-			continue
-		}
-		fmt.Fprintf(b, "\n%s:\n\n", part[0])
-		for line := range strings.Lines(strings.TrimRight(part[1], "\n") + "\n") {
-			fmt.Fprint(b, "    "+line)
+	for _, p := range i.Pairs() {
+		for _, part := range [2][2]string{{"Wrong", p.Bad}, {"Right", p.Good}} {
+			fmt.Fprintf(b, "\n%s:\n\n", part[0])
+			for line := range strings.Lines(strings.TrimRight(part[1], "\n") + "\n") {
+				fmt.Fprint(b, "    "+line)
+			}
 		}
 	}
 	return b.Flush()
