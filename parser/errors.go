@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/source"
@@ -194,11 +195,9 @@ var declWords = func() (words []string) {
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
-	near := foreignDecl[w]
-	if near == "" {
-		near = spell.Nearest(w, declWords)
-	}
-	if near != "" {
+	if hint := foreign.Declaration.Hint(w); hint != "" {
+		d.Hint("%s", hint)
+	} else if near := spell.Nearest(w, declWords); near != "" {
 		d.Hint("did you mean `%s`?", near)
 	} else {
 		d.Hint("declarations start with one of: %s", strings.Join(declWords, " "))

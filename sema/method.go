@@ -236,7 +236,7 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	if tool := toolOf(t); tool != nil {
 		d = diag.UnknownMethod.At(e.Name.Sp, "`%s` has no function `%s`", tool.Name, e.Name.Name)
 	}
-	if b.libraryName(t, e.Name.Name) == "" {
+	if _, hint := b.meant(t, e.Name.Name); hint == "" {
 		suggest(d, e.Name, b.c.methodNames(t))
 	}
 	if f := b.fieldOf(t, e.Name.Name); f != nil {
@@ -271,11 +271,8 @@ func (b *body) methodInstead(t types.Type, name string) string {
 			return "it may be an Err: put `?` before it"
 		}
 	}
-	if other := b.libraryName(t, name); other != "" {
-		return "here it is called `" + other + "`"
-	}
-	if types.IsString(t) && slices.Contains([]string{"push", "append", "add", "concat"}, name) {
-		return "join text with `+`, `+=` or `\"${a}${b}\"`"
+	if _, hint := b.meant(t, name); hint != "" {
+		return hint
 	}
 	return "declare it in an impl of the type"
 }

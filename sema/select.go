@@ -126,8 +126,10 @@ func (b *body) fieldInstead(t types.Type, name string, names []string) string {
 			return "it may be an Err: put `?` before the `.`"
 		}
 	}
-	if other := b.libraryName(t, name); other != "" {
-		return "write `." + other + "()`"
+	if method, hint := b.meant(t, name); method != "" {
+		return "write `." + method + "()`"
+	} else if hint != "" {
+		return hint
 	}
 	if len(names) > 0 {
 		return "its fields are " + listed(names)
