@@ -28,6 +28,8 @@ type body struct {
 
 	patternDepth, patternStart int // the names of one pattern must differ
 
+	unreached int // constructs around the place at hand that control does not come to
+
 	late []func() // checks that wait until the types they look at are fixed
 }
 
@@ -311,6 +313,23 @@ func (f flow) clone() flow {
 	f.late = append([]lateState(nil), f.late...)
 	return f
 }
+
+// asReached checks what stands where control does not come as if it came there, so
+// that only what leaves by itself has type Never. What it gives ends that.
+func (b *body) asReached() (end func()) {
+	if !b.flow.dead {
+		return func() {}
+	}
+	b.flow.dead = false
+	b.unreached++
+	return func() {
+		b.flow.dead = true
+		b.unreached--
+	}
+}
+
+// comes says whether control comes to the place at hand.
+func (b *body) comes() bool { return !b.flow.dead && b.unreached == 0 }
 
 // joinFlow is what is known where control arrives from either side.
 func joinFlow(a, b flow) flow {

@@ -10,6 +10,7 @@ import (
 // ifExpr checks an if; want is what its value is wanted as, nil to join the
 // branches.
 func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
+	defer b.asReached()()
 	b.enterScope()
 	b.branchCondition(e.Cond)
 	atElse := b.flow.clone()
@@ -322,6 +323,7 @@ func (b *body) findLoop(label *ast.Ident) (lp *loop, outside bool) {
 // match checks a match; want is what its value is wanted as, nil to join the
 // arms.
 func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
+	defer b.asReached()()
 	subject := b.expr(e.Subject, nil)
 	entry := b.flow.clone()
 	out := flow{dead: true}

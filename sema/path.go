@@ -53,7 +53,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	b.info.objects[e.Id] = l
 	l.used = true
-	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && !b.flow.dead {
+	if s := b.flow.stateOf(l); s != nil && s.state&mayUnset != 0 && b.comes() {
 		b.report(diag.Unassigned.At(e.Sp, "`%s` may not have a value here", l.Name).
 			Label(l.At, "declared without a value").Hint("assign it on every path before this"))
 		s.state = maySet

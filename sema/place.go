@@ -109,7 +109,7 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	}
 	// What runs in a closure or a handler may run again.
 	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
-	if state == nil || state.state&maySet != 0 && !b.flow.dead || again {
+	if state == nil || state.state&maySet != 0 && b.comes() || again {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
 			Label(l.At, "declared here").Hint("declare it with `let mut`, or assign it once on every path"))
 	}

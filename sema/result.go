@@ -202,6 +202,7 @@ func (c *checker) from(err, to types.Type) *Function {
 func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
 	d := &Try{Bare: len(e.Catches) == 0}
 	b.info.details[e.Id] = d
+	defer b.asReached()()
 	entry := b.flow.clone()
 	b.frame.try = &tryScope{b.frame.try, e, d.Bare}
 	if d.Bare {

@@ -12,6 +12,7 @@ import (
 // blockValue checks a block whose value is wanted as want; nil infers it. It
 // gives the block's type: Never when its end is not reached.
 func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Type {
+	defer b.asReached()()
 	b.enterScope()
 	leave := b.declareItems(blk)
 	b.statements(blk)
@@ -25,7 +26,7 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 }
 
 func (b *body) statements(blk *ast.Block) {
-	warned := b.flow.dead // the block itself is never reached, which has been said
+	warned := !b.comes() // the block itself is never reached, which has been said
 	for _, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
 		b.stmt(s)
