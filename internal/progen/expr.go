@@ -67,7 +67,7 @@ func (g *gen) fill(template string, depth int) string {
 			continue
 		}
 		c := template[i+1]
-		k := letters[c]
+		k := g.letters[c]
 		switch {
 		case k != nil:
 			b.WriteString(g.expr(k, depth))

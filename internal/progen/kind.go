@@ -56,15 +56,25 @@ var (
 	kTree   = &kind{name: "T"}
 )
 
-// kinds are those of variables, parameters and results.
-var kinds = []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats, kTree, kTree}
-
-var letters = map[byte]*kind{
-	'n': kInt, 'b': kBool, 's': kString, 'a': kArr, 'g': kGrid, 'm': kMap, 'M': kDeep, 't': kTup,
-	'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny, 'f': kFloat, 'F': kFloats, 'T': kTree,
+// Values is about values of every container.
+var Values = &Subject{
+	prelude: valuesPrelude,
+	kinds:   []*kind{kInt, kArr, kGrid, kP, kMap, kTup, kString, kDeep, kE, kOptArr, kOpt, kQ, kBox, kRes, kBool, kAny, kFloat, kFloats, kTree, kTree},
+	letters: map[byte]*kind{
+		'n': kInt, 'b': kBool, 's': kString, 'a': kArr, 'g': kGrid, 'm': kMap, 'M': kDeep, 't': kTup,
+		'p': kP, 'q': kQ, 'e': kE, 'o': kOpt, 'O': kOptArr, 'r': kRes, 'x': kBox, 'y': kAny, 'f': kFloat, 'F': kFloats, 'T': kTree,
+	},
+	budget: 120,
 }
 
 func init() {
+	Values.program = (*gen).values
+	Values.writers = []func(*gen){
+		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
+		(*gen).alias, (*gen).store, (*gen).within, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
+		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
+		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late,
+	}
 	kInt.constants = []string{"%i"}
 	kBool.constants = []string{"true", "false"}
 	kString.constants = []string{`"ab"`, `"k%i"`, `""`}
@@ -188,4 +198,4 @@ func init() {
 	kAny.parts = []part{{"[%k]", kInt}}
 }
 
-func (g *gen) kind() *kind { return kinds[g.choose(len(kinds))] }
+func (g *gen) kind() *kind { return g.kinds[g.choose(len(g.kinds))] }

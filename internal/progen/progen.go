@@ -1,10 +1,12 @@
 // Package progen makes random well-typed programs, from a seed or from bytes,
 // for tests that run one program in several ways and compare what it prints.
 //
-// The programs assign, nest, mutate, pass, return, capture, catch and match
-// values of every container, and print what they hold on the way. They end:
-// loops count to small bounds, functions call only those declared before them,
-// and what grows is cut. They may fault, but only within a try that catches.
+// The programs of subject Values assign, nest, mutate, pass, return, capture,
+// catch and match values of every container; those of subject Flow go all ways
+// through loops, tries, matches, closures and functions, and out of them. They
+// print what they hold on the way. They end: loops count to small bounds,
+// functions call only those declared before them, and what grows is cut.
+// Values' may fault, but only within a try that catches.
 //
 // A Form is another way to write the same program: the same choices, with
 // variables read, kept or placed differently. All forms of a program print the
@@ -48,16 +50,26 @@ var formNames = [Forms]string{"plain", "passed", "bound", "captured", "crowded",
 
 func (f Form) String() string { return formNames[f] }
 
+// A Subject is what programs are about.
+type Subject struct {
+	prelude string         // what every program has
+	kinds   []*kind        // of variables, parameters and results
+	letters map[byte]*kind // of templates
+	writers []func(*gen)   // of statements
+	budget  int            // bounds the statements of the whole program
+	program func(*gen)     // writes it
+}
+
 // FromSeed makes the program of a seed.
-func FromSeed(seed uint64, form Form) string {
+func FromSeed(about *Subject, seed uint64, form Form) string {
 	r := rand.New(rand.NewPCG(seed, 0))
-	return generate(func(n int) int { return r.IntN(n) }, form)
+	return generate(about, func(n int) int { return r.IntN(n) }, form)
 }
 
 // FromBytes makes a program whose choices are data, a byte each; when data is
 // used up every choice is the first, which ends what it stands in.
-func FromBytes(data []byte, form Form) string {
-	return generate(func(n int) int {
+func FromBytes(about *Subject, data []byte, form Form) string {
+	return generate(about, func(n int) int {
 		if len(data) == 0 {
 			return 0
 		}
@@ -69,6 +81,7 @@ func FromBytes(data []byte, form Form) string {
 
 // gen is a program in the making.
 type gen struct {
+	*Subject
 	choose func(n int) int
 	form   Form
 	out    strings.Builder
@@ -78,8 +91,7 @@ type gen struct {
 	names  int
 	// home is the function or closure whose body is written.
 	home home
-	// budget bounds the statements of the whole program.
-	budget int
+	left int // of the budget of statements
 }
 
 // home is what `return`, `?`, `break` and `continue` see.
@@ -91,6 +103,7 @@ type home struct {
 	// written runs often.
 	closure bool
 	main    bool
+	tries   int // that stand around what is written
 }
 
 // throws says whether any error may leave by throw: a function that gives an
@@ -111,21 +124,17 @@ type function struct {
 	result *kind
 }
 
-func generate(choose func(n int) int, form Form) string {
-	g := &gen{choose: choose, form: form, budget: 120}
-	g.out.WriteString(prelude)
+func generate(about *Subject, choose func(n int) int, form Form) string {
+	g := &gen{Subject: about, choose: choose, form: form, left: about.budget}
+	g.out.WriteString(g.prelude)
 	if form == Handled || form == Nested {
 		g.out.WriteString("host Worker { connector: worker, output_format: \"json\" }\n")
 	}
-	for range 1 + g.choose(4) {
-		g.function()
-	}
-	g.main()
+	g.program(g)
 	return g.out.String()
 }
 
-// prelude is what every program has.
-const prelude = `struct Q { s: String, t: (Int, Array<Int>) }
+const valuesPrelude = `struct Q { s: String, t: (Int, Array<Int>) }
 struct P { n: Int, xs: Array<Int>, m: Map<String, Int>, q: Array<Q>, o: Option<Array<Int>>, f: Float, fs: Array<Float> }
 struct T { k: Array<T>, v: Int }
 struct Box<T> { held: T, old: Array<T> }
@@ -222,6 +231,14 @@ func (g *gen) visible(fits func(*variable) bool) []*variable {
 
 // pick chooses one of several; the last is the likeliest to be near.
 func pick[T any](g *gen, xs []T) T { return xs[len(xs)-1-g.choose(len(xs))] }
+
+// values writes a program of subject Values: some functions, and main.
+func (g *gen) values() {
+	for range 1 + g.choose(4) {
+		g.function()
+	}
+	g.main()
+}
 
 // function writes one that calls only those before it.
 func (g *gen) function() {

@@ -25,16 +25,9 @@ import (
 // TestForms runs the programs of some seeds in every form, with copy-on-write
 // and with every copy made: each prints the same.
 func TestForms(t *testing.T) {
-	n := uint64(60)
-	if testing.Short() {
-		n = 10
-	}
-	for seed := range n {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			agree(t, func(f progen.Form) string { return progen.FromSeed(seed, f) }, everyForm)
-		})
-	}
+	seeds(t, 60, progen.Values, func(t *testing.T, seed uint64) {
+		agree(t, func(f progen.Form) string { return progen.FromSeed(progen.Values, seed, f) }, everyForm)
+	})
 }
 
 var everyForm = []progen.Form{progen.Passed, progen.Bound, progen.Captured, progen.Crowded, progen.Handled, progen.Nested}
@@ -50,7 +43,7 @@ func FuzzForms(f *testing.F) {
 			t.Skip()
 		}
 		form := everyForm[len(data)%len(everyForm)]
-		agree(t, func(f progen.Form) string { return progen.FromBytes(data, f) }, []progen.Form{form})
+		agree(t, func(f progen.Form) string { return progen.FromBytes(progen.Values, data, f) }, []progen.Form{form})
 	})
 }
 
@@ -160,22 +153,53 @@ func compile(t *testing.T, text string) *ir.Program {
 // run gives what a program prints.
 func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 	t.Helper()
+	out, _ := end(t, p, text, copies)
+	return out
+}
+
+// whole gives what a program prints, and where and by which calls it failed.
+func whole(t *testing.T, p *ir.Program, text string) string {
+	t.Helper()
+	out, failed := end(t, p, text, false)
+	return out + trace(failed)
+}
+
+func trace(failed *vm.Uncaught) (out string) {
+	if failed == nil {
+		return ""
+	}
+	for _, p := range failed.Trace {
+		out += fmt.Sprintf("  in %s at %s:%d:%d\n", p.Function, p.File, p.Line, p.Column)
+	}
+	return out
+}
+
+// end runs a program to its end, which may be an error that it did not catch.
+func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Uncaught) {
+	t.Helper()
+	out, failed, err := perform(p, copies)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return out, failed
+}
+
+// perform runs a program; failed is the error that it did not catch, err what else
+// ended it.
+func perform(p *ir.Program, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
 	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
 	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+		return "", nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_, err = m.Run(ctx)
-	var uncaught *vm.Uncaught
-	switch {
-	case errors.As(err, &uncaught):
-		fmt.Fprintf(&w.out, "uncaught %s: %s\n", uncaught.Kind, uncaught.Message)
-	case err != nil:
-		t.Fatalf("%v\n%s", err, text)
+	if errors.As(err, &failed) {
+		fmt.Fprintf(&w.out, "uncaught %s: %s\n", failed.Kind, failed.Message)
+		err = nil
 	}
-	return w.out.String()
+	return w.out.String(), failed, err
 }
 
 // sampled is a profile that wants a sample at each of the first marks; nil when

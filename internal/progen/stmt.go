@@ -16,7 +16,9 @@ func (g *gen) guarded() {
 		return
 	}
 	g.open("try {")
+	g.home.tries++
 	g.statements(1 + g.choose(4))
+	g.home.tries--
 	g.leave()
 	g.write("} catch Error(e) { show(\"error\", e.message); }")
 	if g.choose(3) == 0 {
@@ -46,24 +48,13 @@ func (g *gen) let(v *variable, value string) {
 	g.captured(v)
 }
 
-var writers []func(*gen)
-
-func init() {
-	writers = []func(*gen){
-		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
-		(*gen).alias, (*gen).store, (*gen).within, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
-		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
-		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late,
-	}
-}
-
 func (g *gen) statement() {
-	if g.budget--; g.budget < 0 {
+	if g.left--; g.left < 0 {
 		g.print()
 		return
 	}
 	before := g.out.Len()
-	writers[g.choose(len(writers))](g)
+	g.writers[g.choose(len(g.writers))](g)
 	if g.out.Len() == before { // it does not fit here
 		g.newVariable()
 	}
