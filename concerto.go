@@ -31,11 +31,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/runtime/fs"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -50,6 +50,9 @@ type Program struct {
 // ModelUsage is what a run has used of one model, or of all: the tokens are
 // exactly those that providers reported.
 type ModelUsage = limit.Usage
+
+// Grants are what a run's caller allows the program.
+type Grants = permit.Grants
 
 // Uncaught is how Run reports an error that the program did not catch, or a
 // panic: what it was, where, and by which calls.
@@ -114,8 +117,9 @@ func (p *Program) Hosts() []string {
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 
 // Options say what a run gets of the world. The zero Options give it nothing:
-// no environment, no output, nobody who answers. Files and the network are the
-// process's own, as far as the program's [permissions] grant them.
+// no environment, no output, nobody who answers. Files, the network, commands
+// and hosts are the process's own, as far as Allow and the program's
+// [permissions] grant them.
 type Options struct {
 	// WorkDir is where the relative paths that the program itself uses start; ""
 	// is the process's working directory.
@@ -123,6 +127,10 @@ type Options struct {
 	// Dir is where the relative paths of a loaded program's manifest start; a
 	// compiled one starts at its project's root.
 	Dir string
+	// Allow narrows what the program may touch besides its own [permissions]; the
+	// zero Grants allow everything (spec/19-permissions.md). What is refused is an
+	// error of the program, which names the command's flag.
+	Allow Grants
 	// Args are what std::env::args gives.
 	Args []string
 	// Environ is the environment as "NAME=value": of the program, of its hosts,
@@ -268,14 +276,11 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c := runtime.Config{
 		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
-		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Files: fs.Options{Dir: o.WorkDir},
+		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 	}
 	c.Stores.Dir = root
-	if granted := p.ir.Permissions; granted != nil { // an empty list grants nothing, nil would grant all
-		c.EnvAllowed = append([]string{}, granted.Env...)
-		c.Files.Roots, c.Files.RootsDir = append([]string{}, granted.FS...), root
-		c.NetAllowed = append([]string{}, granted.Net...)
-		c.RunAllowed = granted.Run
+	if granted := p.ir.Permissions; granted != nil {
+		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
 	}
 	if o.Stdout == nil {
 		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None

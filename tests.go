@@ -47,6 +47,8 @@ type TestOptions struct {
 	// WorkDir is where the relative paths that tests use start; "" is the
 	// process's working directory.
 	WorkDir string
+	// Allow narrows what tests may touch, as Options.Allow does.
+	Allow Grants
 	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
 	// nil drops it.
 	Log      io.Writer
@@ -122,7 +124,7 @@ func (p *Program) Tests() []Test {
 // those are counted. The error is the cause of ctx's end, or says what kept the
 // tests from running; the results are then those until then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []vm.Point, error) {
-	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel})
+	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
@@ -28,6 +29,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/log"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/runtime/store"
 )
@@ -50,19 +52,17 @@ type Config struct {
 	// means no bound.
 	MaxTokens int64
 	MaxCost   float64
-	// EnvAllowed lists the environment variables that the program may read;
-	// nil allows all.
-	EnvAllowed []string
-	// Files says where the program's paths are read from and which files it may
-	// use; the zero value allows all.
-	Files fs.Options
-	// Stores says where the files of stores are. Its Allowed is set here, by Files.
+	// Dir is where the paths that the program itself uses start; "" is the working
+	// directory.
+	Dir string
+	// Stores says where the files of stores are.
 	Stores store.Options
-	// NetAllowed lists the hosts that the program may call by HTTP, as http.New
-	// takes them; nil allows all.
-	NetAllowed []string
-	// RunAllowed lists the commands that the tool RunCommand may run.
-	RunAllowed []string
+	// Allowed is what the run's caller grants, Permissions the program's own
+	// [permissions], nil without the section, with Root, where its relative paths
+	// start.
+	Allowed     permit.Grants
+	Permissions *permit.Manifest
+	Root        string
 	// Seed makes the run's random numbers the same each time; nil leaves them to
 	// chance.
 	Seed *int64
@@ -91,23 +91,28 @@ type Runtime struct {
 
 // New makes a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
-	environment := env.New(c.Environ, c.EnvAllowed, c.Args)
+	policy := c.policy()
+	environment := env.New(c.Environ, c.Args)
 	r := &Runtime{secrets: c.secrets(environment.Lookup)}
 	environment.Secrets = r.secrets
 	r.log = log.New(c.Log, c.LogLevel, r.secrets)
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Refused: policy.RefuseConnection})
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
 	timer, chance := clock.New(), random.New(c.Seed)
-	r.files, r.http = fs.New(c.Files), http.New(c.NetAllowed)
-	if c.Files.Roots != nil {
-		c.Stores.Allowed = r.files.Allowed
-	}
+	r.files = fs.New(fs.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
+		if write {
+			return policy.Refuse(permit.Write, path, false)
+		}
+		return policy.Refuse(permit.Read, path, false)
+	}})
+	r.http = http.New(func(address string) string { return policy.Refuse(permit.Net, address, false) })
 	r.store = store.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played})
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played,
+		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	performers := router{
 		effect.KindMCPOpen:       r.mcp,
 		effect.KindMCPNext:       r.mcp,
@@ -134,8 +139,7 @@ func New(c Config) *Runtime {
 		effect.KindRandomSeed:    chance,
 		effect.KindSecret:        chance,
 		effect.KindHTTP:          r.http,
-		effect.KindCommand: command.New(command.Options{Allowed: c.RunAllowed, Environ: c.Environ, EnvAllowed: c.EnvAllowed,
-			Dir: c.Files.Dir}),
+		effect.KindCommand:       command.New(command.Options{Environ: c.Environ, EnvAllowed: policy.Environment(), Dir: c.Dir}),
 	}
 	for _, k := range fs.Kinds {
 		performers[k] = r.files
@@ -146,11 +150,47 @@ func New(c Config) *Runtime {
 	for _, k := range mock.Kinds {
 		performers[k] = mock.Outside
 	}
+	for k, p := range performers {
+		performers[k] = policy.Guard(k, p)
+	}
 	r.Performer = performers
 	for i := len(c.Layers) - 1; i >= 0; i-- {
 		r.Performer = c.Layers[i](r.Performer)
 	}
 	r.Performer = &clean{next: r.Performer, secrets: r.secrets, log: r.log}
+	return r
+}
+
+// policy is what the run may touch.
+func (c *Config) policy() *permit.Policy {
+	p := permit.Config{Caller: c.Allowed, Manifest: c.Permissions, Dir: c.Dir, Root: c.Root, StoresInMemory: c.Stores.InMemory,
+		Hosts: map[string]string{}, Connections: map[string]permit.Reach{}, Servers: map[string]permit.Reach{}}
+	for _, h := range c.Hosts {
+		p.Hosts[h.Name] = h.Connector
+	}
+	for _, x := range c.Connections {
+		reach := permit.Reach{Address: x.Address()}
+		if x.APIKeyEnv != "" && reach.Address != "" {
+			reach.Env = []string{x.APIKeyEnv}
+		}
+		p.Connections[x.Name] = reach
+	}
+	for _, s := range c.Servers {
+		p.Servers[s.Name] = reachOf(&s)
+	}
+	return permit.New(p)
+}
+
+// reachOf is what an MCP server needs.
+func reachOf(s *mcp.Config) permit.Reach {
+	if s.Transport != "http" {
+		return permit.Reach{Command: s.Command}
+	}
+	r := permit.Reach{Address: s.URL}
+	for _, variable := range s.HeadersEnv {
+		r.Env = append(r.Env, variable)
+	}
+	slices.Sort(r.Env)
 	return r
 }
 

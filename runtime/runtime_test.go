@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // requests is one request of each kind that a program can make.
@@ -56,7 +57,7 @@ func TestRun(t *testing.T) {
 		Environ:     []string{"A=1"},
 		Log:         &logged,
 		MaxTokens:   2,
-		EnvAllowed:  []string{"A"},
+		Permissions: &permit.Manifest{Env: []string{"A"}},
 		Layers:      []effect.Layer{layer("outer"), layer("inner")},
 	})
 	ctx := t.Context()

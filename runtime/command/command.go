@@ -1,5 +1,5 @@
 // Package command performs effect.Command: it runs the commands that the tool
-// RunCommand asks for, as far as [permissions] run of the manifest lists them.
+// RunCommand asks for.
 package command
 
 import (
@@ -22,11 +22,8 @@ const maxOutput = 256 << 10
 // grace is what a command is given to end by itself when its time is up.
 const grace = time.Second
 
-// Options say what may be run, and in what surroundings.
+// Options say in what surroundings commands run.
 type Options struct {
-	// Allowed lists the commands that may be run, as a program names them; none
-	// when it is empty.
-	Allowed []string
 	Environ []string // as "NAME=value"
 	// EnvAllowed lists the environment variables that commands get besides those
 	// that every command needs; nil hands on all.
@@ -36,7 +33,6 @@ type Options struct {
 
 // Runner performs effect.Command. Safe for concurrent use.
 type Runner struct {
-	allowed []string
 	environ []string
 	dir     string
 }
@@ -46,7 +42,7 @@ var needed = []string{"PATH", "HOME", "USER", "SHELL", "TMPDIR", "TERM", "LANG",
 
 // New makes a Runner.
 func New(o Options) *Runner {
-	r := &Runner{allowed: o.Allowed, dir: o.Dir}
+	r := &Runner{dir: o.Dir}
 	for _, kv := range o.Environ {
 		name, _, _ := strings.Cut(kv, "=")
 		if o.EnvAllowed == nil || slices.Contains(needed, name) || slices.Contains(o.EnvAllowed, name) {
@@ -66,9 +62,6 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	c, ok := q.(*effect.Command)
 	if !ok {
 		return nil, fmt.Errorf("commands cannot perform %s", q.Kind())
-	}
-	if !slices.Contains(r.allowed, c.Command) {
-		return nil, failed("running %s is not permitted: add it to `run` in [permissions]", c.Command)
 	}
 	path, err := procgroup.Find(c.Command, r.dir, r.environ)
 	if err != nil {

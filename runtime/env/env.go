@@ -22,18 +22,15 @@ type Environment struct {
 	// secrets are; nil learns nothing. It is set before the first use.
 	Secrets *secret.Set
 
-	vars    map[string]string
-	allowed []string
-	all     bool
-	args    []string
+	vars map[string]string
+	args []string
 }
 
 // New takes the environment as "NAME=value" strings, of which the last of a
-// name counts. allowed lists the variables that the program may read; nil
-// allows all (the manifest has no [permissions]). args are the program's
-// arguments; what is not UTF-8 in them is replaced by U+FFFD.
-func New(environ, allowed, args []string) *Environment {
-	e := &Environment{vars: make(map[string]string, len(environ)), allowed: allowed, all: allowed == nil}
+// name counts. args are the program's arguments; what is not UTF-8 in them is
+// replaced by U+FFFD.
+func New(environ, args []string) *Environment {
+	e := &Environment{vars: make(map[string]string, len(environ))}
 	for _, a := range args {
 		e.args = append(e.args, strings.ToValidUTF8(a, "\ufffd"))
 	}
@@ -45,16 +42,15 @@ func New(environ, allowed, args []string) *Environment {
 	return e
 }
 
-// Lookup reads a variable for the runtime itself, whatever the program may
-// read: keys of connections, parameters of hosts.
+// Lookup reads a variable for the runtime itself: keys of connections,
+// parameters of hosts.
 func (e *Environment) Lookup(name string) (value string, set bool) {
 	value, set = e.vars[name]
 	return value, set
 }
 
-// Perform reads a variable, all variables or the arguments for the program. A
-// variable that [permissions] does not grant is an EnvError, and left out of
-// all.
+// Perform reads a variable, all variables or the arguments for the program. One
+// that is not UTF-8 is an EnvError, and left out of all.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:
@@ -68,9 +64,6 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 }
 
 func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
-	if !e.all && !slices.Contains(e.allowed, q.Name) {
-		return nil, effect.Errorf("EnvError", "reading the environment variable %s is not permitted: add it to `env` in [permissions]", q.Name).With("name", q.Name)
-	}
 	v, set := e.vars[q.Name]
 	if !utf8.ValidString(v) {
 		return nil, effect.Errorf("EnvError", "the environment variable %s is not UTF-8", q.Name).With("name", q.Name)
@@ -89,7 +82,7 @@ func (e *Environment) read(name string) {
 func (e *Environment) variables() *effect.EnvVariables {
 	all := &effect.EnvVariables{}
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
-		if (e.all || slices.Contains(e.allowed, name)) && utf8.ValidString(name+e.vars[name]) {
+		if utf8.ValidString(name + e.vars[name]) {
 			e.read(name)
 			all.Names = append(all.Names, name)
 			all.Values = append(all.Values, e.vars[name])

@@ -19,7 +19,7 @@ func read(t *testing.T, e *Environment, name string) effect.EnvValue {
 }
 
 func TestEnvironment(t *testing.T) {
-	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil, nil)
+	e := New([]string{"A=1", "B=", "A=x=y", "broken"}, nil)
 	for name, want := range map[string]effect.EnvValue{"A": {Value: "x=y", Set: true}, "B": {Set: true}, "C": {}, "broken": {}} {
 		if got := read(t, e, name); got != want {
 			t.Errorf("%s: %+v", name, got)
@@ -28,39 +28,21 @@ func TestEnvironment(t *testing.T) {
 	if v, ok := e.Lookup("A"); v != "x=y" || !ok {
 		t.Error(v, ok)
 	}
-	_, err := New([]string{"X=\xff"}, nil, nil).Perform(context.Background(), &effect.Env{Name: "X"})
+	_, err := New([]string{"X=\xff"}, nil).Perform(context.Background(), &effect.Env{Name: "X"})
 	if err == nil || err.Error() != "the environment variable X is not UTF-8" {
 		t.Error(err)
 	}
 }
 
 func TestArgs(t *testing.T) {
-	r, err := New(nil, []string{}, []string{"a", "--b\xff"}).Perform(context.Background(), &effect.Args{})
+	r, err := New(nil, []string{"a", "--b\xff"}).Perform(context.Background(), &effect.Args{})
 	if got := r.(*effect.ArgsValue).Args; err != nil || len(got) != 2 || got[0] != "a" || got[1] != "--b\ufffd" {
 		t.Error(got, err)
 	}
 }
 
-func TestPermissions(t *testing.T) {
-	e := New([]string{"A=1", "B=2"}, []string{"A"}, nil)
-	if got := read(t, e, "A"); got.Value != "1" {
-		t.Error(got)
-	}
-	_, err := e.Perform(context.Background(), &effect.Env{Name: "B"})
-	want := "reading the environment variable B is not permitted: add it to `env` in [permissions]"
-	if pe, ok := err.(*effect.Error); !ok || pe.Kind != "EnvError" || pe.Message != want || pe.Fields["name"] != "B" {
-		t.Errorf("%#v", err)
-	}
-	if v, ok := e.Lookup("B"); v != "2" || !ok {
-		t.Error("the runtime itself must read what the program may not")
-	}
-	if _, err := New(nil, []string{}, nil).Perform(context.Background(), &effect.Env{Name: "A"}); err == nil {
-		t.Error("an empty list grants nothing")
-	}
-}
-
 func TestOtherRequestsAreRefused(t *testing.T) {
-	if _, err := New(nil, nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
+	if _, err := New(nil, nil).Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the environment cannot perform sleep" {
 		t.Error(err)
 	}
 }
@@ -74,10 +56,7 @@ func TestAllVariables(t *testing.T) {
 		return *r.(*effect.EnvVariables)
 	}
 	environ := []string{"B=2", "A=", "B=3", "broken", "X=\xff"}
-	if diff := cmp.Diff(effect.EnvVariables{Names: []string{"A", "B"}, Values: []string{"", "3"}}, all(New(environ, nil, nil))); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(effect.EnvVariables{Names: []string{"B"}, Values: []string{"3"}}, all(New(environ, []string{"B", "C"}, nil))); diff != "" {
+	if diff := cmp.Diff(effect.EnvVariables{Names: []string{"A", "B"}, Values: []string{"", "3"}}, all(New(environ, nil))); diff != "" {
 		t.Error(diff)
 	}
 }

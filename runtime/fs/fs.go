@@ -2,10 +2,10 @@
 // FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob and TempDir
 // (spec/std/fs.md).
 //
-// With roots, [permissions] fs of the manifest, a path outside them is refused:
-// one that leads out by `..`, by a symbolic link or by being somewhere else.
-// The check and the use of a path are one (os.Root), so that nothing can be
-// swapped in between.
+// What may be read and what may be written can be limited to trees of files. A
+// path outside them is refused: one that leads out by `..`, by a symbolic link
+// or by being somewhere else. The check and the use of a path are one (os.Root),
+// so that nothing can be swapped in between.
 package fs
 
 import (
@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // maxFile bounds what one request reads into memory, in bytes.
@@ -38,51 +39,31 @@ var Kinds = []effect.Kind{effect.KindReadFile, effect.KindWriteFile, effect.Kind
 type Options struct {
 	// Dir is what relative paths are read from; "" is the working directory.
 	Dir string
-	// Roots are the directories whose files may be used, relative ones below
-	// RootsDir; nil allows all files.
-	Roots    []string
-	RootsDir string
+	// Read and Write are the directories and files that may be read and written,
+	// with what is below, as permit.Real gives them; nil allows all.
+	Read, Write []string
+	// Refused says why a path may not be used that is in none of them; nil names
+	// the path alone.
+	Refused func(write bool, path string) string
 }
 
 // Files performs the effects of files. Safe for concurrent use.
 type Files struct {
-	dir   string
-	all   bool
-	roots []root
-	limit int64 // maxFile
+	dir     string
+	reads   area
+	writes  area
+	refused func(write bool, path string) string
+	limit   int64 // maxFile
 
-	mu   sync.Mutex
-	temp string // the run's own directory, "" until it is asked for
-}
-
-// root is a directory whose files may be used.
-type root struct {
-	path string // absolute
-	real string // without symbolic links; "" when it is not there
+	mu       sync.Mutex
+	temp     string // the run's own directory, "" until it is asked for
+	tempReal string // where it leads, as permit.Real says
 }
 
 // New makes Files. Roots that are not there are no error: nothing is in them.
 func New(o Options) *Files {
-	f := &Files{dir: o.Dir, all: o.Roots == nil, limit: maxFile}
-	for _, r := range o.Roots {
-		if !filepath.IsAbs(r) {
-			r = filepath.Join(o.RootsDir, r)
-		}
-		f.allow(r)
-	}
-	return f
-}
-
-func (f *Files) allow(path string) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		abs = filepath.Clean(path)
-	}
-	r := root{path: abs}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		r.real = real
-	}
-	f.roots = append(f.roots, r)
+	return &Files{dir: o.Dir, limit: maxFile, refused: o.Refused,
+		reads: area{all: o.Read == nil, roots: o.Read}, writes: area{all: o.Write == nil, roots: o.Write}}
 }
 
 // Close removes the run's temporary directory.
@@ -93,7 +74,7 @@ func (f *Files) Close() error {
 		return nil
 	}
 	dir := f.temp
-	f.temp = ""
+	f.temp, f.tempReal = "", ""
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove the temporary directory: %w", err)
 	}
@@ -201,7 +182,7 @@ func invalidAt(data []byte) int {
 // its reader waiting: then the end of ctx ends the wait.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
-	err := f.within(path, func(p place, name string) error {
+	err := f.within(&f.reads, path, true, func(p place, name string) error {
 		info, err := p.Stat(name)
 		regular = err == nil && info.Mode().IsRegular()
 		return err
@@ -284,7 +265,7 @@ func (f *Files) write(q *effect.WriteFile) error {
 
 func (f *Files) info(q *effect.FileInfo) (effect.Result, error) {
 	s := &effect.FileStatus{}
-	err := f.within(q.Path, func(p place, name string) error {
+	err := f.within(&f.reads, q.Path, true, func(p place, name string) error {
 		info, err := p.Stat(name)
 		if err == nil {
 			s.Exists, s.IsDir = true, info.IsDir()
@@ -324,7 +305,7 @@ func sorted(names []string) *effect.FileNames {
 }
 
 func (f *Files) remove(q *effect.RemoveFile) error {
-	err := f.within(q.Path, func(p place, name string) error {
+	err := f.within(&f.writes, q.Path, false, func(p place, name string) error {
 		info, err := p.Lstat(name)
 		if err == nil && info.IsDir() {
 			return errors.New("it is a directory")
@@ -341,7 +322,7 @@ func (f *Files) remove(q *effect.RemoveFile) error {
 }
 
 func (f *Files) makeDir(q *effect.MakeDir) error {
-	err := f.within(q.Path, func(p place, name string) error { return p.MkdirAll(name, 0o777) })
+	err := f.within(&f.writes, q.Path, true, func(p place, name string) error { return p.MkdirAll(name, 0o777) })
 	if err != nil {
 		return failed("make the directory", q.Path, err)
 	}
@@ -357,7 +338,7 @@ func (f *Files) tempDir() (effect.Result, error) {
 			return nil, failed("make", "a temporary directory", err)
 		}
 		f.temp = strings.TrimSuffix(filepath.ToSlash(dir), "/")
-		f.allow(dir)
+		f.tempReal = permit.Real(dir, true)
 	}
 	return &effect.FileNames{Names: []string{f.temp}}, nil
 }

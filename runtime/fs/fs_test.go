@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // tree makes a directory with files by path; a path that ends in "/" is a
@@ -163,10 +164,10 @@ func TestRoots(t *testing.T) {
 		"data/in": "in", "data/up": "->../secret", "data/dir": "->..", "data/here": "->in", "data/away": "->/etc",
 		"more/": "", "secret": "secret", "database": "x",
 	})
-	f := New(Options{Dir: dir, Roots: []string{"data", "more", "none"}, RootsDir: dir})
-	denied := func(p string) string {
-		return p + " is not permitted: add its directory to `fs` in [permissions]"
-	}
+	real := permit.Real(dir, true)
+	roots := []string{real + "/data", real + "/more", real + "/none"}
+	f := New(Options{Dir: dir, Read: roots, Write: roots})
+	denied := func(p string) string { return p + " is not permitted" }
 	for _, c := range []struct {
 		r    effect.Request
 		want string
@@ -203,7 +204,7 @@ func TestRoots(t *testing.T) {
 		{&effect.CopyFile{From: "data/in", Path: "data/dir/s"}, denied("data/dir/s")},
 		{&effect.MoveFile{From: "data/in", Path: "new"}, denied("new")},
 		{&effect.MoveFile{From: "secret", Path: "data/s"}, denied("secret")},
-		{&effect.MoveFile{From: "data/in", Path: "data/dir/s"}, denied("data/in")},
+		{&effect.MoveFile{From: "data/in", Path: "data/dir/s"}, denied("data/dir/s")},
 		{&effect.Glob{Pattern: "*"}, denied(".")},
 		{&effect.Glob{Pattern: "data/**/*"}, "data/away data/dir data/here data/in data/x data/x/y"},
 	} {
@@ -214,13 +215,13 @@ func TestRoots(t *testing.T) {
 	if data, err := os.ReadFile(filepath.Join(dir, "secret")); err != nil || string(data) != "secret" {
 		t.Error(string(data), err)
 	}
-	if got := said(t, New(Options{Dir: dir, Roots: []string{}}), &effect.ReadFile{Path: "data/in"}); got != denied("data/in") {
+	if got := said(t, New(Options{Dir: dir, Read: []string{}, Write: []string{}}), &effect.ReadFile{Path: "data/in"}); got != denied("data/in") {
 		t.Error("no roots grant nothing:", got)
 	}
 }
 
 func TestTempDir(t *testing.T) {
-	f := New(Options{Roots: []string{}})
+	f := New(Options{Read: []string{}, Write: []string{}})
 	dir := said(t, f, &effect.TempDir{})
 	if again := said(t, f, &effect.TempDir{}); again != dir {
 		t.Error(dir, again)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -89,19 +90,23 @@ func (f *Files) rename(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if f.all {
+	if f.writes.all {
 		return os.Rename(source, target)
 	}
-	a, fromName, ok := f.rootOf(source)
+	a, _, ok := f.rootOf(&f.writes, source, false)
 	if !ok {
-		return refused(from)
+		return f.refuse(&f.writes, from)
 	}
-	b, toName, ok := f.rootOf(target)
+	b, real, ok := f.rootOf(&f.writes, target, false)
 	if !ok {
-		return refused(to)
+		return f.refuse(&f.writes, to)
 	}
 	if a != b {
 		return syscall.EXDEV
 	}
-	return f.within(from, func(p place, _ string) error { return p.Rename(fromName, toName) })
+	toName, err := filepath.Rel(directory(a), real)
+	if err != nil {
+		return err
+	}
+	return f.within(&f.writes, from, false, func(p place, fromName string) error { return p.Rename(fromName, toName) })
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // place is where a name is looked up: the whole file system, or one root that
@@ -33,6 +34,12 @@ func (system) MkdirAll(name string, perm fs.FileMode) error { return os.MkdirAll
 func (system) Remove(name string) error                     { return os.Remove(name) }
 func (system) Rename(from, to string) error                 { return os.Rename(from, to) }
 
+// area is what may be used for one purpose: all files, or trees of them.
+type area struct {
+	all   bool
+	roots []string // as permit.Real gives them
+}
+
 // absolute is where a program's path leads, by its text alone.
 func (f *Files) absolute(path string) (string, error) {
 	if path == "" {
@@ -45,67 +52,54 @@ func (f *Files) absolute(path string) (string, error) {
 	if !filepath.IsAbs(path) && f.dir != "" {
 		path = filepath.Join(f.dir, path)
 	}
-	if f.all {
-		return path, nil
-	}
-	return filepath.Abs(path)
+	return path, nil
 }
 
-// refused is the error of a path that [permissions] does not grant.
-func refused(path string) error {
-	return effect.Errorf("FsError", "%s is not permitted: add its directory to `fs` in [permissions]", path).With("path", path)
-}
-
-// rootOf finds the root that an absolute path is in, and its name there.
-func (f *Files) rootOf(abs string) (root, string, bool) {
-	for _, r := range f.roots {
-		for _, base := range []string{r.path, r.real} {
-			if name, err := filepath.Rel(base, abs); base != "" && err == nil && filepath.IsLocal(name) {
-				return r, name, true
-			}
+// refuse is the error of a path that is in no root of an area.
+func (f *Files) refuse(a *area, path string) error {
+	text := path + " is not permitted"
+	if f.refused != nil {
+		if why := f.refused(a == &f.writes, path); why != "" {
+			text = why
 		}
 	}
-	return root{}, "", false
+	return effect.Errorf("FsError", "%s", text).With("path", path)
 }
 
-// Allowed says whether a file may be used that something else than Files opens:
-// with every link followed, it must be in a root. path is absolute.
-func (f *Files) Allowed(path string) bool {
-	if f.all {
-		return true
-	}
-	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if err != nil {
-		dir = filepath.Dir(path)
-	}
-	real := filepath.Join(dir, filepath.Base(path))
-	if target, err := filepath.EvalSymlinks(real); err == nil {
-		real = target
-	}
-	for _, r := range f.roots {
-		for _, base := range []string{r.path, r.real} {
-			if name, err := filepath.Rel(base, real); base != "" && err == nil && filepath.IsLocal(name) {
-				return true
-			}
+// rootOf finds the root that a path is in, one of an area's or the run's own
+// directory, and the path as permit.Real gives it.
+func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok bool) {
+	real = permit.Real(path, last)
+	for _, r := range a.roots {
+		if permit.Below(r, real) {
+			return r, real, true
 		}
 	}
-	return false
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tempReal, real, f.tempReal != "" && permit.Below(f.tempReal, real)
 }
 
-// within calls use with the place and the name there that a path leads to.
-func (f *Files) within(path string, use func(p place, name string) error) error {
+// within calls use with the place and the name there that a path leads to. A
+// link at its end is followed only with last.
+func (f *Files) within(a *area, path string, last bool, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)
 	if err != nil {
 		return err
 	}
-	if f.all {
+	if a.all {
 		return use(system{}, abs)
 	}
-	r, name, ok := f.rootOf(abs)
+	root, real, ok := f.rootOf(a, abs, last)
 	if !ok {
-		return refused(path)
+		return f.refuse(a, path)
 	}
-	dir, err := os.OpenRoot(r.path)
+	base := directory(root)
+	name, err := filepath.Rel(base, real)
+	if err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(base)
 	if err != nil {
 		return err
 	}
@@ -113,7 +107,16 @@ func (f *Files) within(path string, use func(p place, name string) error) error 
 	if err := use(dir, name); !escapes(err) {
 		return err
 	}
-	return refused(path)
+	return f.refuse(a, path)
+}
+
+// directory is the one by which a root is used: above it when it is a file, or is
+// yet to be made.
+func directory(root string) string {
+	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
+		return filepath.Dir(root)
+	}
+	return root
 }
 
 // escapes says whether err is that a link led out of a root. Package os does
@@ -125,10 +128,14 @@ func escapes(err error) bool {
 	return errors.As(err, &at) && at.Err.Error() == text || errors.As(err, &link) && link.Err.Error() == text
 }
 
-// open opens the file at a path.
+// open opens the file at a path, to be written when the flags say so.
 func (f *Files) open(path string, flag int) (*os.File, error) {
+	a := &f.reads
+	if flag&(os.O_WRONLY|os.O_RDWR) != 0 {
+		a = &f.writes
+	}
 	var file *os.File
-	err := f.within(path, func(p place, name string) (err error) {
+	err := f.within(a, path, true, func(p place, name string) (err error) {
 		file, err = p.OpenFile(name, flag, 0o666)
 		return err
 	})

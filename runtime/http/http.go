@@ -31,15 +31,17 @@ const (
 type Client struct {
 	once      sync.Once
 	transport *http.Transport // nil until the first request: making one costs what a short program has no time for
-	allowed   []string
-	all       bool
+	refused   func(address string) string
 	limit     int64 // maxBody
 }
 
-// New makes a Client. allowed lists the hosts that may be called: "host" at any
-// port, "host:port", or "*.host" for all below it; nil allows all.
-func New(allowed []string) *Client {
-	return &Client{allowed: allowed, all: allowed == nil, limit: maxBody}
+// New makes a Client. refused says why an address that a server redirects to may
+// not be called, "" when it may; nil permits all.
+func New(refused func(address string) string) *Client {
+	if refused == nil {
+		refused = func(string) string { return "" }
+	}
+	return &Client{refused: refused, limit: maxBody}
 }
 
 // connections gives the transport, made when first asked for.
@@ -148,50 +150,31 @@ func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, er
 		}
 		request.Header.Set(h.Name, h.Value)
 	}
-	return request, c.permit(request.URL)
+	return request, callable(request.URL)
 }
 
-// permit refuses what cannot or may not be called.
-func (c *Client) permit(u *url.URL) error {
+// callable refuses what cannot be called.
+func callable(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("only http:// and https:// can be called")
 	}
 	if u.Host == "" {
 		return errors.New("the URL names no host")
 	}
-	if c.all || slices.ContainsFunc(c.allowed, func(pattern string) bool { return matches(pattern, u) }) {
-		return nil
-	}
-	return fmt.Errorf("calling %s is not permitted: add it to `net` in [permissions]", u.Hostname())
-}
-
-// matches says whether a pattern of New stands for the URL's host.
-func matches(pattern string, u *url.URL) bool {
-	pattern, host := strings.ToLower(pattern), strings.ToLower(u.Hostname())
-	if h, port, err := net.SplitHostPort(pattern); err == nil {
-		if port != portOf(u) {
-			return false
-		}
-		pattern = h
-	}
-	if below, ok := strings.CutPrefix(pattern, "*"); ok {
-		return strings.HasPrefix(below, ".") && strings.HasSuffix(host, below)
-	}
-	return strings.Trim(pattern, "[]") == host
-}
-
-func portOf(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return nil
 }
 
 func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return fmt.Errorf("it led elsewhere %d times", maxRedirects)
 	}
-	return c.permit(r.URL)
+	if err := callable(r.URL); err != nil {
+		return err
+	}
+	if why := c.refused(r.URL.String()); why != "" {
+		return errors.New(why)
+	}
+	return nil
 }
 
 // headers gives a header as effect.HTTPResponse wants it. Values that are not

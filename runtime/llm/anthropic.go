@@ -18,7 +18,7 @@ type anthropic struct{}
 const anthropicMaxTokens = 4096
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, site{base: "https://api.anthropic.com/v1", version: "v1", needsKey: true})
+	e, err := openEndpoint(c, w)
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ const (
 	ClassLimit         Class = "limit"          // the run's [limits]
 	ClassScript        Class = "script"         // the script has no reply
 	ClassConfig        Class = "config"         // the connection cannot be used as it is written
+	ClassPermission    Class = "permission"     // the run may not use the connection
 )
 
 // classes say, for each class, whether the same request may succeed later,
@@ -46,6 +47,7 @@ var classes = map[Class]struct {
 	ClassLimit:         {},
 	ClassScript:        {},
 	ClassConfig:        {},
+	ClassPermission:    {},
 }
 
 // classOf is the class of an HTTP status, when the answer's body says nothing

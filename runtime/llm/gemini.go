@@ -15,7 +15,7 @@ import (
 type gemini struct{}
 
 func openGemini(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, site{base: "https://generativelanguage.googleapis.com/v1beta", version: "v1beta", needsKey: true})
+	e, err := openEndpoint(c, w)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,23 @@ type site struct {
 	needsKey bool
 }
 
+// sites are those of the providers that are reached by HTTP.
+var sites = map[string]site{
+	"openai":    {base: "https://api.openai.com/v1", version: "v1", needsKey: true},
+	"anthropic": {base: "https://api.anthropic.com/v1", version: "v1", needsKey: true},
+	"gemini":    {base: "https://generativelanguage.googleapis.com/v1beta", version: "v1beta", needsKey: true},
+	"ollama":    {base: "http://localhost:11434/api", version: "api"},
+}
+
+// Address is where the connection's requests go, "" when they go nowhere.
+func (c *Connection) Address() string {
+	s, remote := sites[c.Provider]
+	if remote && c.BaseURL != "" {
+		return c.BaseURL
+	}
+	return s.base
+}
+
 // endpoint is where an HTTP provider is reached and how it is paid.
 type endpoint struct {
 	root   *url.URL // its address, with the version
@@ -90,12 +107,10 @@ type endpoint struct {
 
 // openEndpoint makes the endpoint of a connection, at its own address or the
 // provider's.
-func openEndpoint(c *Connection, w *world, s site) (*endpoint, error) {
-	base := c.BaseURL
-	if base == "" {
-		if base = s.base; s.needsKey && c.APIKeyEnv == "" {
-			return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
-		}
+func openEndpoint(c *Connection, w *world) (*endpoint, error) {
+	base, s := c.Address(), sites[c.Provider]
+	if c.BaseURL == "" && s.needsKey && c.APIKeyEnv == "" {
+		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
 	}
 	root, err := rootOf(base, s.version)
 	if err != nil {

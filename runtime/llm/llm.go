@@ -86,6 +86,7 @@ type Config struct {
 	Jitter      func() float64                                   // chance from 0 to 1; nil: random
 	Meter       Meter                                            // nil: nothing is counted
 	Secrets     *secret.Set                                      // taken out of what comes back; a key is added before it is sent. nil: a set of its own
+	Refused     func(connection string) string                   // why a connection may not be used, "" when it may; nil: all may
 }
 
 // Client performs the requests that agents make of models. It is safe for
@@ -225,6 +226,11 @@ func (c *Client) line(name string) (*line, error) {
 	conn, ok := c.find(name)
 	if !ok {
 		return nil, c.unknown(name)
+	}
+	if c.cfg.Refused != nil {
+		if why := c.cfg.Refused(name); why != "" {
+			return nil, configError(name, "connection '%s': %s", name, why).With("reason", string(ClassPermission))
+		}
 	}
 	open := providers[conn.Provider]
 	if open == nil {

@@ -13,7 +13,7 @@ import (
 type ollama struct{}
 
 func openOllama(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, site{base: "http://localhost:11434/api", version: "api"})
+	e, err := openEndpoint(c, w)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 type openAI struct{ own bool }
 
 func openOpenAI(c *Connection, w *world) (Provider, error) {
-	e, err := openEndpoint(c, w, site{base: "https://api.openai.com/v1", version: "v1", needsKey: true})
+	e, err := openEndpoint(c, w)
 	if err != nil {
 		return nil, err
 	}

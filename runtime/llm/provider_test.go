@@ -305,7 +305,7 @@ func TestOpenAIOwn(t *testing.T) {
 	if (openAI{true}).Capabilities().MaxStop != 4 || (openAI{}).Capabilities().MaxStop != 0 {
 		t.Error("stop sequences")
 	}
-	p, err := openOpenAI(&Connection{APIKeyEnv: "KEY"}, &world{})
+	p, err := openOpenAI(&Connection{Provider: "openai", APIKeyEnv: "KEY"}, &world{})
 	if err != nil || !p.(*remote).wire.(openAI).own {
 		t.Error(p, err)
 	}

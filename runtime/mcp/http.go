@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -51,6 +52,11 @@ func (e *refused) Error() string {
 }
 
 func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	if may := x.server.options.Refused; may != nil {
+		if why := may(r.URL.String()); why != "" {
+			return nil, errors.New(why)
+		}
+	}
 	if r.URL.Host == x.host { // what is secret does not follow a redirection elsewhere
 		r = r.Clone(r.Context())
 		for name, v := range x.headers {

@@ -54,6 +54,9 @@ type Options struct {
 	// Played says that all models are: a server that is not there has no tools to
 	// offer them, which is no error then.
 	Played bool
+	// Refused says why an address that a server redirects to may not be called, ""
+	// when it may; nil permits all.
+	Refused func(address string) string
 
 	dial func() sdk.Transport // of tests: what is connected to
 }

@@ -51,9 +51,6 @@ func (f *file) open(ctx context.Context) error {
 		if path, err = filepath.Abs(f.path); err != nil {
 			return err
 		}
-		if f.options.Allowed != nil && !f.options.Allowed(path) {
-			return refuse("that is not permitted: add its directory to `fs` in [permissions]")
-		}
 		if size, err = inspect(path); err != nil {
 			return err
 		}

@@ -145,12 +145,11 @@ func TestNoPlace(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	s := opened(t, Options{Dir: dir, Allowed: func(path string) bool { return filepath.Base(path) != "secret.db" }})
+	s := opened(t, Options{Dir: dir})
 	for _, c := range []struct{ file, kind, want string }{
 		{"none/s.db", "hashmap", "HashMapError: cannot use none/s.db: its directory " + filepath.Join(dir, "none") + " is not there: make it, or name another file"},
 		{"d", "memory", "FsError: cannot use d: it is a directory: name a file in it"},
 		{"plain/s.db", "hashmap", "HashMapError: cannot use plain/s.db: "},
-		{"secret.db", "ledger", "FsError: cannot use secret.db: that is not permitted: add its directory to `fs` in [permissions]"},
 	} {
 		_, err := s.Perform(context.Background(), &effect.StoreLen{Store: effect.Store{File: c.file, Kind: c.kind, Name: "x"}})
 		var e *effect.Error

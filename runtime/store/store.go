@@ -31,8 +31,6 @@ const defaultWait = 10 * time.Second
 type Options struct {
 	// Dir is where relative paths start; "" is the working directory.
 	Dir string
-	// Allowed says whether an absolute path may be used; nil allows all.
-	Allowed func(path string) bool
 	// InMemory keeps every file's stores in memory until Close, apart from those
 	// of any other Stores, and touches no file.
 	InMemory bool
