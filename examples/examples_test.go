@@ -137,7 +137,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	defer cancel()
 	c := exec.CommandContext(ctx, path, args...)
 	c.Dir = dir
-	c.Env = append(os.Environ(), lines(t, dir, "env.txt")...)
+	c.Env = append(append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(filepath.Dir(path), "state")), lines(t, dir, "env.txt")...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); err != nil {

@@ -325,7 +325,7 @@ func (p *player) exec(path string, args ...string) (*exec.Cmd, func()) {
 			c.Env = append(c.Env, v)
 		}
 	}
-	c.Env = append(c.Env, "NO_COLOR=1", "PATH="+filepath.Dir(tool)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	c.Env = append(c.Env, "NO_COLOR=1", "XDG_STATE_HOME="+filepath.Join(filepath.Dir(tool), "state"), "PATH="+filepath.Dir(tool)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return c, end
 }
 

@@ -29,7 +29,7 @@ var decorateNatives = []native{
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {
-		case "auth", "quota", "bad_request", "not_found", "content_filter", "context_length", "limit", "config", "script":
+		case "auth", "quota", "bad_request", "not_found", "content_filter", "context_length", "limit", "config", "permission", "script":
 			return true
 		}
 	}

@@ -21,8 +21,8 @@ func answers(given []string) ([]emit.Fixed, error) {
 
 // prompter asks on the terminal, when there is one.
 func (a *app) prompter() emit.Prompter {
-	if !a.terminal {
-		return nil
+	if a.terminal && a.asking == nil {
+		a.asking = emit.NewTerminal(a.stdin, a.stderr)
 	}
-	return emit.NewTerminal(a.stdin, a.stderr)
+	return a.asking
 }

@@ -123,6 +123,9 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 		base := filepath.Base(filepath.FromSlash(in.EntryName))
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
+	if name == "ir" {
+		a.built(text.Bytes())
+	}
 	if out == "" || out == "-" {
 		_, err := a.stdout.Write(text.Bytes())
 		return err

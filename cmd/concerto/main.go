@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/concerto-lang/concerto/runtime/emit"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -56,11 +58,12 @@ type app struct {
 	ownProcess bool
 	// ownHeap says the same of how Go's heap grows.
 	ownHeap  bool
-	dir      string // working directory; -C changes it
-	terminal bool   // stdin is one: awaited emits may be asked for
-	color    bool   // stderr takes colours
-	outColor bool   // stdout does
-	screen   bool   // stdout is a terminal that can be cleared
+	dir      string        // working directory; -C changes it
+	terminal bool          // stdin is one: awaited emits may be asked for
+	color    bool          // stderr takes colours
+	outColor bool          // stdout does
+	screen   bool          // stdout is a terminal that can be cleared
+	asking   emit.Prompter // made when it is first needed: one reads what is typed
 	// pause is what --watch does between two looks at the files; nil waits for a
 	// moment.
 	pause func(context.Context) error

@@ -39,7 +39,11 @@ holds ("Authorization: Bearer …").
 
   concerto mcp serve tools.conc
   concerto mcp serve tools.conc --http 8080
-  concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN`,
+  concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN
+
+` + permissionHelp("concerto mcp serve") + `
+
+A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
@@ -56,7 +60,7 @@ holds ("Authorization: Bearer …").
 func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(path, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, path, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
@@ -153,6 +154,11 @@ func onePath(rest bool) cobra.PositionalArgs {
 			hint := "name one of them"
 			if rest {
 				hint = "put arguments for the program after `--`"
+			}
+			for _, k := range permit.Kinds {
+				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == everything {
+					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
+				}
 			}
 			return usage(hint, "%s takes one path, not %d", c.Name(), len(before))
 		}

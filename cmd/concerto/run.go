@@ -53,6 +53,13 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
                                     {"value":…} or {"error":"…"} out, a line each
   you, when stdin is a terminal
 
+` + permissionHelp("concerto run") + `
+
+A compiled program that was built by somebody else and asks for commands, hosts,
+files or the network is listed with what it may do, and you are asked once
+whether to run it. Where nobody can be asked it ends with exit code 2, unless
+--trust, or a flag for each kind that it asks for, has decided.
+
 Where a run spends its time:
   --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
   --trace trace.json                its tasks, effects, hosts and agents on a time
@@ -77,7 +84,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(path, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, path, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -122,11 +129,11 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 }
 
 // program compiles or loads what path leads to. dir is where the relative
-// paths of a loaded program's manifest start. With mock its connections need not
+// paths of a loaded program's manifest start. With --mock its connections need not
 // be there.
-func (a *app) program(path string, mock bool) (p *concerto.Program, dir string, err error) {
+func (a *app) program(ctx context.Context, path string, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
 	if filepath.Ext(path) != driver.IRExt {
-		p, err = a.compile(path, mock)
+		p, err = a.compile(path, f.mock)
 		return p, a.dir, err
 	}
 	full := a.abs(path)
@@ -144,6 +151,9 @@ func (a *app) program(path string, mock bool) (p *concerto.Program, dir string, 
 	dir = filepath.Dir(full)
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
+	}
+	if err := a.consent(ctx, path, dir, data, p, f, g); err != nil {
+		return nil, "", err
 	}
 	a.say("loaded %s; relative paths start at %s", path, dir)
 	return p, dir, nil

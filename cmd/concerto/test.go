@@ -25,6 +25,8 @@ type testFlags struct {
 	watch    bool
 	cover    bool
 	html     string
+
+	permissions permissionFlags
 }
 
 var testFormats = []string{"text", "json", "junit"}
@@ -46,6 +48,10 @@ stands still but for what it waits for.
   concerto test --watch               again at each change
 
 With --live, agents and hosts that a test does not mock are reached for real.
+Files and environment variables are the real ones, where a test mocks none.
+
+` + permissionHelp("concerto test") + `
+
 Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -61,6 +67,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
+	f.permissions.add(c)
 	return c
 }
 
@@ -86,13 +93,19 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	if err != nil {
 		return err
 	}
+	grants, err := f.permissions.grants()
+	if err != nil {
+		return err
+	}
 	if filepath.Ext(path) == driver.IRExt {
 		return usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
-	run := func(seen func(path string)) error { return a.testOnce(ctx, path, f, selected, signals.kill, seen) }
+	run := func(seen func(path string)) error {
+		return a.testOnce(ctx, path, f, grants, selected, signals.kill, seen)
+	}
 	if !f.watch {
 		return run(func(string) {})
 	}
@@ -101,7 +114,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 
 // testOnce compiles and runs the tests. It tells seen which files they depend
 // on.
-func (a *app) testOnce(ctx context.Context, path string, f *testFlags, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
+func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
 	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Tests: true, Seen: seen})
 	if err != nil {
 		return refused(err)
@@ -115,7 +128,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, selected 
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ, WorkDir: a.dir,
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.stderr, LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult

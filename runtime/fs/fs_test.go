@@ -294,3 +294,45 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAreas: what may be read and what may be written are two things; a root may
+// be a file, also one that is yet to be made.
+func TestAreas(t *testing.T) {
+	dir := permit.Real(tree(t, map[string]string{"in/a": "a", "in/evil": "->/", "in/sub/b": "b", "c": "c", "other": "o"}), true)
+	at := func(names ...string) (out []string) {
+		for _, n := range names {
+			out = append(out, filepath.Join(dir, n))
+		}
+		return out
+	}
+	f := New(Options{Dir: dir, Read: at("in/sub", "c"), Write: at("in", "new"), Refused: func(write bool, path string) string {
+		return map[bool]string{true: "writing ", false: "reading "}[write] + path + " is not permitted"
+	}})
+	for _, c := range []struct {
+		r    effect.Request
+		want string
+	}{
+		{&effect.ReadFile{Path: "c"}, "c"},
+		{&effect.ReadFile{Path: "c/d"}, "cannot read c/d: it is not a directory, or within a file"},
+		{&effect.ReadFile{Path: "other"}, "reading other is not permitted"},
+		{&effect.ReadFile{Path: "in/a"}, "reading in/a is not permitted"},
+		{&effect.FileInfo{Path: "in/a"}, "reading in/a is not permitted"},
+		{&effect.WriteFile{Path: "in/a", Text: "x"}, "ok"},
+		{&effect.WriteFile{Path: "c", Text: "x"}, "writing c is not permitted"},
+		{&effect.WriteFile{Path: "new", Text: "x"}, "ok"},
+		{&effect.WriteFile{Path: "new", Text: "y"}, "ok"},
+		{&effect.WriteFile{Path: "newer", Text: "x"}, "writing newer is not permitted"},
+		{&effect.CopyFile{From: "in/a", Path: "new"}, "reading in/a is not permitted"},
+		{&effect.CopyFile{From: "c", Path: "in/c"}, "ok"},
+		// A link that comes to lie where a root was leads nowhere.
+		{&effect.MoveFile{From: "in/sub", Path: "in/x"}, "ok"},
+		{&effect.MoveFile{From: "in/evil", Path: "in/sub"}, "ok"},
+		{&effect.ReadFile{Path: "in/sub/etc/passwd"}, "reading in/sub/etc/passwd is not permitted"},
+		{&effect.ListDir{Path: "in/sub"}, "reading in/sub is not permitted"},
+		{&effect.Glob{Pattern: "in/sub/*"}, "reading in/sub/ is not permitted"},
+	} {
+		if got := said(t, f, c.r); got != c.want {
+			t.Errorf("%s %+v: got %q, want %q", c.r.Kind(), c.r, got, c.want)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -35,5 +37,29 @@ func TestOverheard(t *testing.T) {
 				t.Errorf("it saw %s", seen)
 			}
 		})
+	}
+}
+
+// TestRefusedRedirection: a server leads nowhere where the run may not call.
+func TestRefusedRedirection(t *testing.T) {
+	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was called") }))
+	defer far.Close()
+	near := httptest.NewServer(http.RedirectHandler(far.URL, http.StatusTemporaryRedirect))
+	defer near.Close()
+	refused := func(address string) string {
+		if strings.HasPrefix(address, far.URL) {
+			return "calling it is not permitted"
+		}
+		return ""
+	}
+	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: near.URL}}, Refused: refused})
+	defer s.Close(t.Context())
+	opened, err := s.Perform(t.Context(), &effect.MCPOpen{Server: "S", Tool: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Perform(t.Context(), &effect.MCPNext{ID: opened.(*effect.MCPOpened).ID})
+	if err == nil || !strings.Contains(err.Error(), "calling it is not permitted") {
+		t.Error(err)
 	}
 }

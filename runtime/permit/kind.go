@@ -21,45 +21,49 @@ const (
 // Info is all there is to say about a kind: the flags of the command, their
 // help, the messages of refusals and the list before a first run are made of it.
 type Info struct {
-	Kind   Kind
-	Flag   string // of the command, without dashes
-	Values string // what the flag lists, for --help
-	Doc    string // what the flag allows, for --help
-	Key    string // of [permissions], which limits the kind too; "" where the manifest's sections grant all that they name
-	Doing  string // the format of what a message calls the refused thing
-	Whole  string // the kind without a list, for the list before a first run
+	Kind  Kind
+	Flag  string // of the command, without dashes
+	Doc   string // of the flag, for --help, with what it lists in backquotes
+	Key   string // of [permissions], which limits the kind too; "" where the manifest's sections grant all that they name
+	Doing string // what a message calls the refused thing, %s
+	May   string // what a program may do with the thing, %s, for the list before a first run
+	Any   string // the same without a list of things
 }
 
 // Kinds are all kinds, by Kind.
 var Kinds = [...]Info{
-	Read: {Read, "allow-read", "PATHS", "let it read files, and what is in directories", "fs",
-		"reading %s", "reads files"},
-	Write: {Write, "allow-write", "PATHS", "let it write, move and remove files, and what is in directories", "fs",
-		"writing %s", "writes files"},
-	Net: {Net, "allow-net", "HOSTS", "let it call hosts, models among them: example.com, example.com:8080, *.example.com", "net",
-		"calling %s", "calls the network"},
-	Env: {Env, "allow-env", "NAMES", "let it have environment variables", "env",
-		"reading the environment variable %s", "reads environment variables"},
-	Run: {Run, "allow-run", "COMMANDS", "let it run commands, those of [mcp.X] among them", "run",
-		"running %s", "runs commands"},
-	Host: {Host, "allow-host", "NAMES", "let it start hosts, by name", "",
-		"starting the host %s", "starts hosts"},
+	Read: {Read, "allow-read", "allow to read these `PATHS`, with what is in them: data,notes.txt", "fs",
+		"reading %s", "read %s", "read any file"},
+	Write: {Write, "allow-write", "allow to write, move and remove these `PATHS`, with what is in them: out", "fs",
+		"writing %s", "write %s", "write any file"},
+	Net: {Net, "allow-net", "allow to call these `HOSTS`, models' too: api.openai.com,*.example.com,localhost:8080", "net",
+		"calling %s", "call %s", "call any network host"},
+	Env: {Env, "allow-env", "allow to read these environment variables, as keys of models too: `NAMES`", "env",
+		"reading the environment variable %s", "read the environment variable %s", "read any environment variable"},
+	Run: {Run, "allow-run", "allow to run these `COMMANDS`, as MCP servers too: git,npx", "run",
+		"running %s", "run %s", "run any command"},
+	Host: {Host, "allow-host", "allow to start these hosts, by their declaration or section: `NAMES`", "",
+		"starting the host %s", "start the host %s", "start any host"},
 }
 
-// Give is how the command's flag for something is written, fit for a shell; ""
-// stands for the whole kind.
-func (k Kind) Give(name string) string {
+// Give is how the command's flag for some things is written, fit for a shell;
+// without any it stands for the whole kind.
+func (k Kind) Give(names ...string) string {
 	flag := "--" + Kinds[k].Flag
-	if name == "" {
+	if len(names) == 0 {
 		return flag
 	}
-	if strings.ContainsAny(name, ",\"\n") { // the flag's value is a line of CSV
-		name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	line := make([]string, len(names)) // of CSV
+	for i, n := range names {
+		if line[i] = n; strings.ContainsAny(n, ",\"\n") {
+			line[i] = `"` + strings.ReplaceAll(n, `"`, `""`) + `"`
+		}
 	}
-	if strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`$&|;<>()[]{}*?!#~\\^", c) }) {
-		return flag + "='" + strings.ReplaceAll(name, "'", `'\''`) + "'"
+	list := strings.Join(line, ",")
+	if strings.ContainsFunc(list, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune("\"'`$&|;<>()[]{}*?!#~\\^", c) }) {
+		list = "'" + strings.ReplaceAll(list, "'", `'\''`) + "'"
 	}
-	return flag + "=" + name
+	return flag + "=" + list
 }
 
 // List is what of a kind is allowed: all, or what has one of Names.

@@ -360,7 +360,7 @@ func TestCheck(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for name, want := range map[string]string{"": "--allow-read", "a/b": "--allow-read=a/b", "a b": "--allow-read='a b'", "it's": `--allow-read='it'\''s'`, "a,b": `--allow-read='"a,b"'`} {
+	for name, want := range map[string]string{"a/b": "--allow-read=a/b", "a b": "--allow-read='a b'", "it's": `--allow-read='it'\''s'`, "a,b": `--allow-read='"a,b"'`} {
 		if got := Read.Give(name); got != want {
 			t.Error(got)
 		}

@@ -3,6 +3,7 @@ package permit
 import (
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -89,6 +90,18 @@ func Needs(k effect.Kind) []Kind {
 		return w.kinds
 	}
 	return nil
+}
+
+// Effects lists the kinds of request that need something, in order.
+func Effects() []effect.Kind {
+	var out []effect.Kind
+	for k, w := range rows {
+		if w.free == "" {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func onFile(needs func(*Policy, effect.Request) []Need, kinds ...Kind) *row {
@@ -245,7 +258,7 @@ func needsHost(_ *Policy, r effect.Request) []Need {
 }
 
 func hostRefused(_ effect.Request, n Need, text string) *effect.Error {
-	return effect.Errorf("HostError", "%s", text).With("host", n.Target)
+	return effect.Errorf("HostError", "%s", text).With("host", n.Target).With("recoverable", false)
 }
 
 func needsServer(p *Policy, r effect.Request) []Need {

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/runtime/permit"
+)
+
+// permissionFlags say what the program may touch: --sandbox, and a flag for each
+// of permit.Kinds.
+type permissionFlags struct {
+	sandbox bool
+	lists   [len(permit.Kinds)]listFlag
+}
+
+// everything is the value of a flag that is given without one.
+const everything = "*"
+
+// permissionHelp teaches the flags. It is a part of the help of each command that
+// has them.
+func permissionHelp(command string) string {
+	var b strings.Builder
+	b.WriteString(`What the program may touch (spec/19-permissions.md) can be narrowed. A flag
+allows what it lists of its kind and no more, or without a list all of it; other
+kinds stay as they are. --sandbox refuses whatever no flag allows. What is
+refused is an error in the program, which names the flag to give. Values stand
+behind "=", separated by commas; a flag may be repeated.
+
+`)
+	for _, line := range [][2]string{
+		{"--sandbox", "no files, network, variables, commands or hosts"},
+		{"--sandbox " + permit.Read.Give("data") + " " + permit.Write.Give("data/out"), ""},
+		{"", "files in data, of which those in data/out to write"},
+		{"--sandbox " + permit.Net.Give("api.openai.com") + " " + permit.Env.Give("OPENAI_API_KEY"), ""},
+		{"", "its model with its key, and nothing else"},
+		{permit.Run.Give("git") + " " + permit.Host.Give("Coder"), ""},
+		{"", "of commands git alone, of hosts Coder alone"},
+		{"--" + permit.Kinds[permit.Net].Flag + "=", "no network host"},
+	} {
+		if line[0] != "" {
+			line[0] = command + " " + line[0]
+		}
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("  %-30s %s", line[0], line[1]), " "))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (f *permissionFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
+	for i, k := range permit.Kinds {
+		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
+		c.Flags().Lookup(k.Flag).NoOptDefVal = everything
+	}
+}
+
+// grants are what the flags allow.
+func (f *permissionFlags) grants() (concerto.Grants, error) {
+	g := concerto.Grants{Sandbox: f.sandbox, Allow: map[permit.Kind]permit.List{}}
+	for i, l := range f.lists {
+		if l.given {
+			g.Allow[permit.Kind(i)] = l.List
+		}
+	}
+	if err := g.Check(); err != nil {
+		return g, usage("", "%v", err)
+	}
+	return g, nil
+}
+
+// listFlag is a flag that lists what is allowed of a kind.
+type listFlag struct {
+	permit.List
+	given bool
+}
+
+// Set adds the things of a line of CSV.
+func (l *listFlag) Set(text string) error {
+	l.given = true
+	switch text {
+	case everything:
+		l.All = true
+		return nil
+	case "":
+		return nil
+	}
+	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil {
+		return fmt.Errorf("write a value that holds a comma or a quote as '\"a,b\"'")
+	}
+	for _, n := range names {
+		if n != "" {
+			l.Names = append(l.Names, n)
+		}
+	}
+	return nil
+}
+
+func (l *listFlag) String() string {
+	if l.All {
+		return everything
+	}
+	return strings.Join(l.Names, ",")
+}
+
+// Type is what the flag's value is in the help.
+func (l *listFlag) Type() string { return "list" }
