@@ -54,7 +54,7 @@ var files = [...]file{
 	{name: "mcp_records.conc", globals: []string{"McpResource", "McpTemplate", "McpContent", "McpPrompt", "McpArgument"}},
 	{name: "tool.conc", methods: "Tool", globals: []string{"__mcp_server", "__mcp_list", "__mcp_call_rest", "__mcp_call_as", "__mcp_ask"}},
 	{name: "decorate.conc", globals: []string{"__retry", "__again", "__rethrow", "__delay", "__failure", "__is_final", "__pause", "__times", "__timeout", "__expiry",
-		"__finished", "__expired", "__ms", "__seconds", "__log", "__logged", "__payload", "__cache", "__recall", "__retain", "__cache_key",
+		"__finished", "__bound", "__ms", "__seconds", "__log", "__logged", "__payload", "__cache", "__recall", "__retain", "__cache_key",
 		"__cache_get", "__cache_put", "__cache_read", "__cache_write", "__cache_sweep"}},
 	{name: "decorate_stream.conc", globals: []string{"__decorated_flow", "__streamed", "__retry_flow", "__timeout_flow", "__stepped", "__log_flow", "__cache_flow"}},
 

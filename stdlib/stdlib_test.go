@@ -141,7 +141,7 @@ func registered(t *testing.T) []string {
 var (
 	ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic", "rethrow"}
 	ofVM       = []string{"Agent.with_context", "Agent.with_memory", "Agent.with_tools", "Agent.without_tools",
-		"Host.__with_schema", "Host.with_context", "Host.with_tools", "Host.without_tools", "agent.knowledge", "agent.parts", "agent.request", "agent.streamed", "cache.get", "cache.key", "cache.put", "cache.read", "cache.sweep", "cache.write", "host.parts",
+		"Host.__with_schema", "Host.with_context", "Host.with_tools", "Host.without_tools", "agent.knowledge", "agent.parts", "agent.request", "agent.streamed", "cache.get", "cache.key", "cache.put", "cache.read", "cache.sweep", "cache.write", "decorate.bound", "host.parts",
 		"memory.append", "memory.clear", "memory.len", "memory.list", "mock.by", "mock.closure", "mock.function", "mock.given", "mock.tool", "mock.tools", "Task.cancel", "Task.is_done", "tool.listed", "tool.marks", "tool.remote", "tool.server", "tool.unlisted"}
 )
 

@@ -51,9 +51,9 @@ func opSpawn(t *task, in *ins) status {
 		t.m.nested--
 		return t.tooDeep()
 	}
-	t.starting = true
 	f := &t.m.functions[in.imm]
 	x := t.child(f, nil, t.window(in.b, in.c)...)
+	t.starting, t.parts.wait.task = true, x
 	*t.slot(in.a) = x.parts.handle.Init("Task", f.Name, x)
 	t.m.ready.front(x, t)
 	return parked

@@ -54,8 +54,12 @@ func (t *task) interruptRun() {
 	}
 }
 
-// interrupt ends what a parked task waits for. Closing an exchange goes on.
+// interrupt ends what a parked task waits for. Closing an exchange goes on. A task
+// that is being started has nobody yet who could wait for it besides t.
 func (t *task) interrupt() {
+	if t.starting {
+		t.m.cancel(t.parts.wait.task)
+	}
 	w := t.wait
 	if w == nil || w.off {
 		return

@@ -23,6 +23,8 @@ type group struct {
 	next  int
 	free  int // how many more may run at once; -1 for no bound
 
+	bound *bounding // of a race; nil without one
+
 	decided bool
 	winner  int        // of a race
 	failed  *raised    // the error of a member
@@ -63,6 +65,10 @@ func opGroup(t *task, in *ins) status {
 	}
 	var begin []*task
 	for i, x := range elems {
+		if b, ok := boundOf(x); ok && g.kind == ir.OpRace {
+			g.bind(b, i)
+			continue
+		}
 		if g.decided {
 			g.never(x)
 			continue
@@ -216,6 +222,7 @@ func (g *group) over(i int, y *task) {
 // end lets the group's task go on when every member has ended.
 func (g *group) end() {
 	if w := g.t.wait; g.open == 0 && w != nil && w.group == g && !w.off {
+		g.endBound()
 		w.off = true
 		g.t.m.ready.push(g.t)
 	}

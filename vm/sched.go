@@ -22,6 +22,7 @@ type flight struct {
 	t       *task
 	scope   *scope      // of an exchange's next
 	run     *handlerRun // of a timer
+	bound   *group      // of a race's bound
 	wait    *wait       // of what the task is parked on
 	closing bool        // the end of the run does not end it
 
@@ -93,6 +94,7 @@ func (m *VM) loop() {
 				m.ended(t)
 			}
 		}
+		m.beginBounds()
 		if len(m.flights) == 0 && !m.expectsCalls() {
 			break
 		}
@@ -178,7 +180,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		t.began()
 	}
 	if t.starting {
-		t.starting = false
+		t.starting, t.parts.wait.task = false, nil
 		t.m.nested--
 	}
 	if w := t.wait; w != nil {
@@ -207,6 +209,8 @@ func (m *VM) take(c completion) {
 		f.release()
 	}
 	switch {
+	case f.bound != nil:
+		f.bound.boundOver(c.err)
 	case f.run != nil:
 		f.run.expire(c.err)
 		f.t.interruptRun()
@@ -228,12 +232,12 @@ func (m *VM) take(c completion) {
 }
 
 // poll takes, for a task that computes for long, the completions that have come
-// for the listens it is in, without waiting. Others keep their turn.
+// for the listens it is in and for bounds, without waiting. Others keep their turn.
 func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
-		if f := m.flights[c.seq]; f != nil && f.t == t && f.wait == nil {
+		if f := m.flights[c.seq]; f != nil && (f.bound != nil || f.t == t && f.wait == nil) {
 			m.take(c)
 		} else {
 			rest = append(rest, c)

@@ -38,7 +38,7 @@ type task struct {
 	shelf []value.Slot
 
 	started  bool
-	starting bool // another one, which has its turn first
+	starting bool // another one, parts.wait.task, which has its turn first
 	stop     bool // it is cancelled
 	ended    bool
 	seen     bool // somebody has taken, or does not want, what it gives
@@ -156,10 +156,7 @@ func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 // and of the handlers that it is in.
 func (t *task) tick() status {
 	t.budget = budget
-	if len(t.scopes) > 0 {
-		t.hear()
-		t.m.poll(t)
-	}
+	t.attend()
 	if t.cancelled() {
 		return t.unwind()
 	}
@@ -169,6 +166,17 @@ func (t *task) tick() status {
 		return t.unwind()
 	}
 	return running
+}
+
+// attend hears, while the task computes, of what may cancel it.
+func (t *task) attend() {
+	t.m.beginBounds()
+	if len(t.scopes) > 0 {
+		t.hear()
+	} else if t.m.bounds == 0 {
+		return
+	}
+	t.m.poll(t)
 }
 
 // wait is what a parked task waits for, as data: who goes on with the result.

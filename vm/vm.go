@@ -120,6 +120,8 @@ type VM struct {
 	nested         int // tasks that have just started another
 	flights        map[int]*flight
 	opening        int       // flights that open an exchange
+	unbegun        []*group  // whose bound's time has not begun
+	bounds         int       // bounds whose time runs
 	waiting        []waiting // with Config.Choose
 	requests       int
 	inbox          inbox

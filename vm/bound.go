@@ -1,0 +1,80 @@
+package vm
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// A bound is how long a race may take: an element that runs nothing. When its
+// time is over the race gives nil and cancels its members, also one that
+// computes: a member that sleeps would have to wait until that gives way. Its
+// time begins when the others first wait, or have computed for a while.
+
+// bound is what the value stands for: so many milliseconds.
+type bound struct{ ms int64 }
+
+func init() {
+	ownNatives["decorate.bound"] = func(a *Args) (value.Slot, error) {
+		return value.NewHandle("Task", "", bound{max(a.Int(0), 0)}), nil
+	}
+}
+
+// boundOf gives the bound that an element of a race stands for.
+func boundOf(v value.Slot) (b bound, ok bool) {
+	if h := v.Handle(); h != nil {
+		b, ok = h.Object.(bound)
+	}
+	return b, ok
+}
+
+// bounding is the bound of a group.
+type bounding struct {
+	ms    int64
+	place int    // which element it is
+	end   func() // ends the sleep; nil before it begins and after it is over
+}
+
+// bind gives the group its bound; of several, the shortest.
+func (g *group) bind(b bound, place int) {
+	g.open--
+	if g.bound == nil {
+		g.bound = &bounding{ms: math.MaxInt64}
+		g.t.m.unbegun = append(g.t.m.unbegun, g)
+	}
+	if b.ms < g.bound.ms {
+		g.bound.ms, g.bound.place = b.ms, place
+	}
+}
+
+// beginBounds begins the time of the bounds that wait for it.
+func (m *VM) beginBounds() {
+	for i, g := range m.unbegun {
+		if g.open > 0 && !g.decided {
+			f := &flight{t: g.t, bound: g}
+			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
+			g.bound.end = f.end
+			m.bounds++
+		}
+		m.unbegun[i] = nil
+	}
+	m.unbegun = m.unbegun[:0]
+}
+
+// boundOver hears that the sleep of the group's bound is over, or was ended.
+func (g *group) boundOver(err error) {
+	g.t.m.bounds--
+	g.bound.end = nil
+	if err == nil && !g.decided {
+		g.decided, g.winner = true, g.bound.place
+		g.cancel()
+	}
+}
+
+// endBound ends the sleep, when the race is over before.
+func (g *group) endBound() {
+	if g.bound != nil && g.bound.end != nil {
+		g.bound.end()
+	}
+}
