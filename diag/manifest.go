@@ -50,6 +50,15 @@ var ManifestConflict = &Info{
 	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams_env = { token = \"TOKEN\" }\n",
 }
 
+// ManifestSecret: a secret stands in the manifest itself.
+var ManifestSecret = &Info{
+	Code: "E0807", Title: "a secret stands in the manifest", Manifest: true,
+	Explain: "A manifest is shared, and what it says goes into compiled programs. It names the environment variables that hold keys, tokens and passwords: " +
+		"`api_key_env` of a connection, `headers_env` of an MCP server, `params_env` of a host.",
+	Bad:  "[connections.main]\nprovider = \"openai\"\napi_key_env = \"sk-proj-0123456789abcdef\"\n",
+	Good: "[connections.main]\nprovider = \"openai\"\napi_key_env = \"OPENAI_API_KEY\"\n",
+}
+
 // ManifestUnknown: a key that nobody reads.
 var ManifestUnknown = &Info{
 	Code: "W0801", Title: "unknown key in the manifest", Manifest: true,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/source"
 )
@@ -19,10 +20,10 @@ import (
 func Parse(file *source.File) (*Manifest, diag.List) {
 	r := &reader{file: file, m: &Manifest{File: file}}
 	root, values, ok := r.toml()
-	if ok {
+	if r.read = ok; ok {
 		r.manifest(root, values)
 	}
-	return r.m, r.list
+	return r.m, r.finish()
 }
 
 // ParseScript reads a script of replies: a JSON array of replies, a JSON
@@ -61,9 +62,11 @@ func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 
 // reader turns a decoded text into a Manifest.
 type reader struct {
-	file *source.File
-	m    *Manifest
-	list diag.List
+	file   *source.File
+	m      *Manifest
+	read   bool // the text is TOML
+	list   diag.List
+	hidden hidden
 }
 
 func (r *reader) add(d *diag.Diagnostic) { r.list.Add(d.In(r.file)) }
@@ -287,6 +290,9 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 // unknown warns of a key that nobody reads.
 func (r *reader) unknown(n *node, where string, known []string) {
 	d := diag.ManifestUnknown.At(n.key, "unknown key `%s` in %s", n.name, where)
+	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.Named(n.name) && mayBeSecret(text) {
+		r.hide(n, text)
+	}
 	switch near := spell.Nearest(n.name, known); {
 	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
 		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")

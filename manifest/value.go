@@ -12,6 +12,9 @@ import (
 // value reads a key's value by the key's type. It is false when the value
 // does not fit; that is reported then.
 func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
+	if r.secrets(k, n, v, shown) {
+		return nil, false
+	}
 	s := &setting{}
 	fits := true
 	switch k.Type {

@@ -10,12 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/format"
+	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/source"
 )
@@ -96,12 +99,12 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 	if _, err := os.Stat(file); err == nil {
 		return usage("remove it, or choose another name", "%s exists", file)
 	}
-	manifest, err := os.ReadFile(filepath.Join(dir, "Concerto.toml"))
+	written, err := os.ReadFile(filepath.Join(dir, "Concerto.toml"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	section := "[mcp." + name + "]"
-	if strings.Contains(string(manifest), section) {
+	if strings.Contains(string(written), section) {
 		return usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
 	}
 	config, members, err := f.config(name, dir, command)
@@ -109,6 +112,9 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 		return err
 	}
 	section += "\n" + members
+	if err := refuseSecrets(section); err != nil {
+		return err
+	}
 	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ()})
 	if err != nil {
 		hint := "run its command by itself, to see what it says"
@@ -117,11 +123,15 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 		}
 		return usage(hint, "%s", strings.TrimSuffix(err.Error(), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
 	}
-	if err := os.WriteFile(file, []byte(a.mcpBlock(name, functions)), 0o666); err != nil {
+	block, err := mcpBlock(name, functions)
+	if err != nil {
 		return err
 	}
-	if len(manifest) > 0 {
-		section = strings.TrimRight(string(manifest), "\n") + "\n\n" + section
+	if err := os.WriteFile(file, []byte(block), 0o666); err != nil {
+		return err
+	}
+	if len(written) > 0 {
+		section = strings.TrimRight(string(written), "\n") + "\n\n" + section
 	}
 	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(section), 0o666); err != nil {
 		return err
@@ -129,6 +139,17 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 	module := strings.ToLower(name)
 	_, err = fmt.Fprintf(a.stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
+}
+
+// refuseSecrets says what of a section may not be written down.
+func refuseSecrets(section string) error {
+	_, found := manifest.Parse(source.NewFile(manifest.FileName, []byte(section)))
+	for _, d := range found.Sorted() {
+		if d.Info == diag.ManifestSecret {
+			return usage(strings.Join(d.Hints, "; "), "it would be written into %s, and %s", manifest.FileName, d.Message)
+		}
+	}
+	return nil
 }
 
 // config is the server that the flags describe, and the members of its section.
@@ -185,37 +206,58 @@ func (a *app) manifestDir() string {
 }
 
 // mcpBlock is the text of the declarations. A tool whose names are none in
-// Concerto stands there as a remark.
-func (a *app) mcpBlock(name string, functions []mcp.Function) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "// Written by `concerto mcp add %s`.\n\n", name)
-	for _, f := range functions {
-		for _, s := range f.Schemas {
-			b.WriteString(s + "\n\n")
-		}
-	}
-	fmt.Fprintf(&b, "pub mcp %s {\n", name)
+// Concerto, or those of another, stands there as a remark.
+func mcpBlock(name string, functions []mcp.Function) (string, error) {
+	var schemas, body strings.Builder
+	written := map[string]bool{}
 	for i, f := range functions {
 		if i > 0 {
-			b.WriteByte('\n')
+			body.WriteByte('\n')
 		}
-		lines := append(append([]string(nil), f.Head...), f.Signature)
-		if _, diags := format.Source(source.NewFile(name, []byte("mcp X {\n"+strings.Join(lines, "\n")+"\n}\n")), format.DefaultWidth); diags.HasErrors() {
-			fmt.Fprintf(&b, "// The tool %s has a name or a parameter that is no name in Concerto.\n", f.Name)
-			continue
+		head, _, _ := strings.Cut(f.Signature, "(")
+		own := strings.Join(f.Schemas, "\n\n")
+		lines := strings.Join(append(slices.Clone(f.Head), f.Signature), "\n") + "\n"
+		switch _, found := formatted(name, own+"\n\nmcp X {\n"+lines+"}\n"); {
+		case f.Signature == "" || found.HasErrors():
+			fmt.Fprintf(&body, "// The tool %s has a name or a parameter that is no name in Concerto.\n", f.Name)
+		case written[head]:
+			fmt.Fprintf(&body, "// The tool %s would have the name of another: declare it by hand.\n", f.Name)
+		default:
+			written[head] = true
+			body.WriteString(lines)
+			for _, s := range f.Schemas {
+				schemas.WriteString(s + "\n\n")
+			}
 		}
-		b.WriteString(strings.Join(lines, "\n") + "\n")
 	}
-	b.WriteString("}\n")
-	out, diags := format.Source(source.NewFile(name, []byte(b.String())), format.DefaultWidth)
-	if diags.HasErrors() {
-		return b.String()
+	out, found := formatted(name, fmt.Sprintf("// Written by `concerto mcp add %s`.\n\n%spub mcp %s {\n%s}\n", name, schemas.String(), name, body.String()))
+	if found.HasErrors() {
+		return "", fmt.Errorf("the declarations of %s cannot be written: %s", name, found.Sorted()[0].Message)
 	}
-	return string(out)
+	return string(out), nil
 }
 
+func formatted(name, text string) ([]byte, diag.List) {
+	return format.Source(source.NewFile(name, []byte(text)), format.DefaultWidth)
+}
+
+// tomlString is a string of TOML, with control characters escaped.
 func tomlString(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`).Replace(s) + `"`
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case strconv.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\U%08X`, r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
 }
 
 func tomlStrings(all []string) string {

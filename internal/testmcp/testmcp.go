@@ -48,6 +48,10 @@ func New(header func() string) *mcp.Server {
 		addResources(s)
 		addPrompts(s)
 	}
+	if os.Getenv("TESTMCP_HOSTILE") != "" {
+		addHostile(s)
+		return s
+	}
 	add(s, "echo", "Says it again", func(_ context.Context, _ *mcp.CallToolRequest, a echoArgs) (string, error) {
 		return strings.Repeat(a.Text, max(a.Times, 1)), nil
 	})

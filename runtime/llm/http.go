@@ -121,8 +121,17 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
 		},
-		authorize: func(h http.Header, key string) { h.Set("Authorization", "Bearer "+key) },
+		authorize: authorize,
 	}, nil
+}
+
+// authorize sends a key as a bearer token, unless it names its scheme itself, as
+// "Basic dXNlcjpwYXNz" does.
+func authorize(h http.Header, key string) {
+	if scheme, _, ok := strings.Cut(key, " "); !ok || !strings.EqualFold(scheme, "Basic") && !strings.EqualFold(scheme, "Bearer") {
+		key = "Bearer " + key
+	}
+	h.Set("Authorization", key)
 }
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`) })
@@ -133,6 +142,9 @@ func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("base_url %q is not an http or https address: write it as \"https://host/%s\"", base, segment)
+	}
+	if u.User != nil {
+		return nil, errors.New("base_url holds a password: put it into an environment variable and name that with api_key_env")
 	}
 	p := strings.TrimRight(u.EscapedPath(), "/")
 	if last := p[strings.LastIndexByte(p, '/')+1:]; last != segment && !version().MatchString(last) {

@@ -204,19 +204,27 @@ func TestBrokenKey(t *testing.T) {
 	}
 }
 
-// TestNameInAddress: a name and password in base_url are sent as such, unless a
-// key takes their place.
-func TestNameInAddress(t *testing.T) {
-	for env, want := range map[string]string{"": "Basic bWU6c2VjcmV0", "KEY": "Bearer " + key} {
-		s, conn := server(t, "openai", testllm.Reply{Text: "yes"})
-		conn.BaseURL = strings.Replace(conn.BaseURL, "http://", "http://me:secret@", 1)
-		conn.APIKeyEnv = env
-		c, _ := client(t, conn)
-		if _, err := ask(c, effect.AgentCall{}); err != nil {
+// TestScheme: a key that names its scheme is sent as it is; an address that holds
+// a password is refused without being shown.
+func TestScheme(t *testing.T) {
+	for key, want := range map[string]string{"secret-key": "Bearer secret-key", "Basic bWU6c2VjcmV0": "Basic bWU6c2VjcmV0", "bearer x": "bearer x"} {
+		s, conn := server(t, "openai", testllm.Reply{Text: "yes: secret bWU6c2VjcmV0"})
+		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }})
+		defer c.Close()
+		r, err := ask(c, effect.AgentCall{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got := s.Requests()[0].Header.Get("Authorization"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
+		if strings.HasPrefix(key, "Basic") && r.Text != "yes: ***KEY*** ***KEY***" {
+			t.Error(r.Text)
+		}
+	}
+	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: "http://me:secret@localhost/v1", DefaultModel: "m"})
+	_, err := ask(c, effect.AgentCall{})
+	if e := agentError(t, err); e.Message != "connection 'main': base_url holds a password: put it into an environment variable and name that with api_key_env" {
+		t.Error(e.Message)
 	}
 }

@@ -86,7 +86,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		h.Set("Accept", "text/event-stream")
 	}
 	if key != "" {
-		p.world.secrets.Add(p.keyEnv, key)
+		p.world.secrets.AddHeader(p.keyEnv, key)
 		p.authorize(h, key)
 	}
 	// The body can be read anew, so that net/http may send it again on another
@@ -96,10 +96,6 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot be made: " + err.Error()}
 	}
 	hr.URL, hr.Host, hr.Header = at, at.Host, h
-	if u := at.User; u != nil && h.Get("Authorization") == "" {
-		password, _ := u.Password()
-		hr.SetBasicAuth(u.Username(), password)
-	}
 	return hr, nil
 }
 

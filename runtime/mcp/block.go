@@ -4,13 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // Function is a server's tool as a declaration: the schemas that it needs, the
-// lines of its description and decorators, and its signature.
+// lines of its description and decorators, and its signature, which is "" when the
+// tool or a parameter has a name that is none in Concerto. Nothing of what the
+// server says stands there as code but names: the rest is comments and string
+// literals, with what steers a terminal escaped. Words of the language are not
+// looked for.
 type Function struct {
 	Name      string
 	Schemas   []string
@@ -50,8 +55,12 @@ type declarer struct {
 func (w *declarer) function(tool *sdk.Tool) Function {
 	in := readShape(tool.InputSchema)
 	w.schemas = nil
-	f := Function{Name: tool.Name, Head: doc(tool.Description)}
+	f := Function{Name: escaped(tool.Name)}
 	params := names(in.Properties)
+	if !isWord(word(tool.Name)) || slices.ContainsFunc(params, func(p string) bool { return !isWord(p) }) {
+		return f
+	}
+	f.Head = doc(tool.Description)
 	slices.SortStableFunc(params, func(a, b string) int { return required(in, b) - required(in, a) })
 	var list []string
 	for _, p := range params {
@@ -74,7 +83,7 @@ func (w *declarer) function(tool *sdk.Tool) Function {
 func doc(description string) []string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(description)) {
-		lines = append(lines, strings.TrimRight("/// "+strings.TrimSpace(line), " "))
+		lines = append(lines, strings.TrimRight("/// "+escaped(strings.TrimSpace(line)), " "))
 	}
 	return lines
 }
@@ -93,6 +102,9 @@ func (w *declarer) typeOf(s *shape, name string) string {
 		if !isWord(p) {
 			return typeName(s)
 		}
+	}
+	if name == "" || name[0] < 'A' || name[0] > 'Z' {
+		name = "Tool" + name
 	}
 	free := name
 	for n := 2; w.used[free]; n++ {
@@ -164,5 +176,19 @@ func (w *declarer) resultType(tool *sdk.Tool) string {
 
 // text is a string literal.
 func text(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s) + `"`
+	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s)) + `"`
+}
+
+// escaped is a text whose characters that are not printed, such as controls and
+// those that turn the direction of the text, are written as in a string literal.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strconv.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
 }

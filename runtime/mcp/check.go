@@ -174,7 +174,7 @@ func typeName(s *shape) string {
 	if len(s.Enum) > 0 && len(k) == 1 && k[0] == "string" {
 		var values []string
 		for _, v := range s.Enum {
-			values = append(values, fmt.Sprintf("%q", v))
+			values = append(values, text(fmt.Sprint(v)))
 		}
 		return strings.Join(values, " | ")
 	}
