@@ -54,7 +54,7 @@ var touching = map[effect.Kind][]string{
 		if all.keys() == ["SOME"] { println("ok"); } }`},
 
 	effect.KindAgentCall:  {`agent A uses cloud { model: "m" } fn main() { println(A.execute("x")?.text); }`},
-	effect.KindStreamOpen: {`agent A uses cloud { model: "m" } fn main() { for p in A.stream("x") { println(p.text); } }`},
+	effect.KindStreamOpen: {`agent A uses cloud { model: "m" } fn main() { let mut s = ""; for p in A.stream("x") { s += p.text; } println(s); }`},
 
 	effect.KindExchangeOpen: {`host Worker { connector: worker, output_format: "json" } fn main() { println(Worker.execute("go")?); }`,
 		`host Worker { connector: worker, output_format: "json" } fn main() { listen Worker.execute("go") { "question" => |q| "", "approval" => |a| "no" }?; println("ok"); }`},
