@@ -96,7 +96,7 @@ func New(c Config) *Runtime {
 	r := &Runtime{secrets: c.secrets(environment.Lookup)}
 	environment.Secrets = r.secrets
 	r.log = log.New(c.Log, c.LogLevel, r.secrets)
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Refused: policy.RefuseConnection})
 	c.Emit.Environ = c.Environ

@@ -140,7 +140,17 @@ func (d *decoder) value(depth int) Slot {
 	case d.at >= len(d.data):
 		return d.fail("unexpected end of the text")
 	}
-	return d.fail("expected a value")
+	return d.fail(d.noValue())
+}
+
+// noValue says what stands in the place of a value.
+func (d *decoder) noValue() string {
+	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(d.data[d.at:], []byte(w)) {
+			return "JSON has no `" + w + "`"
+		}
+	}
+	return "expected a value"
 }
 
 func (d *decoder) word(w string) bool {
@@ -304,6 +314,9 @@ func (d *decoder) number() Slot {
 		i++
 	}
 	if i == first {
+		if i < len(data) && data[i] == 'I' {
+			return d.fail(d.noValue())
+		}
 		d.at = i
 		return d.fail("expected a digit")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/value"
 )
 
 // failure makes the HostError "host '<name>' …" of an effect that did not
@@ -45,15 +46,18 @@ func withExit(f *effect.Error, e Exit) *effect.Error {
 }
 
 // lineFailure says what was wrong with a line or the stream of lines.
-func (c *Config) lineFailure(err error) *effect.Error {
+func (c *Config) lineFailure(err error, line []byte) *effect.Error {
 	var long *ndjson.TooLongError
 	var enc *ndjson.EncodingError
+	var broken *value.SyntaxError
 	var f *effect.Error
 	switch {
 	case errors.As(err, &long):
 		f = c.broken("sent a line longer than %d bytes (%d read, at offset %d of its output)", long.Limit, long.Size, long.Offset)
 	case errors.As(err, &enc):
 		f = c.broken("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
+	case errors.As(err, &broken):
+		f = c.broken("sent a message that cannot be read (%v): %s", broken, quote(line))
 	default:
 		f = c.broken("cannot be read from: %v", err)
 	}

@@ -66,9 +66,11 @@ type Options struct {
 	// Environ is the environment that hosts inherit and that params_env and
 	// PATH are read from, as "NAME=value".
 	Environ []string
-	// Log takes what hosts write to their standard error, and remarks on what
-	// they do wrong, a line a call, from many goroutines; nil drops them.
-	Log func(host, line string)
+	// Log takes what hosts write to their standard error, Remark what is to be
+	// said of them ("debug" what is in order, "warn" what is not), a line a call,
+	// from many goroutines; nil drops them.
+	Log    func(host, line string)
+	Remark func(level, line string)
 	// Transports overrides the table of transports, for tests; nil is the table.
 	Transports map[string]Transport
 }
@@ -96,6 +98,9 @@ type Hosts struct {
 func New(o Options) *Hosts {
 	if o.Log == nil {
 		o.Log = func(string, string) {}
+	}
+	if o.Remark == nil {
+		o.Remark = func(string, string) {}
 	}
 	if o.Transports == nil {
 		o.Transports = transports
@@ -130,6 +135,11 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		return nil, h.close(r)
 	}
 	return nil, fmt.Errorf("hosts cannot perform %s", r.Kind())
+}
+
+// remark says something of a host in the run's log.
+func (h *Hosts) remark(level string, c *Config, format string, args ...any) {
+	h.opts.Remark(level, "host '"+c.Name+"' "+fmt.Sprintf(format, args...))
 }
 
 // result keeps a nil pointer from becoming a non-nil Result.

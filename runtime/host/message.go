@@ -1,10 +1,11 @@
 package host
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
+	"slices"
 
 	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -32,28 +33,44 @@ func roleOf(typ string) role {
 	return oneWay
 }
 
-// decode reads a line into m. What is not a message is the result with the line
-// as its text.
-func decode(m *effect.HostMessage, text []byte) {
+// errNotMessage is a line that is no message: text, or JSON of another shape.
+var errNotMessage = errors.New("not a message")
+
+// decode reads a line into m. A line that is no message gives errNotMessage; one
+// that begins as an object and cannot be read gives the *value.SyntaxError.
+func decode(m *effect.HostMessage, text []byte) error {
 	typ, id, payload, err := value.ParseMessage(text)
-	if err != nil {
-		typ, payload = plain(text)
+	var broken *value.SyntaxError
+	switch {
+	case errors.As(err, &broken) && beginsObject(text):
+		return err
+	case err != nil:
+		return errNotMessage
 	}
-	m.Type, m.Payload, m.Text = typ, payload, text
+	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 	if id != nil {
 		m.ID = string(id)
 	}
+	return nil
 }
 
-// plain is a line that is no message, as the protocol reads it.
-func plain(text []byte) (typ string, payload value.Slot) {
+func beginsObject(text []byte) bool {
+	rest := bytes.TrimLeft(text, blanks)
+	return len(rest) > 0 && rest[0] == '{'
+}
+
+// blanks are the bytes that a line may begin with and mean nothing.
+const blanks = " \t\r\v\f"
+
+// plain makes m the result with the line as its text.
+func plain(m *effect.HostMessage, text []byte) {
 	as := newObject("result")
 	as.text("text", string(text))
 	typ, _, payload, err := value.ParseMessage(as.end())
 	if err != nil {
 		panic("host: a quoted line does not parse: " + err.Error())
 	}
-	return typ, payload
+	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 }
 
 // batch is what the reader hands on at once. A terminal message is its last.
@@ -66,17 +83,19 @@ type batch struct {
 	since    int64 // where the messages of its exchange begin in all that the host says
 }
 
-// add decodes a line as the last message, in place: a flood's messages are not
-// copied.
-func (b *batch) add(text []byte) {
+// room is where the next message goes: decoded in place, a flood's messages are
+// not copied. It is one of the batch when keep says so.
+func (b *batch) room() *effect.HostMessage {
 	n := len(b.msgs)
-	if n < cap(b.msgs) {
-		b.msgs = b.msgs[:n+1]
-	} else {
-		b.msgs = append(b.msgs, effect.HostMessage{})
+	if n == cap(b.msgs) {
+		b.msgs = slices.Grow(b.msgs, 1)
 	}
-	m := &b.msgs[n]
-	decode(m, text)
+	return &b.msgs[:n+1][n]
+}
+
+func (b *batch) keep() {
+	b.msgs = b.msgs[:len(b.msgs)+1]
+	m := &b.msgs[len(b.msgs)-1]
 	switch roleOf(m.Type) {
 	case request:
 		b.requests++
@@ -85,28 +104,10 @@ func (b *batch) add(text []byte) {
 	case terminal:
 		b.terminal = true
 	}
-	b.size += len(text)
+	b.size += len(m.Text)
 }
 
 // full says that nothing more may be added.
 func (b *batch) full() bool {
 	return b.terminal || len(b.msgs) == batchMessages || b.size >= batchBytes
-}
-
-// cutOff says that the host's output ended within a message: a line without an
-// end that begins as an object and is none.
-func cutOff(l ndjson.Line) bool {
-	if !l.Half {
-		return false
-	}
-	for _, c := range l.Text {
-		switch c {
-		case ' ', '\t':
-			continue
-		case '{':
-			return !json.Valid(l.Text)
-		}
-		return false
-	}
-	return false
 }

@@ -2,31 +2,31 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/value"
 )
 
-func TestCutOff(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		half bool
-		want bool
-	}{
-		{`{"type":"result"`, true, true},
-		{` {"a`, true, true},
-		{`{"type":"result"`, false, false},
-		{`{"type":"result"}`, true, false},
-		{`{"no":"type"}`, true, false},
-		{`plain {`, true, false},
-		{`[1`, true, false},
-		{`{} trailing`, true, true},
+func TestDecode(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"type":"a"}`, ""},
+		{` {"type":"a","id":1}`, ""},
+		{`{"type":"a"`, "unexpected end of the text at offset 11"},
+		{"\v {\"a", "expected a value at offset 0"},
+		{`{"no":"type"}`, errNotMessage.Error()},
+		{`plain {`, errNotMessage.Error()},
+		{`[1`, errNotMessage.Error()},
+		{`{} trailing`, "unexpected text after the value at offset 3"},
 	} {
-		if got := cutOff(ndjson.Line{Text: []byte(c.text), Half: c.half}); got != c.want {
-			t.Errorf("%q, half %v: %v", c.text, c.half, got)
+		got := ""
+		if err := decode(new(effect.HostMessage), []byte(c.text)); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}
 }
@@ -35,7 +35,10 @@ func TestWithdrawInBatches(t *testing.T) {
 	lines := func(all ...string) batch {
 		var b batch
 		for _, l := range all {
-			b.add([]byte(l))
+			if err := decode(b.room(), []byte(l)); err != nil {
+				t.Fatal(err)
+			}
+			b.keep()
 		}
 		return b
 	}
@@ -75,11 +78,12 @@ func TestWithdrawInBatches(t *testing.T) {
 	}
 }
 
-// FuzzDecode: any line is a message: its own, when it is an object with a
-// string type, else the result with the line as text.
+// FuzzDecode: a line is the message that it says it is, or text, or cannot be
+// read, as package json sees it.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"type":"progress","percent":10}`, `{"type":5}`, `plain`, `{"type":"a","id":"x","b":{"type":"c"}}`, `{"type":"a"`, `"type"`, "\u2028{}",
+		`{"type":"a","n":NaN}`, `{"n":1e400}`,
 	} {
 		f.Add(s)
 	}
@@ -87,21 +91,26 @@ func FuzzDecode(f *testing.F) {
 		if !utf8.ValidString(line) {
 			t.Skip()
 		}
-		var m effect.HostMessage
-		decode(&m, []byte(line))
-		var payload map[string]any
-		if err := json.Unmarshal(value.AppendJSON(nil, m.Payload), &payload); err != nil {
-			t.Fatalf("payload of %q: %v", line, err)
-		}
 		var o struct {
 			Type any `json:"type"`
 		}
-		typ, _ := o.Type.(string)
-		if json.Unmarshal([]byte(line), &o) == nil {
-			typ, _ = o.Type.(string)
-		}
-		if m.Type != typ && payload["text"] != line {
-			t.Fatalf("%q is %s %v", line, m.Type, payload)
+		var m effect.HostMessage
+		err := decode(&m, []byte(line))
+		switch {
+		case err == nil:
+			if json.Unmarshal([]byte(line), &o) != nil || o.Type != m.Type {
+				t.Fatalf("%q is %s", line, m.Type)
+			}
+		case errors.Is(err, errNotMessage):
+			if beginsObject([]byte(line)) && !json.Valid([]byte(line)) {
+				t.Fatalf("%q counts as text", line)
+			}
+			plain(&m, []byte(line))
+			if got := value.AppendJSON(nil, m.Payload); m.Type != "result" || string(got) != `{"text":`+string(value.AppendString(nil, line))+`}` {
+				t.Fatalf("%q is %s %s", line, m.Type, got)
+			}
+		case !beginsObject([]byte(line)):
+			t.Fatalf("%q cannot be read: %v", line, err)
 		}
 	})
 }

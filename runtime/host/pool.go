@@ -15,6 +15,8 @@ type pool struct {
 	hosts *Hosts
 	cfg   *Config
 
+	plain sync.Once // it has been told that a line of text counts as the result
+
 	mu   sync.Mutex
 	free []*slot
 	line []*place // the first comes next; empty while a slot is free

@@ -32,6 +32,7 @@ type process struct {
 	conn    Conn
 	out     *outbox
 	cancels bool // init_ack announced the capability "cancel"
+	spoken  bool // it has sent a message; the reader's own
 
 	mu       sync.Mutex
 	cur      *inbox // of the exchange that has the process
@@ -143,23 +144,18 @@ func (p *process) read() {
 	}
 	for {
 		l, err := p.conn.Read()
-		if err == nil && cutOff(l) {
-			err = errCutOff
+		since := p.since.Load()
+		if err == nil {
+			if since != b.since || b.size+len(l.Text) > batchBytes {
+				flush()
+			}
+			b.since = since
+			err = p.take(&b, l)
 		}
 		if err != nil {
 			flush()
 			p.finish(err, l)
 			return
-		}
-		since := p.since.Load()
-		if since != b.since || b.size+len(l.Text) > batchBytes {
-			flush()
-		}
-		if begins(l) < since {
-			p.stray(l.Text)
-		} else {
-			b.since = since
-			b.add(l.Text)
 		}
 		if b.full() || !p.conn.Ready() {
 			flush()
@@ -167,9 +163,53 @@ func (p *process) read() {
 	}
 }
 
+// take adds a line to the batch, if it is a message or counts as one. It fails
+// when the line says that what the host sends cannot be read.
+func (p *process) take(b *batch, l ndjson.Line) error {
+	m := b.room()
+	unread := decode(m, l.Text)
+	isMessage := unread == nil
+	p.spoken = p.spoken || isMessage
+	switch {
+	case begins(l) < b.since:
+		p.stray(l.Text)
+		return nil
+	case isMessage:
+	case !errors.Is(unread, errNotMessage):
+		if l.Half {
+			return errCutOff
+		}
+		return unread
+	case p.spoken:
+		p.hosts.remark("warn", p.cfg, "sent a line that is not a message; it is skipped: %s", quote(l.Text))
+		return nil
+	default:
+		plain(m, l.Text)
+		p.fallback(l.Text)
+	}
+	b.keep()
+	return nil
+}
+
+// fallback tells, once, that a host's lines count as results. With a host that
+// is to send text that is as it should be; before the acknowledgement of its
+// parameters the line is judged by who waits for that.
+func (p *process) fallback(line []byte) {
+	if p.cfg.hasParams() {
+		return
+	}
+	p.hosts.pools[p.cfg.Name].plain.Do(func() {
+		level := "debug"
+		if p.cfg.OutputFormat == "json" {
+			level = "warn"
+		}
+		p.hosts.remark(level, p.cfg, "sent a line that is not a message; it counts as the result: %s", quote(line))
+	})
+}
+
 // begins is where the message in a line begins.
 func begins(l ndjson.Line) int64 {
-	return l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, " \t\r\v\f")))
+	return l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, blanks)))
 }
 
 // deliver gives a batch to the exchange that has the process. When none has it,
@@ -195,8 +235,10 @@ func (p *process) stray(line []byte) {
 	p.mu.Unlock()
 	if first {
 		var m effect.HostMessage
-		decode(&m, line)
-		p.hosts.opts.Log(p.cfg.Name, "sent a message of type '"+m.Type+"' outside an exchange; it is ignored: "+quote(line))
+		if decode(&m, line) != nil {
+			plain(&m, line)
+		}
+		p.hosts.remark("warn", p.cfg, "sent a message of type '%s' outside an exchange; it is ignored: %s", m.Type, quote(line))
 	}
 }
 
@@ -219,7 +261,7 @@ func (p *process) finish(err error, last ndjson.Line) {
 	case in != nil:
 		p.tell(in)
 	case !exited && !retiring:
-		p.hosts.opts.Log(p.cfg.Name, "is ended, and started again when it is needed: "+failure.Message)
+		p.hosts.remark("warn", p.cfg, "is ended, and started again when it is needed: %s", failure.Message)
 	}
 	p.retire(0)
 }
@@ -228,7 +270,7 @@ func (p *process) finish(err error, last ndjson.Line) {
 func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exited bool) {
 	cut := errors.Is(err, errCutOff)
 	if !cut && !errors.Is(err, io.EOF) {
-		return p.cfg.lineFailure(err), false
+		return p.cfg.lineFailure(err, last.Text), false
 	}
 	exited = within(exitSettles, p.conn.Done())
 	switch {

@@ -43,7 +43,7 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 				return f
 			}
 			if _, ok := p.out.put(line, false); !ok {
-				h.opts.Log(ex.pool.cfg.Name, "does not read its input; a response to its '"+r.InReplyTo+"' is dropped")
+				h.remark("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
 			}
 			return nil
 		default:

@@ -54,10 +54,8 @@ func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error
 // Host writes a line of a host's standard error, at level info.
 func (l *Log) Host(host, line string) { l.write("info", host+": "+line) }
 
-// Remark writes the runtime's own line, at level warn.
-func (l *Log) Remark(format string, args ...any) {
-	l.write("warn", "warn: "+fmt.Sprintf(format, args...))
-}
+// Remark writes the runtime's own line.
+func (l *Log) Remark(level, line string) { l.write(level, level+": "+line) }
 
 // write writes a line when its level is high enough. What cannot be written is
 // dropped: there is nowhere left to say so.

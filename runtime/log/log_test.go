@@ -24,7 +24,7 @@ func TestLevels(t *testing.T) {
 			}
 		}
 		l.Host("W", "x\n")
-		l.Remark("odd %d", 7)
+		l.Remark("warn", "odd 7")
 		if out.String() != want {
 			t.Errorf("%s: %q", level, out.String())
 		}

@@ -10,9 +10,9 @@ import (
 var lineRules = []rule{
 	{"H13", "What Concerto sends is one JSON object a line, in UTF-8, ended by a single `\\n`.", sentLines},
 	{"H14", "What a host sends may end its lines with `\\r\\n`, may begin with a byte order mark, and may have blank lines, which mean nothing.", lenientLines},
-	{"H15", "A line that is not a JSON object with a string member `type` counts as a `result` whose `text` is the line.", plainText},
+	{"H15", "A line that is not a message, that is, a JSON object with a string member `type`, counts as a `result` whose `text` is the line, as long as the process has not sent a message; the log says so once. From a process that has, it is said in the log and skipped.", plainText},
 	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is ended.", lineLimit},
-	{"H17", "A line that is not UTF-8 is such an error as well.", notUTF8},
+	{"H17", "A line that is not UTF-8 is such an error as well. So is one that begins with `{` and is no JSON, with `NaN` or `Infinity` in it for example, or with a number or a nesting beyond what values hold: it is quoted, and never taken for a result.", unreadable},
 	{"H18", "A last line without an end counts when it is a complete object or plain text. One that begins with `{` and is no JSON is an error that quotes it: the message was cut off.", halfLines},
 	{"H19", "Messages are handled in the order they were sent, and none is lost. A host that sends faster than they are handled is slowed by the pipe.", flood},
 	{"H20", "Both sides may send large lines at the same time without reading first.", largeBothWays},
@@ -44,7 +44,7 @@ raw
 < 
 crlf {"type":"result","text":"done"}
 read
-crlf plain
+crlf {"type":"result","text":"typed"}
 read
 batch
 < {"type":"result","text":"blank lines behind it"}
@@ -59,7 +59,7 @@ read
 	x.want("progress", `{"message":"p"}`)
 	x.want("result", `{"text":"done"}`)
 	x.close()
-	w.ask("two", "plain")
+	w.ask("two", "typed")
 	w.ask("three", "blank lines behind it")
 	x = w.open("four")
 	x.want("progress", `{"message":"not lost"}`)
@@ -70,9 +70,18 @@ read
 func plainText(w *world) {
 	lines := []string{
 		`hello there`, `[1, 2]`, `42`, `"a string"`, `{"text": "no type"}`, `{"type": 5, "text": "x"}`,
-		`{"type": "result", "text": "cut`, `{"type":"result"} and more`, `{"type":"a","type":1}`, "tab\there", `  indented`,
+		`{"type":"a","type":1}`, "tab\there", `  indented`, `[NaN`,
 	}
-	w.start(w.worker("read\n< " + strings.Join(lines, "\nread\n< ") + "\n"))
+	w.start(w.worker("read\n< " + strings.Join(lines, "\nread\n< ") + `
+read
+< {"type":"progress"}
+< words
+< {"text": "no type"}
+< {"type":"result","text":"typed"}
+read
+< words
+< {"type":"result","text":"again"}
+`))
 	for _, l := range lines {
 		x := w.open("go")
 		m, err := x.next()
@@ -84,6 +93,17 @@ func plainText(w *world) {
 		}
 		x.close()
 	}
+	x := w.open("go")
+	x.want("progress", `{}`)
+	x.want("result", `{"text":"typed"}`)
+	x.close()
+	w.ask("go", "again")
+	w.wantRemarks(
+		"warn: host 'worker' sent a line that is not a message; it counts as the result: hello there",
+		"warn: host 'worker' sent a line that is not a message; it is skipped: words",
+		`warn: host 'worker' sent a line that is not a message; it is skipped: {"text": "no type"}`,
+		"warn: host 'worker' sent a line that is not a message; it is skipped: words",
+	)
 }
 
 func lineLimit(w *world) {
@@ -120,13 +140,22 @@ hang
 	}
 }
 
-func notUTF8(w *world) {
-	w.start(w.worker(`
-read
-< {"type":"progress"}
-bytes 7b22ff227d0a
-hang
-`))
+func unreadable(w *world) {
+	deep := strings.Repeat("[", 10001)
+	broken := []struct{ line, why string }{
+		{`{"type":"result","text":"cut`, "unexpected end of the text in a string at offset 28"},
+		{`{"type":"result"} and more`, "unexpected text after the value at offset 18"},
+		{`  {'type': 'result'}`, "expected a key in quotes at offset 3"},
+		{`{"type":"result","n":NaN}`, "JSON has no `NaN` at offset 21"},
+		{`{"type":"result","n":[-Infinity]}`, "JSON has no `-Infinity` at offset 22"},
+		{`{"type":"result","n":1e400}`, "number is out of range at offset 21"},
+		{`{"type":"result","n":` + deep, "nesting is too deep at offset 10020"},
+	}
+	script := "\nread\n< {\"type\":\"progress\"}\nbytes 7b22ff227d0a\nhang\n"
+	for _, b := range broken {
+		script += "--- spawn\nread\n< " + b.line + "\nhang\n"
+	}
+	w.start(w.worker(script))
 	x := w.open("go")
 	x.want("progress", `{}`)
 	e := x.fails()
@@ -134,6 +163,21 @@ hang
 		if !strings.Contains(e.Message, part) {
 			w.Errorf("message %q lacks %q", e.Message, part)
 		}
+	}
+	x.close()
+	for _, b := range broken {
+		x := w.open("go")
+		shown := b.line
+		if len(shown) > 200 {
+			shown = shown[:200] + "…"
+		}
+		if e, want := x.fails(), "host 'worker' sent a message that cannot be read ("+b.why+"): "+shown; e.Message != want {
+			w.Errorf("message %q, want %q", e.Message, want)
+		}
+		x.close()
+	}
+	if got := len(w.spawns("worker")); got != 1+len(broken) {
+		w.Errorf("%d starts", got)
 	}
 }
 

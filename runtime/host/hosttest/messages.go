@@ -54,14 +54,16 @@ read
 await go
 read
 batch
-< two
-< a second line of text
+< {"type":"result","text":"two"}
+< a line of text
 end
 read
 < {"type":"result","text":"three"}
 `))
 	w.ask("go", "one")
-	w.until("the remark", func() bool { return w.logged("worker: sent a message of type 'progress' outside an exchange") })
+	w.until("the remark", func() bool {
+		return w.remarked("warn: host 'worker' sent a message of type 'progress' outside an exchange")
+	})
 	w.make("go")
 	w.ask("go", "two")
 	w.ask("go", "three")

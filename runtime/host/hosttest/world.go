@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,8 +33,9 @@ type world struct {
 	ctx   context.Context
 	hosts *host.Hosts
 
-	mu  sync.Mutex
-	log []string
+	mu      sync.Mutex
+	log     []string
+	remarks []string
 }
 
 func newWorld(t *testing.T, peer Peer) *world {
@@ -67,11 +69,14 @@ func (w *world) start(configs ...host.Config) {
 }
 
 func (w *world) startIn(environ []string, configs ...host.Config) {
-	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Log: func(name, line string) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.log = append(w.log, name+": "+line)
-	}})
+	note := func(to *[]string) func(a, b string) {
+		return func(a, b string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			*to = append(*to, a+": "+b)
+		}
+	}
+	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Log: note(&w.log), Remark: note(&w.remarks)})
 	w.Cleanup(func() {
 		w.end()
 		for _, c := range configs {
@@ -153,15 +158,24 @@ func (w *world) make(name string) {
 	}
 }
 
-func (w *world) logged(part string) bool {
+func (w *world) logged(part string) bool { return w.has(&w.log, part) }
+
+func (w *world) remarked(part string) bool { return w.has(&w.remarks, part) }
+
+func (w *world) has(lines *[]string, part string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, l := range w.log {
-		if strings.Contains(l, part) {
-			return true
-		}
+	return slices.ContainsFunc(*lines, func(l string) bool { return strings.Contains(l, part) })
+}
+
+// wantRemarks compares all that has been remarked.
+func (w *world) wantRemarks(want ...string) {
+	w.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.remarks, want) {
+		w.Errorf("remarks:\n%s\nwant:\n%s", strings.Join(w.remarks, "\n"), strings.Join(want, "\n"))
 	}
-	return false
 }
 
 // payload gives a message's payload as JSON.
