@@ -3,6 +3,7 @@ package vm
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -48,7 +49,7 @@ func waits(typ string) bool { return typ == "question" || typ == "approval" || t
 func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload
 	if h.schema != nil {
-		v, errs := schema.Convert(payload, h.schema)
+		v, errs := convertMessage(payload, h.schema)
 		if len(errs) > 0 {
 			st = t.invalid(s, m, schema.Join(errs))
 			return st, st == running
@@ -72,6 +73,26 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	*t.slot(uint8(h.info.Param)) = payload
 	t.setPC(h.entry)
 	return running, false
+}
+
+// convertMessage reads a payload as a handler's parameter. Hosts number their
+// messages by Ints or Strings: where the parameter wants a text as `id`, an Int
+// is its text.
+func convertMessage(payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
+	v, errs := schema.Convert(payload, t)
+	misfit := slices.ContainsFunc(errs, func(e schema.FieldError) bool { return e.Path == "id" })
+	if id, _ := payload.Map().GetString("id"); misfit && id.Kind() == value.KindInt {
+		m := value.NewMap(payload.Map().Len())
+		payload.Map().Each(func(k, v value.Slot) bool {
+			m.Set(k, v)
+			return true
+		})
+		m.SetString("id", value.String(value.Text(id)))
+		if v2, fewer := schema.Convert(m.Slot(), t); len(fewer) < len(errs) {
+			return v2, fewer
+		}
+	}
+	return v, errs
 }
 
 // finish ends a run's timer.
