@@ -277,6 +277,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
+		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
 	c.Stores.Dir = root
 	if granted := p.ir.Permissions; granted != nil {

@@ -66,6 +66,8 @@ type Config struct {
 	// Seed makes the run's random numbers the same each time; nil leaves them to
 	// chance.
 	Seed *int64
+	// MaxMemory is what the program's values may take, in bytes; 0 means anything.
+	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
 	// Layers go around everything, the first outermost.
@@ -96,7 +98,7 @@ func New(c Config) *Runtime {
 	r := &Runtime{secrets: c.secrets(environment.Lookup)}
 	environment.Secrets = r.secrets
 	r.log = log.New(c.Log, c.LogLevel, r.secrets)
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Refused: policy.RefuseConnection})
 	c.Emit.Environ = c.Environ

@@ -10,8 +10,14 @@ var ErrNoType = errors.New("not an object with a string `type`")
 // members but `type`, in order. The error is a *SyntaxError when the line is no
 // JSON, ErrNoType when it is JSON of another shape.
 func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) {
+	return ParseMessageIn(line, unbounded)
+}
+
+// ParseMessageIn is ParseMessage that asks for room before it takes memory, in
+// bytes: room panics when there is none.
+func ParseMessageIn(line []byte, room func(n int)) (typ string, id []byte, payload Slot, err error) {
 	d := decoders.Get().(*decoder)
-	d.data, d.at = line, 0
+	d.data, d.at, d.room = line, 0, room
 	typ, id, payload, err = d.message()
 	d.release()
 	return typ, id, payload, err

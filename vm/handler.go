@@ -135,11 +135,11 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 	if m.Type == "partial" {
 		for _, name := range []string{"text", "chunk"} {
 			if v, ok := m.Payload.Map().GetString(name); ok && v.Kind() == value.KindString {
-				s.partial = append(s.partial, v.AsString()...)
+				st = t.accumulate(s, v.AsString())
 				break
 			}
 		}
-		return running, true
+		return st, st == running
 	}
 	if st = s.notice("listen:unhandled", m, nil); st == running && waits(m.Type) {
 		answer, ok := s.fallback(m.Type)
@@ -150,6 +150,20 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		}
 	}
 	return st, st == running
+}
+
+// accumulate adds a piece to what the host has sent of its result.
+func (t *task) accumulate(s *scope, piece string) status {
+	if n := len(s.partial) + len(piece); n > cap(s.partial) {
+		// The pieces move, so that both the old place and the new one are taken.
+		n += n / 4
+		if st := t.take(n); st != running {
+			return st
+		}
+		s.partial = append(make([]byte, 0, n), s.partial...)
+	}
+	s.partial = append(s.partial, piece...)
+	return running
 }
 
 // fallback gives the declared default answer for a message type.

@@ -34,6 +34,7 @@ type scope struct {
 	id      int64
 	open    bool // the exchange has been opened and not yet closed
 	queue   []effect.HostMessage
+	queued  int                   // of what is in queue, in bytes of lines
 	err     error                 // how the exchange broke, after what is in queue
 	over    bool                  // a terminal message is in queue: nothing comes after it
 	endNext func()                // ends the request for messages on its way; nil without one
@@ -46,9 +47,11 @@ type scope struct {
 // closeTime is how long a cancelled exchange may take to close.
 const closeTime = 5 * time.Second
 
-// queueLimit bounds the messages that wait behind a running handler; beyond it
-// the host's pipe fills up.
-const queueLimit = 4096
+// What may wait behind a running handler; beyond it the host's pipe fills up.
+const (
+	queueLimit = 4096    // messages
+	queueBytes = 4 << 20 // of lines; the last batch may go beyond
+)
 
 func init() { slow[ir.OpListenBegin] = opListenBegin }
 
@@ -162,6 +165,9 @@ func (t *task) pump(s *scope) status {
 			}
 		}
 		m := &s.queue[0]
+		if st := t.taken(len(m.Text)); st != running {
+			return st
+		}
 		st, again := t.message(s, m)
 		if !again {
 			return st
@@ -172,6 +178,7 @@ func (t *task) pump(s *scope) status {
 
 // drop takes the first message off the queue.
 func (s *scope) drop() {
+	s.queued -= len(s.queue[0].Text)
 	s.queue[0] = effect.HostMessage{}
 	if s.queue = s.queue[1:]; len(s.queue) == 0 {
 		s.queue = nil
@@ -181,7 +188,7 @@ func (s *scope) drop() {
 // fetch asks for the next messages, unless that is under way, senseless, or too
 // much waits already.
 func (s *scope) fetch() {
-	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit {
+	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit || s.queued >= queueBytes {
 		return
 	}
 	f := &flight{t: s.t, scope: s}
@@ -197,7 +204,7 @@ func (s *scope) arrived(c completion) {
 		s.err = c.err
 		var e *effect.Error
 		if s.run != nil && errors.As(c.err, &e) && (e.Kind == "TimeoutError" || e.Fields["code"] == "timeout") {
-			s.queue = nil
+			s.queue, s.queued = nil, 0
 			s.run.cancel(errLost)
 		}
 		return
@@ -210,6 +217,7 @@ func (s *scope) arrived(c completion) {
 		}
 		s.over = s.over || m.Type == "result" || m.Type == "error"
 		s.queue = append(s.queue, *m)
+		s.queued += len(m.Text)
 	}
 	if s.run != nil && s.t.wait != nil {
 		s.fetch()
@@ -228,6 +236,7 @@ func (s *scope) withdraw(id string) bool {
 	}
 	for i := range s.queue {
 		if s.queue[i].ID == id {
+			s.queued -= len(s.queue[i].Text)
 			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
 			return true
 		}
@@ -241,7 +250,11 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	case "result":
 		payload := m.Payload
 		if len(s.partial) > 0 {
+			if st := t.take(len(s.partial)); st != running {
+				return st, false
+			}
 			payload.Map().SetString("partial_output", value.String(string(s.partial)))
+			s.partial = nil
 		}
 		return t.close(s, value.Ok(payload)), false
 	case "error":

@@ -101,6 +101,9 @@ func (t *task) weigh(s value.Slot) status {
 // taken counts n bytes that have been taken.
 func (t *task) taken(n int) status {
 	m := &t.m.memory
+	if m.limit == 0 {
+		return running
+	}
 	if m.asked += n; m.asked >= looked && !m.look(0) {
 		return t.outOfMemory()
 	}

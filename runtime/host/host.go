@@ -71,6 +71,8 @@ type Options struct {
 	// from many goroutines; nil drops them.
 	Log    func(host, line string)
 	Remark func(level, line string)
+	// MaxMemory bounds what one message unfolds to, in bytes; 0 means none.
+	MaxMemory int
 	// Transports overrides the table of transports, for tests; nil is the table.
 	Transports map[string]Transport
 }

@@ -36,10 +36,46 @@ func roleOf(typ string) role {
 // errNotMessage is a line that is no message: text, or JSON of another shape.
 var errNotMessage = errors.New("not a message")
 
+// room holds what one message unfolds to within a limit.
+type room struct {
+	limit int // in bytes; 0 is none
+	asked int
+}
+
+// errNoRoom is a message that unfolds to more than there is room for.
+var errNoRoom = errors.New("no room")
+
+func (r *room) take(n int) {
+	if r.asked += n; r.asked > r.limit {
+		panic(errNoRoom)
+	}
+}
+
+// decodeIn is decode within the room: it gives errNoRoom when that does not do.
+func (r *room) decodeIn(m *effect.HostMessage, text []byte) (err error) {
+	if r.limit == 0 {
+		return decode(m, text, nil)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			if p != errNoRoom {
+				panic(p)
+			}
+			err = errNoRoom
+		}
+	}()
+	r.asked = 0
+	return decode(m, text, r)
+}
+
 // decode reads a line into m. A line that is no message gives errNotMessage; one
 // that begins as an object and cannot be read gives the *value.SyntaxError.
-func decode(m *effect.HostMessage, text []byte) error {
-	typ, id, payload, err := value.ParseMessage(text)
+func decode(m *effect.HostMessage, text []byte, in *room) error {
+	ask := func(int) {}
+	if in != nil {
+		ask = in.take
+	}
+	typ, id, payload, err := value.ParseMessageIn(text, ask)
 	var broken *value.SyntaxError
 	switch {
 	case errors.As(err, &broken) && beginsObject(text):

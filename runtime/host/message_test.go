@@ -22,7 +22,7 @@ func TestDecode(t *testing.T) {
 		{`{} trailing`, "unexpected text after the value at offset 3"},
 	} {
 		got := ""
-		if err := decode(new(effect.HostMessage), []byte(c.text)); err != nil {
+		if err := decode(new(effect.HostMessage), []byte(c.text), nil); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
@@ -35,7 +35,7 @@ func TestWithdrawInBatches(t *testing.T) {
 	lines := func(all ...string) batch {
 		var b batch
 		for _, l := range all {
-			if err := decode(b.room(), []byte(l)); err != nil {
+			if err := decode(b.room(), []byte(l), nil); err != nil {
 				t.Fatal(err)
 			}
 			b.keep()
@@ -95,7 +95,7 @@ func FuzzDecode(f *testing.F) {
 			Type any `json:"type"`
 		}
 		var m effect.HostMessage
-		err := decode(&m, []byte(line))
+		err := decode(&m, []byte(line), nil)
 		switch {
 		case err == nil:
 			if json.Unmarshal([]byte(line), &o) != nil || o.Type != m.Type {

@@ -33,6 +33,7 @@ type process struct {
 	out     *outbox
 	cancels bool // init_ack announced the capability "cancel"
 	spoken  bool // it has sent a message; the reader's own
+	room    room // for what a message unfolds to; the reader's own
 
 	mu       sync.Mutex
 	cur      *inbox // of the exchange that has the process
@@ -57,7 +58,7 @@ type process struct {
 
 func newProcess(h *Hosts, c *Config, conn Conn) *process {
 	return &process{
-		hosts: h, cfg: c, conn: conn, out: newOutbox(conn),
+		hosts: h, cfg: c, conn: conn, out: newOutbox(conn), room: room{limit: h.opts.MaxMemory},
 		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
@@ -167,7 +168,7 @@ func (p *process) read() {
 // when the line says that what the host sends cannot be read.
 func (p *process) take(b *batch, l ndjson.Line) error {
 	m := b.room()
-	unread := decode(m, l.Text)
+	unread := p.room.decodeIn(m, l.Text)
 	isMessage := unread == nil
 	p.spoken = p.spoken || isMessage
 	switch {
@@ -235,7 +236,7 @@ func (p *process) stray(line []byte) {
 	p.mu.Unlock()
 	if first {
 		var m effect.HostMessage
-		if decode(&m, line) != nil {
+		if p.room.decodeIn(&m, line) != nil {
 			plain(&m, line)
 		}
 		p.hosts.remark("warn", p.cfg, "sent a message of type '%s' outside an exchange; it is ignored: %s", m.Type, quote(line))
@@ -270,7 +271,7 @@ func (p *process) finish(err error, last ndjson.Line) {
 func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exited bool) {
 	cut := errors.Is(err, errCutOff)
 	if !cut && !errors.Is(err, io.EOF) {
-		return p.cfg.lineFailure(err, last.Text), false
+		return p.lineFailure(err, last.Text), false
 	}
 	exited = within(exitSettles, p.conn.Done())
 	switch {
