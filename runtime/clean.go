@@ -86,7 +86,7 @@ func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
 		}
 		for _, e := range q.Entries {
 			if x.secrets.Holds(string(e.Value)) {
-				x.log.Remark("@cache of %s: an answer holds a secret and is not kept in %s", q.Store.Name, q.Store.File)
+				x.log.Remark("warn", "@cache of "+q.Store.Name+": an answer holds a secret and is not kept in "+q.Store.File)
 				return nil, false
 			}
 		}
