@@ -1,40 +1,64 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 )
 
+var checkForms = []string{"text", "json"}
+
 func (a *app) checkCommand() *cobra.Command {
 	var form string
+	var watch bool
 	c := &cobra.Command{
-		Use:   "check [PATH]",
+		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
 		Long: `Checks a program and its manifest and shows every mistake with its place, the
 reason and what to write instead. Says nothing when all is well.
 
   concerto check              the project here or above
   concerto check triage.conc  one file
+  concerto check --watch      again whenever a file of it changes
+  concerto check -            a program on standard input
   concerto check --format json  for editors and scripts, on stdout
 
 ` + "`concerto explain CODE` tells more about one kind of mistake.",
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
-			if err := oneOf("--format", form, []string{"text", "json"}); err != nil {
+			if err := oneOf("--format", form, checkForms); err != nil {
 				return err
 			}
-			return a.check(p, form == "json")
+			r, err := a.request(p, nil)
+			if err != nil {
+				return err
+			}
+			if !watch {
+				return a.check(r, form == "json")
+			}
+			if r.Given != nil {
+				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
+			}
+			ctx, signals := catch(c.Context())
+			defer signals.stop()
+			<-signals.ready
+			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
+				r.Seen = seen
+				return a.check(r, form == "json")
+			})
 		},
 	}
+	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	return c
 }
 
-func (a *app) check(path string, asJSON bool) error {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
+func (a *app) check(r driver.Request, asJSON bool) error {
+	in, err := driver.Load(r)
 	if err != nil {
 		return refused(err)
 	}

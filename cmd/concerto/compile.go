@@ -8,10 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/driver"
 )
 
-// compile compiles what path leads to and shows what was found. With errors
+// compile compiles what a request names and shows what was found. With errors
 // the error is an exitError.
-func (a *app) compile(path string, mock bool) (*concerto.Program, error) {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Mock: mock})
+func (a *app) compile(r driver.Request) (*concerto.Program, error) {
+	in, err := driver.Load(r)
 	if err != nil {
 		return nil, refused(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/internal/doc"
 	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // shells write the script that makes a shell complete command lines.
@@ -66,13 +67,14 @@ var flagValues = []struct {
 }{
 	{"run", "emit", func() []string { return modeNames }},
 	{"build", "emit", func() []string { return stageNames }},
+	{"check", "format", func() []string { return checkForms }},
 	{"init", "template", templateNames},
 	{"test", "format", func() []string { return testFormats }},
 	{"", "log-level", func() []string { return log.Levels }},
 }
 
 // completions tells cobra what arguments and flags may be, for the shell.
-func completions(root *cobra.Command) {
+func (a *app) completions(root *cobra.Command) {
 	find := func(name string) *cobra.Command {
 		for _, c := range root.Commands() {
 			if c.Name() == name {
@@ -100,12 +102,37 @@ func completions(root *cobra.Command) {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
+	for _, c := range []*cobra.Command{find("run"), find("test")} {
+		a.completePermissions(c)
+	}
 	for _, f := range flagValues {
 		err := find(f.command).RegisterFlagCompletionFunc(f.flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return f.values(), cobra.ShellCompDirectiveNoFileComp
 		})
 		if err != nil {
 			panic(err) // a flag that is not there
+		}
+	}
+}
+
+// completePermissions completes what a program may be allowed: paths as the shell
+// does, and names of variables.
+func (a *app) completePermissions(c *cobra.Command) {
+	for _, k := range permit.Kinds {
+		if k.Kind == permit.Read || k.Kind == permit.Write {
+			continue
+		}
+		err := c.RegisterFlagCompletionFunc(k.Flag, func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			if k.Kind == permit.Env {
+				for _, v := range a.environ {
+					name, _, _ := strings.Cut(v, "=")
+					names = append(names, name)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		})
+		if err != nil {
+			panic(err)
 		}
 	}
 }

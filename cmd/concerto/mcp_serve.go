@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -60,7 +61,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(ctx, path, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, driver.Request{Path: path, Dir: a.dir}, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}

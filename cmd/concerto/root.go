@@ -27,7 +27,8 @@ their results.
   concerto build -o triage.conc-ir  compile it into one file
 
 A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
-.conc-ir file. Without one, the Concerto.toml here or above decides.
+.conc-ir file; - is standard input for run and check. Without one, the
+Concerto.toml here or above decides.
 
 Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
 was misused, 130 interrupted.`
@@ -61,7 +62,7 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
 	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.mcpCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
-	completions(root)
+	a.completions(root)
 	return root
 }
 

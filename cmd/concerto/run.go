@@ -23,6 +23,8 @@ import (
 type runFlags struct {
 	worldFlags
 	emit    string
+	code    codeFlag
+	watch   bool
 	stats   bool
 	profile string
 	trace   string
@@ -33,7 +35,7 @@ var modeNames = []string{"text", "ndjson", "none"}
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "run [PATH] [-- ARGS…]",
+		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
 		Long: `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
 stderr. Ctrl-C ends the run with everything it has started; a second one does so
@@ -43,6 +45,10 @@ without waiting for hosts that take their time.
   concerto run triage.conc          one file
   concerto run triage.conc-ir       a compiled program
   concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
+  concerto run -e 'println(6 * 7)'  statements, or a whole program
+  concerto run -                    a program on standard input
+  concerto run --watch triage.conc  again whenever a file of it changes; what still
+                                    runs is ended
 
 With --mock every model is played: no key, no network, the same answers each
 time, in the schema where the program asks for one.
@@ -71,6 +77,8 @@ Where a run spends its time:
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
 	f.add(c)
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
@@ -82,13 +90,39 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	p, o, err := a.prepare(ctx, path, &f.worldFlags, signals)
+	r, err := a.request(path, f.given())
 	if err != nil {
 		return err
 	}
-	if a.ownProcess && len(p.Hosts()) > 0 {
+	ctx, signals := catch(parent)
+	defer signals.stop()
+	if !f.watch {
+		return a.runOnce(ctx, r, args, f, signals)
+	}
+	if r.Given != nil {
+		return usage("name a file", "--watch has nothing to look at in a program that is in no file")
+	}
+	return a.watch(ctx, true, func(ctx context.Context, seen func(string)) error {
+		r := r
+		r.Seen = seen
+		return a.runOnce(ctx, r, args, f, signals)
+	})
+}
+
+// given is what -e gives, nil without it.
+func (f *runFlags) given() *string {
+	if !f.code.given {
+		return nil
+	}
+	return &f.code.text
+}
+
+func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *runFlags, signals *interrupts) error {
+	p, o, err := a.prepare(ctx, r, &f.worldFlags, signals)
+	if err != nil {
+		return err
+	}
+	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
 		// A listen hands each message from goroutine to goroutine, and nothing
 		// runs beside them but the host: waking another processor for each costs
 		// a third of the messages a second (bench: questions 0.61 of bare Go with
@@ -128,34 +162,43 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	return run()
 }
 
-// program compiles or loads what path leads to. dir is where the relative
-// paths of a loaded program's manifest start. With --mock its connections need not
-// be there.
-func (a *app) program(ctx context.Context, path string, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
-	if filepath.Ext(path) != driver.IRExt {
-		p, err = a.compile(path, f.mock)
+// program compiles or loads what a request names. dir is where the relative paths
+// of a loaded program's manifest start.
+func (a *app) program(ctx context.Context, r driver.Request, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
+	if r.Given != nil && isCompiled(r.Given.Text) {
+		return a.load(ctx, r.Given.Name, a.dir, r.Given.Text, f, g)
+	}
+	if r.Given != nil || filepath.Ext(r.Path) != driver.IRExt {
+		p, err = a.compile(r)
 		return p, a.dir, err
 	}
-	full := a.abs(path)
+	full := a.abs(r.Path)
+	if r.Seen != nil {
+		r.Seen(full)
+	}
 	data, err := os.ReadFile(full)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", usage("make it with `concerto build -o "+path+"`", "%s: no such file", path)
+			return nil, "", usage("make it with `concerto build -o "+r.Path+"`", "%s: no such file", r.Path)
 		}
-		return nil, "", usage("", "read %s: %v", path, cause(err))
+		return nil, "", usage("", "read %s: %v", r.Path, cause(err))
 	}
-	p, err = concerto.Load(data)
+	return a.load(ctx, r.Path, filepath.Dir(full), data, f, g)
+}
+
+// load loads a compiled program that lies in dir.
+func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldFlags, g *concerto.Grants) (*concerto.Program, string, error) {
+	p, err := concerto.Load(data)
 	if err != nil {
-		return nil, "", usage(reload(err), "%s: %v", path, err)
+		return nil, "", usage(reload(err), "%s: %v", name, err)
 	}
-	dir = filepath.Dir(full)
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
 	}
-	if err := a.consent(ctx, path, dir, data, p, f, g); err != nil {
+	if err := a.consent(ctx, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
-	a.say("loaded %s; relative paths start at %s", path, dir)
+	a.say("loaded %s; relative paths start at %s", name, dir)
 	return p, dir, nil
 }
 

@@ -103,13 +103,13 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
-	run := func(seen func(path string)) error {
+	run := func(_ context.Context, seen func(path string)) error {
 		return a.testOnce(ctx, path, f, grants, selected, signals.kill, seen)
 	}
 	if !f.watch {
-		return run(func(string) {})
+		return run(ctx, func(string) {})
 	}
-	return a.watch(ctx, run)
+	return a.watch(ctx, false, run)
 }
 
 // testOnce compiles and runs the tests. It tells seen which files they depend

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto"
@@ -20,36 +22,82 @@ const lookEvery = 200 * time.Millisecond
 // clearScreen empties a terminal's screen and what can be scrolled back to.
 const clearScreen = "\x1b[2J\x1b[3J\x1b[H"
 
-// watch runs the tests, and again whenever a file that they have seen changes,
-// until ctx ends. What is wrong with the program is shown and waited on; only
-// a path that leads to none at the start ends it.
-func (a *app) watch(ctx context.Context, run func(seen func(path string)) error) error {
-	pause := a.pause
-	if pause == nil {
-		pause = moment
-	}
+// errChanged is the cause of the end of what runs while a file of it changes.
+var errChanged = errors.New("a file has changed")
+
+// watch runs something, and again whenever a file that it has seen changes, until
+// ctx ends. With restart a change ends what still runs. What is wrong with the
+// program is shown and waited on; only a path that leads to none at the start
+// ends it.
+func (a *app) watch(ctx context.Context, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.screen {
 			fmt.Fprint(a.stdout, clearScreen)
 		}
-		files := stamps{}
-		err := run(files.see)
-		var path *concerto.PathError
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case first && errors.As(err, &path):
-			return err
-		case err != nil:
-			a.failed(err) // and shown by that
-		}
-		fmt.Fprintf(a.stderr, "\nwatching %s; Ctrl-C ends\n", counted(files.there(), "file"))
-		changed, err := files.await(ctx, pause)
+		changed, err := a.untilChange(ctx, restart, first, run)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(a.stderr, "%s changed\n\n", a.shown(changed))
 	}
+}
+
+// untilChange runs once and gives the file that changed then, or meanwhile with
+// restart.
+func (a *app) untilChange(ctx context.Context, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
+	looking, stop := context.WithCancel(ctx)
+	defer stop()
+	running, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	files := &stamps{seen: map[string]stamp{}}
+	ended := make(chan error, 1)
+	go func() { ended <- run(running, files.see) }()
+	var changes <-chan change
+	if restart {
+		changes = a.changes(looking, files)
+	}
+	select {
+	case changed := <-changes:
+		end(errChanged)
+		<-ended
+		return changed.path, changed.err
+	case err := <-ended:
+		var path *concerto.PathError
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case first && errors.As(err, &path):
+			return "", err
+		case err != nil:
+			a.failed(err) // and shown by that
+		}
+	}
+	fmt.Fprintf(a.stderr, "\nwatching %s; Ctrl-C ends\n", counted(files.there(), "file"))
+	if changes == nil {
+		changes = a.changes(looking, files)
+	}
+	changed := <-changes
+	return changed.path, changed.err
+}
+
+// change is a file that has changed, or why none is waited for any longer.
+type change struct {
+	path string
+	err  error
+}
+
+// changes waits for a change beside what runs.
+func (a *app) changes(ctx context.Context, files *stamps) <-chan change {
+	pause := a.pause
+	if pause == nil {
+		pause = moment
+	}
+	out := make(chan change, 1)
+	go func() {
+		path, err := files.await(ctx, pause)
+		out <- change{path, err}
+	}()
+	return out
 }
 
 // moment waits until it is time to look again.
@@ -79,8 +127,12 @@ func counted(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// stamps are files and directories as they were when they were seen first.
-type stamps map[string]stamp
+// stamps are files and directories as they were when they were seen first. Safe
+// for concurrent use.
+type stamps struct {
+	mu   sync.Mutex
+	seen map[string]stamp
+}
 
 // stamp is what shows that a file has changed. It is zero for one that is not
 // there.
@@ -99,16 +151,25 @@ func look(path string) stamp {
 }
 
 // see takes a file's stamp, unless it has one.
-func (s stamps) see(path string) {
-	if _, known := s[path]; !known {
-		s[path] = look(path)
+func (s *stamps) see(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.seen[path]; !known {
+		s.seen[path] = look(path)
 	}
 }
 
+// taken are the stamps so far.
+func (s *stamps) taken() map[string]stamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.seen)
+}
+
 // there counts the files that there were.
-func (s stamps) there() int {
+func (s *stamps) there() int {
 	n := 0
-	for _, x := range s {
+	for _, x := range s.taken() {
 		if x.mode.IsRegular() && x != (stamp{}) {
 			n++
 		}
@@ -118,29 +179,29 @@ func (s stamps) there() int {
 
 // await waits for a change and for its end: who saves may write in several
 // steps. It gives the first of the files that have changed.
-func (s stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
-	before := s
+func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
+	before := s.taken()
 	for {
 		if err := pause(ctx); err != nil {
 			return "", err
 		}
-		now := stamps{}
-		for path := range s {
-			now.see(path)
+		first, now := s.taken(), map[string]stamp{}
+		for path := range first {
+			now[path] = look(path)
 		}
-		changed := now.other(s)
-		if len(changed) > 0 && len(now.other(before)) == 0 {
+		changed := others(now, first)
+		if len(changed) > 0 && len(others(now, before)) == 0 {
 			return changed[0], nil
 		}
 		before = now
 	}
 }
 
-// other lists the files whose stamps differ, sorted.
-func (s stamps) other(o stamps) []string {
+// others lists the files whose stamps differ, sorted.
+func others(now, before map[string]stamp) []string {
 	var out []string
-	for path, x := range s {
-		if y := o[path]; x.size != y.size || x.mode != y.mode || !x.modified.Equal(y.modified) {
+	for path, x := range now {
+		if y := before[path]; x.size != y.size || x.mode != y.mode || !x.modified.Equal(y.modified) {
 			out = append(out, path)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,6 +24,13 @@ type watched struct {
 
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	t.Helper()
+	return watching(t, screen, files, func(ctx context.Context, a *app) error {
+		return a.test(ctx, "main.conc", &testFlags{watch: true, format: "text"})
+	})
+}
+
+func watching(t *testing.T, screen bool, files map[string]string, run func(context.Context, *app) error) *watched {
+	t.Helper()
 	w := &watched{t: t, dir: t.TempDir(), idle: make(chan struct{}), resume: make(chan struct{}), done: make(chan error, 1)}
 	for name, text := range files {
 		w.write(name, text)
@@ -30,7 +38,7 @@ func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	ctx, end := context.WithCancelCause(context.Background())
 	w.end = end
 	a := &app{stdout: &w.out, stderr: &w.err, dir: w.dir, pause: w.pause, screen: screen}
-	go func() { w.done <- a.test(ctx, "main.conc", &testFlags{watch: true, format: "text"}) }()
+	go func() { w.done <- run(ctx, a) }()
 	t.Cleanup(func() { end(nil) })
 	return w
 }
@@ -180,5 +188,113 @@ func TestWatchNothing(t *testing.T) {
 	w := watchTests(t, false, nil)
 	if err := <-w.done; err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
+	}
+}
+
+// live is a command whose files are looked at beside what runs: it goes on looking
+// for as long as something is waited for.
+type live struct {
+	t       *testing.T
+	mu      sync.Mutex
+	text    strings.Builder
+	written chan struct{}
+	look    chan struct{}
+	done    chan error
+}
+
+func (l *live) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	l.text.Write(b)
+	l.mu.Unlock()
+	select {
+	case l.written <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (l *live) pause(ctx context.Context) error {
+	select {
+	case <-l.look:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// until waits for texts, written in this order, and drops them with what stands
+// before.
+func (l *live) until(texts ...string) {
+	l.t.Helper()
+	for _, text := range texts {
+		for !l.take(text) {
+			select {
+			case l.look <- struct{}{}:
+			case <-l.written:
+			case err := <-l.done:
+				l.t.Fatalf("no %q, and it ended: %v\n%s", text, err, l.text.String())
+			}
+		}
+	}
+}
+
+func (l *live) take(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, rest, ok := strings.Cut(l.text.String(), text)
+	if ok {
+		l.text.Reset()
+		l.text.WriteString(rest)
+	}
+	return ok
+}
+
+// TestWatchRun: a program runs again when a file of it changes; what still runs is
+// ended.
+func TestWatchRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := func(text string) { write("main.conc", "mod part;\nfn main() { println(part::text()); "+text+" }\n") }
+	program("")
+	write("part.conc", `pub fn text() -> String { "one" }`)
+	l := &live{t: t, written: make(chan struct{}, 1), look: make(chan struct{}), done: make(chan error, 1)}
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	a := &app{stdin: strings.NewReader(""), stdout: l, stderr: l, dir: dir, pause: l.pause}
+	go func() { l.done <- a.run(ctx, "main.conc", nil, &runFlags{emit: "text", watch: true}) }()
+
+	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
+	write("part.conc", `pub fn text() -> String { "second" }`)
+	l.until("part.conc changed\n", "second\n", "watching 2 files; Ctrl-C ends\n")
+	program(`use std::time; println("waits"); time::sleep(3600000);`)
+	l.until("main.conc changed\n", "waits\n")
+	program("x")
+	l.until("main.conc changed\n", "unknown name `x`", "watching 2 files")
+	program("println(3);")
+	l.until("main.conc changed\n", "3\n", "watching")
+	end(errInterrupted)
+	if err := <-l.done; !errors.Is(err, errInterrupted) {
+		t.Error(err)
+	}
+}
+
+// TestWatchCheck: check looks again too.
+func TestWatchCheck(t *testing.T) {
+	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *app) error {
+		root := a.root()
+		root.SetArgs([]string{"check", "--watch", "main.conc"})
+		return root.ExecuteContext(ctx)
+	})
+	w.settle()
+	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; Ctrl-C ends\n") {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.write("main.conc", "fn main() {}\n")
+	if _, err := w.changed(); err != "main.conc changed\n\n\nwatching 1 file; Ctrl-C ends\n" {
+		t.Fatal(err)
 	}
 }

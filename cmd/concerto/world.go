@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/driver"
 )
 
 // worldFlags say what stands for the world around a program, and what of it the
@@ -26,9 +27,9 @@ func (f *worldFlags) add(c *cobra.Command) {
 	f.permissions.add(c)
 }
 
-// prepare compiles or loads what path leads to, with the options that every way
+// prepare compiles or loads what a request names, with the options that every way
 // of running it shares. When it returns, signals are caught.
-func (a *app) prepare(ctx context.Context, path string, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
+func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return nil, concerto.Options{}, err
@@ -37,7 +38,8 @@ func (a *app) prepare(ctx context.Context, path string, f *worldFlags, signals *
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}
-	p, dir, err := a.program(ctx, path, f, &grants)
+	r.Mock = f.mock
+	p, dir, err := a.program(ctx, r, f, &grants)
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}

@@ -31,6 +31,9 @@ import (
 type Request struct {
 	Path string
 	Dir  string
+	// Given, when not nil, is the program itself, in no file: Path is not looked at.
+	// It is as if it lay in Dir.
+	Given *Given
 	// Tests makes the @test functions part of the program.
 	Tests bool
 	// Seen, when not nil, is told the absolute path of each file just before it
@@ -100,6 +103,9 @@ func Load(r Request) (*Input, error) {
 	in.seen = oneAtATime(in.seen)
 	if r.Tests {
 		in.Passes = optimize.None
+	}
+	if r.Given != nil {
+		return in, in.given(r.Given)
 	}
 	if r.Path == "" {
 		path, ok := manifest.Locate(dir, in.isFile)

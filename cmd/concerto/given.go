@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/driver"
+)
+
+// The names of programs that are in no file, where a file's name would stand.
+const (
+	stdinName = "<stdin>"
+	codeName  = "<code>"
+)
+
+// codeFlag is the value of -e, which may be empty.
+type codeFlag struct {
+	text  string
+	given bool
+}
+
+// Set takes the code; a second one is a further line of it.
+func (c *codeFlag) Set(text string) error {
+	if c.given {
+		text = c.text + "\n" + text
+	}
+	c.text, c.given = text, true
+	return nil
+}
+
+func (c *codeFlag) String() string { return c.text }
+
+// Type is what the flag's value is in the help.
+func (c *codeFlag) Type() string { return "string" }
+
+// onStdin is the PATH that stands for standard input.
+const onStdin = "-"
+
+// request says what to load: what path leads to, or code, when it is not nil, or
+// what stands on standard input. Each is read once.
+func (a *app) request(path string, code *string) (driver.Request, error) {
+	r := driver.Request{Path: path, Dir: a.dir}
+	switch {
+	case code != nil && path != "":
+		return r, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
+	case code != nil:
+		r.Given = &driver.Given{Name: codeName, Text: []byte(*code), Body: true}
+	case path == onStdin:
+		text, err := io.ReadAll(a.stdin)
+		if err != nil {
+			return r, usage("", "read standard input: %v", cause(err))
+		}
+		r.Given = &driver.Given{Name: stdinName, Text: text}
+	}
+	return r, nil
+}
+
+// isCompiled says whether a text is a compiled program: no source begins as one.
+func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }

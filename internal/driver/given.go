@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// Given is a program that is in no file. Name is what users see where a file's
+// name would stand. With Body, a text without a main is what a main does; what it
+// declares before its first statement stays outside of that.
+type Given struct {
+	Name string
+	Text []byte
+	Body bool
+}
+
+// given loads a program that is in no file, with the manifest here or above.
+func (in *Input) given(g *Given) error {
+	in.Root = in.dir
+	if m, ok := manifest.Locate(in.dir, in.isFile); ok {
+		if err := in.manifest(m); err != nil {
+			return err
+		}
+	}
+	text := g.Text
+	if g.Body {
+		text = withMain(g)
+	}
+	in.Entry, in.EntryName = source.NewFile(g.Name, text), in.Name(filepath.Join(in.dir, g.Name))
+	in.names[g.Name] = in.EntryName
+	return nil
+}
+
+// withMain puts the statements of a text that has no main into one. What is shown
+// of the program is the text with it.
+func withMain(g *Given) []byte {
+	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FnDecl); ok && f.Name != nil && f.Name.Name == "main" {
+			return g.Text
+		}
+	}
+	for _, d := range found.Sorted() {
+		if d.Info != diag.LooseStatement {
+			continue
+		}
+		at := int(d.Span.Start)
+		out := append([]byte{}, g.Text[:at]...)
+		out = append(out, "fn main() { "...)
+		out = append(out, g.Text[at:]...)
+		return append(out, "\n}\n"...)
+	}
+	return g.Text
+}
