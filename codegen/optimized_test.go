@@ -2,7 +2,6 @@ package codegen_test
 
 import (
 	"maps"
-	"math/rand"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,30 +80,6 @@ func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[strin
 			if got := run(t, q, script, copies); got != want {
 				t.Errorf("with %s (copies %v) the program gives\n%swant\n%s", name, copies, got, want)
 			}
-		}
-	}
-}
-
-// TestRandomOptimized runs generated programs with all passes, and by turns with
-// each alone and with all but each.
-func TestRandomOptimized(t *testing.T) {
-	n := 60
-	if testing.Short() {
-		n = 8
-	}
-	for seed := range n {
-		g := &gen{r: rand.New(rand.NewSource(int64(seed)))}
-		text, _ := g.program()
-		all := choices()
-		some := map[string]optimize.Set{"all": optimize.All, "-hot": all["-hot"]}
-		names := slices.Sorted(maps.Keys(all))
-		for k := range 3 {
-			name := names[(3*seed+k)%len(names)]
-			some[name] = all[name]
-		}
-		sameOptimized(t, compile(t, text), "", some)
-		if t.Failed() {
-			t.Fatalf("seed %d:\n%s", seed, text)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
+	"github.com/concerto-lang/concerto/stdlib"
 )
 
 const flowSeeds = 72
@@ -13,7 +14,7 @@ const flowSeeds = 72
 // TestFlow runs programs that go all ways of control: with no pass, with all, with
 // each alone and with all but each they print the same, and fail at the same
 // place by the same calls.
-func TestFlow(t *testing.T) { seeds(t, flowSeeds, progen.Flow, flows) }
+func TestFlow(t *testing.T) { seeds(t, flowSeeds, plain(progen.Flow), flows) }
 
 func flows(t *testing.T, seed uint64) {
 	form := []progen.Form{progen.Plain, progen.Handled, progen.Captured, progen.Plain, progen.Nested, progen.Crowded}[seed%6]
@@ -116,6 +117,6 @@ func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool
 	if ir.Verify(p) != nil {
 		return true
 	}
-	got, failed, err := perform(p, false)
+	got, failed, err := perform(p, stdlib.Natives(), false)
 	return err != nil || got+trace(failed) != want
 }

@@ -8,6 +8,9 @@
 // functions call only those declared before them, and what grows is cut.
 // Values' may fault, but only within a try that catches.
 //
+// Copies makes programs about copies of nested values together with what they
+// print, by a model.
+//
 // A Form is another way to write the same program: the same choices, with
 // variables read, kept or placed differently. All forms of a program print the
 // same, however the compiler treats them.

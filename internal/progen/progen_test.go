@@ -25,9 +25,14 @@ import (
 // TestForms runs the programs of some seeds in every form, with copy-on-write
 // and with every copy made: each prints the same.
 func TestForms(t *testing.T) {
-	seeds(t, 60, progen.Values, func(t *testing.T, seed uint64) {
+	seeds(t, 60, plain(progen.Values), func(t *testing.T, seed uint64) {
 		agree(t, func(f progen.Form) string { return progen.FromSeed(progen.Values, seed, f) }, everyForm)
 	})
+}
+
+// plain gives the programs of a subject by their seeds.
+func plain(about *progen.Subject) func(seed uint64) string {
+	return func(seed uint64) string { return progen.FromSeed(about, seed, progen.Plain) }
 }
 
 var everyForm = []progen.Form{progen.Passed, progen.Bound, progen.Captured, progen.Crowded, progen.Handled, progen.Nested}
@@ -177,7 +182,7 @@ func trace(failed *vm.Uncaught) (out string) {
 // end runs a program to its end, which may be an error that it did not catch.
 func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Uncaught) {
 	t.Helper()
-	out, failed, err := perform(p, copies)
+	out, failed, err := perform(p, stdlib.Natives(), copies)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -186,9 +191,9 @@ func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Unc
 
 // perform runs a program; failed is the error that it did not catch, err what else
 // ended it.
-func perform(p *ir.Program, copies bool) (out string, failed *vm.Uncaught, err error) {
+func perform(p *ir.Program, natives map[string]vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
+	m, err := vm.New(vm.Config{Program: p, Natives: natives, Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
 	if err != nil {
 		return "", nil, err
 	}

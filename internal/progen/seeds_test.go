@@ -7,8 +7,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/concerto-lang/concerto/internal/progen"
 )
 
 var (
@@ -19,13 +17,13 @@ var (
 // seeds runs a test for the programs of the first n seeds: the same ones each
 // time. With -fresh it takes new ones, as `make fuzz` does, until one fails, which
 // is named; with -seed that one alone.
-func seeds(t *testing.T, n int, about *progen.Subject, test func(t *testing.T, seed uint64)) {
+func seeds(t *testing.T, n int, program func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	if testing.Short() {
 		n /= 8
 	}
 	switch {
 	case *only >= 0:
-		t.Logf("seed %d:\n%s", *only, progen.FromSeed(about, uint64(*only), progen.Plain))
+		t.Logf("seed %d:\n%s", *only, program(uint64(*only)))
 		test(t, uint64(*only))
 	case *fresh > 0:
 		for end := time.Now().Add(*fresh); time.Now().Before(end) && !t.Failed(); {
