@@ -1,11 +1,10 @@
-# A host that counts words. Plain lines in, plain lines out; where it wants to
-# say more than a result it writes JSON by hand.
+# A host that counts words. Plain lines in, plain lines out; an error is a
+# message, behind which only messages count.
 while IFS= read -r prompt; do
     if [ -z "$prompt" ]; then
         printf '{"type":"error","message":"there is nothing to count"}\n'
         continue
     fi
-    printf '{"type":"progress","message":"counting"}\n'
     set -- $prompt
     echo "$#"
 done
