@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/effect"
@@ -140,6 +141,11 @@ type Options struct {
 	// Stdout takes emits and printed text in the form of Mode; nil drops them.
 	Stdout io.Writer
 	Mode   emit.Mode
+	// Detail, when it is not zero, is when the run began. Then events and the lines
+	// of NDJSON say in seconds since then when they came, from which task and in
+	// which exchange with a host, and the log is a JSON object a line
+	// (spec/11-emit.md).
+	Detail time.Time
 	// Answers, Handler (a command, run in HandlerDir) and Prompter answer
 	// awaited emits, in this order (spec/11-emit.md).
 	Answers    []emit.Fixed
@@ -230,7 +236,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 }
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world, Detail: !o.Detail.IsZero()}
 	if o.Trace != nil {
 		out := world.Secrets().Writer(o.Trace)
 		events := trace.New(out)
@@ -274,7 +280,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
+		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Detail: o.Detail, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,

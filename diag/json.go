@@ -31,6 +31,27 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 	return b.Flush()
 }
 
+// Records writes diagnostics as records of a log: JSON's objects, one a line,
+// that begin with the level "error" or "warn".
+func Records(w io.Writer, ds []*Diagnostic) error {
+	b := bufio.NewWriter(w)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	for _, d := range ds {
+		r := struct {
+			Level string `json:"level"`
+			diagnosticJSON
+		}{"warn", toJSON(d)}
+		if d.Severity() == Error {
+			r.Level = "error"
+		}
+		if err := enc.Encode(r); err != nil {
+			return err
+		}
+	}
+	return b.Flush()
+}
+
 type diagnosticJSON struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"`

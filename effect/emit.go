@@ -10,11 +10,19 @@ const (
 	KindLog       Kind = "log"
 )
 
+// From says where a piece of output comes from.
+type From struct {
+	Task     int64 `json:"task"`               // from 1, which is main
+	Exchange int64 `json:"exchange,omitempty"` // with a host, from 1, as they begin; 0 outside of one
+}
+
 // Emit hands a value to the application. It never fails. Payload is nil when
-// the program gave none. Its result is nil.
+// the program gave none, From unless the run's output tells of it. Its result is
+// nil.
 type Emit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	From    *From           `json:"from,omitempty"`
 }
 
 // AwaitEmit is Emit that waits for the application's answer, an *Answer. Its
@@ -23,6 +31,7 @@ type Emit struct {
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
+	From    *From           `json:"from,omitempty"`
 }
 
 // Answer is the application's answer as JSON.
@@ -35,6 +44,7 @@ type Answer struct {
 type Print struct {
 	Text    string `json:"text"`
 	Newline bool   `json:"newline"`
+	From    *From  `json:"from,omitempty"`
 }
 
 // Log is a line for the run's log. Level is "debug", "info", "warn" or
@@ -43,6 +53,7 @@ type Log struct {
 	Level   string          `json:"level"`
 	Message string          `json:"message"`
 	Fields  json.RawMessage `json:"fields,omitempty"`
+	From    *From           `json:"from,omitempty"`
 }
 
 // Kind is KindEmit.

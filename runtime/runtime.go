@@ -98,6 +98,9 @@ func New(c Config) *Runtime {
 	r := &Runtime{secrets: c.secrets(environment.Lookup)}
 	environment.Secrets = r.secrets
 	r.log = log.New(c.Log, c.LogLevel, r.secrets)
+	if !c.Emit.Detail.IsZero() {
+		r.log.Records(c.Emit.Detail)
+	}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Refused: policy.RefuseConnection})

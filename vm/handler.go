@@ -127,7 +127,7 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 	if fill != nil {
 		fill(p)
 	}
-	return s.t.emit(&effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, p.Slot())})
+	return s.t.emit(s.output(channel, p))
 }
 
 // unhandled deals with a message that no handler takes.

@@ -30,6 +30,7 @@ type scope struct {
 	host    value.Slot
 	decl    *ir.Host
 	started int64 // monotonic milliseconds
+	number  int64 // of the exchange in the run, from 1; with Config.Detail
 
 	id      int64
 	open    bool // the exchange has been opened and not yet closed
@@ -68,6 +69,10 @@ func opListenBegin(t *task, in *ins) status {
 		return t.broken(err)
 	}
 	s.started = started
+	if t.m.config.Detail {
+		t.m.talks++
+		s.number = t.m.talks
+	}
 	if st := s.event("listen:start", nil); st != running {
 		return st
 	}
@@ -109,7 +114,16 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 	if fill != nil {
 		fill(m)
 	}
-	return s.t.emit(&effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, m.Slot())})
+	return s.t.emit(s.output(channel, m))
+}
+
+// output is an emit about the exchange.
+func (s *scope) output(channel string, payload *value.Map) *effect.Emit {
+	e := &effect.Emit{Channel: channel, Payload: value.AppendJSON(nil, payload.Slot())}
+	if s.number != 0 {
+		e.From = &effect.From{Task: s.t.id, Exchange: s.number}
+	}
+	return e
 }
 
 // opened goes on when the exchange is open.

@@ -35,18 +35,31 @@ const (
 	SpanHandler SpanKind = "handler"
 )
 
-// began numbers a task that begins to run.
+// began numbers a task that begins to run, when somebody wants to know.
 func (t *task) began() {
-	if o := t.m.config.Observer; o != nil {
-		t.m.observed++
-		t.id = t.m.observed
+	o := t.m.config.Observer
+	if o == nil && !t.m.config.Detail {
+		return
+	}
+	t.m.numbered++
+	t.id = t.m.numbered
+	if o != nil {
 		o.TaskBegan(t.id, t.m.entryOf(t.fn))
 	}
 }
 
+// observer hears of the task; nil when nobody does.
+func (t *task) observer() Observer {
+	if t.id == 0 {
+		return nil
+	}
+	return t.m.config.Observer
+}
+
 // tellEnd tells of the end of a task that has run.
 func (t *task) tellEnd() {
-	if t.id == 0 {
+	o := t.observer()
+	if o == nil {
 		return
 	}
 	how := ""
@@ -60,28 +73,55 @@ func (t *task) tellEnd() {
 	case isErr(t.result):
 		how = value.ErrorKind(t.result.Fields()[0])
 	}
-	t.m.config.Observer.TaskEnded(t.id, how)
+	o.TaskEnded(t.id, how)
 }
 
 func (t *task) entered(kind SpanKind, name string) {
-	if t.id != 0 {
-		t.m.config.Observer.Entered(t.id, kind, name)
+	if o := t.observer(); o != nil {
+		o.Entered(t.id, kind, name)
 	}
 }
 
 func (t *task) leftSpan() {
-	if t.id != 0 {
-		t.m.config.Observer.Left(t.id)
+	if o := t.observer(); o != nil {
+		o.Left(t.id)
 	}
 }
 
-// requested tells of a request and gives what hears of its result; nil without
-// an observer.
+// requested tells of a request, and where it comes from, and gives what hears
+// of its result; nil without an observer.
 func (t *task) requested(r effect.Request) func(effect.Result, error) {
-	if t.id == 0 {
-		return nil
+	if t.m.config.Detail {
+		t.sign(r)
 	}
-	return t.m.config.Observer.Requested(t.id, r)
+	if o := t.observer(); o != nil {
+		return o.Requested(t.id, r)
+	}
+	return nil
+}
+
+// sign says in a piece of output where it comes from: the task, and the exchange
+// whose message it handles.
+func (t *task) sign(r effect.Request) {
+	from := func() *effect.From {
+		f := &effect.From{Task: t.id}
+		if s := t.innermost(); s != nil {
+			f.Exchange = s.number
+		}
+		return f
+	}
+	switch r := r.(type) {
+	case *effect.Emit:
+		if r.From == nil { // else its listen has said it
+			r.From = from()
+		}
+	case *effect.AwaitEmit:
+		r.From = from()
+	case *effect.Print:
+		r.From = from()
+	case *effect.Log:
+		r.From = from()
+	}
 }
 
 // perform has r performed on the run's goroutine.

@@ -17,6 +17,7 @@ type Uncaught struct {
 	Place           // where it was raised
 	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened; without the library's own
 	Task    bool    // of a task that nobody awaited, not of main
+	Number  int64   // of its task, from 1, which is main; 0 when tasks have none
 	// Others are the errors of further tasks that nobody awaited, in the order
 	// in which they ended.
 	Others []*Uncaught

@@ -39,6 +39,8 @@ type Config struct {
 
 	// Observer, when set, hears of tasks and effects.
 	Observer Observer
+	// Detail puts into output where it comes from: effect.From.
+	Detail bool
 
 	// Count counts how often each instruction runs: see VM.Runs.
 	Count bool
@@ -108,7 +110,8 @@ type VM struct {
 	memory   memory
 	recent   *value.Recent // short strings that interpolations made; nil before the first
 	stats    Stats
-	observed int64 // tasks that Config.Observer has heard of
+	numbered int64 // tasks that have a number, with Config.Observer or Config.Detail
+	talks    int64 // exchanges that have begun, with Config.Detail
 
 	// Scheduling: see sched.go.
 	ctx            context.Context // the run's
@@ -216,6 +219,9 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 	case isErr(t.result):
 		u = m.uncaughtErr(t)
 	}
+	if u != nil {
+		u.Number = t.id
+	}
 	for _, x := range lost {
 		if x.seen {
 			continue
@@ -226,7 +232,7 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 		} else {
 			e = m.uncaughtErr(x)
 		}
-		e.Task = true
+		e.Task, e.Number = true, x.id
 		if u == nil {
 			u = e
 		} else {

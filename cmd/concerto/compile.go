@@ -48,6 +48,12 @@ func (a *app) show(found diag.List) error {
 			}
 		}
 	}
+	if a.records() {
+		if err := diag.Records(a.stderr, shown); err != nil || !found.HasErrors() {
+			return err
+		}
+		return exitError(exitRefused)
+	}
 	if err := diag.Text(a.stderr, shown, diag.TextOptions{Color: a.color}); err != nil {
 		return err
 	}

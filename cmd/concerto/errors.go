@@ -63,8 +63,12 @@ func (a *app) failed(err error) int {
 }
 
 // complain writes a message and the next step.
-func (a *app) complain(message, hint string) {
-	fmt.Fprintf(a.stderr, "concerto: %s\n", message)
+func (a *app) complain(what, hint string) {
+	if a.records() {
+		a.record(message{a.since(), "error", what, hint})
+		return
+	}
+	fmt.Fprintf(a.stderr, "concerto: %s\n", what)
 	if hint != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
 	}

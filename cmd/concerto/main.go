@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -68,6 +69,7 @@ type app struct {
 	// moment.
 	pause func(context.Context) error
 
+	began    time.Time // of a run with --emit-detail; else zero
 	quiet    bool
 	verbose  bool
 	logLevel string

@@ -23,6 +23,13 @@ import (
 //
 // Those of tasks that nobody awaited follow, one after the other.
 func (a *app) report(e *concerto.Uncaught) {
+	if a.records() {
+		a.record(a.failure(e))
+		for _, o := range e.Others {
+			a.report(o)
+		}
+		return
+	}
 	what := e.Kind + ": " + e.Message
 	if e.Panic {
 		what = "panic: " + e.Message

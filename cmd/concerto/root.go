@@ -97,7 +97,11 @@ func (a *app) abs(path string) string {
 
 // say writes what is done, for --verbose.
 func (a *app) say(format string, args ...any) {
-	if a.verbose {
+	switch {
+	case !a.verbose:
+	case a.records():
+		a.record(message{a.since(), "debug", fmt.Sprintf(format, args...), ""})
+	default:
 		fmt.Fprintf(a.stderr, "concerto: "+format+"\n", args...)
 	}
 }

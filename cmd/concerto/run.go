@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type runFlags struct {
 	emit    string
 	code    codeFlag
 	watch   bool
+	detail  bool
 	stats   bool
 	profile string
 	trace   string
@@ -79,6 +81,7 @@ Where a run spends its time:
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
 	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
 	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
+	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
@@ -89,6 +92,9 @@ Where a run spends its time:
 func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
 		return err
+	}
+	if f.detail {
+		a.began = time.Now()
 	}
 	r, err := a.request(path, f.given())
 	if err != nil {
@@ -118,6 +124,9 @@ func (f *runFlags) given() *string {
 }
 
 func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *runFlags, signals *interrupts) error {
+	if f.detail {
+		a.began = time.Now() // under --watch each run begins anew
+	}
 	p, o, err := a.prepare(ctx, r, &f.worldFlags, signals)
 	if err != nil {
 		return err
@@ -132,7 +141,7 @@ func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *r
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Args, o.Stdout, o.Mode, o.Prompter = args, a.stdout, emit.Modes[f.emit], a.prompter()
+	o.Args, o.Stdout, o.Mode, o.Detail, o.Prompter = args, a.stdout, emit.Modes[f.emit], a.began, a.prompter()
 	if f.stats {
 		o.OnUsage = a.modelUsage
 	}

@@ -38,7 +38,7 @@ func (a *app) watch(ctx context.Context, restart bool, run func(ctx context.Cont
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stderr, "%s changed\n\n", a.shown(changed))
+		a.note("%s changed\n\n", a.shown(changed))
 	}
 }
 
@@ -72,7 +72,7 @@ func (a *app) untilChange(ctx context.Context, restart, first bool, run func(con
 			a.failed(err) // and shown by that
 		}
 	}
-	fmt.Fprintf(a.stderr, "\nwatching %s; Ctrl-C ends\n", counted(files.there(), "file"))
+	a.note("\nwatching %s; Ctrl-C ends\n", counted(files.there(), "file"))
 	if changes == nil {
 		changes = a.changes(looking, files)
 	}

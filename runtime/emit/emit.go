@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/effect"
 )
@@ -20,6 +21,9 @@ import (
 type Options struct {
 	Mode Mode
 	Out  io.Writer // standard output; written to from one goroutine
+	// Detail, when it is not zero, is when the run began: what is put out then
+	// says when, by which task and in which exchange it was (see detail.go).
+	Detail time.Time
 
 	// Answers are the answers of `--answer channel=value`; the last one for a
 	// channel holds.
@@ -49,6 +53,7 @@ var ErrNoReader = errors.New("write the output: its reader has gone away (broken
 type Sink struct {
 	out     *output
 	format  format
+	detail  time.Time
 	answers []answerer
 	handler *handler // nil without one
 
@@ -58,7 +63,7 @@ type Sink struct {
 // New makes a Sink. It starts nothing: the handler's process comes with the
 // first emit that needs it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode]}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail}
 	if len(o.Answers) > 0 {
 		s.answers = append(s.answers, newFixed(o.Answers))
 	}
@@ -88,22 +93,46 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 }
 
 func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
-	if s.format.emit == nil {
+	write := s.format.emit
+	if write == nil {
 		return nil
 	}
-	return s.out.add(ctx, func(b []byte) []byte { return s.format.emit(b, r.Channel, r.Payload) })
+	return s.put(ctx, r.From, func(b []byte, d *detail) []byte {
+		payload := r.Payload
+		if d != nil {
+			payload = d.event(r.Channel, payload)
+		}
+		return write(b, r.Channel, payload)
+	})
 }
 
 func (s *Sink) print(ctx context.Context, r *effect.Print) error {
-	if s.format.print == nil {
+	write := s.format.print
+	if write == nil {
 		return nil
 	}
-	return s.out.add(ctx, func(b []byte) []byte { return s.format.print(b, r) })
+	return s.put(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
+}
+
+// put puts out what write appends; with detail it is told of that, and lines
+// that are objects get it.
+func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
+	if s.detail.IsZero() {
+		return s.out.add(ctx, func(b []byte) []byte { return write(b, nil) })
+	}
+	d := s.now(from)
+	return s.out.add(ctx, func(b []byte) []byte {
+		b = write(b, d)
+		if s.format.lines {
+			b = d.line(b)
+		}
+		return b
+	})
 }
 
 // await prints the emit like any other, then has it answered.
 func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
-	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload}); err != nil {
+	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
 		return nil, err
 	}
 	return s.answer(ctx, r)
@@ -116,7 +145,7 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	if !ok {
 		return nil, false
 	}
-	if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload}); err != nil {
+	if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
 		done(nil, err)
 		return func() {}, true
 	}

@@ -21,15 +21,17 @@ const (
 // Modes are the modes by their names on the command line.
 var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
 
-// format writes one mode's output; a nil function writes nothing.
+// format writes one mode's output; a nil function writes nothing. Lines are
+// objects where lines says so: then they take the detail as members.
 type format struct {
 	emit  func(b []byte, channel string, payload json.RawMessage) []byte
 	print func(b []byte, p *effect.Print) []byte
+	lines bool
 }
 
 var formats = [...]format{
-	Text:   {textEmit, textPrint},
-	NDJSON: {jsonEmit, jsonPrint},
+	Text:   {textEmit, textPrint, false},
+	NDJSON: {jsonEmit, jsonPrint, true},
 	None:   {},
 }
 

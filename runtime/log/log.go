@@ -5,11 +5,13 @@ package log
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
@@ -25,6 +27,7 @@ type Log struct {
 	w       io.Writer
 	min     int
 	secrets *secret.Set
+	began   time.Time // when lines are records; else zero
 }
 
 // New makes a Log that writes to w, without the secrets. level is one of Levels;
@@ -37,34 +40,80 @@ func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	return l
 }
 
+// Records makes each line an object, for programs: "t" is in seconds since the
+// run began, "from" names the host or whoever else wrote the line to its standard
+// error, "task" is the program's task.
+//
+//	{"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
+func (l *Log) Records(began time.Time) { l.began = began }
+
+// record is a line of the log.
+type record struct {
+	T       float64         `json:"t"`
+	Level   string          `json:"level"`
+	From    string          `json:"from,omitempty"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+	Task    int64           `json:"task,omitempty"`
+}
+
 // Perform writes an effect.Log as `level: message {fields}`.
 func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.Log)
 	if !ok {
 		return nil, fmt.Errorf("the log cannot perform %s", r.Kind())
 	}
-	text := q.Message
+	out := record{Level: q.Level, Message: q.Message}
 	if fields := string(q.Fields); fields != "" && fields != "{}" && fields != "null" {
-		text += " " + fields
+		out.Fields = q.Fields
 	}
-	l.write(q.Level, q.Level+": "+text)
+	if q.From != nil {
+		out.Task = q.From.Task
+	}
+	l.write(&out)
 	return nil, nil
 }
 
 // Host writes a line of a host's standard error, at level info.
-func (l *Log) Host(host, line string) { l.write("info", host+": "+line) }
+func (l *Log) Host(host, line string) { l.write(&record{Level: "info", From: host, Message: line}) }
 
 // Remark writes the runtime's own line.
-func (l *Log) Remark(level, line string) { l.write(level, level+": "+line) }
+func (l *Log) Remark(level, line string) { l.write(&record{Level: level, Message: line}) }
 
-// write writes a line when its level is high enough. What cannot be written is
+// write writes a record when its level is high enough. What cannot be written is
 // dropped: there is nowhere left to say so.
-func (l *Log) write(level, line string) {
-	if slices.Index(Levels, level) < l.min {
+func (l *Log) write(r *record) {
+	if slices.Index(Levels, r.Level) < l.min {
 		return
 	}
-	line = l.secrets.Text(strings.TrimRight(line, "\n")) + "\n"
+	line := l.line(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, _ = io.WriteString(l.w, line)
+	_, _ = io.WriteString(l.w, line+"\n")
+}
+
+// line gives a record as a line without its end, and without secrets.
+func (l *Log) line(r *record) string {
+	if l.began.IsZero() {
+		line := r.Level + ": " + r.Message
+		if r.From != "" {
+			line = r.From + ": " + r.Message
+		}
+		if r.Fields != nil {
+			line += " " + string(r.Fields)
+		}
+		return l.secrets.Text(strings.TrimRight(line, "\n"))
+	}
+	r.T = float64(time.Since(l.began).Microseconds()) / 1e6
+	r.Message = l.secrets.Text(strings.TrimRight(r.Message, "\n"))
+	if r.Fields != nil {
+		r.Fields = l.secrets.JSON(r.Fields)
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		panic("log: a record cannot be written: " + err.Error())
+	}
+	return strings.TrimRight(b.String(), "\n")
 }

@@ -1,0 +1,82 @@
+package emit
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// events are the channels, by their beginnings, on which the library tells of
+// what goes on; with detail their payloads say more.
+var events = []string{"listen:", "pipeline:", "host:"}
+
+// detail is what a piece of output says of itself, besides its channel and
+// payload.
+type detail struct {
+	at   time.Duration // since the run began
+	from effect.From
+}
+
+func (s *Sink) now(from *effect.From) *detail {
+	d := &detail{at: time.Since(s.detail)}
+	if from != nil {
+		d.from = *from
+	}
+	return d
+}
+
+// member is a member of an object that detail adds: its name, and its value as
+// JSON.
+type member struct{ name, value string }
+
+// t is the time in seconds, to the microsecond.
+func (d *detail) t() member {
+	return member{"t", strconv.FormatFloat(float64(d.at.Microseconds())/1e6, 'f', -1, 64)}
+}
+
+func (d *detail) task() member { return member{"task", strconv.FormatInt(d.from.Task, 10)} }
+
+func (d *detail) exchange() member { return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)} }
+
+// event gives an event's payload with the exchange, the task and the time, but
+// for members that it has already: a host's own message may have any.
+func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage {
+	var has map[string]json.RawMessage
+	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
+	if !slices.ContainsFunc(events, is) || json.Unmarshal(payload, &has) != nil || has == nil {
+		return payload
+	}
+	members := []member{d.task(), d.t()}
+	if d.from.Exchange != 0 {
+		members = append([]member{d.exchange()}, members...)
+	}
+	members = slices.DeleteFunc(members, func(m member) bool { return has[m.name] != nil })
+	return appendMembers(bytes.Clone(payload), len(has) == 0, members)
+}
+
+// line adds to a line of b, which is an object, when it was put out and by which
+// task.
+func (d *detail) line(b []byte) []byte {
+	b = appendMembers(bytes.TrimSuffix(b, []byte{'\n'}), false, []member{d.t(), d.task()})
+	return append(b, '\n')
+}
+
+// appendMembers adds members to the object that b ends with; empty says that it
+// has none yet.
+func appendMembers(b []byte, empty bool, members []member) []byte {
+	b = b[:len(b)-1]
+	for _, m := range members {
+		if !empty {
+			b = append(b, ',')
+		}
+		empty = false
+		b = append(append(append(b, '"'), m.name...), `":`...)
+		b = append(b, m.value...)
+	}
+	return append(b, '}')
+}
