@@ -349,10 +349,11 @@ type ReturnExpr struct {
 	X Expr
 }
 
-// BreakExpr is `break ['label]`.
+// BreakExpr is `break ['label] [x]`; x is the value of the loop that it leaves.
 type BreakExpr struct {
 	IDBase
 	Label *Ident
+	X     Expr
 }
 
 // ContinueExpr is `continue ['label]`.

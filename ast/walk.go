@@ -234,6 +234,6 @@ func (n *ListenExpr) children(v func(Node)) {
 	each(v, n.Handlers)
 }
 func (n *ReturnExpr) children(v func(Node))   { one(v, n.X) }
-func (n *BreakExpr) children(v func(Node))    { one(v, n.Label) }
+func (n *BreakExpr) children(v func(Node))    { one(v, n.Label); one(v, n.X) }
 func (n *ContinueExpr) children(v func(Node)) { one(v, n.Label) }
 func (n *ThrowExpr) children(v func(Node))    { one(v, n.X) }

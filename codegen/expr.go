@@ -89,7 +89,9 @@ func (f *builder) control(e ast.Expr, hint int) val {
 		return f.race(e, hint)
 	case *ast.ParallelFor:
 		return f.parallelFor(e, hint)
-	case *ast.Assign, *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr:
+	case *ast.LoopExpr:
+		return f.loopValue(e, hint)
+	case *ast.Assign, *ast.ForExpr, *ast.WhileExpr:
 		f.discard(e)
 		return f.nilValue(hint)
 	case *ast.ReturnExpr, *ast.BreakExpr, *ast.ContinueExpr, *ast.ThrowExpr:
@@ -122,13 +124,13 @@ func (f *builder) discard(e ast.Expr) {
 	case *ast.WhileExpr:
 		f.whileLoop(e)
 	case *ast.LoopExpr:
-		f.endlessLoop(e)
+		f.endlessLoop(e, -1, nil)
 	case *ast.ReturnExpr:
 		f.returnExpr(e)
 	case *ast.BreakExpr:
-		f.leaveLoop(e.Label, true)
+		f.breakExpr(e)
 	case *ast.ContinueExpr:
-		f.leaveLoop(e.Label, false)
+		f.continueExpr(e)
 	case *ast.ThrowExpr:
 		f.throw(e)
 	default:

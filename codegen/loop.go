@@ -15,12 +15,15 @@ type loop struct {
 	out, on  *label // where break and continue lead
 	handlers int    // handlers around it
 
+	dst  int        // register of a `loop`'s value, -1 when nobody takes it
+	give types.Type // its type
+
 	source int            // register of what elements are taken from one after the other
 	close  *sema.Function // ends that; nil without one
 }
 
 func (f *builder) enterLoop(name *ast.Ident) *loop {
-	l := &loop{out: &label{}, on: &label{}}
+	l := &loop{out: &label{}, on: &label{}, dst: -1}
 	if name != nil {
 		l.label = name.Name
 	}
@@ -30,18 +33,34 @@ func (f *builder) enterLoop(name *ast.Ident) *loop {
 
 func (f *builder) endLoop() { f.loops = f.loops[:len(f.loops)-1] }
 
-// leaveLoop generates break or continue.
-func (f *builder) leaveLoop(name *ast.Ident, out bool) {
+// breakExpr generates `break` and `break x`.
+func (f *builder) breakExpr(e *ast.BreakExpr) {
+	i := f.loopNamed(e.Label)
+	l := f.loops[i]
+	switch {
+	case l.dst < 0 && e.X != nil:
+		f.discard(e.X)
+	case l.dst >= 0 && e.X != nil:
+		f.into(e.X, l.dst, class(l.give), true)
+	case l.dst >= 0:
+		f.emit(ir.OpLoadNil, l.dst, 0, 0, 0)
+	}
+	f.closeSources(i + 1)
+	f.jump(ir.OpJump, 0, 0, l.out)
+}
+
+func (f *builder) continueExpr(e *ast.ContinueExpr) {
+	i := f.loopNamed(e.Label)
+	f.closeSources(i + 1)
+	f.jump(ir.OpJump, 0, 0, f.loops[i].on)
+}
+
+// loopNamed is the place of the loop around with a label, of the innermost
+// without.
+func (f *builder) loopNamed(name *ast.Ident) int {
 	for i := len(f.loops) - 1; i >= 0; i-- {
-		l := f.loops[i]
-		if name == nil || l.label == name.Name {
-			f.closeSources(i + 1)
-			if out {
-				f.jump(ir.OpJump, 0, 0, l.out)
-			} else {
-				f.jump(ir.OpJump, 0, 0, l.on)
-			}
-			return
+		if name == nil || f.loops[i].label == name.Name {
+			return i
 		}
 	}
 	panic("codegen: break or continue outside a loop")
@@ -64,8 +83,25 @@ func (f *builder) whileLoop(e *ast.WhileExpr) {
 	f.land(l.out)
 }
 
-func (f *builder) endlessLoop(e *ast.LoopExpr) {
+// loopValue generates a loop for what its breaks give.
+func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
+	t := f.info.TypeOf(e)
+	if r := types.Resolve(t); r == types.Nil || r == types.Never {
+		f.discard(e)
+		return f.nilValue(hint)
+	}
+	d := f.scratch(hint)
+	top := f.top
+	f.endlessLoop(e, d, t)
+	f.free(top)
+	return val{reg: d, class: class(t), owned: true}
+}
+
+// endlessLoop generates a loop; dst is the register of its value, which is a t,
+// -1 when nobody takes it.
+func (f *builder) endlessLoop(e *ast.LoopExpr, dst int, t types.Type) {
 	l := f.enterLoop(e.Label)
+	l.dst, l.give = dst, t
 	start := f.next()
 	f.block(e.Body)
 	f.land(l.on)

@@ -9,7 +9,7 @@ var catalogue = []*Info{
 	ArgumentCount, ArgumentTwice, NotCallable, DefaultOrder, ClosureDefault, SelfOutside, MainSignature, TestCalled, BadRegex,
 	DecoratorArgument, UnusedResult,
 	// flow.go
-	Immutable, NotAPlace, ReceiverCaptured, Unassigned, AssignedTwice, LetWithoutValue, LetElseFalls, LoopOutside, Unreachable,
+	Immutable, NotAPlace, ReceiverCaptured, Unassigned, AssignedTwice, LetWithoutValue, LetElseFalls, BreakValue, LoopOutside, Unreachable,
 	ConcurrentChange, ConcurrentLeave, AsyncMutSelf,
 	// host.go
 	UnknownConnector, NoConnector, ListenTarget, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,

@@ -64,6 +64,13 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn main() { break; }`,
 		Good:    `fn main() { loop { break; } }`,
 	}
+	// BreakValue: a value for a loop that may do without.
+	BreakValue = &Info{
+		Code: "E0508", Title: `a value for a loop that may end without one`,
+		Explain: "`break v` gives a `loop` its value. A `for` or `while` ends also by itself, where there is none.",
+		Bad:     `fn f(xs: Array<Int>) { for x in xs { break x; } }`,
+		Good:    `fn f() -> Int { let mut n = 1; loop { n *= 2; if n > 9 { break n; } } }`,
+	}
 	// Unreachable: unreachable code.
 	Unreachable = &Info{
 		Code: "W0510", Title: `unreachable code`,

@@ -73,9 +73,9 @@ func (p *printer) expr(e ast.Expr) {
 	case *ast.ThrowExpr:
 		p.jump(e.X)
 	case *ast.BreakExpr:
-		p.leave(e.Label)
+		p.leave(e.Label, e.X)
 	case *ast.ContinueExpr:
-		p.leave(e.Label)
+		p.leave(e.Label, nil)
 	default:
 		p.control(e)
 	}
@@ -313,11 +313,15 @@ func (p *printer) jump(x ast.Expr) {
 }
 
 // leave writes break and continue.
-func (p *printer) leave(label *ast.Ident) {
+func (p *printer) leave(label *ast.Ident, x ast.Expr) {
 	p.any()
 	if label != nil {
 		p.space()
 		p.any()
+	}
+	if x != nil {
+		p.space()
+		p.expr(x)
 	}
 }
 

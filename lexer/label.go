@@ -3,8 +3,9 @@ package lexer
 import "strings"
 
 // labelAhead is the length of the label at the current `'`, 0 when a string
-// starts there. A label stands right after break and continue, or at the
-// start of a statement before `:` and a loop's word.
+// starts there. A label stands right after break and continue, at the start of a
+// statement before `:` and a loop's word, and anywhere before `: loop {`, since
+// a `loop` is a value.
 func (l *lexer) labelAhead() int {
 	n := 1
 	for classes[l.at(n)]&(isStart|isDigit) != 0 {
@@ -13,27 +14,38 @@ func (l *lexer) labelAhead() int {
 	if n == 1 || classes[l.at(1)]&isDigit != 0 || l.at(n) == '\'' {
 		return 0
 	}
+	word, rest := loopAhead(l.src[l.pos+n:])
 	switch l.last() {
 	case Break, Continue:
 		return n
 	case LBrace, RBrace, Semi, EOF:
-		if loopAhead(l.src[l.pos+n:]) {
+		if word != "" {
 			return n
 		}
+	}
+	if word == "loop" && strings.HasPrefix(rest, "{") {
+		return n
 	}
 	return 0
 }
 
-// loopAhead says whether text goes on with `:` and for, while or loop.
-func loopAhead(text string) bool {
-	text = strings.TrimLeft(text, " \t\r\n")
+// loopAhead is the word of a loop, for, while or loop, when text goes on with `:`
+// and it, and what stands behind; "" when it does not.
+func loopAhead(text string) (word, rest string) {
+	text = strings.TrimLeft(text, blanks)
 	if !strings.HasPrefix(text, ":") || strings.HasPrefix(text, "::") {
-		return false
+		return "", ""
 	}
-	text = strings.TrimLeft(text[1:], " \t\r\n")
+	text = strings.TrimLeft(text[1:], blanks)
 	n := 0
 	for n < len(text) && classes[text[n]]&(isStart|isDigit) != 0 {
 		n++
 	}
-	return text[:n] == "for" || text[:n] == "while" || text[:n] == "loop"
+	switch word = text[:n]; word {
+	case "for", "while", "loop":
+		return word, strings.TrimLeft(text[n:], blanks)
+	}
+	return "", ""
 }
+
+const blanks = " \t\r\n"

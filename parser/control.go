@@ -293,10 +293,7 @@ func (p *parser) jump() ast.Expr {
 	p.next()
 	switch k {
 	case lexer.Return:
-		n := &ast.ReturnExpr{}
-		if startsExpr[p.k] && !(p.inHead && p.k == lexer.LBrace) {
-			n.X = p.operandOfJump()
-		}
+		n := &ast.ReturnExpr{X: p.valueOfJump()}
 		n.IDBase = p.base(start)
 		return n
 	case lexer.Throw:
@@ -309,9 +306,19 @@ func (p *parser) jump() ast.Expr {
 		label = p.label()
 	}
 	if k == lexer.Break {
-		return &ast.BreakExpr{IDBase: p.base(start), Label: label}
+		n := &ast.BreakExpr{Label: label, X: p.valueOfJump()}
+		n.IDBase = p.base(start)
+		return n
 	}
 	return &ast.ContinueExpr{IDBase: p.base(start), Label: label}
+}
+
+// valueOfJump reads the value that a return or break may have.
+func (p *parser) valueOfJump() ast.Expr {
+	if !startsExpr[p.k] || p.inHead && p.k == lexer.LBrace {
+		return nil
+	}
+	return p.operandOfJump()
 }
 
 func (p *parser) operandOfJump() ast.Expr {

@@ -105,15 +105,6 @@ func (s *scope) cut(n int) {
 	}
 }
 
-// loop is a loop that break and continue can name.
-type loop struct {
-	label string
-	home  *frame
-	depth int
-	broke bool
-	exits []flow // the state at each break
-}
-
 // reason says why a type is wanted, for the label of a mismatch.
 type reason struct {
 	m    *module

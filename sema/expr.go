@@ -51,6 +51,8 @@ func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 		t = b.blockValue(x.Block, want, why)
 	case *ast.TryExpr:
 		t = b.try(x, want, why)
+	case *ast.LoopExpr:
+		t = b.loopExpr(x, want, why)
 	case *ast.ParenExpr:
 		t = b.checkAs(x.X, want, why)
 	default:
@@ -244,7 +246,7 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	case *ast.WhileExpr:
 		return b.whileExpr(e)
 	case *ast.LoopExpr:
-		return b.loopExpr(e)
+		return b.loopExpr(e, statement(hint), reason{})
 	case *ast.Closure:
 		return b.closure(e, hint)
 	case *ast.EmitExpr:
@@ -254,9 +256,10 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	case *ast.ReturnExpr:
 		return b.returnExpr(e)
 	case *ast.BreakExpr:
-		return b.leaveLoop(e.Label, e.Sp, "break")
+		return b.breakExpr(e)
 	case *ast.ContinueExpr:
-		return b.leaveLoop(e.Label, e.Sp, "continue")
+		b.leaveLoop(e.Label, e.Sp, "continue")
+		return types.Never
 	case *ast.ThrowExpr:
 		return b.throw(e)
 	default:

@@ -201,8 +201,8 @@ fn choices() { assert_eq([size(10), size(1), size(nil)], ["big", "small", "none"
 		{"for", "Runs a body for each element of a collection, as it was at the start."},
 		{"in", "Stands between the pattern and the collection of a `for`."},
 		{"while", "Repeats as long as a condition holds, or with `let` as long as a pattern fits."},
-		{"loop", "Repeats until `break`, or until the function is left."},
-		{"break", "Leaves the innermost loop, or the one of a label."},
+		{"loop", "Repeats until `break`, whose value is the loop's, or until the function is left."},
+		{"break", "Leaves the innermost loop, or the one of a label. With a value it leaves a `loop`, and the value is the loop's."},
 		{"continue", "Goes on with the next turn of the innermost loop, or of the one of a label."},
 	}, `@test
 fn loops() {
@@ -219,6 +219,7 @@ fn loops() {
         }
     }
     assert_eq(sum, 15);
+    assert_eq(loop { sum += 7; if sum > 30 { break sum; } }, 36);
 }
 `},
 	{[]explained{

@@ -73,7 +73,7 @@ func init() {
 		(*gen).print, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).newVariable, (*gen).assignOp, (*gen).ifStatement, (*gen).forStatement,
 		(*gen).alias, (*gen).store, (*gen).within, (*gen).alias, (*gen).store, (*gen).mutate, (*gen).assign, (*gen).mutate, (*gen).update, (*gen).closureCallStatement, (*gen).assign, (*gen).update,
 		(*gen).tryStatement, (*gen).closure, (*gen).matchStatement, (*gen).whileStatement, (*gen).jump, (*gen).ifLet, (*gen).mutate,
-		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late,
+		(*gen).closureCallStatement, (*gen).letElse, (*gen).destructure, (*gen).forEach, (*gen).shadow, (*gen).question, (*gen).late, (*gen).loopValue,
 	}
 	kInt.constants = []string{"%i"}
 	kBool.constants = []string{"true", "false"}

@@ -100,13 +100,19 @@ type gen struct {
 // home is what `return`, `?`, `break` and `continue` see.
 type home struct {
 	result *kind // nil: none
-	labels []string
-	loops  int
+	loops  []loop
 	// closure says that outer variables are captured, inLoop that what is
 	// written runs often.
 	closure bool
 	main    bool
 	tries   int // that stand around what is written
+}
+
+// loop is a loop around the place: its label, "" for none, and the kind of its
+// value, nil for none.
+type loop struct {
+	label string
+	gives *kind
 }
 
 // throws says whether any error may leave by throw: a function that gives an

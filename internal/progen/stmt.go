@@ -257,7 +257,7 @@ func (g *gen) letElse() {
 	name := g.fresh("h")
 	back := "throw \"else\""
 	switch {
-	case g.home.loops > 0:
+	case len(g.home.loops) > 0:
 		back = "continue"
 	case !g.home.throws():
 		return
@@ -285,7 +285,7 @@ func (g *gen) destructure() {
 }
 
 func (g *gen) loop(head string, vars ...*variable) {
-	if g.home.loops >= 3 {
+	if len(g.home.loops) >= 3 {
 		g.print()
 		return
 	}
@@ -298,12 +298,15 @@ func (g *gen) loop(head string, vars ...*variable) {
 	for _, v := range vars {
 		g.bind(v)
 	}
-	g.home.loops++
-	g.home.labels = append(g.home.labels, label)
-	g.statements(1 + g.choose(4))
-	g.home.labels = g.home.labels[:len(g.home.labels)-1]
-	g.home.loops--
+	g.rounds(loop{label: label})
 	g.close("}")
+}
+
+// rounds writes the body of a loop.
+func (g *gen) rounds(l loop) {
+	g.home.loops = append(g.home.loops, l)
+	g.statements(1 + g.choose(4))
+	g.home.loops = g.home.loops[:len(g.home.loops)-1]
 }
 
 func (g *gen) forStatement() {
@@ -326,7 +329,7 @@ func (g *gen) forEach() {
 }
 
 func (g *gen) whileStatement() {
-	if g.home.loops >= 3 {
+	if len(g.home.loops) >= 3 {
 		return
 	}
 	n := g.fresh("w")
@@ -337,21 +340,48 @@ func (g *gen) whileStatement() {
 	}
 	g.open("%s {", head)
 	g.write("%s += 1;", n)
-	g.home.loops++
-	g.home.labels = append(g.home.labels, "")
-	g.statements(1 + g.choose(4))
-	g.home.labels = g.home.labels[:len(g.home.labels)-1]
-	g.home.loops--
+	g.rounds(loop{})
 	g.close("}")
+}
+
+// loopValue declares a variable of what the breaks of a loop give, of which one
+// comes for certain.
+func (g *gen) loopValue() {
+	if len(g.home.loops) >= 3 {
+		return
+	}
+	n, v := g.fresh("w"), &variable{name: g.fresh("v"), kind: g.kind(), mutable: g.choose(3) > 0}
+	mut, label, head := "", "", "loop {"
+	if v.mutable {
+		mut = "mut "
+	}
+	if g.choose(3) == 0 {
+		label = "'" + g.fresh("l")
+		head = label + ": " + head
+	}
+	g.write("let mut %s = 0;", n)
+	g.open("let %s%s: %s = %s", mut, v.name, v.kind, head)
+	g.write("%s += 1;", n)
+	g.write("if %s > %d { break %s; }", n, 1+g.choose(3), g.value(v.kind, 2))
+	g.rounds(loop{label, v.kind})
+	g.close("};")
+	g.bind(v)
+	g.captured(v)
 }
 
 // jump leaves a loop, a closure, a function or a try, behind a condition.
 func (g *gen) jump() {
 	c := g.expr(kBool, 1)
-	if g.home.loops > 0 && g.choose(2) == 0 {
-		word := []string{"break", "continue"}[g.choose(2)]
-		if l := g.home.labels[g.choose(len(g.home.labels))]; l != "" {
-			word += " " + l
+	if n := len(g.home.loops); n > 0 && g.choose(2) == 0 {
+		word, l := []string{"break", "continue"}[g.choose(2)], g.home.loops[g.choose(n)]
+		out := word == "break"
+		if l.label != "" {
+			word += " " + l.label
+		} else {
+			l = g.home.loops[n-1]
+		}
+		if out && l.gives != nil {
+			word += " " + g.value(l.gives, 2)
 		}
 		g.write("if (%s) { %s; }", c, word)
 		return

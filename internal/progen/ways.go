@@ -22,11 +22,11 @@ func (g *gen) error() string {
 // to go.
 func (g *gen) away() string {
 	var ways []string
-	if g.home.loops > 0 {
-		ways = append(ways, "continue", "break", "continue")
-		for _, l := range g.home.labels {
-			if l != "" {
-				ways = append(ways, "break "+l, "continue "+l)
+	if n := len(g.home.loops); n > 0 {
+		ways = append(ways, "continue", g.breaks("", g.home.loops[n-1]), "continue")
+		for _, l := range g.home.loops {
+			if l.label != "" {
+				ways = append(ways, g.breaks(" "+l.label, l), "continue "+l.label)
 			}
 		}
 	}
@@ -47,6 +47,14 @@ func (g *gen) away() string {
 	default:
 		return way
 	}
+}
+
+// breaks leaves a loop, with a value where it has one.
+func (g *gen) breaks(label string, l loop) string {
+	if l.gives == nil {
+		return "break" + label
+	}
+	return "break" + label + " " + g.flowValue(l.gives, 1)
 }
 
 // flowValue is an expression of a kind, which may leave by `?` where that goes
@@ -277,12 +285,17 @@ func (g *gen) otherwise() {
 // flowLoop writes a loop of any kind. Every second body begins with what has
 // branches.
 func (g *gen) flowLoop() {
-	if g.home.loops >= 3 {
+	if len(g.home.loops) >= 3 {
 		return
 	}
-	n, head, first := g.fresh("i"), "", ""
+	n, head, first, end := g.fresh("i"), "", "", "}"
 	counts := fmt.Sprintf("%s += 1;", n)
-	switch g.choose(5) {
+	var gives *variable
+	l := loop{}
+	if g.choose(3) == 0 {
+		l.label = "'" + g.fresh("l")
+	}
+	switch g.choose(6) {
 	case 0, 1:
 		head = fmt.Sprintf("for %s in 0..%d", n, 1+g.choose(5))
 	case 2:
@@ -290,29 +303,35 @@ func (g *gen) flowLoop() {
 	case 3:
 		g.write("let mut %s = 0;", n)
 		head, first = fmt.Sprintf("while %s < %d", n, 1+g.choose(4)), counts
-	default:
+	case 4:
 		g.write("let mut %s = 0;", n)
 		head, first = "loop", fmt.Sprintf("%s if %s > %d { break; }", counts, n, 1+g.choose(4))
+	default:
+		g.write("let mut %s = 0;", n)
+		l.gives, gives = wInt, &variable{name: g.fresh("v"), kind: wInt}
+		head, first, end = "loop", fmt.Sprintf("%s if %s > %d { %s; }", counts, n, 1+g.choose(4), g.breaks("", l)), "};"
 	}
-	label := ""
-	if g.choose(3) == 0 {
-		label = "'" + g.fresh("l")
-		head = label + ": " + head
+	if l.label != "" {
+		head = l.label + ": " + head
+	}
+	if gives != nil {
+		head = fmt.Sprintf("let %s: Int = %s", gives.name, head)
 	}
 	g.open("%s {", head)
 	g.bind(&variable{name: n, kind: wInt})
 	if first != "" {
 		g.write("%s", first)
 	}
-	g.home.loops++
-	g.home.labels = append(g.home.labels, label)
+	g.home.loops = append(g.home.loops, l)
 	if g.choose(2) == 0 {
 		g.valued()
 	}
 	g.few(3)
-	g.home.labels = g.home.labels[:len(g.home.labels)-1]
-	g.home.loops--
-	g.close("}")
+	g.home.loops = g.home.loops[:len(g.home.loops)-1]
+	g.close(end)
+	if gives != nil {
+		g.bind(gives)
+	}
 }
 
 // each gives the library's loop a closure with ways of its own.
