@@ -6,7 +6,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -194,31 +193,4 @@ func (g *generator) adapt(i int, p part) {
 		}
 		return f.finish()
 	})
-}
-
-// variantAdapter gives a function that makes an enum's variant, Ok, Err or
-// Some.
-func (g *generator) variantAdapter(v *sema.VariantRef, t types.Type, info *sema.Info, at source.Pos) int {
-	key := fmt.Sprintf("%s %s", g.typeKey(t), v.Name)
-	if n, ok := g.adapters[key]; ok {
-		return n
-	}
-	n := g.reserve()
-	g.adapters[key] = n
-	count := 1
-	if v.Variant != nil {
-		count = len(v.Variant.Fields)
-	}
-	g.later(func() {
-		s := signature{result: ir.Full, abi: ir.FullABI}
-		for range count {
-			s.params = append(s.params, ir.Full)
-		}
-		g.build(n, func(bool) *builder {
-			f := g.newFn(info, v.Name, at, s)
-			f.emit(ir.OpReturn, f.makeVariant(v, t, 1, -1).reg, 0, 0, 0)
-			return f.finish()
-		})
-	})
-	return n
 }

@@ -171,6 +171,8 @@ func (f *builder) path(e *ast.PathExpr, hint int) val {
 		return f.loadFunction(f.g.adapter(o), hint)
 	case *sema.VariantRef:
 		return f.variantValue(o, f.info.TypeOf(e), hint)
+	case *sema.ErrorNew:
+		return f.loadFunction(f.g.errorAdapter(o.Type, f.home, f.pos), hint)
 	case *sema.Agent, *sema.Host, *sema.Tool, *sema.Store:
 		return f.declared(o, hint)
 	}
@@ -303,6 +305,11 @@ var arrayGets = map[ir.Class]ir.Op{ir.Full: ir.OpArrayGet, ir.Int: ir.OpArrayGet
 func (f *builder) index(e *ast.IndexExpr, hint int) val {
 	if r, ok := unparen(f.info, e.Index).(*ast.RangeExpr); ok {
 		return f.slice(e, r, hint)
+	}
+	if n, ok := f.info.TupleElement(e); ok {
+		x := f.value(e.X, -1)
+		f.here(e.Index.Span().Start)
+		return f.readField(x, n, class(f.info.TypeOf(e)), hint)
 	}
 	x := f.boxed(f.operand(e.X, e.Index), -1)
 	i := f.operand(e.Index)

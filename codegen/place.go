@@ -57,6 +57,10 @@ func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
 		p := f.placeOf(x.X, later...)
 		return p.to(step{kind: stepField, n: x.Index, elem: f.info.TypeOf(x)})
 	case *ast.IndexExpr:
+		if n, ok := f.info.TupleElement(x); ok {
+			p := f.placeOf(x.X, later...)
+			return p.to(step{kind: stepField, n: n, elem: f.info.TypeOf(x)})
+		}
 		p := f.placeOf(x.X, append([]ast.Expr{x.Index}, later...)...)
 		i := f.operand(x.Index, later...)
 		switch t := types.Resolve(f.resultType(x.X)).(type) {

@@ -1,8 +1,11 @@
 package codegen
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -24,8 +27,12 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 		f.emit(ir.OpNewOk, d, base, 0, 0)
 	case v.Name == "Err":
 		f.emit(ir.OpNewErr, d, base, 0, 0)
-	default: // Some: perhaps its payload itself
-		f.emit(ir.OpWrapSome, d, base, 0, 0)
+	default: // Some: perhaps its payload itself, of an Any always
+		op := ir.OpWrapSome
+		if types.IsAny(t) {
+			op = ir.OpMove
+		}
+		f.emit(op, d, base, 0, 0)
 		return val{reg: d, class: ir.Full, owned: true}
 	}
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
@@ -35,7 +42,7 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 // that makes one.
 func (f *builder) variantValue(v *sema.VariantRef, t types.Type, hint int) val {
 	if fn, ok := types.Resolve(t).(*types.Func); ok {
-		return f.loadFunction(f.g.variantAdapter(v, fn.Result, f.home, f.pos), hint)
+		return f.loadFunction(f.g.variantAdapter(v, fn, f.home, f.pos), hint)
 	}
 	if v.Variant == nil {
 		return f.nilValue(hint) // None
@@ -81,4 +88,47 @@ func (f *builder) newError(t *types.Named, base, hint int) val {
 	d := f.target(hint)
 	f.emit(ir.OpNewStruct, d, base, 0, int32(f.g.typeIndex(t)))
 	return val{reg: d, class: ir.Full, owned: true}
+}
+
+// variantAdapter gives a function of type t that makes an enum's variant, Ok, Err
+// or Some.
+func (g *generator) variantAdapter(v *sema.VariantRef, t *types.Func, info *sema.Info, at source.Pos) int {
+	key := fmt.Sprintf("%s %s", g.typeKey(t.Result), v.Name)
+	return g.constructor(key, v.Name, t.Params, info, at, func(f *builder) val { return f.makeVariant(v, t.Result, 1, -1) })
+}
+
+// errorAdapter gives the function `T::new` of a built-in error type.
+func (g *generator) errorAdapter(t *types.Named, info *sema.Info, at source.Pos) int {
+	return g.constructor(g.typeKey(t)+" new", t.Decl.Name+"::new", []types.Type{types.String}, info, at, func(f *builder) val {
+		base := f.top
+		for range t.Decl.Fields {
+			f.alloc()
+		}
+		f.emit(ir.OpMove, base, 1, 0, 0)
+		return f.newError(t, base, -1)
+	})
+}
+
+// constructor gives a function of abi full that makes a value of what stands from
+// register 1 on. What calls it untyped is held against params.
+func (g *generator) constructor(key, name string, params []types.Type, info *sema.Info, at source.Pos, make func(*builder) val) int {
+	if n, ok := g.adapters[key]; ok {
+		return n
+	}
+	n := g.reserve()
+	g.adapters[key] = n
+	s := signature{result: ir.Full, abi: ir.FullABI, params: allFull(len(params))}
+	g.later(func() {
+		g.build(n, func(bool) *builder {
+			f := g.newFn(info, name, at, s)
+			if g.p.CallsUntyped {
+				for i, t := range params {
+					f.checkParam(1+i, t)
+				}
+			}
+			f.emit(ir.OpReturn, make(f).reg, 0, 0, 0)
+			return f.finish()
+		})
+	})
+	return n
 }

@@ -44,7 +44,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	case *VariantRef:
 		b.info.objects[path.Id] = o
 		return b.callVariant(e, o, path, hint, p), true
-	case *errorNew:
+	case *ErrorNew:
 		return b.callErrorNew(e, o, p), true
 	}
 	return nil, false

@@ -9,10 +9,11 @@ import (
 // unknown marks a path whose name was reported as unknown.
 var unknown = new(struct{ _ int })
 
-// errorNew is `T::new` of a built-in error type.
-type errorNew struct{ t *types.Named }
+// ErrorNew is `T::new` of a built-in error type, the function that makes one of
+// its message.
+type ErrorNew struct{ Type *types.Named }
 
-func (*errorNew) object() {}
+func (*ErrorNew) object() {}
 
 // callee finds what a called path names; assoc is the type whose associated
 // function it is. Nil means a local or another value.
@@ -122,7 +123,7 @@ func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) 
 			return &VariantRef{Type: generic(n.Decl), Name: v.Name, Index: v.Index, Variant: v}, t
 		}
 		if n.Decl.Kind == types.ErrorStruct && name.Name == "new" {
-			return &errorNew{n}, nil
+			return &ErrorNew{n}, nil
 		}
 	}
 	if fn := b.c.method(t, name.Name); fn != nil {

@@ -142,8 +142,65 @@ func variantExample(d *types.Decl, v *types.Variant) string {
 	return s + "(" + strings.Join(parts, ", ") + ")"
 }
 
-func (b *body) callErrorNew(e *ast.Call, o *errorNew, p *piped) types.Type {
-	d := &Call{Kind: CallErrorNew, Error: o.t, Name: o.t.Decl.Name + "::new", Piped: p != nil}
+// constructor is a variant with values whose name stands alone: the function that
+// makes one, where a function may stand.
+func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
+	if named := v.Variant != nil && v.Variant.Named; named || hint != nil && !mayBeFunc(hint) {
+		b.noValues(e, v)
+		return types.Bad
+	}
+	params, fields := variantParams(v)
+	in := newInstance(params)
+	if len(e.TypeArgs) > 0 {
+		in.given(b.c.resolveAll(b.ts, e.TypeArgs))
+	}
+	if f, ok := hinted(hint).(*types.Func); ok {
+		in.hint(fields, f.Params)
+		in.matchHint(v.Type, f.Result)
+	}
+	result := b.variantType(v, in, e.Sp)
+	f := &types.Func{Result: result}
+	for _, t := range fields {
+		f.Params = append(f.Params, types.Substitute(t, in.solved))
+	}
+	return f
+}
+
+// mayBeFunc says whether a function fits where t is wanted, other than as an Any.
+func mayBeFunc(t types.Type) bool { return isFunc(hinted(t)) || isVar(types.Resolve(t)) }
+
+// bareVariant reports the function that makes a variant where no function fits,
+// and says whether e is one.
+func (b *body) bareVariant(e ast.Expr, t types.Type) bool {
+	path, ok := unparen(e).(*ast.PathExpr)
+	if !ok || !isFunc(t) {
+		return false
+	}
+	v, ok := b.info.objects[path.Id].(*VariantRef)
+	if ok {
+		b.noValues(path, v)
+	}
+	return ok
+}
+
+// noValues reports a variant without the values that it is made of.
+func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
+	if v.Variant == nil {
+		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", v.Name).Hint("write `%s(…)`", v.Name))
+		return
+	}
+	d := diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name)
+	example := variantExample(v.Type.(*types.Named).Decl, v.Variant)
+	if v.Variant.Named {
+		d.Hint("write `%s`; it is no function, since its values have names", example)
+	} else {
+		d.Hint("write `%s`", example)
+	}
+	b.report(d)
+}
+
+func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
+	d := &Call{Kind: CallErrorNew, Error: o.Type, Name: o.Type.Decl.Name + "::new", Piped: p != nil}
 	n := len(e.Args)
 	if p != nil {
 		n++
@@ -159,5 +216,5 @@ func (b *body) callErrorNew(e *ast.Call, o *errorNew, p *piped) types.Type {
 		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, not %d", d.Name, n).Hint("give the message"))
 	}
 	b.info.details[e.Id] = d
-	return o.t
+	return o.Type
 }

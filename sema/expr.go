@@ -103,6 +103,9 @@ func holdsFunc(t types.Type) bool {
 // plain.
 func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	got, want = types.Full(got), types.Full(want)
+	if !isFunc(want) && b.bareVariant(e, got) {
+		return
+	}
 	if lit, ok := e.(*ast.StringLit); ok {
 		if u, isUnion := want.(*types.Union); isUnion {
 			d := diag.NotInUnion.At(e.Span(), "%q is none of `%s`", lit.Value, u)

@@ -231,7 +231,10 @@ func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reaso
 	if !closed {
 		want = nil
 	}
-	in.typed(x, b.expr(x, want), declared, why)
+	errors := b.errors
+	t := b.expr(x, want)
+	in.broken = in.broken || b.errors > errors
+	in.typed(x, t, declared, why)
 }
 
 // typed takes an argument whose type is known.

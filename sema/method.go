@@ -17,16 +17,22 @@ func (c *checker) method(t types.Type, name string) *Function {
 	if fn := c.methodIn(implKey(t), t, name); fn != nil {
 		return fn
 	}
-	file := methodFile(t)
+	if fn := c.libraryMethod(methodFile(t), t, name); fn != nil {
+		return fn
+	}
+	if t == types.Bad || t == types.Never || isVar(t) {
+		return nil
+	}
+	return c.libraryMethod("Any", t, name)
+}
+
+// libraryMethod finds a method in a file of the library.
+func (c *checker) libraryMethod(file string, t types.Type, name string) *Function {
 	if file == "" || c.cfg.Library == nil {
 		return nil
 	}
 	c.libraryModule(c.cfg.Library.Methods(file, name))
-	key := any(file)
-	if fn := c.methodIn(key, t, name); fn != nil {
-		return fn
-	}
-	return nil
+	return c.methodIn(any(file), t, name)
 }
 
 func (c *checker) methodIn(key any, t types.Type, name string) *Function {
@@ -138,6 +144,9 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		if fn := b.c.traitMethod(x, e.Name.Name); fn != nil && fn.Recv != nil {
 			return b.callBound(e, fn, x, hint, p)
 		}
+		if fn := b.c.libraryMethod("Any", t, e.Name.Name); fn != nil {
+			return b.invoke(e, fn, t, hint, p)
+		}
 		b.arguments(e.Args)
 		if b.c.refused[e.Name.Name] {
 			return types.Bad
@@ -147,7 +156,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
-	if isOwnTool(t) && fn != nil && fn.Info.Library {
+	if isOwnTool(t) && fn != nil && fn.Info.Library && implKey(fn.Recv) == any("Tool") {
 		fn = nil // of MCP servers alone
 	}
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
@@ -311,7 +320,7 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 
 // anyKinds are the library's method files that an Any's call can reach. Option's
 // methods are those of any value that has none of that name itself.
-var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option"}
+var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option", "Any"}
 
 // methodAnywhere brings every method of that name into the program, and says
 // whether there is one and whether all of them change the value they are

@@ -189,6 +189,9 @@ func (b *body) equality(e *ast.Binary) {
 		b.convertOperand(e.Y, y, t)
 		return
 	}
+	if b.bareVariant(e.X, x) || b.bareVariant(e.Y, y) {
+		return
+	}
 	b.report(diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
 		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y)).
 		Hint("compare values of one type"))

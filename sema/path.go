@@ -27,8 +27,8 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		return b.none(e, hint)
 	}
 	if v := builtinVariant(name); v != nil {
-		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", name).Hint("write `%s(…)`, or `|x| %s(x)` for a function", name, name))
-		return types.Bad
+		b.info.objects[e.Id] = v
+		return b.constructor(e, v, hint)
 	}
 	en := b.c.lookupValue(b.m, name)
 	if en == nil {
@@ -105,9 +105,12 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 		}
 		return o.Type
 	case *VariantRef:
+		if len(o.Variant.Fields) > 0 || o.Variant.Named {
+			return b.constructor(e, o, hint)
+		}
 		return b.unitVariant(e, o, hint)
-	case *errorNew:
-		b.report(diag.NotAValue.At(e.Sp, "`%s::new` is called, not passed on", o.t.Decl.Name).Hint("write `|m| %s::new(m)`", o.t.Decl.Name))
+	case *ErrorNew:
+		return &types.Func{Params: []types.Type{types.String}, Result: o.Type}
 	}
 	return types.Bad
 }
@@ -133,12 +136,7 @@ func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) typ
 }
 
 func (b *body) unitVariant(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
-	d := v.Type.(*types.Named).Decl
-	if len(v.Variant.Fields) > 0 || v.Variant.Named {
-		b.report(diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name).Hint("write `%s`", variantExample(d, v.Variant)))
-		return types.Bad
-	}
-	in := newInstance(d.Params)
+	in := newInstance(v.Type.(*types.Named).Decl.Params)
 	if len(e.TypeArgs) > 0 {
 		in.given(b.c.resolveAll(b.ts, e.TypeArgs))
 	}

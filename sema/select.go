@@ -1,8 +1,11 @@
 package sema
 
 import (
+	"math"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -153,8 +156,7 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 		if e.Index < len(t.Elems) {
 			return t.Elems[e.Index]
 		}
-		b.report(diag.UnknownField.At(e.At, "`%s` has no element %d", types.Full(t), e.Index).
-			Hint("its last is `.%d`", len(t.Elems)-1))
+		b.noElement(t, e.Index, e.At)
 	case *types.Basic:
 		if t == types.Any {
 			return types.Any
@@ -170,6 +172,46 @@ func (b *body) tupleIndex(e *ast.TupleIndex) types.Type {
 	return types.Bad
 }
 
+func (b *body) noElement(t *types.Tuple, i int, at source.Span) {
+	b.report(diag.UnknownField.At(at, "`%s` has no element %d", types.Full(t), i).Hint("its last is `.%d`", len(t.Elems)-1))
+}
+
+// tupleElement is the detail of `t[n]` on a tuple, which is `t.n`.
+type tupleElement int
+
+// TupleElement is the element that `t[n]` means on a tuple; ok is false for the
+// index of anything else.
+func (i *Info) TupleElement(e *ast.IndexExpr) (n int, ok bool) {
+	d, ok := i.details[e.Id].(tupleElement)
+	return int(d), ok
+}
+
+// elementAt checks `t[n]` on a tuple. Its elements have types of their own, so n
+// is known now.
+func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
+	errors := b.errors
+	b.checkAs(e.Index, types.Int, reason{})
+	x, negative := unparen(e.Index), false
+	if u, ok := x.(*ast.Unary); ok && u.Op == ast.OpNeg {
+		x, negative = unparen(u.X), true
+	}
+	lit, ok := x.(*ast.IntLit)
+	switch {
+	case b.errors > errors:
+	case !ok:
+		b.report(diag.NotIndexable.At(e.Index.Span(), "the elements of `%s` have types of their own, so only a number that is written out chooses one", types.Full(t)).
+			Hint("write `.0`, `[1]` …, or take it apart: `let (a, b) = …;`"))
+	case negative && lit.Value > 0:
+		b.report(diag.UnknownField.At(e.Index.Span(), "elements are counted from 0").Hint("the last is `.%d`", len(t.Elems)-1))
+	case lit.Value >= uint64(len(t.Elems)):
+		b.noElement(t, int(min(lit.Value, math.MaxInt)), e.Index.Span())
+	default:
+		b.info.details[e.Id] = tupleElement(lit.Value)
+		return t.Elems[lit.Value]
+	}
+	return types.Bad
+}
+
 // index checks `x[i]` and slices.
 func (b *body) index(e *ast.IndexExpr) types.Type {
 	recv := types.Loose(b.expr(e.X, nil))
@@ -180,6 +222,8 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 		return b.slice(e, r, recv)
 	}
 	switch t := recv.(type) {
+	case *types.Tuple:
+		return b.elementAt(e, t)
 	case *types.Array:
 		b.indexInt(e.Index)
 		return t.Elem
@@ -205,8 +249,6 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 	b.expr(e.Index, nil)
 	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
 	switch recv.(type) {
-	case *types.Tuple:
-		d.Hint("tuple elements are read as `.0`")
 	case *types.HashMap:
 		d.Hint("read it with `.get(…)`")
 	default:

@@ -73,7 +73,7 @@ func methodFile(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
 		switch x {
-		case types.Nil, types.Any, types.Never, types.Bad, types.Shape:
+		case types.Nil, types.Never, types.Bad, types.Shape:
 			return ""
 		}
 		return x.String()

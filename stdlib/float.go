@@ -25,6 +25,7 @@ var floatNatives = []native{
 	{"Float.to_string", textOfValue},
 	{"Float.to_fixed", floatToFixed},
 	{"Bool.to_string", textOfValue},
+	{"Any.to_string", textOfValue},
 }
 
 func float1(f func(float64) float64) vm.Native {

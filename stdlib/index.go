@@ -22,6 +22,7 @@ var files = [...]file{
 
 	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_http", "test_requests", "mock_command", "mock_file", "mock_time",
 		"__mock_agent", "__mock_host", "__mock_asked", "__mock_script", "__mocked_by", "__mock_next", "__mock_by"}},
+	{name: "any.conc", methods: "Any"},
 	{name: "int.conc", methods: "Int"},
 	{name: "float.conc", methods: "Float"},
 	{name: "bool.conc", methods: "Bool"},
