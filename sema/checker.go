@@ -24,6 +24,7 @@ type checker struct {
 	places  map[storePlace]bool // of stores in files
 
 	references map[*Info]map[*Info]reference
+	handingOn  bool        // a `pub use` is being read
 	pending    []*Function // library functions whose bodies are still to be checked
 	unread     []unread
 	vars       int

@@ -30,6 +30,15 @@ func (c *checker) noteReference(m, in *module, at source.Span) {
 	}
 }
 
+// noteUse remembers that m's file uses what e is, where it is declared: modules on
+// the way there, which may hand it on, are not used by it, nor does a `pub use`
+// use what it hands on.
+func (c *checker) noteUse(m *module, e *entity, at source.Span) {
+	if e != nil && e.module == nil && e.mod != nil && !c.handingOn {
+		c.noteReference(m, e.mod, at)
+	}
+}
+
 // fileCycles reports each circle of files that use each other, once.
 func (c *checker) fileCycles() {
 	state := map[*Info]uint8{}

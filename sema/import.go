@@ -16,6 +16,7 @@ type importEntry struct {
 	at     source.Span
 	pub    bool
 	used   bool
+	self   bool // `self` in a list: the module before it
 	glob   bool
 	state  uint8
 	target *entity
@@ -49,8 +50,13 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	}
 	last := full[len(full)-1]
 	if last.Name == "self" && len(full) > 1 { // use a::{self}
-		im.path = full[:len(full)-1]
+		im.path, im.self = full[:len(full)-1], t.Alias == nil
 		last = im.path[len(im.path)-1]
+	}
+	if last.Name == "super" && t.Alias == nil {
+		c.report(m, diag.UnknownPath.At(last.Sp, "`super` is the module around this one, and names nothing in it").
+			Hint("name something in it: `use super::name;`"))
+		return
 	}
 	if t.Alias != nil {
 		last = t.Alias
@@ -79,7 +85,10 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 		return nil
 	}
 	im.state = importBusy
+	handing := c.handingOn
+	c.handingOn = im.pub
 	e := c.importPath(im.mod, im.path)
+	c.handingOn = handing
 	if im.state == importBusy {
 		im.target, im.state = e, importDone
 	}
@@ -94,6 +103,9 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	switch {
 	case first == "std":
 		return c.stdPath(m, segs, true)
+	case first == "super" || first == "self" && len(segs) > 1:
+		around, i := c.outward(m, segs)
+		return c.walk(m, around, segs, i)
 	case m.own(first, segs[0]) != nil:
 		e = m.own(first, segs[0])
 	case m.root() != m.home() && m.root().own(first, segs[0]) != nil:
@@ -105,6 +117,24 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 		return nil
 	}
 	return c.walk(m, c.follow(e), segs, 1)
+}
+
+// outward is the module that the `super`s at the beginning of a path lead to, or
+// `self`, with how many segments those are; nil (reported) beyond the root.
+func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
+	in, i := m.home(), 0
+	if segs[0].Name == "self" {
+		i = 1
+	}
+	for ; i < len(segs) && segs[i].Name == "super"; i++ {
+		if in.parent == nil {
+			c.report(m, diag.UnknownPath.At(segs[i].Sp, "`super` leads out of the program: nothing is around the root module").
+				Hint("remove it"))
+			return &entity{name: "super", mod: in, refused: true}, i + 1
+		}
+		in = in.parent
+	}
+	return &entity{name: in.name, mod: in, module: in, pub: true}, i
 }
 
 // own finds a name of the module that is not the very import being read.
@@ -151,7 +181,7 @@ func (c *checker) fromGlobs(m *module, name string) *entity {
 		}
 		if e := in.module.names[name]; e != nil && (e.pub || m.within(in.module) || in.module.std != "" && name[0] != '_') {
 			g.used = true
-			c.noteReference(m, in.module, g.at)
+			c.noteUse(m, c.follow(e), g.at)
 			return e
 		}
 	}

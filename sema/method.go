@@ -98,6 +98,10 @@ func (c *checker) methodNames(t types.Type) []string {
 	if file != "" && c.cfg.Library != nil {
 		c.libraryModule(c.cfg.Library.Methods(file, ""))
 	}
+	if c.cfg.Library != nil {
+		c.libraryModule(c.cfg.Library.Methods("Any", ""))
+		add(any("Any"))
+	}
 	add(implKey(t))
 	if file != "" && any(file) != implKey(t) {
 		add(any(file))

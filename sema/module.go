@@ -114,6 +114,12 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 func (c *checker) newName(m *module, e *entity) bool {
 	first := m.names[e.name]
 	switch {
+	case first != nil && e.isSelf():
+		e.imported.used = true // `use a::{self, b}` beside `mod a`
+		return true
+	case first != nil && first.isSelf():
+		first.imported.used = true
+		first = nil
 	case first == nil || m.mods[e.name] != nil:
 	case e.isModule() && first.mayBeValue():
 		m.putModule(e)
@@ -137,6 +143,9 @@ func (m *module) putModule(e *entity) {
 	}
 	m.mods[e.name] = e
 }
+
+// isSelf says whether an entity is what `self` in `use a::{self, …}` names.
+func (e *entity) isSelf() bool { return e.imported != nil && e.imported.self && len(e.imported.path) == 1 }
 
 // isModule says whether an entity is known to be a module before imports are
 // read.
@@ -194,12 +203,13 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		c.unknownMember(m, in, id)
 		return nil
 	}
-	c.noteReference(m, in, id.Sp)
 	if !e.pub && !m.within(in) && in.std == "" {
 		c.report(m, diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
 			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
 	}
-	return c.follow(e)
+	e = c.follow(e)
+	c.noteUse(m, e, id.Sp)
+	return e
 }
 
 // shown is the module's name as users write it.

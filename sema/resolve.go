@@ -287,6 +287,8 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 			return c.stdPath(m, segs, false), len(segs)
 		}
 		e, i = c.stdPath(m, segs[:2], true), 2
+	case first.Name == "super":
+		e, i = c.outward(m, segs)
 	default:
 		if len(segs) > 1 {
 			e = c.hiddenModule(m, first.Name)

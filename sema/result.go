@@ -144,6 +144,11 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 		l.Convert = fn
 		return l
 	}
+	if fn := b.c.textOf(err, r.Err); fn != nil && !none {
+		b.c.use(fn)
+		l.Convert = fn
+		return l
+	}
 	if none {
 		b.report(diag.QuestionKind.At(at, "a None has no place in `%s`, which the function returns", types.Full(r)).
 			Hint("say what the error is: `.ok_or(…)?`"))
@@ -196,6 +201,17 @@ func (c *checker) from(err, to types.Type) *Function {
 		}
 	}
 	return nil
+}
+
+// textOf is the function by which an error of the library becomes the String that
+// is wanted, its message; nil for any other error.
+func (c *checker) textOf(err, to types.Type) *Function {
+	err = types.Resolve(err)
+	n, ok := err.(*types.Named)
+	if types.Resolve(to) != types.String || err != types.Error && (!ok || n.Decl.Kind != types.ErrorStruct) {
+		return nil
+	}
+	return c.libraryMethod("Error", types.Error, "to_string")
 }
 
 // try checks a try with its clauses; without any it is a Result<T, Error>.
