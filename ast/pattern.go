@@ -75,12 +75,32 @@ type StructPat struct {
 	Rest   bool
 }
 
-// VariantPat is `Path(a, b)`, with Ok, Err and Some among the paths.
+// VariantPat is `Path(a, .., b)`, with Ok, Err and Some among the paths. Rest is the
+// place of `..` among the elements, -1 without.
 type VariantPat struct {
 	IDBase
 	Path  *PathExpr
 	Elems []Pattern
+	Rest  int
 }
+
+// Parts are the patterns of a variant's n parts: a `..` stands for those that no
+// element is for, as Skipped. Without a `..` they are the
+// elements, however many the variant has.
+func (n *VariantPat) Parts(count int) []Pattern {
+	if n.Rest < 0 || len(n.Elems) > count {
+		return n.Elems
+	}
+	parts := make([]Pattern, 0, count)
+	parts = append(parts, n.Elems[:n.Rest]...)
+	for range count - len(n.Elems) {
+		parts = append(parts, Skipped)
+	}
+	return append(parts, n.Elems[n.Rest:]...)
+}
+
+// Skipped stands in Parts for what a `..` passes over.
+var Skipped = new(WildPat)
 
 // PathPat is a path of two or more segments: a unit variant or a const.
 type PathPat struct {

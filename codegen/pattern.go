@@ -90,7 +90,7 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	case *ast.StructPat:
 		f.matchStruct(p, v, t, fail)
 	case *ast.VariantPat:
-		f.matchVariant(f.info.Variant(p), p.Elems, v, t, fail)
+		f.matchVariant(f.info.Variant(p), p, v, t, fail)
 	case *ast.PathPat:
 		f.matchPath(p, v, t, fail)
 	default:
@@ -117,13 +117,13 @@ func (f *builder) matchName(p *ast.NamePat, v val, t types.Type, fail *label) {
 	case *sema.Const:
 		f.matchConst(o.Value, o.Type, v, t, fail)
 	default:
-		f.matchVariant(f.info.Variant(p), nil, v, t, fail)
+		f.matchVariant(f.info.Variant(p), noParts, v, t, fail)
 	}
 }
 
 func (f *builder) matchPath(p *ast.PathPat, v val, t types.Type, fail *label) {
 	if ref := f.info.Variant(p); ref != nil {
-		f.matchVariant(ref, nil, v, t, fail)
+		f.matchVariant(ref, noParts, v, t, fail)
 		return
 	}
 	c, ok := f.info.Object(p).(*sema.Const)
@@ -274,8 +274,11 @@ func (f *builder) jumpVariant(v val, n int, fail *label) {
 	f.jump(ir.OpJumpNotVariant, v.reg, n, fail)
 }
 
+// noParts is the pattern of a variant without values.
+var noParts = &ast.VariantPat{Rest: -1}
+
 // matchVariant tests a variant and holds its payload against patterns.
-func (f *builder) matchVariant(ref *sema.VariantRef, elems []ast.Pattern, v val, t types.Type, fail *label) {
+func (f *builder) matchVariant(ref *sema.VariantRef, p *ast.VariantPat, v val, t types.Type, fail *label) {
 	switch {
 	case ref.Variant == nil && ref.Name == "None":
 		f.jump(ir.OpJumpNotNil, f.boxed(v, -1).reg, 0, fail)
@@ -285,7 +288,7 @@ func (f *builder) matchVariant(ref *sema.VariantRef, elems []ast.Pattern, v val,
 		if o, ok := t.(*types.Option); ok {
 			elem = o.Elem
 		}
-		f.match(elems[0], f.unwrapped(v, t), elem, fail)
+		f.match(p.Parts(1)[0], f.unwrapped(v, t), elem, fail)
 	case ref.Variant == nil:
 		payload := types.Type(types.Any)
 		if r, ok := t.(*types.Result); ok {
@@ -294,9 +297,9 @@ func (f *builder) matchVariant(ref *sema.VariantRef, elems []ast.Pattern, v val,
 			f.only(&types.Result{Ok: types.Any, Err: types.Any}, t, v, fail)
 		}
 		f.jumpVariant(v, ref.Index, fail)
-		f.matchField(elems[0], v, 0, payload, fail)
+		f.matchField(p.Parts(1)[0], v, 0, payload, fail)
 	default:
-		f.matchEnum(ref, elems, v, t, fail)
+		f.matchEnum(ref, p.Parts(len(ref.Variant.Fields)), v, t, fail)
 	}
 }
 

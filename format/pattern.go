@@ -31,11 +31,11 @@ func (p *printer) pattern(n ast.Pattern) {
 		p.patterns(lexer.LParen, lexer.RParen, n.Elems, style{one: true})
 	case *ast.VariantPat:
 		p.path(n.Path)
-		p.patterns(lexer.LParen, lexer.RParen, n.Elems, style{})
+		p.withRest(lexer.LParen, lexer.RParen, n.Elems, n.Rest)
 	case *ast.PathPat:
 		p.path(n.Path)
 	case *ast.ArrayPat:
-		p.arrayPattern(n)
+		p.withRest(lexer.LBracket, lexer.RBracket, n.Elems, n.Rest)
 	case *ast.StructPat:
 		p.structPattern(n)
 	default:
@@ -59,14 +59,15 @@ func (p *printer) bounds(lo, hi ast.Expr) {
 	}
 }
 
-func (p *printer) arrayPattern(n *ast.ArrayPat) {
-	count, elem := len(n.Elems), 0
-	if n.Rest >= 0 {
+// withRest writes patterns of which one may be a `..`, perhaps with a name.
+func (p *printer) withRest(open, shut lexer.Kind, list []ast.Pattern, rest int) {
+	count, elem := len(list), 0
+	if rest >= 0 {
 		count++
 	}
-	p.list(lexer.LBracket, lexer.RBracket, count, style{}, func(i int) {
-		if i != n.Rest {
-			p.pattern(n.Elems[elem])
+	p.list(open, shut, count, style{}, func(i int) {
+		if i != rest {
+			p.pattern(list[elem])
 			elem++
 			return
 		}

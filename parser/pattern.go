@@ -204,9 +204,7 @@ func (p *parser) arrayPattern() ast.Pattern {
 }
 
 func (p *parser) restPattern(n *ast.ArrayPat) {
-	if n.Rest >= 0 {
-		p.fail(diag.TwoRests.At(p.span(), "this pattern has a `..` already"))
-	}
+	p.oneRest(n.Rest)
 	p.next()
 	n.Rest = len(n.Elems)
 	if p.k == lexer.Ident {
@@ -218,13 +216,26 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 	}
 }
 
+// oneRest refuses a second `..`; rest is where the first stands, -1 without.
+func (p *parser) oneRest(rest int) {
+	if rest >= 0 {
+		p.fail(diag.TwoRests.At(p.span(), "this pattern has a `..` already"))
+	}
+}
+
 // variantPattern reads the payload of `Path(a, b)`.
 func (p *parser) variantPattern(path *ast.PathExpr) ast.Pattern {
 	open := p.i
 	p.next()
-	n := &ast.VariantPat{Path: path}
+	n := &ast.VariantPat{Path: path, Rest: -1}
 	for p.k != lexer.RParen {
-		n.Elems = append(n.Elems, p.pattern())
+		if next := p.peek(1); p.k == lexer.DotDot && (next == lexer.RParen || next == lexer.Comma) {
+			p.oneRest(n.Rest)
+			n.Rest = len(n.Elems)
+			p.next()
+		} else {
+			n.Elems = append(n.Elems, p.pattern())
+		}
 		if !p.eat(lexer.Comma) {
 			break
 		}

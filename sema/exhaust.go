@@ -163,7 +163,7 @@ func (b *body) cell(p ast.Pattern) cell {
 		return cell{ctor: "[]", rest: true, args: b.cells(p.Elems[:p.Rest]), after: b.cells(p.Elems[p.Rest:])}
 	case *ast.VariantPat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: variantCtor(v), args: b.cells(p.Elems)}
+			return cell{ctor: variantCtor(v), args: b.cells(p.Parts(v.parts()))}
 		}
 	case *ast.PathPat:
 		if v := b.info.Variant(p); v != nil {
@@ -182,6 +182,17 @@ func variantCtor(v *VariantRef) string {
 		return n.Decl.Name + "::" + v.Name
 	}
 	return v.Name
+}
+
+// parts is how many values a variant holds.
+func (v *VariantRef) parts() int {
+	switch {
+	case v.Variant != nil:
+		return len(v.Variant.Fields)
+	case v.Name == "None":
+		return 0
+	}
+	return 1
 }
 
 // tupleCtor is told apart by length for the same reason.

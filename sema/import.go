@@ -42,21 +42,21 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	if len(full) == 0 {
 		return
 	}
+	last := full[len(full)-1]
+	if last.Name == "super" && t.Alias == nil && !t.Glob {
+		c.report(m, diag.UnknownPath.At(last.Sp, "`super` is the module around this one, and names nothing in it").
+			Hint("name something in it: `use super::name;`"))
+		return
+	}
 	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob}
 	m.imports = append(m.imports, im)
 	if t.Glob {
 		m.globs = append(m.globs, im)
 		return
 	}
-	last := full[len(full)-1]
 	if last.Name == "self" && len(full) > 1 { // use a::{self}
 		im.path, im.self = full[:len(full)-1], t.Alias == nil
 		last = im.path[len(im.path)-1]
-	}
-	if last.Name == "super" && t.Alias == nil {
-		c.report(m, diag.UnknownPath.At(last.Sp, "`super` is the module around this one, and names nothing in it").
-			Hint("name something in it: `use super::name;`"))
-		return
 	}
 	if t.Alias != nil {
 		last = t.Alias
@@ -193,7 +193,7 @@ func (c *checker) unusedImports(m *module) {
 	for _, im := range m.imports {
 		target := c.resolveImport(im)
 		c.besideModule(m, im, target)
-		if target == nil || im.used || im.pub {
+		if target == nil || target.refused || im.used || im.pub {
 			continue
 		}
 		last := im.path[len(im.path)-1].Name

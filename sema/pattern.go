@@ -372,11 +372,14 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 		return
 	}
 	b.info.details[p.Id] = ref
-	if len(fields) != len(p.Elems) {
-		b.report(diag.PatternType.At(p.Sp, "`%s` has %s, the pattern %d", ref.Name, count(len(fields), "part"), len(p.Elems)).
-			Hint("use `_` for what does not matter"))
+	if n := len(p.Elems); n > len(fields) || n < len(fields) && p.Rest < 0 {
+		b.report(diag.PatternType.At(p.Sp, "`%s` has %s, the pattern %d", ref.Name, count(len(fields), "part"), n).
+			Hint("use `_` for what does not matter, or `..` for all that is left"))
 	}
-	for i, q := range p.Elems {
+	for i, q := range p.Parts(len(fields)) {
+		if q == ast.Pattern(ast.Skipped) {
+			continue
+		}
 		ft := types.Type(types.Bad)
 		if i < len(fields) {
 			ft = fields[i]
