@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-const flowSeeds = 72
+const flowSeeds = 96
 
 // TestFlow runs programs that go all ways of control: with no pass, with all, with
 // each alone and with all but each they print the same, and fail at the same
