@@ -145,7 +145,9 @@ func (m *module) putModule(e *entity) {
 }
 
 // isSelf says whether an entity is what `self` in `use a::{self, …}` names.
-func (e *entity) isSelf() bool { return e.imported != nil && e.imported.self && len(e.imported.path) == 1 }
+func (e *entity) isSelf() bool {
+	return e.imported != nil && e.imported.self && len(e.imported.path) == 1
+}
 
 // isModule says whether an entity is known to be a module before imports are
 // read.
