@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -135,35 +134,4 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 	}
 	a.say("wrote %s, %d bytes", out, text.Len())
 	return nil
-}
-
-// writeFile writes a file whole or not at all.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".concerto-*")
-	if err != nil {
-		return cause(err)
-	}
-	defer os.Remove(f.Name())
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return cause(err)
-	}
-	if err := f.Close(); err != nil {
-		return cause(err)
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil {
-		return cause(err)
-	}
-	return cause(os.Rename(f.Name(), path))
-}
-
-// cause drops the temporary file's path from an error.
-func cause(err error) error {
-	switch e := err.(type) {
-	case *os.PathError:
-		return e.Err
-	case *os.LinkError:
-		return e.Err
-	}
-	return err
 }

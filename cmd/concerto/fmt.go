@@ -148,40 +148,11 @@ func (a *app) fmtFile(name string, f *fmtFlags) (differs bool, err error) {
 		fmt.Fprintln(a.stdout, filepath.ToSlash(name))
 		return true, nil
 	}
-	if err := replaceFile(path, out); err != nil {
+	if err := writeFile(path, out); err != nil {
 		return true, usage("the file is as it was", "write %s: %v", name, err)
 	}
 	a.say("rewrote %s", name)
 	return true, nil
-}
-
-// replaceFile gives an existing file a new text, whole or not at all, with
-// the mode that it has. A symbolic link stays one.
-func replaceFile(path string, data []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return cause(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return cause(err)
-	}
-	if info.Mode().Perm()&0o222 == 0 {
-		return errors.New("it is read-only")
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".concerto-*")
-	if err != nil {
-		return cause(err)
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(info.Mode().Perm())
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return cause(err)
-	}
-	return cause(os.Rename(f.Name(), path))
 }
 
 // sources gives the files that paths lead to, each once, as the user would

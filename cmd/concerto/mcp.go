@@ -127,13 +127,13 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, []byte(block), 0o666); err != nil {
+	if err := writeFile(file, []byte(block)); err != nil {
 		return err
 	}
 	if len(written) > 0 {
 		section = strings.TrimRight(string(written), "\n") + "\n\n" + section
 	}
-	if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(section), 0o666); err != nil {
+	if err := writeFile(filepath.Join(dir, "Concerto.toml"), []byte(section)); err != nil {
 		return err
 	}
 	module := strings.ToLower(name)

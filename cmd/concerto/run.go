@@ -157,7 +157,7 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 		if r.path == "" {
 			continue
 		}
-		file, ferr := os.Create(a.abs(r.path))
+		file, ferr := privateFile(a.abs(r.path))
 		if ferr != nil {
 			return usage("", "%s: write %s: %v", r.flag, r.path, cause(ferr))
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -192,7 +191,7 @@ func (a *app) finishTests(r *testReport, f *testFlags) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if f.html != "" {
-		if err := os.WriteFile(a.abs(f.html), r.Coverage.page(), 0o666); err != nil {
+		if err := writeFile(a.abs(f.html), r.Coverage.page()); err != nil {
 			return usage("", "write %s: %v", f.html, cause(err))
 		}
 	}

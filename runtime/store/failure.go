@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -51,14 +54,40 @@ func (f *file) reason(err error) string {
 		return fmt.Sprintf("another process has been writing to it for %s: let it finish or end it, and try again", f.options.Wait.Round(time.Millisecond))
 	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB):
 		return damaged("SQLite cannot read it").Error()
-	case errors.Is(err, sqlite3.FULL):
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "the disk is full; nothing of this was stored"
+	case errors.Is(err, sqlite3.IOERR) && noRoom(filepath.Dir(f.path)):
+		return "the disk is full; nothing of this was stored"
+	case errors.Is(err, syscall.EFBIG):
+		return "it may not become as large (see `ulimit -f`); nothing of this was stored"
 	case errors.Is(err, sqlite3.TOOBIG):
 		return "what is to be stored is larger than 1 GB"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.READONLY):
 		return "it or its directory cannot be written: permit that, or name another file"
+	case errors.Is(err, sqlite3.IOERR):
+		return fmt.Sprintf("its disk fails (%v); nothing of this was stored", systemCause(err))
 	}
 	return err.Error()
+}
+
+// noRoom says whether a file in a directory cannot be written for want of room.
+// SQLite tells of its own failure to write only that there was one.
+func noRoom(dir string) bool {
+	trial, err := os.CreateTemp(dir, ".concerto-*")
+	if err == nil {
+		_, err = trial.Write(make([]byte, 64<<10))
+		err = errors.Join(err, trial.Close(), os.Remove(trial.Name()))
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// systemCause is what the operating system said of a failure, or the failure.
+func systemCause(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }
 
 // damaged is the refusal of a file that was ours.

@@ -23,7 +23,10 @@ type file struct {
 	// scopes that are in the database.
 	statements map[string]*sqlite3.Stmt
 	sections   map[effect.Store]int64
-	began      time.Time // the request under way
+	// sectionsRead says that their names have been looked at; old that the file is
+	// of format 1.
+	sectionsRead, old bool
+	began             time.Time // the request under way
 }
 
 // perform runs an operation when it is its turn.
@@ -99,7 +102,7 @@ func (f *file) close() error {
 		errs = append(errs, s.Close())
 	}
 	errs = append(errs, f.conn.Close())
-	f.conn, f.statements, f.sections = nil, nil, nil
+	f.conn, f.statements, f.sections, f.sectionsRead = nil, nil, nil, false
 	return errors.Join(errs...)
 }
 
@@ -176,7 +179,7 @@ func (f *file) rollback() {
 
 const (
 	sqlSection    = `SELECT id FROM section WHERE kind = ? AND name = ? AND scope = ?`
-	sqlAddSection = `INSERT INTO section (kind, name, scope) VALUES (?, ?, ?)`
+	sqlAddSection = `INSERT INTO section (kind, name, scope, sum) VALUES (?, ?, ?, ?)`
 )
 
 // section gives the id of a store or scope; ok is false when it has never held
@@ -186,8 +189,12 @@ func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 		return id, true, nil
 	}
 	err = f.run(sqlSection, func(s *sqlite3.Stmt) { id, ok = s.ColumnInt64(0), true }, at.Kind, at.Name, at.Scope)
-	if ok && err == nil {
+	switch {
+	case err != nil:
+	case ok:
 		f.sections[at] = id
+	default:
+		err = f.sectionsFit()
 	}
 	return id, ok, err
 }
@@ -199,7 +206,7 @@ func (f *file) sectionToWrite(at effect.Store) (int64, error) {
 	if ok || err != nil {
 		return id, err
 	}
-	if err := f.run(sqlAddSection, nil, at.Kind, at.Name, at.Scope); err != nil {
+	if err := f.run(sqlAddSection, nil, at.Kind, at.Name, at.Scope, sum(at.Kind, at.Name, at.Scope)); err != nil {
 		return 0, err
 	}
 	id = f.conn.LastInsertRowID()

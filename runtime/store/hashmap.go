@@ -14,12 +14,11 @@ import (
 )
 
 const (
-	sqlGet      = `SELECT value FROM entry WHERE section = ? AND key = ?`
-	sqlSet      = `INSERT INTO entry (section, key, value) VALUES (?, ?, ?) ON CONFLICT (section, key) DO UPDATE SET value = excluded.value`
+	sqlGet      = `SELECT value, sum FROM entry WHERE section = ? AND key = ?`
+	sqlSet      = `INSERT INTO entry (section, key, value, sum) VALUES (?, ?, ?, ?) ON CONFLICT (section, key) DO UPDATE SET value = excluded.value, sum = excluded.sum`
 	sqlDelete   = `DELETE FROM entry WHERE section = ? AND key = ?`
-	sqlEntries  = `SELECT key, value FROM entry WHERE section = ? ORDER BY id`
+	sqlEntries  = `SELECT key, value, sum FROM entry WHERE section = ? ORDER BY id`
 	sqlKeys     = `SELECT key FROM entry WHERE section = ? ORDER BY id`
-	sqlValues   = `SELECT value FROM entry WHERE section = ? ORDER BY id`
 	sqlEntryLen = `SELECT count(*) FROM entry INDEXED BY entry_order WHERE section = ?`
 	sqlExpire   = `DELETE FROM entry WHERE section = ? AND value < ?`
 	sqlClear    = `DELETE FROM entry WHERE section = ?`
@@ -31,9 +30,21 @@ func raw(s *sqlite3.Stmt, column int) json.RawMessage {
 }
 
 // get reads the value of a key, nil when there is none.
-func (f *file) get(section int64, key []byte) (found json.RawMessage, err error) {
-	err = f.run(sqlGet, func(s *sqlite3.Stmt) { found = raw(s, 0) }, section, key)
+func (f *file) get(at effect.Store, section int64, key []byte) (found json.RawMessage, err error) {
+	fits := true
+	err = f.run(sqlGet, func(s *sqlite3.Stmt) {
+		found = raw(s, 0)
+		fits = s.ColumnInt64(1) == sum(section, key, []byte(found))
+	}, section, key)
+	if err == nil && !fits {
+		err = entryDamaged(at, key)
+	}
 	return found, err
+}
+
+// set writes the value of a key.
+func (f *file) set(section int64, key, value []byte) error {
+	return f.run(sqlSet, nil, section, key, value, sum(section, key, value))
 }
 
 func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
@@ -44,7 +55,7 @@ func (f *file) read(q *effect.StoreRead) (effect.Result, error) {
 	}
 	all := func() error {
 		for i, k := range q.Keys {
-			if out.Entries[i].Value, err = f.get(section, k); err != nil {
+			if out.Entries[i].Value, err = f.get(q.Store, section, k); err != nil {
 				return err
 			}
 		}
@@ -64,12 +75,12 @@ func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
 			e := &q.Entries[i]
 			if q.Before {
 				var old json.RawMessage
-				if old, err = f.get(section, e.Key); err != nil {
+				if old, err = f.get(q.Store, section, e.Key); err != nil {
 					break
 				}
 				before.Entries = append(before.Entries, effect.StoreEntry{Value: old})
 			}
-			err = f.run(sqlSet, nil, section, []byte(e.Key), []byte(e.Value))
+			err = f.set(section, e.Key, e.Value)
 		}
 		return err
 	})
@@ -80,28 +91,28 @@ func (f *file) write(q *effect.StoreWrite) (effect.Result, error) {
 }
 
 func (f *file) add(q *effect.StoreAdd) (effect.Result, error) {
-	var before, sum json.RawMessage
+	var before, total json.RawMessage
 	err := f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
 		if err != nil {
 			return err
 		}
-		if before, err = f.get(section, q.Key); err != nil {
+		if before, err = f.get(q.Store, section, q.Key); err != nil {
 			return err
 		}
-		if sum, err = plus(before, q.By); err != nil {
+		if total, err = plus(before, q.By); err != nil {
 			var what refusal
 			if errors.As(err, &what) {
 				err = effect.Errorf("HashMapError", "%s[%s] in %s: %s", q.Name, q.Key, q.File, what).With("key", keyText(q.Key))
 			}
 			return err
 		}
-		return f.run(sqlSet, nil, section, []byte(q.Key), []byte(sum))
+		return f.set(section, q.Key, total)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &effect.StoreEntries{Entries: []effect.StoreEntry{{Value: before}, {Value: sum}}}, nil
+	return &effect.StoreEntries{Entries: []effect.StoreEntry{{Value: before}, {Value: total}}}, nil
 }
 
 // keyText is a key as the program shows it.
@@ -188,18 +199,30 @@ func (f *file) list(q *effect.StoreList) (effect.Result, error) {
 	if !ok || err != nil {
 		return out, err
 	}
-	out.Entries, err = f.entries(section, q.Keys, q.Values)
+	out.Entries, err = f.entries(q.Store, section, q.Keys, q.Values)
 	return out, err
 }
 
-func (f *file) entries(section int64, keys, values bool) (out []effect.StoreEntry, err error) {
-	switch {
-	case keys && values:
-		err = f.run(sqlEntries, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0), Value: raw(s, 1)}) }, section)
-	case keys:
+// entries lists a hashmap. Where only keys are wanted, no value is read, and no
+// checksum compared.
+func (f *file) entries(at effect.Store, section int64, keys, values bool) (out []effect.StoreEntry, err error) {
+	if !values {
 		err = f.run(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0)}) }, section)
-	default:
-		err = f.run(sqlValues, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Value: raw(s, 0)}) }, section)
+		return out, err
+	}
+	var problem error
+	err = f.run(sqlEntries, func(s *sqlite3.Stmt) {
+		e := effect.StoreEntry{Key: raw(s, 0), Value: raw(s, 1)}
+		if problem == nil && s.ColumnInt64(2) != sum(section, []byte(e.Key), []byte(e.Value)) {
+			problem = entryDamaged(at, e.Key)
+		}
+		if !keys {
+			e.Key = nil
+		}
+		out = append(out, e)
+	}, section)
+	if err == nil {
+		err = problem
 	}
 	return out, err
 }
@@ -229,7 +252,7 @@ func (f *file) empty(q *effect.StoreClear) (effect.Result, error) {
 	if ok {
 		err = f.transaction(func() error {
 			if q.List {
-				if out.Entries, err = f.entries(section, true, true); err != nil {
+				if out.Entries, err = f.entries(q.Store, section, true, true); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,9 +13,9 @@ import (
 )
 
 const (
-	sqlRecord = `SELECT id, keys, value FROM record WHERE section = ? AND identifier = ?`
-	sqlInsert = `INSERT INTO record (section, identifier, keys, value) VALUES (?, ?, ?, ?)
-		ON CONFLICT (section, identifier) DO UPDATE SET keys = excluded.keys, value = excluded.value RETURNING id`
+	sqlRecord = `SELECT id, keys, value, sum FROM record WHERE section = ? AND identifier = ?`
+	sqlInsert = `INSERT INTO record (section, identifier, keys, value, sum) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (section, identifier) DO UPDATE SET keys = excluded.keys, value = excluded.value, sum = excluded.sum RETURNING id`
 	sqlStrike       = `DELETE FROM record WHERE id = ?`
 	sqlAddWord      = `INSERT INTO word (section, word, record) VALUES (?, ?, ?)`
 	sqlDropWord     = `DELETE FROM word WHERE section = ? AND word = ? AND record = ?`
@@ -25,8 +26,8 @@ const (
 	sqlClearWords   = `DELETE FROM word WHERE section = ?`
 	sqlClearKeys    = `DELETE FROM record_key WHERE section = ?`
 	sqlWithKey      = `SELECT record FROM record_key WHERE section = ? AND key = ?`
-	sqlRecordByID   = `SELECT identifier, keys, value FROM record WHERE id = ?`
-	sqlRecords      = `SELECT identifier, keys, value FROM record WHERE section = ? ORDER BY id`
+	sqlRecordByID   = `SELECT identifier, keys, value, sum FROM record WHERE id = ?`
+	sqlRecords      = `SELECT identifier, keys, value, sum FROM record WHERE section = ? ORDER BY id`
 )
 
 // posting is a table that leads from a word or key to records, in order.
@@ -41,22 +42,34 @@ var (
 // other character is one. Keys are fewer.
 const mostTexts = pure.MaxIdentifier/2 + 1
 
+const unreadableKeys = "the keys of a ledger's entry cannot be read"
+
+func recordDamaged(at effect.Store, identifier string) error {
+	return rowDamaged(fmt.Sprintf("the entry %q of the ledger %s", identifier, shownStore(at)))
+}
+
 // record is an entry of a ledger in the database.
 type record struct {
 	id    int64
 	keys  []string
 	value string
+	// damaged says that its checksum does not fit: all else is of no use.
+	damaged error
 }
 
 // known reads the entry of an identifier, nil when there is none.
-func (f *file) known(section int64, identifier string) (found *record, err error) {
+func (f *file) known(at effect.Store, section int64, identifier string) (found *record, err error) {
 	var broken error
 	err = f.run(sqlRecord, func(s *sqlite3.Stmt) {
 		found = &record{id: s.ColumnInt64(0), value: s.ColumnText(2)}
-		broken = json.Unmarshal(s.ColumnRawText(1), &found.keys)
+		if s.ColumnInt64(3) != sum(section, identifier, s.ColumnRawText(1), found.value) {
+			found = &record{id: found.id, damaged: recordDamaged(at, identifier)}
+		} else if json.Unmarshal(s.ColumnRawText(1), &found.keys) != nil {
+			broken = damaged(unreadableKeys)
+		}
 	}, section, identifier)
-	if err == nil && broken != nil {
-		err = damaged("the keys of a ledger's entry cannot be read")
+	if err == nil {
+		err = broken
 	}
 	return found, err
 }
@@ -68,12 +81,21 @@ func (f *file) put(q *effect.LedgerPut) (effect.Result, error) {
 		if err != nil {
 			return err
 		}
-		old, err := f.known(section, q.Entry.Identifier)
+		old, err := f.known(q.Store, section, q.Entry.Identifier)
 		if err != nil || old == nil && q.Update != "" {
 			return err
 		}
 		found.Found = old != nil
 		e := q.Entry
+		if old != nil && old.damaged != nil {
+			if q.Update != "" {
+				return old.damaged
+			}
+			if err := f.uproot(old.id); err != nil {
+				return err
+			}
+			old = nil
+		}
 		switch q.Update {
 		case "keys":
 			e.Value = old.value
@@ -95,7 +117,7 @@ func (f *file) replace(section int64, old *record, e effect.LedgerEntry) error {
 		return err
 	}
 	var id int64
-	if err := f.run(sqlInsert, func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }, section, e.Identifier, keys, e.Value); err != nil {
+	if err := f.run(sqlInsert, func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }, section, e.Identifier, keys, e.Value, sum(section, e.Identifier, keys, e.Value)); err != nil {
 		return err
 	}
 	var gone []string
@@ -132,6 +154,16 @@ func distinct(texts []string) []string {
 	return slices.Compact(texts)
 }
 
+// uproot removes a record of which nobody knows any more what leads to it.
+func (f *file) uproot(id int64) error {
+	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
+		if err := f.run(sql, nil, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *file) strike(q *effect.LedgerDelete) (effect.Result, error) {
 	found := &effect.StoreFound{}
 	section, ok, err := f.section(q.Store)
@@ -139,11 +171,14 @@ func (f *file) strike(q *effect.LedgerDelete) (effect.Result, error) {
 		return found, err
 	}
 	err = f.transaction(func() error {
-		old, err := f.known(section, q.Identifier)
+		old, err := f.known(q.Store, section, q.Identifier)
 		if err != nil || old == nil {
 			return err
 		}
 		found.Found = true
+		if old.damaged != nil {
+			return f.uproot(old.id)
+		}
 		if err := f.run(sqlStrike, nil, old.id); err != nil {
 			return err
 		}
@@ -164,8 +199,12 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 	var broken error
 	take := func(s *sqlite3.Stmt) {
 		e := effect.LedgerEntry{Identifier: s.ColumnText(0), Value: s.ColumnText(2)}
-		if err := json.Unmarshal(s.ColumnRawText(1), &e.Keys); err != nil {
-			broken = err
+		switch keys := s.ColumnRawText(1); {
+		case broken != nil:
+		case s.ColumnInt64(3) != sum(section, e.Identifier, keys, e.Value):
+			broken = recordDamaged(q.Store, e.Identifier)
+		case json.Unmarshal(keys, &e.Keys) != nil:
+			broken = damaged(unreadableKeys)
 		}
 		if len(e.Keys) == 0 {
 			e.Keys = nil
@@ -189,8 +228,8 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 		}
 		return f.run(sqlRecords, take, section)
 	})
-	if err == nil && broken != nil {
-		err = damaged("the keys of a ledger's entry cannot be read")
+	if err == nil {
+		err = broken
 	}
 	return out, err
 }
@@ -208,7 +247,7 @@ func (f *file) all(p posting, section int64, texts []string, take func(*sqlite3.
 		return err
 	}
 	sql := strings.Builder{}
-	sql.WriteString(`SELECT r.identifier, r.keys, r.value FROM ` + p.table + ` AS a CROSS JOIN record AS r ON r.id = a.record WHERE a.section = ? AND a.` + p.column + ` = ?`)
+	sql.WriteString(`SELECT r.identifier, r.keys, r.value, r.sum FROM ` + p.table + ` AS a CROSS JOIN record AS r ON r.id = a.record WHERE a.section = ? AND a.` + p.column + ` = ?`)
 	args := []any{section, texts[0]}
 	for _, text := range texts[1:] {
 		sql.WriteString(` AND EXISTS (SELECT 1 FROM ` + p.table + ` AS b WHERE b.section = ? AND b.` + p.column + ` = ? AND b.record = a.record)`)
@@ -255,7 +294,7 @@ func (f *file) any(section int64, keys []string, take func(*sqlite3.Stmt)) error
 	for _, k := range keys {
 		args = append(args, k)
 	}
-	sql := `SELECT identifier, keys, value FROM record WHERE id IN (SELECT record FROM record_key WHERE section = ? AND key IN (?` +
+	sql := `SELECT identifier, keys, value, sum FROM record WHERE id IN (SELECT record FROM record_key WHERE section = ? AND key IN (?` +
 		strings.Repeat(`, ?`, len(keys)-1) + `)) ORDER BY id`
 	return f.once(sql, take, args...)
 }

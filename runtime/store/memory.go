@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	sqlAppend = `INSERT INTO message (section, id, role, content) VALUES (?1, (SELECT coalesce(max(id), 0) + 1 FROM message WHERE section = ?1), ?2, ?3)`
+	sqlAppend = `INSERT INTO message (section, id, role, content, sum) VALUES (?1, (SELECT coalesce(max(id), 0) + 1 FROM message WHERE section = ?1), ?2, ?3, ?4)`
 	// sqlTrim drops the messages before the latest ?2.
 	sqlTrim          = `DELETE FROM message WHERE section = ?1 AND id <= (SELECT id FROM message WHERE section = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)`
-	sqlLatest        = `SELECT role, content FROM message WHERE section = ? ORDER BY id DESC LIMIT ?`
+	sqlLatest        = `SELECT role, content, sum FROM message WHERE section = ? ORDER BY id DESC LIMIT ?`
 	sqlMessageLen    = `SELECT count(*) FROM message WHERE section = ?`
 	sqlClearMessages = `DELETE FROM message WHERE section = ?`
 )
@@ -21,7 +21,8 @@ func (f *file) append(q *effect.MemoryAppend) error {
 	return f.transaction(func() error {
 		section, err := f.sectionToWrite(q.Store)
 		for i := 0; i < len(q.Messages) && err == nil; i++ {
-			err = f.run(sqlAppend, nil, section, q.Messages[i].Role, q.Messages[i].Content)
+			m := &q.Messages[i]
+			err = f.run(sqlAppend, nil, section, m.Role, m.Content, sum(section, m.Role, m.Content))
 		}
 		if err == nil && q.Window > 0 {
 			err = f.run(sqlTrim, nil, section, int64(q.Window))
@@ -40,9 +41,18 @@ func (f *file) messages(q *effect.MemoryList) (effect.Result, error) {
 	if q.Window > 0 && (limit < 0 || limit > int64(q.Window)) {
 		limit = int64(q.Window)
 	}
+	var problem error
 	err = f.run(sqlLatest, func(s *sqlite3.Stmt) {
-		out.Messages = append(out.Messages, effect.MemoryMessage{Role: s.ColumnText(0), Content: s.ColumnText(1)})
+		m := effect.MemoryMessage{Role: s.ColumnText(0), Content: s.ColumnText(1)}
+		out.Messages = append(out.Messages, m)
+		if problem == nil && s.ColumnInt64(2) != sum(section, m.Role, m.Content) {
+			problem = refuse("message %d from the end of the memory %s is damaged: its checksum does not fit; clear the memory, or put a copy of the file in its place",
+				len(out.Messages), shownStore(q.Store))
+		}
 	}, section, limit)
+	if err == nil {
+		err = problem
+	}
 	slices.Reverse(out.Messages)
 	return out, err
 }

@@ -23,17 +23,17 @@ import (
 // application_id, and user_version the format, the one below.
 const (
 	application = 0x436f6e63
-	format      = 1
+	format      = 2
 )
 
 // tables are all that a database has. A section is a store or a scope of one.
 // Entries are in the order of their ids. Ledgers are found by the words of their
 // identifiers and by their keys, both folded.
 var tables = []string{
-	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL, UNIQUE (kind, name, scope)) STRICT`,
-	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (section, key)) STRICT`,
-	`CREATE TABLE message (section INTEGER NOT NULL, id INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (section, id)) STRICT, WITHOUT ROWID`,
-	`CREATE TABLE record (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, identifier TEXT NOT NULL, keys TEXT NOT NULL, value TEXT NOT NULL, UNIQUE (section, identifier)) STRICT`,
+	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL` + sumColumn + `, UNIQUE (kind, name, scope)) STRICT`,
+	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, key)) STRICT`,
+	`CREATE TABLE message (section INTEGER NOT NULL, id INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL` + sumColumn + `, PRIMARY KEY (section, id)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE record (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, identifier TEXT NOT NULL, keys TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, identifier)) STRICT`,
 	`CREATE TABLE word (section INTEGER NOT NULL, word TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, word, record)) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE record_key (section INTEGER NOT NULL, key TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, key, record)) STRICT, WITHOUT ROWID`,
 	`CREATE INDEX entry_order ON entry (section, id)`,
@@ -66,7 +66,28 @@ func (f *file) open(ctx context.Context) error {
 			_ = f.close() // nothing was written
 		}
 	}
-	return f.use(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE, func() error { return f.prepare(ctx, size, verified) })
+	name := path
+	if !f.options.InMemory {
+		var err error
+		if name, err = private(path); err != nil {
+			return err
+		}
+	}
+	return f.use(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
+}
+
+// private makes the file, when there is none, so that its user alone may read it,
+// and names it for a connection whose log gets the mode of the file. One that is
+// there keeps its mode.
+func private(path string) (string, error) {
+	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	return address(path, url.Values{"modeof": {path}}), nil
 }
 
 // use connects to the database and runs first; it stays connected unless that
@@ -97,12 +118,16 @@ func hasLog(path string) bool {
 }
 
 // immutable names a database for a connection that takes no lock.
-func immutable(path string) string {
+func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
+
+// address is a database's path with parameters for SQLite.
+func address(path string, parameters url.Values) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive's letter
 	}
-	return (&url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}).String()
+	query := strings.ReplaceAll(parameters.Encode(), "+", "%20")
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
 }
 
 // prepare makes a new connection ready for requests, and a new file ours. verified
@@ -128,6 +153,12 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 		if err != nil {
 			return err
 		}
+	}
+	if f.old {
+		if err := f.migrate(); err != nil {
+			return err
+		}
+		f.old = false
 	}
 	if f.options.InMemory {
 		return nil
@@ -177,7 +208,15 @@ func (f *file) verify(size int64) error {
 	if err != nil {
 		return err
 	}
-	want := slices.Sorted(slices.Values(tables))
+	var want []string
+	f.old = version < format
+	for _, t := range tables {
+		if f.old {
+			t = formerly(t)
+		}
+		want = append(want, t)
+	}
+	slices.Sort(want)
 	if slices.Sort(found); !slices.Equal(found, want) {
 		return damaged("its tables are not those of a store")
 	}
@@ -199,7 +238,7 @@ func whose(id, version int64) error {
 		return refuse("it is an SQLite database of another program: name another file")
 	case version > format:
 		return refuse("it was written by a newer version of Concerto (format %d, this one knows %d): upgrade Concerto, or name another file", version, format)
-	case version < format:
+	case version < 1:
 		return damaged(fmt.Sprintf("there is no format %d", version))
 	}
 	return nil

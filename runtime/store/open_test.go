@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -87,8 +88,8 @@ func TestRefused(t *testing.T) {
 		{"one byte", []byte("S"), "it is no database of Concerto's"},
 		{"zeros", make([]byte, 8192), "it is no database of Concerto's"},
 		{"another program's", foreign(t), "it is an SQLite database of another program: name another file"},
-		{"newer", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 2); return b }),
-			"it was written by a newer version of Concerto (format 2, this one knows 1): upgrade Concerto, or name another file"},
+		{"newer", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], format+1); return b }),
+			"it was written by a newer version of Concerto (format 3, this one knows 2): upgrade Concerto, or name another file"},
 		{"no version", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 0); return b }), "it is damaged (there is no format 0); " + damagedEnd},
 		{"cut in a page", good[:len(good)-100], "it is damaged (its last 100 bytes are missing); " + damagedEnd},
 		{"cut to a page", good[:4096], "bytes are missing); " + damagedEnd},
@@ -215,26 +216,151 @@ func TestMadeHalf(t *testing.T) {
 	}
 }
 
-// TestDamagedLater: damage that shows only when it is come upon is told then, and
-// what the request had written before is taken back.
+// TestDamagedLater: damage that shows only when it is come upon is told then, with
+// the store and the key; what is damaged can be replaced and removed.
 func TestDamagedLater(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
-	do[any](t, s, &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "a", Keys: []string{"k"}}})
-	if err := s.file("s.db").run("UPDATE record SET keys = '['", nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []effect.Request{
-		&effect.LedgerFind{Store: at("ledger")},
-		&effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "a"}},
-		&effect.LedgerDelete{Store: at("ledger"), Identifier: "a"},
-	} {
-		if _, err := s.Perform(context.Background(), r); err == nil || !strings.Contains(err.Error(), "the keys of a ledger's entry cannot be read") {
-			t.Errorf("%s: %v", r.Kind(), err)
+	scoped := at("hashmap")
+	scoped.Scope = "eu"
+	do[any](t, s, &effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, `{"n":1}`), set(`"bob"`, `{"n":2}`)}})
+	do[any](t, s, &effect.StoreWrite{Store: at("cache"), Entries: []effect.StoreEntry{set(`"hash"`, `[1,"x"]`)}})
+	do[any](t, s, &effect.MemoryAppend{Store: at("memory"), Messages: []effect.MemoryMessage{{Role: "user", Content: "hello"}, {Role: "assistant", Content: "hi"}}})
+	put := &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "Main Street", Keys: []string{"k"}, Value: "v"}}
+	do[any](t, s, put)
+	for _, sql := range []string{`UPDATE entry SET value = replace(value, '1', '7')`, `UPDATE message SET content = 'help' WHERE id = 1`, `UPDATE record SET keys = '["q"]'`} {
+		if err := s.file("s.db").run(sql, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if n := do[*effect.StoreCount](t, s, &effect.StoreLen{Store: at("ledger")}).Count; n != 1 {
-		t.Errorf("%d entries", n)
+	const end = " is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place"
+	entry, street := `the entry "ada" of the hashmap x (scope "eu")`+end, `the entry "Main Street" of the ledger x`+end
+	change := *put
+	change.Update = "value"
+	for _, c := range []struct {
+		r    effect.Request
+		want string
+	}{
+		{&effect.StoreRead{Store: scoped, Keys: raws(`"ada"`)}, entry},
+		{&effect.StoreList{Store: scoped, Values: true}, entry},
+		{&effect.StoreList{Store: scoped, Keys: true, Values: true}, entry},
+		{&effect.StoreAdd{Store: scoped, Key: json.RawMessage(`"ada"`), By: json.RawMessage("1")}, entry},
+		{&effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, "1")}, Before: true}, entry},
+		{&effect.StoreRead{Store: at("cache"), Keys: raws(`"hash"`)}, "what @cache keeps of x is damaged: its checksum does not fit; move the file away to begin anew"},
+		{&effect.MemoryList{Store: at("memory"), Last: -1}, "message 2 from the end of the memory x is damaged: its checksum does not fit; clear the memory, or put a copy of the file in its place"},
+		{&effect.LedgerFind{Store: at("ledger")}, street},
+		{&effect.LedgerFind{Store: at("ledger"), By: "identifier", Texts: []string{"street"}}, street},
+		{&change, street},
+	} {
+		if _, err := s.Perform(context.Background(), c.r); err == nil || err.Error() != "cannot use s.db: "+c.want {
+			t.Errorf("%s: %v", c.r.Kind(), err)
+		}
+	}
+	do[any](t, s, &effect.StoreRead{Store: scoped, Keys: raws(`"bob"`)})
+	do[any](t, s, &effect.MemoryList{Store: at("memory"), Last: 1})
+	do[any](t, s, &effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, "3")}})
+	do[any](t, s, put)
+	if got := do[*effect.LedgerEntries](t, s, &effect.LedgerFind{Store: at("ledger"), By: "any", Texts: []string{"k", "q"}}); len(got.Entries) != 1 {
+		t.Error(got)
+	}
+	if err := s.file("s.db").run(`UPDATE record SET value = 'w'`, nil); err != nil {
+		t.Fatal(err)
+	}
+	do[any](t, s, &effect.LedgerDelete{Store: at("ledger"), Identifier: "Main Street"})
+	for _, table := range []string{"record", "word", "record_key"} {
+		if n := rows(t, s, table); n != 0 {
+			t.Errorf("%s has %d rows", table, n)
+		}
+	}
+}
+
+func rows(t *testing.T, s *Stores, table string) (n int64) {
+	t.Helper()
+	if err := s.file("s.db").run("SELECT count(*) FROM "+table, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestDamagedName: a store whose name is damaged does not look like an empty one.
+func TestDamagedName(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	if err := s.file("s.db").run(`UPDATE section SET name = 'z'`, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "cannot use s.db: it is damaged (the name of the hashmap z is not what was written); "
+	if _, err := s.Perform(context.Background(), &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
+// TestMigrate: a file of format 1 gets its checksums when it is first used, and
+// keeps all that it holds.
+func TestMigrate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range tables {
+		if err := c.Exec(formerly(sql)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sql := range []string{
+		`INSERT INTO section (id, kind, name, scope) VALUES (1, 'hashmap', 'x', ''), (2, 'memory', 'x', ''), (3, 'ledger', 'x', '')`,
+		`INSERT INTO entry (section, key, value) VALUES (1, '"a"', '1'), (1, '"é"', '{"n":2}')`,
+		`INSERT INTO message (section, id, role, content) VALUES (2, 1, 'user', 'hello')`,
+		`INSERT INTO record (id, section, identifier, keys, value) VALUES (1, 3, 'Street', '["k"]', 'v')`,
+		`INSERT INTO word VALUES (3, 'street', 1)`, `INSERT INTO record_key VALUES (3, 'k', 1)`,
+		fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1", application),
+	} {
+		if err := c.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // migrated, and as it is then
+		s := opened(t, Options{Dir: dir})
+		if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1 "é"={"n":2}` {
+			t.Errorf("it holds %s", got)
+		}
+		if got := do[*effect.MemoryMessages](t, s, &effect.MemoryList{Store: at("memory"), Last: -1}).Messages; len(got) != 1 || got[0].Content != "hello" {
+			t.Error(got)
+		}
+		if got := do[*effect.LedgerEntries](t, s, &effect.LedgerFind{Store: at("ledger"), By: "identifier", Texts: []string{"street"}}).Entries; len(got) != 1 || got[0].Value != "v" {
+			t.Error(got)
+		}
+		do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+		if _, version, err := s.file("s.db").marks(); err != nil || version != format {
+			t.Error(version, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPrivate: the file is its user's alone, and so is its log.
+func TestPrivate(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("target.db", filepath.Join(dir, "s.db")); err != nil {
+		t.Skip(err)
+	}
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	for _, name := range []string{"target.db", "target.db-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(name, info, err)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error 
 			score[id] = said.Score(s.ColumnText(0), keys)
 		}, id)
 		if err == nil && broken != nil {
-			err = damaged("the keys of a ledger's entry cannot be read")
+			err = damaged(unreadableKeys)
 		}
 		if err != nil {
 			return err

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// What the command writes besides its standard streams.
+
+// writeFile makes data all that a file holds, whole or not at all. Links are
+// followed, a file that is there keeps its mode, and what is no ordinary file, as
+// a device or a pipe, is written into.
+func writeFile(path string, data []byte) error {
+	path, err := followed(path)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0)
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return cause(err)
+	case info.IsDir():
+		return errors.New("it is a directory")
+	case !info.Mode().IsRegular():
+		return overwrite(path, data)
+	case info.Mode().Perm()&0o222 == 0:
+		return errors.New("it is read-only")
+	default:
+		mode = info.Mode().Perm()
+	}
+	f, err := besides(path)
+	if errors.Is(err, fs.ErrPermission) && mode != 0 {
+		return overwrite(path, data) // the directory takes no other file
+	}
+	if err != nil {
+		return cause(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil && mode != 0 {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return cause(err)
+	}
+	return cause(os.Rename(f.Name(), path))
+}
+
+// maxLinks is how many links may lead from one to the next.
+const maxLinks = 40
+
+// followed is where the links at path lead, which need not be there.
+func followed(path string) (string, error) {
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", errors.New("its links lead in a circle")
+}
+
+// besides makes a file of its own name beside path, with the mode of a new one.
+func besides(path string) (*os.File, error) {
+	for n := 0; ; n++ {
+		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// overwrite writes into what is there.
+func overwrite(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return cause(err)
+	}
+	_, err = f.Write(data)
+	return cause(errors.Join(err, f.Close()))
+}
+
+// privateFile opens a file to be written while a run goes on, which others may not
+// read when it is new: it tells of what was said. Links are followed; a device or
+// a pipe is written into.
+func privateFile(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// cause drops the path from an error, which our own message names.
+func cause(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
