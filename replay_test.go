@@ -111,7 +111,7 @@ type tangle struct {
 }
 
 func (g *tangle) program() string {
-	body := fmt.Sprintf("fn main() {\n    let r = try { %s };\n    emit(\"r\", r);\n    let _ = %s;\n}\n", g.expr(4), g.call(3))
+	body := fmt.Sprintf("fn main() {\n    let r = try { %s };\n    emit(\"r\", to_string(r));\n    let _ = %s;\n}\n", g.expr(4), g.call(3))
 	return strings.Join(g.functions, "") + body
 }
 

@@ -47,7 +47,7 @@ hashmap points: HashMap<Int, P> = HashMap::new().with_persistence("s.db");
 ledger notes: Ledger = Ledger::new().with_persistence("s.db");
 memory talk: Memory = Memory::new(2).with_persistence("s.db");
 fn main() {
-    counts.on_any_change(|k, before, after| emit("changed", "${k} ${before} ${after}"));
+    counts.on_any_change(|k, before, after| emit("changed", "${k} ${to_string(before)} ${to_string(after)}"));
     emit("n", [counts.increment("n"), counts.increment("n", by: 4)]);
     counts.set_many({"a": 1, "b": 2});
     emit("many", counts.get_many(["b", "z"]));

@@ -29,6 +29,10 @@ var (
 		Explain: "Agents and hosts have the fields that the language defines.",
 		Bad:     `agent A uses demo { temprature: 0.5 }`,
 		Good:    `agent A uses demo { temperature: 0.5 }`,
+		More: []Pair{
+			{`agent A uses demo { instructions: "Be kind." }`, `agent A uses demo { system_prompt: "Be kind." }`},
+			{`host W { connector: worker, command: "./worker" }`, `host W { connector: worker }`},
+		},
 	}
 	// ConfigName: not a name.
 	ConfigName = &Info{

@@ -10,6 +10,14 @@ var (
 fn main() { emit("f", f(1)); }`,
 		Good: `fn f(a: Int, b: Int) -> Int { a + b }
 fn main() { emit("f", f(1, 2)); }`,
+		More: []Pair{
+			{`fn box(w: Int, h: Int = 1, d: Int = 1) -> Int { w * h * d }
+fn main() { emit("b", box()); }`, `fn box(w: Int, h: Int = 1, d: Int = 1) -> Int { w * h * d }
+fn main() { emit("b", box(2)); }`},
+			{`fn box(w: Int, h: Int = 1) -> Int { w * h }
+fn main() { emit("b", box("2", 3, 4)); }`, `fn box(w: Int, h: Int = 1) -> Int { w * h }
+fn main() { emit("b", box(2, 3)); }`},
+		},
 	}
 	// ArgumentTwice: argument given twice.
 	ArgumentTwice = &Info{
@@ -26,6 +34,11 @@ fn main() { emit("f", f(1, b: 2)); }`,
 		Explain: "Functions and closures are called.",
 		Bad:     `fn main() { let n = 1; emit("n", n(2)); }`,
 		Good:    `fn main() { let n = |x: Int| x; emit("n", n(2)); }`,
+		More: []Pair{
+			{`agent A uses demo { }
+fn main() { emit("r", A("go")); }`, `agent A uses demo { }
+fn main() { emit("r", A.execute("go")?.text); }`},
+		},
 	}
 	// DefaultOrder: parameter without default behind one with.
 	DefaultOrder = &Info{
@@ -78,13 +91,20 @@ fn main() { work(); }`,
 	// DecoratorArgument: decorator with other arguments.
 	DecoratorArgument = &Info{
 		Code: "E0411", Title: `decorator with other arguments`,
-		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`. They are constants.",
+		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`. They are constants.",
 		Bad: `@timeout(0)
 fn f() -> Int { 1 }
 fn main() { emit("x", f()); }`,
 		Good: `@timeout(5)
 fn f() -> Int { 1 }
 fn main() { emit("x", f()); }`,
+		More: []Pair{
+			{`@allow(W4090)
+fn main() { emit("x", 1); }`, `@allow(W0409)
+fn main() { [2, 1].sort(); }`},
+			{`@allow(E0301)
+fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
+		},
 	}
 	// UnusedResult: unused result.
 	UnusedResult = &Info{

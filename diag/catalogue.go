@@ -39,7 +39,7 @@ var catalogue = []*Info{
 	// typing.go
 	Mismatch, NoJoin, CannotInfer, MissingValue, MissingElse, Operand, NeverEqual, NotOptional, NotInUnion, UnionMember, IntRange,
 	BadCast, Undecodable, TypeArguments, MapKey, NotIndexable, NotIterable, NotAStruct, MissingField, QuestionOperand, QuestionKind,
-	ErrorConversion, BadFrom, ThrowValue, VariantValue, EmitType, BoundNotMet, EndlessType,
+	ErrorConversion, BadFrom, ThrowValue, VariantValue, EmitType, BoundNotMet, EndlessType, ShownWrapped,
 }
 
 // Catalogue is every Info. The caller must not change it.

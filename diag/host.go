@@ -24,6 +24,11 @@ var (
 fn main() { let _r = listen A.execute("go") { "progress" => |m| { emit("p", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
+		More: []Pair{
+			{`host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W("go") { "approval" => |a| "yes" }; }`, `host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
+		},
 	}
 	// TerminalHandler: handler for a terminal message.
 	TerminalHandler = &Info{
@@ -32,7 +37,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 		Bad: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "result" => |m| { emit("r", m); } }; }`,
 		Good: `host W { connector: worker, question_default: "" }
-fn main() { let r = listen W.execute("go") { "approval" => |m| "yes" }; emit("r", r); }`,
+fn main() { let r = listen W.execute("go") { "approval" => |m| "yes" }; emit("r", r?.text); }`,
 	}
 	// DuplicateHandler: second handler.
 	DuplicateHandler = &Info{

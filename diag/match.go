@@ -22,6 +22,11 @@ var (
 		Explain: "A pattern must be able to match values of the subject's type.",
 		Bad:     `fn f(n: Int) -> Int { match n { "one" => 1, _ => 0 } }`,
 		Good:    `fn f(n: Int) -> Int { match n { 1 => 1, _ => 0 } }`,
+		More: []Pair{
+			{`async fn load() -> Int { 1 }
+fn main() { match load() { 1 => emit("one"), _ => emit("many") } }`, `async fn load() -> Int { 1 }
+fn main() { match await load() { 1 => emit("one"), _ => emit("many") } }`},
+		},
 	}
 	// UpperCasePattern: upper-case name in a pattern.
 	UpperCasePattern = &Info{

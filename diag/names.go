@@ -8,6 +8,22 @@ var (
 		Explain: "A name must be declared before it can be read: a variable, parameter, function, constant or other declaration in reach.",
 		Bad:     `fn main() { emit("n", cuont); }`,
 		Good:    `fn main() { let count = 1; emit("n", count); }`,
+		More: []Pair{
+			{`fn main() { emit("text", Writer.execute("go")?.text); }`, `agent Writer uses demo { }
+fn main() { emit("text", Writer.execute("go")?.text); }`},
+			{`fn main() { let r = listen Coder.execute("go") { "approval" => |a| "yes" }; emit("ok", r.is_ok()); }`, `host Coder { connector: worker, question_default: "" }
+fn main() { let r = listen Coder.execute("go") { "approval" => |a| "yes" }; emit("ok", r.is_ok()); }`},
+			{`fn main() { emit("n", Adder.add(1, 2)); }`, `tool Adder { description: "Adds.", fn add(self, a: Int, b: Int) -> Int { a + b } }
+fn main() { emit("n", Adder.add(1, 2)); }`},
+			{`agent A uses demo { memory: talk }`, `memory talk: Memory = Memory::new();
+agent A uses demo { memory: talk }`},
+			{`agent A uses demo { tools: [Search] }`, `tool Search { description: "Finds.", fn find(self) -> String { "" } }
+agent A uses demo { tools: [Search] }`},
+			{`fn main() { emit("found", notes.query().from_key("x").len()); }`, `ledger notes: Ledger = Ledger::new();
+fn main() { emit("found", notes.query().from_key("x").len()); }`},
+			{`fn main() { let last: Int? = null; emit("last", last.is_none()); }`, `fn main() { let last: Int? = nil; emit("last", last.is_none()); }`},
+			{`fn main() { emit("n", lenn("go")); }`, `fn main() { emit("n", len("go")); }`},
+		},
 	}
 	// UnknownType: unknown type.
 	UnknownType = &Info{
@@ -15,6 +31,11 @@ var (
 		Explain: "A type is one of the built-in ones, or declared by struct, schema, enum or type.",
 		Bad:     `fn f(n: Integer) -> Bool { n == 1 }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
+		More: []Pair{
+			{`fn f(xs: List<Int>) -> Int { 1 }`, `fn f(_xs: Array<Int>) -> Int { 1 }`},
+			{`fn f() -> void { emit("x", 1); }`, `fn f() { emit("x", 1); }`},
+			{`fn f(d: Dict<String, Int>) -> Int { 1 }`, `fn f(d: Map<String, Int>) -> Int { d.len() }`},
+		},
 	}
 	// UnknownPath: unknown path.
 	UnknownPath = &Info{
@@ -23,6 +44,10 @@ var (
 		Bad:     `fn main() { emit("x", Shape::Circle); }`,
 		Good: `enum Shape { Circle }
 fn main() { emit("x", Shape::Circle); }`,
+		More: []Pair{
+			{`fn main() { let mut xs = Vec::new(); xs.push(1); emit("xs", xs); }`, `fn main() { let mut xs = []; xs.push(1); emit("xs", xs); }`},
+			{`fn main() { emit("x", math::sqrt(4.0)); }`, `fn main() { emit("x", std::math::sqrt(4.0)); }`},
+		},
 	}
 	// UnknownField: unknown field.
 	UnknownField = &Info{
@@ -32,6 +57,17 @@ fn main() { emit("x", Shape::Circle); }`,
 fn f(p: P) -> String { p.nmae }`,
 		Good: `struct P { name: String }
 fn f(p: P) -> String { p.name }`,
+		More: []Pair{
+			{`struct P { x: Int }
+async fn load() -> P { P { x: 1 } }
+fn main() { emit("x", load().x); }`, `struct P { x: Int }
+async fn load() -> P { P { x: 1 } }
+fn main() { emit("x", load().await.x); }`},
+			{`agent A uses demo { }
+fn main() { emit("text", A.execute("go").text); }`, `agent A uses demo { }
+fn main() { emit("text", A.execute("go")?.text); }`},
+			{`fn f(xs: Array<Int>) -> Int { xs.length }`, `fn f(xs: Array<Int>) -> Int { xs.len() }`},
+		},
 	}
 	// UnknownVariant: unknown variant.
 	UnknownVariant = &Info{
@@ -48,6 +84,18 @@ fn main() { emit("l", Level::High); }`,
 		Explain: "A method belongs to the type it is called on: from an impl, or from the library.",
 		Bad:     `fn f(s: String) -> String { s.upper_case() }`,
 		Good:    `fn f(s: String) -> String { s.to_upper() }`,
+		More: []Pair{
+			{`host W { connector: worker, question_default: "" }
+fn main() { let _r = W.listen("go"); }`, `host W { connector: worker, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
+			{`fn f(r: Result<Int, String>) -> Result<Int, Int> { r.mapErr(|e| e.len()) }`, `fn f(r: Result<Int, String>) -> Result<Int, Int> { r.map_err(|e| e.len()) }`},
+			{`fn main() { let mut xs = [1]; xs.push_back(2); emit("xs", xs); }`, `fn main() { let mut xs = [1]; xs.push(2); emit("xs", xs); }`},
+			{`fn f(xs: Array<Int>) -> Int? { xs.max_by(|x| -x) }`, `fn f(xs: Array<Int>) -> Int? { xs.max_by_key(|x| -x) }`},
+			{`async fn load() -> Int { -1 }
+fn main() { emit("n", load().abs()); }`, `async fn load() -> Int { -1 }
+fn main() { emit("n", load().await.abs()); }`},
+			{`fn f(s: String?) -> String { s.trim() }`, `fn f(s: String?) -> String { (s ?? "").trim() }`},
+		},
 	}
 	// UnknownParameter: unknown parameter.
 	UnknownParameter = &Info{

@@ -8,6 +8,22 @@ var (
 		Explain: "A value must be of the type wanted where it stands, or convert to it: an Int where a Float is wanted, a T where an Option<T> is.",
 		Bad:     `fn f() -> Int { "one" }`,
 		Good:    `fn f() -> Int { 1 }`,
+		More: []Pair{
+			{`fn load() -> Result<Int, String> { Ok(1) }
+fn half(n: Int) -> Int { n / 2 }
+fn main() { emit("n", half(load())); }`, `fn load() -> Result<Int, String> { Ok(1) }
+fn half(n: Int) -> Int { n / 2 }
+fn main() { emit("n", half(load()?)); }`},
+			{`async fn load() -> Int { 1 }
+fn main() { let n: Int = load(); emit("n", n); }`, `async fn load() -> Int { 1 }
+fn main() { let n: Int = await load(); emit("n", n); }`},
+			{`agent A uses demo { }
+fn main() { let text: String = A.execute("go"); emit("text", text); }`, `agent A uses demo { }
+fn main() { let text: String = A.execute("go")?.text; emit("text", text); }`},
+			{`fn f(ok: Bool) -> Result<Int, String> { if ok { 5 } else { Err("no") } }`, `fn f(ok: Bool) -> Result<Int, String> { if ok { Ok(5) } else { Err("no") } }`},
+			{`fn f(names: Array<String>) -> Bool { if names { true } else { false } }`, `fn f(names: Array<String>) -> Bool { if !names.is_empty() { true } else { false } }`},
+			{`fn f(n: Int) -> Float { n.to_string() }`, `fn f(n: Int) -> String { n.to_string() }`},
+		},
 	}
 	// NoJoin: no common type.
 	NoJoin = &Info{
@@ -15,6 +31,9 @@ var (
 		Explain: "The elements of a literal and the branches of an if or match have one type: the join of theirs.",
 		Bad:     `fn main() { let xs = [1, "two"]; emit("xs", xs); }`,
 		Good:    `fn main() { let xs: Array<Any> = [1, "two"]; emit("xs", xs); }`,
+		More: []Pair{
+			{`fn main() { let r = if 1 > 0 { 5 } else { Err("no") }; emit("ok", r.is_ok()); }`, `fn main() { let r = if 1 > 0 { Ok(5) } else { Err("no") }; emit("ok", r.is_ok()); }`},
+		},
 	}
 	// CannotInfer: type cannot be inferred.
 	CannotInfer = &Info{
@@ -43,6 +62,16 @@ var (
 		Explain: "Arithmetic takes numbers, `+` also two Strings or two arrays, `<` and its like numbers or Strings.",
 		Bad:     `fn f() -> String { "n" + 1 }`,
 		Good:    `fn f() -> String { "n${1}" }`,
+		More: []Pair{
+			{`fn load() -> Result<Int, String> { Ok(1) }
+fn main() { emit("n", load() + 1); }`, `fn load() -> Result<Int, String> { Ok(1) }
+fn main() { emit("n", load()? + 1); }`},
+			{`fn main() { emit("n", [1].first() > 0); }`, `fn main() { emit("n", [1].first().unwrap_or(0) > 0); }`},
+			{`async fn load() -> Int { 1 }
+fn main() { emit("n", load() * 2); }`, `async fn load() -> Int { 1 }
+fn main() { emit("n", await load() * 2); }`},
+			{`fn main() { let mut n = 0; n += [1].first(); emit("n", n); }`, `fn main() { let mut n = 0; n += [1].first() ?? 0; emit("n", n); }`},
+		},
 	}
 	// NeverEqual: never equal.
 	NeverEqual = &Info{
@@ -50,6 +79,15 @@ var (
 		Explain: "Values of types that share no value are never equal, so the comparison is a mistake.",
 		Bad:     `fn f(n: Int) -> Bool { n == "1" }`,
 		Good:    `fn f(n: Int) -> Bool { n == 1 }`,
+		More: []Pair{
+			{`fn load() -> Result<Int, String> { Ok(1) }
+fn main() { if load() == 1 { emit("n", 1); } }`, `fn load() -> Result<Int, String> { Ok(1) }
+fn main() { if load()? == 1 { emit("n", 1); } }`},
+			{`async fn load() -> Int { 1 }
+fn main() { if load() == 1 { emit("n", 1); } }`, `async fn load() -> Int { 1 }
+fn main() { if await load() == 1 { emit("n", 1); } }`},
+			{`fn f(n: Int) -> Bool { n == nil }`, `fn f(n: Int?) -> Bool { n == nil }`},
+		},
 	}
 	// NotOptional: never None.
 	NotOptional = &Info{
@@ -120,6 +158,12 @@ var (
 		Explain: "`for` goes over arrays, maps and ranges.",
 		Bad:     `fn main() { for i in 3 { emit("i", i); } }`,
 		Good:    `fn main() { for i in 0..3 { emit("i", i); } }`,
+		More: []Pair{
+			{`fn list() -> Result<Array<Int>, String> { Ok([1]) }
+fn main() { for n in list() { emit("n", n); } }`, `fn list() -> Result<Array<Int>, String> { Ok([1]) }
+fn main() { for n in list()? { emit("n", n); } }`},
+			{`fn f(xs: Array<Int>?) { for x in xs { emit("x", x); } }`, `fn f(xs: Array<Int>?) { for x in xs.unwrap_or([]) { emit("x", x); } }`},
+		},
 	}
 	// NotAStruct: no named fields.
 	NotAStruct = &Info{
@@ -145,6 +189,11 @@ fn f() -> P { P { x: 1, y: 2 } }`,
 		Explain: "`?` takes the value out of an Ok or Some and lets an Err or None leave.",
 		Bad:     `fn f(n: Int) -> Int { n? }`,
 		Good:    `fn f(n: Option<Int>) -> Int { n? }`,
+		More: []Pair{
+			{`async fn load() -> Result<Int, String> { Ok(1) }
+fn main() { emit("n", load()?); }`, `async fn load() -> Result<Int, String> { Ok(1) }
+fn main() { emit("n", await load()?); }`},
+		},
 	}
 	// QuestionKind: `?` has no place for this error.
 	QuestionKind = &Info{
@@ -205,6 +254,23 @@ fn main() { emit("x", f(1)); }`,
 impl Show for Int { fn show(self) -> String { "int" } }
 fn f<T: Show>(x: T) -> String { x.show() }
 fn main() { emit("x", f(1)); }`,
+	}
+	// ShownWrapped: Result, Option or Task shown as it is.
+	ShownWrapped = &Info{
+		Code: "W0331", Title: `Result, Option or Task shown as it is`,
+		Explain: "What is put into text, printed or emitted should be what a Result, Option or Task holds. A model that is handed a Result reads `{\"ok\": …}`, one that is handed a Task its number.",
+		Bad: `agent Writer uses demo { }
+agent Critic uses demo { }
+fn main() { let text = Writer.execute("a line"); let _ = Critic.execute("judge: ${text}"); }`,
+		Good: `agent Writer uses demo { }
+agent Critic uses demo { }
+fn main() { let text = Writer.execute("a line")?.text; let _ = Critic.execute("judge: ${text}"); }`,
+		More: []Pair{
+			{`fn main() { println([3, 1].first()); }`, `fn main() { println([3, 1].first() ?? "none"); }`},
+			{`async fn sum() -> Int { 1 }
+fn main() { emit("sum", sum()); }`, `async fn sum() -> Int { 1 }
+fn main() { emit("sum", await sum()); }`},
+		},
 	}
 	// EndlessType: type without a finite value.
 	EndlessType = &Info{

@@ -19,13 +19,14 @@ const (
 	Any            // any value
 	ToolCalls      // an array of tables: calls that a scripted reply makes
 	Failure        // a table: the error that a scripted reply is
+	Warnings       // an array of strings: codes of warnings
 )
 
 // typeNames are the types as messages and the manual name them.
 var typeNames = [...]string{
 	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
-	Any: "any value", ToolCalls: "an array of tables", Failure: "a table",
+	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
 }
 
 func (t Type) String() string { return typeNames[t] }
@@ -66,6 +67,7 @@ type target struct {
 	mcp         *MCP
 	limits      *Limits
 	permissions *Permissions
+	lints       *Lints
 }
 
 // Providers, transports and the other closed lists of values.
@@ -228,6 +230,9 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.permissions.Tools = append([]string{}, v.texts...) }},
 	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
 		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
+
+	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings that are not shown. `@allow` before a declaration does it for that alone.",
+		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},
 }
 
 // aliases turns a table of strings into aliases.

@@ -37,6 +37,7 @@ type Manifest struct {
 	Hosts       []*Host
 	MCP         []*MCP
 	Limits      Limits
+	Lints       Lints
 	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
 }
 
@@ -54,6 +55,9 @@ type Project struct {
 	Entry   string
 	At      Places
 }
+
+// Lints is [lints]: Allow has the codes of warnings that are not shown.
+type Lints struct{ Allow []string }
 
 // Connection is [connections.X]: a way to a model. Times are in seconds, 0
 // when not given. Fallback names connections, Prices are by model. Replies (a JSON array) and Script (a file relative to the

@@ -21,6 +21,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"hosts.*", "How a host is started and treated, named by host declarations as `connector`."},
 	{"mcp.*", "How a tool server is reached."},
 	{"limits", "Bounds on a run."},
+	{"lints", "What the compiler tells."},
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
 }
 

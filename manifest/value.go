@@ -22,6 +22,10 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.text, fits = v.(string)
 	case Strings:
 		s.texts, fits = r.strings(n, v, shown)
+	case Warnings:
+		if s.texts, fits = r.strings(n, v, shown); fits {
+			return s, r.allowable(n, s.texts)
+		}
 	case Table:
 		s.table, fits = r.table(n, v, shown)
 	case Integer:
@@ -55,6 +59,18 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		return nil, false
 	}
 	return s, r.usable(k, n, s, shown)
+}
+
+// allowable checks that codes are those of warnings.
+func (r *reader) allowable(n *node, codes []string) bool {
+	ok := true
+	for i, code := range codes {
+		if problem, hint := diag.Allowable(code); problem != "" && i < len(n.children) {
+			r.add(diag.ManifestValue.At(n.children[i].value, "%s", problem).Hint("%s", hint))
+			ok = false
+		}
+	}
+	return ok
 }
 
 // wanted is a key's type in words, with its unit.

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/source"
@@ -55,6 +57,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if fn.variadic() {
 		for _, a := range args {
 			b.checkAs(a.Value, types.Any, reason{})
+			b.shown(a.Value, "what is printed")
 		}
 		take(Arg{Kind: ArgRest, Conv: types.Any})
 		return
@@ -65,7 +68,12 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		}
 		take(Arg{Kind: ArgPiped, Conv: d.pipedConv})
 	}
-	surplus, misnamed := 0, false
+	if !b.countFits(e, d, fn, args, next) {
+		in.broken = true
+		b.unbound(args)
+		return
+	}
+	misnamed := false
 	for i, a := range args {
 		k := next
 		if a.Name != nil {
@@ -78,8 +86,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		} else {
 			next++
 		}
-		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) {
-			surplus++
+		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) { // beside one that is misnamed
 			b.expr(a.Value, nil)
 			continue
 		}
@@ -88,10 +95,17 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		in.argument(b, a.Value, param.Type, b.parameterReason(fn, param))
 	}
 	in.settle(b)
-	if misnamed {
-		return // reported; how many are missing follows from it
+	if !misnamed {
+		b.fillDefaults(d, fn, filled)
 	}
-	b.fillDefaults(e, d, fn, filled, len(args), surplus)
+}
+
+// unbound checks the arguments of a call that is wrong as a whole: what they
+// leave open is no mistake of their own.
+func (b *body) unbound(args []*ast.Arg) {
+	pending := len(b.vars)
+	b.arguments(args)
+	b.vars = b.vars[:pending]
 }
 
 // parameterReason points at a user's parameter; the library's need no place.
@@ -134,43 +148,83 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, filled []bool) int {
 	return -1
 }
 
-func (b *body) fillDefaults(e ast.Expr, d *Call, fn *Function, filled []bool, given, surplus int) {
+// countFits reports a call with too few or too many arguments; first is the
+// first parameter that the written ones fill. Misnamed arguments are reported
+// where they are bound.
+func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, first int) bool {
+	named := map[string]bool{}
+	positional := 0
+	for _, a := range args {
+		if a.Name == nil {
+			positional++
+			continue
+		}
+		k := slices.IndexFunc(fn.Params, func(p *Param) bool { return p.Name == a.Name.Name })
+		if k < first+positional || named[a.Name.Name] {
+			return true
+		}
+		named[a.Name.Name] = true
+	}
 	var missing []string
-	first := 0
-	if fn.Recv != nil && len(fn.Params) > 0 && d.Args[0].Kind == ArgReceiver {
-		first = 1
-	}
-	want := 0
-	for k, p := range fn.Params {
-		if k >= first && !fn.implicit(p) {
-			want++
-		}
-		switch {
-		case filled[k]:
-		case fn.implicit(p):
-			d.Args[k] = Arg{Kind: ArgShape, Index: -1}
-		case p.Default != nil:
-			d.Args[k] = Arg{Kind: ArgDefault}
-		default:
-			missing = append(missing, p.Name)
-		}
-	}
-	if len(missing) == 0 && surplus == 0 {
-		return
-	}
+	least, most := 0, 0
+	begin := first
 	if d.Piped {
-		given++
+		begin--
 	}
-	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, not %d", fn.Name, count(want, "argument"), given)
+	for k, p := range fn.Params {
+		if k < begin || fn.implicit(p) {
+			continue
+		}
+		most++
+		if p.Default != nil {
+			continue
+		}
+		least++
+		if k >= first+positional && !named[p.Name] {
+			missing = append(missing, p.Name+": "+types.Full(p.Type).String())
+		}
+	}
+	given := len(args) + first - begin
+	if given <= most && len(missing) == 0 {
+		return true
+	}
+	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, not %d", fn.Name, countBetween(least, most, "argument"), given)
 	if !fn.Info.Library {
 		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
 	if len(missing) > 0 {
 		dg.Hint("give %s", listed(missing))
 	} else {
-		dg.Hint("remove %s", count(surplus, "argument"))
+		dg.Hint("leave out %s", b.surplus(args, given-most))
 	}
 	b.report(dg)
+	return false
+}
+
+// surplus names the last n arguments.
+func (b *body) surplus(args []*ast.Arg, n int) string {
+	var texts []string
+	for _, a := range args[max(len(args)-n, 0):] {
+		t := b.text(a.Value)
+		if t == "…" || n > 3 {
+			return "the last " + count(n, "argument")
+		}
+		texts = append(texts, t)
+	}
+	return listed(texts)
+}
+
+// fillDefaults fills the parameters that no argument was written for.
+func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
+	for k, p := range fn.Params {
+		switch {
+		case filled[k]:
+		case fn.implicit(p):
+			d.Args[k] = Arg{Kind: ArgShape, Index: -1}
+		default:
+			d.Args[k] = Arg{Kind: ArgDefault}
+		}
+	}
 }
 
 // implicit says that calls leave p out: the compiler passes the run-time type.
@@ -183,7 +237,7 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 		n++
 	}
 	if n != len(f.Params) {
-		b.arguments(e.Args)
+		b.unbound(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "this function takes %s, not %d", count(len(f.Params), "argument"), n).
 			Hint("its type is `%s`", types.Full(f)))
 		return

@@ -25,10 +25,14 @@ type body struct {
 	errors int
 
 	receiver ast.Expr // what a method is being called on: a pipeline stands only there
+	method   string   // that is being called on it
+	// configField is the field of a declaration whose value is being checked.
+	configField string
 
 	patternDepth, patternStart int // the names of one pattern must differ
 
-	unreached int // constructs around the place at hand that control does not come to
+	unreached int      // constructs around the place at hand that control does not come to
+	subject   ast.Expr // of the match whose patterns are being checked
 
 	late []func() // checks that wait until the types they look at are fixed
 }
@@ -134,7 +138,7 @@ func (c *checker) checkFunction(fn *Function) {
 	m := fn.mod
 	f := &frame{fn: fn, result: fn.Result}
 	if fn.Decl.Result != nil {
-		f.because = reason{m, fn.Decl.Result.Span(), "the function's result type"}
+		f.because = reason{m, fn.Decl.Result.Span(), functionResult}
 	} else {
 		f.because = reason{m, fn.Decl.Signature, "the function has no result type, so it gives Nil"}
 	}

@@ -192,6 +192,28 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 	}
 }
 
+// callInstead is what was meant by a call of what is no function.
+func (b *body) callInstead(e *ast.Call, callee types.Type) string {
+	t, x := types.Resolve(callee), b.operand(e.Fn)
+	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
+		t = d.Kind
+	}
+	switch t {
+	case types.Agent, types.Host:
+		return "give it work by a method: `" + x + ".execute(" + b.prompt(e.Args) + ")`"
+	case types.Tool:
+		return "call one of its functions: `" + x + ".name(…)`"
+	}
+	if len(e.Args) == 0 {
+		return "it is a value already: leave out the `()`"
+	}
+	switch t.(type) {
+	case *types.Array, *types.Map:
+		return "an element is read by `" + x + "[" + b.prompt(e.Args) + "]`"
+	}
+	return "only functions and closures are called"
+}
+
 // callValue calls a closure or function value.
 func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallValue, Piped: p != nil}
@@ -216,7 +238,7 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	}
 	b.arguments(e.Args)
 	if types.Resolve(callee) != types.Bad {
-		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).Hint("only functions and closures can"))
+		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).Hint("%s", b.callInstead(e, callee)))
 	}
 	return types.Bad
 }

@@ -38,7 +38,7 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 			}
 			return nil, nil
 		}
-		b.unknownValue(path)
+		b.unknownValue(path, use{called: true})
 		return nil, nil
 	}
 	return b.associated(path)

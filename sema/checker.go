@@ -126,6 +126,7 @@ func (c *checker) drainLibrary() {
 func (c *checker) newModule(f *ast.File, library bool) *module {
 	m := &module{info: newInfo(f, library), names: map[string]*entity{}, dir: c.cfg.Dir}
 	c.prog.Files = append(c.prog.Files, m.info)
+	c.allowances(m)
 	return m
 }
 
@@ -140,7 +141,7 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 			d.Labels[i].File = d.File
 		}
 	}
-	if m.info.Library && d.Severity() == diag.Warning {
+	if d.Severity() == diag.Warning && (m.info.Library || m.info.isAllowed(d)) {
 		return
 	}
 	c.diags.Add(d)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
@@ -113,6 +114,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 			continue
 		}
 		b := c.constBody(m)
+		b.configField = f.Name.Name
 		b.checkAs(f.Value, ft.typ, reason{m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
 		b.finish()
 		if v := c.evaluate(m, f.Value, ft.typ); v != nil {
@@ -125,6 +127,9 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 	return seen
 }
 
+// configPlaces are where fields of other names than ours are looked up.
+var configPlaces = map[string]foreign.Place{"an agent": foreign.Agent, "a host": foreign.Host}
+
 func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType) {
 	var names []string
 	for n := range known {
@@ -132,7 +137,13 @@ func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known m
 	}
 	slices.Sort(names)
 	d := diag.UnknownConfig.At(name.Sp, "%s has no field `%s`", what, name.Name)
-	if near := spell.Nearest(name.Name, names); near != "" {
+	hint := ""
+	if place, ok := configPlaces[what]; ok {
+		hint = place.Hint(name.Name)
+	}
+	if hint != "" {
+		d.Hint("%s", hint)
+	} else if near := spell.Nearest(name.Name, names); near != "" {
 		d.Hint("did you mean `%s`?", near)
 	} else {
 		d.Hint("its fields are %s", listed(names))

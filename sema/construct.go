@@ -31,7 +31,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 		n++
 	}
 	if n != len(fields) {
-		b.arguments(e.Args)
+		b.unbound(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, not %d", v.Name, count(len(fields), "argument"), n).
 			Hint("give one value for each part of the variant"))
 		return types.Bad
@@ -208,13 +208,15 @@ func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
 		b.pipedArgument(d, in, types.String, p)
 		d.Args = append(d.Args, Arg{Kind: ArgPiped, Conv: d.pipedConv})
 	}
+	b.info.details[e.Id] = d
+	if n != 1 {
+		b.unbound(e.Args)
+		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, not %d", d.Name, n).Hint("give the message: `%s(\"…\")`", d.Name))
+		return o.Type
+	}
 	for i, a := range e.Args {
 		b.checkAs(a.Value, types.String, reason{})
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 	}
-	if n != 1 {
-		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes 1 argument, not %d", d.Name, n).Hint("give the message"))
-	}
-	b.info.details[e.Id] = d
 	return o.Type
 }

@@ -88,6 +88,14 @@ func (v branchValue) span() source.Span {
 	return v.x.Span()
 }
 
+// value is the expression that gives a branch's value; nil when there is none.
+func (v branchValue) value() ast.Expr {
+	if v.block != nil {
+		return v.block.Tail
+	}
+	return v.x
+}
+
 // joinBranches is the join of what branches give; each is coerced to it.
 func (b *body) joinBranches(vs []branchValue) types.Type {
 	return b.joinValues(vs, "branch", "make the branches agree, or end each with `;` when no value is meant")
@@ -104,6 +112,9 @@ func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 			d := diag.NoJoin.At(v.span(), "this %s gives `%s`, another `%s`", what, types.Full(v.t), types.Full(joined))
 			if first >= 0 {
 				d.Label(vs[first].span(), "this one gives `%s`", types.Full(vs[first].t))
+			}
+			if hint := b.agree(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); hint != "" {
+				repair = hint
 			}
 			b.report(d.Hint("%s", repair))
 			return types.Bad
@@ -124,10 +135,7 @@ func (b *body) coerceBranch(v branchValue, t types.Type) {
 	if types.Resolve(v.t) == types.Never {
 		return
 	}
-	x := v.x
-	if v.block != nil {
-		x = v.block.Tail
-	}
+	x := v.value()
 	if x == nil {
 		return
 	}
@@ -155,10 +163,15 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	entry := b.flow.clone()
 	out := flow{dead: true}
 	var values []branchValue
+	misfits := false
 	for _, arm := range e.Arms {
 		b.flow = entry.clone()
 		b.enterScope()
+		errors := b.errors
+		b.subject = e.Subject
 		b.pattern(arm.Pattern, subject, false)
+		b.subject = nil
+		misfits = misfits || b.errors > errors
 		if arm.Guard != nil {
 			b.condition(arm.Guard)
 		}
@@ -172,7 +185,9 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		values = append(values, branchValue{nil, arm.Body, t})
 		out = joinFlow(out, b.flow)
 	}
-	b.exhaustive(e, subject)
+	if !misfits { // else what is not covered follows from it
+		b.exhaustive(e, subject)
+	}
 	if len(e.Arms) == 0 {
 		out = entry
 	}

@@ -11,6 +11,7 @@ func (b *body) emit(e *ast.EmitExpr) types.Type {
 	b.checkAs(e.Channel, types.String, reason{})
 	if e.Payload != nil {
 		b.checkAs(e.Payload, types.Any, reason{})
+		b.shown(e.Payload, "what is emitted")
 	}
 	if !e.Await {
 		if e.Type != nil {

@@ -114,64 +114,13 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 			return
 		}
 	}
-	d := diag.Mismatch.At(e.Span(), "expected `%s`, found `%s`", want, got)
+	d := diag.Mismatch.At(e.Span(), "expected %s, found %s", b.shownType(want, got), b.shownType(got, want))
 	b.because(d, why)
-	if h := conversionHint(got, want); h != "" && !isLiteral(e) {
-		d.Hint("%s", h)
-	} else if isFunc(want) {
-		d.Hint("give a function or a closure: `|…| …`")
-	} else {
-		d.Hint("give a value of type `%s`", want)
-	}
+	d.Hint("%s", b.repair(e, got, want, why))
 	b.report(d)
 }
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
-
-func isLiteral(e ast.Expr) bool {
-	switch e.(type) {
-	case *ast.StringLit, *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit:
-		return true
-	}
-	return false
-}
-
-func conversionHint(got, want types.Type) string {
-	switch {
-	case want == types.String:
-		return "turn it into text with `.to_string()` or `\"${…}\"`"
-	case got == types.Float && want == types.Int:
-		return "`as Int` cuts off the fraction"
-	case got == types.String && want == types.Int:
-		return "`.parse_int()?` reads a number"
-	case got == types.String && want == types.Float:
-		return "`.parse_float()?` reads a number"
-	}
-	switch g := got.(type) {
-	case *types.Option:
-		if ok, _ := types.Conversion(g.Elem, want); ok {
-			return "it may be None: use `??` for a default, `?`, or `match`"
-		}
-	case *types.Result:
-		if ok, _ := types.Conversion(g.Ok, want); ok {
-			return "it may be an Err: use `?`, `match`, or `.unwrap_or(…)`"
-		}
-	}
-	if a, ok := types.Resolve(want).(*types.Array); ok {
-		if ok, _ := types.Conversion(got, a.Elem); ok && !types.IsAny(a.Elem) {
-			return "put it into brackets: `[…]`"
-		}
-	}
-	if r, ok := want.(*types.Result); ok {
-		if ok, _ := types.Conversion(got, r.Ok); ok {
-			return "wrap it: `Ok(…)`"
-		}
-	}
-	if u, ok := want.(*types.Union); ok && got == types.String {
-		return "a String may be anything; check it with `as` or `match`: it must be one of " + u.String()
-	}
-	return ""
-}
 
 // form dispatches on what kind of expression e is.
 func (b *body) form(e ast.Expr, hint types.Type) types.Type {

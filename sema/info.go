@@ -50,6 +50,9 @@ type Info struct {
 	// sources are the methods that give what `for` goes over one after the other.
 	sources map[ast.ID]*Source
 	mocks   map[*ast.MockStmt]*Mock
+
+	allows  map[*ast.Decorator]bool // the `@allow`s that stand where they may
+	allowed []allowance
 }
 
 func newInfo(f *ast.File, library bool) *Info {

@@ -53,16 +53,10 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	call, ok := unparen(e.Call).(*ast.MethodCall)
 	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
-		if call != nil {
-			b.expr(call.Recv, nil)
-			b.arguments(call.Args)
-		} else {
-			b.expr(e.Call, nil)
-		}
-		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a host's call").
-			Hint("write `listen Host.execute(prompt) { … }`"))
+		b.noListenCall(e, call)
 		return false
 	}
+	b.receiver, b.method = unparen(call.Recv), "listen"
 	t := types.Resolve(b.expr(call.Recv, nil))
 	if !isHost(t) {
 		b.arguments(call.Args)
@@ -98,6 +92,43 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 		d.Typed = b.libraryHelper("__listen_typed")
 	}
 	return true
+}
+
+// noListenCall reports a listen to something else than a call of execute.
+func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
+	errors := b.errors
+	host, args := "Host", []*ast.Arg(nil)
+	switch x := unparen(e.Call).(type) {
+	case *ast.MethodCall:
+		b.receiver, b.method = unparen(call.Recv), "listen"
+		if isHost(types.Resolve(b.expr(call.Recv, nil))) {
+			host = b.text(call.Recv)
+		}
+		args = call.Args
+	case *ast.Call:
+		b.receiver, b.method = unparen(x.Fn), "listen"
+		if isHost(types.Resolve(b.expr(x.Fn, nil))) {
+			host = b.text(x.Fn)
+		}
+		args = x.Args
+	default:
+		if isHost(types.Resolve(b.expr(e.Call, nil))) {
+			host = b.text(e.Call)
+		}
+	}
+	b.arguments(args)
+	if b.errors == errors {
+		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a call of a host's `execute`").
+			Hint("write `listen %s.execute(%s) { … }`", host, b.prompt(args)))
+	}
+}
+
+// prompt is the first argument of a call as a hint repeats it.
+func (b *body) prompt(args []*ast.Arg) string {
+	if len(args) == 0 {
+		return "prompt"
+	}
+	return b.text(args[0].Value)
 }
 
 // libraryHelper is a function of the library that listens need.

@@ -40,6 +40,7 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 		if r := types.Resolve(t); r != types.Never && r != types.Bad {
 			b.info.conv[x.ID()] = types.Any
 		}
+		b.shown(x, "what the text shows")
 	}
 	return types.String
 }
@@ -60,9 +61,14 @@ func (b *body) join(parts []part, what string) types.Type {
 	for _, p := range parts[1:] {
 		t, ok := types.Join(joined, p.t)
 		if !ok {
-			b.report(diag.NoJoin.At(p.x.Span(), "this is `%s`, but the %s before it `%s`", types.Full(p.t), what, types.Full(joined)).
-				Label(parts[0].x.Span(), "the first is `%s`", types.Full(parts[0].t)).
-				Hint("make them agree, or annotate a type that holds both, such as Any"))
+			d := diag.NoJoin.At(p.x.Span(), "this is `%s`, but the %s before it `%s`", types.Full(p.t), what, types.Full(joined)).
+				Label(parts[0].x.Span(), "the first is `%s`", types.Full(parts[0].t))
+			if hint := b.agree(p.x, p.t, parts[0].x, parts[0].t); hint != "" {
+				d.Hint("%s", hint)
+			} else {
+				d.Hint("make them agree, or annotate a type that holds both, as in `let xs: Array<Any> = …`")
+			}
+			b.report(d)
 			return types.Bad
 		}
 		joined = t
@@ -106,8 +112,8 @@ func elemHint(hint types.Type) types.Type {
 			return h.Elem
 		}
 	case *types.Basic:
-		if h == types.Any {
-			return types.Any
+		if h == types.Any || h == types.Bad {
+			return h
 		}
 	}
 	return nil

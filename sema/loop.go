@@ -65,11 +65,15 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 		return elem
 	}
 	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
+	if hint := b.takeOut(x, t, b.iterable); hint != "" {
+		b.report(d.Hint("%s", hint))
+		return types.Bad
+	}
 	switch {
 	case types.IsString(t):
-		d.Hint("go over its characters: `.chars()`")
+		d.Hint("go over its characters: `%s.chars()`", b.operand(x))
 	case t == types.Int:
-		d.Hint("count with a range: `0..n`")
+		d.Hint("count with a range: `0..%s`", b.text(x))
 	case t == types.Ledger:
 		d.Hint("go over its entries: `.entries()`")
 	case b.source(x, t) != nil:
@@ -79,6 +83,19 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	}
 	b.report(d)
 	return types.Bad
+}
+
+// iterable says whether `for` goes over a t.
+func (b *body) iterable(t types.Type) bool {
+	switch x := types.Resolve(t).(type) {
+	case *types.Array, *types.Map, *types.HashMap:
+		return true
+	case *types.Basic:
+		return x == types.Range || x == types.Any
+	case *types.Named:
+		return x.Decl.Library && b.c.method(t, "to_array") != nil
+	}
+	return false
 }
 
 // source is the element type of a value of the library that gives one element

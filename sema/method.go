@@ -112,7 +112,7 @@ func (c *checker) methodNames(t types.Type) []string {
 
 // methodCall checks `x.f(args)`.
 func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Type {
-	b.receiver = unparen(e.Recv)
+	b.receiver, b.method = unparen(e.Recv), e.Name.Name
 	recvType := b.expr(e.Recv, nil)
 	t := types.Resolve(recvType)
 	switch x := t.(type) {
@@ -249,6 +249,14 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	if tool := toolOf(t); tool != nil {
 		d = diag.UnknownMethod.At(e.Name.Sp, "`%s` has no function `%s`", tool.Name, e.Name.Name)
 	}
+	if hint := b.methodWithin(e, t); hint != "" {
+		b.report(d.Hint("%s", hint))
+		return
+	}
+	if isHost(t) && slices.Contains([]string{"listen", "supervise", "subscribe", "on"}, e.Name.Name) {
+		b.report(d.Hint("a host is listened to by a word before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args)))
+		return
+	}
 	if _, hint := b.meant(t, e.Name.Name); hint == "" {
 		suggest(d, e.Name, b.c.methodNames(t))
 	}
@@ -264,6 +272,38 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	b.report(d)
 }
 
+// methodWithin is the repair of a method that not the receiver has, but what it
+// holds.
+func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
+	has := func(t types.Type) bool { return b.c.method(t, e.Name.Name) != nil }
+	inner := held(t)
+	if inner == nil {
+		return ""
+	}
+	x, rest := b.operand(e.Recv), "."+e.Name.Name+"(…)"
+	if len(e.Args) == 0 {
+		rest = "." + e.Name.Name + "()"
+	}
+	switch types.Resolve(t).(type) {
+	case *types.Task:
+		if has(inner) {
+			return "`await` it first: `" + x + ".await" + rest + "`"
+		}
+		if in := held(inner); in != nil && has(in) {
+			return "`await` it first: `" + x + ".await?" + rest + "`"
+		}
+	case *types.Option:
+		if has(inner) {
+			return "it may be None: write `" + x + "?" + rest + "`, `??` for a default, or `.map(|x| x" + rest + ")`"
+		}
+	case *types.Result:
+		if has(inner) {
+			return "it may be an Err: write `" + x + "?" + rest + "`"
+		}
+	}
+	return ""
+}
+
 // methodInstead finds a repair for a method that is not there.
 func (b *body) methodInstead(t types.Type, name string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
@@ -273,16 +313,6 @@ func (b *body) methodInstead(t types.Type, name string) string {
 		return "declare it in `mcp " + tool.Name + "`, or end that with `..` for all of the server's functions"
 	} else if tool != nil {
 		return "declare it in `tool " + tool.Name + "`"
-	}
-	switch x := t.(type) {
-	case *types.Option:
-		if b.c.method(x.Elem, name) != nil {
-			return "it may be None: `?` or `??` first, or `.map(|x| x." + name + "(…))`"
-		}
-	case *types.Result:
-		if b.c.method(x.Ok, name) != nil {
-			return "it may be an Err: put `?` before it"
-		}
 	}
 	if _, hint := b.meant(t, name); hint != "" {
 		return hint

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
@@ -77,6 +78,8 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	}
 	child.info = newInfo(file, false)
 	c.prog.Files = append(c.prog.Files, child.info)
+	c.allowsAll(m, d, child.info)
+	c.allowances(child)
 	e.module = child
 	c.declareNames(child, file.Decls)
 }
@@ -258,12 +261,21 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 	if c.cfg.Library != nil {
 		known = append(known, c.cfg.Library.Modules()...)
 	}
-	d := diag.UnknownPath.At(id.Sp, "no module `%s` here", id.Name)
+	what, otherwise := "no module `%s` here", "declare it with `mod "+id.Name+";`, which reads "+id.Name+".conc, or import it with `use`"
+	if isUpper(id.Name) {
+		what = "no type or module `%s` here"
+		otherwise = "declare the type, as `struct " + id.Name + " { … }` or `enum " + id.Name + " { … }`, or import it with `use`"
+	}
+	d := diag.UnknownPath.At(id.Sp, what, id.Name)
 	if c.cfg.Library != nil && slices.Contains(c.cfg.Library.Modules(), id.Name) {
 		c.report(m, d.Hint("add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
 		return
 	}
-	c.nearest(d, id.Name, known, "declare it with `mod "+id.Name+";`, or import it with `use`")
+	if hint := foreign.Path.Hint(id.Name); hint != "" {
+		c.report(m, d.Hint("%s", hint))
+		return
+	}
+	c.nearest(d, id.Name, known, otherwise)
 	c.report(m, d)
 }
 

@@ -41,21 +41,48 @@ func (b *body) condition(e ast.Expr) {
 			types.Subtype(v, types.Bool)
 			return
 		}
-		d := diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t))
-		switch x := t.(type) {
-		case *types.Option:
-			d.Hint("say what is meant: `.is_some()` or `!= nil`")
-		case *types.Basic:
-			if x == types.Int {
-				d.Hint("say what is meant: `!= 0`")
-			} else {
-				d.Hint("there is no implicit truthiness: compare with something")
-			}
-		default:
-			d.Hint("there is no implicit truthiness: compare with something")
-		}
-		b.report(d)
+		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Hint("%s", b.truth(e, types.Full(t))))
 	}
+}
+
+// truth is the condition that was meant by an expression that is none: only a
+// Bool is true or false.
+func (b *body) truth(e ast.Expr, t types.Type) string {
+	isBool := func(t types.Type) bool { return t == types.Bool }
+	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
+		return "`=` assigns, `==` compares: write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`"
+	}
+	x := b.operand(e)
+	ask := "say what is asked: "
+	switch w := t.(type) {
+	case *types.Option:
+		hint := ask + "`" + x + ".is_some()`"
+		if isBool(held(w)) {
+			hint += ", or `" + x + ".unwrap_or(false)`"
+		}
+		return hint
+	case *types.Result:
+		if hint := b.takeOut(e, t, isBool); hint != "" {
+			return hint
+		}
+		return ask + "`" + x + ".is_ok()`"
+	case *types.Task:
+		return b.takeOut(e, t, func(types.Type) bool { return true })
+	case *types.Array, *types.Map, *types.HashMap:
+		return ask + "`!" + x + ".is_empty()`"
+	}
+	if _, ok := unparen(e).(*ast.IntLit); ok {
+		return "write `true` or `false`; what goes on until it is left is `loop { … }`"
+	}
+	switch {
+	case t == types.Int:
+		return ask + "`" + x + " != 0`"
+	case t == types.Float:
+		return ask + "`" + x + " != 0.0`"
+	case types.IsString(t):
+		return ask + "`" + x + " != \"\"`"
+	}
+	return "only a Bool is true or false: compare it with something"
 }
 
 func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
@@ -159,11 +186,16 @@ func isOrdering(e ast.Expr) bool {
 func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	d := diag.Operand.At(e.OpSpan, "`%s` does not take `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
 		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+	text := e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y))
+	fits := func(other types.Type) func(types.Type) bool {
+		return func(t types.Type) bool { return text || operated(e.Op, t, heldOr(other)) != nil }
+	}
+	forX, forY := b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x))
 	switch {
-	case e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y)):
-		d.Hint("join text with interpolation: `\"${a}${b}\"`")
-	case optional(x) || optional(y):
-		d.Hint("one may be None: use `??` for a default, or `?`")
+	case forX != "" || forY != "":
+		hints(d, forX, forY)
+	case text:
+		d.Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("compare twice: `a < b && b < c`")
 	case e.Op.IsOrdering():
@@ -172,6 +204,15 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
 	}
 	b.report(d)
+}
+
+// hints adds the hints that there are.
+func hints(d *diag.Diagnostic, all ...string) {
+	for _, h := range all {
+		if h != "" {
+			d.Hint("%s", h)
+		}
+	}
 }
 
 func optional(t types.Type) bool { _, ok := t.(*types.Option); return ok }
@@ -192,9 +233,35 @@ func (b *body) equality(e *ast.Binary) {
 	if b.bareVariant(e.X, x) || b.bareVariant(e.Y, y) {
 		return
 	}
-	b.report(diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
-		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y)).
-		Hint("compare values of one type"))
+	d := diag.NeverEqual.At(e.OpSpan, "`%s` and `%s` are never equal", types.Full(x), types.Full(y)).
+		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+	fits := func(other types.Type) func(types.Type) bool {
+		return func(t types.Type) bool { _, ok := comparable(t, other); return ok }
+	}
+	hints(d, b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x)))
+	if len(d.Hints) == 0 {
+		d.Hint("%s", b.comparison(e, x, y))
+	}
+	b.report(d)
+}
+
+// comparison is how two values of different types are compared.
+func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
+	for _, side := range [2]struct {
+		e, other ast.Expr
+		t, want  types.Type
+	}{{e.X, e.Y, x, y}, {e.Y, e.X, y, x}} {
+		switch {
+		case side.t == types.Nil:
+			return "only an Option, or an Any, may be nil: `" + b.text(side.other) + "` always has a value"
+		case types.IsString(side.t) && types.IsNumeric(side.want):
+			if lit, ok := unparen(side.e).(*ast.StringLit); ok && side.want == numberType(lit.Value) {
+				return "write the number without quotes: `" + lit.Value + "`"
+			}
+			return "turn the number into text: `" + b.operand(side.other) + ".to_string()`"
+		}
+	}
+	return "convert one of them, so that both have one type"
 }
 
 // comparable is the type in which x and y are compared.
@@ -331,7 +398,14 @@ func (b *body) cast(e *ast.Cast) types.Type {
 	case types.Subtype(got, want):
 	default:
 		d := diag.BadCast.At(e.Sp, "`%s` cannot be cast to `%s`", types.Full(got), types.Full(want))
-		if h := conversionHint(got, want); h != "" {
+		castable := func(t types.Type) bool {
+			return t == types.Any || types.IsNumeric(t) && types.IsNumeric(want) || types.Subtype(t, want)
+		}
+		if h := b.takeOut(e.X, got, castable); h != "" {
+			d.Hint("%s", h)
+		} else if h := b.textRepair(e.X, got, want); h != "" {
+			d.Hint("%s", h)
+		} else if h := conversionHint(got, want); h != "" {
 			d.Hint("%s", h)
 		} else {
 			d.Hint("`as` converts Int and Float, checks an Any, and a String against a union")

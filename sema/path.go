@@ -1,11 +1,8 @@
 package sema
 
 import (
-	"strings"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -32,7 +29,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 	}
 	en := b.c.lookupValue(b.m, name)
 	if en == nil {
-		b.unknownValue(e)
+		b.unknownValue(e, use{hint: hint})
 		return types.Bad
 	}
 	if en.refused {
@@ -144,63 +141,4 @@ func (b *body) unitVariant(e *ast.PathExpr, v *VariantRef, hint types.Type) type
 		in.matchHint(v.Type, hint)
 	}
 	return b.variantType(v, in, e.Sp)
-}
-
-// unknownValue reports a name that nothing declares.
-func (b *body) unknownValue(e *ast.PathExpr) {
-	id := e.Segments[0]
-	b.info.details[e.Id] = unknown
-	d := diag.UnknownName.At(id.Sp, "unknown name `%s`", id.Name)
-	outer := b.outerVariable(id.Name)
-	switch {
-	case outer != nil:
-		outer.used = true // as was meant
-		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
-	case id.Name == "self":
-		d.Hint("`self` stands only in methods that declare it as their first parameter")
-	default:
-		if near := spell.Nearest(id.Name, b.valueNames()); near != "" {
-			d.Hint("did you mean `%s`?", near)
-		} else {
-			d.Hint("declare it with `let`, or check the spelling")
-		}
-	}
-	b.report(d)
-}
-
-// outerVariable is a variable of the function around a nested one, which it
-// does not see.
-func (b *body) outerVariable(name string) *Local {
-	for m := b.m; m != nil; m = m.around {
-		for s := m.vars; s != nil; s = s.parent {
-			if l := findLocal(s.locals, name); l != nil {
-				return l
-			}
-		}
-	}
-	return nil
-}
-
-func (b *body) valueNames() []string {
-	var names []string
-	for s := b.scope; s != nil; s = s.parent {
-		for _, l := range s.locals {
-			names = append(names, l.Name)
-		}
-	}
-	for scope := b.m; scope != nil; scope = scope.around {
-		for n, e := range scope.names {
-			if e.obj != nil || e.imported != nil {
-				names = append(names, n)
-			}
-		}
-	}
-	if b.c.cfg.Library != nil {
-		for _, n := range b.c.cfg.Library.Names() {
-			if !strings.HasPrefix(n, "__") {
-				names = append(names, n)
-			}
-		}
-	}
-	return append(names, "None", "Some", "Ok", "Err")
 }

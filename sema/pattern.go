@@ -138,15 +138,20 @@ func (b *body) patternMismatch(p ast.Pattern, what string, t types.Type) {
 	if t == types.Bad {
 		return
 	}
-	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).Hint("%s", patternHelp(t)))
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).Hint("%s", b.patternHelp(t)))
 }
 
-func patternHelp(t types.Type) string {
+func (b *body) patternHelp(t types.Type) string {
 	switch x := t.(type) {
 	case *types.Option:
 		return "an Option is `Some(…)` or `None`"
 	case *types.Result:
 		return "a Result is `Ok(…)` or `Err(…)`"
+	case *types.Task:
+		if b.subject != nil {
+			return "it is a task, whose value comes later: write `match await " + b.text(b.subject) + " { … }`"
+		}
+		return "it is a task, whose value comes later: `await` it"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum {
 			var names []string
@@ -156,7 +161,7 @@ func patternHelp(t types.Type) string {
 			return "its patterns are " + listed(names)
 		}
 	}
-	return "write a pattern of that type"
+	return "a pattern for `" + types.Full(t).String() + "` is a value of it, a name that takes it, or `_`"
 }
 
 // patternValue checks that a constant or literal of type v can equal a t.
@@ -165,7 +170,7 @@ func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 		return
 	}
 	if _, ok := comparable(types.Resolve(v), t); !ok {
-		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", b.patternHelp(t)))
 	}
 }
 
@@ -185,7 +190,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		return
 	}
 	if _, ok := comparable(v, t); !ok {
-		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", patternHelp(t)))
+		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", b.patternHelp(t)))
 	}
 }
 

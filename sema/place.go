@@ -139,14 +139,15 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 		return
 	}
 	if opt, ok := target.(*types.Option); ok {
-		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s`", e.Op, types.Full(opt)).Hint("it may be None: unwrap it first"))
+		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s`", e.Op, types.Full(opt)).
+			Hint("it may be None: say from where to count, as in `%s = (%s ?? 0) %s %s`", b.text(e.Target), b.text(e.Target), e.Op, b.text(e.Value)))
 		return
 	}
 	out := operated(e.Op, target, v)
 	if out == nil {
 		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
 			Label(e.Target.Span(), "this is `%s`", types.Full(target)).Label(e.Value.Span(), "this is `%s`", types.Full(v)).
-			Hint("both sides must be of the variable's type"))
+			Hint("%s", b.compound(e, target, v)))
 		return
 	}
 	if !types.IsAny(out) {
@@ -156,6 +157,27 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 		}
 	}
 	b.convertOperand(e.Value, v, out)
+}
+
+// compound is the repair of a compound assignment whose sides do not go
+// together.
+func (b *body) compound(e *ast.Assign, target, v types.Type) string {
+	text := e.Op == ast.OpAdd && types.IsString(target)
+	if hint := b.takeOut(e.Value, v, func(t types.Type) bool { return text || operated(e.Op, target, t) != nil }); hint != "" {
+		return hint
+	}
+	switch a, isArray := target.(*types.Array); {
+	case text:
+		return "turn it into text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`"
+	case isArray && e.Op == ast.OpAdd:
+		if ok, _ := types.Conversion(v, a.Elem); ok {
+			return "add one element by `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`"
+		}
+		return "`+=` joins two arrays of the same elements"
+	case e.Op == ast.OpAdd:
+		return "numbers are added to numbers, text to text, arrays to arrays"
+	}
+	return "`" + e.Op.String() + "=` takes two numbers"
 }
 
 // mutated checks that a place may be changed: a variable declared mut, or a

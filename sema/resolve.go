@@ -3,6 +3,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
@@ -239,12 +240,15 @@ func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 }
 
 func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
-	known := c.typeNames(ts)
 	d := diag.UnknownType.At(name.Sp, "unknown type `%s`", name.Name)
-	if near := spell.Nearest(name.Name, known); near != "" {
+	near := spell.Nearest(name.Name, c.typeNames(ts))
+	switch hint := foreign.Type.Hint(name.Name); {
+	case hint != "" && (near == "" || spell.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
+		d.Hint("%s", hint)
+	case near != "":
 		d.Hint("did you mean `%s`?", near)
-	} else {
-		d.Hint("declare it with struct, schema, enum or type")
+	default:
+		d.Hint("declare it: `struct %s { … }`, or `schema`, `enum`, `type`", name.Name)
 	}
 	c.report(ts.m, d)
 }

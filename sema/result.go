@@ -37,7 +37,14 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 			return x
 		}
 	}
-	b.report(diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t)).Hint("remove the `?`"))
+	d := diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t))
+	switch held(t).(type) {
+	case *types.Result, *types.Option:
+		d.Hint("`await` the task first: `await %s?`", b.text(e.X))
+	default:
+		d.Hint("remove the `?`: there is always a value")
+	}
+	b.report(d)
 	return types.Bad
 }
 

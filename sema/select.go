@@ -108,7 +108,7 @@ func (b *body) noField(e *ast.FieldExpr, t types.Type) {
 		d.Hint("it has a method of that name: write `.%s(…)`", e.Name.Name)
 	case len(d.Hints) > 0:
 	default:
-		d.Hint("%s", b.fieldInstead(t, e.Name.Name, names))
+		d.Hint("%s", b.fieldInstead(e, t, names))
 	}
 	b.report(d)
 }
@@ -118,16 +118,34 @@ func isErrorStruct(t types.Type) bool {
 	return ok && n.Decl.Kind == types.ErrorStruct
 }
 
-func (b *body) fieldInstead(t types.Type, name string, names []string) string {
-	switch x := t.(type) {
+// fieldWithin is the repair of a field that not the value has, but what it holds.
+func (b *body) fieldWithin(e *ast.FieldExpr, t types.Type) string {
+	has := func(t types.Type) bool { return t != nil && (b.fieldOf(t, e.Name.Name) != nil || hasMembers(t)) }
+	inner, x, rest := held(t), b.operand(e.X), "."+e.Name.Name
+	switch types.Resolve(t).(type) {
 	case *types.Option:
-		if b.fieldOf(x.Elem, name) != nil {
-			return "it may be None: use `?`, `??` or `match` first"
+		if has(inner) {
+			return "it may be None: write `" + x + "?" + rest + "`, or use `??` or `match` first"
 		}
 	case *types.Result:
-		if b.fieldOf(x.Ok, name) != nil || hasMembers(x.Ok) {
-			return "it may be an Err: put `?` before the `.`"
+		if has(inner) {
+			return "it may be an Err: write `" + x + "?" + rest + "`"
 		}
+	case *types.Task:
+		if has(inner) {
+			return "`await` it first: `" + x + ".await" + rest + "`"
+		}
+		if has(held(inner)) {
+			return "`await` it first: `" + x + ".await?" + rest + "`"
+		}
+	}
+	return ""
+}
+
+func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) string {
+	name := e.Name.Name
+	if hint := b.fieldWithin(e, t); hint != "" {
+		return hint
 	}
 	if method, hint := b.meant(t, name); method != "" {
 		return "write `." + method + "()`"

@@ -159,6 +159,7 @@ var decoratorPlaces = map[string]string{
 	"log":         "agents, hosts, stages and functions",
 	"cache":       "agents, hosts, stages and functions",
 	"limit":       "`parallel for`",
+	"allow":       "declarations",
 }
 
 // Decorators lists the decorators of the language.
@@ -206,6 +207,9 @@ func (c *checker) otherDecorators(m *module, ds []*ast.Decorator) {
 
 // otherDecorator refuses a decorator that this place does not take.
 func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
+	if m.info.allows[d] {
+		return
+	}
 	if place := decoratorPlaces[d.Name.Name]; place != "" {
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` cannot stand here", d.Name.Name).Hint("it stands on %s", place))
 		return

@@ -17,6 +17,19 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// countBetween is "2 arguments", "1 to 3 arguments", "at most 1 argument".
+func countBetween(least, most int, noun string) string {
+	switch {
+	case most == 0:
+		return "no " + noun + "s"
+	case least == most:
+		return count(most, noun)
+	case least == 0:
+		return "at most " + count(most, noun)
+	}
+	return fmt.Sprintf("%d to %d %ss", least, most, noun)
+}
+
 // listed is "`a`, `b` and `c`".
 func listed(names []string) string {
 	quoted := make([]string, len(names))

@@ -59,7 +59,7 @@ fn main() {
         assert(values.contains("value ${n}"), "the note of round ${n}");
         assert(messages.contains("message ${n}"), "the message of round ${n}");
     }
-    assert(counts.get_or("total", 0) >= acknowledged.len(), "a total of ${counts.get("total")} after ${acknowledged.len()}");
+    assert(counts.get_or("total", 0) >= acknowledged.len(), "a total of ${counts.get_or("total", 0)} after ${acknowledged.len()}");
     for n in 1..orders.len() + 1 { assert_eq(all.get("a ${n}"), all.get("b ${n}"), "half of round ${n}"); }
     assert_eq(notes.query().from_identifier("NOTE many").len(), entries.len(), "found by words");
     let found = notes.query().from_any_keys(["K0", "K1", "K2", "K3", "K4", "K5", "K6"]).len();
@@ -167,7 +167,7 @@ fn main() {
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("count.db");
 hashmap sums: HashMap<String, Float> = HashMap::new().with_persistence("count.db");
 memory talk: Memory = Memory::new().with_persistence("count.db");
-fn main() { println(counts.get("n"), sums.get("x"), talk.len()); }`})
+fn main() { println(counts.get_or("n", 0), sums.get_or("x", 0.0), talk.len()); }`})
 	var running sync.WaitGroup
 	for range processes {
 		running.Go(func() {

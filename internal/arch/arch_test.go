@@ -39,7 +39,7 @@ var policy = []rule{
 	{"internal/testhost", ""},
 	{"internal/testllm", ""},
 	{"internal/testmcp", ""},
-	{"diag", "source"},
+	{"diag", "source internal/spell"},
 	{"lexer", "source diag"},
 	{"ast", "source"},
 	{"parser", "source diag lexer ast internal/spell internal/foreign"},

@@ -402,6 +402,14 @@ fn slow() { time::sleep(5000); }
 @expect_fail
 fn too_slow() { slow(); }
 `},
+	{[]explained{{"@allow", "Before a declaration, a module's included: warnings of these codes are not shown for what stands in it. `[lints] allow` of the manifest does it for the project."}},
+		`@allow(W0409)
+fn main() {
+    let mut xs = [2, 1];
+    xs.sort();
+    println(xs.len());
+}
+`},
 	{[]explained{{"@log", "Emits each call's beginning and end on a channel."}},
 		`@log("calls")
 fn add(a: Int, b: Int) -> Int { a + b }

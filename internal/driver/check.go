@@ -26,6 +26,14 @@ func Check(in *Input) diag.List {
 // check is Check; the program, nil when it has errors, can be generated unless
 // only its mistakes are asked for.
 func check(in *Input, only bool) (*sema.Program, diag.List) {
+	p, l := in.checked(only)
+	if in.Manifest != nil {
+		l = l.Without(in.Manifest.Lints.Allow)
+	}
+	return p, l
+}
+
+func (in *Input) checked(only bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
 	if in.Entry == nil {

@@ -35,6 +35,13 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Slips is the distance of two names: how many letters are wrong, missing, too
+// many or swapped with their neighbour, letter case aside.
+func Slips(a, b string) int {
+	var m matcher
+	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
+}
+
 // The price of an edit, what each letter of a common beginning takes off, and
 // how many letters may; abbreviated is the price of what is only a beginning,
 // more than any slip costs.

@@ -1,0 +1,293 @@
+package sema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// What to write instead of a value of the wrong type.
+
+// repair is the hint for e, of type got, where want is wanted.
+func (b *body) repair(e ast.Expr, got, want types.Type, why reason) string {
+	if clash(got, want) {
+		return "two types have this name: rename the one of the program"
+	}
+	fits := func(t types.Type) bool { ok, _ := types.Conversion(t, want); return ok }
+	for _, hint := range []string{b.literalRepair(e, want), b.takeOut(e, got, fits), b.textRepair(e, got, want), b.conversion(e, got, want), b.wrapped(e, got, want)} {
+		if hint != "" {
+			return hint
+		}
+	}
+	if _, ok := want.(*types.Param); ok {
+		return "whoever calls chooses `" + want.String() + "`: give a value that has this type, or declare the type that is meant"
+	}
+	hint := sample(want)
+	if why.text == functionResult && got != types.Nil {
+		hint += ", or declare the result as `" + got.String() + "`"
+	}
+	return hint
+}
+
+// functionResult is the reason for what a function must give.
+const functionResult = "the function's result type"
+
+// literalRepair is for literals that are nearly what is wanted.
+func (b *body) literalRepair(e ast.Expr, want types.Type) string {
+	switch x := unparen(e).(type) {
+	case *ast.StringLit:
+		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
+			return "write the number without quotes: `" + x.Value + "`"
+		}
+		if want == types.Bool && (x.Value == "true" || x.Value == "false") {
+			return "write it without quotes: `" + x.Value + "`"
+		}
+	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit:
+		if want == types.String {
+			return "write it in quotes: `\"" + b.text(e) + "\"`"
+		}
+	case *ast.NilLit:
+		return "only an Option may be nil: declare the type as `" + want.String() + "?`, or give a value"
+	case *ast.MapLit:
+		if n, ok := want.(*types.Named); ok && n.Decl.Kind != types.Enum && !n.Decl.Library {
+			return "name the type before the braces: `" + n.Decl.Name + " { … }`"
+		}
+	}
+	return ""
+}
+
+// numberType is Int or Float when a text is such a number, else nil.
+func numberType(s string) types.Type {
+	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return types.Int
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil && strings.Trim(s, "0123456789.-") == "" {
+		return types.Float
+	}
+	return nil
+}
+
+// textRepair is for a String that is wanted: of a record with a text that is
+// meant, of anything else its text.
+func (b *body) textRepair(e ast.Expr, got, want types.Type) string {
+	if want != types.String {
+		return ""
+	}
+	if b.hasText(got) {
+		return "its text is meant: `" + b.operand(e) + ".text`"
+	}
+	inner := held(got)
+	switch got.(type) {
+	case *types.Task:
+		if inner = held(inner); inner != nil && b.hasText(inner) {
+			return b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`"
+		}
+	case *types.Result:
+		if b.hasText(inner) {
+			return b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`"
+		}
+	}
+	if inner != nil {
+		return b.takeOut(e, got, func(types.Type) bool { return true })
+	}
+	return "turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it"
+}
+
+// hasText says whether a type is a record of the library whose text is a String: a
+// Response, a HostResult.
+func (b *body) hasText(t types.Type) bool {
+	n, ok := types.Resolve(t).(*types.Named)
+	if !ok || !n.Decl.Library {
+		return false
+	}
+	f := n.Decl.Field("text")
+	return f != nil && types.IsString(f.Type)
+}
+
+func (b *body) conversion(e ast.Expr, got, want types.Type) string {
+	if h := conversionHint(got, want); h != "" && !isLiteral(e) {
+		return h
+	}
+	if hint := b.eachConverted(e, got, want); hint != "" {
+		return hint
+	}
+	if a, ok := want.(*types.Array); ok && a.Elem != types.Any {
+		if ok, _ := types.Conversion(got, a.Elem); ok {
+			return "put it into brackets: `[" + b.text(e) + "]`"
+		}
+	}
+	if u, ok := want.(*types.Union); ok && got == types.String {
+		return "a String may be anything; check it with `as` or `match`: it must be one of " + u.String()
+	}
+	return ""
+}
+
+// eachConverted is for a container of other elements than are wanted.
+func (b *body) eachConverted(e ast.Expr, got, want types.Type) string {
+	if !sameForm(got, want) {
+		return ""
+	}
+	method, from, to := "map", types.Type(nil), types.Type(nil)
+	switch w := want.(type) {
+	case *types.Array:
+		from, to = got.(*types.Array).Elem, w.Elem
+	case *types.Option:
+		from, to = got.(*types.Option).Elem, w.Elem
+	case *types.Result:
+		from, to = got.(*types.Result).Ok, w.Ok
+		if ok, _ := types.Conversion(from, to); ok {
+			return "its error is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it by `" + b.operand(e) + ".map_err(|e| …)`"
+		}
+	case *types.Map:
+		method, from, to = "map_values", got.(*types.Map).Value, w.Value
+	default:
+		return ""
+	}
+	from, to = types.Full(from), types.Full(to)
+	each := "…"
+	switch {
+	case to == types.String:
+		each = "x.to_string()"
+	case types.IsNumeric(from) && types.IsNumeric(to):
+		each = "x as " + to.String()
+	}
+	return "convert what it holds: `" + b.operand(e) + "." + method + "(|x| " + each + ")`"
+}
+
+func isLiteral(e ast.Expr) bool {
+	switch unparen(e).(type) {
+	case *ast.StringLit, *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.NilLit:
+		return true
+	}
+	return false
+}
+
+// conversionHint is how a value of one plain type becomes one of another.
+func conversionHint(got, want types.Type) string {
+	switch {
+	case got == types.Float && want == types.Int:
+		return "`as Int` cuts off the fraction"
+	case got == types.String && want == types.Int:
+		return "`.parse_int()?` reads a number"
+	case got == types.String && want == types.Float:
+		return "`.parse_float()?` reads a number"
+	}
+	return ""
+}
+
+// wrapped is for a value that a Result or an Option is wanted around.
+func (b *body) wrapped(e ast.Expr, got, want types.Type) string {
+	switch w := want.(type) {
+	case *types.Result:
+		if ok, _ := types.Conversion(got, w.Ok); ok {
+			return "wrap it: `Ok(" + b.text(e) + ")`"
+		}
+		if ok, _ := types.Conversion(got, w.Err); ok {
+			return "wrap it: `Err(" + b.text(e) + ")`"
+		}
+	case *types.Option:
+		if ok, _ := types.Conversion(got, w.Elem); ok {
+			return "wrap it: `Some(" + b.text(e) + ")`"
+		}
+	}
+	return ""
+}
+
+// sample says what a value of a type looks like in a program.
+func sample(t types.Type) string {
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		if s := basicSamples[x]; s != "" {
+			return s
+		}
+	case *types.Array:
+		return "an array is written `[…]`"
+	case *types.Map:
+		return "a map is written `{\"key\": …}`"
+	case *types.Tuple:
+		return "a tuple of " + strconv.Itoa(len(x.Elems)) + " values is written `(…, …)`"
+	case *types.Func:
+		return "give a function or a closure: `|…| …`"
+	case *types.Result:
+		return "give `Ok(…)` or `Err(…)`"
+	case *types.Option:
+		return "give `Some(…)` or `None`"
+	case *types.Union:
+		return "write one of " + x.String()
+	case *types.Named:
+		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
+			return "write one of its variants, such as `" + variantExample(x.Decl, x.Decl.Variants[0]) + "`"
+		}
+		if !x.Decl.Library {
+			return "make one: `" + structExample(x.Decl) + "`"
+		}
+	}
+	return "give a value of type `" + types.Full(t).String() + "`"
+}
+
+// basicSamples say what values of the basic types look like.
+var basicSamples = map[*types.Basic]string{
+	types.Int:    "write a whole number, such as `1`",
+	types.Float:  "write a number, such as `0.5`",
+	types.String: "write text in quotes: `\"…\"`",
+	types.Bool:   "write `true`, `false` or a comparison",
+	types.Agent:  "name an agent: one declared by `agent Name uses … { … }`",
+	types.Host:   "name a host: one declared by `host Name { connector: … }`",
+	types.Tool:   "name a tool: one declared by `tool Name { … }`",
+	types.Memory: "name a memory: one declared by `memory name: Memory = Memory::new();`",
+	types.Ledger: "name a ledger: one declared by `ledger name: Ledger = Ledger::new();`",
+	types.Range:  "a range is written `0..n`",
+	types.Error:  "make an error: `ToolError::new(\"…\")`",
+}
+
+// structExample is a struct's literal with what it must have.
+func structExample(d *types.Decl) string {
+	var fields []string
+	for _, f := range d.Fields {
+		if !f.Default {
+			fields = append(fields, f.Name+": …")
+		}
+	}
+	return d.Name + " { " + strings.Join(fields, ", ") + " }"
+}
+
+// clash says whether two different types have one name, as a program's `struct
+// String` and the library's String have.
+func clash(a, b types.Type) bool {
+	return a.String() == b.String() && (declaredIn(a) != nil || declaredIn(b) != nil)
+}
+
+// declaredIn is the first declaration of the program that a type names, or nil.
+func declaredIn(t types.Type) *types.Decl {
+	var found *types.Decl
+	types.Walk(t, func(t types.Type) bool {
+		if n, ok := t.(*types.Named); ok && !n.Decl.Library && found == nil {
+			found = n.Decl
+		}
+		return found == nil
+	})
+	return found
+}
+
+// shownType is a type in a message beside another, with where it comes from when
+// both have one name.
+func (b *body) shownType(t, other types.Type) string {
+	s := "`" + t.String() + "`"
+	if !clash(t, other) {
+		return s
+	}
+	d := declaredIn(t)
+	if d == nil {
+		return s + " (the library's)"
+	}
+	switch o := originOf(d); {
+	case o.mod.home() == b.m.home():
+		return s + " (declared here)"
+	case o.mod.home() == b.c.entry:
+		return s + " (declared in " + o.mod.info.File.Source.Name + ")"
+	default:
+		return s + " (of module `" + o.mod.shown() + "`)"
+	}
+}

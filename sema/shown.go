@@ -1,0 +1,52 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// shown warns where a Result, an Option or a Task itself becomes text or leaves
+// the program, and hardly what it holds was not meant: the next model would read
+// `{"ok":…}`. It looks once the types are fixed.
+func (b *body) shown(e ast.Expr, where string) {
+	if b.info.Library {
+		return
+	}
+	b.late = append(b.late, func() {
+		t := types.Resolve(b.info.types[e.ID()])
+		what := ""
+		switch t.(type) {
+		case *types.Result:
+			what = "a Result: %s is `{\"ok\": …}` or `{\"err\": …}`"
+		case *types.Option:
+			if held(t) == types.Any {
+				return // any member of data is one, and nil is one of its values
+			}
+			what = "an Option: %s is nil where it has no value"
+		case *types.Task:
+			what = "a Task, not its value: %s is `<task …>`"
+		default:
+			return
+		}
+		b.report(diag.ShownWrapped.At(e.Span(), "%s is "+what, b.quoted(e), where).Hint("%s", b.showInstead(e, t)))
+	})
+}
+
+// showInstead is how what e holds is shown.
+func (b *body) showInstead(e ast.Expr, t types.Type) string {
+	x, text := b.operand(e), ""
+	if _, isResult := t.(*types.Result); isResult && b.hasText(held(t)) {
+		text = ".text"
+	}
+	switch t.(type) {
+	case *types.Result:
+		return "take out what it holds: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`"
+	case *types.Option:
+		return "say what stands there without a value: `" + x + " ?? …`, or use `?` or `match`"
+	}
+	if held(held(t)) != nil {
+		return "`await` it: `await " + b.text(e) + "?`"
+	}
+	return "`await` it: `await " + b.text(e) + "`"
+}

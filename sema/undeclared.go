@@ -1,0 +1,204 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// use is how a name that nothing declares was used, which says what was meant to
+// be declared.
+type use struct {
+	method string     // called on it, "" for none
+	hint   types.Type // wanted where it stands, nil for none
+	field  string     // of a declaration whose value it is, "" for none
+	called bool
+}
+
+// unknownValue reports a name that nothing declares.
+func (b *body) unknownValue(e *ast.PathExpr, u use) {
+	id := e.Segments[0]
+	b.info.details[e.Id] = unknown
+	d := diag.UnknownName.At(id.Sp, "unknown name `%s`", id.Name)
+	if b.receiver == ast.Expr(e) {
+		u.method = b.method
+	}
+	if u.field == "" {
+		u.field = b.configField
+	}
+	outer := b.outerVariable(id.Name)
+	switch {
+	case outer != nil:
+		outer.used = true // as was meant
+		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
+	case id.Name == "self":
+		d.Hint("`self` stands only in methods that declare it as their first parameter")
+	default:
+		d.Hint("%s", b.nameInstead(id.Name, u))
+	}
+	b.report(d)
+}
+
+// nameInstead is the repair of a name that nothing declares: a slip of the
+// fingers, a name of another language, else the declaration that is missing.
+func (b *body) nameInstead(name string, u use) string {
+	own := b.ownNames()
+	if near := spell.Nearest(name, own); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
+		return "did you mean `" + near + "`?"
+	}
+	if declarations := b.declaration(name, u); len(declarations) > 0 {
+		return "declare it outside of functions: " + strings.Join(declarations, ", or ")
+	}
+	if hint := foreign.Value.Hint(name); hint != "" {
+		return hint
+	}
+	if near := spell.Nearest(name, append(own, b.libraryNames()...)); near != "" {
+		return "did you mean `" + near + "`?"
+	}
+	switch {
+	case u.method != "" && isUpper(name):
+		return "declare it outside of functions: " + b.declare(types.Tool, name, u.method) + ", or import it: `use module::" + name + ";`"
+	case u.called && !isUpper(name):
+		return "declare it: `fn " + name + "(…) { … }`, or import it with `use`"
+	case isUpper(name):
+		return "declare it, or import it: `use module::" + name + ";`"
+	}
+	return "declare it before: `let " + name + " = …;`"
+}
+
+func isUpper(name string) bool {
+	r, _ := utf8.DecodeRuneInString(name)
+	return unicode.IsUpper(r)
+}
+
+// declaration is what declares a name that is used like an agent, a host, a tool
+// or a store: texts to write, empty when it looks like a variable.
+func (b *body) declaration(name string, u use) []string {
+	if u.method != "" {
+		return b.declarationOf(name, u.method)
+	}
+	if kind := fieldKinds[u.field]; kind != nil {
+		return []string{b.declare(kind, name, "")}
+	}
+	switch t := hinted(u.hint).(type) {
+	case *types.Basic:
+		if declarable(t) {
+			return []string{b.declare(t, name, "")}
+		}
+	case *types.HashMap:
+		return []string{"`hashmap " + name + ": " + t.String() + " = HashMap::new();`"}
+	}
+	return nil
+}
+
+// fieldKinds are what the fields of agents and hosts name, where their type does
+// not say it.
+var fieldKinds = map[string]*types.Basic{"tools": types.Tool, "knowledge": types.Ledger, "memory": types.Memory}
+
+func declarable(t types.Type) bool {
+	return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger
+}
+
+// declarationOf finds the kinds of declaration that a called method belongs to:
+// those that have it, when no plain value has.
+func (b *body) declarationOf(name, method string) []string {
+	if method == "listen" {
+		return []string{b.declare(types.Host, name, "")}
+	}
+	if method == "run" && isUpper(name) {
+		return []string{"`pipeline " + name + " { stage first(text: String) -> String { … } }`"}
+	}
+	for _, plain := range []types.Type{types.String, types.Int, types.Float, &types.Array{Elem: types.Any},
+		&types.Map{Key: types.String, Value: types.Any}, &types.Option{Elem: types.Any}, &types.Result{Ok: types.Any, Err: types.Error}, types.Range} {
+		if slices.Contains(b.c.methodNames(plain), method) && !isUpper(name) {
+			return nil
+		}
+	}
+	var out []string
+	for _, kind := range []*types.Basic{types.Agent, types.Host, types.Memory, types.Ledger} {
+		if slices.Contains(b.c.methodNames(kind), method) {
+			out = append(out, b.declare(kind, name, method))
+		}
+	}
+	return out
+}
+
+// declare is the text of a declaration.
+func (b *body) declare(kind *types.Basic, name, method string) string {
+	switch kind {
+	case types.Agent:
+		connection := scripted
+		if m := b.c.cfg.Manifest; m != nil {
+			for _, c := range keys(m.Connections) {
+				if c != scripted {
+					connection = c
+					break
+				}
+			}
+		}
+		return "`agent " + name + " uses " + connection + " { system_prompt: \"…\" }`"
+	case types.Host:
+		return "`host " + name + " { connector: \"" + strings.ToLower(name) + "\", output_format: \"json\" }`"
+	case types.Tool:
+		if method == "" {
+			method = "work"
+		}
+		return "`tool " + name + " { description: \"…\", fn " + method + "(self) { … } }`"
+	case types.Memory:
+		return "`memory " + name + ": Memory = Memory::new();`"
+	}
+	return "`ledger " + name + ": Ledger = Ledger::new();`"
+}
+
+// ownNames are the values that the program declares or imports where it stands.
+func (b *body) ownNames() []string {
+	var names []string
+	for s := b.scope; s != nil; s = s.parent {
+		for _, l := range s.locals {
+			names = append(names, l.Name)
+		}
+	}
+	for scope := b.m; scope != nil; scope = scope.around {
+		for n, e := range scope.names {
+			if e.obj != nil || e.imported != nil {
+				names = append(names, n)
+			}
+		}
+	}
+	return names
+}
+
+// libraryNames are the values that are there without any declaration, and the
+// words that begin expressions.
+func (b *body) libraryNames() []string {
+	names := []string{"None", "Some", "Ok", "Err", "true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}
+	if b.c.cfg.Library == nil {
+		return names
+	}
+	for _, n := range b.c.cfg.Library.Names() {
+		if !strings.HasPrefix(n, "__") {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// outerVariable is a variable of the function around a nested one, which it
+// does not see.
+func (b *body) outerVariable(name string) *Local {
+	for m := b.m; m != nil; m = m.around {
+		for s := m.vars; s != nil; s = s.parent {
+			if l := findLocal(s.locals, name); l != nil {
+				return l
+			}
+		}
+	}
+	return nil
+}
