@@ -27,39 +27,46 @@ func (e FieldError) Error() string {
 
 // Join gives all errors in one line.
 func Join(errs []FieldError) string {
-	s := ""
+	var s strings.Builder
 	for i, e := range errs {
 		if i > 0 {
-			s += "; "
+			s.WriteString("; ")
 		}
-		s += e.Error()
+		s.WriteString(e.Error())
 	}
-	return s
+	return s.String()
 }
 
 // Decode reads JSON text as a value of type t by the JSON mapping
 // (spec/11-emit.md): an Int is accepted for a Float, never a Float for an Int;
 // null counts as absent for an optional field; members that t does not declare
 // are ignored. The value is good only when there are no errors.
-func Decode(raw []byte, t *value.Type) (value.Slot, []FieldError) {
-	s, err := value.Parse(raw)
+func Decode(raw []byte, t *value.Type) (value.Slot, []FieldError) { return DecodeIn(nil, raw, t) }
+
+// DecodeIn is Decode under a pace.
+func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
+	s, err := value.ParseIn(raw, nil, p)
 	if err != nil {
 		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
 	}
-	c := converter{fresh: true}
+	c := converter{pace: p, fresh: true}
 	return c.convert(s, t, nil), c.errs
 }
 
 // Convert is Decode for data that is decoded already, or for any value whose
 // type is only known at run time: a value of type t is itself. What the result
 // shares with s is marked.
-func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) {
-	c := converter{}
+func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return ConvertIn(nil, s, t) }
+
+// ConvertIn is Convert under a pace.
+func ConvertIn(p *value.Pace, s value.Slot, t *value.Type) (value.Slot, []FieldError) {
+	c := converter{pace: p}
 	return c.convert(value.Flat(s), t, nil), c.errs
 }
 
 // converter walks a value along a type and notes each misfit.
 type converter struct {
+	pace    *value.Pace
 	fresh   bool // nobody else holds the data
 	kept    bool // the data is as Keep writes it
 	depth   int
@@ -124,11 +131,11 @@ func show(s value.Slot) string {
 	case value.KindInt, value.KindFloat, value.KindBool:
 		return value.Text(s)
 	case value.KindString:
-		text := []rune(s.AsString())
-		if len(text) > 40 {
-			return string(value.AppendString(nil, string(text[:40]))) + "…"
+		text := s.AsString()
+		if head := []rune(text[:value.CutText(text, 4*40)]); len(head) > 40 || len(text) > 4*40 {
+			return string(value.AppendString(nil, string(head[:40]))) + "…"
 		}
-		return string(value.AppendString(nil, s.AsString()))
+		return string(value.AppendString(nil, text))
 	case value.KindArray:
 		return "an array"
 	case value.KindMap:
@@ -161,6 +168,7 @@ func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
 		return c.fail(p, "nested too deeply")
 	}
 	defer func() { c.depth-- }()
+	c.pace.Step(2)
 	if k, ok := kinds[t.Kind]; ok {
 		if s.Kind() == k {
 			return s

@@ -22,20 +22,23 @@ type Reading struct {
 // Read is Decode for what a model wrote. Where a type leaves one reading only,
 // it takes a number in quotes, a choice in other letters, and yes or no for a
 // Bool. It invents nothing, and says what it did.
-func Read(raw []byte, t *value.Type) Reading {
-	s, err := value.Parse(raw)
+func Read(raw []byte, t *value.Type) Reading { return ReadIn(nil, raw, t) }
+
+// ReadIn is Read under a pace.
+func ReadIn(p *value.Pace, raw []byte, t *value.Type) Reading {
+	s, err := value.ParseIn(raw, nil, p)
 	if err != nil {
 		return Reading{Errors: []FieldError{{"", "not valid JSON: " + err.Error()}}}
 	}
-	return read(s, t)
+	return read(p, s, t)
 }
 
 // ReadText is Read for a text that is itself the value: a number, a choice.
-func ReadText(text string, t *value.Type) Reading { return read(value.String(text), t) }
+func ReadText(text string, t *value.Type) Reading { return read(nil, value.String(text), t) }
 
-func read(s value.Slot, t *value.Type) Reading {
+func read(p *value.Pace, s value.Slot, t *value.Type) Reading {
 	l := &leniency{}
-	c := converter{fresh: true, lenient: l}
+	c := converter{pace: p, fresh: true, lenient: l}
 	v := c.convert(s, t, nil)
 	return Reading{v, c.errs, l.repairs, l.hits}
 }
@@ -127,6 +130,7 @@ func (c *converter) strangers(m *value.Map, fields []value.Field, p *path) {
 		}
 	}
 	m.Each(func(k, _ value.Slot) bool {
+		c.pace.Step(2)
 		if !known[value.Text(k)] {
 			c.lenient.note(&path{up: p, name: value.Text(k)}, "left out, there is no such member")
 		}

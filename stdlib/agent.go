@@ -16,11 +16,11 @@ var agentNatives = []native{
 
 // toolArgs reads the arguments of a tool call as a model wrote them.
 func toolArgs(a *vm.Args) (value.Slot, error) {
-	text := strings.TrimSpace(a.String(0))
+	text := trimmedEnd(a, trimmedStart(a, a.String(0), trimLeft), trimRight)
 	if text == "" {
 		return value.NewMap(0).Slot(), nil
 	}
-	v, err := value.Parse([]byte(text))
+	v, err := value.ParseIn([]byte(text), a.Room, a.Pace())
 	if err != nil {
 		return value.Nil, value.Errorf("ToolError", "the arguments are not JSON: %s", err)
 	}
@@ -38,7 +38,7 @@ func toolText(a *vm.Args) (value.Slot, error) {
 	if s.Kind() == value.KindString {
 		return s, nil
 	}
-	return value.String(string(value.AppendJSON(nil, s))), nil
+	return value.StringTaking(value.AppendJSONWithin(nil, s, a.TextBound())), nil
 }
 
 // toolCall takes a host's tool_call message apart: (tool, args). Left out, args

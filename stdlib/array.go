@@ -15,7 +15,7 @@ var arrayNatives = []native{
 	{"Array.first", arrayFirst},
 	{"Array.last", arrayLast},
 	{"Array.get", arrayGet},
-	{"Array.contains", func(a *vm.Args) (value.Slot, error) { return value.Bool(find(a.Array(0), a.Slot(1)) >= 0), nil }},
+	{"Array.contains", func(a *vm.Args) (value.Slot, error) { return value.Bool(find(a, a.Array(0), a.Slot(1)) >= 0), nil }},
 	{"Array.index_of", arrayIndexOf},
 	{"Array.push", arrayPush},
 	{"Array.pop", arrayPop},
@@ -80,12 +80,20 @@ func arrayGet(a *vm.Args) (value.Slot, error) {
 }
 
 // find gives the place of the first element of x that equals s, or -1.
-func find(x *value.Array, s value.Slot) int {
+func find(a *vm.Args, x *value.Array, s value.Slot) int {
 	if x.Sub == value.ReprInts && s.Kind() == value.KindInt {
-		return slices.Index(x.Ints(), s.AsInt())
+		v := x.Ints()
+		for from := 0; from < len(v); from += partSize {
+			part := v[from:min(from+partSize, len(v))]
+			if i := slices.Index(part, s.AsInt()); i >= 0 {
+				return from + i
+			}
+			a.Step(len(part) >> 2)
+		}
+		return -1
 	}
 	for i := range x.Len {
-		if value.Equal(x.At(i), s) {
+		if value.EqualIn(a.Pace(), x.At(i), s) {
 			return i
 		}
 	}
@@ -93,7 +101,7 @@ func find(x *value.Array, s value.Slot) int {
 }
 
 func arrayIndexOf(a *vm.Args) (value.Slot, error) {
-	if i := find(a.Array(0), a.Slot(1)); i >= 0 {
+	if i := find(a, a.Array(0), a.Slot(1)); i >= 0 {
 		return value.Int(int64(i)), nil
 	}
 	return value.Nil, nil
@@ -126,16 +134,23 @@ func arrayInsert(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	i, err := index(a, 1, x.Len, true)
 	if err == nil {
+		moved(a, x.Len-i)
 		x.Insert(i, lend(a.Slot(2)))
 	}
 	return value.Nil, err
 }
+
+// moved tells the pace of n elements that are moved or copied as they are.
+func moved(a *vm.Args, n int) { a.Step(n >> 4) }
 
 func arrayRemove(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	i, err := index(a, 1, x.Len, false)
 	if err != nil {
 		return value.Nil, err
+	}
+	if i > 0 {
+		moved(a, x.Len-i)
 	}
 	return x.Remove(i), nil
 }
@@ -148,6 +163,7 @@ func arrayClear(a *vm.Args) (value.Slot, error) {
 func arrayExtend(a *vm.Args) (value.Slot, error) {
 	x, y := a.Array(0), a.Array(1)
 	a.Room(x.ReserveSize(y.Len))
+	moved(a, y.Len)
 	x.Extend(y)
 	return value.Nil, nil
 }
@@ -195,6 +211,7 @@ func arrayZip(a *vm.Args) (value.Slot, error) {
 	a.Room(min(x.Len, y.Len) * pairSize)
 	out := value.NewArray()
 	for i := range min(x.Len, y.Len) {
+		a.Step(2)
 		out.Push(value.Tuple(lend(x.At(i)), lend(y.At(i))))
 	}
 	return out.Slot(), nil
@@ -205,6 +222,7 @@ func arrayEnumerate(a *vm.Args) (value.Slot, error) {
 	a.Room(x.Len * pairSize)
 	out := value.NewArray()
 	for i := range x.Len {
+		a.Step(2)
 		out.Push(value.Tuple(value.Int(int64(i)), lend(x.At(i))))
 	}
 	return out.Slot(), nil
@@ -212,6 +230,7 @@ func arrayEnumerate(a *vm.Args) (value.Slot, error) {
 
 func arrayReverse(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
+	a.Step(x.Len >> 2)
 	y := x.Slice(0, x.Len)
 	switch y.Sub {
 	case value.ReprInts:
@@ -226,7 +245,7 @@ func arrayReverse(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// arrayUnique finds repeats by hash where all elements are Ints or all are
+// arrayUnique finds repeats by hash where all elements are Ints, all Floats or all
 // Strings, else by comparing all with all.
 func arrayUnique(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
@@ -237,17 +256,22 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 	kind := x.At(0).Kind()
 	hashed := kind == value.KindInt || kind == value.KindString
 	for i := 1; hashed && x.Sub == value.ReprSlots && i < x.Len; i++ {
+		a.Step(1)
 		hashed = x.At(i).Kind() == kind
+	}
+	if x.Sub == value.ReprFloats {
+		return uniqueFloats(a, x), nil
 	}
 	seen := value.NewMap(0)
 	for i := range x.Len {
+		a.Step(4)
 		s := x.At(i)
 		if hashed {
 			if _, ok := seen.Get(s); ok {
 				continue
 			}
 			seen.Set(s, value.Nil)
-		} else if find(out, s) >= 0 {
+		} else if find(a, out, s) >= 0 {
 			continue
 		}
 		out.Push(lend(s))
@@ -255,11 +279,24 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 	return out.Slot(), nil
 }
 
+// uniqueFloats keeps every NaN: none equals another.
+func uniqueFloats(a *vm.Args, x *value.Array) value.Slot {
+	out, seen := value.NewArray(), map[float64]bool{}
+	for _, f := range x.Floats() {
+		a.Step(8)
+		if !seen[f] {
+			seen[f] = true
+			out.Push(value.Float(f))
+		}
+	}
+	return out.Slot()
+}
+
 func arrayJoin(a *vm.Args) (value.Slot, error) {
 	x, sep := a.Array(0), a.String(1)
-	if n := stringsJoined(x, len(sep)); n >= 0 && n <= maxString {
+	if n := stringsJoined(a, x, len(sep)); n >= 0 && n <= maxString {
 		a.Room(n)
-		return joinStrings(x.Slots(), sep, n), nil
+		return joinStrings(a, x.Slots(), sep, n), nil
 	}
 	var out []byte
 	text := building{a: a}
@@ -275,6 +312,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 			out = slices.Grow(out, min((len(out)/joinSample+1)*(x.Len-i), most))
 		}
 		if s := x.At(i); s.Kind() == value.KindString {
+			a.Step(1 + len(s.AsString())>>6)
 			out = append(out, s.AsString()...)
 		} else {
 			out = value.AppendTextWithin(out, s, a.TextBound())
@@ -288,12 +326,13 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 
 // stringsJoined is how long the text of an array of Strings will be, -1 for
 // another array.
-func stringsJoined(x *value.Array, sep int) int {
+func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 	if x.Len == 0 || x.Sub != value.ReprSlots {
 		return -1
 	}
 	n := sep * (x.Len - 1)
 	for _, s := range x.Slots() {
+		a.Step(1)
 		if s.Kind() != value.KindString {
 			return -1
 		}
@@ -303,13 +342,14 @@ func stringsJoined(x *value.Array, sep int) int {
 }
 
 // joinStrings joins Strings to a text of n bytes.
-func joinStrings(slots []value.Slot, sep string, n int) value.Slot {
+func joinStrings(a *vm.Args, slots []value.Slot, sep string, n int) value.Slot {
 	var out strings.Builder
 	out.Grow(n) // which does not write zeros first
 	for i, s := range slots {
 		if i > 0 {
 			out.WriteString(sep)
 		}
+		a.Step(1 + len(s.AsString())>>6)
 		out.WriteString(s.AsString())
 	}
 	return value.String(out.String())
@@ -324,6 +364,7 @@ func arraySlice(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
+	moved(a, hi-lo)
 	return x.Slice(lo, hi).Slot(), nil
 }
 
@@ -333,6 +374,7 @@ func arrayTake(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
+	moved(a, min(n, x.Len))
 	return x.Slice(0, min(n, x.Len)).Slot(), nil
 }
 
@@ -342,6 +384,7 @@ func arraySkip(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
+	moved(a, x.Len-min(n, x.Len))
 	return x.Slice(min(n, x.Len), x.Len).Slot(), nil
 }
 
@@ -362,6 +405,7 @@ func arrayChunks(a *vm.Args) (value.Slot, error) {
 	}
 	out := value.NewArray()
 	for i := 0; i < x.Len; i += n {
+		a.Step(2 + min(n, x.Len)>>4)
 		part := x.Slice(i, min(i+n, x.Len)).Slot()
 		a.Room(value.Size(part))
 		out.Push(part)
@@ -377,6 +421,7 @@ func arrayWindows(a *vm.Args) (value.Slot, error) {
 	}
 	out := value.NewArray()
 	for i := 0; i+n <= x.Len; i++ {
+		a.Step(2 + n>>4)
 		part := x.Slice(i, i+n).Slot()
 		a.Room(value.Size(part))
 		out.Push(part)

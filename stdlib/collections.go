@@ -3,21 +3,21 @@ package stdlib
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 var collectionsNatives = []native{
-	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a.Slot(0)), nil }},
+	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 
 // keyOf gives what stands for a value as a map's key, the same for all values
 // that are equal: Strings, Ints and Bools themselves, anything else a String
 // that begins with NUL. Such Strings are marked in the same way.
-func keyOf(s value.Slot) value.Slot {
+func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	s = value.Flat(s)
 	switch s.Kind() {
 	case value.KindInt, value.KindBool:
@@ -31,7 +31,7 @@ func keyOf(s value.Slot) value.Slot {
 			return s
 		}
 	}
-	return value.String("\x00" + string(appendKey(nil, s, 0)))
+	return value.String("\x00" + string(keyWriter{a}.append(nil, s, 0)))
 }
 
 // integral gives the Int that equals f, if there is one.
@@ -42,18 +42,22 @@ func integral(f float64) (int64, bool) {
 	return int64(f), true
 }
 
-// appendKey writes a value so that two texts are the same when the values are
+// keyWriter writes keys.
+type keyWriter struct{ a *vm.Args }
+
+// append writes a value so that two texts are the same when the values are
 // equal. It is ASCII but for the Strings in it, which stand with their length.
-func appendKey(dst []byte, s value.Slot, depth int) []byte {
+func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	if depth > 10_000 {
 		panic(value.Faultf("the value is nested too deeply"))
 	}
+	w.a.Step(1)
 	s = value.Flat(s)
 	list := func(tag byte, slots []value.Slot) []byte {
 		dst = append(dst, tag)
 		dst = strconv.AppendInt(dst, int64(len(slots)), 10)
 		for _, x := range slots {
-			dst = appendKey(dst, x, depth+1)
+			dst = w.append(dst, x, depth+1)
 		}
 		return dst
 	}
@@ -71,6 +75,7 @@ func appendKey(dst []byte, s value.Slot, depth int) []byte {
 		return strconv.AppendFloat(append(dst, 'f'), s.AsFloat(), 'g', -1, 64)
 	case value.KindString:
 		text := s.AsString()
+		w.a.Pace().Bytes(len(text) >> 2)
 		dst = strconv.AppendInt(append(dst, 's'), int64(len(text)), 10)
 		return append(append(dst, ':'), text...)
 	case value.KindArray:
@@ -80,7 +85,7 @@ func appendKey(dst []byte, s value.Slot, depth int) []byte {
 		}
 		return list('[', slots)
 	case value.KindMap:
-		return appendMapKey(dst, s.Map(), depth)
+		return w.appendMap(dst, s.Map(), depth)
 	case value.KindTuple:
 		return list('(', s.Fields())
 	case value.KindRange:
@@ -102,15 +107,15 @@ func appendKey(dst []byte, s value.Slot, depth int) []byte {
 	}
 }
 
-// appendMapKey writes entries in the order of their keys, since their own does
+// appendMap writes entries in the order of their keys, since their own does
 // not count.
-func appendMapKey(dst []byte, m *value.Map, depth int) []byte {
+func (w keyWriter) appendMap(dst []byte, m *value.Map, depth int) []byte {
 	var entries []string
 	m.Each(func(k, v value.Slot) bool {
-		entries = append(entries, string(appendKey(appendKey(nil, k, depth+1), v, depth+1)))
+		entries = append(entries, string(w.append(w.append(nil, k, depth+1), v, depth+1)))
 		return true
 	})
-	slices.Sort(entries)
+	sortStable(w.a.Pace(), entries, strings.Compare)
 	dst = strconv.AppendInt(append(dst, 'm'), int64(len(entries)), 10)
 	for _, e := range entries {
 		dst = append(dst, e...)

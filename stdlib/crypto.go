@@ -9,6 +9,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"hash"
 	"strings"
 	"unicode/utf8"
 
@@ -17,37 +18,75 @@ import (
 )
 
 var cryptoNatives = []native{
-	{"crypto.sha256", digest(func(b []byte) []byte { d := sha256.Sum256(b); return d[:] })},
-	{"crypto.sha512", digest(func(b []byte) []byte { d := sha512.Sum512(b); return d[:] })},
-	{"crypto.sha1", digest(func(b []byte) []byte { d := sha1.Sum(b); return d[:] })},
-	{"crypto.md5", digest(func(b []byte) []byte { d := md5.Sum(b); return d[:] })},
+	{"crypto.sha256", digest(sha256.New)},
+	{"crypto.sha512", digest(sha512.New)},
+	{"crypto.sha1", digest(sha1.New)},
+	{"crypto.md5", digest(md5.New)},
 	{"crypto.hmac_sha256", cryptoHMAC},
 	{"crypto.base64_encode", func(a *vm.Args) (value.Slot, error) {
-		return value.String(base64.StdEncoding.EncodeToString([]byte(a.String(0)))), nil
+		return value.String(encoded(a, base64.StdEncoding.EncodeToString)), nil
 	}},
-	{"crypto.base64_decode", decoder("Base64", func(s string) ([]byte, error) {
-		return base64.RawStdEncoding.Strict().DecodeString(unpadded(s))
-	})},
-	{"crypto.hex_encode", digest(func(b []byte) []byte { return b })},
-	{"crypto.hex_decode", decoder("hex", hex.DecodeString)},
-	{"crypto.constant_time_eq", func(a *vm.Args) (value.Slot, error) {
-		return value.Bool(subtle.ConstantTimeCompare([]byte(a.String(0)), []byte(a.String(1))) == 1), nil
-	}},
+	{"crypto.base64_decode", decoder("Base64", unpadded, base64.RawStdEncoding.Strict().DecodeString)},
+	{"crypto.hex_encode", func(a *vm.Args) (value.Slot, error) { return value.String(encoded(a, hex.EncodeToString)), nil }},
+	{"crypto.hex_decode", decoder("hex", func(s string) string { return s }, hex.DecodeString)},
+	{"crypto.constant_time_eq", cryptoSame},
 	{"crypto.__hex", func(a *vm.Args) (value.Slot, error) { return value.String(hex.EncodeToString(octets(a.Array(0)))), nil }},
 	{"crypto.__uuid", func(a *vm.Args) (value.Slot, error) { return value.String(uuid([16]byte(octets(a.Array(0))))), nil }},
 }
 
-// digest makes a native that gives the hex of what f makes of a text.
-func digest(f func([]byte) []byte) vm.Native {
-	return func(a *vm.Args) (value.Slot, error) {
-		return value.String(hex.EncodeToString(f([]byte(a.String(0))))), nil
+// digest makes a native that gives the hash of a text in hex.
+func digest(hashing func() hash.Hash) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) { return hashed(a, hashing(), a.String(0)), nil }
+}
+
+func hashed(a *vm.Args, h hash.Hash, text string) value.Slot {
+	for part := range octetParts(a, text, partSize) {
+		h.Write([]byte(part))
+	}
+	return value.String(hex.EncodeToString(h.Sum(nil)))
+}
+
+// octetParts gives a text in parts of n bytes, under the pace of the call.
+func octetParts(a *vm.Args, text string, n int) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for text != "" {
+			part := text[:min(n, len(text))]
+			a.Pace().Bytes(len(part))
+			if text = text[len(part):]; !yield(part) {
+				return
+			}
+		}
 	}
 }
 
+// encoded writes the text of argument 0 in an encoding of groups of three bytes.
+func encoded(a *vm.Args, encode func([]byte) string) string {
+	var out strings.Builder
+	for part := range octetParts(a, a.String(0), partSize/3*3) {
+		out.WriteString(encode([]byte(part)))
+	}
+	return out.String()
+}
+
 func cryptoHMAC(a *vm.Args) (value.Slot, error) {
-	h := hmac.New(sha256.New, []byte(a.String(0)))
-	h.Write([]byte(a.String(1)))
-	return value.String(hex.EncodeToString(h.Sum(nil))), nil
+	key := []byte(a.String(0))
+	a.Pace().Bytes(len(key))
+	return hashed(a, hmac.New(sha256.New, key), a.String(1)), nil
+}
+
+// cryptoSame takes a time that says nothing of where two texts of one length
+// differ.
+func cryptoSame(a *vm.Args) (value.Slot, error) {
+	x, y := a.String(0), a.String(1)
+	if len(x) != len(y) {
+		return value.Bool(false), nil
+	}
+	same := 1
+	for part := range octetParts(a, x, partSize) {
+		same &= subtle.ConstantTimeCompare([]byte(part), []byte(y[:len(part)]))
+		y = y[len(part):]
+	}
+	return value.Bool(same == 1), nil
 }
 
 // unpadded takes the padding off that completes a group of four. Any other is
@@ -62,18 +101,23 @@ func unpadded(s string) string {
 	return s
 }
 
-// decoder makes a native that gives the text which an encoding stands for.
-func decoder(name string, decode func(string) ([]byte, error)) vm.Native {
+// decoder makes a native that gives the text which an encoding of groups of two or
+// four characters stands for.
+func decoder(name string, prepare func(string) string, decode func(string) ([]byte, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
-		b, err := decode(s)
-		switch {
-		case err != nil || strings.ContainsAny(s, "\r\n"):
-			return value.Nil, parseError(s, "is not "+name)
-		case !utf8.Valid(b):
+		var out []byte
+		for part := range octetParts(a, prepare(s), partSize) {
+			b, err := decode(part)
+			if err != nil || strings.ContainsAny(part, "\r\n") {
+				return value.Nil, parseError(s, "is not "+name)
+			}
+			out = append(out, b...)
+		}
+		if !utf8.Valid(out) {
 			return value.Nil, parseError(s, "stands for bytes that are not UTF-8")
 		}
-		return value.String(string(b)), nil
+		return value.StringTaking(out), nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // TestDamage: a value that is written as JSON and damaged as models damage it
@@ -20,7 +21,7 @@ func TestDamage(t *testing.T) {
 		typ := d.typ(3)
 		want := d.value(typ, 3)
 		text := d.text(want, typ)
-		got, _, wrong := readText(text, typ)
+		got, _, wrong := readText(new(vm.Args), text, typ)
 		if wrong != "" {
 			continue
 		}
@@ -290,7 +291,7 @@ func BenchmarkReadDamaged(b *testing.B) {
 	text := s.String()
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, _, wrong := readText(text, rows); wrong != "" {
+		if _, _, wrong := readText(new(vm.Args), text, rows); wrong != "" {
 			b.Fatal(wrong)
 		}
 	}

@@ -20,7 +20,13 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 	var out []byte
 	text := building{a: a}
 	for s != "" {
-		i := strings.IndexAny(s, "{}")
+		i := strings.IndexAny(s[:min(len(s), partSize)], "{}")
+		a.Step(1 + max(i, 0)>>3)
+		if i < 0 && len(s) > partSize {
+			out, s = append(out, s[:partSize]...), s[partSize:]
+			a.Pace().Bytes(partSize)
+			continue
+		}
 		if i < 0 {
 			break
 		}
@@ -51,7 +57,7 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 // placeholder reads `{}` or `{0}` at the start of s: which argument it asks
 // for, -1 for the next one, and how many bytes it takes, 0 when there is none.
 func placeholder(s string) (which, width int) {
-	end := strings.IndexByte(s, '}')
+	end := strings.IndexByte(s[:min(len(s), len("{999999}"))], '}')
 	if s[0] != '{' || end < 0 || end > len("{999999") {
 		return 0, 0
 	}
@@ -70,7 +76,7 @@ func placeholder(s string) (which, width int) {
 func fmtTruncate(a *vm.Args) (value.Slot, error) {
 	s, suffix := a.Str(0), a.Str(2)
 	n, err := count(a, "truncate")
-	if err != nil || s.Len() <= n {
+	if err != nil || s.LenIn(a.Pace()) <= n {
 		return a.Slot(0), err
 	}
 	ending := min(n, suffix.Len())
@@ -85,17 +91,18 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	if lines := strings.Count(s, "\n") + 1; n > (maxString-len(s))/lines {
+	if lines := occurrences(a, s, "\n") + 1; n > (maxString-len(s))/lines {
 		return value.Nil, value.Faultf("indent: the result would be longer than 1 GiB")
 	}
 	a.Room(n)
-	margin := strings.Repeat(" ", n)
+	margin := repeated(a, " ", n)
 	var out strings.Builder
 	text := building{a: a}
 	for line := range strings.Lines(s) {
 		if err := text.reaches(out.Len(), "indent"); err != nil {
 			return value.Nil, err
 		}
+		a.Step(1 + (len(line)+n)>>6)
 		if line != "\n" && line != "\r\n" {
 			out.WriteString(margin)
 		}
@@ -136,6 +143,7 @@ func fmtTable(a *vm.Args) (value.Slot, error) {
 		}
 		cells := make([]string, row.Len)
 		for j := range cells {
+			a.Step(16)
 			cells[j] = oneLine(string(value.AppendTextWithin(nil, row.At(j), a.TextBound())))
 			c := note(j, cells[j])
 			_, number := value.Flat(row.At(j)).Number()
@@ -168,6 +176,7 @@ func drawTable(a *vm.Args, lines [][]string, columns []column) (value.Slot, erro
 		}
 		var line strings.Builder
 		for i, c := range columns {
+			a.Step(4 + c.width>>4)
 			if i > 0 {
 				line.WriteString("  ")
 			}

@@ -18,7 +18,10 @@ var hashMapNatives = []native{
 	{"HashMap.keys", either(ofEntries(keysOf), keptKeys)},
 	{"HashMap.values", either(ofEntries(valuesOf), keptValues)},
 	{"HashMap.entries", either(ofEntries(pairsOf), keptEntries(pairsOf))},
-	{"HashMap.to_map", either(func(a *vm.Args) (value.Slot, error) { return hashMap(a).Entries().Slot(), nil }, keptEntries(itself))},
+	{"HashMap.to_map", either(func(a *vm.Args) (value.Slot, error) {
+		a.Step(hashMap(a).Len())
+		return hashMap(a).Entries().Slot(), nil
+	}, keptEntries(itself))},
 	{"HashMap.len", either(func(a *vm.Args) (value.Slot, error) { return value.Int(int64(hashMap(a).Len())), nil }, keptLen)},
 	{"HashMap.scope", func(a *vm.Args) (value.Slot, error) { return hashMap(a).Scope(a.String(1)).Value(), nil }},
 	{"HashMap.on_change", hashMapOnChange},
@@ -69,6 +72,7 @@ func hashMapGetOr(a *vm.Args) (value.Slot, error) {
 func hashMapGetMany(a *vm.Args) (value.Slot, error) {
 	h, keys, out := hashMap(a), a.Array(1), value.NewArray()
 	for i := range keys.Len {
+		a.Step(4)
 		k := keys.At(i)
 		if err := hashable(k); err != nil {
 			return value.Nil, err
@@ -91,8 +95,8 @@ func hashMapHas(a *vm.Args) (value.Slot, error) {
 	return value.Bool(ok), nil
 }
 
-func ofEntries(f func(entries) (value.Slot, error)) vm.Native {
-	return func(a *vm.Args) (value.Slot, error) { return f(hashMap(a)) }
+func ofEntries(f func(*value.Pace, entries) (value.Slot, error)) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) { return f(a.Pace(), hashMap(a)) }
 }
 
 func hashMapPut(a *vm.Args) (value.Slot, error) {
@@ -108,6 +112,7 @@ func hashMapPut(a *vm.Args) (value.Slot, error) {
 // hashMapPutMany gives (key, change) for each change that is to be told.
 func hashMapPutMany(a *vm.Args) (value.Slot, error) {
 	h, told := hashMap(a), value.NewArray()
+	a.Step(8 * a.Map(1).Len())
 	a.Map(1).Each(func(k, v value.Slot) bool {
 		before, had := h.Set(k, v)
 		tell(told, k, change(h, k, before, had, v, true))
@@ -157,6 +162,7 @@ func plus(x, y value.Slot) (value.Slot, error) {
 func hashMapClear(a *vm.Args) (value.Slot, error) {
 	h, removed := hashMap(a), value.NewMap(0)
 	if h.AnyWatched() {
+		a.Step(h.Len())
 		removed = h.Entries()
 	}
 	h.Clear()

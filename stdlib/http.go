@@ -21,7 +21,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 	}
 	kind, text := "text/plain; charset=utf-8", body
 	if body.Kind() != value.KindString {
-		kind, text = "application/json", value.String(string(value.AppendJSON(nil, body)))
+		kind, text = "application/json", value.StringTaking(value.AppendJSONWithin(nil, body, a.TextBound()))
 	}
 	given := false
 	headers.Map().Each(func(k, _ value.Slot) bool {

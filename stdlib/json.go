@@ -1,8 +1,6 @@
 package stdlib
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"strings"
 	"unsafe"
@@ -17,7 +15,7 @@ var jsonNatives = []native{
 	{"json.stringify", jsonStringify},
 	{"json.stringify_pretty", jsonPretty},
 	{"json.is_valid", func(a *vm.Args) (value.Slot, error) {
-		_, err := value.Parse([]byte(a.String(0)))
+		_, err := value.ParseIn([]byte(a.String(0)), a.Room, a.Pace())
 		return value.Bool(err == nil), nil
 	}},
 }
@@ -25,7 +23,7 @@ var jsonNatives = []native{
 func jsonParse(a *vm.Args) (value.Slot, error) {
 	text := a.String(0)
 	data := unsafe.Slice(unsafe.StringData(text), len(text)) // only read
-	v, err := value.ParseIn(data, a.Room)
+	v, err := value.ParseIn(data, a.Room, a.Pace())
 	if err != nil {
 		return value.Nil, jsonError(err, data)
 	}
@@ -49,10 +47,11 @@ func jsonError(err error, data []byte) error {
 // that does not fit the type, whose fields are named.
 func jsonParseAs(a *vm.Args) (value.Slot, error) {
 	data := []byte(a.String(0))
-	if _, err := value.Parse(data); err != nil {
+	v, err := value.ParseIn(data, a.Room, a.Pace())
+	if err != nil {
 		return value.Nil, jsonError(err, data)
 	}
-	v, err := decode(data, a.Type(1))
+	v, err = decoded(a, v, a.Type(1))
 	if err != nil {
 		return value.Nil, value.Errorf("JsonError", "%s", err)
 	}
@@ -68,9 +67,60 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 	if n < 0 || n > 16 {
 		return value.Nil, value.Faultf("stringify_pretty: the indent %d must be 0 to 16", n)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), "", strings.Repeat(" ", int(n))); err != nil {
-		return value.Nil, value.Faultf("stringify_pretty: %s", err)
+	out := indented(a, value.AppendJSONWithin(nil, a.Slot(0), a.TextBound()), strings.Repeat(" ", int(n)))
+	return value.StringTaking(out), nil
+}
+
+// indented lays compact JSON out over lines, as json.Indent does.
+func indented(a *vm.Args, compact []byte, indent string) []byte {
+	out := make([]byte, 0, len(compact)+len(compact)/4)
+	text := building{a: a}
+	depth, quoted := 0, false
+	line := func() {
+		out = append(out, '\n')
+		for range depth {
+			out = append(out, indent...)
+		}
 	}
-	return value.String(out.String()), nil
+	for i := 0; i < len(compact); i++ {
+		if i%partSize == 0 {
+			a.Pace().Bytes(partSize)
+			if err := text.reaches(len(out), "stringify_pretty"); err != nil {
+				panic(err)
+			}
+		}
+		c := compact[i]
+		switch {
+		case quoted && c == '\\':
+			out = append(out, c)
+			i++
+			c = compact[i]
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			out = append(out, c)
+			line()
+			continue
+		case c == ':':
+			out = append(out, c)
+			c = ' '
+		case c == '{' || c == '[':
+			if next := compact[i+1]; next == '}' || next == ']' { // empty
+				out = append(out, c)
+				i++
+				c = next
+				break
+			}
+			depth++
+			out = append(out, c)
+			line()
+			continue
+		case c == '}' || c == ']':
+			depth--
+			line()
+		}
+		out = append(out, c)
+	}
+	return out
 }

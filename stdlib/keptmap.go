@@ -100,6 +100,7 @@ func keptGetMany(m keptMap) (value.Slot, error) {
 	q := &effect.StoreRead{Store: m.store()}
 	var all []value.Slot
 	for i := range keys.Len {
+		m.Step(16)
 		k := keys.At(i)
 		if err := hashable(k); err != nil {
 			return value.Nil, err
@@ -144,20 +145,20 @@ func keptKeys(m keptMap) (value.Slot, error) {
 func keptValues(m keptMap) (value.Slot, error) { return keptEntries(valuesOf)(m) }
 
 // keptEntries gives what f makes of the entries.
-func keptEntries(f func(entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
+func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
 	return func(m keptMap) (value.Slot, error) {
-		kept := m.KeptMap
+		kept, pace := m.KeptMap, m.Pace()
 		return asks(&effect.StoreList{Store: m.store(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
 			all, err := kept.ReadMap(r)
 			if err != nil {
 				return value.Nil, err
 			}
-			return f(all)
+			return f(pace, all)
 		})
 	}
 }
 
-func itself(all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
+func itself(_ *value.Pace, all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
 
 func keptLen(m keptMap) (value.Slot, error) {
 	return asks(&effect.StoreLen{Store: m.store()}, vm.Count)
@@ -193,6 +194,7 @@ func keptPutMany(m keptMap) (value.Slot, error) {
 	var keys, values []value.Slot
 	var err error
 	m.Map(1).Each(func(k, v value.Slot) bool {
+		m.Step(16)
 		var e effect.StoreEntry
 		if e.Key, err = m.Key(k); err == nil {
 			e.Value, err = m.Value(k, v)

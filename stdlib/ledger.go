@@ -102,6 +102,7 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 		return keptIdentifiers(l.Place)
 	}
 	var out []string
+	a.Step(l.Len())
 	for _, e := range l.Entries() {
 		out = append(out, e.Identifier)
 	}
@@ -116,6 +117,7 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 		return keptFind(l.Place, a.String(1), words, entry)
 	}
 	var found []*store.Entry
+	a.Step(l.Len() >> 3)
 	switch a.String(1) {
 	case "identifier":
 		found = l.FromIdentifier(words[0])
@@ -131,6 +133,7 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 	out := value.NewArray()
 	out.Reserve(len(found))
 	for _, e := range found {
+		a.Step(4 + len(e.Keys))
 		out.Push(entry.Struct(value.String(e.Identifier), value.StringArray(e.Keys), value.String(e.Value)))
 	}
 	return out.Slot(), nil

@@ -107,6 +107,7 @@ func mapMerge(a *vm.Args) (value.Slot, error) {
 	if m == other {
 		return value.Nil, nil
 	}
+	a.Step(4 * other.Len())
 	other.Each(func(k, v value.Slot) bool {
 		m.Set(k, lend(v))
 		return true
@@ -119,28 +120,29 @@ type entries interface {
 	Each(func(k, v value.Slot) bool)
 }
 
-func mapKeys(a *vm.Args) (value.Slot, error) { return keysOf(a.Map(0)) }
+func mapKeys(a *vm.Args) (value.Slot, error) { return keysOf(a.Pace(), a.Map(0)) }
 
-func mapValues(a *vm.Args) (value.Slot, error) { return valuesOf(a.Map(0)) }
+func mapValues(a *vm.Args) (value.Slot, error) { return valuesOf(a.Pace(), a.Map(0)) }
 
-func mapEntries(a *vm.Args) (value.Slot, error) { return pairsOf(a.Map(0)) }
+func mapEntries(a *vm.Args) (value.Slot, error) { return pairsOf(a.Pace(), a.Map(0)) }
 
-func keysOf(m entries) (value.Slot, error) {
-	return gather(m, func(k, _ value.Slot) value.Slot { return k })
+func keysOf(p *value.Pace, m entries) (value.Slot, error) {
+	return gather(p, m, func(k, _ value.Slot) value.Slot { return k })
 }
 
-func valuesOf(m entries) (value.Slot, error) {
-	return gather(m, func(_, v value.Slot) value.Slot { return lend(v) })
+func valuesOf(p *value.Pace, m entries) (value.Slot, error) {
+	return gather(p, m, func(_, v value.Slot) value.Slot { return lend(v) })
 }
 
-func pairsOf(m entries) (value.Slot, error) {
-	return gather(m, func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
+func pairsOf(p *value.Pace, m entries) (value.Slot, error) {
+	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
 }
 
 // gather makes an array of what f gives for each entry.
-func gather(m entries, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
+func gather(p *value.Pace, m entries, f func(k, v value.Slot) value.Slot) (value.Slot, error) {
 	out := value.NewArray()
 	m.Each(func(k, v value.Slot) bool {
+		p.Step(2)
 		out.Push(f(k, v))
 		return true
 	})

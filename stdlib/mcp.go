@@ -13,36 +13,36 @@ var mcpNatives = []native{{"mcp.read", mcpRead}}
 // the text itself.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
-	data := asWritten(text, value.Flat(a.Slot(3)))
+	data := asWritten(a, text, value.Flat(a.Slot(3)))
 	switch t.Kind {
 	case value.TypeNil:
 		return value.Nil, nil
 	case value.TypeString:
 		return value.String(text), nil
 	case value.TypeAny:
-		return anyResult(text, data), nil
+		return anyResult(a, text, data), nil
 	}
 	wrong := ""
 	if !data.IsNil() {
-		v, errs := schema.Convert(data, t)
+		v, errs := schema.ConvertIn(a.Pace(), data, t)
 		if len(errs) == 0 {
 			return v, nil
 		}
 		wrong = schema.Join(errs)
 		if m := data.Map(); m != nil && m.Len() == 1 {
 			if inner, ok := m.GetString("result"); ok {
-				if v, errs = schema.Convert(inner, t); len(errs) == 0 {
+				if v, errs = schema.ConvertIn(a.Pace(), inner, t); len(errs) == 0 {
 					return v, nil
 				}
 			}
 		}
 	} else {
-		v, _, problem := readText(text, t)
+		v, _, problem := readText(a, text, t)
 		if problem == "" {
 			return v, nil
 		}
 		wrong = problem
-		if _, err := value.Parse([]byte(text)); err != nil {
+		if _, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err != nil {
 			wrong = "it is the text " + excerpt(text) + "; `-> String` takes that"
 		}
 	}
@@ -52,9 +52,9 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 
 // asWritten gives data in the order in which the text has it, when that is the same:
 // on its way here data has lost the order of its members.
-func asWritten(text string, data value.Slot) value.Slot {
+func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
-		if v, err := value.Parse([]byte(text)); err == nil && value.Equal(v, data) {
+		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
 			return v
 		}
 	}
@@ -63,8 +63,8 @@ func asWritten(text string, data value.Slot) value.Slot {
 
 // anyResult is a result of which nobody says what it is. A `result` that says the
 // same as the text is what servers wrap that is no object.
-func anyResult(text string, data value.Slot) value.Slot {
-	v, err := value.Parse([]byte(text))
+func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
+	v, err := value.ParseIn([]byte(text), a.Room, a.Pace())
 	if err != nil {
 		v = value.String(text)
 	}
@@ -74,7 +74,7 @@ func anyResult(text string, data value.Slot) value.Slot {
 	if m := data.Map(); m != nil && m.Len() == 1 {
 		inner, ok := m.GetString("result")
 		switch {
-		case ok && value.Equal(inner, v):
+		case ok && value.EqualIn(a.Pace(), inner, v):
 			return v
 		case ok && value.Equal(inner, value.String(text)):
 			return value.String(text)
@@ -86,8 +86,9 @@ func anyResult(text string, data value.Slot) value.Slot {
 // excerpt is the beginning of a text, quoted.
 func excerpt(text string) string {
 	const most = 80
-	if r := []rune(text); len(r) > most {
-		text = string(r[:most]) + "…"
+	head := text[:value.CutText(text, 4*most)]
+	if r := []rune(head); len(r) > most || len(head) < len(text) {
+		text = string(r[:min(len(r), most)]) + "…"
 	}
 	return string(value.AppendString(nil, text))
 }

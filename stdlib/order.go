@@ -2,7 +2,6 @@ package stdlib
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
@@ -13,23 +12,23 @@ import (
 
 func arraySort(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
-	if err := ordered(x); err != nil {
+	if err := ordered(a, x); err != nil {
 		return value.Nil, err
 	}
 	y := x.Slice(0, x.Len)
 	switch y.Sub {
 	case value.ReprInts:
-		slices.Sort(y.Ints())
+		sortInts(a.Pace(), y.Ints())
 	case value.ReprFloats:
-		slices.SortStableFunc(y.Floats(), cmp.Compare[float64])
+		sortStable(a.Pace(), y.Floats(), cmp.Compare[float64])
 	case value.ReprSlots:
-		slices.SortStableFunc(y.Slots(), order)
+		sortStable(a.Pace(), y.Slots(), order)
 	}
 	return y.Slot(), nil
 }
 
 // ordered faults unless all elements are numbers or all are Strings.
-func ordered(x *value.Array) error {
+func ordered(a *vm.Args, x *value.Array) error {
 	if x.Sub == value.ReprBools {
 		return value.Faultf("cannot order values of type Bool")
 	}
@@ -38,6 +37,7 @@ func ordered(x *value.Array) error {
 	}
 	first := x.At(0)
 	for i := range x.Len {
+		a.Step(1)
 		if _, ok := value.Compare(first, x.At(i)); !ok {
 			if i == 0 {
 				return value.Faultf("cannot order values of type %s", value.TypeName(first))
@@ -56,15 +56,16 @@ func order(a, b value.Slot) int {
 
 // extreme gives the place of the first element before which, by sign, no other
 // stands; -1 for an empty array.
-func extreme(x *value.Array, sign int) (int, error) {
+func extreme(a *vm.Args, x *value.Array, sign int) (int, error) {
 	if x.Len == 0 {
 		return -1, nil
 	}
-	if err := ordered(x); err != nil {
+	if err := ordered(a, x); err != nil {
 		return 0, err
 	}
 	best, s := 0, x.At(0)
 	for i := 1; i < x.Len; i++ {
+		a.Step(1)
 		if t := x.At(i); order(t, s)*sign < 0 {
 			best, s = i, t
 		}
@@ -77,7 +78,7 @@ func arrayMin(a *vm.Args) (value.Slot, error) { return extremeElement(a, 1) }
 func arrayMax(a *vm.Args) (value.Slot, error) { return extremeElement(a, -1) }
 
 func extremeElement(a *vm.Args, sign int) (value.Slot, error) {
-	i, err := extreme(a.Array(0), sign)
+	i, err := extreme(a, a.Array(0), sign)
 	if err != nil || i < 0 {
 		return value.Nil, err
 	}
@@ -89,7 +90,7 @@ func arrayLeast(a *vm.Args) (value.Slot, error) { return extremePlace(a, 1) }
 func arrayGreatest(a *vm.Args) (value.Slot, error) { return extremePlace(a, -1) }
 
 func extremePlace(a *vm.Args, sign int) (value.Slot, error) {
-	i, err := extreme(a.Array(0), sign)
+	i, err := extreme(a, a.Array(0), sign)
 	if err != nil || i < 0 {
 		return value.Nil, err
 	}
@@ -98,14 +99,14 @@ func extremePlace(a *vm.Args, sign int) (value.Slot, error) {
 
 func arrayOrder(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
-	if err := ordered(x); err != nil {
+	if err := ordered(a, x); err != nil {
 		return value.Nil, err
 	}
 	places := make([]int64, x.Len)
 	for i := range places {
 		places[i] = int64(i)
 	}
-	slices.SortStableFunc(places, func(i, j int64) int { return order(x.At(int(i)), x.At(int(j))) })
+	sortStable(a.Pace(), places, func(i, j int64) int { return order(x.At(int(i)), x.At(int(j))) })
 	return value.IntArray(places), nil
 }
 
@@ -124,6 +125,7 @@ func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), fl
 	return func(a *vm.Args) (value.Slot, error) {
 		x, acc := a.Array(0), start
 		for i := range x.Len {
+			a.Step(1)
 			s := x.At(i)
 			if acc.Kind() == value.KindInt && s.Kind() == value.KindInt {
 				n, ok := ints(acc.AsInt(), s.AsInt())

@@ -326,6 +326,7 @@ var partialNatives = []native{
 	{"partial.feed", func(a *vm.Args) (value.Slot, error) {
 		text := a.String(1)
 		a.Room(len(text))
+		a.Pace().Bytes(len(text))
 		v, ok := object[*partial](a, "a Partial").feed(text)
 		if !ok {
 			return value.Nil, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/growth"
 	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // TestParts: what is shown of a value while its damaged text comes in pieces is
@@ -22,7 +23,7 @@ func TestParts(t *testing.T) {
 		typ := d.typ(3)
 		want := d.value(typ, 3)
 		text := d.text(want, typ)
-		if _, _, wrong := readText(text, typ); wrong != "" || d.twice || inRows(typ) {
+		if _, _, wrong := readText(new(vm.Args), text, typ); wrong != "" || d.twice || inRows(typ) {
 			continue
 		}
 		p, last := newPartial(typ), value.Nil

@@ -38,13 +38,13 @@ func line(a *vm.Args) (value.Slot, error) {
 		}
 		out = value.AppendTextWithin(out, x.At(i), a.TextBound())
 	}
-	return value.String(string(out)), nil
+	return value.StringTaking(out), nil
 }
 
 func length(a *vm.Args) (value.Slot, error) {
 	switch s := value.Flat(a.Slot(0)); s.Kind() {
 	case value.KindString:
-		return value.Int(int64(s.Str().Len())), nil
+		return value.Int(int64(s.Str().LenIn(a.Pace()))), nil
 	case value.KindArray:
 		return value.Int(int64(s.Array().Len)), nil
 	case value.KindMap:
@@ -70,10 +70,10 @@ func assert(a *vm.Args) (value.Slot, error) {
 
 func assertEq(a *vm.Args) (value.Slot, error) {
 	x, y := a.Slot(0), a.Slot(1)
-	if value.Equal(x, y) {
+	if value.EqualIn(a.Pace(), x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), shown(x)+" does not equal "+shown(y)+where(x, y))
+	return value.Nil, failed(a.String(2), shown(a, x)+" does not equal "+shown(a, y)+where(a, x, y))
 }
 
 // maxDifferences bounds the places that a failed assertion lists.
@@ -81,8 +81,8 @@ const maxDifferences = 12
 
 // where lists the places within two values at which they differ, a line each;
 // it is empty when they differ as a whole.
-func where(x, y value.Slot) string {
-	all := value.Diff(x, y, maxDifferences+1)
+func where(a *vm.Args, x, y value.Slot) string {
+	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
 	if len(all) == 0 || len(all) == 1 && all[0].Path == "" {
 		return ""
 	}
@@ -105,10 +105,10 @@ func where(x, y value.Slot) string {
 
 func assertNe(a *vm.Args) (value.Slot, error) {
 	x, y := a.Slot(0), a.Slot(1)
-	if !value.Equal(x, y) {
+	if !value.EqualIn(a.Pace(), x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), "both are "+shown(x))
+	return value.Nil, failed(a.String(2), "both are "+shown(a, x))
 }
 
 // maxShown bounds how much of a value an assertion shows, in bytes.
@@ -116,11 +116,11 @@ const maxShown = 2000
 
 // shown gives a value as JSON, so that "1" and 1 look different; references and
 // errors as their text.
-func shown(s value.Slot) string {
+func shown(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
 	}
-	text := value.AppendJSON(nil, s)
+	text := value.AppendJSONWithin(nil, s, a.TextBound())
 	if len(text) <= maxShown {
 		return string(text)
 	}

@@ -10,7 +10,7 @@ import (
 
 var promptNatives = []native{
 	{"prompt.template", promptTemplate},
-	{"prompt.count_tokens", func(a *vm.Args) (value.Slot, error) { return value.Int(tokens(a.String(0))), nil }},
+	{"prompt.count_tokens", func(a *vm.Args) (value.Slot, error) { return value.Int(tokens(a, a.String(0))), nil }},
 }
 
 func promptTemplate(a *vm.Args) (value.Slot, error) {
@@ -18,7 +18,13 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 	var out []byte
 	text := building{a: a}
 	for s != "" {
-		i := strings.IndexAny(s, "${")
+		i := strings.IndexAny(s[:min(len(s), partSize)], "${")
+		a.Step(1 + max(i, 0)>>3)
+		if i < 0 && len(s) > partSize {
+			out, s = append(out, s[:partSize]...), s[partSize:]
+			a.Pace().Bytes(partSize)
+			continue
+		}
 		if i < 0 {
 			break
 		}
@@ -79,7 +85,7 @@ func known(vars *value.Map) string {
 }
 
 // tokens estimates how many tokens a text is, run by run of like characters.
-func tokens(s string) int64 {
+func tokens(a *vm.Args, s string) int64 {
 	var n, run int64
 	last := signs
 	end := func() {
@@ -90,17 +96,19 @@ func tokens(s string) int64 {
 		}
 		run = 0
 	}
-	for _, r := range s {
-		if r == '\r' {
-			continue
-		}
-		c := classOf(r)
-		if c != last {
-			end()
-			last = c
-		}
-		if run++; r == '\n' || r == '\t' {
-			run++ // counts however short the run is
+	for part := range a.Pace().Windows(s) {
+		for _, r := range part {
+			if r == '\r' {
+				continue
+			}
+			c := classOf(r)
+			if c != last {
+				end()
+				last = c
+			}
+			if run++; r == '\n' || r == '\t' {
+				run++ // counts however short the run is
+			}
 		}
 	}
 	end()

@@ -59,6 +59,7 @@ func randomShuffle(a *vm.Args) (value.Slot, error) {
 	y := x.Slice(0, x.Len)
 	state := uint64(a.Int(1))
 	for i := y.Len - 1; i > 0; i-- {
+		a.Step(2)
 		n, ok := uint64(0), false
 		for !ok {
 			n, ok = within(mix(&state), uint64(i)+1)

@@ -67,9 +67,11 @@ func ints(a *vm.Args, step uint64) ([]int64, error) {
 	a.Room(8 * int(n))
 	lo, _ := r.Range()
 	out := make([]int64, n)
-	for i := range out {
-		out[i] = lo + int64(uint64(i)*step)
-	}
+	a.Pace().Parts(len(out), func(from, to int) {
+		for i := from; i < to; i++ {
+			out[i] = lo + int64(uint64(i)*step)
+		}
+	})
 	return out, nil
 }
 
@@ -89,6 +91,7 @@ func rangeToArray(a *vm.Args) (value.Slot, error) {
 
 func rangeReverse(a *vm.Args) (value.Slot, error) {
 	out, err := ints(a, 1)
+	a.Step(len(out) >> 2)
 	slices.Reverse(out)
 	return value.IntArray(out), err
 }

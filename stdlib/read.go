@@ -53,14 +53,14 @@ func (f *typedRead) repairs() []string {
 
 // readText reads a text as a t: the value and what was mended, or what is
 // wrong.
-func readText(text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
-	candidates := jsonrepair.Find(text)
+func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
+	candidates := jsonrepair.FindIn(text, a.Step)
 	best, fitting, cut := (*typedRead)(nil), 0, false
 	for _, c := range candidates {
 		if cut = cut || c.Cut; c.Cut {
 			continue
 		}
-		f := &typedRead{schema.Read(c.JSON, t), c.Repairs}
+		f := &typedRead{schema.ReadIn(a.Pace(), c.JSON, t), c.Repairs}
 		if len(f.Errors) == 0 {
 			fitting++
 		}
@@ -68,7 +68,7 @@ func readText(text string, t *value.Type) (v value.Slot, repairs []string, wrong
 			best = f
 		}
 	}
-	if f := inARow(text, t, candidates, cut); f != nil {
+	if f := inARow(a, text, t, candidates, cut); f != nil {
 		if fitting > 0 {
 			return value.Nil, nil, "the text holds several values, and does not say whether one of them is meant or all"
 		}
@@ -105,7 +105,7 @@ func bare(text string, t *value.Type) *typedRead {
 
 // inARow reads values that stand one after the other, as in NDJSON, as the
 // elements of an array; nil when they are none.
-func inARow(text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
+func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func inARow(text string, t *value.Type, candidates []jsonrepair.Candidate, cut b
 		}
 		all = append(all, c.JSON...)
 	}
-	f := &typedRead{Reading: schema.Read(append(all, ']'), t)}
+	f := &typedRead{Reading: schema.ReadIn(a.Pace(), append(all, ']'), t)}
 	if len(f.Errors) > 0 {
 		return nil
 	}
@@ -135,7 +135,7 @@ func misfits(errs []schema.FieldError) string {
 // shapeRead gives (value, repairs).
 func shapeRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(0), a.Type(1)
-	v, repairs, wrong := readText(text, t)
+	v, repairs, wrong := readText(a, text, t)
 	if wrong != "" {
 		return value.Nil, schemaError(t, wrong, text)
 	}

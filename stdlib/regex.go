@@ -29,7 +29,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	var texts []string // of each match and its groups: values are made of many at a time
 	var at []int64     // where each match starts and ends
 	place := places(s)
-	re.All(s.S, int(a.Int(2)), true, func(m []int) {
+	re.All(s.S, int(a.Int(2)), true, a.Step, func(m []int) {
 		for i := range len(m) / 2 {
 			texts = append(texts, group(s.S, m, i))
 		}
@@ -48,6 +48,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	values := value.StringArray(texts).Array()
 	out := make([]value.Slot, 0, len(at)/2)
 	for i := 0; i < len(at); i += 2 {
+		a.Step(4)
 		groups, first := none, i/2*each
 		if each > 1 {
 			groups = value.SlotArray(values.Slots()[first+1 : first+each : first+each])
@@ -95,7 +96,7 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 	}
 	s := a.String(1)
 	result := value.Nil
-	re.All(s, 1, true, func(m []int) {
+	re.All(s, 1, true, a.Step, func(m []int) {
 		out := value.NewMap(0)
 		for i, name := range re.Std().SubexpNames() {
 			if i == 0 || m[2*i] < 0 {
@@ -131,7 +132,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	out := make([]byte, 0, len(s))
 	result := building{a: a}
 	at := 0
-	re.All(s, -1, groups, func(m []int) {
+	re.All(s, -1, groups, a.Step, func(m []int) {
 		if err != nil {
 			return
 		}
@@ -198,7 +199,7 @@ func regexSplit(a *vm.Args) (value.Slot, error) {
 	}
 	var parts []string
 	begin, end := 0, 0
-	re.All(s, -1, false, func(m []int) {
+	re.All(s, -1, false, a.Step, func(m []int) {
 		if end = m[0]; m[1] > 0 {
 			parts = append(parts, s[begin:end])
 		}

@@ -19,8 +19,17 @@ var shapeNatives = []native{
 }
 
 // decode reads JSON as a t. The error has one line that names every field.
-func decode(data []byte, t *value.Type) (value.Slot, error) {
-	v, errs := schema.Decode(data, t)
+func decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
+	v, errs := schema.DecodeIn(a.Pace(), data, t)
+	if len(errs) > 0 {
+		return value.Nil, errors.New(schema.Join(errs))
+	}
+	return v, nil
+}
+
+// decoded is decode of what has been parsed already.
+func decoded(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
+	v, errs := schema.ConvertIn(a.Pace(), data, t)
 	if len(errs) > 0 {
 		return value.Nil, errors.New(schema.Join(errs))
 	}
@@ -43,7 +52,7 @@ func shapeParse(a *vm.Args) (value.Slot, error) {
 	if x.Kind() != value.KindString {
 		return shapeConvert(a)
 	}
-	v, err := decode([]byte(x.AsString()), t)
+	v, err := decode(a, []byte(x.AsString()), t)
 	if err != nil {
 		return value.Nil, schemaError(t, err.Error(), x.AsString())
 	}
@@ -52,7 +61,7 @@ func shapeParse(a *vm.Args) (value.Slot, error) {
 
 func shapeConvert(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
-	v, errs := schema.Convert(a.Slot(0), t)
+	v, errs := schema.ConvertIn(a.Pace(), a.Slot(0), t)
 	if len(errs) > 0 {
 		return value.Nil, schemaError(t, schema.Join(errs), "")
 	}

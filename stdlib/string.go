@@ -14,13 +14,13 @@ import (
 )
 
 var stringNatives = []native{
-	{"String.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Str(0).Len())), nil }},
+	{"String.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Str(0).LenIn(a.Pace()))), nil }},
 	{"String.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.String(0) == ""), nil }},
-	{"String.contains", stringTest(strings.Contains)},
+	{"String.contains", stringContains},
 	{"String.starts_with", stringTest(strings.HasPrefix)},
 	{"String.ends_with", stringTest(strings.HasSuffix)},
-	{"String.index_of", stringIndex(strings.Index)},
-	{"String.last_index_of", stringIndex(strings.LastIndex)},
+	{"String.index_of", stringIndex(value.IndexIn)},
+	{"String.last_index_of", stringIndex(value.LastIndexIn)},
 	{"String.char_at", stringCharAt},
 	{"String.slice", stringSlice},
 	{"String.substring", stringSlice},
@@ -30,18 +30,18 @@ var stringNatives = []native{
 	{"String.chars", func(a *vm.Args) (value.Slot, error) { return characters(a, a.String(0)), nil }},
 	{"String.bytes", stringBytes},
 	{"String.code_points", stringCodePoints},
-	{"String.trim", stringMap(strings.TrimSpace)},
-	{"String.trim_start", stringMap(func(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) })},
-	{"String.trim_end", stringMap(func(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) })},
+	{"String.trim", stringTrim(true, true)},
+	{"String.trim_start", stringTrim(true, false)},
+	{"String.trim_end", stringTrim(false, true)},
 	{"String.trim_prefix", stringMap2(strings.TrimPrefix)},
 	{"String.trim_suffix", stringMap2(strings.TrimSuffix)},
 	{"String.replace", stringReplace(-1)},
 	{"String.replace_first", stringReplace(1)},
 	{"String.to_upper", stringCase('a', strings.ToUpper)},
 	{"String.to_lower", stringCase('A', strings.ToLower)},
-	{"String.capitalize", stringMap(capitalize)},
+	{"String.capitalize", stringCapitalize},
 	{"String.repeat", stringRepeat},
-	{"String.reverse", stringMap(reverseString)},
+	{"String.reverse", stringReverse},
 	{"String.pad_left", stringPad(true)},
 	{"String.pad_right", stringPad(false)},
 	{"String.count", stringCount},
@@ -73,37 +73,63 @@ func (b *building) reaches(n int, name string) error {
 	return nil
 }
 
+// stringTest makes a native of a test of one end, which takes no longer than to
+// read the part.
 func stringTest(f func(s, part string) bool) vm.Native {
-	return func(a *vm.Args) (value.Slot, error) { return value.Bool(f(a.String(0), a.String(1))), nil }
+	return func(a *vm.Args) (value.Slot, error) {
+		a.Pace().Bytes(len(a.String(1)) >> 2)
+		return value.Bool(f(a.String(0), a.String(1))), nil
+	}
 }
 
-func stringMap(f func(string) string) vm.Native {
-	return func(a *vm.Args) (value.Slot, error) { return changed(a, f(a.String(0))), nil }
+func stringContains(a *vm.Args) (value.Slot, error) {
+	return value.Bool(value.IndexIn(a.Pace(), a.String(0), a.String(1)) >= 0), nil
 }
 
+func stringTrim(start, end bool) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		s := a.String(0)
+		if start {
+			s = trimmedStart(a, s, trimLeft)
+		}
+		if end {
+			s = trimmedEnd(a, s, trimRight)
+		}
+		return changed(a, s), nil
+	}
+}
+
+func trimLeft(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
+
+func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
+
+// stringMap2 makes a native of what takes off a part at one end.
 func stringMap2(f func(s, t string) string) vm.Native {
-	return func(a *vm.Args) (value.Slot, error) { return changed(a, f(a.String(0), a.String(1))), nil }
+	return func(a *vm.Args) (value.Slot, error) {
+		a.Pace().Bytes(len(a.String(1)) >> 2)
+		return changed(a, f(a.String(0), a.String(1))), nil
+	}
 }
 
 // changed gives s as a String: the receiver itself when it is the same text, so
 // that what is known of it stays known.
 func changed(a *vm.Args, s string) value.Slot {
-	if s == a.String(0) {
+	if len(s) == len(a.String(0)) && s == a.String(0) {
 		return a.Slot(0)
 	}
 	return value.String(s)
 }
 
 // stringIndex makes a native of a search that gives a byte offset or -1.
-func stringIndex(search func(s, part string) int) vm.Native {
+func stringIndex(search func(p *value.Pace, s, part string) int) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		x := a.Str(0)
-		i := search(x.S, a.String(1))
+		i := search(a.Pace(), x.S, a.String(1))
 		if i < 0 {
 			return value.Nil, nil
 		}
-		if !x.ASCII() {
-			i = utf8.RuneCountInString(x.S[:i])
+		if x.LenIn(a.Pace()) != len(x.S) {
+			i = value.CountIn(a.Pace(), x.S[:i])
 		}
 		return value.Int(int64(i)), nil
 	}
@@ -149,36 +175,42 @@ func stringSplit(a *vm.Args) (value.Slot, error) {
 	if sep == "" {
 		return characters(a, s), nil
 	}
-	n := strings.Count(s, sep) + 1
+	n := occurrences(a, s, sep) + 1
 	a.Room(n * int(value.SlotSize))
-	return value.Split(s, sep, n), nil
+	return value.Split(s, sep, n, a.Pace()), nil
 }
 
 func stringSplitOnce(a *vm.Args) (value.Slot, error) {
-	before, after, found := strings.Cut(a.String(0), a.String(1))
-	if !found {
+	s, sep := a.String(0), a.String(1)
+	i := value.IndexIn(a.Pace(), s, sep)
+	if i < 0 {
 		return value.Nil, nil
 	}
-	return value.Tuple(value.String(before), value.String(after)), nil
+	return value.Tuple(value.String(s[:i]), value.String(s[i+len(sep):])), nil
 }
 
 func stringLines(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
-	a.Room((strings.Count(s, "\n") + 1) * int(value.SlotSize))
+	a.Room((occurrences(a, s, "\n") + 1) * int(value.SlotSize))
 	var lines []string
 	for s != "" {
-		line, rest, _ := strings.Cut(s, "\n")
-		lines = append(lines, strings.TrimSuffix(line, "\r"))
-		s = rest
+		i := value.IndexIn(a.Pace(), s, "\n")
+		if i < 0 {
+			lines = append(lines, strings.TrimSuffix(s, "\r"))
+			break
+		}
+		lines = append(lines, strings.TrimSuffix(s[:i], "\r"))
+		s = s[i+1:]
 	}
 	return value.StringArray(lines), nil
 }
 
 // characters gives the code points of s, each as a String.
 func characters(a *vm.Args, s string) value.Slot {
-	a.Room(utf8.RuneCountInString(s) * int(value.SlotSize))
+	a.Room(value.CountIn(a.Pace(), s) * int(value.SlotSize))
 	out := value.NewArray()
 	for i, w := 0, 0; i < len(s); i += w {
+		a.Step(1)
 		_, w = utf8.DecodeRuneInString(s[i:])
 		out.Push(value.String(s[i : i+w]))
 	}
@@ -189,18 +221,22 @@ func stringBytes(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
 	a.Room(8 * len(s))
 	out := make([]int64, len(s))
-	for i := range len(s) {
-		out[i] = int64(s[i])
-	}
+	a.Pace().Parts(len(s), func(from, to int) {
+		for i := from; i < to; i++ {
+			out[i] = int64(s[i])
+		}
+	})
 	return value.IntArray(out), nil
 }
 
 func stringCodePoints(a *vm.Args) (value.Slot, error) {
 	x := a.Str(0)
-	a.Room(8 * x.Len())
+	a.Room(8 * x.LenIn(a.Pace()))
 	out := make([]int64, 0, x.Len())
-	for _, r := range x.S {
-		out = append(out, int64(r))
+	for part := range a.Pace().Windows(x.S) {
+		for _, r := range part {
+			out = append(out, int64(r))
+		}
 	}
 	return value.IntArray(out), nil
 }
@@ -211,15 +247,19 @@ func stringReplace(n int) vm.Native {
 		if from != "" && len(s) <= shortText && len(to) <= shortText {
 			return replaceShort(a.Slot(0), from, to, n), nil
 		}
-		if grow := len(to) - len(from); grow > 0 && len(s) > 0 {
-			if times := strings.Count(s, from); n < 0 {
-				if len(s)+times*grow > maxString {
-					return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
-				}
-				a.Room(len(s) + times*grow)
-			}
+		times := n
+		if n < 0 {
+			times = occurrences(a, s, from)
+		} else if value.IndexIn(a.Pace(), s, from) < 0 {
+			times = 0
 		}
-		return changed(a, strings.Replace(s, from, to, n)), nil
+		if grow := len(to) - len(from); grow > 0 {
+			if times > 0 && len(s) > maxString-times*grow {
+				return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
+			}
+			a.Room(len(s) + times*grow)
+		}
+		return changed(a, replaced(a, s, from, to, times)), nil
 	}
 }
 
@@ -252,7 +292,7 @@ func stringCase(first byte, f func(string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		if len(s) > shortText {
-			return changed(a, f(s)), nil
+			return changed(a, mapped(a, s, f)), nil
 		}
 		var room [shortText]byte
 		same := true
@@ -274,6 +314,11 @@ func stringCase(first byte, f func(string) string) vm.Native {
 	}
 }
 
+func stringCapitalize(a *vm.Args) (value.Slot, error) {
+	a.Pace().Bytes(len(a.String(0)) >> 2)
+	return changed(a, capitalize(a.String(0))), nil
+}
+
 func capitalize(s string) string {
 	r, w := utf8.DecodeRuneInString(s)
 	if w == 0 || unicode.ToUpper(r) == r {
@@ -282,15 +327,18 @@ func capitalize(s string) string {
 	return string(unicode.ToUpper(r)) + s[w:]
 }
 
-func reverseString(s string) string {
+func stringReverse(a *vm.Args) (value.Slot, error) {
+	s := a.String(0)
 	out := make([]byte, len(s))
 	at := len(s)
-	for i, w := 0, 0; i < len(s); i += w {
-		_, w = utf8.DecodeRuneInString(s[i:])
-		at -= w
-		copy(out[at:], s[i:i+w])
+	for part := range a.Pace().Windows(s) {
+		for i, w := 0, 0; i < len(part); i += w {
+			_, w = utf8.DecodeRuneInString(part[i:])
+			at -= w
+			copy(out[at:], part[i:i+w])
+		}
 	}
-	return string(out)
+	return changed(a, string(out)), nil
 }
 
 func stringRepeat(a *vm.Args) (value.Slot, error) {
@@ -305,7 +353,7 @@ func stringRepeat(a *vm.Args) (value.Slot, error) {
 		n = 0
 	}
 	a.Room(len(s) * int(n))
-	return value.String(strings.Repeat(s, int(n))), nil
+	return value.String(repeated(a, s, int(n))), nil
 }
 
 func stringPad(left bool) vm.Native {
@@ -314,7 +362,7 @@ func stringPad(left bool) vm.Native {
 		if fill.S == "" {
 			return value.Nil, value.Faultf("pad: the filling is empty")
 		}
-		missing := w - int64(x.Len())
+		missing := w - int64(x.LenIn(a.Pace()))
 		if missing <= 0 {
 			return a.Slot(0), nil
 		}
@@ -323,7 +371,7 @@ func stringPad(left bool) vm.Native {
 		}
 		n := int64(fill.Len())
 		a.Room(len(fill.S) * int(missing/n))
-		padding := strings.Repeat(fill.S, int(missing/n))
+		padding := repeated(a, fill.S, int(missing/n))
 		part, _ := fill.Slice(0, missing%n)
 		padding += part.AsString()
 		if left {
@@ -334,7 +382,7 @@ func stringPad(left bool) vm.Native {
 }
 
 func stringCount(a *vm.Args) (value.Slot, error) {
-	return value.Int(int64(strings.Count(a.String(0), a.String(1)))), nil
+	return value.Int(int64(occurrences(a, a.String(0), a.String(1)))), nil
 }
 
 func stringParseInt(a *vm.Args) (value.Slot, error) {
@@ -359,6 +407,7 @@ func stringParseFloat(a *vm.Args) (value.Slot, error) {
 	switch s {
 	case "inf", "-inf", "NaN": // what to_string writes
 	default:
+		a.Pace().Bytes(len(s))
 		if strings.Trim(s, "0123456789.eE+-") != "" {
 			return value.Nil, parseError(s, "is not a number")
 		}
@@ -377,8 +426,11 @@ func stringParseFloat(a *vm.Args) (value.Slot, error) {
 func parseError(s, what string) error {
 	const shown = 60
 	quoted := s
-	if utf8.RuneCountInString(s) > shown {
-		quoted = string([]rune(s)[:shown]) + "…"
+	if n := utf8.UTFMax * shown; len(s) > n {
+		quoted = s[:n] // more than is shown
+	}
+	if r := []rune(quoted); len(r) > shown {
+		quoted = string(r[:shown]) + "…"
 	}
 	return value.Errorf("ParseError", "%s %s", value.AppendString(nil, quoted), what).With("input", value.String(s))
 }
@@ -388,7 +440,7 @@ func stringMatches(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return value.Bool(re.MatchString(a.String(0))), nil
+	return value.Bool(re.MatchString(a.String(0), a.Step)), nil
 }
 
 // expressions holds the last regular expressions that were used, compiled.
@@ -417,5 +469,6 @@ func expression(pattern string) (*redfa.Regexp, error) {
 }
 
 func stringCompare(a *vm.Args) (value.Slot, error) {
+	a.Pace().Bytes(min(len(a.String(0)), len(a.String(1))) >> 2)
 	return value.Int(int64(strings.Compare(a.String(0), a.String(1)))), nil
 }

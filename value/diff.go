@@ -15,8 +15,11 @@ type Difference struct {
 
 // Diff lists where two values differ, at most limit places, in the order in
 // which the first value holds them.
-func Diff(a, b Slot, limit int) []Difference {
-	d := differ{limit: limit}
+func Diff(a, b Slot, limit int) []Difference { return DiffIn(nil, a, b, limit) }
+
+// DiffIn is Diff under a pace.
+func DiffIn(p *Pace, a, b Slot, limit int) []Difference {
+	d := differ{limit: limit, pace: p}
 	d.compare("", a, b)
 	return d.found
 }
@@ -24,6 +27,7 @@ func Diff(a, b Slot, limit int) []Difference {
 type differ struct {
 	found []Difference
 	limit int
+	pace  *Pace
 }
 
 func (d *differ) add(path, a, b string) {
@@ -32,13 +36,15 @@ func (d *differ) add(path, a, b string) {
 	}
 }
 
-func (d *differ) differs(path string, a, b Slot) { d.add(path, written(a), written(b)) }
+func (d *differ) differs(path string, a, b Slot) { d.add(path, d.written(a), d.written(b)) }
 
 // maxWritten bounds how much of one value is shown, in bytes.
 const maxWritten = 240
 
 // written is a value as JSON, cut where it is long.
-func written(s Slot) string { return cut(string(AppendJSON(nil, s))) }
+func (d *differ) written(s Slot) string {
+	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
+}
 
 func cut(s string) string {
 	if len(s) <= maxWritten {
@@ -52,13 +58,13 @@ func cut(s string) string {
 }
 
 func (d *differ) compare(path string, a, b Slot) {
-	if len(d.found) >= d.limit || Equal(a, b) {
+	if len(d.found) >= d.limit || EqualIn(d.pace, a, b) {
 		return
 	}
 	x, y := Flat(a), Flat(b)
-	if Equal(x, y) { // Some(nil) is not nil
+	if EqualIn(d.pace, x, y) { // Some(nil) is not nil
 		some := map[bool]string{true: "Some(", false: "("}
-		d.add(path, some[a.Kind() == KindSome]+written(x)+")", some[b.Kind() == KindSome]+written(y)+")")
+		d.add(path, some[a.Kind() == KindSome]+d.written(x)+")", some[b.Kind() == KindSome]+d.written(y)+")")
 		return
 	}
 	a, b = x, y
@@ -105,9 +111,9 @@ func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int
 	for i := range max(n, m) {
 		switch {
 		case i >= m:
-			d.add(path+step(i), written(x(i)), "")
+			d.add(path+step(i), d.written(x(i)), "")
 		case i >= n:
-			d.add(path+step(i), "", written(y(i)))
+			d.add(path+step(i), "", d.written(y(i)))
 		default:
 			d.compare(path+step(i), x(i), y(i))
 		}
@@ -134,19 +140,19 @@ func (d *differ) maps(path string, a, b *Map) {
 		if k.Kind() == KindString && isWord(k.AsString()) {
 			return path + "." + k.AsString()
 		}
-		return path + "[" + written(k) + "]"
+		return path + "[" + d.written(k) + "]"
 	}
 	a.Each(func(k, v Slot) bool {
 		if w, ok := b.Get(k); ok {
 			d.compare(step(k), v, w)
 		} else {
-			d.add(step(k), written(v), "")
+			d.add(step(k), d.written(v), "")
 		}
 		return true
 	})
 	b.Each(func(k, v Slot) bool {
 		if _, ok := a.Get(k); !ok {
-			d.add(step(k), "", written(v))
+			d.add(step(k), "", d.written(v))
 		}
 		return true
 	})

@@ -3,15 +3,32 @@ package value
 // Equal compares two values: deep and structural; references by identity; an
 // Int and a Float by number. Some(v) equals v, so that an Option compares with
 // its payload, but None is only equal to nil.
-func Equal(a, b Slot) bool { return equal(a, b, 0) }
+func Equal(a, b Slot) bool { return EqualIn(nil, a, b) }
 
-func equal(a, b Slot, depth int) bool {
-	if depth > maxNesting {
+// EqualIn is Equal under a pace.
+func EqualIn(p *Pace, a, b Slot) bool { return walk{p, 0}.equal(a, b) }
+
+// walk is how far a comparison has gone into values.
+type walk struct {
+	pace  *Pace
+	depth int
+}
+
+func (w walk) in() walk { return walk{w.pace, w.depth + 1} }
+
+// enter says that one more value is looked at.
+func (w walk) enter() {
+	if w.depth > maxNesting {
 		tooDeep()
 	}
+	w.pace.Step(1)
+}
+
+func (w walk) equal(a, b Slot) bool {
+	w.enter()
 	ka, kb := a.Kind(), b.Kind()
 	if ka != kb {
-		return equalAcross(a, b, ka, kb, depth+1)
+		return w.in().equalAcross(a, b, ka, kb)
 	}
 	switch ka {
 	case KindNil:
@@ -22,41 +39,50 @@ func equal(a, b Slot, depth int) bool {
 		return a.AsFloat() == b.AsFloat()
 	}
 	if a.Ref == b.Ref {
-		return !holdsNaN(a, depth+1)
+		return !w.in().holdsNaN(a)
 	}
 	switch ka {
 	case KindString:
-		return a.AsString() == b.AsString()
+		return w.sameText(a.AsString(), b.AsString())
 	case KindArray:
-		return equalArrays(a.Array(), b.Array(), depth+1)
+		return w.in().equalArrays(a.Array(), b.Array())
 	case KindMap:
-		return equalMaps(a.Map(), b.Map(), depth+1)
+		return w.in().equalMaps(a.Map(), b.Map())
 	case KindTuple, KindSome, KindRange:
-		return equalSlots(a.Fields(), b.Fields(), depth+1)
+		return w.in().equalSlots(a.Fields(), b.Fields())
 	case KindStruct:
 		t := a.Type()
 		if t != b.Type() {
 			return false
 		}
 		n := len(t.Fields) // an error's source does not count
-		return equalSlots(a.Fields()[:n], b.Fields()[:n], depth+1)
+		return w.in().equalSlots(a.Fields()[:n], b.Fields()[:n])
 	case KindEnum:
-		return a.Variant() == b.Variant() && sameEnum(a.Type(), b.Type()) && equalSlots(a.Fields(), b.Fields(), depth+1)
+		return a.Variant() == b.Variant() && sameEnum(a.Type(), b.Type()) && w.in().equalSlots(a.Fields(), b.Fields())
 	case KindAgent, KindHost:
-		return equalReferences(a, b, depth)
+		return w.equalReferences(a, b)
 	}
 	return false
+}
+
+// sameText compares texts of any length.
+func (w walk) sameText(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	w.pace.Bytes(len(a) >> 2) // quicker than what else is done with texts
+	return a == b
 }
 
 // sameEnum says whether two enum types are one; all Results are.
 func sameEnum(a, b *Type) bool { return a == b || a.Kind == TypeResult && b.Kind == TypeResult }
 
-func equalAcross(a, b Slot, ka, kb Kind, depth int) bool {
+func (w walk) equalAcross(a, b Slot, ka, kb Kind) bool {
 	switch {
 	case ka == KindSome:
-		return kb != KindNil && equal(Unwrap(a), b, depth)
+		return kb != KindNil && w.equal(Unwrap(a), b)
 	case kb == KindSome:
-		return ka != KindNil && equal(a, Unwrap(b), depth)
+		return ka != KindNil && w.equal(a, Unwrap(b))
 	case ka == KindInt && kb == KindFloat:
 		return float64(a.AsInt()) == b.AsFloat()
 	case ka == KindFloat && kb == KindInt:
@@ -65,12 +91,12 @@ func equalAcross(a, b Slot, ka, kb Kind, depth int) bool {
 	return false
 }
 
-func equalArrays(a, b *Array, depth int) bool {
+func (w walk) equalArrays(a, b *Array) bool {
 	if a.Len != b.Len {
 		return false
 	}
 	for i := range a.Len {
-		if !equal(a.At(i), b.At(i), depth) {
+		if !w.equal(a.At(i), b.At(i)) {
 			return false
 		}
 	}
@@ -78,7 +104,7 @@ func equalArrays(a, b *Array, depth int) bool {
 }
 
 // equalMaps compares entries; their order does not count.
-func equalMaps(a, b *Map, depth int) bool {
+func (w walk) equalMaps(a, b *Map) bool {
 	if a.Len() != b.Len() {
 		return false
 	}
@@ -88,19 +114,19 @@ func equalMaps(a, b *Map, depth int) bool {
 			continue
 		}
 		j := b.find(e.key)
-		if j < 0 || !equal(e.value, b.entries[j].value, depth) {
+		if j < 0 || !w.equal(e.value, b.entries[j].value) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalSlots(a, b []Slot, depth int) bool {
+func (w walk) equalSlots(a, b []Slot) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for i := range a {
-		if !equal(a[i], b[i], depth) {
+		if !w.equal(a[i], b[i]) {
 			return false
 		}
 	}
@@ -109,16 +135,14 @@ func equalSlots(a, b []Slot, depth int) bool {
 
 // equalReferences compares two agents or hosts: one declaration with the same
 // added things is one reference.
-func equalReferences(a, b Slot, depth int) bool {
-	return a.Type() == b.Type() && equalSlots(a.Fields(), b.Fields(), depth+1)
+func (w walk) equalReferences(a, b Slot) bool {
+	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }
 
 // holdsNaN says whether a container holds a NaN, which makes it differ from
 // itself. Only containers of floats are looked into; the common case is fast.
-func holdsNaN(s Slot, depth int) bool {
-	if depth > maxNesting {
-		tooDeep()
-	}
+func (w walk) holdsNaN(s Slot) bool {
+	w.enter()
 	switch s.Kind() {
 	case KindFloat:
 		f := s.AsFloat()
@@ -129,17 +153,17 @@ func holdsNaN(s Slot, depth int) bool {
 			return false
 		}
 		for i := range a.Len {
-			if holdsNaN(a.At(i), depth+1) {
+			if w.in().holdsNaN(a.At(i)) {
 				return true
 			}
 		}
 	case KindMap:
 		found := false
-		s.Map().Each(func(_, v Slot) bool { found = holdsNaN(v, depth+1); return !found })
+		s.Map().Each(func(_, v Slot) bool { found = w.in().holdsNaN(v); return !found })
 		return found
 	case KindTuple, KindStruct, KindEnum, KindSome:
 		for _, f := range s.Fields() {
-			if holdsNaN(f, depth+1) {
+			if w.in().holdsNaN(f) {
 				return true
 			}
 		}

@@ -34,13 +34,16 @@ func (e *SyntaxError) Place(data []byte) (line, column int) {
 // numbers Floats. Objects become maps in order; of equal keys the last value
 // counts, in the first one's place. Invalid UTF-8, lone surrogates and nesting
 // beyond MaxDepth are errors, all of them *SyntaxError.
-func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded) }
+func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded, nil) }
 
-// ParseIn is Parse that asks for room before it takes memory, in bytes: room
-// panics when there is none.
-func ParseIn(data []byte, room func(n int)) (Slot, error) {
+// ParseIn is Parse under a pace that asks for room before it takes memory, in
+// bytes: room panics when there is none.
+func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
+	if room == nil {
+		room = unbounded
+	}
 	d := decoders.Get().(*decoder)
-	d.data, d.at, d.room = data, 0, room
+	d.data, d.at, d.room, d.pace = data, 0, room, pace
 	s, err := d.document()
 	d.release()
 	if err != nil {
@@ -62,6 +65,7 @@ type decoder struct {
 	text    []byte // unescaped string
 	fault   *SyntaxError
 	room    func(n int)
+	pace    *Pace
 }
 
 var decoders = sync.Pool{New: func() any { return &decoder{room: unbounded} }}
@@ -72,6 +76,7 @@ func (d *decoder) release() {
 	clear(d.slots) // what an error left open; the rest is cleared as containers close
 	clear(d.entries)
 	d.slots, d.entries, d.data, d.fault, d.room = d.slots[:0], d.entries[:0], nil, nil, unbounded
+	d.pace = nil
 	if cap(d.slots) > 1<<14 || cap(d.entries) > 1<<14 || cap(d.text) > 1<<20 {
 		return // a huge text must not keep its room for ever
 	}
@@ -104,7 +109,9 @@ func (d *decoder) space() {
 	for d.at < len(d.data) {
 		switch d.data[d.at] {
 		case ' ', '\n', '\r', '\t':
-			d.at++
+			if d.at++; d.at%paceWindow == 0 {
+				d.pace.Bytes(paceWindow)
+			}
 		default:
 			return
 		}
@@ -121,6 +128,7 @@ func (d *decoder) peek() byte {
 }
 
 func (d *decoder) value(depth int) Slot {
+	d.pace.Step(1)
 	c := d.peek()
 	switch {
 	case c == '"':
@@ -407,6 +415,7 @@ func (d *decoder) scan() (seg []byte, ok bool) {
 	for i < len(data) && !stops[data[i]] {
 		i++
 	}
+	d.pace.Bytes(i - from)
 	if i < len(data) && data[i] == '"' {
 		d.at = i + 1
 		return data[from:i], true
@@ -420,7 +429,11 @@ func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	data := d.data
 	d.text = d.text[:0]
 	copied := from
-	for i < len(data) {
+	for next := i + paceWindow; i < len(data); {
+		if i >= next {
+			d.pace.Bytes(paceWindow)
+			next += paceWindow
+		}
 		switch c := data[i]; {
 		case c == '"':
 			d.at = i + 1

@@ -21,10 +21,12 @@ func AppendJSONWithin(dst []byte, s Slot, b *Bound) []byte {
 	return appendJSON(dst, s, nest{bound: b})
 }
 
-// Bound is how long a text may get. A longer one panics with Beyond.
+// Bound is how long a text may get, and the pace at which it is written. A longer
+// one panics with Beyond.
 type Bound struct {
 	Most   int    // in bytes; 0 is MaxText
 	Beyond *Fault // nil when Most is 0
+	Pace   *Pace
 }
 
 var unbound Bound
@@ -48,6 +50,7 @@ func (n nest) check(dst []byte) {
 	if n.bound.Most > 0 && len(dst) > n.bound.Most {
 		panic(n.bound.Beyond)
 	}
+	n.bound.Pace.Step(1)
 }
 
 // room is how much of n bytes it is safe to take in advance: what comes may be
@@ -81,7 +84,7 @@ func appendJSON(dst []byte, s Slot, at nest) []byte {
 	case KindBool:
 		return strconv.AppendBool(dst, s.AsBool())
 	case KindString:
-		return AppendString(dst, s.AsString())
+		return at.appendString(dst, s.AsString())
 	case KindArray:
 		return appendArray(dst, s.Array(), at.in())
 	case KindMap:
@@ -139,7 +142,7 @@ func appendMap(dst []byte, m *Map, at nest) []byte {
 			dst = append(dst, ',')
 		}
 		if e.key.Kind() == KindString {
-			dst = AppendString(dst, e.key.AsString())
+			dst = at.appendString(dst, e.key.AsString())
 		} else {
 			dst = append(dst, '"')
 			dst = appendJSON(dst, e.key, at)
@@ -263,7 +266,25 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends text as a JSON string, without HTML escaping. Invalid
 // UTF-8 becomes the replacement character.
 func AppendString(dst []byte, text string) []byte {
+	return append(appendEscaped(append(dst, '"'), text), '"')
+}
+
+// appendString is AppendString under the pace.
+func (n nest) appendString(dst []byte, text string) []byte {
+	if len(text) <= paceWindow {
+		n.bound.Pace.Bytes(len(text))
+		return AppendString(dst, text)
+	}
 	dst = append(dst, '"')
+	for part := range n.bound.Pace.Windows(text) {
+		n.check(dst)
+		dst = appendEscaped(dst, part)
+	}
+	return append(dst, '"')
+}
+
+// appendEscaped appends what stands between the quotes.
+func appendEscaped(dst []byte, text string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -297,6 +318,5 @@ func AppendString(dst []byte, text string) []byte {
 		i++
 		from = i
 	}
-	dst = append(dst, text[from:]...)
-	return append(dst, '"')
+	return append(dst, text[from:]...)
 }

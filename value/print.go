@@ -32,6 +32,7 @@ func appendText(dst []byte, s Slot, at nest) []byte {
 	case KindFloat:
 		return AppendFloat(dst, s.AsFloat())
 	case KindString:
+		at.bound.Pace.Bytes(len(s.AsString()) >> 2) // copying is quick
 		return append(dst, s.AsString()...)
 	case KindSome:
 		return appendText(dst, Unwrap(s), at.in())

@@ -134,6 +134,23 @@ func (x *Str) Len() int {
 	return int(x.runes) - 1
 }
 
+// LenIn is Len under a pace.
+func (x *Str) LenIn(p *Pace) int {
+	if x.runes == 0 {
+		x.runes = int32(CountIn(p, x.S)) + 1
+	}
+	return int(x.runes) - 1
+}
+
+// CountIn counts the code points of a text under a pace.
+func CountIn(p *Pace, s string) int {
+	n := 0
+	for part := range p.Windows(s) {
+		n += utf8.RuneCountInString(part)
+	}
+	return n
+}
+
 // Counted gives the number of code points plus one; 0 when not yet counted.
 func (x *Str) Counted() int32 { return x.runes }
 

@@ -34,7 +34,7 @@ func TestSplitOfEveryLength(t *testing.T) {
 		for i := range parts {
 			parts[i] = strings.Repeat("x", i%4)
 		}
-		a := Split(strings.Join(parts, ", "), ", ", n).Array()
+		a := Split(strings.Join(parts, ", "), ", ", n, nil).Array()
 		if a.Len != n {
 			t.Fatalf("%d parts, want %d", a.Len, n)
 		}

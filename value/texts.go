@@ -1,7 +1,6 @@
 package value
 
 import (
-	"strings"
 	"unsafe"
 )
 
@@ -26,15 +25,15 @@ type withStrs[T any] struct {
 const mostPacked = stringChunk
 
 // Split makes an array of the n parts of s between sep, which is not empty.
-func Split(s, sep string, n int) Slot {
+func Split(s, sep string, n int, p *Pace) Slot {
 	if n > mostPacked {
-		return splitLong(s, sep, n)
+		return splitLong(s, sep, n, p)
 	}
 	a, strs := roomForStrs(n)
 	for i := range strs {
 		at := len(s)
 		if i < n-1 {
-			at = strings.Index(s, sep)
+			at = IndexIn(p, s, sep)
 		}
 		x := &strs[i]
 		x.Kind, x.S = KindString, s[:at]
@@ -47,11 +46,11 @@ func Split(s, sep string, n int) Slot {
 }
 
 // splitLong is Split into so many parts that they share allocations by chunks.
-func splitLong(s, sep string, n int) Slot {
+func splitLong(s, sep string, n int, p *Pace) Slot {
 	slots := make([]Slot, n)
 	var c chunk
 	for i := range n - 1 {
-		at := strings.Index(s, sep)
+		at := IndexIn(p, s, sep)
 		slots[i] = c.of(s[:at], n-i)
 		s = s[at+len(sep):]
 	}

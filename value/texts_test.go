@@ -19,7 +19,7 @@ func TestSplit(t *testing.T) {
 			}
 			text := strings.Join(parts, sep)
 			want := strings.Split(text, sep)
-			split := func() Slot { return Split(text, sep, len(want)) }
+			split := func() Slot { return Split(text, sep, len(want), nil) }
 			plain := StringArray(want)
 
 			s := split()

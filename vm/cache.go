@@ -54,7 +54,7 @@ func (m *VM) cacheNatives(name string) Native {
 	switch name {
 	case "cache.key":
 		return func(a *Args) (value.Slot, error) {
-			k := keyer{of: a.String(0)}
+			k := keyer{of: a.String(0), pace: a.Pace()}
 			return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
 		}
 	case "cache.get":
@@ -80,6 +80,7 @@ func (m *VM) cacheNatives(name string) Native {
 // or a host is its declaration with what builders gave it.
 type keyer struct {
 	of    string
+	pace  *value.Pace
 	depth int
 }
 
@@ -87,6 +88,7 @@ type keyer struct {
 const deepestKey = 10_000
 
 func (k *keyer) append(dst []byte, s value.Slot) []byte {
+	k.pace.Step(2)
 	switch s.Kind() {
 	case value.KindArray:
 		a := s.Array()
@@ -108,7 +110,7 @@ func (k *keyer) append(dst []byte, s value.Slot) []byte {
 	case value.KindClosure, value.KindCell, value.KindHandle, value.KindTypeDesc:
 		panic(value.Faultf("@cache of %s: its arguments hold %s, which cannot be part of a key", k.of, value.TypeName(s)))
 	}
-	return value.AppendJSON(dst, s)
+	return value.AppendJSONWithin(dst, s, &value.Bound{Pace: k.pace})
 }
 
 func (k *keyer) fields(dst []byte, fields []value.Slot) []byte {

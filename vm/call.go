@@ -73,13 +73,14 @@ func functionName(f *value.Function) string {
 }
 
 func opCallNative(t *task, in *ins) status {
-	t.budget -= nativeCost
 	n := &t.m.natives[in.imm]
 	before := 0 // what the receiver took
 	if t.m.memory.limit > 0 && in.b > 0 {
 		before = value.Size(*t.slot(in.a + 1))
 	}
+	t.m.pace.Left = t.budget - nativeCost
 	v, err := n.call(t.arguments(in, n.name))
+	t.budget = t.m.pace.Left
 	if t.due != nil && t.due.Load() > 0 {
 		t.sample(n.name)
 	}

@@ -141,6 +141,7 @@ func opIterate(t *task, in *ins) status {
 	case value.KindArray:
 		value.Share(s)
 	case value.KindMap:
+		t.m.pace.Step(4 * s.Map().Len())
 		s = s.Map().Pairs()
 	case value.KindRange:
 		n, ok := s.RangeLen()
@@ -152,9 +153,11 @@ func opIterate(t *task, in *ins) status {
 		}
 		first, _ := s.Range()
 		ints := make([]int64, n)
-		for i := range ints {
-			ints[i] = first + int64(i)
-		}
+		t.m.pace.Parts(len(ints), func(from, to int) {
+			for i := from; i < to; i++ {
+				ints[i] = first + int64(i)
+			}
+		})
 		s = value.IntArray(ints)
 	default:
 		if h := hashMapOf(s); h != nil && h.Place != nil {

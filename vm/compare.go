@@ -9,7 +9,7 @@ func init() {
 	slow[ir.OpLtString] = func(t *task, in *ins) status { return t.compareStrings(in, false) }
 	slow[ir.OpLeString] = func(t *task, in *ins) status { return t.compareStrings(in, true) }
 	slow[ir.OpEqual] = func(t *task, in *ins) status {
-		*bitsAt(t.fp, in.a) = bit(value.Equal(*t.slot(in.b), *t.slot(in.c)))
+		*bitsAt(t.fp, in.a) = bit(value.EqualIn(&t.m.pace, *t.slot(in.b), *t.slot(in.c)))
 		return running
 	}
 	slow[ir.OpJumpEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, true) }
@@ -29,7 +29,7 @@ func (t *task) compareStrings(in *ins, orEqual bool) status {
 }
 
 func (t *task) jumpWhen(in *ins, equal bool) status {
-	if value.Equal(*t.slot(in.a), *t.slot(in.b)) == equal {
+	if value.EqualIn(&t.m.pace, *t.slot(in.a), *t.slot(in.b)) == equal {
 		t.ip = jump(t.ip, in.imm)
 	}
 	return running
@@ -37,7 +37,7 @@ func (t *task) jumpWhen(in *ins, equal bool) status {
 
 // jumpWhenK compares with a constant.
 func (t *task) jumpWhenK(in *ins, equal bool) status {
-	if value.Equal(*t.slot(in.a), t.m.constants[short(in)]) == equal {
+	if value.EqualIn(&t.m.pace, *t.slot(in.a), t.m.constants[short(in)]) == equal {
 		t.ip = jump(t.ip, in.imm)
 	}
 	return running

@@ -261,7 +261,7 @@ func opAnySetField(t *task, in *ins) status {
 	o, name := *t.slot(in.a), t.m.constants[in.imm].AsString()
 	if o.Kind() == value.KindStruct {
 		if i := o.Type().FieldIndex(name); i >= 0 {
-			v, errs := schema.Convert(*t.slot(in.b), o.Type().Fields[i].Type)
+			v, errs := schema.ConvertIn(&t.m.pace, *t.slot(in.b), o.Type().Fields[i].Type)
 			if len(errs) > 0 {
 				return t.fault("field %s: %s", name, schema.Join(errs))
 			}

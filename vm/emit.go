@@ -29,7 +29,7 @@ func init() {
 			l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
 			if a.Len() > 2 {
 				if f := value.Flat(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
-					l.Fields = value.AppendJSON(nil, f.Slot())
+					l.Fields = value.AppendJSONWithin(nil, f.Slot(), a.TextBound())
 				}
 			}
 			return l, nil

@@ -10,6 +10,11 @@ import (
 // Full and self-describing, and keeps what a mutating native sets. Where an
 // accessor of Args faults the *value.Fault is given back as the error.
 func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err error) {
+	return f.InvokeIn(nil, name, window)
+}
+
+// InvokeIn is Invoke under a pace.
+func (f Native) InvokeIn(pace *value.Pace, name string, window []value.Slot) (result value.Slot, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -19,5 +24,5 @@ func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err
 			panic(p)
 		}
 	}()
-	return f(&Args{base: unsafe.Pointer(unsafe.SliceData(window)), n: len(window), name: name})
+	return f(&Args{base: unsafe.Pointer(unsafe.SliceData(window)), n: len(window), name: name, pace: pace})
 }

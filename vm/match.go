@@ -95,7 +95,7 @@ func opCheck(t *task, in *ins) status {
 		*t.slot(in.a) = s
 		return running
 	}
-	v, errs := schema.Convert(*t.slot(in.b), typ)
+	v, errs := schema.ConvertIn(&t.m.pace, *t.slot(in.b), typ)
 	if len(errs) == 0 {
 		*t.slot(in.a) = v
 		return running

@@ -28,13 +28,14 @@ type memory struct {
 // looked is how much may be asked for between two looks, in bytes.
 const looked = 256 << 10
 
-// begin starts counting.
-func (m *memory) begin(megabytes int64) {
+// begin starts counting. Texts are written at a pace.
+func (m *memory) begin(megabytes int64, pace *value.Pace) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20}
+	m.text.Pace = pace
 	if m.limit == 0 {
 		return
 	}
-	m.text = value.Bound{Most: min(m.limit, value.MaxText), Beyond: m.exceeded()}
+	m.text.Most, m.text.Beyond = min(m.limit, value.MaxText), m.exceeded()
 	m.heap[0].Name = "/memory/classes/heap/objects:bytes"
 	runtime.GC() // what came before the run is no part of it
 	m.begun = m.inUse()

@@ -20,8 +20,17 @@ type Args struct {
 	base unsafe.Pointer // of argument 0
 	n    int
 	name string
-	room *memory // nil outside a run
+	room *memory     // nil outside a run
+	pace *value.Pace // likewise
 }
+
+// Pace is to be told of what goes over many elements or much text, so that the
+// run's end and a time that is over are heard of meanwhile: a native that is
+// interrupted panics. What is long must be told of before its receiver changes.
+func (a *Args) Pace() *value.Pace { return a.pace }
+
+// Step tells the pace of n elements.
+func (a *Args) Step(n int) { a.pace.Step(n) }
 
 // Room faults unless n more bytes are within [limits] max_memory_mb. Natives ask
 // for it before they take much more memory than their arguments have. n must be
@@ -35,7 +44,7 @@ func (a *Args) Room(n int) {
 // TextBound is how long a text may get.
 func (a *Args) TextBound() *value.Bound {
 	if a.room == nil {
-		return new(value.Bound)
+		return &value.Bound{Pace: a.pace}
 	}
 	return &a.room.text
 }

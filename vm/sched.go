@@ -144,9 +144,11 @@ func (m *VM) next() (completion, bool) {
 // guarded resumes t. A *value.Fault that a native or an accessor panicked with
 // becomes a fault of the program; any other panic ends the run as our bug.
 func (m *VM) guarded(t *task) (st status) {
+	m.current = t
 	for again := true; again; {
 		st, again = m.attempt(t)
 	}
+	m.current = nil
 	return st
 }
 
@@ -156,8 +158,12 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		if p == nil {
 			return
 		}
-		if f, ok := p.(*value.Fault); ok {
-			t.fault("%s", f.Message) // ip and fp were saved before the call that panicked
+		switch f := p.(type) { // ip and fp were saved before the call that panicked
+		case *value.Fault:
+			t.fault("%s", f.Message)
+			again = true
+			return
+		case interrupted:
 			again = true
 			return
 		}

@@ -65,6 +65,7 @@ func init() {
 		m, added := a.memory(0), a.Array(1)
 		var all []effect.MemoryMessage
 		for i := range added.Len {
+			a.Step(4)
 			role, content := added.At(i).Fields()[0].Str(), added.At(i).Fields()[1].Str()
 			if role == nil || content == nil {
 				a.wrong(1, "Strings")
@@ -90,6 +91,7 @@ func init() {
 			n = m.Len()
 		}
 		var all []effect.MemoryMessage
+		a.Step(4 * min(n, m.Len()))
 		for _, x := range m.Last(n) {
 			all = append(all, effect.MemoryMessage{Role: x.Role, Content: x.Content})
 		}

@@ -179,6 +179,23 @@ func (t *task) attend() {
 	t.m.poll(t)
 }
 
+// interrupted is what long work panics with whose task has been cancelled;
+// t.raised is set.
+type interrupted struct{}
+
+// look is the pace's: it does what tick does, in the midst of an operation.
+func (m *VM) look() (steps int) {
+	t := m.current
+	if t == nil {
+		return budget
+	}
+	t.attend()
+	if t.cancelled() {
+		panic(interrupted{})
+	}
+	return budget
+}
+
 // wait is what a parked task waits for, as data: who goes on with the result.
 type wait struct {
 	kind    waitKind

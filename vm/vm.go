@@ -105,6 +105,9 @@ type VM struct {
 	args Args   // of the native being called
 	text []byte // room for interpolations
 
+	pace    value.Pace // of natives and of other long work
+	current *task      // whose turn it is
+
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
@@ -158,6 +161,7 @@ func New(config Config) (*VM, error) {
 func newVM(config Config, i *image) *VM {
 	m := &VM{image: i, config: config, maxStack: config.MaxStack, flights: map[int]*flight{},
 		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
+	m.pace.Look = m.look
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
 	}
@@ -179,7 +183,7 @@ func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 
 // Call runs function f of the program with Full arguments, as Run does main.
 func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
-	m.memory.begin(m.program.Limits.MaxMemoryMB)
+	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace)
 	if err := m.initTools(ctx); err != nil {
 		return nil, err
 	}

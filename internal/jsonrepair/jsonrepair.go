@@ -40,18 +40,36 @@ type Candidate struct {
 
 // Find gives the values in a text, in their order: the whole text when that is
 // JSON, else the objects and arrays in it and what stands in fences.
-func Find(text string) []Candidate {
+func Find(text string) []Candidate { return FindIn(text, nil) }
+
+// FindIn is Find that tells of its steps, some eight bytes each: step may panic
+// to end it, and may be nil.
+func FindIn(text string, step func(n int)) []Candidate {
+	return find(text, pace(step))
+}
+
+// pace hears of steps.
+type pace func(n int)
+
+func (p pace) step(n int) {
+	if p != nil {
+		p(n)
+	}
+}
+
+func find(text string, p pace) []Candidate {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
-	if json.Valid([]byte(text)) {
+	if p.step(len(text) >> 3); json.Valid([]byte(text)) {
 		c := Candidate{JSON: json.RawMessage(text), valid: true, end: len(text), Bare: true}
-		if r := (&reader{text: text}); r.value(0) {
+		if r := (&reader{text: text, pace: p}); r.value(0) {
 			c.Repairs = r.repairs.list() // a member that stands twice
 		}
 		return []Candidate{c}
 	}
 	fenced := fences(text)
-	out, seen := brackets(text, fenced)
+	out, seen := brackets(text, fenced, p)
 	for _, f := range fenced {
+		p.step(len(out) + (f.end-f.start)>>3)
 		same := slices.IndexFunc(out, func(c Candidate) bool { return c.start == f.start && c.end == f.end })
 		if same >= 0 {
 			out[same].Bare = false
@@ -121,8 +139,8 @@ func fences(text string) []span {
 
 // brackets reads the outermost objects and arrays of a text.
 // seen are the stretches that it looked into: nothing in them stands for itself.
-func brackets(text string, fences []span) (out []Candidate, seen []span) {
-	f := finder{text: text, fences: fences, budget: 4 * len(text)}
+func brackets(text string, fences []span, p pace) (out []Candidate, seen []span) {
+	f := finder{text: text, fences: fences, budget: 4 * len(text), pace: p}
 	for i := 0; i < len(text); {
 		if c := text[i]; c != '{' && c != '[' {
 			i++
@@ -155,6 +173,7 @@ type finder struct {
 	text   string
 	fences []span // in the text, those still ahead
 	budget int    // bytes that may be read in vain
+	pace   pace
 }
 
 // skip gives the place behind a remark in brackets: what stands in it is no
@@ -164,7 +183,7 @@ func (f *finder) skip(start int) int {
 		return start + 1
 	}
 	n, closed := extent(f.text[start:])
-	if !closed {
+	if f.pace.step(n >> 3); !closed {
 		f.budget -= n
 		return start + 1
 	}
@@ -179,11 +198,11 @@ func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 		end = f.end(start)
 		text = f.text[:end]
 	}
-	r := &reader{text: text, pos: start}
+	r := &reader{text: text, pos: start, pace: f.pace}
 	whole := r.value(0)
 	if limit := f.limit(start); limit < r.pos && (!whole || r.repairs.count[missingCloser] > 0) {
 		f.budget -= r.pos - start
-		r = &reader{text: f.text[:limit], pos: start}
+		r = &reader{text: f.text[:limit], pos: start, pace: f.pace}
 		whole = r.value(0)
 	}
 	if whole && !r.refuses() {
@@ -195,6 +214,7 @@ func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	if end == 0 {
 		end = f.end(start)
 	}
+	f.pace.step((end - start) >> 3)
 	c = Candidate{start: start, end: end, Bare: true}
 	stretch := f.text[start:end]
 	if json.Valid([]byte(stretch)) { // deeper than the reader goes
@@ -218,6 +238,7 @@ func (f *finder) limit(start int) int {
 // candidate is what was read from start on.
 func (r *reader) candidate(start int) (Candidate, bool) {
 	c := Candidate{Repairs: r.repairs.list(), Cut: r.cut, start: start, end: r.pos, Bare: true}
+	r.pace.step((r.pos - start) >> 3)
 	if stretch := r.text[start:r.pos]; len(c.Repairs) == 0 && json.Valid([]byte(stretch)) {
 		c.JSON, c.valid = json.RawMessage(stretch), true
 		return c, true
@@ -231,6 +252,7 @@ func (r *reader) candidate(start int) (Candidate, bool) {
 // brackets alone.
 func (f *finder) end(start int) int {
 	n, _ := extent(f.text[start:])
+	f.pace.step(n >> 3)
 	return start + n
 }
 

@@ -15,7 +15,8 @@ type reader struct {
 	out     []byte
 	repairs repairs
 	// cut says that the text ends within a string or a member.
-	cut bool
+	cut  bool
+	pace pace
 }
 
 // refuses says that what was read could also be something else: words without
@@ -65,6 +66,7 @@ func (r *reader) value(depth int) bool {
 	if depth > maxDepth {
 		return false
 	}
+	r.pace.step(4)
 	switch c := r.next(); {
 	case c == '{':
 		return r.list(depth, '}')

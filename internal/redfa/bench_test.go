@@ -27,7 +27,7 @@ func BenchmarkAll(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			n := 0
 			for b.Loop() {
-				r.All(text, -1, true, func([]int) { n++ })
+				r.All(text, -1, true, unpaced, func([]int) { n++ })
 			}
 			b.ReportMetric(float64(n)/float64(b.N), "matches")
 		})

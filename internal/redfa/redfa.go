@@ -33,6 +33,11 @@ type Regexp struct {
 	guesses        bool // the search under way guesses where matches begin
 	wasted         int  // steps of guesses that came to nothing
 	tooLarge       bool // they have given up, for good
+
+	step func(n int) // of the search under way; see MatchString
+
+	behindOnce sync.Once
+	behindOne  *regexp.Regexp
 }
 
 // Compile reads an expression as package regexp does; so are its errors.
@@ -104,14 +109,16 @@ func looksAround(p *syntax.Prog) bool {
 	return false
 }
 
-// MatchString says whether the expression matches anywhere in the text.
-func (r *Regexp) MatchString(text string) bool {
+// MatchString says whether the expression matches anywhere in the text. step
+// hears of the steps of the search, some thousand at a time, each a character's;
+// it may panic to end it.
+func (r *Regexp) MatchString(text string, step func(n int)) bool {
 	if r.forward == nil {
-		return r.std.MatchString(text)
+		return r.stdNext(text, 0, step) != nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.build() {
+	if r.step = step; r.build() {
 		pos := 0
 		if r.guesses {
 			if pos = r.likely(text, 0); pos < 0 {
@@ -123,24 +130,22 @@ func (r *Regexp) MatchString(text string) bool {
 		}
 		r.giveUp()
 	}
-	return r.std.MatchString(text)
+	return r.stdNext(text, 0, step) != nil
 }
 
 // All calls found with at most n matches, all when n is negative, in order, as
 // offsets of pairs: of the match and, with groups, of each group. The slice is
-// valid during the call.
-func (r *Regexp) All(text string, n int, groups bool, found func(match []int)) {
-	if r.forward == nil || groups && r.std.NumSubexp() > 0 && r.looks {
-		for _, m := range r.std.FindAllStringSubmatchIndex(text, n) {
-			found(m)
-		}
+// valid during the call. step is MatchString's.
+func (r *Regexp) All(text string, n int, groups bool, step func(n int), found func(match []int)) {
+	groups = groups && r.std.NumSubexp() > 0
+	if r.forward == nil || groups && r.looks {
+		r.rest(text, 0, -1, n, groups, step, found)
 		return
 	}
-	groups = groups && r.std.NumSubexp() > 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.build() {
-		r.rest(text, 0, -1, n, groups, found)
+	if r.step = step; !r.build() {
+		r.rest(text, 0, -1, n, groups, step, found)
 		return
 	}
 	match := make([]int, 2, 2*r.std.NumSubexp()+2)
@@ -149,7 +154,7 @@ func (r *Regexp) All(text string, n int, groups bool, found func(match []int)) {
 		start, end, known, ok := r.next(text, pos)
 		if !ok {
 			r.giveUp()
-			r.rest(text, pos, last, n, groups, found)
+			r.rest(text, pos, last, n, groups, step, found)
 			return
 		}
 		if end < 0 {
@@ -168,29 +173,12 @@ func (r *Regexp) All(text string, n int, groups bool, found func(match []int)) {
 			continue
 		}
 		n--
+		r.step(1)
 		match = append(match[:0], start, end)
 		if groups {
 			match = r.groups(match, text, known)
 		}
 		found(match)
-	}
-}
-
-// rest finds what is left with package regexp: an automaton has become too
-// large. What it finds before pos has been found already.
-func (r *Regexp) rest(text string, pos, last, n int, groups bool, found func([]int)) {
-	for _, m := range r.std.FindAllStringSubmatchIndex(text, -1) {
-		if n == 0 {
-			return
-		}
-		if m[0] < pos || m[0] == m[1] && m[0] == last || m[1] <= last {
-			continue
-		}
-		n--
-		if !groups {
-			m = m[:2]
-		}
-		found(m)
 	}
 }
 
@@ -206,13 +194,13 @@ const (
 func (r *Regexp) groups(match []int, text string, known bool) []int {
 	start, end := match[0], match[1]
 	if !known {
-		outcome, _ := r.path.try(text, start, workEach*(end-start)+workExtra)
+		outcome := r.try(text, start, workEach*(end-start)+workExtra)
 		known = outcome == matched
 	}
 	if known {
 		return append(match, r.path.caps[2:]...)
 	}
-	for _, at := range r.std.FindStringSubmatchIndex(text[start:end])[2:] {
+	for _, at := range r.stdNext(text[start:end], 0, r.step)[2:] {
 		if at >= 0 {
 			at += start
 		}
@@ -256,6 +244,7 @@ func (r *Regexp) guess(text string, pos int) (start, outcome int) {
 			return pos, tooMuch
 		}
 		outcome, left := r.path.try(text, pos, workExtra+work)
+		r.step(workExtra + work - left)
 		if outcome == matched {
 			return pos, matched
 		}
@@ -270,13 +259,30 @@ func (r *Regexp) guess(text string, pos int) (start, outcome int) {
 
 // likely is the next place where a match may begin, -1 without one.
 func (r *Regexp) likely(text string, pos int) int {
-	if r.prefix == "" {
-		return r.path.candidate(text, pos)
+	for {
+		end, found := min(pos+stretch+4*len(r.prefix), len(text)), -1
+		if r.prefix == "" {
+			found = r.path.candidate(text[:end], pos)
+		} else if i := strings.Index(text[pos:end], r.prefix); i >= 0 {
+			found = pos + i
+		}
+		if found >= 0 {
+			r.step((found - pos) >> 3)
+			return found
+		}
+		r.step((end - pos) >> 3)
+		if end == len(text) {
+			return -1
+		}
+		pos = end - max(len(r.prefix)-1, 0)
 	}
-	if i := strings.Index(text[pos:], r.prefix); i >= 0 {
-		return pos + i
-	}
-	return -1
+}
+
+// try follows the path from a position.
+func (r *Regexp) try(text string, start, work int) (outcome int) {
+	outcome, left := r.path.try(text, start, work)
+	r.step(work - left)
+	return outcome
 }
 
 // build makes the automata, unless they have given up.
@@ -299,7 +305,12 @@ func (r *Regexp) giveUp() { r.ahead, r.reverse, r.path, r.tooLarge = nil, nil, n
 func (r *Regexp) end(text string, pos int, first bool) (end int, ok bool) {
 	d, end := r.ahead, -1
 	at := d.start(before(text, pos))
+	next := pos + stretch
 	for i := pos; ; {
+		if i >= next {
+			r.step(stretch)
+			next += stretch
+		}
 		var step int32
 		width := 1
 		switch {
@@ -336,7 +347,12 @@ func (r *Regexp) end(text string, pos int, first bool) (end int, ok bool) {
 func (r *Regexp) start(text string, pos, end int) (start int, ok bool) {
 	d, start := r.reverse, end
 	at := d.start(behind(text, end))
+	next := end - stretch
 	for i := end; ; {
+		if i <= next {
+			r.step(stretch)
+			next -= stretch
+		}
 		c, width := before(text, i), 1
 		if c >= utf8.RuneSelf {
 			_, width = utf8.DecodeLastRuneInString(text[:i])

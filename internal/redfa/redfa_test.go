@@ -24,6 +24,8 @@ var texts = []string{
 	"abcabcabd", "\x00a", "\U0001F600a\U0001F600", "aé\nbé", "_a_ a", "xyx", "aaaaab", "\ufffd",
 }
 
+func unpaced(int) {}
+
 // All finds what package regexp finds, whole and with groups.
 func TestSameAsRegexp(t *testing.T) {
 	for _, e := range expressions {
@@ -46,18 +48,18 @@ func same(t *testing.T, expr, text string) {
 	for _, n := range []int{-1, 0, 1, 2} {
 		want := std.FindAllStringSubmatchIndex(text, n)
 		var got [][]int
-		r.All(text, n, true, func(m []int) { got = append(got, append([]int(nil), m...)) })
+		r.All(text, n, true, unpaced, func(m []int) { got = append(got, append([]int(nil), m...)) })
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%q in %q, %d with groups:\n%s", expr, text, n, d)
 		}
 		want = std.FindAllStringIndex(text, n)
 		got = nil
-		r.All(text, n, false, func(m []int) { got = append(got, append([]int(nil), m[:2]...)) })
+		r.All(text, n, false, unpaced, func(m []int) { got = append(got, append([]int(nil), m[:2]...)) })
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("%q in %q, %d:\n%s", expr, text, n, d)
 		}
 	}
-	if got, want := r.MatchString(text), std.MatchString(text); got != want {
+	if got, want := r.MatchString(text, unpaced), std.MatchString(text); got != want {
 		t.Errorf("%q in %q: matches %v, want %v", expr, text, got, want)
 	}
 }
@@ -65,7 +67,8 @@ func same(t *testing.T, expr, text string) {
 // Long texts, met by an automaton that knows some of them already.
 func TestLongTexts(t *testing.T) {
 	text := strings.Repeat("2026-03-01 ERROR user=ann.7@home.org took 12 ms: é\n", 200)
-	for _, e := range []string{`\d+`, `ERROR`, `[a-z]+\.\d+@[a-z]+\.org`, `user=(\S+) took (\d+) ms`, `(?m)^.*é$`, `\bms\b`, `(?i)error|fatal`, `[ \n]+`, `x*`} {
+	for _, e := range []string{`\d+`, `ERROR`, `[a-z]+\.\d+@[a-z]+\.org`, `user=(\S+) took (\d+) ms`, `(?m)^.*é$`, `\bms\b`, `(?i)error|fatal`, `[ \n]+`, `x*`,
+		`\b(\w)(\w*)\b`, `^(2026)`, `(?m)^(\d+)`, `(?m)(é)$`, `(é)?$`, `\B(a|b)*?`, `^`, `^x`, `^(?s:.)*`, `(?i)(R)\b|^2`} {
 		same(t, e, text)
 		same(t, e, text[:len(text)/2]+"日本"+text[len(text)/2:])
 	}
@@ -89,7 +92,7 @@ func TestGivesUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.All(b.String(), -1, false, func([]int) {})
+	r.All(b.String(), -1, false, unpaced, func([]int) {})
 	if !r.tooLarge || r.ahead != nil {
 		t.Error("it has not given up: the test shows nothing")
 	}
@@ -105,4 +108,34 @@ func FuzzSame(f *testing.F) {
 		}
 		same(t, expr, text)
 	})
+}
+
+// A search in a long text can be ended, whatever does it.
+func TestEnds(t *testing.T) {
+	text := strings.Repeat("ab cd é", 10_000)
+	for _, e := range []string{`x`, `xyz`, `[xyz]+`, `^(?s:.)*x`, `^(a|b| |c|d|é)*x`, `\b(x)\b`, `a.*x`, `(?s)a.*`, `[^x]*`, `(?s)(a.*)d`, `ab`, `x|$`} {
+		r, err := Compile(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := 0
+		search := func(most int) (ended bool) {
+			defer func() { ended = recover() != nil }()
+			n := 0
+			r.All(text, -1, true, func(k int) {
+				if n += k; n > most {
+					panic("ended")
+				}
+				whole = n
+			}, func([]int) {})
+			return false
+		}
+		if search(1<<40) || whole < len(text)/64 {
+			t.Errorf("%s: %d steps", e, whole)
+		}
+		if !search(whole / 2) {
+			t.Errorf("%s is not ended", e)
+		}
+		same(t, e, text[:5000]) // what was ended in its midst does no harm
+	}
 }
