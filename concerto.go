@@ -141,6 +141,9 @@ type Options struct {
 	// Stdout takes emits and printed text in the form of Mode; nil drops them.
 	Stdout io.Writer
 	Mode   emit.Mode
+	// Terminal says that Stdout is one: characters that steer a terminal are shown
+	// escaped, so that others' texts cannot.
+	Terminal bool
 	// Detail, when it is not zero, is when the run began. Then events and the lines
 	// of NDJSON say in seconds since then when they came, from which task and in
 	// which exchange with a host, and the log is a JSON object a line
@@ -280,7 +283,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Detail: o.Detail, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
+		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Terminal: o.Terminal, Detail: o.Detail, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,

@@ -78,7 +78,15 @@ func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:
 		if tellsOfError(q.Channel, q.Payload) {
-			return &effect.Emit{Channel: q.Channel, Payload: x.secrets.JSON(q.Payload), From: q.From}, true
+			told := *q
+			told.Payload = x.secrets.JSON(q.Payload)
+			return &told, true
+		}
+	case *effect.AwaitEmit:
+		if tellsOfError(q.Channel, q.Payload) {
+			told := *q
+			told.Payload = x.secrets.JSON(q.Payload)
+			return &told, true
 		}
 	case *effect.StoreWrite:
 		if q.Store.Kind != "cache" {

@@ -68,8 +68,8 @@ func (a *app) complain(what, hint string) {
 		a.record(message{a.since(), "error", what, hint})
 		return
 	}
-	fmt.Fprintf(a.stderr, "concerto: %s\n", what)
+	fmt.Fprintf(a.stderr, "concerto: %s\n", shown(what, a.errTerminal))
 	if hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
+		fmt.Fprintf(a.stderr, "  hint: %s\n", shown(hint, a.errTerminal))
 	}
 }

@@ -40,7 +40,7 @@ func main() {
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	os.Exit(Main(os.Args[1:], &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
-		terminal: term.IsTerminal(int(os.Stdin.Fd())),
+		terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
 		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
 		screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
@@ -59,12 +59,15 @@ type app struct {
 	ownProcess bool
 	// ownHeap says the same of how Go's heap grows.
 	ownHeap  bool
-	dir      string        // working directory; -C changes it
-	terminal bool          // stdin is one: awaited emits may be asked for
-	color    bool          // stderr takes colours
-	outColor bool          // stdout does
-	screen   bool          // stdout is a terminal that can be cleared
-	asking   emit.Prompter // made when it is first needed: one reads what is typed
+	dir      string // working directory; -C changes it
+	terminal bool   // stdin is one: awaited emits may be asked for
+	// outTerminal and errTerminal say that stdout and stderr are terminals, which
+	// others' texts must not steer.
+	outTerminal, errTerminal bool
+	color                    bool          // stderr takes colours
+	outColor                 bool          // stdout does
+	screen                   bool          // stdout is a terminal that can be cleared
+	asking                   emit.Prompter // made when it is first needed: one reads what is typed
 	// pause is what --watch does between two looks at the files; nil waits for a
 	// moment.
 	pause func(context.Context) error

@@ -65,7 +65,7 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 	if err != nil {
 		return err
 	}
-	o.Stdout, o.Mode = a.stderr, emit.Modes["text"]
+	o.Stdout, o.Terminal, o.Mode = a.stderr, a.errTerminal, emit.Modes["text"]
 	listen, err := a.listen(f)
 	if err != nil {
 		return err

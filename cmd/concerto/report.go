@@ -34,7 +34,7 @@ func (a *app) report(e *concerto.Uncaught) {
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
-	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
+	writeFailure(a.stderr, what, e.Place, e.Trace, a.color, a.errTerminal)
 	if e.Task {
 		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
 	}
@@ -45,12 +45,15 @@ func (a *app) report(e *concerto.Uncaught) {
 
 // writeFailure writes what went wrong with the place, its line, and the calls
 // that led there. Nothing can be done about a writer that takes no more.
-func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
+func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color, onTerminal bool) {
+	say := func(format string, args ...any) {
+		_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...), onTerminal))
+	}
 	if place.Line == 0 {
-		fmt.Fprintf(w, "error: %s\n", what)
+		say("error: %s\n", what)
 		return
 	}
-	fmt.Fprintf(w, "%s: error: %s\n", at(place), what)
+	say("%s: error: %s\n", at(place), what)
 	if place.Text != "" {
 		f := source.NewFile(place.File, []byte(place.Text))
 		pos := offset(f, place.Line, place.Column)
@@ -59,17 +62,17 @@ func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, co
 	for i := 0; i < len(trace); i++ {
 		switch p := trace[i]; {
 		case p.Left > 0:
-			fmt.Fprintf(w, "  = … %s more calls …\n", thousands(p.Left))
+			say("  = … %s more calls …\n", thousands(p.Left))
 		case p.Cycle == 1:
-			fmt.Fprintf(w, "  = in %s at %s, %s times\n", p.Function, at(p), thousands(p.Times))
+			say("  = in %s at %s, %s times\n", p.Function, at(p), thousands(p.Times))
 		case p.Cycle > 1:
-			fmt.Fprintf(w, "  = %s times:\n", thousands(p.Times))
+			say("  = %s times:\n", thousands(p.Times))
 			for _, q := range trace[i : i+p.Cycle] {
-				fmt.Fprintf(w, "      in %s at %s\n", q.Function, at(q))
+				say("      in %s at %s\n", q.Function, at(q))
 			}
 			i += p.Cycle - 1
 		default:
-			fmt.Fprintf(w, "  = in %s at %s\n", p.Function, at(p))
+			say("  = in %s at %s\n", p.Function, at(p))
 		}
 	}
 }

@@ -141,7 +141,7 @@ func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *r
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Args, o.Stdout, o.Mode, o.Detail, o.Prompter = args, a.stdout, emit.Modes[f.emit], a.began, a.prompter()
+	o.Args, o.Stdout, o.Terminal, o.Mode, o.Detail, o.Prompter = args, a.stdout, a.outTerminal, emit.Modes[f.emit], a.began, a.prompter()
 	if f.stats {
 		o.OnUsage = a.modelUsage
 	}

@@ -128,7 +128,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
 	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ, WorkDir: a.dir, Allow: allow,
-		Cover: f.cover || f.html != "", Kill: kill, Log: a.stderr, LogLevel: a.logLevel}
+		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult
 	}

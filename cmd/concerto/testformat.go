@@ -171,7 +171,7 @@ func junitFailed(x concerto.TestResult) *junitFailure {
 		place = testPlace(x.Test)
 	}
 	var text strings.Builder
-	writeFailure(&text, failureTitle(f), place, f.Trace, false)
+	writeFailure(&text, failureTitle(f), place, f.Trace, false, false)
 	kind := f.Kind
 	if kind == "" {
 		kind = "failure"

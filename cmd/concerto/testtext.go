@@ -33,7 +33,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 	if r.Failure == nil {
 		fmt.Fprintf(&b, "%s  %s\n", a.paint("ok  ", "32"), name)
 		if a.verbose {
-			tellRecord(&b, r, len(r.Record.Emits))
+			a.tellRecord(&b, r, len(r.Record.Emits))
 		}
 	} else {
 		fmt.Fprintf(&b, "%s  %s\n", a.paint("FAIL", "31;1"), name)
@@ -42,7 +42,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 		if place.Line == 0 {
 			place = testPlace(r.Test)
 		}
-		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor)
+		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor, a.outTerminal)
 		if r.Seed != nil {
 			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
 		}
@@ -50,7 +50,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 		if a.verbose {
 			limit = len(r.Record.Emits)
 		}
-		tellRecord(&failure, r, limit)
+		a.tellRecord(&failure, r, limit)
 		b.WriteString(indent(failure.String(), "      "))
 	}
 	// A reader who has gone away shows when the summary is written.
@@ -66,21 +66,21 @@ func failureTitle(f *concerto.TestFailure) string {
 }
 
 // tellRecord writes what a test put out, of its emits the last ones.
-func tellRecord(b *bytes.Buffer, r concerto.TestResult, emits int) {
+func (a *app) tellRecord(b *bytes.Buffer, r concerto.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")
 		if n > emits {
 			fmt.Fprintf(b, "  … %d more …\n", n-emits)
 		}
 		for _, e := range r.Record.Emits[max(n-emits, 0):] {
-			fmt.Fprintf(b, "  [%s] %s\n", e.Channel, e.Payload)
+			b.WriteString(shown(fmt.Sprintf("  [%s] %s\n", e.Channel, e.Payload), a.outTerminal))
 		}
 	}
 	if r.Record.Output != "" {
-		b.WriteString("printed:\n" + indent(strings.TrimSuffix(r.Record.Output, "\n")+"\n", "  "))
+		b.WriteString("printed:\n" + indent(shown(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.outTerminal), "  "))
 	}
 	if len(r.Record.Log) > 0 {
-		b.WriteString("logged:\n" + indent(strings.Join(r.Record.Log, "\n")+"\n", "  "))
+		b.WriteString("logged:\n" + indent(shown(strings.Join(r.Record.Log, "\n")+"\n", a.outTerminal), "  "))
 	}
 }
 

@@ -47,6 +47,6 @@ func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, sign
 	return p, concerto.Options{
 		Dir: dir, WorkDir: a.dir, Environ: a.environ, Allow: grants,
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir,
-		Log: a.stderr, LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
+		Log: a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
 	}, nil
 }

@@ -21,6 +21,8 @@ import (
 type Options struct {
 	Mode Mode
 	Out  io.Writer // standard output; written to from one goroutine
+	// Terminal says that Out is one: what steers it is shown escaped.
+	Terminal bool
 	// Detail, when it is not zero, is when the run began: what is put out then
 	// says when, by which task and in which exchange it was (see detail.go).
 	Detail time.Time
@@ -64,6 +66,9 @@ type Sink struct {
 // first emit that needs it.
 func New(o Options) *Sink {
 	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail}
+	if o.Terminal {
+		s.format = onTerminal[o.Mode]
+	}
 	if len(o.Answers) > 0 {
 		s.answers = append(s.answers, newFixed(o.Answers))
 	}

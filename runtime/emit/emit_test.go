@@ -64,7 +64,7 @@ func TestFormats(t *testing.T) {
 	}
 	want := map[Mode]string{
 		Text: `[s] plain text, "quoted"
-<&>é
+  <&>é
 [raw] as it is
 [empty] 
 [n] 42

@@ -3,8 +3,10 @@ package emit
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/terminal"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -35,9 +37,35 @@ var formats = [...]format{
 	None:   {},
 }
 
-// textEmit writes "[channel] payload": a String as it is, anything else as
-// compact JSON, and "[channel]" without a payload.
+// onTerminal are the formats of an output that is a terminal: what steers it is
+// escaped.
+var onTerminal = [...]format{
+	Text: {
+		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
+			return append(b, terminal.Escape(string(textEmit(nil, channel, payload)))...)
+		},
+		print: func(b []byte, p *effect.Print) []byte {
+			return append(b, terminal.Printed(string(textPrint(nil, p)))...)
+		},
+	},
+	NDJSON: {
+		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
+			return append(b, terminal.JSON(string(jsonEmit(nil, channel, payload)))...)
+		},
+		print: func(b []byte, p *effect.Print) []byte { return append(b, terminal.JSON(string(jsonPrint(nil, p)))...) },
+		lines: true,
+	},
+	None: {},
+}
+
+// indent stands before each further line of an emit, so that none of them can be
+// taken for an emit of its own.
+const indent = "  "
+
+// textEmit writes "[channel] payload": a String as it is, its further lines
+// indented, anything else as compact JSON, and "[channel]" without a payload.
 func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
+	begin := len(b)
 	b = append(b, '[')
 	b = append(b, channel...)
 	b = append(b, ']')
@@ -45,7 +73,28 @@ func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 		b = append(b, ' ')
 		b = appendShown(b, payload)
 	}
+	if bytes.ContainsAny(b[begin:], lineEnds) {
+		b = append(b[:begin], indented(string(b[begin:]))...)
+	}
 	return append(b, '\n')
+}
+
+// lineEnds are the characters behind which one reader or another begins a line.
+const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
+
+// indented is a text whose further lines are indented, but for empty ones.
+func indented(text string) string {
+	var b strings.Builder
+	begins := false
+	for _, r := range text {
+		ends := strings.ContainsRune(lineEnds, r)
+		if begins && !ends {
+			b.WriteString(indent)
+		}
+		b.WriteRune(r)
+		begins = ends
+	}
+	return b.String()
 }
 
 // appendShown writes a value as people read it.

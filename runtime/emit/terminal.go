@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/terminal"
 )
 
 // Terminal is the Prompter of a terminal: a line of input is an answer.
@@ -39,7 +41,7 @@ func (t *Terminal) Ask(ctx context.Context, channel string) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	if _, err := fmt.Fprintf(t.out, "%s> ", channel); err != nil {
+	if _, err := fmt.Fprintf(t.out, "%s> ", terminal.Escape(channel)); err != nil {
 		return "", fmt.Errorf("prompt for %s: %w", channel, err)
 	}
 	t.begin.Do(func() { go t.read() })

@@ -1,0 +1,114 @@
+// Package terminal makes text of others fit to be shown on a terminal: what
+// models, hosts, servers and files say may hold characters that move the cursor,
+// change the title or turn the direction of what follows.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// steers says whether a character does something on a terminal but stand there.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+}
+
+// Escape shows what steers a terminal as `\u{1b}`, and bytes that are not UTF-8 as
+// `\x9b`. Line feeds and tabs stay.
+func Escape(text string) string { return escape(text, func(string) int { return 0 }) }
+
+// Printed is Escape for what a program prints itself, which may have colours, erase
+// its line and return to the line's beginning.
+func Printed(text string) string { return escape(text, harmless) }
+
+// escape escapes text but for what kept gives the length of.
+func escape(text string, kept func(string) int) string {
+	var b strings.Builder
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		bad := r == utf8.RuneError && n == 1
+		if !bad && (r == '\n' || r == '\t' || !steers(r)) {
+			i += n
+			continue
+		}
+		if k := kept(text[i:]); k > 0 {
+			i += k
+			continue
+		}
+		b.WriteString(text[from:i])
+		if bad {
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		i += n
+		from = i
+	}
+	if from == 0 {
+		return text
+	}
+	return b.String() + text[from:]
+}
+
+// harmless is the length of the carriage return, colour or erasure of the line that
+// text begins with; 0 for anything else. Text that is concealed is none.
+func harmless(text string) int {
+	if text[0] == '\r' {
+		return 1
+	}
+	rest, ok := strings.CutPrefix(text, "\x1b[")
+	if !ok {
+		return 0
+	}
+	n := 0
+	for n < len(rest) && (rest[n] >= '0' && rest[n] <= '9' || rest[n] == ';') {
+		n++
+	}
+	switch {
+	case n == len(rest):
+		return 0
+	case rest[n] == 'K':
+		return len("\x1b[") + n + 1
+	case rest[n] != 'm':
+		return 0
+	}
+	for code := range strings.SplitSeq(rest[:n], ";") {
+		if strings.TrimLeft(code, "0") == "8" {
+			return 0
+		}
+	}
+	return len("\x1b[") + n + 1
+}
+
+// JSON is a JSON text with what steers a terminal escaped in its strings, which
+// mean the same.
+func JSON(text string) string {
+	if strings.IndexFunc(text, steers) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if steers(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, r) // all of them have four digits
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Writer escapes what is written to w, whole characters at a time.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ w io.Writer }
+
+func (x writer) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(x.w, Escape(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
