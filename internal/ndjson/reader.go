@@ -70,6 +70,7 @@ type Reader struct {
 	offset  int64 // of buf[start] in the input
 	begun   bool  // the place for a byte order mark has been passed
 	err     error // what the source ended with
+	ahead   Line  // taken by Ready; its Text is nil when there is none
 }
 
 // NewReader reads lines of at most limit bytes from src; 0 means DefaultLimit.
@@ -84,6 +85,10 @@ func NewReader(src io.Reader, limit int) *Reader {
 // *TooLongError, *EncodingError, or what the source failed with after all
 // whole lines before the failure were given.
 func (r *Reader) Next() (Line, error) {
+	if l := r.ahead; l.Text != nil {
+		r.ahead = Line{}
+		return l, nil
+	}
 	for {
 		n := r.find()
 		if n < 0 && r.err == nil {
@@ -110,7 +115,17 @@ func (r *Reader) Next() (Line, error) {
 }
 
 // Ready says that Next would return without reading from the source.
-func (r *Reader) Ready() bool { return r.find() >= 0 || r.err != nil }
+func (r *Reader) Ready() bool {
+	for r.ahead.Text == nil && r.err == nil {
+		n := r.find()
+		if n < 0 {
+			return false
+		}
+		// Of a blank line there is none; what is wrong with one is in err.
+		r.ahead, _ = r.take(n, false)
+	}
+	return true
+}
 
 // find gives the length of the line at start, or -1 when its end has not been
 // read.

@@ -163,14 +163,18 @@ func TestReady(t *testing.T) {
 	if r.Ready() {
 		t.Error("ready before anything came")
 	}
-	go pw.Write([]byte("a\nb\nc"))
-	want := []bool{true, false}
-	for _, w := range want {
-		if _, err := r.Next(); err != nil {
+	// Blank lines are none, whatever of them has been read.
+	go pw.Write([]byte("a\nb\n\r\nc\n \n\n\td"))
+	for _, w := range []struct {
+		line  string
+		ready bool
+	}{{"a", true}, {"b", true}, {"c", false}} {
+		l, err := r.Next()
+		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Ready() != w {
-			t.Errorf("ready %v, want %v", r.Ready(), w)
+		if string(l.Text) != w.line || r.Ready() != w.ready || r.Ready() != w.ready {
+			t.Errorf("line %q, ready %v, want %q, %v", l.Text, r.Ready(), w.line, w.ready)
 		}
 	}
 	pw.Close()
