@@ -92,7 +92,7 @@ func (c *Config) params() ([]member, error) {
 // initialise sends the init line and waits for the host's acknowledgement.
 func (p *process) initialise(ctx context.Context, line []byte) error {
 	in := newInbox()
-	p.begin(in, line)
+	p.beginTurn(&turn{in: in, one: true}, line)
 	defer in.drain()
 	wait := p.cfg.initTimeout()
 	t := time.NewTimer(wait)

@@ -116,7 +116,6 @@ type batch struct {
 	requests int  // how many of the messages are
 	takeBack bool // it holds a withdraw
 	terminal bool
-	since    int64 // where the messages of its exchange begin in all that the host says
 }
 
 // room is where the next message goes: decoded in place, a flood's messages are

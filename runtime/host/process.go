@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -23,8 +22,8 @@ const (
 // errCutOff is a line that began as a message when the output ended.
 var errCutOff = errors.New("output ended within a message")
 
-// process is one running host: its connection, the goroutine that reads it and
-// the one that writes to it. An exchange at a time has it; between exchanges it
+// process is one running host: its connection, the goroutine that reads it
+// (reader) and the one that writes to it. An exchange at a time has it; between exchanges it
 // keeps running, and what it says then is dropped.
 type process struct {
 	hosts   *Hosts
@@ -32,22 +31,18 @@ type process struct {
 	conn    Conn
 	out     *outbox
 	cancels bool // init_ack announced the capability "cancel"
-	spoken  bool // it has sent a message; the reader's own
-	room    room // for what a message unfolds to; the reader's own
 
 	mu       sync.Mutex
 	cur      *inbox // of the exchange that has the process
 	promptAt int64  // where its prompt begins in all that was sent
-	begun    bool   // there has been an exchange
 	served   bool   // it has completed an exchange
-	strayed  bool   // it has been said that it talks out of turn
 	retiring bool
 	silent   bool // its output has ended
 	ended    bool // and the reader knows why
 	exited   bool // because the process has
 	failure  *effect.Error
 
-	since atomic.Int64 // where the newest exchange's messages begin in all that the host says
+	turn atomic.Pointer[turn] // of the newest exchange; nil before the first
 
 	wanted    chan struct{} // closed when reading begins: at the first prompt, or the end
 	wanting   sync.Once
@@ -58,7 +53,7 @@ type process struct {
 
 func newProcess(h *Hosts, c *Config, conn Conn) *process {
 	return &process{
-		hosts: h, cfg: c, conn: conn, out: newOutbox(conn), room: room{limit: h.opts.MaxMemory},
+		hosts: h, cfg: c, conn: conn, out: newOutbox(conn),
 		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
@@ -72,21 +67,25 @@ func (p *process) start() {
 	go func() {
 		defer close(p.readDone)
 		<-p.wanted
-		p.read()
+		r := reader{process: p, room: room{limit: p.hosts.opts.MaxMemory}}
+		r.read()
 	}()
 }
 
 // begin gives the process to an exchange and sends the line that starts it.
 // When the process has ended meanwhile, the inbox learns of it.
-func (p *process) begin(in *inbox, line []byte) {
+func (p *process) begin(in *inbox, line []byte) { p.beginTurn(&turn{in: in}, line) }
+
+func (p *process) beginTurn(next *turn, line []byte) {
 	p.mu.Lock()
-	p.cur, p.strayed = in, false
+	in := next.in
+	p.cur = in
 	// What a new process has said already can only be for its first exchange;
 	// of any other, all that it said before it could know of this one is not.
-	if p.begun {
-		p.since.Store(p.conn.Said())
+	if p.turn.Load() != nil {
+		next.since = p.conn.Said()
 	}
-	p.begun = true
+	p.turn.Store(next)
 	p.promptAt, _ = p.out.put(line, true)
 	ended := p.ended
 	p.mu.Unlock()
@@ -127,120 +126,6 @@ func (p *process) usable() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.silent && !p.retiring
-}
-
-// read decodes what the host says and hands it on in batches: all that came
-// together, up to a batch's bounds, and belongs to one exchange.
-func (p *process) read() {
-	var b batch
-	flush := func() {
-		if n := len(b.msgs); n > 0 {
-			p.deliver(b)
-			// In a flood the next batch is full as well.
-			if n > batchMessages/16 {
-				n = batchMessages
-			}
-			b = batch{msgs: make([]effect.HostMessage, 0, n)}
-		}
-	}
-	for {
-		l, err := p.conn.Read()
-		since := p.since.Load()
-		if err == nil {
-			if since != b.since || b.size+len(l.Text) > batchBytes {
-				flush()
-			}
-			b.since = since
-			err = p.take(&b, l)
-		}
-		if err != nil {
-			flush()
-			p.finish(err, l)
-			return
-		}
-		if b.full() || !p.conn.Ready() {
-			flush()
-		}
-	}
-}
-
-// take adds a line to the batch, if it is a message or counts as one. It fails
-// when the line says that what the host sends cannot be read.
-func (p *process) take(b *batch, l ndjson.Line) error {
-	m := b.room()
-	unread := p.room.decodeIn(m, l.Text)
-	isMessage := unread == nil
-	p.spoken = p.spoken || isMessage
-	switch {
-	case begins(l) < b.since:
-		p.stray(l.Text)
-		return nil
-	case isMessage:
-	case !errors.Is(unread, errNotMessage):
-		if l.Half {
-			return errCutOff
-		}
-		return unread
-	case p.spoken:
-		p.hosts.remark("warn", p.cfg, "sent a line that is not a message; it is skipped: %s", quote(l.Text))
-		return nil
-	default:
-		plain(m, l.Text)
-		p.fallback(l.Text)
-	}
-	b.keep()
-	return nil
-}
-
-// fallback tells, once, that a host's lines count as results. With a host that
-// is to send text that is as it should be; before the acknowledgement of its
-// parameters the line is judged by who waits for that.
-func (p *process) fallback(line []byte) {
-	if p.cfg.hasParams() {
-		return
-	}
-	p.hosts.pools[p.cfg.Name].plain.Do(func() {
-		level := "debug"
-		if p.cfg.OutputFormat == "json" {
-			level = "warn"
-		}
-		p.hosts.remark(level, p.cfg, "sent a line that is not a message; it counts as the result: %s", quote(line))
-	})
-}
-
-// begins is where the message in a line begins.
-func begins(l ndjson.Line) int64 {
-	return l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, blanks)))
-}
-
-// deliver gives a batch to the exchange that has the process. When none has it,
-// or another since the batch was read, the batch is nobody's.
-func (p *process) deliver(b batch) {
-	p.mu.Lock()
-	in := p.cur
-	if b.since != p.since.Load() {
-		in = nil
-	}
-	p.mu.Unlock()
-	if in == nil || !in.put(b) {
-		p.stray(b.msgs[0].Text)
-	}
-}
-
-// stray is a line that belongs to no exchange. The first one since the last
-// prompt is told.
-func (p *process) stray(line []byte) {
-	p.mu.Lock()
-	first := !p.strayed && !p.retiring
-	p.strayed = true
-	p.mu.Unlock()
-	if first {
-		var m effect.HostMessage
-		if p.room.decodeIn(&m, line) != nil {
-			plain(&m, line)
-		}
-		p.hosts.remark("warn", p.cfg, "sent a message of type '%s' outside an exchange; it is ignored: %s", m.Type, quote(line))
-	}
 }
 
 // finish is the reader's end: it finds out why nothing more comes, tells the
