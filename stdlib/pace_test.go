@@ -197,6 +197,7 @@ func longCalls() []longCall {
 	add("json.stringify", whole)
 	add("json.stringify", s(text))
 	add("to_string", whole)
+	add("Any.to_string", whole)
 	add("assert_eq", whole, twice, s(""))
 	add("assert_ne", whole, twice, s(""))
 	add("collections.__key", whole)
