@@ -35,44 +35,10 @@ func (f *builder) awaitEmit(e *ast.EmitExpr, hint int) val {
 	} else {
 		f.lend(e.Channel, c, looked)
 	}
-	f.emit(ir.OpAwaitEmit, w, n, 0, 0)
-	v := f.result(w, ir.Full)
-	if e.Type != nil {
-		f.checkAnswer(e, w)
+	if r, ok := types.Resolve(f.info.TypeOf(e)).(*types.Result); ok && e.Type != nil {
+		f.emit(ir.OpAwaitEmitAs, w, n, 0, int32(f.g.typeIndex(r.Ok)))
+	} else {
+		f.emit(ir.OpAwaitEmit, w, n, 0, 0)
 	}
-	return v
-}
-
-// checkAnswer validates an answer against the type asked for: an Ok of
-// another type becomes an EmitError.
-func (f *builder) checkAnswer(e *ast.EmitExpr, w int) {
-	defer f.free(f.top)
-	r, ok := types.Resolve(f.info.TypeOf(e)).(*types.Result)
-	if !ok {
-		bug(f.info, e.Sp, "an awaited emit that is no Result")
-	}
-	err := f.alloc()
-	f.isVar[err] = true
-	x := f.alloc()
-	end := &label{}
-	f.jump(ir.OpJumpVariant, w, 1, end)
-	f.emit(ir.OpField, x, w, 0, 0)
-	from := f.next()
-	f.emit(ir.OpCheck, x, x, 0, int32(f.g.typeIndex(r.Ok)))
-	f.emit(ir.OpNewOk, w, x, 0, 0)
-	to := f.next()
-	f.jump(ir.OpJump, 0, 0, end)
-	if f.catch(from, to, err) {
-		t, isNamed := types.Resolve(r.Err).(*types.Named)
-		if isNamed {
-			base := f.alloc()
-			for range t.Decl.Fields[1:] {
-				f.alloc()
-			}
-			f.emit(ir.OpErrorField, base, err, 0, f.g.stringConst("message"))
-			err = f.newError(t, base, -1).reg
-		}
-		f.emit(ir.OpNewErr, w, err, 0, 0)
-	}
-	f.land(end)
+	return f.result(w, ir.Full)
 }

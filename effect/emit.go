@@ -28,15 +28,25 @@ type Emit struct {
 // AwaitEmit is Emit that waits for the application's answer, an *Answer. Its
 // *Error is an EmitError with field reason "no_listener", "timeout" or
 // "refused".
+//
+// Wants tells a person what may be answered, "" when any text may. Misfit says why
+// the answer before was of no use: the emit has been made, and whoever gave that
+// answer is asked again.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	From    *From           `json:"from,omitempty"`
+	Wants   string          `json:"wants,omitempty"`
+	Misfit  string          `json:"misfit,omitempty"`
 }
 
-// Answer is the application's answer as JSON.
+// Answer is the application's answer as JSON. Typed says that it is the text that a
+// person wrote, to be read as what the program wants; Again that they can be asked
+// once more when it does not fit.
 type Answer struct {
 	Value json.RawMessage `json:"value"`
+	Typed bool            `json:"typed,omitempty"`
+	Again bool            `json:"again,omitempty"`
 }
 
 // Print is `print` and `println`: text for the program's standard output. The

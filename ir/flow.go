@@ -38,7 +38,7 @@ func WindowOf(p *Program, i Instr) (w Window, ok bool) {
 	case OpCall:
 		f := &p.Functions[i.Imm]
 		return Window{int(i.A) + 1, len(f.Params), f.Params, true}, true
-	case OpCallClosure, OpCallNative, OpCallMethod, OpPerform, OpAwaitEmit:
+	case OpCallClosure, OpCallNative, OpCallMethod, OpPerform, OpAwaitEmit, OpAwaitEmitAs:
 		return Window{int(i.A) + 1, int(i.B), nil, true}, true
 	case OpDispatchTool, OpListenBegin:
 		return Window{int(i.A) + 1, 3, nil, true}, true

@@ -199,6 +199,7 @@ const (
 	OpEmit
 	OpEmitBare
 	OpAwaitEmit
+	OpAwaitEmitAs
 	OpPerform
 	OpDispatchTool
 	OpListenBegin
@@ -399,6 +400,7 @@ var Table = [...]Info{
 	OpEmit:         {OpEmit, "Emit", []Operand{r("channel", A, Full), r("s", B, Full)}, "emit(channel, s)", false},
 	OpEmitBare:     {OpEmitBare, "EmitBare", []Operand{r("channel", A, Full)}, "emit(channel)", false},
 	OpAwaitEmit:    {OpAwaitEmit, "AwaitEmit", []Operand{win("w", A), lit("n", B)}, "await emit(w+1, w+2): w = Result<Any, EmitError>; n is 1 without payload", false},
+	OpAwaitEmitAs:  {OpAwaitEmitAs, "AwaitEmitAs", []Operand{win("w", A), lit("n", B), ref("t", RoleType)}, "AwaitEmit whose answer is read as type t: w = Result<t, EmitError>; an answer that does not fit is an Err with reason \"invalid\"", false},
 	OpPerform:      {OpPerform, "Perform", []Operand{win("w", A), lit("n", B), lit("wrap", C), ref("k", RoleConstant)}, "performs the effect named k with n Full arguments in w+1…; result Full in w; wrap as in CallNative", false},
 	OpDispatchTool: {OpDispatchTool, "DispatchTool", []Operand{win("w", A)}, "calls the tool function named w+2 (String) with the arguments w+3 (Map) among the tools w+1 (Array of Tool, or nil for all declared): checks arguments, fills defaults; w = its result, an Ok unwrapped; failures raise ToolError", false},
 	OpListenBegin:  {OpListenBegin, "ListenBegin", []Operand{win("w", A), ref("l", RoleListen)}, "opens an exchange with host w+1, prompt w+2 (String), JSON Schema w+3 (String or nil) and runs the handler blocks of listen l until a terminal message; w = Result<Map<String, Any>, Error>", false},

@@ -213,7 +213,7 @@ func (c *codeVerifier) special(pc int, i Instr, handler bool) {
 		c.rule(int(i.B) < c.f.Captures, pc, i, "the function has %d captures", c.f.Captures)
 	case OpCallNative:
 		c.rule(i.C <= 1, pc, i, "wrap is neither 0 nor 1")
-	case OpAwaitEmit:
+	case OpAwaitEmit, OpAwaitEmitAs:
 		c.rule(i.B == 1 || i.B == 2, pc, i, "takes one or two arguments")
 	case OpNewStruct:
 		kind := c.p.Types[i.Imm].Kind

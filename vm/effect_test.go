@@ -47,7 +47,7 @@ func TestEmits(t *testing.T) {
 	}
 	ask(func(string) (string, *effect.Error) { return `{"a":1}`, nil }, `[{"ok":{"a":1}}]`)
 	ask(func(string) (string, *effect.Error) { return `{`, nil },
-		`[{"err":{"message":"the answer is not JSON: unexpected end of the text at offset 1","kind":"EmitError","channel":"","reason":"refused"}}]`)
+		`[{"err":{"message":"the answer is not JSON: unexpected end of the text at offset 1","kind":"EmitError","channel":"c","reason":"invalid"}}]`)
 	ask(func(string) (string, *effect.Error) {
 		return "", effect.Errorf("EmitError", "nobody").With("reason", "no_listener").With("channel", "c")
 	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)

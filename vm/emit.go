@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/schema"
 	"github.com/concerto-lang/concerto/value"
 )
 
@@ -13,7 +14,8 @@ func init() {
 		return t.emitFrom(in, &effect.Emit{Payload: t.json(*t.slot(in.b))})
 	}
 	slow[ir.OpEmitBare] = func(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
-	slow[ir.OpAwaitEmit] = opAwaitEmit
+	slow[ir.OpAwaitEmit] = func(t *task, in *ins) status { return t.awaitEmit(in, nil) }
+	slow[ir.OpAwaitEmitAs] = func(t *task, in *ins) status { return t.awaitEmit(in, t.m.types[in.imm]) }
 	performs["print"] = &performing{
 		request: func(_ *task, a *Args) (effect.Request, error) {
 			text := a.Slot(0)
@@ -66,7 +68,8 @@ func (t *task) emit(e *effect.Emit) status {
 	return running
 }
 
-func opAwaitEmit(t *task, in *ins) status {
+// awaitEmit asks the application for a value of a type, of any when it is nil.
+func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	channel := t.slot(in.a + 1).Str()
 	if channel == nil {
 		return t.badOperand(in)
@@ -75,9 +78,15 @@ func opAwaitEmit(t *task, in *ins) status {
 	if in.b > 1 {
 		e.Payload = t.json(*t.slot(in.a + 2))
 	}
-	return t.request(e, &wait{kind: waitAnswer, window: in.a})
+	w := &wait{kind: waitAnswer, window: in.a}
+	if want != nil {
+		e.Wants, w.payload = schema.Wanted(want), value.NewTypeDesc(want)
+	}
+	return t.request(e, w)
 }
 
+// answered gives the program the answer to an awaited emit. Who can be asked again
+// is, until the answer fits.
 func (t *task) answered(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
@@ -85,11 +94,38 @@ func (t *task) answered(w *wait) status {
 		*d = value.Err(programError(e))
 		return running
 	}
-	v, err := value.Parse(w.result.(*effect.Answer).Value)
-	if err != nil {
-		*d = value.Err(value.NewError("EmitError", "the answer is not JSON: "+err.Error(), value.ErrorField{Name: "reason", Value: value.String("refused")}))
-		return running
+	a := w.result.(*effect.Answer)
+	v, misfit := readAnswer(a, w.payload.TypeDesc())
+	asked := w.request.(*effect.AwaitEmit)
+	switch {
+	case misfit == "":
+		*d = value.Ok(v)
+	case a.Again:
+		again := *asked
+		again.Misfit = misfit
+		return t.request(&again, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
+	default:
+		*d = value.Err(value.NewError("EmitError", misfit, value.ErrorField{Name: "channel", Value: value.String(asked.Channel)},
+			value.ErrorField{Name: "reason", Value: value.String("invalid")}))
 	}
-	*d = value.Ok(v)
 	return running
+}
+
+// readAnswer reads an answer as what is wanted, as it is when that is nil, and says
+// why it does not fit.
+func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string) {
+	v, err := value.Parse(a.Value)
+	if err != nil {
+		return v, "the answer is not JSON: " + err.Error()
+	}
+	if want == nil {
+		return v, ""
+	}
+	var errs []schema.FieldError
+	if a.Typed && v.Kind() == value.KindString {
+		v, errs = schema.Answer(v.AsString(), want)
+	} else {
+		v, errs = schema.Convert(v, want)
+	}
+	return v, schema.Join(errs)
 }

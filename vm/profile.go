@@ -128,5 +128,5 @@ func (w *wait) what() string {
 	case waitUnwind:
 		return "wait for " + string(effect.KindExchangeClose)
 	}
-	return "wait for " + string(w.request)
+	return "wait for " + string(w.request.Kind())
 }

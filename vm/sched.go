@@ -328,6 +328,7 @@ func (t *task) alone() bool {
 // request performs r for the task, which goes on as w says: at once when the
 // kind never waits or nothing else could go on meanwhile, else parked.
 func (t *task) request(r effect.Request, w *wait) status {
+	w.request = r
 	inline := effect.Inline(r.Kind())
 	if !inline && t.cancelled() {
 		return raising
@@ -347,7 +348,6 @@ func (t *task) request(r effect.Request, w *wait) status {
 		w.result, w.err = t.performWaiting(r)
 		return t.back(w)
 	}
-	w.request = r.Kind()
 	f := &flight{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end

@@ -205,12 +205,12 @@ type wait struct {
 	off     bool        // nothing is waited for any more: the task is ready
 	perform *performing // of waitPerform
 	scope   *scope      // of a listen's waits
-	payload value.Slot  // of waitClose: what the listen gives
+	payload value.Slot  // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
 	task    *task       // of waitTask
 	group   *group      // of waitGroup
 	end     func()      // asks the request to end; nil without one under way
-	request effect.Kind // with Config.Profile: of waitPerform and waitAnswer
-	since   int64       // and when the wait began
+	request effect.Request
+	since   int64 // with Config.Profile: when the wait began
 	result  effect.Result
 	err     error
 }

@@ -37,6 +37,38 @@ fn main() { ask("a"); ask("b"); ask("c"); }`
 	}
 }
 
+// An answer that a type is wanted of is asked for until it fits; the prompt says
+// what is wanted.
+func TestPromptTyped(t *testing.T) {
+	const program = `
+schema Decision { allow: Bool, why?: String }
+fn main() {
+    match await emit<Bool>("sure", "delete?") { Ok(v) => emit("is", !v), Err(e) => emit("no", e.reason) }
+    match await emit<Decision>("plan") { Ok(d) => emit("is", d.allow), Err(e) => emit("no", e.reason) }
+    match await emit<Int?>("n") { Ok(n) => emit("is", n ?? -1), Err(e) => emit("no", e.message) }
+}`
+	code, out, err := start(t, program, "maybe\nyes\n true\nno\n{\"allow\": 1}\n{\"allow\": true}\nnull\n", "run", "main.conc")
+	if want := "[sure] delete?\n[is] false\n[plan]\n[is] true\n[n]\n[is] -1\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	want := `sure (true or false)> expected Bool, got "maybe"
+sure (true or false)> expected Bool, got "yes"
+sure (true or false)> plan (JSON: {"allow": Bool, "why"?: String})> expected Decision, got "no"
+plan (JSON: {"allow": Bool, "why"?: String})> allow: expected Bool, got 1
+plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
+	if err != want {
+		t.Errorf("prompts\n%s", err)
+	}
+	const both = `fn main() { let (a, b) = await (await emit<Int>("a"), await emit<Int>("b")); emit("sum", a? + b?); }`
+	if code, out, _ := start(t, both, "x\n1\ny\n2\n", "run", "main.conc"); code != 0 || out != "[a]\n[b]\n[sum] 3\n" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	code, out, _ = start(t, program, "x\n", "run", "main.conc")
+	if want := "[sure] delete?\n[no] no_listener\n[plan]\n[no] no_listener\n[n]\n[no] nobody answers the emit on channel 'n': the terminal's input ended (EOF)\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
 // A broken invariant is told as our bug, without Go's own crash report.
 func TestBug(t *testing.T) {
 	var err bytes.Buffer

@@ -56,7 +56,8 @@ With --mock every model is played: no key, no network, the same answers each
 time, in the schema where the program asks for one.
 
 Awaited emits (await emit("approve", x)) are answered by, in this order:
-  --answer approve=yes              the same value each time; repeatable
+  --answer approve=yes              the same value each time; repeatable; JSON
+                                    where the program wants more than text
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
                                     {"value":…} or {"error":"…"} out, a line each
   you, when stdin is a terminal

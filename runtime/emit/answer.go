@@ -2,7 +2,6 @@ package emit
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/value"
@@ -11,38 +10,46 @@ import (
 // answerer is one of those who may answer an awaited emit. A nil value leaves
 // it to the next one.
 type answerer interface {
-	answer(ctx context.Context, r *effect.AwaitEmit) (json.RawMessage, error)
+	answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error)
 }
 
 // fixed answers with what was given beforehand, by channel.
-type fixed map[string]json.RawMessage
+type fixed map[string]*effect.Answer
 
 func newFixed(all []Fixed) fixed {
 	f := fixed{}
 	for _, a := range all {
-		f[a.Channel] = value.AppendString(nil, a.Value)
+		f[a.Channel] = &effect.Answer{Value: value.AppendString(nil, a.Value), Typed: true}
 	}
 	return f
 }
 
-func (f fixed) answer(_ context.Context, r *effect.AwaitEmit) (json.RawMessage, error) {
+func (f fixed) answer(_ context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
 	return f[r.Channel], nil
 }
 
-// Prompter asks the user for the answer to an awaited emit, which has been
-// printed before, and gives the text typed. io.EOF means that no answer can be
+// Prompter shows the user a prompt, such as the channel of an awaited emit that has
+// been printed before, and gives the text typed. io.EOF means that no answer can be
 // had. When ctx ends it gives up with ctx's cause.
 type Prompter interface {
-	Ask(ctx context.Context, channel string) (string, error)
+	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// asking answers with what the user types, a String.
+// asking answers with what the user types, who is told what is wanted and asked
+// again when it is something else.
 type asking struct{ p Prompter }
 
-func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (json.RawMessage, error) {
-	s, err := a.p.Ask(ctx, r.Channel)
+func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
+	prompt := r.Channel
+	if r.Wants != "" {
+		prompt += " (" + r.Wants + ")"
+	}
+	if r.Misfit != "" {
+		prompt = r.Misfit + "\n" + prompt
+	}
+	s, err := a.p.Ask(ctx, prompt)
 	if err == nil {
-		return value.AppendString(nil, s), nil
+		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -137,6 +137,9 @@ func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, 
 
 // await prints the emit like any other, then has it answered.
 func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+	if r.Misfit != "" {
+		return s.answer(ctx, r)
+	}
 	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
 		return nil, err
 	}
@@ -150,13 +153,15 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	if !ok {
 		return nil, false
 	}
-	if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
-		done(nil, err)
-		return func() {}, true
-	}
-	if v, now, err := s.known(a.Channel); now {
-		done(v, err)
-		return func() {}, true
+	if a.Misfit == "" {
+		if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
+			done(nil, err)
+			return func() {}, true
+		}
+		if v, now, err := s.known(a.Channel); now {
+			done(v, err)
+			return func() {}, true
+		}
 	}
 	ctx, stop = context.WithCancel(ctx)
 	s.answering.Go(func() {
@@ -173,7 +178,7 @@ func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
 	if len(rest) > 0 {
 		if f, ok := rest[0].(fixed); ok {
 			if v := f[channel]; v != nil {
-				return &effect.Answer{Value: v}, true, nil
+				return v, true, nil
 			}
 			rest = rest[1:]
 		}
@@ -194,12 +199,15 @@ func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, 
 		return nil, err
 	}
 	for _, a := range s.answers {
+		if _, person := a.(asking); r.Misfit != "" && !person {
+			continue // only a person can be asked again
+		}
 		v, err := a.answer(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		if v != nil {
-			return &effect.Answer{Value: v}, nil
+			return v, nil
 		}
 	}
 	return nil, nobody(r.Channel)

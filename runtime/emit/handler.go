@@ -72,7 +72,7 @@ func newHandler(o *Options) *handler {
 
 // answer sends the emit and waits for its line. When ctx ends first, the line
 // that comes for it later is dropped.
-func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (json.RawMessage, error) {
+func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
 	select {
 	case <-h.turn:
 	case <-ctx.Done():
@@ -87,7 +87,7 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (json.RawMess
 		if got.err != nil {
 			return nil, failure(r.Channel, got.why, "%v", got.err)
 		}
-		return got.value, nil
+		return &effect.Answer{Value: got.value}, nil
 	case <-ctx.Done():
 		h.mu.Lock()
 		a.gaveUp = true

@@ -32,17 +32,17 @@ func NewTerminal(in io.Reader, out io.Writer) *Terminal {
 	return t
 }
 
-// Ask prompts with the channel's name and takes the next line. A line typed
-// after a question was given up answers the next one.
-func (t *Terminal) Ask(ctx context.Context, channel string) (string, error) {
+// Ask prompts and takes the next line. A line typed after a question was given up
+// answers the next one.
+func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	select {
 	case <-t.turn:
 		defer func() { t.turn <- struct{}{} }()
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	if _, err := fmt.Fprintf(t.out, "%s> ", terminal.Escape(channel)); err != nil {
-		return "", fmt.Errorf("prompt for %s: %w", channel, err)
+	if _, err := fmt.Fprintf(t.out, "%s> ", terminal.Escape(prompt)); err != nil {
+		return "", fmt.Errorf("prompt for %s: %w", prompt, err)
 	}
 	t.begin.Do(func() { go t.read() })
 	select {
