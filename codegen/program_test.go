@@ -155,6 +155,8 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 	switch r := r.(type) {
 	case *effect.Print:
 		fmt.Fprintf(&w.out, "%s\n", r.Text)
+	case *effect.Step:
+		return nil, nil
 	case *effect.Log:
 		fmt.Fprintf(&w.out, "log %s: %s\n", r.Level, r.Message)
 	case *effect.Emit:

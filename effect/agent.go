@@ -9,6 +9,7 @@ const (
 	KindStreamOpen  Kind = "agent.stream.open"
 	KindStreamNext  Kind = "agent.stream.next"
 	KindStreamClose Kind = "agent.stream.close"
+	KindStep        Kind = "agent.step"
 )
 
 // AgentCall asks a model once (spec/07-agents.md). The tool loop and the
@@ -109,6 +110,32 @@ type StreamPiece struct {
 type StreamClose struct {
 	ID int64 `json:"id"`
 }
+
+// What a step may be.
+const (
+	StepToolCall   = "tool_call"   // a tool is called: Tool, ID, and the arguments as Text
+	StepToolResult = "tool_result" // what it gave: Text, and whether it Failed
+	StepMended     = "mended"      // a reply was mended before it was read: how is Text
+	StepRepair     = "repair"      // a reply did not fit: Text says why; attempt Attempt of Of follows
+	StepRetry      = "retry"       // a decorator calls again: Text is why, attempt Attempt of Of follows
+)
+
+// Step tells of what the library does between requests to a model, for whoever
+// follows the run: performing it does nothing. By is the agent or host, or what
+// is decorated. Its result is nil.
+type Step struct {
+	What    string `json:"what"`
+	By      string `json:"by"`
+	Tool    string `json:"tool,omitempty"`
+	ID      string `json:"id,omitempty"` // of the model's call
+	Text    string `json:"text,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
+	Attempt int64  `json:"attempt,omitempty"`
+	Of      int64  `json:"of,omitempty"`
+}
+
+// Kind is KindStep.
+func (*Step) Kind() Kind { return KindStep }
 
 // Kind is KindAgentCall.
 func (*AgentCall) Kind() Kind { return KindAgentCall }

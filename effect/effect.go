@@ -84,7 +84,7 @@ func (e *Error) With(field string, v any) *Error {
 // inline lists the kinds that never wait: the VM performs them on its own
 // goroutine.
 var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true,
-	KindStreamOpen: true, KindStreamClose: true, KindMCPOpen: true, KindMCPReply: true,
+	KindStep: true, KindStreamOpen: true, KindStreamClose: true, KindMCPOpen: true, KindMCPReply: true,
 	KindEnvAll: true, KindArgs: true, KindZone: true, KindRandom: true, KindRandomSeed: true, KindSecret: true,
 	KindReadFile: true, KindWriteFile: true, KindFileInfo: true, KindListDir: true, KindRemoveFile: true,
 	KindMakeDir: true, KindCopyFile: true, KindMoveFile: true, KindGlob: true, KindTempDir: true,

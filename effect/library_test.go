@@ -23,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 		&HTTPResponse{Status: 200, Headers: []Header{{"a", "1"}}, Body: "b"},
 		&Random{}, &RandomBits{Bits: math.MaxUint64}, &RandomSeed{Seed: math.MinInt64}, &Secret{Bytes: 2}, &SecretBytes{Bytes: []byte{0, 255}},
 		&StreamOpen{AgentCall{Agent: "A", Connection: "c", Messages: []ChatMessage{{Role: "user", Content: "x"}}, Timeout: 1.5}}, &StreamOpened{ID: 1},
-		&StreamNext{ID: 1}, &StreamPiece{Text: "a", Reply: &AgentReply{Text: "a", StopReason: "end", RequestID: "r"}}, &StreamClose{ID: 1},
+		&Step{What: StepToolResult, By: "A", Tool: "t", ID: "1", Text: "x", Failed: true, Attempt: 2, Of: 3}, &StreamNext{ID: 1}, &StreamPiece{Text: "a", Reply: &AgentReply{Text: "a", StopReason: "end", RequestID: "r"}}, &StreamClose{ID: 1},
 		&Zone{Name: "UTC", Unix: -1}, &Offset{Seconds: -1, Abbreviation: "X"}, &EnvAll{}, &EnvVariables{Names: []string{"A"}, Values: []string{""}},
 		&StoreRead{Store: stored, Keys: []json.RawMessage{[]byte(`"a"`), []byte("1")}}, &StoreEntries{Entries: []StoreEntry{{Key: []byte("true"), Value: []byte(`{"a":1.50}`)}, {}}},
 		&StoreWrite{Store: stored, Entries: []StoreEntry{{Key: []byte("1"), Value: []byte("null")}}, Before: true}, &StoreAdd{Store: stored, Key: []byte("1"), By: []byte("9223372036854775807")},

@@ -27,3 +27,6 @@ func (t router) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	}
 	return nil, false
 }
+
+// nothing performs what is only to be heard of.
+var nothing effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) { return nil, nil })

@@ -126,6 +126,7 @@ func New(c Config) *Runtime {
 		effect.KindStreamOpen:    r.llm,
 		effect.KindStreamNext:    r.llm,
 		effect.KindStreamClose:   r.llm,
+		effect.KindStep:          nothing,
 		effect.KindExchangeOpen:  r.hosts,
 		effect.KindExchangeNext:  r.hosts,
 		effect.KindExchangeReply: r.hosts,

@@ -15,7 +15,7 @@ import (
 
 // requests is one request of each kind that a program can make.
 var requests = []effect.Request{
-	&effect.AgentCall{}, &effect.ExchangeOpen{}, &effect.ExchangeNext{}, &effect.ExchangeReply{}, &effect.ExchangeClose{},
+	&effect.AgentCall{}, &effect.Step{}, &effect.ExchangeOpen{}, &effect.ExchangeNext{}, &effect.ExchangeReply{}, &effect.ExchangeClose{},
 	&effect.Emit{}, &effect.AwaitEmit{}, &effect.Print{}, &effect.Log{}, &effect.Env{}, &effect.EnvAll{}, &effect.Args{}, &effect.Sleep{},
 	&effect.Clock{}, &effect.Zone{}, &effect.Random{}, &effect.RandomSeed{}, &effect.Secret{}, &effect.HTTP{Timeout: 1},
 	&effect.ReadFile{}, &effect.WriteFile{}, &effect.FileInfo{}, &effect.ListDir{}, &effect.RemoveFile{}, &effect.MakeDir{},

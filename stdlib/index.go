@@ -49,7 +49,7 @@ var files = [...]file{
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
 		"__host_tool", "__tool_call"}},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__tool_marks", "__unlisted", "__listed", "__remote", "__list_undeclared", "__offered", "__call_tool", "__approved", "__refusal", "__run_tools",
-		"__try_tool", "__run_tool", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
+		"__try_tool", "__step", "__run_tool", "__run_call", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
 	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_mocked", "__mcp_mocked_by",
 		"__mcp_given", "__mock_mcp", "__mcp_play", "__mcp_try", "__mcp_result", "__mcp_call"}},
 	{name: "mcp_records.conc", globals: []string{"McpResource", "McpTemplate", "McpContent", "McpPrompt", "McpArgument"}},

@@ -135,6 +135,8 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	switch r := r.(type) {
 	case *effect.Print:
 		w.said = append(w.said, "print "+r.Text)
+	case *effect.Step:
+		return nil, nil
 	case *effect.Log:
 		w.said = append(w.said, strings.TrimSpace(fmt.Sprintf("%s: %s %s", r.Level, r.Message, r.Fields)))
 	case *effect.Emit:

@@ -70,6 +70,14 @@ func init() {
 		return a.with(func(f []value.Slot) { f[partySchema] = value.String(a.String(1)) })
 	}
 	performs["agent.call"] = &performing{request: agentCall, value: agentReply}
+	// agent.step(what, by, tool, id, text, failed, attempt, of)
+	performs["agent.step"] = &performing{
+		request: func(_ *task, a *Args) (effect.Request, error) {
+			return &effect.Step{What: a.String(0), By: a.String(1), Tool: a.String(2), ID: a.String(3), Text: a.String(4),
+				Failed: a.Bool(5), Attempt: a.Int(6), Of: a.Int(7)}, nil
+		},
+		value: nothing,
+	}
 	performs["agent.stream.open"] = &performing{request: streamOpen, value: streamOpened}
 	performs["agent.stream.next"] = &performing{
 		request: func(_ *task, a *Args) (effect.Request, error) { return &effect.StreamNext{ID: a.Int(0)}, nil },

@@ -12,8 +12,9 @@ import (
 // any. Tasks are numbered from 1, which is main. Everything that begins ends,
 // however the run does.
 type Observer interface {
-	// TaskBegan hears of a task when it first runs; at is its function.
-	TaskBegan(task int64, at Place)
+	// TaskBegan hears of a task when it first runs; at is its function, parent the
+	// task that started it, 0 for none.
+	TaskBegan(task, parent int64, at Place)
 	// TaskEnded hears of its end: how is "" when it went well, else "cancelled" or
 	// the error's type.
 	TaskEnded(task int64, how string)
@@ -24,6 +25,55 @@ type Observer interface {
 	Left(task int64)
 	// Requested hears of an effect, and gives what hears of its result.
 	Requested(task int64, r effect.Request) func(effect.Result, error)
+}
+
+// Observers are several as one.
+type Observers []Observer
+
+// TaskBegan tells each.
+func (all Observers) TaskBegan(task, parent int64, at Place) {
+	for _, o := range all {
+		o.TaskBegan(task, parent, at)
+	}
+}
+
+// TaskEnded tells each.
+func (all Observers) TaskEnded(task int64, how string) {
+	for _, o := range all {
+		o.TaskEnded(task, how)
+	}
+}
+
+// Entered tells each.
+func (all Observers) Entered(task int64, kind SpanKind, name string) {
+	for _, o := range all {
+		o.Entered(task, kind, name)
+	}
+}
+
+// Left tells each.
+func (all Observers) Left(task int64) {
+	for _, o := range all {
+		o.Left(task)
+	}
+}
+
+// Requested tells each, and has each hear of the result.
+func (all Observers) Requested(task int64, r effect.Request) func(effect.Result, error) {
+	var hear []func(effect.Result, error)
+	for _, o := range all {
+		if f := o.Requested(task, r); f != nil {
+			hear = append(hear, f)
+		}
+	}
+	if len(hear) == 0 {
+		return nil
+	}
+	return func(result effect.Result, err error) {
+		for _, f := range hear {
+			f(result, err)
+		}
+	}
 }
 
 // SpanKind is what a span within a task is.
@@ -41,16 +91,17 @@ func (t *task) began() {
 	if o == nil && !t.m.config.Detail {
 		return
 	}
+	parent := -t.id
 	t.m.numbered++
 	t.id = t.m.numbered
 	if o != nil {
-		o.TaskBegan(t.id, t.m.entryOf(t.fn))
+		o.TaskBegan(t.id, parent, t.m.entryOf(t.fn))
 	}
 }
 
 // observer hears of the task; nil when nobody does.
 func (t *task) observer() Observer {
-	if t.id == 0 {
+	if t.id <= 0 {
 		return nil
 	}
 	return t.m.config.Observer

@@ -32,7 +32,7 @@ type task struct {
 	wait       *wait         // what a parked task waits for
 	due        *atomic.Int32 // with Config.Profile: samples that are wanted
 	mark       mark          // and where the last mark was
-	id         int64         // with Config.Observer, of a task that has run
+	id         int64         // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
 
 	// While it is parked: its slots in use.
 	shelf []value.Slot
@@ -102,6 +102,7 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 // child makes a task that t starts: it belongs to the same call from outside.
 func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	x := t.m.newTask(f, closure, args...)
+	x.id = -t.id
 	if x.served = t.served; x.served != nil {
 		x.served.alive++
 	}

@@ -19,7 +19,7 @@ func category(r effect.Request) string {
 func describe(r effect.Request) (name string, a args, shown bool) {
 	name, a = string(r.Kind()), args{}
 	switch r := r.(type) {
-	case *effect.Clock, *effect.Zone, *effect.Random, *effect.RandomSeed, *effect.Secret, *effect.Args:
+	case *effect.Clock, *effect.Zone, *effect.Random, *effect.RandomSeed, *effect.Secret, *effect.Args, *effect.Step:
 		return "", nil, false
 	case *effect.AgentCall:
 		name = "agent " + r.Agent

@@ -113,7 +113,7 @@ func (t *Writer) name(what string, process int, thread int64, name string) {
 }
 
 // TaskBegan begins a task's thread.
-func (t *Writer) TaskBegan(task int64, at vm.Place) {
+func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := at.Function

@@ -58,8 +58,8 @@ func play(t *testing.T, f func(w *Writer)) []string {
 
 func TestEvents(t *testing.T) {
 	got := play(t, func(w *Writer) {
-		w.TaskBegan(1, vm.Place{Function: "main", File: "main.conc", Line: 3})
-		w.TaskBegan(2, vm.Place{Function: "ask", File: "main.conc", Line: 9})
+		w.TaskBegan(1, 0, vm.Place{Function: "main", File: "main.conc", Line: 3})
+		w.TaskBegan(2, 0, vm.Place{Function: "ask", File: "main.conc", Line: 9})
 		came := w.Requested(2, &effect.AgentCall{Agent: "Judge", Connection: "main", Model: "fast", System: secret, Messages: []effect.ChatMessage{{Content: secret}}})
 		opened := w.Requested(1, &effect.ExchangeOpen{Host: "Worker", Prompt: secret, Context: []byte(`"` + secret + `"`)})
 		opened(&effect.ExchangeOpened{ID: 7}, nil)
@@ -100,7 +100,7 @@ func TestEvents(t *testing.T) {
 // TestOpenEnds: what has not ended is ended with the trace.
 func TestOpenEnds(t *testing.T) {
 	got := play(t, func(w *Writer) {
-		w.TaskBegan(1, vm.Place{})
+		w.TaskBegan(1, 0, vm.Place{})
 		w.Requested(1, &effect.ExchangeOpen{Host: "W"})(&effect.ExchangeOpened{ID: 1}, nil)
 		w.Entered(1, vm.SpanListen, "W")
 	})

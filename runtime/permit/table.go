@@ -65,6 +65,7 @@ var rows = map[effect.Kind]*row{
 
 	effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
 	effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
+	effect.KindStep:       {free: inner},
 	effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
 
 	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused},
