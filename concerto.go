@@ -173,6 +173,14 @@ type Options struct {
 	Mock bool
 	// OnUsage is called once, when the run has ended, with what it used of models.
 	OnUsage func(each []ModelUsage, all ModelUsage)
+	// OnShares is called once too, with the same by agent, stage and task.
+	OnShares func(Shares)
+	// Transcript takes what the program and its models say to each other, as records
+	// (spec/20-transcript.md): whole conversations, without the run's secrets. nil
+	// takes none.
+	Transcript io.Writer
+	// Steps is how much of that is said in the log.
+	Steps Steps
 	// Profile takes a CPU profile of the run for `go tool pprof`, Trace its tasks
 	// and effects as trace events for Perfetto; nil takes none. Both are written
 	// when Run returns, however the run ended, Trace also before.
@@ -190,16 +198,18 @@ type Options struct {
 // measured on the process's heap: what the application itself takes meanwhile
 // counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime) error { return p.run(ctx, world, &o) })
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
 }
 
 // inWorld does something with a new runtime of the options, and closes it.
-func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime) error) error {
+func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) error {
 	config, err := p.runtimeConfig(o)
 	if err != nil {
 		return err
 	}
+	follow := o.follow(&config)
 	world := runtime.New(config)
+	follow.with(world, o, p.ir.Name)
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan struct{})
@@ -212,10 +222,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		case <-ended:
 		}
 	}()
-	err = do(world)
-	if cerr := world.Close(closing); err == nil {
-		err = cerr
-	}
+	err = do(world, follow)
+	err = firstError(err, world.Close(closing))
+	err = firstError(err, follow.end(o))
 	if o.OnUsage != nil {
 		o.OnUsage(world.Usage())
 	}
@@ -238,14 +247,16 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 	}
 }
 
-func (p *Program) run(ctx context.Context, world *runtime.Runtime, o *Options) (err error) {
+func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world, Detail: !o.Detail.IsZero()}
+	observers := f.observers(nil)
 	if o.Trace != nil {
 		out := world.Secrets().Writer(o.Trace)
 		events := trace.New(out)
-		config.Observer = events
+		observers = append(observers, events)
 		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
 	}
+	config.Observer = observer(observers)
 	if o.Profile != nil {
 		recorder := profile.New(p.ir.Name)
 		config.Profile = recorder.VM

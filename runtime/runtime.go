@@ -70,6 +70,9 @@ type Config struct {
 	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
+	// Heard hears of each attempt to ask a model, from any goroutine; nil hears
+	// nothing.
+	Heard func(llm.Event)
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
 }
@@ -103,7 +106,7 @@ func New(c Config) *Runtime {
 	}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Refused: policy.RefuseConnection})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
@@ -208,6 +211,9 @@ func (r *Runtime) meter(m llm.Metered) (granted int64, settle func(in, out int64
 	}
 	return r.budget.Reserve(call)
 }
+
+// Remark writes a line to the run's log.
+func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 
 // Usage gives what the run's models have been used for so far, each and all.
 func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }

@@ -69,6 +69,7 @@ var policy = []rule{
 	{"runtime/host/hosttest", "value effect runtime/host internal/testhost internal/procgroup"},
 	{"runtime/limit", ""},
 	{"runtime/llm", "value effect schema internal/secret internal/spell internal/jsonrepair"},
+	{"internal/transcript", "effect vm runtime/limit runtime/llm"},
 	{"runtime/log", "effect internal/secret"},
 	{"runtime/mcp", "effect internal/procgroup internal/spell"},
 	{"runtime/mock", "value effect"},
@@ -77,7 +78,7 @@ var policy = []rule{
 	{"format", "source diag lexer ast parser"},
 	{"internal/doc", "manifest stdlib internal/spell"},
 	{"internal/driver", "source diag lexer ast parser types manifest sema ir codegen optimize stdlib internal/spell"},
-	{"", "source diag ir value effect vm stdlib internal/secret runtime runtime/emit runtime/host runtime/limit runtime/llm runtime/mcp runtime/mock runtime/permit runtime/store internal/driver internal/profile internal/trace"},
+	{"", "source diag ir value effect vm stdlib internal/secret runtime runtime/emit runtime/host runtime/limit runtime/llm runtime/mcp runtime/mock runtime/permit runtime/store internal/driver internal/profile internal/trace internal/transcript"},
 	// Programs: they may use what they need of the above.
 	{"ir/gen", "ir"},
 	{"manifest/gen", "manifest"},

@@ -23,6 +23,11 @@ func Dollars(usd float64) Money { return Money(math.Round(usd*1e6)) * (dollar / 
 // perToken is the price of one token when a million cost so many dollars.
 func perToken(usd float64) Money { return Money(math.Round(usd * (dollar / 1e6))) }
 
+// Cost is what tokens in and out cost at prices in dollars for a million.
+func Cost(input, output float64, in, out int64) Money {
+	return Money(in)*perToken(input) + Money(out)*perToken(output)
+}
+
 // String gives dollars with as many digits as there are, two at least.
 func (m Money) String() string {
 	whole, rest := int64(m)/dollar, int64(m)%dollar

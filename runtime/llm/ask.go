@@ -14,6 +14,7 @@ import (
 // text as it comes.
 func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
+	defer c.hear(Event{What: EventEnd, Call: req.AgentCall})
 	if req.Timeout > 0 {
 		var cancel context.CancelFunc
 		inner, cancel = context.WithTimeout(ctx, seconds(req.Timeout))
@@ -21,6 +22,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 	}
 	l, err := c.line(req.Connection)
 	if err != nil {
+		c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: req.Connection, Model: req.AgentCall.Model, Err: err})
 		return nil, err
 	}
 	var before []string // how the connections failed that were asked before
@@ -36,7 +38,9 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 			return nil, after(err, before)
 		}
 		before = append(before, fmt.Sprintf("connection '%s': %s", l.Name, f.Message))
+		c.hear(Event{What: EventFallback, Call: req.AgentCall, Connection: next[0], Err: f})
 		if l, err = c.line(next[0]); err != nil {
+			c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: next[0], Err: err})
 			return nil, after(err, before)
 		}
 		req = &Request{AgentCall: req.AgentCall}
@@ -57,6 +61,7 @@ func after(err error, before []string) error {
 func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
+		c.hear(Event{What: EventFailure, Call: req.AgentCall, Connection: l.Name, Model: req.AgentCall.Model, Err: err})
 		return nil, nil, err
 	}
 	bound := req.Timeout

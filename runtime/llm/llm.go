@@ -86,6 +86,7 @@ type Config struct {
 	Jitter      func() float64                                   // chance from 0 to 1; nil: random
 	Meter       Meter                                            // nil: nothing is counted
 	Secrets     *secret.Set                                      // taken out of what comes back; a key is added before it is sent. nil: a set of its own
+	Heard       func(Event)                                      // hears of each attempt, from any goroutine; nil: nobody does
 	Refused     func(connection string) string                   // why a connection may not be used, "" when it may; nil: all may
 }
 

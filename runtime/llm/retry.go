@@ -22,7 +22,8 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 		policy = *l.Connection.Retry
 	}
 	for n := int64(1); ; n++ {
-		reply, err := c.attempt(ctx, l, req, piece)
+		follow := Event{Call: req.AgentCall, Connection: l.Name, Model: req.Model, Attempt: n, Of: policy.MaxAttempts}
+		reply, err := c.attempt(ctx, l, req, piece, follow)
 		if err == nil {
 			return reply, nil
 		}
@@ -40,14 +41,36 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 			g.Message = fmt.Sprintf("%s; it asks to wait %s, longer than the call may take", f.Message, f.RetryAfter)
 			return nil, &g
 		}
-		if serr := c.cfg.Sleep(ctx, spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())); serr != nil {
+		wait := spread(max(delay(policy, n), f.RetryAfter), f.RetryAfter, c.cfg.Jitter())
+		follow.What, follow.Attempt, follow.Err, follow.Wait = EventRetry, n+1, err, wait
+		c.hear(follow)
+		if serr := c.cfg.Sleep(ctx, wait); serr != nil {
 			return nil, err
 		}
 	}
 }
 
-// attempt asks once, within the limits of the connection and of the run.
-func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
+// attempt is try, told of to whoever follows the run; follow says of what.
+func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
+	if c.cfg.Heard == nil {
+		return c.try(ctx, l, req, piece)
+	}
+	follow.What = EventRequest
+	c.hear(follow)
+	since := c.cfg.Now()
+	reply, err := c.try(ctx, l, req, piece)
+	follow.Took = c.cfg.Now().Sub(since)
+	if err != nil {
+		follow.What, follow.Err = EventFailure, err
+	} else {
+		follow.What, follow.Reply, follow.Price = EventReply, reply, l.price(req.Model)
+	}
+	c.hear(follow)
+	return reply, err
+}
+
+// try asks once, within the limits of the connection and of the run.
+func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	in, out := promptTokens(req), int64(0)
 	if req.MaxTokens != nil {
 		out = *req.MaxTokens

@@ -1,0 +1,93 @@
+package concerto
+
+import (
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/transcript"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Shares are what a run has used of models, by agent, stage and task.
+type Shares = transcript.Usage
+
+// Share is one of Shares.
+type Share = transcript.Share
+
+// Steps is how much a run says in its log of what it does with models.
+type Steps uint8
+
+// The amounts.
+const (
+	NoSteps    Steps = iota
+	ShortSteps       // a line for each request, reply, tool call, repair and retry, at level debug
+	WholeSteps       // and what was said
+)
+
+// following is what follows a run; nil when nobody wants that.
+type following struct {
+	recorder *transcript.Recorder
+	out      io.WriteCloser // nil without a transcript
+}
+
+// follow has the recorder hear of a runtime that is about to be made. Its second
+// half is with, which comes before the first request.
+func (o *Options) follow(c *runtime.Config) *following {
+	if o.Transcript == nil && o.Steps == NoSteps && o.OnShares == nil {
+		return nil
+	}
+	f := &following{}
+	c.Heard = func(e llm.Event) { f.recorder.Heard(e) }
+	return f
+}
+
+// with begins to follow.
+func (f *following) with(world *runtime.Runtime, o *Options, name string) {
+	if f == nil {
+		return
+	}
+	t := transcript.Options{Bodies: o.Steps == WholeSteps, Program: name}
+	if o.Transcript != nil {
+		f.out = world.Secrets().Writer(o.Transcript)
+		t.Out = f.out
+	}
+	if o.Steps != NoSteps {
+		t.Say = func(line string) { world.Remark("debug", line) }
+	}
+	f.recorder = transcript.New(t)
+}
+
+// observers adds what hears of the VM.
+func (f *following) observers(others vm.Observers) vm.Observers {
+	if f == nil {
+		return others
+	}
+	return append(others, f.recorder)
+}
+
+// end ends the transcript, and tells what was used. Its error is that of writing.
+func (f *following) end(o *Options) error {
+	if f == nil {
+		return nil
+	}
+	err := f.recorder.Close()
+	if f.out != nil {
+		err = firstError(err, f.out.Close())
+	}
+	if o.OnShares != nil {
+		o.OnShares(f.recorder.Usage())
+	}
+	return err
+}
+
+// observer is several observers as one, nil for none.
+func observer(all vm.Observers) vm.Observer {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
