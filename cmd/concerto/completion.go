@@ -66,6 +66,7 @@ var flagValues = []struct {
 	values        func() []string
 }{
 	{"run", "emit", func() []string { return modeNames }},
+	{"run", "format", func() []string { return statsForms }},
 	{"build", "emit", func() []string { return stageNames }},
 	{"check", "format", func() []string { return checkForms }},
 	{"init", "template", templateNames},

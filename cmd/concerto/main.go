@@ -74,7 +74,7 @@ type app struct {
 
 	began    time.Time // of a run with --emit-detail; else zero
 	quiet    bool
-	verbose  bool
+	verbose  int // how often it is given
 	logLevel string
 	code     int // exit code of what went well so far
 }

@@ -58,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVarP(&chdir, "directory", "C", "", "work as if started in `DIR`")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
-	f.BoolVarP(&a.verbose, "verbose", "v", false, "say what is done, with the whole log")
+	f.CountVarP(&a.verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
 	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.mcpCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
@@ -75,13 +75,13 @@ func (a *app) global(chdir string) error {
 		}
 	}
 	switch {
-	case a.quiet && a.verbose:
+	case a.quiet && a.verbose > 0:
 		return usage("give one of them", "--quiet and --verbose contradict each other")
 	case a.logLevel != "":
 		return oneOf("--log-level", a.logLevel, log.Levels)
 	case a.quiet:
 		a.logLevel = "error"
-	case a.verbose:
+	case a.verbose > 0:
 		a.logLevel = "debug"
 	}
 	return nil
@@ -98,7 +98,7 @@ func (a *app) abs(path string) string {
 // say writes what is done, for --verbose.
 func (a *app) say(format string, args ...any) {
 	switch {
-	case !a.verbose:
+	case a.verbose == 0:
 	case a.records():
 		a.record(message{a.since(), "debug", fmt.Sprintf(format, args...), ""})
 	default:

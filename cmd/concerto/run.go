@@ -23,14 +23,19 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	worldFlags
-	emit    string
-	code    codeFlag
-	watch   bool
-	detail  bool
-	stats   bool
-	profile string
-	trace   string
+	emit   string
+	code   codeFlag
+	watch  bool
+	detail bool
+	stats  bool
+	format string // of stats
+
+	profile    string
+	trace      string
+	transcript string
 }
+
+var statsForms = []string{"text", "json"}
 
 var modeNames = []string{"text", "ndjson", "none"}
 
@@ -69,6 +74,14 @@ files or the network is listed with what it may do, and you are asked once
 whether to run it. Where nobody can be asked it ends with exit code 2, unless
 --trust, or a flag for each kind that it asks for, has decided.
 
+What it does with models:
+  -v                                a line on stderr for each request, reply, tool
+                                    call, repair and retry, with tokens, time and cost
+  -vv                               and what was said
+  --transcript talk.ndjson          the same whole, as records (spec/20-transcript.md)
+  --stats                           what was used, by model, agent, stage and task;
+                                    --stats --format json is one line for programs
+
 Where a run spends its time:
   --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
   --trace trace.json                its tasks, effects, hosts and agents on a time
@@ -84,7 +97,9 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
-	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models")
+	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
+	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 	return c
@@ -93,6 +108,12 @@ Where a run spends its time:
 func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
 		return err
+	}
+	switch err := oneOf("--format", f.format, statsForms); {
+	case err != nil:
+		return err
+	case f.format != "text" && !f.stats:
+		return usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
 	if f.detail {
 		a.began = time.Now()
@@ -143,18 +164,24 @@ func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *r
 		growHeap()
 	}
 	o.Args, o.Stdout, o.Terminal, o.Mode, o.Detail, o.Prompter = args, a.stdout, a.outTerminal, emit.Modes[f.emit], a.began, a.prompter()
+	var used stats
 	if f.stats {
-		o.OnUsage = a.modelUsage
+		o.OnUsage, o.OnShares = used.models, used.shares
 	}
-	return a.recording(f, &o, func() error { return p.Run(ctx, o) })
+	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
+	if f.stats {
+		a.tellStats(&used, f.format == "json" || a.records())
+	}
+	return err
 }
 
-// recording runs with the files open that a profile and a trace go to.
+// recording runs with the files open that a profile, a trace and a transcript go
+// to.
 func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
-	}{{"--profile", f.profile, &o.Profile}, {"--trace", f.trace, &o.Trace}} {
+	}{{"--profile", f.profile, &o.Profile}, {"--trace", f.trace, &o.Trace}, {"--transcript", f.transcript, &o.Transcript}} {
 		if r.path == "" {
 			continue
 		}

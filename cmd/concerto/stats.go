@@ -1,18 +1,42 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/concerto-lang/concerto"
 )
 
-// modelUsage writes what a run has used of models: a line each, and the sums.
-func (a *app) modelUsage(each []concerto.ModelUsage, all concerto.ModelUsage) {
-	if len(each) == 0 {
+// stats are what a run has used of models.
+type stats struct {
+	each []concerto.ModelUsage
+	all  concerto.ModelUsage
+	by   concerto.Shares
+}
+
+func (s *stats) models(each []concerto.ModelUsage, all concerto.ModelUsage) {
+	s.each, s.all = each, all
+}
+
+func (s *stats) shares(by concerto.Shares) { s.by = by }
+
+// tellStats writes what a run has used to stderr.
+func (a *app) tellStats(s *stats, asJSON bool) {
+	switch {
+	case asJSON:
+		a.statsLine(s)
+	case len(s.each) == 0:
 		fmt.Fprintln(a.stderr, "stats: no model was asked")
-		return
+	default:
+		a.statsTable(s)
 	}
+}
+
+// statsTable writes a line for each model, and where there are several for each
+// agent, stage and task.
+func (a *app) statsTable(s *stats) {
 	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
@@ -23,11 +47,85 @@ func (a *app) modelUsage(each []concerto.ModelUsage, all concerto.ModelUsage) {
 		}
 		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, u.TokensOut, cost, name)
 	}
-	for _, u := range each {
+	for _, u := range s.each {
 		line(u, u.Connection+" "+u.Model)
 	}
-	if len(each) > 1 {
-		line(all, "all")
+	for _, all := range [][]concerto.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
+		for _, x := range all {
+			if len(all) > 1 || x.Stage != "" {
+				line(x.Usage, shareName(x))
+			}
+		}
+	}
+	if len(s.each) > 1 {
+		line(s.all, "all")
 	}
 	w.Flush()
+}
+
+func shareName(x concerto.Share) string {
+	switch {
+	case x.Agent != "":
+		return "agent " + x.Agent
+	case x.Stage != "":
+		return "stage " + x.Pipeline + "/" + x.Stage
+	}
+	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
+}
+
+// usedJSON is what was used, as a member of what the line lists.
+type usedJSON struct {
+	Connection string          `json:"connection,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Agent      string          `json:"agent,omitempty"`
+	Pipeline   string          `json:"pipeline,omitempty"`
+	Stage      string          `json:"stage,omitempty"`
+	Task       int64           `json:"task,omitempty"`
+	Function   string          `json:"function,omitempty"`
+	Calls      int64           `json:"calls"`
+	Failed     int64           `json:"failed"`
+	TokensIn   int64           `json:"tokens_in"`
+	TokensOut  int64           `json:"tokens_out"`
+	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
+}
+
+func usedBy(u concerto.ModelUsage) usedJSON {
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
+	if u.Priced {
+		x.Cost = json.RawMessage(u.Cost.String())
+	}
+	return x
+}
+
+// statsLine writes one line of JSON.
+func (a *app) statsLine(s *stats) {
+	list := func(all []concerto.Share) []usedJSON {
+		out := []usedJSON{}
+		for _, x := range all {
+			u := usedBy(x.Usage)
+			u.Agent, u.Pipeline, u.Stage, u.Task, u.Function = x.Agent, x.Pipeline, x.Stage, x.Task, x.Function
+			out = append(out, u)
+		}
+		return out
+	}
+	models := []usedJSON{}
+	for _, u := range s.each {
+		models = append(models, usedBy(u))
+	}
+	var line struct {
+		Stats struct {
+			All    usedJSON   `json:"all"`
+			Models []usedJSON `json:"models"`
+			Agents []usedJSON `json:"agents"`
+			Stages []usedJSON `json:"stages"`
+			Tasks  []usedJSON `json:"tasks"`
+		} `json:"stats"`
+	}
+	line.Stats.All, line.Stats.Models = usedBy(s.all), models
+	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
+	text, err := json.Marshal(&line)
+	if err != nil {
+		panic("stats have no JSON: " + err.Error())
+	}
+	fmt.Fprintf(a.stderr, "%s\n", text)
 }

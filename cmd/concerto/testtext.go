@@ -26,13 +26,13 @@ func (a *app) tellResult(r concerto.TestResult) {
 	if r.Name != r.Function {
 		name += " (" + r.Function + ")"
 	}
-	if a.verbose {
+	if a.verbose > 0 {
 		name += " in " + took(r.Took)
 	}
 	var b bytes.Buffer
 	if r.Failure == nil {
 		fmt.Fprintf(&b, "%s  %s\n", a.paint("ok  ", "32"), name)
-		if a.verbose {
+		if a.verbose > 0 {
 			a.tellRecord(&b, r, len(r.Record.Emits))
 		}
 	} else {
@@ -47,7 +47,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
 		}
 		limit := maxRecord
-		if a.verbose {
+		if a.verbose > 0 {
 			limit = len(r.Record.Emits)
 		}
 		a.tellRecord(&failure, r, limit)

@@ -265,7 +265,7 @@ func TestWatchRun(t *testing.T) {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	a := &app{stdin: strings.NewReader(""), stdout: l, stderr: l, dir: dir, pause: l.pause}
-	go func() { l.done <- a.run(ctx, "main.conc", nil, &runFlags{emit: "text", watch: true}) }()
+	go func() { l.done <- a.run(ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true}) }()
 
 	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
 	write("part.conc", `pub fn text() -> String { "second" }`)

@@ -44,9 +44,10 @@ func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, sign
 		return nil, concerto.Options{}, err
 	}
 	<-signals.ready
+	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
 	return p, concerto.Options{
 		Dir: dir, WorkDir: a.dir, Environ: a.environ, Allow: grants,
 		Answers: fixed, Handler: f.handler, HandlerDir: a.dir,
-		Log: a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock,
+		Log: a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Steps: steps,
 	}, nil
 }

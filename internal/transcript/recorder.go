@@ -51,6 +51,7 @@ type Recorder struct {
 // task is a task that runs.
 type task struct {
 	name   string
+	root   bool     // nobody started it: main, or a call from outside
 	stages []string // of pipelines that it is in, innermost last
 }
 
@@ -124,7 +125,7 @@ func (r *Recorder) write(record any) {
 func (r *Recorder) TaskBegan(id, parent int64, at vm.Place) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t := &task{name: at.Function}
+	t := &task{name: at.Function, root: parent == 0}
 	if stage := r.tasks[parent].stage(); stage != "" {
 		t.stages = []string{stage}
 	}

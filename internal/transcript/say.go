@@ -9,13 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
-// say says a line, with the task unless it is main, and the stage.
+// say says a line, with the task unless it is main or the like, and the stage.
 func (r *Recorder) say(task int64, stage, format string, args ...any) {
 	if r.options.Say == nil {
 		return
 	}
 	where := ""
-	if task > 1 {
+	if t := r.tasks[task]; t == nil && task != 0 || t != nil && !t.root {
 		where = fmt.Sprintf("task %d: ", task)
 	}
 	if stage != "" {
