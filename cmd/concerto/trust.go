@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/terminal"
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
@@ -75,16 +75,11 @@ func listed(asks []concerto.Ask) string {
 	return b.String()
 }
 
-// plain is a program's own text as it may be shown: nothing in it steers the
-// terminal.
-func plain(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '�'
-		}
-		return r
-	}, s)
-}
+// plain is a program's own text as it may be shown: on one line, and nothing in it
+// steers the terminal.
+func plain(s string) string { return terminal.Escape(oneLine.Replace(s)) }
+
+var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // flagsOf are the flags that allow what a program asks for, one for each kind.
 // root is where the paths start that it names.
