@@ -50,8 +50,10 @@ func (a *app) statsTable(s *stats) {
 	for _, u := range s.each {
 		line(u, u.Connection+" "+u.Model)
 	}
+	more := 0
 	for _, all := range [][]concerto.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
-		for _, x := range all {
+		more += max(len(all)-maxShares, 0)
+		for _, x := range all[:min(len(all), maxShares)] {
 			if len(all) > 1 || x.Stage != "" {
 				line(x.Usage, shareName(x))
 			}
@@ -61,7 +63,13 @@ func (a *app) statsTable(s *stats) {
 		line(s.all, "all")
 	}
 	w.Flush()
+	if more > 0 {
+		fmt.Fprintf(a.stderr, "… and %d more: --stats --format json has all\n", more)
+	}
 }
+
+// maxShares bounds how many agents, stages and tasks the table has, each.
+const maxShares = 20
 
 func shareName(x concerto.Share) string {
 	switch {
