@@ -34,9 +34,11 @@ var policy = []rule{
 	{"internal/cputime", ""},
 	{"internal/growth", "internal/cputime"}, // only tests
 	{"internal/jsonrepair", ""},
-	{"internal/golden", ""}, // only tests
-	{"internal/arch", ""},   // only its test
-	{"internal/progen", ""}, // only tests
+	{"internal/golden", ""},  // only tests
+	{"internal/arch", ""},    // only its test
+	{"internal/progen", ""},  // only tests
+	{"internal/seeds", ""},   // only tests
+	{"internal/talkgen", ""}, // only tests
 	{"internal/testhost", ""},
 	{"internal/testllm", ""},
 	{"internal/testmcp", ""},

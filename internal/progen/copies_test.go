@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/progen"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -17,7 +18,7 @@ const copiesSeeds = 150
 // model: as they are generated and with all passes, with copy-on-write and with
 // every copy made.
 func TestCopies(t *testing.T) {
-	seeds(t, copiesSeeds, func(seed uint64) string { text, _ := progen.Copies(seed); return text }, copies)
+	seeds.Run(t, "internal/progen", copiesSeeds, func(seed uint64) string { text, _ := progen.Copies(seed); return text }, copies)
 }
 
 func copies(t *testing.T, seed uint64) {

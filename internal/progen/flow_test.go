@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/progen"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -14,7 +15,7 @@ const flowSeeds = 96
 // TestFlow runs programs that go all ways of control: with no pass, with all, with
 // each alone and with all but each they print the same, and fail at the same
 // place by the same calls.
-func TestFlow(t *testing.T) { seeds(t, flowSeeds, plain(progen.Flow), flows) }
+func TestFlow(t *testing.T) { seeds.Run(t, "internal/progen", flowSeeds, plain(progen.Flow), flows) }
 
 func flows(t *testing.T, seed uint64) {
 	form := []progen.Form{progen.Plain, progen.Handled, progen.Captured, progen.Plain, progen.Nested, progen.Crowded}[seed%6]

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/progen"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
@@ -25,7 +26,7 @@ import (
 // TestForms runs the programs of some seeds in every form, with copy-on-write
 // and with every copy made: each prints the same.
 func TestForms(t *testing.T) {
-	seeds(t, 60, plain(progen.Values), func(t *testing.T, seed uint64) {
+	seeds.Run(t, "internal/progen", 60, plain(progen.Values), func(t *testing.T, seed uint64) {
 		agree(t, func(f progen.Form) string { return progen.FromSeed(progen.Values, seed, f) }, everyForm)
 	})
 }

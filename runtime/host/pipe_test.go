@@ -11,6 +11,7 @@ type memPipe struct {
 	mu     sync.Mutex
 	moved  sync.Cond // bytes have come or gone, or it was closed
 	bytes  []byte
+	all    []byte // that was ever written
 	taken  int64
 	closed bool
 }
@@ -37,6 +38,7 @@ func (p *memPipe) write(s string) {
 		}
 		n := min(len(s), memPipeRoom-len(p.bytes))
 		p.bytes = append(p.bytes, s[:n]...)
+		p.all = append(p.all, s[:n]...)
 		s = s[n:]
 		p.moved.Broadcast()
 	}
@@ -64,6 +66,13 @@ func (p *memPipe) written() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.taken + int64(len(p.bytes))
+}
+
+// said is all that was ever written.
+func (p *memPipe) said() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return string(p.all)
 }
 
 func (p *memPipe) close() {

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/talkgen"
+)
+
+// TestTalks plays generated conversations of a program and a host: compiled, in
+// the VM, with processes.
+func TestTalks(t *testing.T) {
+	talk := func(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Level: talkgen.Listen}) }
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	seeds.Run(t, "cmd/concerto", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed)) })
+}
+
+// listened runs the program of a conversation and compares what comes of it.
+func listened(t *testing.T, talk *talkgen.Talk) {
+	dir := programs(t, map[string]string{
+		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
+	})
+	p, found, err := concerto.Compile("", dir)
+	if err != nil || p == nil {
+		t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), talk.Source())
+	}
+	var emitted []string
+	var log lines
+	err = p.Run(t.Context(), concerto.Options{
+		WorkDir: dir, Environ: os.Environ(), Log: &log, LogLevel: "warn",
+		OnEmit: func(channel string, payload json.RawMessage) {
+			emitted = append(emitted, talkgen.Emitted(channel, string(payload)))
+		},
+		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
+			t.Errorf("%s is awaited", channel)
+			return json.RawMessage("null"), nil
+		},
+	})
+	if err != nil {
+		t.Errorf("the run: %v", err)
+	}
+	if problem, err := os.ReadFile(filepath.Join(dir, "w.host.fail")); err == nil {
+		t.Errorf("the host: %s", problem)
+	}
+	heard, err := os.ReadFile(filepath.Join(dir, "w.host.in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := talk.Expect()
+	if len(want.Problems) > 0 {
+		t.Fatalf("the conversation is none: %q", want.Problems)
+	}
+	if diff := cmp.Diff(slices.Concat(want.Seen...), emitted); diff != "" {
+		t.Errorf("emits (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Concat(want.Heard...), talkgen.Lines(string(heard))); diff != "" {
+		t.Errorf("what the host got (-want +got)\n%s", diff)
+	}
+	remarks := slices.DeleteFunc(log.all, talkgen.Outside)
+	want.Remarks = slices.DeleteFunc(want.Remarks, talkgen.Outside)
+	if !slices.Equal(want.Remarks, remarks) {
+		t.Errorf("remarks (-want +got)\n%s", cmp.Diff(want.Remarks, remarks))
+	}
+}
+
+// lines are those written to it.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
+}

@@ -1,0 +1,57 @@
+// Package seeds runs the tests of what is generated from a seed: the same seeds
+// each time, new ones for a while, or one alone. Every such test has the flags
+// -seed and -fresh; `make fuzz` gives -fresh to all that call Run.
+package seeds
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"runtime"
+	"testing"
+	"time"
+)
+
+var (
+	only  = flag.Int64("seed", -1, "run this seed alone, and print what is made of it")
+	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
+)
+
+// Run runs a test for the first n seeds, an eighth of them with -short. With
+// -fresh it takes new ones until one fails, which is named; with -seed that one
+// alone, whose text show gives. dir is the test's package, from the module's root.
+func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
+	if testing.Short() {
+		n /= 8
+	}
+	again := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
+	switch {
+	case *only >= 0:
+		t.Logf("seed %d:\n%s", *only, show(uint64(*only)))
+		test(t, uint64(*only))
+	case *fresh > 0:
+		for end := time.Now().Add(*fresh); time.Now().Before(end) && !t.Failed(); {
+			sideBySide(t, again, rand.Uint64N(1<<40), 4*runtime.GOMAXPROCS(0), test)
+		}
+	default:
+		sideBySide(t, again, 0, n, test)
+	}
+}
+
+// sideBySide runs a test for n seeds.
+func sideBySide(t *testing.T, again string, from uint64, n int, test func(t *testing.T, seed uint64)) {
+	t.Run("seeds", func(t *testing.T) {
+		for seed := from; seed < from+uint64(n); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				defer func() {
+					if t.Failed() {
+						t.Log(again + fmt.Sprint(seed))
+					}
+				}()
+				test(t, seed)
+			})
+		}
+	})
+}

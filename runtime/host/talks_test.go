@@ -1,0 +1,369 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/talkgen"
+	"github.com/concerto-lang/concerto/value"
+)
+
+// program plays a program's side of a generated conversation: it does with each
+// message what the message says.
+type program struct {
+	hosts  *Hosts
+	signal func(name string)
+	said   func(exchange int) // waits until the host has said all behind an exchange
+
+	mu      sync.Mutex
+	remarks []string
+}
+
+// newProgram makes the hosts of a conversation.
+func newProgram(t *talkgen.Talk, c Config, transport Transport) *program {
+	c.Name, c.Connector, c.OutputFormat, c.Timeout = talkgen.Host, "w", "json", 30
+	if t.Params {
+		c.Params = []byte(`{"a":1}`)
+	}
+	p := &program{}
+	o := Options{Configs: []Config{c}, Environ: os.Environ(), Remark: func(level, line string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.remarks = append(p.remarks, level+": "+line)
+	}}
+	if transport != nil {
+		c.Transport = "memory"
+		o.Configs, o.Transports = []Config{c}, map[string]Transport{"memory": transport}
+	}
+	p.hosts = New(o)
+	return p
+}
+
+// play gives what the program sees.
+func (p *program) play(t *talkgen.Talk) [][]string {
+	var seen [][]string
+	for i := range t.Exchanges {
+		seen = append(seen, p.exchange(&t.Exchanges[i]))
+		p.said(i)
+	}
+	return seen
+}
+
+func (p *program) exchange(e *talkgen.Exchange) (seen []string) {
+	ctx := context.Background()
+	r, err := p.hosts.Perform(ctx, &effect.ExchangeOpen{Host: talkgen.Host, Prompt: e.Prompt})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	id := r.(*effect.ExchangeOpened).ID
+	reason := ""
+	defer func() { _, _ = p.hosts.Perform(ctx, &effect.ExchangeClose{ID: id, Reason: reason}) }()
+	for {
+		r, err := p.hosts.Perform(ctx, &effect.ExchangeNext{ID: id})
+		if err != nil {
+			return append(seen, failureText(err))
+		}
+		for _, m := range r.(*effect.ExchangeMessages).Messages {
+			seen = append(seen, talkgen.Message(m.Type, m.ID, string(value.AppendJSON(nil, m.Payload))))
+			if roleOf(m.Type) == terminal {
+				return seen
+			}
+			if reason = p.act(ctx, id, &m); reason != "" {
+				return seen
+			}
+		}
+	}
+}
+
+// act does what a message says; it gives why the exchange is to end.
+func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (reason string) {
+	member := func(name string) value.Slot {
+		v, _ := m.Payload.Map().GetString(name)
+		return v
+	}
+	do := member("do")
+	if do.Kind() != value.KindString {
+		return ""
+	}
+	switch do.AsString() {
+	case "reply":
+		if with := member("with"); !with.IsNil() {
+			_, _ = p.hosts.Perform(ctx, &effect.ExchangeReply{ID: id, InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendJSON(nil, with)})
+		}
+	case "wait":
+		p.signal(member("signal").AsString())
+	case "fail":
+		return talkgen.Reason
+	}
+	return ""
+}
+
+// failureText writes a failure as the model does.
+func failureText(err error) string {
+	text := talkgen.Failed(err.Error())
+	var e *effect.Error
+	if errors.As(err, &e) && e.Fields["exit_code"] != nil {
+		text += fmt.Sprintf(" (exit code %v)", e.Fields["exit_code"])
+	}
+	return text
+}
+
+// differences compares what came of a conversation with what must; allRemarks
+// says that those on what comes outside an exchange are sure.
+func differences(t *talkgen.Talk, seen, heard [][]string, remarks []string, allRemarks bool) string {
+	want := t.Expect()
+	if len(want.Problems) > 0 {
+		return "the conversation is none: " + strings.Join(want.Problems, "; ")
+	}
+	if !allRemarks {
+		want.Remarks, remarks = slices.DeleteFunc(want.Remarks, talkgen.Outside), slices.DeleteFunc(remarks, talkgen.Outside)
+	}
+	diff := cmp.Diff(want.Seen, seen) + cmp.Diff(slices.Concat(want.Heard...), slices.Concat(heard...))
+	if !slices.Equal(want.Remarks, remarks) {
+		diff += cmp.Diff(want.Remarks, remarks)
+	}
+	return diff
+}
+
+// inMemory plays a conversation in a bubble, over pipes in memory; wrap may
+// change the transport.
+func inMemory(t *testing.T, talk *talkgen.Talk, wrap func(Transport) Transport) (diff string) {
+	synctest.Test(t, func(t *testing.T) {
+		signals := map[string]chan struct{}{}
+		var mu sync.Mutex
+		signal := func(name string) chan struct{} {
+			mu.Lock()
+			defer mu.Unlock()
+			if signals[name] == nil {
+				signals[name] = make(chan struct{}, 1)
+			}
+			return signals[name]
+		}
+		heard := make([][]string, len(talk.Starts))
+		mem := &memory{}
+		for i, steps := range talk.Starts {
+			mem.play = append(mem.play, func(h *memHost) { heard[i] = speak(h, steps, signal) })
+		}
+		p := newProgram(talk, Config{}, wrap(mem))
+		p.signal = func(name string) { signal(name) <- struct{}{} }
+		p.said = func(int) { synctest.Wait() }
+		seen := p.play(talk)
+		if err := p.hosts.Close(context.Background()); err != nil {
+			diff = err.Error()
+			return
+		}
+		synctest.Wait()
+		diff = differences(talk, seen, heard, p.remarks, true)
+	})
+	return diff
+}
+
+func asItIs(t Transport) Transport { return t }
+
+// speak plays a process's steps, and gives what it heard.
+func speak(h *memHost, steps []talkgen.Step, signal func(string) chan struct{}) (heard []string) {
+	for _, s := range steps {
+		switch s.Op {
+		case talkgen.Hear:
+			l := h.hear()
+			if l == "" {
+				return append(heard, "nothing")
+			}
+			heard = append(heard, talkgen.Canonical(l))
+		case talkgen.Say:
+			h.out.write(s.Text)
+		case talkgen.Await:
+			select {
+			case <-signal(s.Text):
+			case <-h.dead:
+			}
+		case talkgen.Exit:
+			h.die(Exit{Code: s.N})
+			return heard
+		case talkgen.Hang:
+			h.untilTerm()
+			return heard
+		}
+	}
+	for {
+		l := h.hear()
+		if l == "" {
+			return heard
+		}
+		heard = append(heard, "and "+l)
+	}
+}
+
+// talkSeeds is how many conversations are played in memory.
+const talkSeeds = 400
+
+func patient(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Patient: true}) }
+
+// TestTalks plays generated conversations in memory.
+func TestTalks(t *testing.T) {
+	seeds.Run(t, "runtime/host", talkSeeds, func(seed uint64) string { return patient(seed).String() }, func(t *testing.T, seed uint64) {
+		if diff := inMemory(t, patient(seed), asItIs); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// wrong is a transport in memory that makes a mistake.
+type wrong struct {
+	Transport
+	make func(*memConn) Conn
+}
+
+func (w wrong) Connect(c *Config, env []string, stderr func(string)) (Conn, error) {
+	conn, err := w.Transport.Connect(c, env, stderr)
+	if err != nil {
+		return nil, err
+	}
+	return w.make(conn.(*memConn)), nil
+}
+
+// The mistakes.
+type (
+	blankIsSaid  struct{ *memConn } // what follows a blank line is said already
+	blankIsReady struct{ *memConn } // blank lines are lines
+	saysNothing  struct{ *memConn } // nothing is known to be said
+	keepsReturns struct{ *memConn } // the '\r' of "\r\n" is the line's
+	losesHalves  struct{ *memConn } // a last line without an end is none
+	losesWrites  struct{ *memConn } // of lines that are written together the last is lost
+)
+
+func (c blankIsSaid) Said() int64 {
+	n := c.memConn.Said()
+	all := c.h.out.said()
+	if strings.Count(all[len(strings.TrimRight(all, " \t\r\n")):], "\n") > 1 {
+		n++
+	}
+	return n
+}
+
+func (c blankIsReady) Ready() bool {
+	return c.memConn.Ready() || strings.HasSuffix(c.h.out.said(), "\n\n")
+}
+
+func (c saysNothing) Said() int64 { return 0 }
+
+func (c keepsReturns) Read() (ndjson.Line, error) {
+	l, err := c.memConn.Read()
+	if end := int(l.Offset) + len(l.Text); err == nil && end < len(c.h.out.said()) && c.h.out.said()[end] == '\r' {
+		l.Text = append(slices.Clone(l.Text), '\r')
+	}
+	return l, err
+}
+
+func (c losesHalves) Read() (ndjson.Line, error) {
+	l, err := c.memConn.Read()
+	if err == nil && l.Half {
+		return c.memConn.Read()
+	}
+	return l, err
+}
+
+func (c losesWrites) Write(b []byte) (int, error) {
+	lines := strings.SplitAfter(string(b), "\n")
+	if len(lines) > 2 {
+		b = []byte(strings.Join(lines[:len(lines)-2], ""))
+	}
+	return c.memConn.Write(b)
+}
+
+// TestTalksShowMistakes: the conversations that TestTalks plays show each of some
+// mistakes.
+func TestTalksShowMistakes(t *testing.T) {
+	for _, m := range []struct {
+		name string
+		make func(*memConn) Conn
+	}{
+		{"a blank line counts as said", func(c *memConn) Conn { return blankIsSaid{c} }},
+		{"a blank line counts as a line that is ready", func(c *memConn) Conn { return blankIsReady{c} }},
+		{"what is late counts for the next exchange", func(c *memConn) Conn { return saysNothing{c} }},
+		{"line ends are not taken off", func(c *memConn) Conn { return keepsReturns{c} }},
+		{"a last line without an end is lost", func(c *memConn) Conn { return losesHalves{c} }},
+		{"a reply is lost", func(c *memConn) Conn { return losesWrites{c} }},
+	} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(talkSeeds) {
+				if inMemory(t, patient(seed), func(tr Transport) Transport { return wrong{tr, m.make} }) != "" {
+					t.Logf("seed %d shows it", seed)
+					return
+				}
+			}
+			t.Error("no conversation shows it")
+		})
+	}
+}
+
+// TestTalksOfProcesses plays generated conversations with processes.
+func TestTalksOfProcesses(t *testing.T) {
+	talk := func(seed uint64) *talkgen.Talk {
+		return talkgen.Make(seed, talkgen.Options{Patient: seed%2 == 0})
+	}
+	seeds.Run(t, "runtime/host", 40, func(seed uint64) string { return talk(seed).String() }, func(t *testing.T, seed uint64) {
+		if diff := withProcesses(t, talk(seed)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
+}
+
+// withProcesses plays a conversation with processes that run package testhost.
+func withProcesses(t *testing.T, talk *talkgen.Talk) string {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("w.host"), []byte(talk.Script()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p := newProgram(talk, Config{Command: os.Args[0], Args: []string{file("w.host")}, Env: map[string]string{
+		"TESTHOST": "1", "GORACE": "atexit_sleep_ms=0",
+	}}, nil)
+	p.signal = func(name string) {
+		if err := os.WriteFile(file(name), nil, 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+	p.said = func(i int) {
+		if talk.Signals(i) {
+			await(t, file(talkgen.Said(i)))
+		}
+	}
+	seen := p.play(talk)
+	if err := p.hosts.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if problem, err := os.ReadFile(file("w.host.fail")); err == nil {
+		t.Errorf("the host: %s", problem)
+	}
+	heard, err := os.ReadFile(file("w.host.in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return differences(talk, seen, [][]string{talkgen.Lines(string(heard))}, p.remarks, false)
+}
+
+// await polls for a file that another process makes.
+func await(t *testing.T, name string) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+	}
+	t.Errorf("%s never came", filepath.Base(name))
+}
