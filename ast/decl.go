@@ -24,7 +24,7 @@ func (h *DeclHead) Head() *DeclHead { return h }
 type TypeParam struct {
 	Base
 	Name   *Ident
-	Bounds []*Ident
+	Bounds []*NamedType
 }
 
 // Param is a parameter of a function, method, closure or pipeline. Pattern is

@@ -49,6 +49,7 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 		natives:   map[string]int{},
 		types:     map[string]int{},
 		decls:     map[*types.Decl]int{},
+		forms:     map[*types.Decl][]int{},
 		files:     map[string]int{},
 		functions: map[*sema.Function]int{},
 		mutating:  map[string]bool{},
@@ -78,8 +79,9 @@ type generator struct {
 	strings map[string]int
 	natives map[string]int
 	types   map[string]int
-	decls   map[*types.Decl]int // numbered as met, to tell equal names apart
-	files   map[string]int      // by name: a library file can come in parts
+	decls   map[*types.Decl]int   // numbered as met, to tell equal names apart
+	forms   map[*types.Decl][]int // a declaration's types, with all the arguments that the program uses
+	files   map[string]int        // by name: a library file can come in parts
 
 	functions map[*sema.Function]int
 	// mutating says of a name that calls find at run time whether one of its
@@ -130,9 +132,12 @@ func (g *generator) program() {
 			g.drain()
 		}
 	}
-	g.methods()
 	g.tests()
-	g.drain()
+	for n := -1; n != len(g.out.Types); { // what calls a method may need further types
+		n = len(g.out.Types)
+		g.methods()
+		g.drain()
+	}
 	if g.p.Main != nil {
 		g.out.Entry = g.functions[g.p.Main]
 	}

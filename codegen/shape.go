@@ -27,6 +27,9 @@ func (g *generator) typeIndex(t types.Type) int {
 	}
 	n := len(g.out.Types)
 	g.types[key] = n
+	if named, ok := t.(*types.Named); ok {
+		g.forms[named.Decl] = append(g.forms[named.Decl], n)
+	}
 	g.out.Types = append(g.out.Types, ir.TypeInfo{})
 	info := g.typeInfo(t)
 	g.out.Types[n] = info

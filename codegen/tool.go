@@ -78,12 +78,19 @@ func (g *generator) toolInit(t *sema.Tool) int {
 }
 
 // methods lists what calls on Any may reach: a method with defaults once for
-// each number of arguments that it takes, all of them first.
+// each number of arguments that it takes, all of them first. A generic type is
+// listed with all its arguments: they do not tell its methods apart.
 func (g *generator) methods() {
+	g.out.Methods = g.out.Methods[:0]
 	for _, d := range g.p.Dynamic {
-		t := g.typeIndex(d.Type)
+		on := []int{g.typeIndex(d.Type)}
+		if named, ok := types.Resolve(d.Type).(*types.Named); ok {
+			on = g.forms[named.Decl]
+		}
 		add := func(fn int) {
-			g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
+			for _, t := range on {
+				g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
+			}
 		}
 		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.mutating[d.Name], checked: g.unchecked(d.Fn)}
 		if p.checked || p.mutself && !d.Fn.MutSelf {

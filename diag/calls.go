@@ -106,6 +106,21 @@ fn main() { [2, 1].sort(); }`},
 fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
 		},
 	}
+	// AmbiguousMethod: a method of a trait that a type implements several times.
+	AmbiguousMethod = &Info{
+		Code: "E0412", Title: `which method is meant does not show`,
+		Explain: "A type may implement a trait for several arguments. Which of its methods a call means shows by the arguments of the call, by what is wanted of it, or by a bound.",
+		Bad: `trait Into<T> { fn into(self) -> T; }
+struct A { n: Int }
+impl Into<String> for A { fn into(self) -> String { "A ${self.n}" } }
+impl Into<Float> for A { fn into(self) -> Float { self.n as Float } }
+fn main() { let a = A { n: 1 }; let x = a.into(); println(x); }`,
+		Good: `trait Into<T> { fn into(self) -> T; }
+struct A { n: Int }
+impl Into<String> for A { fn into(self) -> String { "A ${self.n}" } }
+impl Into<Float> for A { fn into(self) -> Float { self.n as Float } }
+fn main() { let a = A { n: 1 }; let x: Float = a.into(); println(x); }`,
+	}
 	// UnusedResult: unused result.
 	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,

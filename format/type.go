@@ -115,7 +115,7 @@ func (p *printer) generics(list []*ast.TypeParam) {
 				p.tok(lexer.Plus)
 			}
 			p.space()
-			p.any()
+			p.typ(list[i].Bounds[j])
 		}
 	})
 }

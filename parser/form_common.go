@@ -86,11 +86,7 @@ type typeParams struct {
 
 type typeParam struct {
 	Name   plex.Token `parser:"@Name"`
-	Bounds []*bound   `parser:"( ':' @@ ( '+' @@ )* )?"`
-}
-
-type bound struct {
-	Name plex.Token `parser:"@Name"`
+	Bounds []bound    `parser:"( ':' @@ ( '+' @@ )* )?"`
 }
 
 func (g *generics) nodes() (out []*ast.TypeParam) {
@@ -101,8 +97,8 @@ func (g *generics) nodes() (out []*ast.TypeParam) {
 		t := &ast.TypeParam{Name: identOf(l.Param.Name)}
 		t.Sp = t.Name.Sp
 		for _, b := range l.Param.Bounds {
-			t.Bounds = append(t.Bounds, identOf(b.Name))
-			t.Sp = source.Join(t.Sp, spanOf(b.Name))
+			t.Bounds = append(t.Bounds, b.named())
+			t.Sp = source.Join(t.Sp, b.named().Sp)
 		}
 		out = append(out, t)
 	}

@@ -52,7 +52,9 @@ func TestParseSignature(t *testing.T) {
   Decorators: Decorator Name=a @2:1-2:6
     Args: Arg @2:4-2:5
       Value: IntLit Value=1 @2:4-2:5
-  Generics: TypeParam Name=T Bounds=A,B @2:22-2:30
+  Generics: TypeParam Name=T @2:22-2:30
+    Bounds: NamedType Segments=A @2:25-2:26
+    Bounds: NamedType Segments=B @2:29-2:30
   Params: Param Mut IsSelf Name=self @2:32-2:40
   Params: Param Name=x @2:42-2:50
     Type: NamedType Segments=T @2:45-2:46

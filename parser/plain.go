@@ -120,7 +120,7 @@ func (p *parser) generics(after int) (list []*ast.TypeParam) {
 		t.Sp = t.Name.Sp
 		for p.k == lexer.Colon || p.k == lexer.Plus {
 			p.next()
-			t.Bounds = append(t.Bounds, p.ident())
+			t.Bounds = append(t.Bounds, p.bound())
 			t.Sp = source.Join(t.Sp, t.Bounds[len(t.Bounds)-1].Sp)
 		}
 		list = append(list, t)

@@ -237,6 +237,7 @@ func hook[T any](p *parser, parse func() T) func(*plex.PeekingLexer) (T, error) 
 // grammar's EBNF.
 type (
 	typeExpr   interface{ ast.Type }
+	bound      interface{ named() *ast.NamedType }
 	expression interface{ ast.Expr }
 	arguments  interface{ list() []*ast.Arg }
 )
@@ -246,6 +247,11 @@ type argList []*ast.Arg
 
 func (a argList) list() []*ast.Arg { return a }
 
+// boundType is what the bound hook gives.
+type boundType ast.NamedType
+
+func (b *boundType) named() *ast.NamedType { return (*ast.NamedType)(b) }
+
 // options are what every form is built with. Lookahead 0 commits to a branch
 // at its first token, so errors stay where they happened.
 func (p *parser) options() []participle.Option {
@@ -253,6 +259,7 @@ func (p *parser) options() []participle.Option {
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(hook(p, func() typeExpr { return p.typ() })),
+		participle.ParseTypeWith(hook(p, func() bound { return (*boundType)(p.bound()) })),
 		participle.ParseTypeWith(hook(p, func() expression { return p.expr() })),
 		participle.ParseTypeWith(hook(p, func() arguments { return argList(p.argsUntilParen()) })),
 		participle.ParseTypeWith(hook(p, p.payloadIfAny)),

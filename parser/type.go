@@ -104,6 +104,14 @@ func (p *parser) namedType(args bool) *ast.NamedType {
 	return n
 }
 
+// bound reads the trait that a type parameter is bound by.
+func (p *parser) bound() *ast.NamedType {
+	if p.k != lexer.Ident {
+		p.fail(diag.Unexpected.At(p.span(), "expected the name of a trait, found %s", p.found()))
+	}
+	return p.namedType(true)
+}
+
 // typeArgs reads `<A, B>`.
 func (p *parser) typeArgs() []ast.Type {
 	open := p.i

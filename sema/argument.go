@@ -37,6 +37,7 @@ type receiver struct {
 	t        types.Type
 	at       source.Span
 	typeArgs []types.Type
+	known    map[*types.Param]types.Type // of the method's trait
 }
 
 // bindArguments fills a function's parameters from the receiver, the piped

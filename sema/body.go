@@ -31,8 +31,10 @@ type body struct {
 
 	patternDepth, patternStart int // the names of one pattern must differ
 
-	unreached int      // constructs around the place at hand that control does not come to
-	subject   ast.Expr // of the match whose patterns are being checked
+	unreached int                     // constructs around the place at hand that control does not come to
+	subject   ast.Expr                // of the match whose patterns are being checked
+	root      *Function               // whose body it is; nil for a stage's or a constant's
+	typed     map[ast.Expr]types.Type // arguments that have been looked at already
 
 	late []func() // checks that wait until the types they look at are fixed
 }
@@ -126,7 +128,7 @@ type pendingVar struct {
 
 func (c *checker) newBody(m *module, ts *typeScope, f *frame) *body {
 	f.home = f
-	return &body{c: c, m: m, info: m.info, ts: ts, frame: f, scope: &scope{}}
+	return &body{c: c, m: m, info: m.info, ts: ts, root: f.fn, frame: f, scope: &scope{}}
 }
 
 // checkFunction checks a function's defaults and body.

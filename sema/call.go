@@ -102,6 +102,9 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 			how = exact
 		}
 		in.fix(fn.Recv, recv.t, how)
+		for p, t := range recv.known {
+			in.solved[p], in.fixed[p] = t, exact
+		}
 		if len(recv.typeArgs) > 0 {
 			b.typeArguments(in, fn, recv.typeArgs, recv.at, true)
 		}
@@ -115,6 +118,7 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	b.bindArguments(e, d, fn, in, recv, args, p)
 	b.regexArguments(d, fn, args)
 	b.allowed(fn, in, e.Span())
+	b.inferFromBounds(in)
 	b.checkBounds(in, e.Span())
 	t := in.apply(b, fn.Gives(), e.Span())
 	if recv != nil && fn.givesSelf() {
@@ -123,6 +127,9 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	d.TypeArgs = in.arguments()
 	b.shapes(d, fn, e.Span())
 	b.info.details[e.ID()] = d
+	if recv == nil || !isParam(recv.t) {
+		b.generic(e.ID(), fn, d.TypeArgs, e.Span())
+	}
 	return t
 }
 

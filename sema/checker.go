@@ -21,10 +21,15 @@ type checker struct {
 	decls   []*types.Decl   // that the program declares
 	refused map[string]bool // names of methods whose trait or impl was refused
 	traits  map[*types.Trait]*traitDecl
-	places  map[storePlace]bool // of stores in files
+	// traitOrder are the traits in the order of their declaration.
+	traitOrder []*traitDecl
+	// genericTraits says that a trait with arguments is implemented.
+	genericTraits bool
+	places        map[storePlace]bool // of stores in files
 
 	references map[*Info]map[*Info]reference
-	handingOn  bool        // a `pub use` is being read
+	handingOn  bool // a `pub use` is being read
+	special    specialiser
 	pending    []*Function // library functions whose bodies are still to be checked
 	unread     []unread
 	vars       int
@@ -64,13 +69,15 @@ type impl struct {
 	methods  map[string]*Function
 	order    []*Function
 
-	trait     *traitDecl // nil of an inherent impl
+	trait     *traitDecl   // nil of an inherent impl
+	args      []types.Type // of the trait
 	traitArgs map[*types.Param]types.Type
 }
 
 func newChecker(cfg Config) *checker {
 	c := &checker{cfg: cfg, library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{},
 		traits: map[*types.Trait]*traitDecl{}, references: map[*Info]map[*Info]reference{}}
+	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c
 }
@@ -98,6 +105,7 @@ func (c *checker) program(files []*ast.File) {
 		c.checkFunction(c.prog.Functions[i])
 	}
 	c.drainLibrary()
+	c.specialise()
 	c.checkTests()
 	c.unreadVariables()
 	c.endless()

@@ -9,6 +9,9 @@ import (
 // expr checks an expression and gives its type. hint is the type wanted, as
 // far as it is known: it shapes literals and closures, but is not demanded.
 func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
+	if t, ok := b.typed[e]; ok {
+		return t
+	}
 	var t types.Type
 	switch p := b.takePiped(e); x := e.(type) {
 	case *ast.Call:
@@ -41,6 +44,9 @@ func (b *body) checkAs(e ast.Expr, want types.Type, why reason) types.Type {
 
 // exprFor is expr with the reason handed on to the branches of e.
 func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
+	if t, ok := b.typed[e]; ok {
+		return t
+	}
 	var t types.Type
 	switch x := e.(type) {
 	case *ast.IfExpr:

@@ -145,8 +145,13 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			}
 		}
 	case *types.Param:
-		if fn := b.c.traitMethod(x, e.Name.Name); fn != nil && fn.Recv != nil {
-			return b.callBound(e, fn, x, hint, p)
+		if all := b.c.boundMethods(x, e.Name.Name); len(all) > 0 && all[0].fn.Recv != nil {
+			m, ok := b.choose(all, e.Name, e.Args, hint)
+			if !ok {
+				b.arguments(e.Args)
+				return types.Bad
+			}
+			return b.callBound(e, m, x, hint, p)
 		}
 		if fn := b.c.libraryMethod("Any", t, e.Name.Name); fn != nil {
 			return b.invoke(e, fn, t, hint, p)
@@ -170,6 +175,14 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 		return types.Bad
 	}
+	if all := b.c.implMethods(t, e.Name.Name); len(all) > 0 {
+		m, ok := b.choose(all, e.Name, e.Args, hint)
+		if !ok {
+			b.arguments(e.Args)
+			return types.Bad
+		}
+		return b.invokeKnown(e, m.fn, m.known, t, hint, p)
+	}
 	return b.invoke(e, fn, t, hint, p)
 }
 
@@ -190,7 +203,12 @@ func isOwnTool(t types.Type) bool {
 
 // invoke calls a method that has been found.
 func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *piped) types.Type {
-	recv := &receiver{x: e.Recv, t: t, at: e.Sp}
+	return b.invokeKnown(e, fn, nil, t, hint, p)
+}
+
+// invokeKnown is invoke where the type parameters of the method's trait are known.
+func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, known map[*types.Param]types.Type, t, hint types.Type, p *piped) types.Type {
+	recv := &receiver{x: e.Recv, t: t, at: e.Sp, known: known}
 	if len(e.TypeArgs) > 0 {
 		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
@@ -342,8 +360,9 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 		d.Args = append(d.Args, Arg{Kind: ArgWritten, Index: i})
 	}
 	b.info.details[e.Id] = d
-	found, mutates := b.c.methodAnywhere(e.Name.Name)
+	found, mutates := b.c.methodAnywhere(b.m, e.Name)
 	switch {
+	case b.ambiguousAnywhere(e.Name):
 	case !found:
 		b.report(diag.UnknownMethod.At(e.Name.Sp, "no type has a method `%s`", e.Name.Name).Hint("check the spelling, or cast with `as`"))
 	case mutates:
@@ -359,7 +378,8 @@ var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range
 // methodAnywhere brings every method of that name into the program, and says
 // whether there is one and whether all of them change the value they are
 // called on.
-func (c *checker) methodAnywhere(name string) (found, mutates bool) {
+func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool) {
+	name := at.Name
 	if c.cfg.Library != nil {
 		for _, k := range anyKinds {
 			c.libraryModule(c.cfg.Library.Methods(k, name))
@@ -372,7 +392,11 @@ func (c *checker) methodAnywhere(name string) (found, mutates bool) {
 				c.use(fn)
 				found = true
 				mutates = mutates && fn.MutSelf && !isReference(im.target)
-				c.prog.noteDynamic(name, im.target, fn)
+				if fn.Info.Library {
+					c.prog.noteDynamic(name, im.target, fn)
+				} else {
+					c.special.untyped = append(c.special.untyped, &untypedMethod{name, im, fn, m, at.Sp})
+				}
 			}
 		}
 	}

@@ -71,6 +71,8 @@ type Function struct {
 	pub     bool
 	trait   *traitDecl // of a trait's default method
 	checked bool
+	// instance says that it is another function for some type arguments.
+	instance bool
 }
 
 // Param is a parameter. Default is nil without one; it is evaluated in the

@@ -125,11 +125,15 @@ func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) typ
 	if len(e.TypeArgs) > 0 {
 		b.typeArguments(in, fn, b.c.resolveAll(b.ts, e.TypeArgs), e.Sp, true)
 	}
-	t := fn.Type()
+	t := types.Type(fn.Type())
 	if hint != nil {
 		in.matchHint(t, hint)
 	}
-	return in.apply(b, t, e.Sp)
+	b.inferFromBounds(in)
+	b.checkBounds(in, e.Sp)
+	t = in.apply(b, t, e.Sp)
+	b.generic(e.Id, fn, in.arguments(), e.Sp)
+	return t
 }
 
 func (b *body) unitVariant(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {

@@ -67,6 +67,7 @@ func (c *checker) checkTests() {
 		c.checkFunction(p.Functions[i])
 	}
 	c.drainLibrary()
+	c.specialise()
 	if !c.cfg.Tests {
 		p.Functions, p.Files, p.Dynamic, p.Tests, p.Asked = p.Functions[:functions], p.Files[:files], dynamic, nil, nil
 		return

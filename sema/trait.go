@@ -3,7 +3,6 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -23,10 +22,11 @@ type traitDecl struct {
 func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
 	t := &types.Trait{Name: e.name}
 	td := &traitDecl{mod: m, decl: d, trait: t, params: c.newParams(d.Generics), methods: map[string]*Function{}}
-	td.self = &types.Param{Name: "Self", Bounds: []*types.Trait{t}}
+	td.self = &types.Param{Name: "Self", Bounds: []*types.Bound{{Trait: t, Args: asTypes(td.params)}}}
 	t.Origin = td
 	e.trait = td
 	c.traits[t] = td
+	c.traitOrder = append(c.traitOrder, td)
 }
 
 // defineTrait types a trait's methods, and the bounds of a type's parameters.
@@ -39,7 +39,7 @@ func (c *checker) defineTrait(m *module, d ast.Decl) {
 		return
 	}
 	if e.typ != nil {
-		c.bounds(&typeScope{m: m}, originOf(e.typ).generics, e.typ.Params)
+		c.bounds(&typeScope{m: m, params: e.typ.Params}, originOf(e.typ).generics, e.typ.Params)
 		return
 	}
 	if e.trait == nil {
@@ -68,12 +68,51 @@ func (c *checker) defineTrait(m *module, d ast.Decl) {
 // bounds finds the traits that type parameters are bound by.
 func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*types.Param) {
 	for i, g := range generics {
-		for _, name := range g.Bounds {
-			if td := c.traitNamed(ts.m, []*ast.Ident{name}); td != nil {
-				params[i].Bounds = append(params[i].Bounds, td.trait)
+		for _, n := range g.Bounds {
+			td := c.traitNamed(ts.m, n.Segments)
+			if td == nil {
+				continue
 			}
+			args := c.resolveAll(ts, n.Args)
+			if len(args) != len(td.params) {
+				c.traitArguments(ts.m, n, td, g.Name.Name+": ")
+				args = make([]types.Type, len(td.params))
+				for k := range args {
+					args[k] = types.Bad
+				}
+			}
+			params[i].Bounds = append(params[i].Bounds, &types.Bound{Trait: td.trait, Args: args})
 		}
 	}
+}
+
+// traitArguments reports a trait with too few or too many arguments.
+func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, before string) {
+	d := diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, not %d", td.trait.Name, count(len(td.params), "type argument"), len(n.Args)).
+		LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
+	if len(td.params) == 0 {
+		c.report(m, d.Hint("write `%s%s`", before, td.trait.Name))
+		return
+	}
+	self := &types.Bound{Trait: td.trait, Args: asTypes(td.params)}
+	c.report(m, d.Hint("write `%s%s` with a type for %s", before, self, quotedList(td.params)))
+}
+
+// asTypes are type parameters as arguments of their own declaration.
+func asTypes(params []*types.Param) []types.Type {
+	out := make([]types.Type, len(params))
+	for i, p := range params {
+		out[i] = p
+	}
+	return out
+}
+
+func quotedList(params []*types.Param) string {
+	names := make([]string, len(params))
+	for i, p := range params {
+		names[i] = p.Name
+	}
+	return listed(names)
 }
 
 // traitNamed finds a trait by its path, reporting what is none.
@@ -127,11 +166,12 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	}
 	args := c.resolveAll(ts, n.Args)
 	if len(args) != len(td.params) {
-		c.report(m, diag.TypeArguments.At(n.Sp, "trait `%s` takes %s, not %d", td.trait.Name, count(len(td.params), "type argument"), len(args)).
-			Hint("give one for each type parameter of the trait"))
+		c.traitArguments(m, n, td, "impl ")
+		c.refuseMethods(d.Methods)
 		return
 	}
-	im.trait = td
+	im.trait, im.args = td, args
+	c.genericTraits = c.genericTraits || len(args) > 0
 	im.traitArgs = bindings(td.params, args)
 	im.traitArgs[td.self] = im.target
 	for _, fn := range im.order {
@@ -149,7 +189,10 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 		c.matchesTrait(m, fn, want, im)
 	}
 	c.missingMethods(m, d, im)
-	c.overlapping(m, d, im)
+	if c.overlapping(m, d, im) {
+		c.refuseMethods(d.Methods)
+		return
+	}
 	td.impls = append(td.impls, im)
 	key := implKey(im.target)
 	c.impls[key] = append(c.impls[key], im)
@@ -210,67 +253,56 @@ func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	}
 }
 
-// overlapping refuses a second impl of a trait for what is one type at run
-// time: type arguments are gone by then.
-func (c *checker) overlapping(m *module, d *ast.ImplDecl, im *impl) {
+// overlapping refuses a second impl of a trait for what is one type at run time,
+// where type arguments are gone, unless the traits' arguments tell them apart.
+func (c *checker) overlapping(m *module, d *ast.ImplDecl, im *impl) bool {
 	for _, other := range im.trait.impls {
-		if implKey(other.target) == implKey(im.target) {
-			c.report(m, diag.DuplicateImpl.At(d.Target.Span(), "trait `%s` is already implemented for `%s`", im.trait.trait.Name, types.Full(other.target)).
-				Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.trait.trait.Name))
-			return
+		if implKey(other.target) != implKey(im.target) || !mayMeet(im, other) {
+			continue
 		}
+		d := diag.DuplicateImpl.At(d.Target.Span(), "trait `%s` is already implemented for `%s`", other.bound(), types.Full(other.target))
+		if types.Identical(other.target, im.target) {
+			d.Hint("keep one of the two")
+		} else {
+			d.Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.bound())
+		}
+		c.report(m, d)
+		return true
 	}
+	return false
 }
 
-// traitMethod finds a method of a type parameter through its bounds.
-func (c *checker) traitMethod(p *types.Param, name string) *Function {
-	for _, t := range p.Bounds {
-		if fn := c.traits[t].methods[name]; fn != nil {
-			return fn
+// bound is the trait of an impl with its arguments.
+func (im *impl) bound() *types.Bound { return &types.Bound{Trait: im.trait.trait, Args: im.args} }
+
+// mayMeet says whether two impls of a trait could be for the same arguments.
+func mayMeet(a, b *impl) bool {
+	for i := range a.args {
+		if !mayBeSame(a.args[i], b.args[i]) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
-// boundNames lists the methods that a type parameter's bounds give it.
-func (c *checker) boundNames(p *types.Param) []string {
-	var names []string
-	for _, t := range p.Bounds {
-		for _, fn := range c.traits[t].order {
-			names = append(names, fn.Decl.Name.Name)
+// mayBeSame says whether two types could be the same for some type parameters.
+func mayBeSame(a, b types.Type) bool {
+	a, b = types.Resolve(a), types.Resolve(b)
+	_, left := a.(*types.Param)
+	_, right := b.(*types.Param)
+	if left || right || a == types.Bad || b == types.Bad {
+		return true
+	}
+	pa, pb := types.Parts(a), types.Parts(b)
+	if len(pa) == 0 || !sameForm(a, b) || len(pa) != len(pb) {
+		return types.Identical(a, b)
+	}
+	for i := range pa {
+		if !mayBeSame(pa[i], pb[i]) {
+			return false
 		}
 	}
-	return names
-}
-
-// callBound calls a trait's method on a value whose type is a parameter: which
-// impl is meant shows at run time.
-func (b *body) callBound(e *ast.MethodCall, fn *Function, p *types.Param, hint types.Type, pp *piped) types.Type {
-	recv := &receiver{x: e.Recv, t: p, at: e.Sp}
-	if len(e.TypeArgs) > 0 {
-		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
-	}
-	if fn.MutSelf {
-		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
-		b.closuresOver(e)
-	}
-	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)
-	d := b.info.Call(e)
-	d.Kind = CallAnyMethod
-	d.Name = fn.Name
-	b.c.dispatched(fn)
-	return t
-}
-
-// dispatched lists the methods that a call through a bound may reach.
-func (c *checker) dispatched(fn *Function) {
-	name := fn.Decl.Name.Name
-	for _, im := range fn.trait.impls {
-		if target := im.method(name); target != nil {
-			c.use(target)
-			c.prog.noteDynamic(fn.Name, im.target, target)
-		}
-	}
+	return true
 }
 
 // method is the impl's own method of a name, or the default that its trait has;
@@ -285,66 +317,32 @@ func (im *impl) method(name string) *Function {
 	return nil
 }
 
-// satisfies says whether a type implements a trait.
-func (c *checker) satisfies(t types.Type, trait *types.Trait) bool {
-	t = types.Resolve(t)
-	switch x := t.(type) {
-	case *types.Param:
-		for _, b := range x.Bounds {
-			if b == trait {
-				return true
-			}
-		}
-		return false
-	case *types.Basic:
-		if x == types.Bad || x == types.Never || x == types.Any {
-			return true
-		}
-	case *types.Var:
-		return true
-	}
-	for _, im := range c.traits[trait].impls {
-		if implKey(im.target) == implKey(t) && c.implFits(im, t) {
-			return true
+// boundNames lists the methods that a type parameter's bounds give it.
+func (c *checker) boundNames(p *types.Param) []string {
+	var names []string
+	for _, bound := range p.Bounds {
+		for _, fn := range c.traits[bound.Trait].order {
+			names = append(names, fn.Decl.Name.Name)
 		}
 	}
-	return false
+	return names
 }
 
-// implFits says whether an impl is for t, the bounds of its own parameters
-// included.
-func (c *checker) implFits(im *impl, t types.Type) bool {
-	if !matches(im, t) {
-		return false
+// callBound calls a trait's method on a value whose type is a parameter: which
+// impl is meant shows at run time.
+func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
+	fn := m.fn
+	recv := &receiver{x: e.Recv, t: p, at: e.Sp, known: m.known}
+	if len(e.TypeArgs) > 0 {
+		recv.typeArgs = b.c.resolveAll(b.ts, e.TypeArgs)
 	}
-	in := newInstance(im.generics)
-	in.solve(im.target, t)
-	for _, p := range im.generics {
-		for _, bound := range p.Bounds {
-			if s := in.solved[p]; s != nil && !c.satisfies(s, bound) {
-				return false
-			}
-		}
+	if fn.MutSelf {
+		b.mutated(e.Recv, "`"+e.Name.Name+"` changes what it is called on")
+		b.closuresOver(e)
 	}
-	return true
-}
-
-// checkBounds demands that type arguments implement what their parameters are
-// bound by, once they are known.
-func (b *body) checkBounds(in *instance, at source.Span) {
-	for _, p := range in.params {
-		for _, bound := range p.Bounds {
-			t := in.solved[p]
-			if t == nil || p.Name == "Self" {
-				continue
-			}
-			b.late = append(b.late, func() {
-				if !b.c.satisfies(t, bound) {
-					b.report(diag.BoundNotMet.At(at, "`%s` does not implement `%s`", types.Full(t), bound.Name).
-						LabelIn(b.c.traits[bound].mod.info.File.Source, b.c.traits[bound].decl.Name.Sp, "the trait").
-						Hint("declare `impl %s for %s { … }`", bound.Name, types.Full(t)))
-				}
-			})
-		}
-	}
+	t := b.callFunction(e, fn, nil, recv, nil, hint, e.Args, pp)
+	d := b.info.Call(e)
+	d.Kind = CallAnyMethod
+	b.note(&site{at: e.Name.Sp, id: e.Id, fn: fn, bound: m.bound})
+	return t
 }

@@ -73,7 +73,7 @@ type Union struct{ Values []string }
 // when they are the same object.
 type Param struct {
 	Name   string
-	Bounds []*Trait
+	Bounds []*Bound
 }
 
 // Named is a struct, schema, enum or built-in error type, with its arguments.

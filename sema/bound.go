@@ -1,0 +1,332 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// What bounds demand of type arguments, and what they give: which impls a type
+// has of a trait, and which type arguments follow from them.
+
+// implFits says whether an impl gives t its trait, with the arguments of a bound; in
+// holds what its own parameters are then.
+func (c *checker) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
+	if implKey(im.target) != implKey(t) || !matches(im, t) {
+		return nil, false
+	}
+	in = newInstance(im.generics)
+	in.solve(im.target, t)
+	for i, a := range im.args {
+		in.solve(a, bound.Args[i])
+	}
+	if !im.bound().Substitute(in.solved).Identical(bound) {
+		return nil, false
+	}
+	for _, p := range im.generics {
+		for _, own := range p.Bounds {
+			if s := in.solved[p]; s != nil && !c.satisfies(s, own.Substitute(in.solved)) {
+				return nil, false
+			}
+		}
+	}
+	return in, true
+}
+
+// satisfies says whether a type implements what a bound demands.
+func (c *checker) satisfies(t types.Type, bound *types.Bound) bool {
+	t = types.Resolve(t)
+	switch x := t.(type) {
+	case *types.Param:
+		for _, b := range x.Bounds {
+			if b.Identical(bound) {
+				return true
+			}
+		}
+		return false
+	case *types.Basic:
+		if x == types.Bad || x == types.Never || x == types.Any {
+			return true
+		}
+	case *types.Var:
+		return true
+	}
+	for _, im := range c.traits[bound.Trait].impls {
+		if _, ok := c.implFits(im, t, bound); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// implemented are the bounds of a trait that a type satisfies.
+func (c *checker) implemented(t types.Type, trait *types.Trait) (out []*types.Bound) {
+	t = types.Resolve(t)
+	if p, ok := t.(*types.Param); ok {
+		for _, b := range p.Bounds {
+			if b.Trait == trait {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	for _, im := range c.traits[trait].impls {
+		if implKey(im.target) == implKey(t) && matches(im, t) {
+			in := newInstance(im.generics)
+			in.solve(im.target, t)
+			out = append(out, im.bound().Substitute(in.solved))
+		}
+	}
+	return out
+}
+
+// inferFromBounds settles what stands open in the arguments of a bound by the one
+// impl that the type has of the trait.
+func (b *body) inferFromBounds(in *instance) {
+	for _, p := range in.params {
+		t := in.solved[p]
+		if t == nil {
+			continue
+		}
+		for _, bound := range p.Bounds {
+			if !in.openBound(bound) {
+				continue
+			}
+			var fit *types.Bound
+			n := 0
+			for _, have := range b.c.implemented(t, bound.Trait) {
+				if mayMeet(&impl{args: bound.Substitute(in.solved).Args}, &impl{args: have.Args}) {
+					fit, n = have, n+1
+				}
+			}
+			if n == 1 && !fit.Open() {
+				for i, a := range bound.Args {
+					in.solve(a, fit.Args[i])
+				}
+			}
+		}
+	}
+}
+
+// openBound says whether an argument of a bound is not settled yet.
+func (in *instance) openBound(bound *types.Bound) bool {
+	for _, a := range bound.Args {
+		if t, _ := in.known(a, false); in.open(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkBounds demands that type arguments implement what their parameters are
+// bound by, once they are known.
+func (b *body) checkBounds(in *instance, at source.Span) {
+	for _, p := range in.params {
+		t := in.solved[p]
+		if t == nil || p.Name == "Self" {
+			continue
+		}
+		for _, bound := range p.Bounds {
+			b.late = append(b.late, func() {
+				if bound := bound.Substitute(in.solved); !b.c.satisfies(t, bound) {
+					b.boundNotMet(types.Full(t), bound, at)
+				}
+			})
+		}
+	}
+}
+
+func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
+	td := b.c.traits[bound.Trait]
+	d := diag.BoundNotMet.At(at, "`%s` does not implement `%s`", t, bound).LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
+	if _, ok := t.(*types.Param); ok {
+		b.report(d.Hint("bind it: `%s: %s`", t, bound))
+		return
+	}
+	var has []string
+	for _, h := range b.c.implemented(t, bound.Trait) {
+		if len(h.Args) > 0 && b.c.satisfies(t, h) {
+			has = append(has, h.String())
+		}
+	}
+	if len(has) > 0 {
+		d.Hint("it implements %s", listed(has))
+	}
+	b.report(d.Hint("declare `impl %s for %s { … }`", bound, t))
+}
+
+// candidate is a method that a call may mean.
+type candidate struct {
+	fn *Function
+	// known are the type parameters of the method's trait, shown also those of its
+	// impl, as far as the receiver settles them.
+	known, shown map[*types.Param]types.Type
+	bound        *types.Bound // by which it is found
+}
+
+// boundMethods are the methods of a name that a type parameter's bounds give it:
+// those of the first trait that has it.
+func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
+	for _, bound := range p.Bounds {
+		td := c.traits[bound.Trait]
+		fn := td.methods[name]
+		if fn == nil || len(out) > 0 && out[0].bound.Trait != bound.Trait {
+			continue
+		}
+		known := bindings(td.params, bound.Args)
+		out = append(out, candidate{fn, known, known, bound})
+	}
+	return out
+}
+
+// implMethods are the methods of a name that a type has of a generic trait, when it
+// is such a trait's method that is found first.
+func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
+	if !c.genericTraits {
+		return nil
+	}
+	first := c.method(t, name)
+	for _, im := range c.impls[implKey(t)] {
+		fn := im.method(name)
+		if fn == nil || !matches(im, t) || im.trait == nil || len(im.args) == 0 {
+			continue
+		}
+		if len(out) > 0 && out[0].bound.Trait != im.trait.trait || len(out) == 0 && fn != first {
+			continue
+		}
+		in := newInstance(im.generics)
+		in.solve(im.target, t)
+		bound := im.bound().Substitute(in.solved)
+		m := candidate{fn: fn, shown: in.solved, bound: bound}
+		if fn.trait != nil { // a default method: its own parameters are the trait's
+			m.known = bindings(fn.trait.params, bound.Args)
+			m.shown = m.known
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// choose finds which of several methods a call means: by its arguments, then by
+// what is wanted of it.
+func (b *body) choose(all []candidate, name *ast.Ident, args []*ast.Arg, hint types.Type) (candidate, bool) {
+	fits := all
+	for i, a := range args {
+		if len(fits) < 2 {
+			break
+		}
+		fits = b.byArgument(fits, i, a)
+	}
+	if len(fits) > 1 && hint != nil && !types.IsAny(hint) {
+		fits = narrowed(fits, hint, func(c *candidate) (have, want types.Type) { return types.Substitute(c.fn.Gives(), c.shown), hint })
+	}
+	if len(fits) == 1 {
+		return fits[0], true
+	}
+	if len(fits) == 0 {
+		return all[0], true // what does not fit is said of the first
+	}
+	b.ambiguous(fits, name)
+	return fits[0], false
+}
+
+// byArgument drops the candidates that the i-th argument does not fit.
+func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
+	param := func(c *candidate) types.Type {
+		if c.fn.Recv != nil {
+			i++
+			defer func() { i-- }()
+		}
+		if i >= len(c.fn.Params) || a.Name != nil {
+			return nil
+		}
+		return types.Substitute(c.fn.Params[i].Type, c.shown)
+	}
+	first := param(&all[0])
+	differ := first == nil
+	for k := range all {
+		p := param(&all[k])
+		differ = differ || p == nil || !types.Identical(p, first)
+	}
+	if _, isClosure := unparen(a.Value).(*ast.Closure); !differ || isClosure {
+		return all
+	}
+	t := b.seen(a.Value)
+	return narrowed(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
+}
+
+// narrowed are the candidates whose type is the one that is there, else those that
+// it converts to.
+func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
+	var same, fit []candidate
+	for i := range all {
+		have, want := pair(&all[i])
+		if have == nil || want == nil {
+			continue
+		}
+		if types.Identical(have, want) {
+			same = append(same, all[i])
+		}
+		if !types.HasVar(have) && !types.HasVar(want) {
+			if ok, _ := types.Conversion(have, want); ok {
+				fit = append(fit, all[i])
+			}
+		}
+	}
+	switch {
+	case len(same) > 0:
+		return same
+	case len(fit) > 0:
+		return fit
+	}
+	return all
+}
+
+// seen is an argument's type, which choosing the callee needs before it is known
+// what is wanted of the argument.
+func (b *body) seen(x ast.Expr) types.Type {
+	if b.typed == nil {
+		b.typed = map[ast.Expr]types.Type{}
+	}
+	if t, ok := b.typed[x]; ok {
+		return t
+	}
+	t := b.expr(x, nil)
+	b.typed[x] = t
+	return t
+}
+
+func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
+	names := make([]string, len(fits))
+	for i, f := range fits {
+		names[i] = f.bound.String()
+	}
+	fn := fits[0].fn
+	b.report(diag.AmbiguousMethod.At(name.Sp, "`%s` may be that of %s", name.Name, listed(names)).
+		LabelIn(fn.Info.File.Source, fn.Decl.Name.Sp, "one of them").
+		Hint("say what it gives, as in `let x: %s = …`, or call it in a function whose parameter is bound by the one meant", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
+}
+
+// ambiguousAnywhere reports a method that a call on an Any cannot mean, since a type
+// has several of its trait.
+func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
+	for _, td := range b.c.traitOrder {
+		if len(td.params) == 0 || td.methods[name.Name] == nil {
+			continue
+		}
+		for i, im := range td.impls {
+			for _, other := range td.impls[:i] {
+				if implKey(im.target) == implKey(other.target) {
+					b.report(diag.AmbiguousMethod.At(name.Sp, "`%s` of `%s` may be that of %s, and an Any does not say which", name.Name, types.Full(im.target),
+						listed([]string{other.bound().String(), im.bound().String()})).
+						Hint("give the value its type with `as %s` before", types.Full(im.target)))
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isParam(t types.Type) bool { _, ok := types.Resolve(t).(*types.Param); return ok }

@@ -1,0 +1,315 @@
+package sema
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// A call through a bound finds its method at run time, by the value's type. Type
+// arguments are gone by then, so which impl of a generic trait is meant stands in
+// the method's name: `Into<String>.into`. Where the bound's arguments are type
+// parameters of the function around (`fn f<T, X: Into<T>>`), that function is
+// generated once for each of what they stand for. All else about a function is the
+// same for all its type arguments.
+//
+// It happens when all bodies are checked. A function is needed several times when
+// its own type parameters reach the arguments of such a bound, in it or in what it
+// calls: these are its relevant ones.
+
+// specialiser is the state of it.
+type specialiser struct {
+	owners    []*Function // with sites, in the order of checking; nil for what is no function
+	sites     map[*Function][]*site
+	settled   map[*Function]int // how many of a function's sites have been settled
+	relevant  map[*Function]map[*types.Param]bool
+	instances map[*Function][]*specialised
+	names     map[string][]*types.Bound
+	traits    map[string][]*types.Trait
+	untyped   []*untypedMethod
+}
+
+// site is a place in a function that depends on type arguments: a call through a
+// bound, or a call or a value of a generic function.
+type site struct {
+	mod   *module
+	at    source.Span
+	id    ast.ID
+	fn    *Function    // the callee, or the trait's method
+	bound *types.Bound // of a call through one, else nil
+	args  []types.Type // of fn's type parameters
+}
+
+// specialised is a function for some type arguments.
+type specialised struct {
+	env map[*types.Param]types.Type
+	fn  *Function
+}
+
+// untypedMethod is a method that calls on an Any may reach.
+type untypedMethod struct {
+	name string
+	im   *impl
+	fn   *Function
+	mod  *module
+	at   source.Span
+}
+
+// maxInstances is how often a function is generated at most: more means that its
+// type arguments grow with each call of itself.
+const maxInstances = 200
+
+func (sp *specialiser) clear() {
+	*sp = specialiser{sites: map[*Function][]*site{}, settled: map[*Function]int{}, instances: map[*Function][]*specialised{},
+		names: map[string][]*types.Bound{}, traits: map[string][]*types.Trait{}}
+}
+
+// note keeps a site until all bodies are checked.
+func (b *body) note(s *site) {
+	sp, owner := &b.c.special, b.root
+	if _, known := sp.sites[owner]; !known {
+		sp.owners = append(sp.owners, owner)
+	}
+	s.mod = b.m
+	sp.sites[owner] = append(sp.sites[owner], s)
+}
+
+// generic notes a call or a value of a generic function of the program.
+func (b *body) generic(id ast.ID, fn *Function, args []types.Type, at source.Span) {
+	if len(args) > 0 && !fn.Info.Library {
+		b.note(&site{at: at, id: id, fn: fn, args: args})
+	}
+}
+
+// specialise settles what has been noted.
+func (c *checker) specialise() {
+	sp := &c.special
+	if len(sp.owners) == 0 && len(sp.untyped) == 0 || c.diags.HasErrors() {
+		return
+	}
+	sp.findRelevant()
+	for _, owner := range sp.owners {
+		if len(sp.relevant[owner]) > 0 {
+			continue
+		}
+		for _, s := range sp.sites[owner][sp.settled[owner]:] {
+			c.settle(s, nil, s.mod.info)
+			sp.settled[owner]++
+		}
+	}
+	c.settleUntyped()
+	c.prog.Functions = slices.DeleteFunc(c.prog.Functions, func(fn *Function) bool { return len(sp.relevant[fn]) > 0 && !fn.instance })
+}
+
+// findRelevant finds the type parameters that say which methods are called.
+func (sp *specialiser) findRelevant() {
+	sp.relevant = map[*Function]map[*types.Param]bool{}
+	for again := true; again; {
+		again = false
+		for _, owner := range sp.owners {
+			if owner == nil {
+				continue
+			}
+			for _, s := range sp.sites[owner] {
+				for _, t := range sp.deciding(s) {
+					types.Walk(t, func(t types.Type) bool {
+						if p, ok := t.(*types.Param); ok && slices.Contains(owner.Generics, p) && !sp.relevant[owner][p] {
+							if sp.relevant[owner] == nil {
+								sp.relevant[owner] = map[*types.Param]bool{}
+							}
+							sp.relevant[owner][p], again = true, true
+						}
+						return true
+					})
+				}
+			}
+		}
+	}
+}
+
+// deciding are the types that a site depends on.
+func (sp *specialiser) deciding(s *site) []types.Type {
+	if s.bound != nil {
+		return s.bound.Args
+	}
+	var out []types.Type
+	for i, p := range s.fn.Generics {
+		if sp.relevant[s.fn][p] && s.args[i] != nil {
+			out = append(out, s.args[i])
+		}
+	}
+	return out
+}
+
+// settle settles a site of a function for what its type parameters stand for, in
+// the tables of that function.
+func (c *checker) settle(s *site, env map[*types.Param]types.Type, info *Info) {
+	if s.bound != nil {
+		call := *info.details[s.id].(*Call)
+		call.Name = c.boundCall(s, s.bound.Substitute(env))
+		info.details[s.id] = &call
+		return
+	}
+	sub := map[*types.Param]types.Type{}
+	for i, p := range s.fn.Generics {
+		if c.special.relevant[s.fn][p] {
+			sub[p] = types.Full(types.Substitute(s.args[i], env))
+		}
+	}
+	if len(sub) == 0 {
+		return
+	}
+	fn := c.instance(s, s.fn, sub)
+	if call, ok := info.details[s.id].(*Call); ok {
+		made := *call
+		made.Fn = fn
+		info.details[s.id] = &made
+		return
+	}
+	info.objects[s.id] = fn
+}
+
+// instance is a function for some type arguments.
+func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Type) *Function {
+	sp := &c.special
+	for _, x := range sp.instances[fn] {
+		if sameArguments(x.env, env) {
+			return x.fn
+		}
+	}
+	made := *fn
+	made.instance = true
+	if len(sp.instances[fn]) >= maxInstances {
+		c.report(s.mod, diag.BoundNotMet.At(s.at, "`%s` calls itself with ever further types", fn.Name).
+			Hint("give it a bound whose arguments are no type parameters"))
+		return &made
+	}
+	sp.instances[fn] = append(sp.instances[fn], &specialised{env, &made})
+	c.prog.Functions = append(c.prog.Functions, &made)
+	made.Info = fn.Info.copied()
+	for _, inner := range sp.sites[fn] {
+		c.settle(inner, env, made.Info)
+	}
+	return &made
+}
+
+// copied are tables of their own, of which a function's calls and values change.
+func (i *Info) copied() *Info {
+	out := *i
+	out.details, out.objects = slices.Clone(i.details), slices.Clone(i.objects)
+	return &out
+}
+
+func sameArguments(a, b map[*types.Param]types.Type) bool {
+	for p, t := range a {
+		if !types.Identical(t, b[p]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// boundCall is the name of the method that a call through a bound looks for, and
+// lists what it may reach. When the bound's arguments are not known even here,
+// every impl of the trait may be meant, so no type may have two.
+func (c *checker) boundCall(s *site, bound *types.Bound) string {
+	td, method := c.traits[bound.Trait], s.fn.Decl.Name.Name
+	name := c.special.traitName(bound.Trait) + "." + method
+	if bound.Open() {
+		c.onlyOne(s, td)
+	} else if len(bound.Args) > 0 {
+		name = c.special.boundName(bound) + "." + method
+	}
+	for _, im := range td.impls {
+		target := im.method(method)
+		if target == nil {
+			continue
+		}
+		in := newInstance(im.generics)
+		if !bound.Open() {
+			for i, a := range im.args {
+				in.solve(a, bound.Args[i])
+			}
+			if !im.bound().Substitute(in.solved).Identical(bound) {
+				continue
+			}
+		}
+		c.use(target)
+		c.prog.noteDynamic(name, im.target, c.implInstance(s, im, target, in))
+	}
+	return name
+}
+
+// implInstance is a method that an impl has, its own or its trait's, for what the
+// impl's type parameters stand for.
+func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *Function {
+	env := map[*types.Param]types.Type{}
+	for p := range c.special.relevant[fn] {
+		t := im.traitArgs[p] // of a default method
+		if t == nil {
+			t = p
+		}
+		env[p] = types.Full(types.Substitute(t, in.solved))
+	}
+	if len(env) == 0 {
+		return fn
+	}
+	return c.instance(s, fn, env)
+}
+
+// onlyOne refuses a call that could mean several impls of one type.
+func (c *checker) onlyOne(s *site, td *traitDecl) {
+	for i, im := range td.impls {
+		for _, other := range td.impls[:i] {
+			if implKey(im.target) != implKey(other.target) {
+				continue
+			}
+			c.report(s.mod, diag.AmbiguousMethod.At(s.at, "which `%s` is meant does not show when the program runs", s.fn.Decl.Name.Name).
+				LabelIn(s.fn.Info.File.Source, s.fn.Decl.Name.Sp, "`%s` has that of `%s` and of `%s`", types.Full(im.target), other.bound(), im.bound()).
+				Hint("bind by a trait whose arguments are types: `%s`", im.bound()))
+			return
+		}
+	}
+}
+
+// traitName is a trait's name in the names of methods: another trait of the same
+// name gets a number.
+func (sp *specialiser) traitName(t *types.Trait) string {
+	n := slices.Index(sp.traits[t.Name], t)
+	if n < 0 {
+		n = len(sp.traits[t.Name])
+		sp.traits[t.Name] = append(sp.traits[t.Name], t)
+	}
+	return numbered(t.Name, n)
+}
+
+// boundName is that of a trait with its arguments.
+func (sp *specialiser) boundName(b *types.Bound) string {
+	text := b.String()
+	n := slices.IndexFunc(sp.names[text], b.Identical)
+	if n < 0 {
+		n = len(sp.names[text])
+		sp.names[text] = append(sp.names[text], b)
+	}
+	return numbered(text, n)
+}
+
+func numbered(name string, n int) string {
+	if n == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s#%d", name, n+1)
+}
+
+// settleUntyped lists what calls on an Any reach of generic traits.
+func (c *checker) settleUntyped() {
+	for _, u := range c.special.untyped {
+		s := &site{mod: u.mod, at: u.at, fn: u.fn}
+		c.prog.noteDynamic(u.name, u.im.target, c.implInstance(s, u.im, u.fn, newInstance(u.im.generics)))
+	}
+	c.special.untyped = nil
+}
