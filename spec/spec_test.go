@@ -150,6 +150,9 @@ type player struct {
 }
 
 func (p *player) play() {
+	if _, err := exec.LookPath("python3"); err != nil && strings.Contains(p.program.files["Concerto.toml"], `"python3"`) {
+		p.Skip("its hosts need Python 3")
+	}
 	p.write()
 	if p.program.main != nil {
 		p.compile()
