@@ -121,6 +121,24 @@ impl Into<String> for A { fn into(self) -> String { "A ${self.n}" } }
 impl Into<Float> for A { fn into(self) -> Float { self.n as Float } }
 fn main() { let a = A { n: 1 }; let x: Float = a.into(); println(x); }`,
 	}
+	// NoEffect: statement without effect.
+	NoEffect = &Info{
+		Code: "W0413", Title: `statement without effect`,
+		Explain: "A statement that only gives a value, which nobody takes, does nothing: an `==` for a `=`, a function that is named and not called, a value at the end of a function that declares no result.",
+		Bad:     `fn main() { let mut n = 1; n == 2; emit("n", n); }`,
+		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
+		More: []Pair{
+			{`fn done() { emit("done"); }
+fn main() { done; }`, `fn done() { emit("done"); }
+fn main() { done(); }`},
+			{`fn main() { "hello"; }`, `fn main() { println("hello"); }`},
+			{`fn main() { |n: Int| n + 1; }`, `fn main() { let next = |n: Int| n + 1; emit("n", next(1)); }`},
+			{`fn main() { let mut n = 1; n + 1; emit("n", n); }`, `fn main() { let mut n = 1; n += 1; emit("n", n); }`},
+			{`fn double(n: Int) { n * 2 }
+fn main() { double(2); }`, `fn double(n: Int) -> Int { n * 2 }
+fn main() { emit("n", double(2)); }`},
+		},
+	}
 	// UnusedResult: unused result.
 	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,

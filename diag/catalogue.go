@@ -7,7 +7,7 @@ var catalogue = []*Info{
 	UnknownConnection, NoProvider, NoModel, UnknownConfig, ConfigName, ConfigValue, StoreValue, StoreType, StorePlace,
 	// calls.go
 	ArgumentCount, ArgumentTwice, NotCallable, DefaultOrder, ClosureDefault, SelfOutside, MainSignature, TestCalled, BadRegex,
-	DecoratorArgument, AmbiguousMethod, UnusedResult,
+	DecoratorArgument, AmbiguousMethod, NoEffect, UnusedResult,
 	// flow.go
 	Immutable, NotAPlace, ReceiverCaptured, Unassigned, AssignedTwice, LetWithoutValue, LetElseFalls, BreakValue, LoopOutside, Unreachable,
 	ConcurrentChange, ConcurrentLeave, AsyncMutSelf,

@@ -154,6 +154,7 @@ func (c *checker) checkFunction(fn *Function) {
 	}
 	if fn.Decl.Body != nil {
 		b.blockValue(fn.Decl.Body, fn.Result, f.because)
+		b.lostResult(fn)
 	}
 	b.finish()
 	c.decorateFunction(fn)

@@ -15,7 +15,7 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 	defer b.asReached()()
 	b.enterScope()
 	leave := b.declareItems(blk)
-	b.statements(blk)
+	b.statements(blk, want != nil && !acceptsNil(want))
 	t := b.tail(blk, want, why)
 	leave()
 	b.leaveScope()
@@ -25,11 +25,18 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 	return t
 }
 
-func (b *body) statements(blk *ast.Block) {
+// statements checks a block's statements; valued says that the block must end
+// with a value, so that a last statement which could be it is reported as that.
+func (b *body) statements(blk *ast.Block, valued bool) {
 	warned := !b.comes() // the block itself is never reached, which has been said
-	for _, s := range blk.Stmts {
+	for i, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
+		errors := b.errors
 		b.stmt(s)
+		x, isExpr := s.(*ast.ExprStmt)
+		if last := blk.Tail == nil && i == len(blk.Stmts)-1; isExpr && b.errors == errors && !(last && valued) {
+			b.idle(x.X)
+		}
 	}
 	if blk.Tail != nil {
 		b.warnUnreachable(blk.Tail.Span(), warned)
@@ -56,7 +63,11 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 	case want == nil:
 		return b.expr(blk.Tail, nil)
 	case types.Resolve(want) == types.Nil:
+		errors := b.errors
 		b.discard(blk.Tail)
+		if fn := b.frame.fn; b.errors == errors && (fn == nil || fn.Decl.Body != blk) {
+			b.idleTail(blk.Tail)
+		}
 		return types.Nil
 	default:
 		return b.checkAs(blk.Tail, want, why)

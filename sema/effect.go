@@ -1,0 +1,122 @@
+package sema
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/types"
+)
+
+// Statements that do nothing: what they give is taken by nobody, and giving it
+// changes nothing.
+
+// idle warns where an expression whose value is discarded does nothing.
+func (b *body) idle(e ast.Expr) {
+	if b.info.Library || !b.comes() || !b.harmless(e) {
+		return
+	}
+	e = unparen(e)
+	what, hint := "this does nothing: it gives a value that nobody takes", "remove it, or take the value: `let … = "+b.text(e)+";`"
+	switch x := e.(type) {
+	case *ast.Binary:
+		what, hint = b.idleOperator(x, what, hint)
+	case *ast.StringLit, *ast.InterpLit:
+		hint = "to show it write `println(" + b.text(e) + ")`"
+	case *ast.Closure:
+		what = "this closure is made, and nobody calls it"
+		hint = "give it a name, to call it by: `let f = " + b.text(e) + ";`"
+	case *ast.PathExpr:
+		if fn, ok := b.info.objects[x.Id].(*Function); ok {
+			what, hint = "`"+fn.Name+"` is named, not called", "call it: `"+b.text(e)+"(…)`"
+			if len(fn.Params) == 0 {
+				hint = "call it: `" + b.text(e) + "()`"
+			}
+		}
+	}
+	b.report(diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint))
+}
+
+// idleTail warns of what is clearly meant to do something, at the end of a block
+// whose value nobody takes. Any other value may stand there for want of a better.
+func (b *body) idleTail(e ast.Expr) {
+	switch x := unparen(e).(type) {
+	case *ast.Binary:
+		if x.Op == ast.OpEq {
+			b.idle(e)
+		}
+	case *ast.PathExpr:
+		if _, ok := b.info.objects[x.Id].(*Function); ok {
+			b.idle(e)
+		}
+	}
+}
+
+// idleOperator is what an operator does whose value nobody takes, and what was
+// meant by it.
+func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
+	switch {
+	case e.Op == ast.OpEq && rootName(e.X) != nil:
+		return "`==` compares, and nobody takes the answer", "to assign write `" + b.text(e.X) + " = " + b.text(e.Y) + "`"
+	case e.Op == ast.OpEq || e.Op == ast.OpNe || e.Op.IsOrdering():
+		return "`" + e.Op.String() + "` compares, and nobody takes the answer", "ask for it: `if " + b.text(e) + " { … }`"
+	case rootName(e.X) != nil && e.Op != ast.OpAnd && e.Op != ast.OpOr && e.Op != ast.OpCoalesce:
+		return what, "to change `" + b.text(e.X) + "` write `" + b.text(e.X) + " " + e.Op.String() + "= " + b.text(e.Y) + "`"
+	}
+	return what, hint
+}
+
+// harmless says that evaluating an expression changes nothing, nor fails by what
+// it does: no call stands in it, no assignment and nothing that leaves. nil
+// stands for doing nothing, where something has to stand.
+func (b *body) harmless(e ast.Expr) bool {
+	switch x := e.(type) {
+	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.PathExpr, *ast.Closure:
+		return true
+	case *ast.ParenExpr:
+		return b.harmless(x.X)
+	case *ast.Unary:
+		return b.harmless(x.X)
+	case *ast.Binary:
+		if x.Op == ast.OpEq && rootName(x.X) != nil {
+			return true // `=` was meant, whatever stands behind it
+		}
+		return b.harmless(x.X) && b.harmless(x.Y)
+	case *ast.FieldExpr:
+		return b.harmless(x.X)
+	case *ast.TupleIndex:
+		return b.harmless(x.X)
+	case *ast.InterpLit:
+		return b.allHarmless(x.Exprs)
+	case *ast.ArrayLit:
+		return b.allHarmless(x.Elems)
+	case *ast.TupleLit:
+		return len(x.Elems) > 0 && b.allHarmless(x.Elems)
+	}
+	return false
+}
+
+func (b *body) allHarmless(es []ast.Expr) bool {
+	for _, e := range es {
+		if !b.harmless(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// lostResult warns where a function ends with a value and declares no result.
+func (b *body) lostResult(fn *Function) {
+	tail := fn.Decl.Body.Tail
+	if tail == nil || fn.Decl.Result != nil || b.info.Library || !b.harmless(tail) {
+		return
+	}
+	t := types.Full(b.info.types[tail.ID()])
+	if t == types.Nil || t == types.Bad || t == types.Never || b.flow.dead {
+		return
+	}
+	if isMain := b.c.entry.names["main"]; isMain != nil && isMain.obj == Object(fn) || isTest(fn) {
+		b.idle(tail)
+		return
+	}
+	b.report(diag.NoEffect.At(tail.Span(), "`%s` ends with a value, and declares no result: nobody gets it", fn.Name).
+		Label(fn.Decl.Signature, "declared here").Hint("declare the result: `-> %s`", t))
+}
