@@ -24,11 +24,11 @@ var catalogue = []*Info{
 	UnknownName, UnknownType, UnknownPath, UnknownField, UnknownVariant, UnknownMethod, UnknownParameter, UnknownLabel,
 	UnknownDecorator, DuplicateName, DuplicateField, NotAType, NotAValue, AliasCycle, ConstCycle, NotConstant, ConstZero,
 	DecoratorPlace, UnusedVariable, UnknownTrait, MissingMethod, ExtraMethod, MethodSignature, DuplicateImpl, Private, ModuleFile,
-	ImportCycle, UnusedImport, FileCycle,
+	ImportCycle, UnusedImport, HidesLibrary, FileCycle,
 	// pipeline.go
 	StageInput, EmptyPipeline,
 	// syntax.go
-	Stray, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Unexpected, MissingSemicolon,
+	Stray, OpenString, OpenComment, BadEscape, BadNumber, NotUTF8, BadName, OpenInterpolation, Apostrophe, Unexpected, MissingSemicolon,
 	Unclosed, Unopened, LooseStatement, ReservedName, TooDeep, NoExpression, NoType, NoPattern, NoDeclaration, UntypedParameter,
 	ChainedRange, OpenRange, PositionalAfterNamed, MisplacedDecl, EmptyInterpolation, PlainString, BadLetElse, BadHandler,
 	StrayDecorator, EmitArguments, TwiceTypeArguments, StoreNeedsValue, TwoRests, TwoDescriptions, HeadStruct,

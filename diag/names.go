@@ -286,6 +286,18 @@ fn main() { a::x(); }`,
 mod b { pub fn x() { } }
 fn main() { a::x(); }`,
 	}
+	// HidesLibrary: name of the library hidden.
+	HidesLibrary = &Info{
+		Code: "W0231", Title: `name of the library hidden`,
+		Explain: "A declaration, or a `let`, may take a name of the library. The library's own cannot be used then, and messages that show the name leave open which is meant.",
+		Bad: `struct Response { code: Int }
+fn main() { emit("r", Response { code: 1 }); }`,
+		Good: `struct Reply { code: Int }
+fn main() { emit("r", Reply { code: 1 }); }`,
+		More: []Pair{
+			{`fn main() { let println = 3; emit("n", println); }`, `fn main() { let lines = 3; emit("n", lines); }`},
+		},
+	}
 	// UnusedImport: unused import.
 	UnusedImport = &Info{
 		Code: "W0230", Title: `unused import`,

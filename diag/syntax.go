@@ -64,6 +64,18 @@ var OpenInterpolation = &Info{
 	Good:    "fn main() { emit(\"cost\", \"${1 + 2}\"); }",
 }
 
+// Apostrophe: a word with an apostrophe in a string of single quotes.
+var Apostrophe = &Info{
+	Code: "E0009", Title: "apostrophe in a string",
+	Explain: "A `'` ends a string that a `'` began. Within it an apostrophe is written `\\'`, or the string stands in double quotes.",
+	Bad:     "fn main() { emit('it's late'); }",
+	Good:    "fn main() { emit(\"it's late\"); }",
+	More: []Pair{{
+		"fn main() { emit('that\\'s \"all\", it's late'); }",
+		"fn main() { emit('that\\'s \"all\", it\\'s late'); }",
+	}},
+}
+
 // Unexpected: a token that the grammar does not allow where it stands.
 var Unexpected = &Info{
 	Code: "E0101", Title: "unexpected token",

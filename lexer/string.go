@@ -88,10 +88,21 @@ func (l *lexer) single() {
 	}
 	from := l.snapshot()
 	l.pos++
+	apostrophe := -1
 	for lines := false; l.pos < len(l.src); {
 		switch l.src[l.pos] {
 		case '\'':
+			if !lines && l.isApostrophe() {
+				if apostrophe < 0 {
+					apostrophe = l.pos
+				}
+				l.pos++
+				continue
+			}
 			l.pos++
+			if apostrophe >= 0 {
+				l.tellApostrophe(from.pos, apostrophe)
+			}
 			if lines && l.endsLate(from, from.pos, String) {
 				return
 			}
@@ -107,6 +118,31 @@ func (l *lexer) single() {
 		}
 	}
 	l.openString(from, from.pos, String)
+}
+
+// isApostrophe says whether the `'` at hand stands within a word, as in `'it's'`,
+// of a string that another one closes on the same line. No word can follow a
+// string.
+func (l *lexer) isApostrophe() bool {
+	rest := l.src[l.pos+1:]
+	letter := func(c byte) bool { return classes[c]&isStart != 0 || c >= utf8.RuneSelf }
+	if rest == "" || !letter(l.src[l.pos-1]) || !letter(rest[0]) {
+		return false
+	}
+	if n := strings.IndexByte(rest, '\n'); n >= 0 {
+		rest = rest[:n]
+	}
+	return strings.IndexByte(rest, '\'') >= 0
+}
+
+// tellApostrophe reports the first of a string's apostrophes.
+func (l *lexer) tellApostrophe(start, at int) {
+	d := l.report(diag.Apostrophe, at, at+1, "this `'` ends the string, in the middle of a word")
+	if text := l.src[start+1 : l.pos-1]; len(text) <= 40 && !strings.ContainsAny(text, "\"\\$") {
+		d.Hint("use double quotes: `\"%s\"`", text)
+	} else {
+		d.Hint("write `\\'` for an apostrophe, or use double quotes around the string")
+	}
 }
 
 // rawAhead says whether a raw string, `r"` or `r#"`, comes next.

@@ -121,6 +121,7 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	b.enterScope()
 	if p != nil {
 		b.irrefutable(p, elem, false, "`parallel for`", "take the whole value and `match` it in the body")
+		b.given("for")
 	}
 	if block != nil {
 		out.Result = b.blockValue(block, nil, reason{})

@@ -153,6 +153,7 @@ func (b *body) branchCondition(e ast.Expr) {
 	t := b.expr(let.X, nil)
 	b.info.types[let.Id] = types.Bool
 	b.pattern(let.Pattern, t, false)
+	b.given("the condition")
 }
 
 // match checks a match; want is what its value is wanted as, nil to join the
@@ -170,6 +171,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		errors := b.errors
 		b.subject = e.Subject
 		b.pattern(arm.Pattern, subject, false)
+		b.given("the `match`")
 		b.subject = nil
 		misfits = misfits || b.errors > errors
 		if arm.Guard != nil {

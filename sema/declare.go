@@ -83,6 +83,7 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 	if !c.newName(m, e) {
 		return
 	}
+	c.hides(m, e.name, e.at)
 	switch d := d.(type) {
 	case *ast.TraitDecl:
 		c.declareTrait(m, e, d)

@@ -24,6 +24,7 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	entry := b.flow.clone()
 	lp := b.enterLoop(e.Label)
 	b.irrefutable(e.Pattern, elem, false, "`for`", "use `let … else` within the loop to leave out what does not match")
+	b.given("for")
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.leaveLoopBody(lp)
 	b.flow = joinFlow(entry, b.flow)

@@ -26,6 +26,7 @@ type Local struct {
 	Offered bool
 	At      source.Span
 
+	given          string // what gives it anew, when no `let` does: "for", "match"
 	used, assigned bool
 	frame          *frame // the function or closure it belongs to
 	depth          int    // scopes around its declaration

@@ -115,6 +115,14 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	}
 }
 
+// given notes what gives the variables of the scope at hand, which a pattern has
+// just bound.
+func (b *body) given(by string) {
+	for _, l := range b.scope.locals {
+		l.given = by
+	}
+}
+
 func (b *body) immutable(at source.Span, l *Local, what string) {
 	d := diag.Immutable.At(at, "`%s` is not mutable", l.Name).Label(l.At, "declared here")
 	switch {
@@ -122,6 +130,10 @@ func (b *body) immutable(at source.Span, l *Local, what string) {
 		d.Hint("declare the method with `mut self`")
 	case l.Param:
 		d.Hint("declare the parameter as `mut %s`", l.Name)
+	case l.given == "for":
+		d.Hint("each turn gives it anew: change a copy, `let mut %s = %s;`, or count in a `while` loop", l.Name, l.Name)
+	case l.given != "":
+		d.Hint("%s gives it: change a copy, `let mut %s = %s;`", l.given, l.Name, l.Name)
 	default:
 		d.Hint("declare it with `let mut %s`", l.Name)
 	}

@@ -153,6 +153,8 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 }
 
 func (b *body) let(s *ast.LetStmt) {
+	start := len(b.scope.locals)
+	defer func() { b.hidesFunctions(b.scope.locals[start:]) }()
 	if s.Value == nil {
 		b.lateLet(s)
 		return

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/types"
@@ -224,32 +226,55 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 	if same || fn.Result == types.Bad {
 		return
 	}
-	wantSig := types.Full(types.Substitute(signatureType(want), subst))
 	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` is not as trait `%s` declares it", fn.Decl.Name.Name, im.trait.trait.Name).
 		LabelIn(im.trait.mod.info.File.Source, want.Decl.Signature, "declared here").
-		Hint("its type must be `%s`%s", wantSig, map[bool]string{true: ", with `mut self`"}[want.MutSelf && !fn.MutSelf]))
+		Hint("its type must be `%s`", asDeclared(want, subst)))
 }
 
-// signatureType is a method's type without its receiver.
-func signatureType(fn *Function) *types.Func {
-	f := fn.Type()
-	if fn.Recv != nil {
-		f.Params = f.Params[1:]
+// asDeclared is a method's signature as it is declared, with type arguments put in.
+func asDeclared(fn *Function, args map[*types.Param]types.Type) string {
+	var b strings.Builder
+	if fn.Async {
+		b.WriteString("async ")
 	}
-	return f
+	b.WriteString("fn " + fn.Decl.Name.Name)
+	for i, g := range fn.Decl.Generics {
+		b.WriteString(map[bool]string{true: "<", false: ", "}[i == 0] + g.Name.Name)
+	}
+	if len(fn.Decl.Generics) > 0 {
+		b.WriteString(">")
+	}
+	b.WriteString("(")
+	for i, p := range fn.Params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		switch {
+		case p.Name == "self" && fn.Recv != nil:
+			b.WriteString(map[bool]string{true: "mut "}[fn.MutSelf] + "self")
+		default:
+			b.WriteString(p.Name + ": " + types.Full(types.Substitute(p.Type, args)).String())
+		}
+	}
+	b.WriteString(")")
+	if fn.Decl.Result != nil {
+		b.WriteString(" -> " + types.Full(types.Substitute(fn.Result, args)).String())
+	}
+	return b.String()
 }
 
 func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
-	var missing []string
+	var missing, signatures []string
 	for _, want := range im.trait.order {
 		name := want.Decl.Name.Name
 		if want.Decl.Body == nil && im.methods[name] == nil {
 			missing = append(missing, name)
+			signatures = append(signatures, "`"+asDeclared(want, im.traitArgs)+" { … }`")
 		}
 	}
 	if len(missing) > 0 {
 		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
-			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").Hint("declare what is missing in this impl"))
+			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").Hint("add to this impl: %s", strings.Join(signatures, ", ")))
 	}
 }
 

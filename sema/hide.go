@@ -1,0 +1,52 @@
+package sema
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/source"
+)
+
+// hides warns of a declaration that takes a name of the library, whose own cannot
+// be used from there on and is meant by messages that show the same name.
+func (c *checker) hides(m *module, name string, at source.Span) {
+	if m.info.Library {
+		return
+	}
+	what := ""
+	if _, ok := constructors[name]; ok {
+		what = "type"
+	} else if e := c.universe(m, name); e != nil {
+		switch {
+		case e.builtin != nil || e.typ != nil || e.alias != nil:
+			what = "type"
+		case e.obj != nil:
+			what = "function"
+		}
+	}
+	if what == "" {
+		return
+	}
+	instead := name + "_"
+	if what == "type" {
+		instead = "My" + name
+	}
+	c.report(m, diag.HidesLibrary.At(at, "`%s` hides the library's %s of that name", name, what).
+		Hint("choose another name, such as `%s`", instead))
+}
+
+// hidesFunctions is hides for the variables that a `let` has bound since: only
+// names that are called can be missed.
+func (b *body) hidesFunctions(bound []*Local) {
+	if b.info.Library {
+		return
+	}
+	for _, l := range bound {
+		if strings.HasPrefix(l.Name, "_") || b.c.declared(b.m, l.Name) != nil {
+			continue
+		}
+		if e := b.c.universe(b.m, l.Name); e != nil && e.obj != nil {
+			b.c.hides(b.m, l.Name, l.At)
+		}
+	}
+}
