@@ -46,7 +46,7 @@ func FuzzGenerate(f *testing.F) {
 			return
 		}
 		checked, diags := sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
-			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {}}}}, tree)
+			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}}}}, tree)
 		if diags.HasErrors() {
 			return
 		}

@@ -12,7 +12,7 @@ var catalogue = []*Info{
 	Immutable, NotAPlace, ReceiverCaptured, Unassigned, AssignedTwice, LetWithoutValue, LetElseFalls, BreakValue, LoopOutside, Unreachable,
 	ConcurrentChange, ConcurrentLeave, AsyncMutSelf,
 	// host.go
-	UnknownConnector, NoConnector, ListenTarget, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,
+	UnknownConnector, NoConnector, ListenTarget, ListenText, TerminalHandler, DuplicateHandler, HandlerParams, NotSerialisable, NeverSent,
 	Unanswered, MisspeltType, WrongMessage, ListenDecorated,
 	// machine.go
 	TooManyRegisters, Unoptimised,

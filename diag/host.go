@@ -30,6 +30,20 @@ fn main() { let _r = listen W("go") { "approval" => |a| "yes" }; }`, `host W { c
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
 		},
 	}
+	// ListenText: listen to a host of text.
+	ListenText = &Info{
+		Code: "E0713", Title: `listen to a host of text`,
+		Explain: "listen answers the messages of a host that sends a JSON object a line, which `output_format: \"json\"` says: in the host's declaration, or in its section of Concerto.toml. A host of text only has a result.",
+		Bad: `host W { connector: plain, question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
+		Good: `host W { connector: plain, output_format: "json", question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
+		More: []Pair{
+			{`host W { connector: worker, output_format: "text", question_default: "" }
+fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`, `host W { connector: worker, output_format: "text" }
+fn main() { let _r = W.execute("go"); }`},
+		},
+	}
 	// TerminalHandler: handler for a terminal message.
 	TerminalHandler = &Info{
 		Code: "E0704", Title: `handler for a terminal message`,

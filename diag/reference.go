@@ -38,9 +38,14 @@ base_url = "http://localhost:8080/v1"
 
 [hosts.worker]
 command = "./worker"
+output_format = "json"
+
+[hosts.plain]
+command = "./plain"
 
 [hosts.quiet]
 command = "./quiet"
+output_format = "json"
 message_types = ["progress", "result"]
 
 [mcp.Files]

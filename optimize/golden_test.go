@@ -60,7 +60,7 @@ func compile(t testing.TB, text string) *ir.Program {
 	if !diags.HasErrors() {
 		var checked *sema.Program
 		if checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
-			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {}}}}, tree); !diags.HasErrors() {
+			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}}}}, tree); !diags.HasErrors() {
 			p, _ := codegen.Generate(checked, codegen.ManifestData{})
 			return p
 		}

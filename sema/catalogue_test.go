@@ -22,8 +22,9 @@ var manifest = &sema.Manifest{
 		"plain": {},
 	},
 	Hosts: map[string]sema.ManifestHost{
-		"worker": {},
-		"quiet":  {MessageTypes: []string{"progress", "result"}},
+		"worker": {OutputFormat: "json"},
+		"plain":  {},
+		"quiet":  {OutputFormat: "json", MessageTypes: []string{"progress", "result"}},
 	},
 	Mcp: map[string]bool{"Files": true},
 }

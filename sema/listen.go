@@ -73,6 +73,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 		b.report(diag.ListenDecorated.At(call.Recv.Span(), "the decorators of host `%s` stand around `execute`, not around a listen", d.Host.Name).
 			Hint("put the listen into a function, and decorate that"))
 	}
+	b.speaks(call.Recv, d.Host)
 	if len(call.Args) != 1 {
 		b.arguments(call.Args)
 		b.report(diag.ArgumentCount.At(call.Sp, "`%s` takes 1 argument, not %d", call.Name.Name, len(call.Args)).Hint("give the prompt"))
@@ -121,6 +122,32 @@ func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a call of a host's `execute`").
 			Hint("write `listen %s.execute(%s) { … }`", host, b.prompt(args)))
 	}
+}
+
+// speaks reports a listen to a host whose lines are text: it sends no messages.
+func (b *body) speaks(at ast.Expr, h *Host) {
+	if h == nil || b.c.cfg.Manifest == nil || b.info.Library {
+		return
+	}
+	mh, known := b.c.cfg.Manifest.Hosts[h.Connector]
+	if !known {
+		return // that is reported where it is declared
+	}
+	format, declared := h.Fields["output_format"].(string)
+	if !declared {
+		format = mh.OutputFormat
+	}
+	if format == "json" {
+		return
+	}
+	d := diag.ListenText.At(at.Span(), "host `%s` sends text, and no messages to listen to", h.Name)
+	b.because(d, reason{h.mod, h.Decl.Name.Sp, "declared here"})
+	if declared {
+		d.Hint("write `output_format: \"json\"` in `host %s`, when it sends a JSON object a line", h.Name)
+	} else {
+		d.Hint("add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s], when it sends a JSON object a line", h.Name, h.Connector)
+	}
+	b.report(d.Hint("a host of text is asked by `%s.execute(…)` alone", h.Name))
 }
 
 // prompt is the first argument of a call as a hint repeats it.

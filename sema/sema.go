@@ -72,6 +72,9 @@ type ManifestConnection struct {
 
 // ManifestHost is a host's section as the checker sees it.
 type ManifestHost struct {
+	// OutputFormat is the form of the host's lines, where the declaration says
+	// nothing: "json", "text", or "" for text.
+	OutputFormat string
 	// MessageTypes is nil when not declared.
 	MessageTypes []string
 	// QuestionDefault and ApprovalDefault say that a default is declared.

@@ -60,7 +60,7 @@ func compileText(t *testing.T, name, text string) *ir.Program {
 	if diags.Len() == 0 {
 		var checked *sema.Program
 		checked, diags = sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
-			Hosts: map[string]sema.ManifestHost{"worker": {}},
+			Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
 		}}, tree)
 		if diags.Len() == 0 {
 			program, diags = codegen.Generate(checked, codegen.ManifestData{

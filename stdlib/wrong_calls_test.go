@@ -90,7 +90,7 @@ async fn soon() -> Int { 1 }
 fn main() { ` + stmt + "; }\n"
 	tree, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
 	program, found := sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
-		Hosts: map[string]sema.ManifestHost{"worker": {}},
+		Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
 	}}, tree)
 	list.Append(found)
 	if list.HasErrors() {

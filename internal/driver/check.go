@@ -110,7 +110,7 @@ func (in *Input) universe() *sema.Manifest {
 	}
 	for _, h := range m.Hosts {
 		u.Hosts[h.Name] = sema.ManifestHost{
-			MessageTypes: h.MessageTypes, QuestionDefault: h.QuestionDefault != nil, ApprovalDefault: h.ApprovalDefault != nil,
+			OutputFormat: h.OutputFormat, MessageTypes: h.MessageTypes, QuestionDefault: h.QuestionDefault != nil, ApprovalDefault: h.ApprovalDefault != nil,
 		}
 	}
 	for _, s := range m.MCP {

@@ -127,7 +127,7 @@ func compile(t *testing.T, text string) *ir.Program {
 	if !diags.HasErrors() {
 		var checked *sema.Program
 		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{
-			Hosts: map[string]sema.ManifestHost{"worker": {}},
+			Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
 		}}, tree)
 		if !diags.HasErrors() {
 			defer func() {
