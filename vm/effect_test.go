@@ -3,6 +3,8 @@ package vm
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +53,25 @@ func TestEmits(t *testing.T) {
 	ask(func(string) (string, *effect.Error) {
 		return "", effect.Errorf("EmitError", "nobody").With("reason", "no_listener").With("channel", "c")
 	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)
+}
+
+// An answer is read as the type that is wanted; whoever can be asked again is,
+// until it fits.
+func TestTypedAnswers(t *testing.T) {
+	ask := func(want string, answers ...*effect.Answer) {
+		t.Helper()
+		a := newAsm()
+		a.str("c")
+		n := a.typ(ir.TypeInfo{Kind: "int"})
+		s := newStage()
+		s.answers = answers
+		log := slices.Repeat([]string{`ask c "c"`}, len(answers))
+		a.performs(t, s, fmt.Sprintf("LoadConst r3 k0\nLoadConst r4 k0\nAwaitEmitAs r2 2 t%d\nNewTuple r1 r2 1\nReturn r1", n), want, log...)
+	}
+	ask(`[{"ok":5}]`, &effect.Answer{Value: []byte(`5`)})
+	ask(`[{"ok":5}]`, &effect.Answer{Value: []byte(`"5"`), Typed: true})
+	ask(`[{"ok":6}]`, &effect.Answer{Value: []byte(`"six"`), Typed: true, Again: true}, &effect.Answer{Value: []byte(`"6"`), Typed: true, Again: true})
+	ask(`[{"err":{"message":"expected Int, got \"5\"","kind":"EmitError","channel":"c","reason":"invalid"}}]`, &effect.Answer{Value: []byte(`"5"`)})
 }
 
 func TestPerform(t *testing.T) {

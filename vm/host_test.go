@@ -29,6 +29,7 @@ type stage struct {
 	clock   int64
 	expire  bool                                         // sleeps end at once, after the event "ask"
 	answer  func(channel string) (string, *effect.Error) // awaited emits
+	answers []*effect.Answer                             // to them in their order, before answer is asked
 }
 
 func newStage(scripts ...string) *stage {
@@ -87,6 +88,11 @@ func (s *stage) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 
 func (s *stage) ask(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	s.events["ask"] <- struct{}{}
+	if len(s.answers) > 0 {
+		a := s.answers[0]
+		s.answers = s.answers[1:]
+		return a, nil
+	}
 	if s.answer == nil {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
