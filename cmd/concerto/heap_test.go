@@ -40,6 +40,35 @@ func TestHeapThatFills(t *testing.T) {
 	}
 }
 
+// What was allocated while a collection marked is not taken for a heap that fills.
+func TestHeapThatIsBusy(t *testing.T) {
+	for _, c := range []struct {
+		live, marking, since uint64
+		want                 bool
+	}{{filling, 0, 0, false}, {filling + 1, 0, 0, true}, {100 << 20, 99 << 20, 0, false}, {100 << 20, 10 << 20, 0, true},
+		{100 << 20, 10 << 20, 200 << 20, true}, {100 << 20, 99 << 20, 200 << 20, false}} {
+		before := heapSize{live: c.live, allocated: 1 << 30}
+		after := heapSize{live: c.live, objects: c.live + c.since, allocated: 1<<30 + c.marking + c.since}
+		if got := fills(before, after); got != c.want {
+			t.Errorf("%d MiB in use, %d of them new: fills is %v", c.live>>20, c.marking>>20, got)
+		}
+	}
+}
+
+// While room is made, memory is bounded, and as before afterwards.
+func TestRoomIsBounded(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(usualGrowth))
+	limit := debug.SetMemoryLimit(-1)
+	mapped := heapBytes().mapped
+	makeRoom(limit)
+	if now := debug.SetMemoryLimit(-1); now != limit {
+		t.Errorf("the limit is %d, was %d", now, limit)
+	}
+	if grown := heapBytes().mapped - mapped; int64(grown) > pagedRoom+pagedSlack {
+		t.Errorf("%d MiB were taken", grown>>20)
+	}
+}
+
 // growth is how much the heap may grow, in percent.
 func growth() uint64 {
 	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
