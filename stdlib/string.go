@@ -140,7 +140,7 @@ func stringCharAt(a *vm.Args) (value.Slot, error) {
 	if i < 0 {
 		return value.Nil, value.Faultf("char_at: the index %d is negative", i)
 	}
-	c, ok := a.Str(0).At(i)
+	c, ok := a.At(a.Str(0), i)
 	if !ok {
 		return value.Nil, nil
 	}
@@ -149,11 +149,11 @@ func stringCharAt(a *vm.Args) (value.Slot, error) {
 
 func stringSlice(a *vm.Args) (value.Slot, error) {
 	x := a.Str(0)
-	lo, hi, err := bounds(a, x.Len())
+	lo, hi, err := bounds(a, x.LenIn(a.Pace()))
 	if err != nil {
 		return value.Nil, err
 	}
-	s, _ := x.Slice(int64(lo), int64(hi))
+	s, _ := a.Cut(x, int64(lo), int64(hi))
 	return s, nil
 }
 

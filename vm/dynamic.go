@@ -225,7 +225,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 			return o, t.fault("an index is an Int, not %s", describe(i))
 		}
 		if o.Kind() == value.KindString {
-			v, ok := o.Str().At(i.AsInt())
+			v, ok := t.m.characters().At(o.Str(), i.AsInt(), &t.m.pace)
 			if !ok {
 				return o, t.outOfRange(i.AsInt(), o.Str().Len())
 			}

@@ -23,15 +23,18 @@ type memory struct {
 	asked int         // since the last look
 	text  value.Bound // of one text
 	heap  [1]metrics.Sample
+
+	kept func() // lets go of what is kept for speed alone
 }
 
 // looked is how much may be asked for between two looks, in bytes.
 const looked = 256 << 10
 
-// begin starts counting. Texts are written at a pace.
-func (m *memory) begin(megabytes int64, pace *value.Pace) {
+// begin starts counting. Texts are written at a pace; kept lets go of what is kept
+// for speed alone.
+func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20}
-	m.text.Pace = pace
+	m.text.Pace, m.kept = pace, kept
 	if m.limit == 0 {
 		return
 	}
@@ -68,6 +71,9 @@ func (m *memory) look(n int) bool {
 	}
 	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
 		return true
+	}
+	if m.kept != nil {
+		m.kept()
 	}
 	runtime.GC()
 	m.known = m.inUse()

@@ -46,7 +46,7 @@ func TestMemoryLimit(t *testing.T) {
 // limit does and not at every look behind it.
 func TestMemoryCollects(t *testing.T) {
 	var m memory
-	m.begin(64, nil)
+	m.begin(64, nil, nil)
 	for range 200 {
 		garbage = make([]byte, 1<<20)
 		if !m.fits(1 << 20) {
@@ -67,7 +67,7 @@ func TestMemoryCollects(t *testing.T) {
 		t.Error("what was dropped counts")
 	}
 	var none memory
-	none.begin(0, nil)
+	none.begin(0, nil, nil)
 	if !none.fits(1 << 60) {
 		t.Error("there is no limit")
 	}

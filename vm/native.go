@@ -22,12 +22,31 @@ type Args struct {
 	name string
 	room *memory     // nil outside a run
 	pace *value.Pace // likewise
+	vm   *VM         // likewise
 }
 
 // Pace is to be told of what goes over many elements or much text, so that the
 // run's end and a time that is over are heard of meanwhile: a native that is
 // interrupted panics. What is long must be told of before its receiver changes.
 func (a *Args) Pace() *value.Pace { return a.pace }
+
+// At gives character i of a text; ok is false out of range.
+func (a *Args) At(x *value.Str, i int64) (c value.Slot, ok bool) {
+	return a.offsets().At(x, i, a.pace)
+}
+
+// Cut gives the characters of a text from lo to hi (exclusive); ok is false out of
+// range.
+func (a *Args) Cut(x *value.Str, lo, hi int64) (s value.Slot, ok bool) {
+	return a.offsets().Slice(x, lo, hi, a.pace)
+}
+
+func (a *Args) offsets() *value.Offsets {
+	if a.vm == nil {
+		return nil
+	}
+	return a.vm.characters()
+}
 
 // Step tells the pace of n elements.
 func (a *Args) Step(n int) { a.pace.Step(n) }

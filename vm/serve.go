@@ -113,7 +113,7 @@ func isData(t *value.Type, seen map[*value.Type]bool) bool {
 
 // InitTools computes the first state of every tool, which calls keep.
 func (m *VM) InitTools(ctx context.Context) error {
-	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace)
+	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
 	return m.initTools(ctx)
 }
 

@@ -97,7 +97,7 @@ func opStringAt(t *task, in *ins) status {
 		return t.badOperand(in)
 	}
 	i := *intAt(t.fp, in.c)
-	s, ok := x.At(i)
+	s, ok := t.m.characters().At(x, i, &t.m.pace)
 	if !ok {
 		return t.outOfRange(i, x.Len())
 	}
@@ -119,7 +119,7 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	var n int
 	switch s.Kind() {
 	case value.KindString:
-		n = s.Str().Len()
+		n = s.Str().LenIn(&t.m.pace)
 	case value.KindArray:
 		n = s.Array().Len
 	default:
@@ -140,8 +140,14 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	if s.Kind() == value.KindArray {
 		return s.Array().Slice(int(from), int(to)).Slot(), running
 	}
-	v, _ := s.Str().Slice(from, to)
+	v, _ := t.m.characters().Slice(s.Str(), from, to, &t.m.pace)
 	return v, running
+}
+
+// characters finds those of texts.
+func (m *VM) characters() *value.Offsets {
+	m.offsets.Recent = m.recentTexts()
+	return &m.offsets
 }
 
 // recentTexts keeps interpolated texts. Short ones come again and again, as keys

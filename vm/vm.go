@@ -111,6 +111,7 @@ type VM struct {
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
+	offsets  value.Offsets // of characters in long texts
 	recent   *value.Recent // short strings that interpolations made; nil before the first
 	stats    Stats
 	numbered int64 // tasks that have a number, with Config.Observer or Config.Detail
@@ -183,7 +184,7 @@ func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 
 // Call runs function f of the program with Full arguments, as Run does main.
 func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
-	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace)
+	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
 	if err := m.initTools(ctx); err != nil {
 		return nil, err
 	}

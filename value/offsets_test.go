@@ -1,0 +1,130 @@
+package value
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+)
+
+// scripts are texts of every width of characters.
+var scripts = map[string]string{
+	"latin": "Grüße, wörtlich: „ja“ — it’s ", "greek": "καλημέρα κόσμε ", "chinese": "你好世界，再见", "emoji": "👋🏽a👩‍👩‍👧 ",
+	"rare": strings.Repeat("a", 100) + "é", "combining": "e\u0301a\u0308o\u0302",
+}
+
+// long makes a text of n characters.
+func long(script string, n int) string {
+	s := strings.Repeat(scripts[script], n/utf8.RuneCountInString(scripts[script])+1)
+	return string([]rune(s)[:n])
+}
+
+// Characters and slices are those that are found by walking.
+func TestOffsets(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for script := range scripts {
+		for _, n := range []int{1, 63, 64, 65, 128, 1000, 5000} {
+			text := long(script, n)
+			runes := []rune(text)
+			var o Offsets
+			x := String(text).Str()
+			for range 300 {
+				lo := rng.IntN(n + 1)
+				hi := lo + rng.IntN(n-lo+1)
+				if s, ok := o.Slice(x, int64(lo), int64(hi), nil); !ok || s.AsString() != string(runes[lo:hi]) {
+					t.Fatalf("%s: characters %d to %d of %d are %q", script, lo, hi, n, s.AsString())
+				}
+				if s, ok := o.At(x, int64(lo), nil); ok != (lo < n) || ok && s.AsString() != string(runes[lo]) {
+					t.Fatalf("%s: character %d of %d is %q", script, lo, n, Text(s))
+				}
+			}
+			for i := range n {
+				if s, _ := o.At(x, int64(i), nil); s.AsString() != string(runes[i]) {
+					t.Fatalf("%s: character %d of %d is %q", script, i, n, s.AsString())
+				}
+			}
+			for _, bad := range [][2]int64{{-1, 0}, {1, 0}, {0, int64(n) + 1}} {
+				if _, ok := o.Slice(x, bad[0], bad[1], nil); ok {
+					t.Errorf("%v is in range of %d", bad, n)
+				}
+			}
+		}
+	}
+}
+
+// walks counts the characters that are gone over by f.
+func walks(o *Offsets, f func()) int {
+	before := o.walked
+	f()
+	return o.walked - before
+}
+
+// The work for a character does not grow with its text, in whatever order they are
+// asked for, of several texts by turns and of texts that grow.
+func TestOffsetsAreQuick(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for script := range scripts {
+		for _, n := range []int{1 << 10, 1 << 16} {
+			var o Offsets
+			x, y := String(long(script, n)).Str(), String(long(script, n)+"!").Str()
+			each := func(order func(i int) int) {
+				t.Helper()
+				work := walks(&o, func() {
+					for i := range n {
+						o.At(x, int64(order(i)), nil)
+						o.At(y, int64(order(i)), nil)
+					}
+				})
+				if work > 2*n*(chartEach/2+4) {
+					t.Errorf("%s: %d characters gone over for %d", script, work, 2*n)
+				}
+			}
+			each(func(i int) int { return i })
+			if again := walks(&o, func() { each(func(i int) int { return i }) }); again > 2*n {
+				t.Errorf("%s: one after the other, %d are gone over for %d", script, again, 2*n)
+			}
+			each(func(i int) int { return n - 1 - i })
+			each(func(int) int { return rng.IntN(n) })
+		}
+	}
+	var o Offsets
+	s := String(long("greek", 1000)).Str()
+	work := walks(&o, func() {
+		for range 10_000 {
+			grown, _ := s.Append("ω")
+			s = grown.Str()
+			o.At(s, int64(s.Len()-1), nil)
+		}
+	})
+	if work > 10_000*(chartEach+2) {
+		t.Errorf("%d characters gone over for 10,000 appends", work)
+	}
+}
+
+// A text that is not used any more is not kept for long.
+func TestOffsetsLetGo(t *testing.T) {
+	var o Offsets
+	gone := make(chan bool, 1)
+	func() {
+		text := []byte(long("greek", 1000))
+		runtime.AddCleanup(&text[0], func(c chan bool) { c <- true }, gone)
+		x := String(unsafe.String(&text[0], len(text))).Str()
+		o.At(x, 500, nil)
+	}()
+	other := String(long("chinese", 500)).Str()
+	for begun := time.Now(); ; {
+		runtime.GC()
+		o.At(other, 1, nil)
+		select {
+		case <-gone:
+			return
+		case <-time.After(time.Millisecond):
+		}
+		if time.Since(begun) > time.Minute {
+			t.Fatal("the text is kept")
+		}
+	}
+}
