@@ -42,12 +42,15 @@ func Concat(a, b *Str) (s Slot, copied int) {
 	if a.S == "" {
 		return Slot{0, unsafe.Pointer(b)}, 0
 	}
-	return a.Append(b.S)
+	return a.append(b.S, b.runes)
 }
 
 // Append gives a + text, together no longer than MaxText, and how many bytes
 // were copied for it. The text is not kept.
-func (a *Str) Append(text string) (s Slot, copied int) {
+func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
+
+// append is Append of a text whose runes, as of a Str, may be known.
+func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	n := len(a.S) + len(text)
 	switch {
 	case text == "":
@@ -69,10 +72,22 @@ func (a *Str) Append(text string) (s Slot, copied int) {
 	default:
 		x, copied = &Str{Head: Head{Kind: KindString, Sub: textJoined}, S: a.S + text}, n
 	}
-	if a.runes != 0 { // s.len() in a loop that appends need not count anew
-		x.runes = a.runes + int32(utf8.RuneCountInString(text))
-	}
+	x.runes = sumOfRunes(a.S, a.runes, text, runes)
 	return Slot{0, unsafe.Pointer(x)}, copied
+}
+
+// sumOfRunes is the runes of a + b, so that s.len() in a loop that appends need not
+// count anew: known when those of the longer one are, and the shorter is counted.
+func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
+	switch {
+	case ofA != 0 && ofB != 0:
+		return ofA + ofB - 1
+	case ofA != 0 && len(b) <= len(a):
+		return ofA + int32(utf8.RuneCountInString(b))
+	case ofB != 0 && len(a) <= len(b):
+		return ofB + int32(utf8.RuneCountInString(a))
+	}
+	return 0
 }
 
 func (x *Str) tail() *strings.Builder { return (*grown)(unsafe.Pointer(x)).tail }
