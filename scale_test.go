@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"runtime/metrics"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,6 +211,47 @@ func TestAppendingIsLinear(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSlicesAreLinear: what takes an array apart from one end, by slices or
+// patterns, allocates in proportion to its length.
+func TestSlicesAreLinear(t *testing.T) {
+	for name, body := range map[string]string{
+		"pattern of Ints": `fn go(xs: Array<Int>) -> Int { match xs { [] => 0, [x, ..rest] => x + go(rest) } } fn main() { assert(go((0..N).to_array()) > 0); }`,
+		"pattern of Strings": `fn go(xs: Array<String>) -> Int { match xs { [] => 0, [x, ..rest] => x.len() + go(rest) } }
+			fn main() { assert(go((0..N).to_array().map(|n| "${n}")) > 0); }`,
+		"slices":       `fn main() { let mut xs = (0..N).to_array(); while xs.len() > 0 { xs = xs[1..]; } }`,
+		"skip":         `fn main() { let mut xs = (0..N).to_array(); while xs.len() > 0 { xs = xs.skip(1); } }`,
+		"from the end": `fn main() { let mut xs = (0..N).to_array(); while xs.len() > 0 { xs = xs[..xs.len() - 1]; } }`,
+		"changed":      `fn main() { let mut xs = (0..N).to_array(); let mut n = 0; while xs.len() > 64 { xs = xs[xs.len() / 2..]; xs[0] = -1; n += 1; } assert(n > 0); }`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n = 16_000
+			p := compileText(t, strings.ReplaceAll(body, "N", strconv.Itoa(n)))
+			world := runtime.New(runtime.Config{})
+			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := allocated()
+			if _, err := m.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := allocated() - before; took > n*1000 { // copying each would be some 130,000
+				t.Errorf("%d bytes for each element", took/n)
+			}
+			if err := world.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// allocated is how much the process has taken from Go's heap, in bytes.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
 }
 
 // TestCompilingIsLinear: compiling much of one thing in one place takes work in

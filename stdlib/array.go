@@ -365,7 +365,7 @@ func arraySlice(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	moved(a, hi-lo)
-	return x.Slice(lo, hi).Slot(), nil
+	return x.Part(lo, hi).Slot(), nil
 }
 
 func arrayTake(a *vm.Args) (value.Slot, error) {
@@ -375,7 +375,7 @@ func arrayTake(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	moved(a, min(n, x.Len))
-	return x.Slice(0, min(n, x.Len)).Slot(), nil
+	return x.Part(0, min(n, x.Len)).Slot(), nil
 }
 
 func arraySkip(a *vm.Args) (value.Slot, error) {
@@ -385,7 +385,7 @@ func arraySkip(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	moved(a, x.Len-min(n, x.Len))
-	return x.Slice(min(n, x.Len), x.Len).Slot(), nil
+	return x.Part(min(n, x.Len), x.Len).Slot(), nil
 }
 
 // size gives argument 1, a length that must be positive.

@@ -19,7 +19,8 @@ const (
 )
 
 // Array is an array. Data points to Cap elements of the representation's
-// size; the first Len are in use.
+// size; the first Len are in use. Of a part that shares another's memory (Part), Cap
+// is how many elements that memory has in all.
 type Array struct {
 	Head
 	Data unsafe.Pointer
@@ -171,16 +172,16 @@ func (a *Array) setSlots(v []Slot) {
 
 // Ints gives the elements of an array of Ints: its own memory. The
 // representation must be ReprInts; likewise below.
-func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Cap)[:a.Len] }
+func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Len) }
 
 // Floats gives the elements of an array of Floats.
-func (a *Array) Floats() []float64 { return unsafe.Slice((*float64)(a.Data), a.Cap)[:a.Len] }
+func (a *Array) Floats() []float64 { return unsafe.Slice((*float64)(a.Data), a.Len) }
 
 // Bools gives the elements of an array of Bools.
-func (a *Array) Bools() []bool { return unsafe.Slice((*bool)(a.Data), a.Cap)[:a.Len] }
+func (a *Array) Bools() []bool { return unsafe.Slice((*bool)(a.Data), a.Len) }
 
 // Slots gives the elements of an array of slots.
-func (a *Array) Slots() []Slot { return unsafe.Slice((*Slot)(a.Data), a.Cap)[:a.Len] }
+func (a *Array) Slots() []Slot { return unsafe.Slice((*Slot)(a.Data), a.Len) }
 
 // At gives element i, which must be in range.
 func (a *Array) At(i int) Slot {
@@ -353,6 +354,25 @@ func (a *Array) move(at, from, end int) {
 	case ReprSlots:
 		copy(a.Slots()[at:], a.Slots()[from:end])
 	}
+}
+
+// leastPart is how many elements share memory at least: few are copied as quickly.
+const leastPart = 32
+
+// Part gives the elements from lo to hi (exclusive), which must be in range, in a's
+// memory when they are at least half of it: so what changes one of the two copies
+// at most twice of what is saved here, and what is left of a is kept alive at most
+// as long again. Both are marked shared then.
+func (a *Array) Part(lo, hi int) *Array {
+	n := hi - lo
+	if n < leastPart || 2*n < a.Cap {
+		return a.Slice(lo, hi)
+	}
+	Share(a.Slot())
+	if n == a.Len {
+		return a
+	}
+	return &Array{Head: Head{Kind: KindArray, Flags: FlagShared, Sub: a.Sub}, Data: unsafe.Add(a.Data, lo*elementSize(a.Sub)), Len: n, Cap: a.Cap}
 }
 
 // Slice makes an array of the elements from lo to hi (exclusive), which must

@@ -3,6 +3,8 @@ package value
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -213,5 +215,61 @@ func TestOwn(t *testing.T) {
 	}
 	if IntHead.Flags != 0 {
 		t.Error("a static head was written")
+	}
+}
+
+// Parts show what was there when they were taken, whatever changes later, and keep
+// no more than twice their memory.
+func TestParts(t *testing.T) {
+	whole := func() []Slot {
+		ints, floats, bools, strs, nested := NewArray(), NewArray(), NewArray(), NewArray(), NewArray()
+		for i := range 200 {
+			ints.Push(Int(int64(i)))
+			floats.Push(Float(float64(i)))
+			bools.Push(Bool(i%3 == 0))
+			strs.Push(String(strconv.Itoa(i)))
+			nested.Push(ArrayOf(Int(int64(i))))
+		}
+		return []Slot{ints.Slot(), floats.Slot(), bools.Slot(), strs.Slot(), nested.Slot()}
+	}
+	for k := range whole() {
+		for _, r := range [][2]int{{0, 200}, {1, 200}, {0, 199}, {60, 180}, {190, 200}, {5, 5}} {
+			a := whole()[k]
+			want := Text(a.Array().Slice(r[0], r[1]).Slot())
+			all := Text(a)
+			part := a.Array().Part(r[0], r[1]).Slot()
+			again := part.Array().Part(0, part.Array().Len).Slot()
+			changed := Own(a)
+			changed.Array().Set(0, Nil)
+			changed.Array().Push(Nil)
+			if changed.Array().Len > 100 {
+				changed.Array().Remove(100)
+			}
+			mine := Own(part)
+			mine.Array().Push(Int(1))
+			if got := Text(again); got != want {
+				t.Errorf("%v of array %d: %s, want %s", r, k, got, want)
+			}
+			pushed := strings.TrimSuffix(want, "]") + ",1]"
+			if want == "[]" {
+				pushed = "[1]"
+			}
+			if got := Text(mine); got != pushed {
+				t.Errorf("%v of array %d changed: %s, want %s", r, k, got, pushed)
+			}
+			if r[1]-r[0] < 200 && a.Ref != changed.Ref && Text(a) != all {
+				t.Errorf("%v of array %d: the whole is %s", r, k, Text(a))
+			}
+		}
+	}
+	a := NewArray()
+	for i := range 1 << 12 {
+		a.Push(Int(int64(i)))
+	}
+	for a.Len > 1 {
+		a = a.Part(1, a.Len)
+		if a.Cap > max(2*a.Len, leastPart) {
+			t.Fatalf("%d elements keep the memory of %d", a.Len, a.Cap)
+		}
 	}
 }

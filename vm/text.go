@@ -138,7 +138,7 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 		return s, t.fault("slice %d..%d is out of range: the length is %d", from, to, n)
 	}
 	if s.Kind() == value.KindArray {
-		return s.Array().Slice(int(from), int(to)).Slot(), running
+		return s.Array().Part(int(from), int(to)).Slot(), running
 	}
 	v, _ := t.m.characters().Slice(s.Str(), from, to, &t.m.pace)
 	return v, running
