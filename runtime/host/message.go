@@ -76,18 +76,23 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 		ask = in.take
 	}
 	typ, id, payload, err := value.ParseMessageIn(text, ask)
-	var broken *value.SyntaxError
-	switch {
-	case errors.As(err, &broken) && beginsObject(text):
-		return err
-	case err != nil:
-		return errNotMessage
+	if err != nil {
+		return unread(text, err)
 	}
 	m.Type, m.ID, m.Payload, m.Text = typ, "", payload, text
 	if id != nil {
 		m.ID = string(id)
 	}
 	return nil
+}
+
+// unread says why a line was not read as a message.
+func unread(text []byte, err error) error {
+	var broken *value.SyntaxError
+	if errors.As(err, &broken) && beginsObject(text) {
+		return err
+	}
+	return errNotMessage
 }
 
 func beginsObject(text []byte) bool {
