@@ -161,6 +161,16 @@ func (p *parser) closeBracket(k lexer.Kind, open int, what string) {
 // failName reports that no name stands here.
 func (p *parser) failName() { p.fail(p.noName(p.i)) }
 
+// shortField refuses a field that stands for a variable of its name, where no
+// variable can have it; what is to stand behind its `:`.
+func (p *parser) shortField(what string) {
+	if p.k.IsKeyword() {
+		word := p.textAt(p.i)
+		p.fail(diag.ReservedName.At(p.span(), "`%s` is a reserved word: a field may have that name, a variable may not", word).
+			Hint("write `%s: %s`", word, what))
+	}
+}
+
 func (p *parser) noName(i int) *diag.Diagnostic {
 	t := p.toks[i]
 	if t.Kind.IsKeyword() {

@@ -210,6 +210,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 		f.Sp = p.from(start)
 		return f
 	}
+	p.shortField("value")
 	f := &ast.FieldInit{Name: p.name(), Short: true}
 	f.Sp = f.Name.Sp
 	f.Value = &ast.PathExpr{IDBase: p.baseAt(f.Sp), Segments: []*ast.Ident{f.Name}, ArgsAt: -1}

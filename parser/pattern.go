@@ -275,6 +275,7 @@ func (p *parser) fieldPattern() *ast.FieldPat {
 		f.Sp = p.from(start)
 		return f
 	}
+	p.shortField("name")
 	f := &ast.FieldPat{Name: p.name(), Short: true}
 	f.Sp = f.Name.Sp
 	f.Pattern = &ast.NamePat{IDBase: p.baseAt(f.Sp), Name: f.Name}
