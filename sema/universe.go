@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/types"
@@ -11,6 +12,13 @@ var basics = map[string]types.Type{
 	"Int": types.Int, "Float": types.Float, "String": types.String, "Bool": types.Bool, "Nil": types.Nil,
 	"Any": types.Any, "Never": types.Never, "Error": types.Error, "Range": types.Range,
 	"Agent": types.Agent, "Host": types.Host, "Tool": types.Tool, "Memory": types.Memory, "Ledger": types.Ledger,
+}
+
+// BuiltinTypes are the names of all built-in types, in order.
+func BuiltinTypes() []string {
+	names := append(keys(basics), keys(constructors)...)
+	slices.Sort(names)
+	return names
 }
 
 // basicEntities are the entities of the basic types; nothing is noted in them.

@@ -51,15 +51,23 @@ func shows(name string) *regexp.Regexp {
 	return regexp.MustCompile(`\b` + name + `\b`)
 }
 
-// exampleOf is the first of the examples that shows the entry, "" without one.
+// exampleOf is the first of the examples that shows the entry, "" without one. Of a
+// method it is the first that names the type as well, if there is such.
 func exampleOf(samples []sample, name string) string {
-	re := shows(name)
+	re, first := shows(name), ""
+	typ, _, method := strings.Cut(name, ".")
 	for _, s := range samples {
-		if re.MatchString(string(s)) {
+		if !re.MatchString(string(s)) {
+			continue
+		}
+		if !method || strings.Contains(string(s), typ+"::") {
 			return string(s)
 		}
+		if first == "" {
+			first = string(s)
+		}
 	}
-	return ""
+	return first
 }
 
 // callLine is a line of a doc comment that shows a call: `f(x)`, or `f(x)` is y.

@@ -96,6 +96,23 @@ func sectionOf(f *file) Section {
 		}
 		s.Entries = append(s.Entries, e)
 	}
+	method := func(of *ast.ImplDecl, m *ast.FnDecl) {
+		name, signature := targetOf(of)+"."+m.Name.Name, signatureOf(tree, m)
+		special := specialTarget(tree, of)
+		if special != "" {
+			signature = special + ": " + signature
+		}
+		i := slices.IndexFunc(s.Entries, func(e Entry) bool { return e.Name == name })
+		if i < 0 {
+			add(name, signature, m.Doc)
+			return
+		}
+		e := &s.Entries[i]
+		e.Signature += "\n" + signature
+		if !strings.HasPrefix(e.Doc, m.Doc) {
+			e.Doc = strings.TrimRight(e.Doc, "\n") + "\n\nOf `" + special + "`: " + m.Doc
+		}
+	}
 	prefix := ""
 	if f.module != "" {
 		prefix = f.module + "::"
@@ -125,7 +142,7 @@ func sectionOf(f *file) Section {
 		case *ast.ImplDecl:
 			for _, m := range d.Methods {
 				if m.Pub {
-					add(targetOf(d)+"."+m.Name.Name, signatureOf(tree, m), m.Doc)
+					method(d, m)
 				}
 			}
 		}
@@ -140,6 +157,25 @@ func targetOf(d *ast.ImplDecl) string {
 		return ""
 	}
 	return named.Segments[len(named.Segments)-1].Name
+}
+
+// specialTarget is the type whose methods an impl holds when they are not those of
+// all its kind: "Array<Int>". It is "" for `impl<T> Array<T>`.
+func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
+	named, ok := d.Target.(*ast.NamedType)
+	if !ok || len(named.Args) == 0 {
+		return ""
+	}
+	free := map[string]bool{}
+	for _, p := range d.Generics {
+		free[p.Name.Name] = true
+	}
+	for _, a := range named.Args {
+		if n, ok := a.(*ast.NamedType); !ok || len(n.Args) > 0 || !free[n.Segments[0].Name] {
+			return tree.Source.Slice(d.Target.Span())
+		}
+	}
+	return ""
 }
 
 // introOf is the comment that a file begins with, without the name of its

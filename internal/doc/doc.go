@@ -50,6 +50,7 @@ var all = sync.OnceValue(func() []Group {
 	groups := []Group{
 		{Name: "keywords", Title: "Keywords", Intro: "The reserved words, and those that are reserved only in their place.", Topics: wordTopics(keywords)},
 		{Name: "decorators", Title: "Decorators", Intro: "What may stand after an `@`.", Topics: wordTopics(decorators)},
+		{Name: "types", Title: "Types without a form of their own", Intro: "What every type is a part of, and what is less than a value. The other built-in types have their methods below.", Topics: wordTopics(plainTypes)},
 	}
 	for _, p := range stdlib.Pages() {
 		for _, s := range p.Sections {

@@ -55,6 +55,35 @@ func TestAllWords(t *testing.T) {
 	}
 }
 
+// Every built-in type is known.
+func TestAllTypes(t *testing.T) {
+	for _, name := range sema.BuiltinTypes() {
+		topics, group := doc.Find(name)
+		if group == nil && (len(topics) == 0 || topics[0].Doc == "") {
+			t.Errorf("nothing is known of %s: give it a file in stdlib, or an entry in plainTypes", name)
+		}
+	}
+}
+
+// A name stands once in its group: what it means for one type or another is told
+// there.
+func TestNoNameTwice(t *testing.T) {
+	for _, g := range doc.Groups() {
+		seen := map[string]bool{}
+		for _, x := range g.Topics {
+			if seen[x.Name] {
+				t.Errorf("%s has %s twice", g.Name, x.Name)
+			}
+			seen[x.Name] = true
+		}
+	}
+	topics, _ := doc.Find("Array.sort")
+	if len(topics) != 1 || !strings.Contains(topics[0].Signature, "Array<Float>: fn sort(self) -> Array<Float>\nArray<String>: ") ||
+		!strings.Contains(topics[0].Doc, "Of `Array<Float>`: In ascending order, NaN first.") || topics[0].Summary() != "In ascending order." {
+		t.Errorf("Array.sort: %+v", topics)
+	}
+}
+
 // Every key of the manifest is found by its path, also with a name of one's own
 // in it, and what is shown of it is a manifest.
 func TestAllKeys(t *testing.T) {
@@ -72,7 +101,7 @@ func TestAllKeys(t *testing.T) {
 // later versions are refused as such and for nothing else.
 func TestExamplesOfWords(t *testing.T) {
 	done := map[string]bool{}
-	for _, group := range []string{"keywords", "decorators"} {
+	for _, group := range []string{"keywords", "decorators", "types"} {
 		for _, name := range names(t, group) {
 			topics, _ := doc.Find(name)
 			text := topics[0].Example

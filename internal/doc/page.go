@@ -2,7 +2,8 @@ package doc
 
 import "strings"
 
-// Words is the manual's page of keywords and decorators: spec/words.md.
+// Words is the manual's page of keywords, decorators and the types that the library
+// says nothing of: spec/words.md.
 func Words() string {
 	var b strings.Builder
 	b.WriteString("# Keywords and decorators\n\n<!-- written from internal/doc/words.go by \"make gen\"; do not edit -->\n\n" +
@@ -10,7 +11,7 @@ func Words() string {
 	for _, part := range []struct {
 		title string
 		rows  []word
-	}{{"Keywords", keywords}, {"Decorators", decorators}} {
+	}{{"Keywords", keywords}, {"Decorators", decorators}, {"Types without a form of their own", plainTypes}} {
 		b.WriteString("\n## " + part.title + "\n")
 		for _, r := range part.rows {
 			b.WriteString("\n")

@@ -457,3 +457,36 @@ fn once() {
 }
 `},
 }
+
+// plainTypes are the built-in types that have no file in the library, and Any.
+var plainTypes = []word{
+	{[]explained{
+		{"Any", "Anything, checked when it is used: members, calls, operators, loops and patterns work on what is there. `x as T` checks it against a type. nil in it is None, and every other value its own Some, so `is_some`, `unwrap_or`, `Some(v)` and `None` work on it; an `Option<Any>` holds the same."},
+	}, `use std::json;
+
+@test
+fn anything() {
+    let data: Any = json::parse("{\"user\": {\"name\": \"ada\"}, \"tags\": [1, 2]}")?;
+    assert_eq(data.user.name, "ada");
+    assert_eq(data.team.unwrap_or("none"), "none");
+    assert_eq((data.tags as Array<Int>).sum(), 3);
+    assert_eq(match data.team { Some(t) => "team ${t}", None => "alone" }, "alone");
+}
+`},
+	{[]explained{
+		{"Nil", "The type of `nil` alone: what a function without `->` gives, an `if` without `else`, a loop. Where it is wanted any value is taken and dropped. nil is also the None of every Option."},
+		{"Never", "The type of what does not come back: `return`, `break`, `continue`, `throw`, `panic(…)` and a `loop` without `break`. It fits wherever a value is wanted."},
+	}, `fn say(text: String) { println(text); }
+
+fn port(text: String?) -> Int {
+    let t = text ?? return 80;
+    t.parse_int().unwrap_or(-1)
+}
+
+@test
+fn nothing() {
+    assert_eq(say("hello"), nil);
+    assert_eq((port(nil), port("8080")), (80, 8080));
+}
+`},
+}
