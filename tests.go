@@ -56,6 +56,10 @@ type TestOptions struct {
 	// Seed decides which random numbers each test draws; a live run draws others
 	// each time.
 	Seed int64
+	// Limit is how long one test may run, in real time: 0 means what the manifest
+	// says, else DefaultTestLimit, but nothing bounds the tests of a live run; less
+	// than 0 means no limit.
+	Limit time.Duration
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
@@ -64,6 +68,9 @@ type TestOptions struct {
 	// program's tests, one at a time.
 	OnResult func(TestResult)
 }
+
+// DefaultTestLimit is how long a test may run when nothing else is said.
+const DefaultTestLimit = time.Minute
 
 // TestResult is what became of a test. Failure is nil when it passed.
 type TestResult struct {
@@ -256,8 +263,11 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		return nil, fmt.Errorf("load the program: %w", err)
 	}
 	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
+	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)
+	done()
 	cancel()
+	late := r.late(bounded, machine, err)
 	if closing := r.end(ctx, outside); err == nil {
 		err = closing
 	}
@@ -268,11 +278,57 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err == nil {
 		failure = leftOver(outcome, scene)
 	}
-	result := &TestResult{Test: t, Failure: expected(t.test, failure), Took: time.Since(began), Record: scene.Record()}
+	if failure = expected(t.test, failure); late != nil {
+		failure = late
+	}
+	result := &TestResult{Test: t, Failure: failure, Took: time.Since(began), Record: scene.Record()}
 	if result.Record.Drew && !r.options.Live {
 		result.Seed = &r.options.Seed
 	}
 	return result, nil
+}
+
+// errLate is the cause of a test's context that its limit has ended.
+var errLate = errors.New("the test ran too long")
+
+// limit is how long one test may run; 0 means for ever.
+func (r *testRun) limit() time.Duration {
+	seconds := r.program.ir.Limits.MaxTestSeconds
+	switch {
+	case r.options.Limit != 0:
+		return max(r.options.Limit, 0)
+	case r.options.Live:
+		return 0
+	case seconds > 0:
+		return time.Duration(seconds * float64(time.Second))
+	}
+	return DefaultTestLimit
+}
+
+func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := r.limit(); d > 0 {
+		return context.WithTimeoutCause(ctx, d, errLate)
+	}
+	return ctx, func() {}
+}
+
+// late is the failure of a test that its limit has ended, nil for any other.
+func (r *testRun) late(ctx context.Context, machine *vm.VM, err error) *TestFailure {
+	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
+		return nil
+	}
+	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s, and was ended: a loop may not end, or it needs more (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
+	if at := machine.CutAt(); at != nil {
+		f.Place, f.Trace = at.Place, at.Trace
+	}
+	return f
+}
+
+func seconds(d time.Duration) string {
+	if d == time.Second {
+		return "1 second"
+	}
+	return fmt.Sprintf("%g seconds", d.Seconds())
 }
 
 // leftOver is the failure of a test that passed and left something undone:

@@ -388,6 +388,7 @@ func (c *codec) limits(l *Limits) {
 			c.optInt64("max_tokens", &l.MaxTokens)
 			c.optFloat("max_cost_usd", &l.MaxCostUSD)
 			c.optInt64("max_tasks", &l.MaxTasks)
+			c.optFloat("max_test_seconds", &l.MaxTestSeconds)
 		})
 		c.done()
 	}

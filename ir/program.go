@@ -318,6 +318,8 @@ type Limits struct {
 	MaxTokens     int64
 	MaxCostUSD    float64
 	MaxTasks      int64
+	// MaxTestSeconds bounds each test of the program.
+	MaxTestSeconds float64
 }
 
 // Permissions is [permissions]: what the program may touch; what is not

@@ -219,6 +219,8 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
 	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
 		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
+	{Path: "limits.max_test_seconds", Type: Number, Unit: "seconds", Default: "60", Example: "120", Doc: "How long one test may run, in real time. `concerto test --timeout` says otherwise; a `--live` run has no such limit but that.",
+		set: func(t *target, v *setting) { t.limits.MaxTestSeconds = v.number }},
 
 	{Path: "permissions.fs", Type: Strings, Default: "[]", Example: `["data"]`, Doc: "Directories whose files may be read and written.",
 		set: func(t *target, v *setting) { t.permissions.FS = v.texts }},

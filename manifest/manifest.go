@@ -161,7 +161,9 @@ type Limits struct {
 	MaxTokens     int64
 	MaxCostUSD    float64
 	MaxTasks      int64
-	At            Places
+	// MaxTestSeconds bounds each test.
+	MaxTestSeconds float64
+	At             Places
 }
 
 // Permissions is [permissions]: what a program may touch. With the section

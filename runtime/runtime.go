@@ -106,6 +106,7 @@ func New(c Config) *Runtime {
 	}
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
+	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }

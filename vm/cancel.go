@@ -1,6 +1,9 @@
 package vm
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Cancelling. A task that is cancelled, or is in a handler that is, learns of it
 // where it waits or computes for long, and unwinds past every catch: of its
@@ -14,6 +17,7 @@ func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctx.E
 // cancelled.
 func (t *task) cancelled() bool {
 	if t.stop || t.m.over() || t.served.over() {
+		t.noteCut(t.pc())
 		t.raised = &raised{cancelled: true}
 		return true
 	}
@@ -25,6 +29,18 @@ func (t *task) cancelled() bool {
 	}
 	return false
 }
+
+// noteCut keeps where the first task stands that learns of the end of the run's
+// context, at instruction pc.
+func (t *task) noteCut(pc int) {
+	if t.m.cutAt == nil && t.m.ctx.Err() != nil {
+		t.m.cutAt = t.stoppedAt(pc, context.Cause(t.m.ctx))
+	}
+}
+
+// CutAt says where a run was when its context ended it, and by which calls; nil when
+// nothing has.
+func (m *VM) CutAt() *Stopped { return m.cutAt }
 
 // cancel ends a task, soon.
 func (m *VM) cancel(t *task) {

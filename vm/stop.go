@@ -17,10 +17,12 @@ func (e *Stopped) Error() string { return e.Err.Error() }
 func (e *Stopped) Unwrap() error { return e.Err }
 
 // stopped says where the task stands.
-func (t *task) stopped(err error) *Stopped {
+func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
+
+func (t *task) stoppedAt(pc int, err error) *Stopped {
 	e := &Stopped{Err: err}
 	var trace calls
-	for fp, pc := t.fp, t.pc(); pc > 0; {
+	for fp := t.fp; pc > 0; {
 		t.m.addCaller(&trace, pc)
 		back := *(*uint64)(fp)
 		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))

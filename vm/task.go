@@ -158,6 +158,7 @@ func (t *task) setPC(pc int) { t.ip = unsafe.Add(t.code, uintptr(pc)*insSize) }
 func (t *task) tick() status {
 	t.budget = budget
 	t.attend()
+	t.noteCut(t.pc() + 1) // the instruction that comes
 	if t.cancelled() {
 		return t.unwind()
 	}

@@ -138,9 +138,10 @@ type VM struct {
 	swept          map[keptCache]bool // caches in files whose expired entries were removed
 	cleared        int                // so many of the first of them refer to nothing
 	main           *task
-	unfinished     []Place // tasks under way when main returned
-	lost           []*task // failed while nobody waited for them
-	cut            bool    // the end of ctx has ended a task
+	unfinished     []Place  // tasks under way when main returned
+	lost           []*task  // failed while nobody waited for them
+	cut            bool     // the end of ctx has ended a task
+	cutAt          *Stopped // where the first learnt of it
 	serving        *serving
 	panicked       *raised // ends the run: a task's panic
 	fatal          error   // ends the run: a performer's, or a broken invariant

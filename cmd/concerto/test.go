@@ -19,6 +19,7 @@ type testFlags struct {
 	filter   string
 	format   string
 	parallel int
+	timeout  float64
 	seed     int64
 	live     bool
 	watch    bool
@@ -46,6 +47,9 @@ stands still but for what it waits for.
   concerto test --coverage            which lines and handlers the tests reach
   concerto test --watch               again at each change
 
+A test that runs for more than 60 seconds of real time is ended and has failed; the
+others go on. --timeout, or [limits] max_test_seconds, allows more or less.
+
 With --live, agents and hosts that a test does not mock are reached for real.
 Files and environment variables are the real ones, where a test mocks none.
 
@@ -61,6 +65,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json or junit")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
+	c.Flags().Float64Var(&f.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
 	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
 	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
@@ -127,7 +132,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Environ: a.environ, WorkDir: a.dir, Allow: allow,
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult

@@ -42,7 +42,7 @@ func (in *Input) embedded() codegen.ManifestData {
 		return codegen.ManifestData{}
 	}
 	d := codegen.ManifestData{Limits: ir.Limits{
-		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD, MaxTasks: m.Limits.MaxTasks,
+		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD, MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
 	}}
 	for _, c := range m.Connections {
 		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})

@@ -61,10 +61,23 @@ type Usage struct {
 	Priced              bool
 }
 
+// within is how much may be expected so that what is counted stays within n.
+func (s share) within(n int64) int64 {
+	if s.counted <= s.expected || s.expected <= 0 {
+		return n
+	}
+	return int64(float64(n) * float64(s.expected) / float64(s.counted))
+}
+
 // Budget counts what a run's models use, and keeps the run from beginning a call
 // with which it could go beyond [limits]: what calls under way may still use
-// counts as used. Safe for concurrent use.
+// counts as used. A provider may count more than was expected; what follows is then
+// expected to cost as much more, and that a bound was crossed is said. Safe for
+// concurrent use.
 type Budget struct {
+	// Crossed is told once of each bound that was crossed; nil drops it.
+	Crossed func(message string)
+
 	tokens int64 // bounds; 0 means none
 	cost   Money
 
@@ -74,12 +87,29 @@ type Budget struct {
 		calls, tokens int64
 		cost          Money
 	}
-	models map[[2]string]*Usage
+	models   map[[2]string]*Usage
+	observed map[[2]string]observed
+	told     [2]bool // of tokens and cost: that they were crossed
+}
+
+// observed is how the last answered call of a model compares with what was expected
+// of it.
+type observed struct{ in, out share }
+
+// share is of what was expected how much was counted.
+type share struct{ counted, expected int64 }
+
+// of scales what is expected by what was counted before, when that was more.
+func (s share) of(n int64) int64 {
+	if s.counted <= s.expected || s.expected <= 0 {
+		return n
+	}
+	return max(n, int64(math.Ceil(float64(n)*float64(s.counted)/float64(s.expected))))
 }
 
 // NewBudget makes a Budget with bounds on tokens and US dollars; 0 means none.
 func NewBudget(tokens int64, usd float64) *Budget {
-	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}}
+	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
 }
 
 // openReply is how many tokens are reserved for a reply that nothing bounds,
@@ -94,14 +124,18 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	in, out := perToken(c.Input), perToken(c.Output)
+	expected := c // before what was counted lately is taken into account
+	last := b.observed[c.key()]
+	c.In, c.Out = last.in.of(c.In), last.out.of(c.Out)
 	switch {
 	case b.cost > 0 && !c.Priced:
 		return 0, nil, fmt.Errorf("the price of model %s is not known, which [limits] max_cost_usd needs: add [connections.%s.prices.%s] with input and output",
 			c.Model, c.Connection, key(c.Model))
 	case b.bounded() && c.Out == 0:
 		if room := b.room(c.In, in, out); room < math.MaxInt64 {
-			granted = min(openReply, room)
-			c.Out = max(granted, 1)
+			granted = min(openReply, last.out.within(room))
+			expected.Out = max(granted, 1)
+			c.Out = last.out.of(expected.Out)
 		}
 	}
 	if err := b.fits(c, in, out); err != nil {
@@ -112,23 +146,57 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 	b.reserved.tokens += tokens
 	b.reserved.cost += cost
 	return granted, func(used, given int64, answered bool) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.reserved.calls--
-		b.reserved.tokens -= tokens
-		b.reserved.cost -= cost
-		u := b.model(c)
-		for _, u := range []*Usage{u, &b.used} {
-			u.Calls++
-			if !answered {
-				u.Failed++
-			}
-			u.TokensIn += used
-			u.TokensOut += given
-			u.Cost += Money(used)*in + Money(given)*out
+		if crossed := b.settle(expected, used, given, answered, func() {
+			b.reserved.calls--
+			b.reserved.tokens -= tokens
+			b.reserved.cost -= cost
+		}); crossed != "" && b.Crossed != nil {
+			b.Crossed(crossed)
 		}
 	}, nil
 }
+
+// settle counts what a call has used, and says which bound that has crossed for the
+// first time.
+func (b *Budget) settle(c Call, used, given int64, answered bool, release func()) (crossed string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	release()
+	in, out := perToken(c.Input), perToken(c.Output)
+	for _, u := range []*Usage{b.model(c), &b.used} {
+		u.Calls++
+		if !answered {
+			u.Failed++
+		}
+		u.TokensIn += used
+		u.TokensOut += given
+		u.Cost += Money(used)*in + Money(given)*out
+	}
+	if answered {
+		b.observed[c.key()] = observed{share{used, c.In}, share{given, c.Out}}
+	}
+	return b.crossed(c, used, given)
+}
+
+// crossed words which bound has been crossed by a call for the first time.
+func (b *Budget) crossed(c Call, used, given int64) string {
+	why := func() string {
+		return fmt.Sprintf("model %s of connection '%s' counted %d tokens in and %d out, where %d and %d at most were expected; no call is made any more",
+			c.Model, c.Connection, used, given, c.In, c.Out)
+	}
+	if all := b.used.TokensIn + b.used.TokensOut; b.tokens > 0 && all > b.tokens && !b.told[0] {
+		b.told[0] = true
+		return fmt.Sprintf("the run has gone beyond [limits] max_tokens: it has used %d tokens, and %d are allowed: %s", all, b.tokens, why())
+	}
+	if b.cost > 0 && b.used.Cost > b.cost && !b.told[1] {
+		b.told[1] = true
+		return fmt.Sprintf("the run has gone beyond [limits] max_cost_usd: it has used %s dollars, and %s are allowed: %s", b.used.Cost, b.cost, why())
+	}
+	return ""
+}
+
+// key names a call's model.
+func (c *Call) key() [2]string { return [2]string{c.Connection, c.Model} }
 
 // key is a name as a part of a TOML table's name.
 func key(name string) string {
@@ -177,7 +245,7 @@ func (b *Budget) refusal(limit, bound, unit, used, reserved, wanted string) stri
 
 // model finds the usage of a call's model.
 func (b *Budget) model(c Call) *Usage {
-	k := [2]string{c.Connection, c.Model}
+	k := c.key()
 	if b.models[k] == nil {
 		b.models[k] = &Usage{Connection: c.Connection, Model: c.Model}
 	}

@@ -64,7 +64,7 @@ func TestTokensReserved(t *testing.T) {
 		"(raise the limit, or give the agent a smaller max_tokens)"; err == nil || err.Error() != want {
 		t.Error(err)
 	}
-	first(12, 8, true)
+	first(10, 10, true)
 	second(0, 0, false)
 	if _, settle := reserve(t, b, Call{In: 40, Out: 40}); settle != nil {
 		settle(40, 40, true)
@@ -114,6 +114,65 @@ func TestCostReserved(t *testing.T) {
 	_, _, err = b.Reserve(c)
 	if want := `the price of model gpt/4 is not known, which [limits] max_cost_usd needs: add [connections.main.prices."gpt/4"] with input and output`; err == nil || err.Error() != want {
 		t.Error(err)
+	}
+}
+
+// What a provider counts beyond the estimate is expected of the model's next call,
+// and a bound that was crossed is told of once.
+func TestCountedMore(t *testing.T) {
+	b := NewBudget(0, 0.01)
+	var told []string
+	b.Crossed = func(m string) { told = append(told, m) }
+	c := Call{Connection: "main", Model: "big", In: 100, Out: 50, Priced: true, Input: 10, Output: 20} // 0.002
+	_, settle := reserve(t, b, c)
+	settle(150, 75, true) // 0.003
+	_, _, err := b.Reserve(Call{Connection: "main", Model: "big", In: 200, Out: 150, Priced: true, Input: 10, Output: 20})
+	if want := "the run has used 0.003, and this call may use 0.0075 ("; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("half as much again was not expected: %v", err)
+	}
+	if _, _, err := b.Reserve(Call{Connection: "main", Model: "other", In: 200, Out: 150, Priced: true, Input: 10, Output: 20}); err != nil {
+		t.Errorf("another model counts as estimated: %v", err)
+	}
+
+	b = NewBudget(0, 0.01)
+	b.Crossed = func(m string) { told = append(told, m) }
+	for range 2 {
+		_, settle := reserve(t, b, c)
+		settle(100, 50, true)
+	}
+	granted, settle := reserve(t, b, Call{Connection: "main", Model: "big", In: 100, Priced: true, Input: 10, Output: 20})
+	if granted != 250 || len(told) != 0 {
+		t.Errorf("%d tokens are left, told %q", granted, told)
+	}
+	settle(400, 500, true)
+	if _, _, err := b.Reserve(c); err == nil {
+		t.Error("a call is made beyond the bound")
+	}
+	want := []string{"the run has gone beyond [limits] max_cost_usd: it has used 0.018 dollars, and 0.01 are allowed: " +
+		"model big of connection 'main' counted 400 tokens in and 500 out, where 100 and 250 at most were expected; no call is made any more"}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Error(d)
+	}
+
+	told = nil
+	tokens := NewBudget(100, 0)
+	tokens.Crossed = func(m string) { told = append(told, m) }
+	_, one := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
+	_, two := reserve(t, tokens, Call{Model: "m", In: 10, Out: 10})
+	one(80, 30, true)
+	two(10, 10, true)
+	if len(told) != 1 || !strings.HasPrefix(told[0], "the run has gone beyond [limits] max_tokens: it has used 110 tokens, and 100 are allowed: ") {
+		t.Errorf("%q", told)
+	}
+}
+
+// An open reply leaves room for what the provider counts beyond it.
+func TestOpenReplyCountedMore(t *testing.T) {
+	b := NewBudget(1000, 0)
+	_, settle := reserve(t, b, Call{Model: "m", In: 50, Out: 50})
+	settle(50, 100, true)
+	if granted, _ := reserve(t, b, Call{Model: "m", In: 50}); granted != 400 {
+		t.Errorf("%d tokens for the reply, want half of the 800 that are left", granted)
 	}
 }
 
