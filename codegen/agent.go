@@ -54,6 +54,7 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 		MaxTokens:      optInt(a.Fields["max_tokens"]),
 		Timeout:        float(a.Fields["timeout"]),
 		MaxToolRounds:  integer(a.Fields["max_tool_rounds"]),
+		MaxToolCalls:   integer(a.Fields["max_tool_calls"]),
 		SchemaAttempts: integer(a.Fields["schema_attempts"]),
 		Tools:          g.toolList(a.Fields["tools"]),
 	}

@@ -22,7 +22,7 @@ func everything(t testing.TB) *Program {
 	p.Types = append(p.Types, TypeInfo{Kind: "union", Values: []string{"low", "high"}},
 		TypeInfo{Kind: "schema", Name: "S", Doc: "A schema.", Fields: []FieldInfo{{Name: "level", Type: 7, Optional: true, Doc: "How much."}}})
 	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Temperature: &half, TopP: &half, MaxTokens: &tokens,
-		Stop: []string{"END"}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
+		Stop: []string{"END"}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, MaxToolCalls: 9, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
 	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Transport: "stdio", Command: "run", Args: []string{"-x", ""}, Env: []Pair{{"A", "1"}}, WorkingDir: "w",
 		InputFormat: "json", OutputFormat: "json", Timeout: 1, QuestionTimeout: 2, QuestionDefault: &answer, ApprovalDefault: &yes,
 		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})

@@ -26,6 +26,7 @@ func (c *codec) agent(a *Agent) {
 		list(c, "knowledge", &a.Knowledge, false, c.intElem)
 		c.optFloat("timeout", &a.Timeout)
 		c.optInt64("max_tool_rounds", &a.MaxToolRounds)
+		c.optInt64("max_tool_calls", &a.MaxToolCalls)
 		c.optInt64("schema_attempts", &a.SchemaAttempts)
 		pointer(c, "retry", &a.Retry, c.retry)
 		pointer(c, "on_tool_error", &a.OnToolError, c.int)

@@ -193,6 +193,7 @@ type Agent struct {
 	Knowledge      []int // indices into Stores, of ledgers
 	Timeout        float64
 	MaxToolRounds  int64
+	MaxToolCalls   int64 // of one reply
 	SchemaAttempts int64
 	Retry          *Retry
 	OnToolError    *int // function (error) that decides what a failed tool call gives; nil without

@@ -35,6 +35,7 @@ var agentFields = map[string]fieldType{
 	"timeout":         {typ: types.Float, check: positive},
 	"retry_policy":    {typ: types.Any, check: retryPolicy},
 	"max_tool_rounds": {typ: types.Int, check: positive},
+	"max_tool_calls":  {typ: types.Int, check: positive},
 	"schema_attempts": {typ: types.Int, check: positive},
 	"knowledge":       {typ: types.Any, check: ledgers},
 	"on_tool_error":   {},

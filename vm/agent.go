@@ -130,12 +130,13 @@ func (m *VM) bind(name string) Native {
 // What an agent has when it says nothing.
 const (
 	maxToolRounds  = 10
+	maxToolCalls   = 64
 	schemaAttempts = 3
 )
 
 // agentParts gives name, memory, whether it is added to, context as JSON text,
 // tools, max_tool_rounds, schema_attempts, model, connection, decorator
-// and on_tool_error.
+// on_tool_error and max_tool_calls.
 func (m *VM) agentParts(a *Args) (value.Slot, error) {
 	f := a.party(0)
 	d := &m.program.Agents[f[partyIndex].AsInt()]
@@ -143,7 +144,10 @@ func (m *VM) agentParts(a *Args) (value.Slot, error) {
 	if !f[partyContext].IsNil() {
 		context = value.String(string(value.AppendJSON(nil, f[partyContext])))
 	}
-	rounds, attempts := int64(maxToolRounds), int64(schemaAttempts)
+	rounds, calls, attempts := int64(maxToolRounds), int64(maxToolCalls), int64(schemaAttempts)
+	if d.MaxToolCalls > 0 {
+		calls = d.MaxToolCalls
+	}
 	if d.MaxToolRounds > 0 {
 		rounds = d.MaxToolRounds
 	}
@@ -151,7 +155,7 @@ func (m *VM) agentParts(a *Args) (value.Slot, error) {
 		attempts = d.SchemaAttempts
 	}
 	return value.Tuple(value.String(d.Name), f[partyMemory], f[partyAuto], context, m.toolsOf(a.Slot(0)), value.Int(rounds), value.Int(attempts),
-		value.String(d.Model), value.String(d.Connection), m.functionValue(d.Decorator), m.functionValue(d.OnToolError)), nil
+		value.String(d.Model), value.String(d.Connection), m.functionValue(d.Decorator), m.functionValue(d.OnToolError), value.Int(calls)), nil
 }
 
 // functionValue is a function of the program as a value, nil for none.

@@ -290,7 +290,7 @@ func TestBuilders(t *testing.T) {
 		Move r4 r10
 		LoadAgent r5 d0
 		NewTuple r1 r1 5
-		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c",null,null],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c",null,null],"<agent A>"]`)
+		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c",null,null,64],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c",null,null,64],"<agent A>"]`)
 }
 
 func TestHostParts(t *testing.T) {

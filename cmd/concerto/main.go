@@ -38,13 +38,16 @@ func main() {
 		debug.SetGCPercent(usualGrowth)
 	}
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	os.Exit(Main(os.Args[1:], &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
+	stderr, flush := stderrOf(os.Stderr)
+	code := Main(os.Args[1:], &app{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
 		terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
 		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
 		screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
-	}))
+	})
+	flush()
+	os.Exit(code)
 }
 
 // app is what all commands share: where they read and write, and the global

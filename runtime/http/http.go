@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -174,7 +175,31 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 	if why := c.refused(r.URL.String()); why != "" {
 		return errors.New(why)
 	}
+	if slices.ContainsFunc(append(via[1:len(via):len(via)], r), func(x *http.Request) bool { return !sameSite(x.URL, via[0].URL) }) {
+		// What the program sent to one host is not meant for another, nor for the
+		// first one by way of another.
+		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
+	}
 	return nil
+}
+
+// harmless are the headers that go along when a redirect leads to another host.
+var harmless = []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Content-Language", "Content-Type", "Range", "User-Agent"}
+
+// sameSite says whether two URLs lead to one host, by the same scheme and port or
+// from http to https.
+func sameSite(to, from *url.URL) bool {
+	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
+		return false
+	}
+	return to.Scheme == from.Scheme && portOf(to) == portOf(from) || from.Scheme == "http" && to.Scheme == "https" && portOf(from) == "80" && portOf(to) == "443"
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 // headers gives a header as effect.HTTPResponse wants it. Values that are not

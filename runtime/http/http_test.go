@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,5 +183,65 @@ func TestRefusedRedirection(t *testing.T) {
 func TestOtherRequestsAreRefused(t *testing.T) {
 	if _, err := New(nil).Perform(t.Context(), &effect.Env{}); err == nil || err.Error() != "the HTTP client cannot perform env" {
 		t.Error(err)
+	}
+}
+
+// TestHeadersStay: what a program sends to one host goes to no other that it
+// redirects to, nor back from there; what only says which answer is wanted does.
+func TestHeadersStay(t *testing.T) {
+	var far *httptest.Server
+	got := map[string]http.Header{}
+	near := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got["near"+r.URL.Path] = r.Header
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, far.URL+"/back", http.StatusFound)
+		case "/within":
+			http.Redirect(w, r, "/end", http.StatusTemporaryRedirect)
+		}
+	}))
+	defer near.Close()
+	far = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got["far"+r.URL.Path] = r.Header
+		http.Redirect(w, r, near.URL+"/end", http.StatusFound)
+	}))
+	defer far.Close()
+	c := New(nil)
+	defer c.Close()
+	request := func(path string) *effect.HTTP {
+		return &effect.HTTP{Method: "GET", URL: near.URL + path + "?token=secret", Timeout: 10_000, Headers: []effect.Header{{Name: "X-Api-Key", Value: "k"}, {Name: "Authorization", Value: "Bearer k"},
+			{Name: "Cookie", Value: "a=b"}, {Name: "X-Team", Value: "t"}, {Name: "Accept", Value: "text/plain"}, {Name: "User-Agent", Value: "mine"}}}
+	}
+	perform(t, c, request("/away"))
+	for _, at := range []string{"far/back", "near/end"} {
+		for name := range got[at] {
+			if !slices.Contains([]string{"Accept", "Accept-Encoding", "User-Agent"}, name) {
+				t.Errorf("%s gets %s: %s", at, name, got[at][name])
+			}
+		}
+		if got[at].Get("Accept") != "text/plain" || got[at].Get("User-Agent") != "mine" {
+			t.Errorf("%s: %v", at, got[at])
+		}
+	}
+	perform(t, c, request("/within"))
+	if h := got["near/end"]; h.Get("X-Api-Key") != "k" || h.Get("Authorization") != "Bearer k" || h.Get("X-Team") != "t" {
+		t.Error(h)
+	}
+}
+
+func TestSameSite(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"http://a.example/x", "http://A.example:80/y", true}, {"http://a.example", "https://a.example", true}, {"https://a.example", "https://a.example:443/", true},
+		{"https://a.example", "http://a.example", false}, {"http://a.example:8080", "https://a.example", false}, {"https://a.example", "https://b.a.example", false},
+		{"https://a.example", "https://a.example:8443", false},
+	} {
+		from, _ := url.Parse(c.from)
+		to, _ := url.Parse(c.to)
+		if got := sameSite(to, from); got != c.want {
+			t.Errorf("%s to %s: %v", c.from, c.to, got)
+		}
 	}
 }

@@ -145,9 +145,9 @@ type openAIReply struct {
 	ID      string `json:"id"`
 	Model   string `json:"model"`
 	Choices []struct {
-		Message      openAIText `json:"message"`
-		Delta        openAIText `json:"delta"`
-		FinishReason string     `json:"finish_reason"`
+		Message      *openAIText `json:"message"` // of a whole answer
+		Delta        openAIText  `json:"delta"`
+		FinishReason string      `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
 		Prompt     int64 `json:"prompt_tokens"`
@@ -174,14 +174,21 @@ func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no choices (check the connection's base_url)", Body: string(answer)}
 	}
 	c := &reply.Choices[0]
+	said := c.Message
+	if said == nil {
+		if openAIStop(c.FinishReason) != "filter" {
+			return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has a choice without a message (check the connection's base_url)", Body: string(answer)}
+		}
+		said = &openAIText{} // nothing is left of it
+	}
 	out := &effect.AgentReply{
-		Text: w.text(contentText(c.Message.Content)), Model: reply.Model, RequestID: reply.ID,
+		Text: w.text(contentText(said.Content)), Model: reply.Model, RequestID: reply.ID,
 		TokensIn: reply.Usage.Prompt, TokensOut: reply.Usage.Completion, StopReason: openAIStop(c.FinishReason),
 	}
-	for i, t := range c.Message.ToolCalls {
+	for i, t := range said.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(t.ID, i), Name: t.Function.Name, Args: argumentsText(t.Function.Arguments)})
 	}
-	return openAIEnd(out, c.Message.Refusal), nil
+	return openAIEnd(out, said.Refusal), nil
 }
 
 // openAIEnd settles why a reply stopped.

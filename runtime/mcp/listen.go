@@ -33,12 +33,12 @@ func ServeHTTP(ctx context.Context, name, version string, offers []Offer, l List
 		return fmt.Errorf("listen on %s: %w", l.Address, err)
 	}
 	server := newServer(name, version, offers)
-	h := l.guard(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle}))
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	h := l.guard(wholeBody(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle})))
+	s := &http.Server{Handler: h, ReadHeaderTimeout: readTime, IdleTimeout: idleConnection, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // whoever is connected learns that it has ended
 	defer stop()
 	ready("http://" + listener.Addr().String())
-	if err := s.Serve(listener); ctx.Err() == nil {
+	if err := s.Serve(&bounded{Listener: listener, free: make(chan struct{}, maxConnections)}); ctx.Err() == nil {
 		return err
 	}
 	return context.Cause(ctx)

@@ -218,7 +218,9 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 		transport = tapped{transport, s}
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // the connection serves other calls too
-	l.session, err = sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options).Connect(connecting, transport, nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
+	client.AddSendingMiddleware(patience(discoverTime))
+	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {
 			_ = l.session.Close() // it is of no use

@@ -1,0 +1,93 @@
+package mcp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// What a client may take of a server.
+const (
+	readTime       = 10 * time.Second // for the head of a request, and for its body
+	idleConnection = 2 * time.Minute  // for a connection without a request
+	maxBody        = 16 << 20         // bytes of a request
+	maxConnections = 1024             // at once
+)
+
+// wholeBody reads a request's body before it is handled, in a bounded time: the
+// answer may take as long as it takes.
+func wholeBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		connection := http.NewResponseController(w)
+		if err := connection.SetReadDeadline(time.Now().Add(readTime)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		var large *http.MaxBytesError
+		switch {
+		case errors.As(err, &large):
+			http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+			return
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			w.Header().Set("Connection", "close")
+			http.Error(w, "the request did not come in time", http.StatusRequestTimeout)
+			return
+		case err != nil:
+			http.Error(w, "the request broke off", http.StatusBadRequest)
+			return
+		}
+		// The connection itself is at the server's disposal again.
+		_ = connection.SetReadDeadline(time.Time{})
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bounded accepts so many connections at once; one more is told to come later.
+type bounded struct {
+	net.Listener
+	free chan struct{} // has an element for each connection
+}
+
+const busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+// Accept gives the next connection that there is room for.
+func (l *bounded) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.free <- struct{}{}:
+			return &counted{Conn: c, free: l.free}, nil
+		default:
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, _ = io.WriteString(c, busy) // it is sent away either way
+			_ = c.Close()
+		}
+	}
+}
+
+// counted is a connection that makes room when it is closed.
+type counted struct {
+	net.Conn
+	free chan struct{}
+	once sync.Once
+}
+
+// Close closes it.
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.free })
+	return c.Conn.Close()
+}

@@ -1,0 +1,34 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// discoverTime is how long a server may keep silent about `server/discover`. A
+// server of an older protocol should refuse it, and some say nothing instead: then
+// it gets the `initialize` that it knows.
+const discoverTime = 2 * time.Second
+
+var errSilent = errors.New("no answer to server/discover")
+
+// patience bounds the wait for an answer to `server/discover`.
+func patience(bound time.Duration) sdk.Middleware {
+	return func(next sdk.MethodHandler) sdk.MethodHandler {
+		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+			if method != "server/discover" {
+				return next(ctx, method, req)
+			}
+			limited, cancel := context.WithTimeoutCause(ctx, bound, errSilent)
+			defer cancel()
+			result, err := next(limited, method, req)
+			if err != nil && ctx.Err() == nil && context.Cause(limited) == errSilent {
+				return nil, errSilent
+			}
+			return result, err
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/effect"
+)
+
+// TestSilentAboutDiscover: a server that says nothing to server/discover is
+// initialised in the old way after two seconds; when the answer comes late, it is
+// passed over.
+func TestSilentAboutDiscover(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var methods []string
+		s := New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+			theirs, ours := sdk.NewInMemoryTransports()
+			conn, err := theirs.Connect(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			go old(conn, &methods)
+			return ours
+		}})
+		begun := time.Now()
+		id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
+		if got := next(t, s, id); got != "result done" {
+			t.Error(got)
+		}
+		if took := time.Since(begun); took != discoverTime {
+			t.Errorf("it took %s", took)
+		}
+		if len(methods) < 3 || methods[0] != "server/discover" || methods[len(methods)-1] != "tools/call" {
+			t.Error(methods)
+		}
+		s.Close(t.Context())
+		synctest.Wait()
+	})
+}
+
+// old answers as a server of the protocol before server/discover.
+func old(conn sdk.Connection, methods *[]string) {
+	var discover jsonrpc.ID
+	for {
+		m, err := conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		r, ok := m.(*jsonrpc.Request)
+		if !ok {
+			continue
+		}
+		*methods = append(*methods, r.Method)
+		say := func(id jsonrpc.ID, result string) {
+			_ = conn.Write(context.Background(), &jsonrpc.Response{ID: id, Result: json.RawMessage(result)})
+		}
+		switch r.Method {
+		case "server/discover":
+			discover = r.ID
+		case "initialize":
+			say(r.ID, initialized)
+			say(discover, `{}`)
+		case "tools/call":
+			say(r.ID, `{"content":[{"type":"text","text":"done"}]}`)
+		case "tools/list":
+			say(r.ID, `{"tools":[]}`)
+		}
+	}
+}
+
+const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`
+
+// TestSilentOverHTTP: the same over HTTP, where the request that nobody answers is
+// given up.
+func TestSilentOverHTTP(t *testing.T) {
+	given := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(body, &m)
+		result := map[string]string{"initialize": initialized, "tools/call": `{"content":[{"type":"text","text":"done"}]}`}[m.Method]
+		switch {
+		case m.Method == "server/discover":
+			<-r.Context().Done()
+			close(given)
+		case r.Method == http.MethodGet:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result)
+		}
+	}))
+	defer server.Close()
+	s := New(Options{Configs: []Config{{Name: "S", Transport: "http", URL: server.URL}}})
+	defer s.Close(t.Context())
+	id := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "t"})
+	if got := next(t, s, id); got != "result done" {
+		t.Error(got)
+	}
+	<-given
+}
