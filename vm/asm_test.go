@@ -151,6 +151,11 @@ func note(b *ir.Block) {
 
 func (a *asm) run(t testing.TB, config Config) (*Outcome, error) {
 	t.Helper()
+	return a.runIn(context.Background(), t, config)
+}
+
+func (a *asm) runIn(ctx context.Context, t testing.TB, config Config) (*Outcome, error) {
+	t.Helper()
 	if err := ir.Verify(&a.Program); err != nil {
 		t.Fatalf("verify: %v", err)
 	}
@@ -171,7 +176,7 @@ func (a *asm) run(t testing.TB, config Config) (*Outcome, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Run(context.Background())
+	return m.Run(ctx)
 }
 
 // want runs main and compares its result, as JSON.

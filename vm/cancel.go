@@ -60,8 +60,13 @@ func (m *VM) cancelAll() {
 	}
 }
 
-// interruptRun interrupts the task when a handler that it is in was cancelled.
+// interruptRun interrupts the task when it, or a handler that it is in, was
+// cancelled.
 func (t *task) interruptRun() {
+	if t.stop {
+		t.interrupt()
+		return
+	}
 	for _, s := range t.scopes {
 		if s.run != nil && s.run.cause != nil {
 			t.interrupt()

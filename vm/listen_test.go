@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -489,4 +490,72 @@ func testFlood(t *testing.T, batch int, text []byte, limit int) {
 	if n.Load() != int64(batch*batches) {
 		t.Errorf("%d messages came", n.Load())
 	}
+}
+
+// TestListenWithdrawBetweenWaits: a handler that is taken back between two of its
+// waits, when the second is about to begin, does not begin to wait for good.
+func TestListenWithdrawBetweenWaits(t *testing.T) {
+	l := newListening("question", "LoadConst r11 k1\nPerform r10 1 0 k2\nLoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
+	l.int(5000)
+	l.str("sleep")
+	w := &betweenWaits{}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	out, err := l.runIn(ctx, t, Config{Performer: w, Natives: map[string]Native{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(value.AppendJSON(nil, out.Value)); got != `[{"ok":{}},null]` || w.replies != 0 {
+		t.Errorf("result %s, %d replies", got, w.replies)
+	}
+}
+
+// betweenWaits is a host that asks, and takes its question back at the moment in
+// which the sleep of the question's handler ends.
+type betweenWaits struct {
+	nexts, replies int
+	awake          func(effect.Result, error)
+}
+
+func (w *betweenWaits) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch r.(type) {
+	case *effect.ExchangeOpen:
+		return &effect.ExchangeOpened{}, nil
+	case *effect.ExchangeNext:
+		return w.next(), nil
+	case *effect.ExchangeReply:
+		w.replies++
+	case *effect.Clock:
+		return &effect.Time{}, nil
+	}
+	return nil, nil
+}
+
+func (w *betweenWaits) next() *effect.ExchangeMessages {
+	w.nexts++
+	out := &effect.ExchangeMessages{}
+	for _, typ := range [][]string{{"question"}, {"withdraw", "result"}}[w.nexts-1] {
+		out.Messages = append(out.Messages, effect.HostMessage{Type: typ, ID: "1", Payload: value.NewMap(0).Slot()})
+	}
+	return out
+}
+
+// Start performs on the run's goroutine, so that the order is certain.
+func (w *betweenWaits) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	stop = func() {}
+	switch r.(type) {
+	case *effect.Sleep:
+		w.awake = done
+	case *effect.ExchangeNext:
+		if w.awake != nil {
+			w.awake(nil, nil)
+			w.awake = nil
+		}
+		done(w.next(), nil)
+	case *effect.AwaitEmit:
+		stop = func() { done(nil, context.Canceled) }
+	default:
+		done(w.Perform(context.Background(), r))
+	}
+	return stop, true
 }

@@ -366,6 +366,11 @@ func (t *task) park(w *wait) status {
 	}
 	t.hear()
 	t.shelve()
+	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds > 0) {
+		// What was polled for since the task last looked may have cancelled it: as
+		// it is not unwinding, it does not know.
+		t.interruptRun()
+	}
 	return parked
 }
 
