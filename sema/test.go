@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 )
@@ -59,17 +61,22 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 // bring into use is part of the program only when it is checked for its tests.
 func (c *checker) checkTests() {
 	p := c.prog
-	functions, files, dynamic := len(p.Functions), len(p.Files), append([]Dynamic(nil), p.Dynamic...)
+	if len(p.Tests) == 0 {
+		return
+	}
+	without := *p // all of it: whatever a body brings into use is left out again
+	without.Functions, without.Dynamic = slices.Clone(p.Functions), slices.Clone(p.Dynamic)
 	for _, t := range p.Tests {
 		c.checkFunction(t.Fn)
 	}
-	for i := functions; i < len(p.Functions); i++ { // blocks add the functions they declare
+	for i := len(without.Functions); i < len(p.Functions); i++ { // blocks add the functions they declare
 		c.checkFunction(p.Functions[i])
 	}
 	c.drainLibrary()
 	c.specialise()
 	if !c.cfg.Tests {
-		p.Functions, p.Files, p.Dynamic, p.Tests, p.Asked = p.Functions[:functions], p.Files[:files], dynamic, nil, nil
+		without.Tests = nil
+		*p = without
 		return
 	}
 	for _, t := range p.Tests {
