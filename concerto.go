@@ -273,7 +273,22 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	ctx, cancel := limit.Run(ctx, p.ir.Limits.MaxRunSeconds)
 	defer cancel()
 	_, err = machine.Run(ctx)
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		failed.Hint = unkeyed(world, failed)
+	}
 	return err
+}
+
+// unkeyed says of a run that failed by something else that a model could not be
+// asked for want of its key, "" when none was: a program that goes on without the
+// reply mostly fails because of that.
+func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
+	message := world.Unkeyed()
+	if message == "" || strings.Contains(failed.Message, message) {
+		return ""
+	}
+	return "a model was not asked: " + message
 }
 
 // firstError gives err, or next when that is nil.

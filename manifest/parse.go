@@ -298,6 +298,8 @@ func (r *reader) unknown(n *node, where string, known []string) {
 	switch near := spell.Nearest(n.name, known); {
 	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
 		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")
+	case n.name == "agents" && slices.Contains(known, "hosts"):
+		d.Hint("programs that are talked to stand under `[hosts.NAME]`, models under `[connections.NAME]`")
 	case near != "":
 		d.Hint("did you mean `%s`?", near)
 	default:

@@ -214,6 +214,9 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
 	}, func(source.Pos) bool {
+		if p.serverFields(name) {
+			return true
+		}
 		n.Rest = p.eat(lexer.DotDot)
 		if n.Rest && p.k != lexer.RBrace {
 			p.fail(p.expected("`}`").Hint("`..` stands last: it means the server's other functions"))

@@ -92,6 +92,8 @@ func (p *parser) failExpression() {
 		d.Hint("there is no `--`; write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
 		d.Hint("there is no `===`; `==` compares values")
+	case p.k == lexer.Star && prev == lexer.Star:
+		d.Hint("a power is a method: `x.pow(n)`")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
 		d.Hint("there are no pointers: values are copied, references are shared")
 	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:

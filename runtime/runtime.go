@@ -216,6 +216,10 @@ func (r *Runtime) meter(m llm.Metered) (granted int64, settle func(in, out int64
 // Remark writes a line to the run's log.
 func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 
+// Unkeyed says which key of a model was not there when it was to be asked, "" when
+// all were.
+func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
+
 // Usage gives what the run's models have been used for so far, each and all.
 func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }
 

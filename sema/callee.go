@@ -84,7 +84,13 @@ func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` is a value: only types and modules are followed by `::`", last.Name).
 			Hint("write `%s.%s(…)` to call one of its methods", last.Name, path.Segments[i].Name))
 	case i < len(path.Segments):
-		b.report(diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name).Hint("only types and modules are followed by `::`"))
+		d := diag.UnknownPath.At(path.Segments[i].Sp, "`%s` holds nothing of that name", last.Name)
+		if t := b.c.declared(b.m, path.Segments[i].Name); t != nil && t.trait != nil {
+			d.Hint("write `%s::%s`: a function of a trait is the type's own, and the trait is not named", last.Name, path.Segments[len(path.Segments)-1].Name)
+		} else {
+			d.Hint("only types and modules are followed by `::`")
+		}
+		b.report(d)
 	case e.module != nil:
 		b.report(diag.NotAValue.At(path.Sp, "`%s` is a module, not a value", last.Name).Hint("name something in it"))
 	default:

@@ -173,6 +173,9 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	if r := c.errorType("Response"); r != nil {
 		c.keep(m, a.Decorations, a.Decl.Decorators, &types.Result{Ok: r, Err: types.Any})
 	}
+	if c.meantHost(m, a) {
+		return
+	}
 	seen := c.configFields(m, "an agent", a.Decl.Fields, agentFields, a.Fields)
 	at := a.Decl.Name.Sp
 	if f := seen["on_tool_error"]; f != nil {
@@ -193,6 +196,18 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	if ok {
 		c.connection(m, a, at)
 	}
+}
+
+// meantHost reports an agent with the field that says which program a host is, which
+// is all that there is to say of it.
+func (c *checker) meantHost(m *module, a *Agent) bool {
+	for _, f := range a.Decl.Fields {
+		if f.Name.Name == "connector" {
+			c.unknownConfig(m, "an agent", f.Name, agentFields)
+			return true
+		}
+	}
+	return false
 }
 
 // toolErrorHook checks an agent's on_tool_error: a function of the error.

@@ -13,6 +13,7 @@ type Uncaught struct {
 	Value   value.Slot
 	Kind    string // the error's type
 	Message string
+	Hint    string // what has gone wrong before and may explain it; "" for nothing
 	Panic   bool
 	Place           // where it was raised
 	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened; without the library's own

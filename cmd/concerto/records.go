@@ -27,6 +27,7 @@ type failure struct {
 	Level     string  `json:"level"`
 	Kind      string  `json:"kind"`
 	Message   string  `json:"message"`
+	Hint      string  `json:"hint,omitempty"`
 	Panic     bool    `json:"panic,omitempty"`
 	Unawaited bool    `json:"unawaited,omitempty"` // of a task that nobody awaited
 	File      string  `json:"file,omitempty"`
@@ -50,7 +51,7 @@ type call struct {
 
 func (a *app) failure(e *concerto.Uncaught) failure {
 	f := failure{
-		T: a.since(), Level: "error", Kind: e.Kind, Message: e.Message, Panic: e.Panic, Unawaited: e.Task,
+		T: a.since(), Level: "error", Kind: e.Kind, Message: e.Message, Hint: e.Hint, Panic: e.Panic, Unawaited: e.Task,
 		File: e.Place.File, Line: e.Place.Line, Column: e.Place.Column, Task: e.Number,
 	}
 	for _, p := range e.Trace {

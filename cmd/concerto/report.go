@@ -35,6 +35,9 @@ func (a *app) report(e *concerto.Uncaught) {
 		what = "panic: " + e.Message
 	}
 	writeFailure(a.stderr, what, e.Place, e.Trace, a.color, a.errTerminal)
+	if e.Hint != "" {
+		fmt.Fprintln(a.stderr, shown("  = hint: "+e.Hint, a.errTerminal))
+	}
 	if e.Task {
 		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
 	}

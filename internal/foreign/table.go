@@ -16,6 +16,7 @@ var table = []row{
 	{Declaration, "enumeration union sealed", "enum", "", ""},
 	{Declaration, "workflow chain graph flow", "pipeline", "", ""},
 	{Declaration, "model llm assistant bot", "agent", "", ""},
+	{Declaration, "connect connection provider", "", "connections stand in Concerto.toml: `[connections.NAME]`, and an agent names one: `agent A uses NAME { … }`", ""},
 	{Declaration, "if for while match print println return", "", "statements stand in a function: `fn main() { … }`", ""},
 
 	{Start, "var val auto local my", "let", "write `let`, or `let mut` to change it later", ""},
@@ -204,7 +205,8 @@ var table = []row{
 	{Path, "Box Rc Arc Mutex RefCell Cell", "", "leave it out: values are copied, and nothing has to be boxed", ""},
 
 	{Agent, "prompt instructions instruction system role persona", "system_prompt", "", ""},
-	{Agent, "llm engine model_name", "model", "", ""},
+	{Agent, "llm engine model_name base", "model", "", ""},
+	{Agent, "connector", "", "a program that is talked to is declared with `host NAME { connector: … }`, and in Concerto.toml under [hosts.…]", ""},
 	{Agent, "connection", "provider", "name it in the head: `agent A uses NAME { … }`", ""},
 	{Agent, "api_key base_url url key", "", "it stands in Concerto.toml: [connections.NAME]", ""},
 	{Agent, "functions", "tools", "", ""},
@@ -215,5 +217,5 @@ var table = []row{
 	{Host, "format", "output_format", "", ""},
 	{Host, "provider name type", "connector", "", ""},
 
-	{Server, "transport command args url env headers", "", "it stands in Concerto.toml: [mcp.NAME]", ""},
+	{Server, "transport command args url env headers headers_env timeout", "", "it stands in Concerto.toml: [mcp.NAME]", ""},
 }

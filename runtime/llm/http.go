@@ -179,8 +179,11 @@ func (e *endpoint) key() (string, error) {
 	}
 	v, _ := e.world.getenv(e.keyEnv)
 	if v = strings.TrimSpace(v); v == "" {
-		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: "+
-			"set it, or try the program with `concerto run --mock`", e.keyEnv, e.origin)}
+		message := fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: set it, or try the program with `concerto run --mock`", e.keyEnv, e.origin)
+		if e.world.unkeyed != nil {
+			e.world.unkeyed(message)
+		}
+		return "", &Failure{Class: ClassAuth, Message: message}
 	}
 	if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, has characters that no key has%s: "+

@@ -30,6 +30,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/effect"
@@ -99,6 +100,19 @@ type Client struct {
 
 	started sync.WaitGroup // calls and streams that Start and open began
 	streams streams
+
+	unkeyed atomic.Pointer[string] // what was said of the first key that was not there
+}
+
+func (c *Client) noKey(message string) { c.unkeyed.CompareAndSwap(nil, &message) }
+
+// Unkeyed says which key was not there when a model was to be asked, the first one;
+// "" when all were.
+func (c *Client) Unkeyed() string {
+	if m := c.unkeyed.Load(); m != nil {
+		return *m
+	}
+	return ""
 }
 
 // line is a connection in use.
@@ -241,7 +255,7 @@ func (c *Client) line(name string) (*line, error) {
 	if l.http == nil {
 		l.http = newHTTP(&conn)
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: c.cfg.Secrets})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: c.cfg.Secrets, unkeyed: c.noKey})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}

@@ -75,6 +75,8 @@ func (r *Request) Prompt() string {
 // world is what providers need from outside.
 type world struct {
 	getenv func(string) (string, bool)
+	// unkeyed hears of a key that is not there.
+	unkeyed func(message string)
 	http   *http.Transport
 	sleep  func(context.Context, time.Duration) error
 

@@ -1,0 +1,53 @@
+package parser
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// serverFields refuses fields that say how an MCP server is reached, which stands in
+// the manifest: all that follow each other at once, with what to write there.
+func (p *parser) serverFields(server *ast.Ident) bool {
+	start, at := p.here(), p.span()
+	var keys []string
+	for p.k == lexer.Ident && p.peek(1) == lexer.Colon && foreign.Server.Hint(p.text()) != "" {
+		if len(keys) > 0 {
+			at = p.from(start)
+		}
+		key := p.text()
+		p.next()
+		p.next()
+		keys = append(keys, manifestKeys(key, p.expr())...)
+		if k := p.peek(1); p.k != lexer.Comma || k != lexer.Ident || p.peek(2) != lexer.Colon {
+			break
+		}
+		p.next()
+	}
+	if len(keys) == 0 {
+		return false
+	}
+	p.report(diag.Unexpected.At(at, "an `mcp` block holds the server's functions: how it is reached stands in Concerto.toml").
+		Hint("write there, under `[mcp.%s]`: `%s`", server.Name, strings.Join(keys, "`, `")))
+	return true
+}
+
+// manifestKeys are the lines of a manifest for a field that was written in the
+// program. A command with blanks is a program and its arguments.
+func manifestKeys(key string, x ast.Expr) []string {
+	text := "…"
+	if s, ok := x.(*ast.StringLit); ok {
+		text = strconv.Quote(s.Value)
+		if words := strings.Fields(s.Value); key == "command" && len(words) > 1 {
+			for i, w := range words {
+				words[i] = strconv.Quote(w)
+			}
+			return []string{"command = " + words[0], "args = [" + strings.Join(words[1:], ", ") + "]"}
+		}
+	}
+	return []string{key + " = " + text}
+}
