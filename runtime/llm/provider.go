@@ -77,8 +77,8 @@ type world struct {
 	getenv func(string) (string, bool)
 	// unkeyed hears of a key that is not there.
 	unkeyed func(message string)
-	http   *http.Transport
-	sleep  func(context.Context, time.Duration) error
+	http    *http.Transport
+	sleep   func(context.Context, time.Duration) error
 
 	secrets *secret.Set
 }
