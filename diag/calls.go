@@ -17,6 +17,9 @@ fn main() { emit("b", box(2)); }`},
 			{`fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box("2", 3, 4)); }`, `fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box(2, 3)); }`},
+			{`enum Shape { Dot, Circle(Int) }
+fn dot() -> Shape { Shape::Dot() }`, `enum Shape { Dot, Circle(Int) }
+fn dot() -> Shape { Shape::Dot }`},
 		},
 	}
 	// ArgumentTwice: argument given twice.

@@ -130,6 +130,9 @@ fn t() { }`,
 fn a() -> Int { 2 }`,
 		Good: `fn a() -> Int { 1 }
 fn b() -> Int { 2 }`,
+		More: []Pair{{`enum Shape { Dot, Circle(Int) }
+impl Shape { fn Dot() -> Int { 1 } }`, `enum Shape { Dot, Circle(Int) }
+impl Shape { fn dots() -> Int { 1 } }`}},
 	}
 	// DuplicateField: field twice.
 	DuplicateField = &Info{
@@ -137,6 +140,7 @@ fn b() -> Int { 2 }`,
 		Explain: "A field is declared, or given, once.",
 		Bad:     `struct P { x: Int, x: Int }`,
 		Good:    `struct P { x: Int, y: Int }`,
+		More:    []Pair{{`const SIZES = { small: 1, small: 2 };`, `const SIZES = { small: 1, large: 2 };`}},
 	}
 	// NotAType: not a type.
 	NotAType = &Info{

@@ -30,6 +30,11 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	if p != nil {
 		n++
 	}
+	if len(fields) == 0 && v.Variant != nil {
+		b.unbound(e.Args)
+		b.report(diag.ArgumentCount.At(e.Sp, "variant `%s` holds nothing", v.Name).Hint("write `%s` alone", b.m.info.File.Source.Slice(path.Sp)))
+		return types.Bad
+	}
 	if n != len(fields) {
 		b.unbound(e.Args)
 		b.report(diag.ArgumentCount.At(e.Sp, "`%s` takes %s, not %d", v.Name, count(len(fields), "argument"), n).

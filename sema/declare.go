@@ -308,6 +308,7 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 			continue
 		}
 		c.signature(fn, ts, im.target)
+		c.besideVariant(m, fn)
 		im.methods[decl.Name.Name] = fn
 		im.order = append(im.order, fn)
 		c.enter(m, fn)
@@ -321,6 +322,18 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	default:
 		c.implement(m, d, im, ts)
 	}
+}
+
+// besideVariant reports a function of an enum that nobody could call, because
+// its path names a variant.
+func (c *checker) besideVariant(m *module, fn *Function) {
+	n, ok := fn.assoc.(*types.Named)
+	name := fn.Decl.Name
+	if !ok || fn.Recv != nil || n.Decl.Variant(name.Name) == nil {
+		return
+	}
+	c.report(m, diag.DuplicateName.At(name.Sp, "`%s::%s` is a variant", n.Decl.Name, name.Name).
+		Hint("give the function another name: nothing could call it"))
 }
 
 // name is how the impl's methods are called in traces.

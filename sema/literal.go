@@ -140,6 +140,7 @@ func (b *body) parts(xs []ast.Expr) []part {
 }
 
 func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
+	b.c.keysTwice(b.m, e)
 	switch h := hinted(hint).(type) {
 	case *types.Map:
 		if !types.HasVar(h) {
@@ -169,6 +170,34 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 		values = append(values, part{en.Value, b.expr(en.Value, nil)})
 	}
 	return &types.Map{Key: b.join(keys, "keys"), Value: anyDeclared(b.join(values, "values"))}
+}
+
+// keysTwice reports literal keys that a map is given more than once, of which
+// only the last entry would be there.
+func (c *checker) keysTwice(m *module, e *ast.MapLit) {
+	if len(e.Entries) < 2 {
+		return
+	}
+	seen := map[any]ast.Expr{}
+	for _, en := range e.Entries {
+		var key any
+		switch k := en.Key.(type) {
+		case *ast.StringLit:
+			key = k.Value
+		case *ast.IntLit:
+			key = k.Value
+		case *ast.BoolLit:
+			key = k.Value
+		default:
+			continue
+		}
+		if first := seen[key]; first != nil {
+			c.report(m, diag.DuplicateField.At(en.Key.Span(), "key `%v` is given twice", key).
+				Label(first.Span(), "first here").Hint("remove one: a map holds a key once"))
+			continue
+		}
+		seen[key] = en.Key
+	}
 }
 
 func (b *body) mapKey(x ast.Expr) types.Type {

@@ -192,4 +192,13 @@ type Fault struct{ Message string }
 // Faultf makes a Fault.
 func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
 
+// BadSlice says what is wrong with a slice of something of length n that is not
+// within it.
+func BadSlice(from, to int64, n int) string {
+	if to < from && from <= int64(n) { // else the beginning is wrong by itself
+		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)
+	}
+	return fmt.Sprintf("slice %d..%d is out of range: the length is %d", from, to, n)
+}
+
 func (f *Fault) Error() string { return f.Message }

@@ -135,7 +135,7 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 		}
 	}
 	if from < 0 || from > to || to > int64(n) {
-		return s, t.fault("slice %d..%d is out of range: the length is %d", from, to, n)
+		return s, t.fault("%s", value.BadSlice(from, to, n))
 	}
 	if s.Kind() == value.KindArray {
 		return s.Array().Part(int(from), int(to)).Slot(), running
