@@ -9,6 +9,7 @@ package lexer
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -269,6 +270,9 @@ func (l *lexer) stray() {
 		l.add(Ident, start)
 		return
 	}
+	if l.otherQuotes(first) {
+		return
+	}
 	for l.pos < len(l.src) {
 		r, n := utf8.DecodeRuneInString(l.src[l.pos:])
 		if r < utf8.RuneSelf && l.startsToken(byte(r)) || unicode.IsLetter(r) {
@@ -283,8 +287,12 @@ func (l *lexer) stray() {
 	text := l.src[start:l.pos]
 	d := l.report(diag.Stray, start, l.pos, "`%s` means nothing here", text)
 	switch {
+	case first == '&' && l.refers():
+		d.Hint("there are no references: leave it out, values are copied")
 	case first == '&':
 		d.Hint("logical and is `&&`")
+	case first == '#' && l.at(0) == '[':
+		d.Hint("decorators are written `@name`, as in `@test`; nothing has to be derived")
 	case first == '#':
 		d.Hint("comments start with `//`, decorators with `@`")
 	case first == '^' || first == '~':
@@ -294,6 +302,52 @@ func (l *lexer) stray() {
 	case lookalikes[first] != "":
 		d.Hint("did you mean %s?", quoteLookalike(lookalikes[first]))
 	}
+}
+
+// otherQuotes reads a string between quotes that are none here, up to their
+// other one on the line: one mistake, however many characters.
+func (l *lexer) otherQuotes(first rune) bool {
+	closing := closingQuotes[first]
+	line := l.src[l.pos:]
+	if n := strings.IndexByte(line, '\n'); n >= 0 {
+		line = line[:n]
+	}
+	head := utf8.RuneLen(first)
+	n := strings.IndexAny(line[min(head, len(line)):], closing)
+	if closing == "" || n < 0 {
+		return false
+	}
+	_, tail := utf8.DecodeRuneInString(line[head+n:])
+	start := l.pos
+	l.pos += head + n + tail
+	l.add(Bad, start)
+	name := "`" + string(first) + "`"
+	if first == '`' {
+		name = "a backquote"
+	}
+	d := l.report(diag.Stray, start, l.pos, "%s quotes no string here", name)
+	if text := line[head : head+n]; len(text) <= 40 && !strings.Contains(text, `"`) {
+		d.Hint("write `\"%s\"`", text)
+	} else {
+		d.Hint("write `\"` on both sides, and `\\\"` within")
+	}
+	return true
+}
+
+// closingQuotes are the characters that end what one of them begins.
+var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
+
+// refers says whether an `&` stands before an operand alone, as those of
+// references do elsewhere.
+func (l *lexer) refers() bool {
+	if len(l.toks) < 2 {
+		return true
+	}
+	switch l.toks[len(l.toks)-2].Kind { // the last is the `&`
+	case Ident, Int, Float, String, StringTail, RParen, RBracket, RBrace, Self, True, False, Nil:
+		return false
+	}
+	return true
 }
 
 func quoteLookalike(s string) string {

@@ -40,7 +40,7 @@ func (l *lexer) restore(s snapshot) {
 // quote is missing.
 func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
-	if classes[c]&(isStart|isDigit) != 0 && l.restarts < maxRestarts {
+	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {
 		l.openString(from, start, whole)
 		return true
 	}

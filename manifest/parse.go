@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/source"
@@ -214,12 +215,19 @@ func (r *reader) fallbacks() {
 	}
 }
 
+// meansCommand says whether a key is `command` under another name, which is told
+// there.
+func meansCommand(n *node) bool {
+	w := foreign.Manifest.Find(n.name)
+	return len(w.Ours) > 0 && w.Ours[0] == "command"
+}
+
 func (r *reader) host(n *node, v any) {
 	h := &Host{Name: n.name, Transport: "stdio"}
 	r.m.Hosts = append(r.m.Hosts, h)
 	shown := "hosts." + n.name
 	h.At = r.section("hosts.*", n, v, &target{host: h}, shown)
-	if n.child("command") == nil {
+	if n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			Hint("add `command = \"…\"`: the program that plays this host"))
 	}
@@ -298,14 +306,24 @@ func (r *reader) unknown(n *node, where string, known []string) {
 	switch near := spell.Nearest(n.name, known); {
 	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
 		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")
-	case n.name == "agents" && slices.Contains(known, "hosts"):
-		d.Hint("programs that are talked to stand under `[hosts.NAME]`, models under `[connections.NAME]`")
+	case r.elsewhere(d, n.name, known):
 	case near != "":
 		d.Hint("did you mean `%s`?", near)
 	default:
 		d.Hint("known keys here: %s", strings.Join(known, ", "))
 	}
 	r.add(d)
+}
+
+// elsewhere adds the hint for a key by the name that others give it, when it is
+// known where it stands.
+func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool {
+	w := foreign.Manifest.Find(name)
+	if w.Say() == "" || len(w.Ours) > 0 && !slices.Contains(known, w.Ours[0]) {
+		return false
+	}
+	d.Hint("%s", w.Say())
+	return true
 }
 
 // wrong reports a value of another type than wanted.

@@ -132,8 +132,11 @@ func (p *parser) handler(b braces) *ast.Handler {
 	switch h.Value.(type) {
 	case *ast.Closure, *ast.PathExpr, *ast.BadExpr:
 	default:
-		p.report(diag.BadHandler.At(h.Value.Span(), "a handler is a closure or the name of a function").
-			Hint("write `|message| …`"))
+		d := diag.BadHandler.At(h.Value.Span(), "a handler is a closure or the name of a function").Hint("write `|message| …`")
+		if p.k == lexer.FatArrow {
+			p.fail(d) // an arrow of another language, which follows from it
+		}
+		p.report(d)
 		h.Value = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: h.Value.Span().Start, End: h.Value.Span().End})}
 	}
 	h.Sp = p.from(start)

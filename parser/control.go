@@ -3,6 +3,7 @@ package parser
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/source"
 )
@@ -117,7 +118,11 @@ func (p *parser) arm(b braces) *ast.Arm {
 	if p.k != lexer.FatArrow {
 		d := p.expected("`=>`")
 		if p.k == lexer.Arrow {
-			d.Hint("an arm's arrow is `=>`")
+			d.Hints = []string{"an arm's arrow is `=>`"}
+		} else if p.k == lexer.Colon && len(d.Hints) == 0 {
+			d.Hint("an arm is written `pattern => value`")
+		} else if binaryOps[p.k] != ast.OpNone {
+			d.Hints = []string{"a condition stands behind `if`: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
 		p.fail(d)
 	}
@@ -172,6 +177,10 @@ func (p *parser) loopExpr() ast.Expr {
 	switch p.k {
 	case lexer.For:
 		p.next()
+		if p.foreignHeader() {
+			p.block()
+			return &ast.BadExpr{IDBase: p.base(start)}
+		}
 		n := &ast.ForExpr{Label: label, Pattern: p.pattern()}
 		n.Iter = p.iterated()
 		n.Body = p.body()
@@ -191,6 +200,35 @@ func (p *parser) loopExpr() ast.Expr {
 	}
 	p.failExpected("`for`, `while` or `loop`")
 	return nil
+}
+
+// foreignHeader passes, and reports, the headers that a `for` has elsewhere:
+// `(let i = 0; …)`, `(const x of xs)`.
+func (p *parser) foreignHeader() bool {
+	if p.k != lexer.LParen {
+		return false
+	}
+	switch p.peek(1) {
+	case lexer.Let, lexer.Const:
+	case lexer.Ident:
+		if !foreign.Start.Declares(p.textAt(p.i + 1)) {
+			return false
+		}
+	default:
+		return false
+	}
+	hint := "write `for i in 0..n { … }`, or a `while` loop"
+	end := p.partner(p.i)
+	for i := p.i; i < end; i++ {
+		if t := p.textAt(i); p.kindAt(i) == lexer.Ident && t == "of" || p.kindAt(i) == lexer.In {
+			hint = "write `for " + p.textAt(p.i+2) + " in …`, without parentheses"
+		}
+	}
+	p.report(diag.Unexpected.At(p.span(), "a `for` has no header in parentheses").Hint("%s", hint))
+	p.seek(max(end, p.i))
+	p.lost()
+	p.next()
+	return true
 }
 
 // iterated reads `in xs` of a for.
@@ -272,7 +310,7 @@ func (p *parser) catch() *ast.Catch {
 	c := &ast.Catch{}
 	if p.k != lexer.LBrace {
 		if p.k != lexer.Ident && p.k != lexer.SelfType {
-			p.fail(p.expected("an error type or `{`").Hint("name the error as in `catch HostError(e) { … }`"))
+			p.fail(p.expected("an error type or `{`").Hint("name the type before: `catch Error(e) { … }` takes all, `catch HostError(e) { … }` one kind"))
 		}
 		c.Type = p.namedType(true)
 		if p.k == lexer.LParen {

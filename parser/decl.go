@@ -116,7 +116,7 @@ func (p *parser) looseStatement() bool {
 func (p *parser) loose() *diag.Diagnostic {
 	d := diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level")
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
-		d.Hint("a value that never changes can be a `const`")
+		d.Hint("a value that never changes can be a `const`; what changes and lasts is a `hashmap`, or the state of a `tool`")
 	}
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
@@ -220,7 +220,7 @@ func isNative(ds []*ast.Decorator) bool {
 func (p *parser) fnBody() *ast.Block {
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
-		if !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
+		if len(d.Hints) == 0 && !p.newLine() && (p.k == lexer.Colon || p.k == lexer.Ident) {
 			d.Hint("a result type stands after `->`")
 		}
 		return d

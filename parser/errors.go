@@ -155,7 +155,24 @@ func (p *parser) closeBracket(k lexer.Kind, open int, what string) {
 		p.failUnclosed(open)
 	}
 	o := p.toks[open]
-	p.fail(p.expected(what).Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End]))
+	d := p.expected(what).Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End])
+	if len(d.Hints) == 0 && p.commentedOut() {
+		d.Hint("`//` begins a comment: Ints are divided without fraction by `/`")
+	}
+	if len(d.Hints) == 0 && (isClosing(p.k) || p.newLine()) {
+		d.Hint("close it with %s", k)
+	}
+	p.fail(d)
+}
+
+// commentedOut says whether a comment follows the token before the current one on
+// its line.
+func (p *parser) commentedOut() bool {
+	rest := p.src[p.prevEnd():]
+	if n := strings.IndexByte(rest, '\n'); n >= 0 {
+		rest = rest[:n]
+	}
+	return p.newLine() && strings.HasPrefix(strings.TrimSpace(rest), "//")
 }
 
 // failName reports that no name stands here.
@@ -173,6 +190,18 @@ func (p *parser) shortField(what string) {
 
 func (p *parser) noName(i int) *diag.Diagnostic {
 	t := p.toks[i]
+	if t.Kind.IsKeyword() && i > 0 && p.startsLine(i) && startsDecl[t.Kind] {
+		e := p.toks[i-1].End
+		d := diag.Unexpected.At(source.Span{Start: e, End: e}, "expected a name, found the end of the line")
+		return d.Hint("complete `%s …`, or remove it", p.textAt(i-1))
+	}
+	if t.Kind.IsKeyword() && i > 0 && p.toks[i-1].Kind == lexer.At {
+		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word, and no decorator", p.textAt(i))
+		if hint := foreign.Decorator.Hint(p.textAt(i)); hint != "" {
+			return d.Hint("%s", hint)
+		}
+		return d.Hint("remove it: `@` stands before a decorator's name")
+	}
 	if t.Kind.IsKeyword() {
 		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word and cannot be a name", p.textAt(i))
 		return d.Hint("choose another name, such as `%s_`", p.textAt(i))

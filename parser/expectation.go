@@ -43,11 +43,29 @@ func (p *parser) unexpectedInForm(firsts []string, fields bool) *diag.Diagnostic
 	case "`->`":
 		return p.expected(first).Hint("a function stage declares its result: `-> Type`")
 	case "`=`":
-		if p.k.IsWord() || p.k.Info().Class == lexer.Literal {
+		switch {
+		case p.k == lexer.Struct || p.k == lexer.Enum || p.k == lexer.Trait || p.k == lexer.Schema:
+			return p.expected(first).Hint("write `%s %s { … }`", p.text(), p.prevText())
+		case p.k.IsWord() || p.k.Info().Class == lexer.Literal:
 			return p.expected(first).Hint("write `=` before %s", p.found())
+		case p.k == lexer.Semi:
+			value := "…"
+			if i := p.lineStart(); p.toks[i].Kind == lexer.HashMap {
+				value = "HashMap::new()"
+			}
+			return p.expected(first).Hint("a value is missing: `= %s;`", value)
 		}
 	}
 	return p.expected(words[0])
+}
+
+// lineStart is the first token of the current line.
+func (p *parser) lineStart() int {
+	i := p.i
+	for i > 0 && !p.startsLine(i) {
+		i--
+	}
+	return i
 }
 
 // colonExpected makes the diagnostic for the current token where a name's `:`
@@ -56,11 +74,11 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 	d := p.expected("`:`")
 	switch {
 	case p.k == lexer.Assign:
-		d.Hint("a value stands after `:` here")
+		d.Hint("a value stands after `:` here, as in `%s: …`", p.prevText())
 	case p.k == lexer.LParen:
 		d.Hint("a method starts with `fn`")
 	case p.k.IsWord():
-		d.Hint("write `:` before %s", p.found())
+		return p.typeFirst(d)
 	}
 	return d
 }

@@ -40,7 +40,11 @@ func (p *parser) separator(b braces) {
 		p.next()
 		return
 	}
-	p.fail(d.Label(p.toks[b.open].Span(), "in the braces opened here"))
+	d.Label(p.toks[b.open].Span(), "in the braces opened here")
+	if hint := p.foreignHint(); hint != "" {
+		d.Hint("%s", hint)
+	}
+	p.fail(d)
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {

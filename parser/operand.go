@@ -92,18 +92,30 @@ func (p *parser) failExpression() {
 		d.Hint("there is no `--`; write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
 		d.Hint("there is no `===`; `==` compares values")
+	case p.k == lexer.Assign && prev == lexer.NotEq:
+		d.Hint("there is no `!==`; `!=` compares values")
 	case p.k == lexer.Star && prev == lexer.Star:
 		d.Hint("a power is a method: `x.pow(n)`")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
-		d.Hint("there are no pointers: values are copied, references are shared")
+		d.Hint("there are no pointers: leave it out, values are copied")
+	case p.k == lexer.DotDot && p.peek(1) == lexer.Dot:
+		d.Hint("arrays are joined by `+`: `xs + [x]`, maps by `.merge(…)`")
+	case p.k == lexer.Dot && prev == lexer.DotDot:
+		d.Hint("the other fields stand last: `P { x: 1, ..p }`")
 	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
 		d.Hint("a range needs its start here: `0..n`")
+	case p.k == lexer.Type && p.peek(1) == lexer.LParen:
+		d.Hint("write `typeof(x)`")
 	case p.k == lexer.Async:
-		d.Hint("only functions are async: `async fn name() { … }`")
+		d.Hint("only functions are async: declare `async fn name() { … }`, and call it")
 	case p.k == lexer.Else:
 		d.Hint("an `else` follows the `}` of its `if`")
 	case p.k.IsKeyword() && (prev == lexer.Assign || prev == lexer.LParen || prev == lexer.Comma):
 		d.Hint("`%s` is a reserved word", p.text())
+	case binaryOps[prev] != ast.OpNone && (isClosing(p.k) || p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.EOF):
+		d.Hint("the right side of `%s` is missing", p.prevText())
+	case prev == lexer.Assign:
+		d.Hint("the value behind `=` is missing")
 	}
 	p.fail(d)
 }
@@ -217,7 +229,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 	f.Sp = f.Name.Sp
 	f.Value = &ast.PathExpr{IDBase: p.baseAt(f.Sp), Segments: []*ast.Ident{f.Name}, ArgsAt: -1}
 	if p.k == lexer.Assign {
-		p.fail(p.expected("`,` or `}`").Hint("a field's value stands after `:`"))
+		p.fail(p.expected("`,` or `}`").Hint("a field's value stands after `:`, as in `%s: …`", f.Name.Name))
 	}
 	return f
 }

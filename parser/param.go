@@ -3,6 +3,7 @@ package parser
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -42,9 +43,40 @@ func (p *parser) params(typed bool) (list []*ast.Param) {
 // failParams reports what stands where `,` or `)` should.
 func (p *parser) failParams() {
 	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
-		p.fail(p.expected("`:`").Hint("write `:` before %s", p.found()))
+		p.fail(p.typeFirst(p.expected("`:`")))
 	}
 	p.failExpected("`,` or `)`")
+}
+
+// typeFirst adds the hint for a name with a type and no colon between them,
+// whichever stands first.
+func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
+	first := p.prevText()
+	isType := first[0] >= 'A' && first[0] <= 'Z'
+	if w := foreign.Type.Find(first); len(w.Ours) > 0 {
+		first, isType = w.Ours[0], true
+	}
+	if p.k == lexer.Ident && isType && !(p.text()[0] >= 'A' && p.text()[0] <= 'Z') {
+		d.Hints = []string{"the name stands first: `" + p.text() + ": " + first + "`"}
+		return d
+	}
+	return d.Hint("write `:` before %s", p.found())
+}
+
+// likelyType is a type for a parameter that lacks one: that of its default.
+func (p *parser) likelyType() string {
+	if p.k != lexer.Assign {
+		return "String"
+	}
+	switch p.peek(1) {
+	case lexer.Int:
+		return "Int"
+	case lexer.Float:
+		return "Float"
+	case lexer.True, lexer.False:
+		return "Bool"
+	}
+	return "String"
 }
 
 // param reads `@decorator mut name: T = default`.
@@ -69,7 +101,7 @@ func (p *parser) param(typed bool) *ast.Param {
 		n.Type = p.typ()
 	case typed && !n.IsSelf && (p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.Assign):
 		p.report(diag.UntypedParameter.At(n.Name.Sp, "the parameter `%s` has no type", n.Name.Name).
-			Hint("write its type after the name: `%s: Int`", n.Name.Name))
+			Hint("write its type after the name: `%s: %s`", n.Name.Name, p.likelyType()))
 	}
 	if p.eat(lexer.Assign) {
 		n.Default = p.expr()

@@ -128,6 +128,10 @@ func (p *parser) argsUntilParen() (list []*ast.Arg) {
 			p.report(diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
 				Hint("name it, or put it before the named ones"))
 		}
+		if p.k == lexer.Ident && p.peek(1) == lexer.Assign {
+			p.next()
+			p.fail(p.expected("`,` or `)`").Hint("an argument is named by `:`, as in `%s: …`", p.prevText()))
+		}
 		a.Value = p.expr()
 		a.Sp = p.from(start)
 		list = append(list, a)

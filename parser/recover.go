@@ -225,6 +225,10 @@ func (p *parser) semi() {
 		p.unopened()
 		return
 	}
+	if p.k == lexer.Else {
+		p.fail(diag.Unexpected.At(p.span(), "this `else` stands behind no block").
+			Hint("close the block before it: `} else { … }`"))
+	}
 	if p.newLine() || p.k == lexer.RBrace || p.k == lexer.EOF || startsStmt[p.k] {
 		p.missingSemi()
 		return
@@ -232,6 +236,8 @@ func (p *parser) semi() {
 	d := p.expected("`;`")
 	if p.k == lexer.EqEq {
 		d.Hint("a value is assigned with `=`")
+	} else if p.k == lexer.Colon && p.peek(1) == lexer.Assign {
+		d.Hint("a variable is declared with `let`: `let %s = …;`", p.prevText())
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
 		d.Hint("a variable is declared with `let`")
 	}

@@ -2,6 +2,8 @@ package sema
 
 import (
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
@@ -71,6 +73,9 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 	if !b.countFits(e, d, fn, args, next) {
 		in.broken = true
+		if b.typeAmong(args) != "" {
+			args = args[:len(args)-1] // a type that stands in the wrong place
+		}
 		b.unbound(args)
 		return
 	}
@@ -195,11 +200,40 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	}
 	if len(missing) > 0 {
 		dg.Hint("give %s", listed(missing))
+	} else if name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && name != "" {
+		dg.Hint("a type stands in `<…>` behind the name: `%s<%s>(…)`", fn.Decl.Name.Name, name)
 	} else {
 		dg.Hint("leave out %s", b.surplus(args, given-most))
 	}
 	b.report(dg)
 	return false
+}
+
+// typeAmong is the last argument when it reads as the name of a type, else "".
+func (b *body) typeAmong(args []*ast.Arg) string {
+	if len(args) == 0 {
+		return ""
+	}
+	last := args[len(args)-1].Value
+	if name := b.text(last); b.namesType(last) || isTypeName(name) && b.c.lookup(b.m, name) == nil {
+		return name
+	}
+	return ""
+}
+
+// isTypeName says whether a text reads as the name of a type.
+func isTypeName(s string) bool {
+	return isUpper(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// namesType says whether an argument is the name of a type.
+func (b *body) namesType(e ast.Expr) bool {
+	p, ok := unparen(e).(*ast.PathExpr)
+	if !ok || len(p.Segments) != 1 || b.local(p.Segments[0].Name) != nil {
+		return false
+	}
+	en := b.c.lookup(b.m, p.Segments[0].Name)
+	return en != nil && en.obj == nil && en.module == nil && !en.refused
 }
 
 // surplus names the last n arguments.
@@ -263,7 +297,9 @@ func (b *body) arguments(args []*ast.Arg) {
 	for _, a := range args {
 		cl, ok := unparen(a.Value).(*ast.Closure)
 		if !ok {
-			b.expr(a.Value, nil)
+			if !b.namesType(a.Value) {
+				b.expr(a.Value, nil)
+			}
 			continue
 		}
 		hint := &types.Func{Result: types.Bad}

@@ -32,6 +32,7 @@ type body struct {
 	patternDepth, patternStart int // the names of one pattern must differ
 
 	unreached int                     // constructs around the place at hand that control does not come to
+	throwing  bool                    // a `throw` is looking for where it goes
 	subject   ast.Expr                // of the match whose patterns are being checked
 	root      *Function               // whose body it is; nil for a stage's or a constant's
 	typed     map[ast.Expr]types.Type // arguments that have been looked at already

@@ -162,6 +162,21 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			Hint("declare it outside of functions: `hashmap name: HashMap<String, Int> = HashMap::new();`, or use a Map"))
 		return
 	}
+	if name.Name == "new" {
+		switch types.Resolve(t).(type) {
+		case *types.Array:
+			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").Hint("an empty array is written `[]`"))
+			return
+		case *types.Map:
+			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").Hint("an empty map is written `{}`, with its type: `let m: Map<String, Int> = {};`"))
+			return
+		}
+		if n, ok := types.Resolve(t).(*types.Named); ok && !n.Decl.Library && n.Decl.Kind != types.Enum {
+			b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
+				Hint("a value is made with its type's name alone: `%s`", structExample(n.Decl)))
+			return
+		}
+	}
 	if d, ok := t.(*types.Declared); ok {
 		tool := toolOf(t)
 		if d.Kind == nil && name.Name == "run" || tool != nil && (tool.Rest || tool.method(name.Name) != nil) {

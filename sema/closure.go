@@ -196,6 +196,7 @@ func (b *body) returnExpr(e *ast.ReturnExpr) types.Type {
 		f.returns = append(f.returns, returned{e.X, t, e.X.Span()})
 	default:
 		b.checkAs(e.X, f.result, f.because)
+		b.returnLost(e)
 	}
 	return types.Never
 }

@@ -240,6 +240,9 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 			Hint("make one with a section [connections.%s]", a.Connection))
 		return
 	}
+	if c.cfg.Manifest.Unread {
+		return
+	}
 	conn, ok := c.cfg.Manifest.Connections[a.Connection]
 	if !ok {
 		d := diag.UnknownConnection.At(at, "no connection `%s` in %s", a.Connection, c.cfg.Manifest.File)
@@ -249,7 +252,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
 		c.report(m, diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
-			Hint("give one of them"))
+			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection))
 	}
 }
 
@@ -301,7 +304,7 @@ func (c *checker) defineHost(m *module, h *Host) {
 			Hint("make one with a section [hosts.%s] that says which command to run", name))
 		return
 	}
-	if _, ok := c.cfg.Manifest.Hosts[name]; !ok {
+	if _, ok := c.cfg.Manifest.Hosts[name]; !ok && !c.cfg.Manifest.Unread {
 		d := diag.UnknownConnector.At(at, "no host `%s` in %s", name, c.cfg.Manifest.File)
 		c.nearest(d, name, keys(c.cfg.Manifest.Hosts), "add a section [hosts."+name+"] with its command")
 		c.report(m, d)

@@ -103,6 +103,31 @@ func (b *body) allHarmless(es []ast.Expr) bool {
 	return true
 }
 
+// returnLost warns where a value is returned from a function that declares no
+// result.
+func (b *body) returnLost(e *ast.ReturnExpr) {
+	f := b.frame
+	if f.fn == nil || f.home != f || f.handler || f.fn.Decl.Result != nil || f.fn.Decl.Body == nil || b.info.Library || types.Resolve(f.result) != types.Nil {
+		return
+	}
+	t := types.Full(b.info.types[e.X.ID()])
+	if t == types.Nil || t == types.Bad || t == types.Never {
+		return
+	}
+	d := diag.NoEffect.At(e.X.Span(), "`%s` declares no result: nobody gets this value", f.fn.Name).Label(f.fn.Decl.Signature, "declared here")
+	if b.isMain(f.fn) || isTest(f.fn) {
+		d.Hint("leave it out; `throw` or `panic(…)` ends with an error")
+	} else {
+		d.Hint("declare the result: `-> %s`", t)
+	}
+	b.report(d)
+}
+
+func (b *body) isMain(fn *Function) bool {
+	e := b.c.entry.names["main"]
+	return e != nil && e.obj == Object(fn)
+}
+
 // lostResult warns where a function ends with a value and declares no result.
 func (b *body) lostResult(fn *Function) {
 	tail := fn.Decl.Body.Tail
@@ -113,7 +138,7 @@ func (b *body) lostResult(fn *Function) {
 	if t == types.Nil || t == types.Bad || t == types.Never || b.flow.dead {
 		return
 	}
-	if isMain := b.c.entry.names["main"]; isMain != nil && isMain.obj == Object(fn) || isTest(fn) {
+	if b.isMain(fn) || isTest(fn) {
 		b.idle(tail)
 		return
 	}

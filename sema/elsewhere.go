@@ -13,7 +13,7 @@ func (b *body) meant(t types.Type, name string) (method, hint string) {
 	has := b.c.methodNames(t)
 	plain := foreign.Plain(name)
 	for _, m := range has {
-		if foreign.Plain(m) == plain {
+		if foreign.Plain(m) == plain && m != name {
 			return m, "here it is called `" + m + "`"
 		}
 	}

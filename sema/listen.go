@@ -251,7 +251,7 @@ func (b *body) misspelt(h *ast.Handler) {
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
 	var open []string
 	for _, typ := range asking {
-		if seen[typ] == nil && d.Host != nil && !b.hasDefault(d.Host, typ) && b.maySend(d.Host, typ) {
+		if seen[typ] == nil && !misspeltIn(seen, typ) && d.Host != nil && !b.hasDefault(d.Host, typ) && b.maySend(d.Host, typ) {
 			open = append(open, typ)
 		}
 	}
@@ -266,6 +266,16 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 		dg.Hint("add a handler, or `approval_default` to [hosts.%s]", d.Host.Connector)
 	}
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
+}
+
+// misspeltIn says whether a handler was meant for a type, which is told there.
+func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
+	for t := range seen {
+		if knownMessages[t] == "" && spell.Nearest(t, []string{typ}) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *body) hasDefault(h *Host, typ string) bool {

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"math"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
@@ -440,7 +441,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 	}
 	if len(missing) > 0 && !unknown {
 		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), listed(missing)).
-			Hint("give each a value, or take the rest from another: `..base`"))
+			Hint("add `%s`, or take the rest from another: `..base`", strings.Join(missing, ": …`, `")+": …"))
 	}
 }
 

@@ -161,7 +161,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			return types.Bad
 		}
 		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.boundNames(x)).
-			Hint("bound it by a trait that has: `%s: Trait`", x.Name))
+			Hint("bound it by a trait that has: `%s: %s`", x.Name, b.c.traitWith(e.Name.Name)))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
@@ -272,7 +272,12 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		return
 	}
 	if isHost(t) && slices.Contains([]string{"listen", "supervise", "subscribe", "on"}, e.Name.Name) {
-		b.report(d.Hint("a host is listened to by a word before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args)))
+		if e.Name.Name == "on" {
+			d.Hint("messages are taken where the host is listened to: `listen %s.execute(…) { %s => |m| … }`", b.text(e.Recv), b.prompt(e.Args))
+		} else {
+			d.Hint("a host is listened to by a word before the call: `listen %s.execute(%s) { … }`", b.text(e.Recv), b.prompt(e.Args))
+		}
+		b.report(d)
 		return
 	}
 	if _, hint := b.meant(t, e.Name.Name); hint == "" {
@@ -335,7 +340,35 @@ func (b *body) methodInstead(t types.Type, name string) string {
 	if _, hint := b.meant(t, name); hint != "" {
 		return hint
 	}
-	return "declare it in an impl of the type"
+	if a, ok := t.(*types.Array); ok {
+		if _, tasks := types.Resolve(a.Elem).(*types.Task); tasks {
+			return "its elements are tasks: `parallel for x in … { … }` gives an array of values"
+		}
+	}
+	if t == types.Int && b.c.method(types.Float, name) != nil {
+		return "a Float has it: `(… as Float)." + name + "(…)`"
+	}
+	if n, ok := t.(*types.Named); ok && !n.Decl.Library {
+		return "declare it: `impl " + n.Decl.Name + " { fn " + name + "(self) { … } }`"
+	}
+	if names := b.c.methodNames(t); len(names) > 0 && len(names) <= 12 {
+		return "its methods are " + listed(names)
+	}
+	return "`concerto doc " + strings.TrimSuffix(methodFile(t), "") + "` lists its methods"
+}
+
+// traitWith names a trait that has a method, for a hint.
+func (c *checker) traitWith(method string) string {
+	best := ""
+	for _, t := range c.traits {
+		if t.methods[method] != nil && (best == "" || t.trait.Name < best) {
+			best = t.trait.Name
+		}
+	}
+	if best == "" {
+		return "Trait"
+	}
+	return best
 }
 
 // fieldOf is the field of a struct type by name, or nil.

@@ -237,6 +237,10 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 		}
 	}
 	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.shown())
+	if _, there := constructors[id.Name]; in.std != "" && (there || basics[id.Name] != nil) {
+		c.report(m, d.Hint("`%s` is there without an import: remove it", id.Name))
+		return
+	}
 	otherwise := "check the spelling, or declare it there"
 	if in.std != "" {
 		slices.Sort(names)

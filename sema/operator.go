@@ -194,6 +194,10 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	switch {
 	case forX != "" || forY != "":
 		hints(d, forX, forY)
+	case e.Op == ast.OpRem && types.IsString(x):
+		d.Hint("put values into text by `\"${x}\"`")
+	case e.Op == ast.OpMul && types.IsString(x):
+		d.Hint("text is repeated by `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
 	case text:
 		d.Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
@@ -259,6 +263,13 @@ func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
 				return "write the number without quotes: `" + lit.Value + "`"
 			}
 			return "turn the number into text: `" + b.operand(side.other) + ".to_string()`"
+		}
+		if n, ok := side.t.(*types.Named); ok && n.Decl.Kind != types.Enum {
+			for _, f := range n.Decl.Fields {
+				if _, ok := comparable(types.Resolve(f.Type), side.want); ok {
+					return "compare what it holds: `" + b.operand(side.e) + "." + f.Name + "`"
+				}
+			}
 		}
 	}
 	return "convert one of them, so that both have one type"

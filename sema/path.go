@@ -41,10 +41,31 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		return types.Bad
 	}
 	if en.obj == nil {
-		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Hint("make a value of it, such as `%s { … }` or `%s::…`", name, name))
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Hint("%s", b.valueOfType(e, en)))
 		return types.Bad
 	}
 	return b.objectValue(e, en.obj, hint)
+}
+
+// valueOfType is how a value of the type is made that stands where one should.
+func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
+	name := e.Segments[0].Name
+	if b.receiver == ast.Expr(e) && b.method != "" {
+		if t := b.entityOwner(en); t != nil && b.c.method(t, b.method) != nil {
+			return "what the type has is named by `::`: `" + name + "::" + b.method + "(…)`"
+		}
+	}
+	switch {
+	case en.typ != nil && en.typ.Kind == types.Enum && len(en.typ.Variants) > 0:
+		return "name one of its variants, such as `" + variantExample(en.typ, en.typ.Variants[0]) + "`"
+	case en.typ != nil && en.typ.Kind == types.ErrorStruct:
+		return "make one: `" + name + "::new(\"…\")`"
+	case en.typ != nil:
+		return "make one: `" + structExample(en.typ) + "`"
+	case en.builtin != nil:
+		return sample(en.builtin)
+	}
+	return "name a value of it"
 }
 
 func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {

@@ -269,7 +269,7 @@ func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	}
 	if ok && len(tuple.Elems) != len(p.Elems) {
 		b.report(diag.PatternType.At(p.Sp, "a pattern of %s never matches `%s`", count(len(p.Elems), "element"), types.Full(t)).
-			Hint("use `_` for what does not matter"))
+			Hint("%s", map[bool]string{true: "use `_` for what does not matter", false: "leave out what is too much"}[len(p.Elems) < len(tuple.Elems)]))
 		ok = false
 	}
 	for i, q := range p.Elems {
@@ -429,8 +429,11 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 			b.report(diag.UpperCasePattern.At(path.Sp, "`%s` is no variant here", name).Hint("write `%s::%s`", n.Decl.Name, name))
 			return nil, nil
 		}
-		b.report(unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is no variant", []string{"Some", "Ok", "Err"}).
-			Hint("variants are written `Enum::%s(…)`", name))
+		d := unknownName(diag.UpperCasePattern, path.Segments[0], "`%s` is no variant", []string{"Some", "Ok", "Err"})
+		if len(d.Hints) == 0 {
+			d.Hint("variants are written `Enum::%s(…)`", name)
+		}
+		b.report(d)
 		return nil, nil
 	}
 	switch x := t.(type) {

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/source"
@@ -39,10 +41,12 @@ func (b *body) assign(e *ast.Assign) types.Type {
 		}
 	}
 	t := types.Resolve(b.expr(e.Target, nil))
-	if t != types.Bad {
-		b.mutated(e.Target, "this assigns to it")
+	if errors := b.errors; t != types.Bad {
+		b.notSlice(e.Target)
+		if b.errors == errors {
+			b.mutated(e.Target, "this assigns to it")
+		}
 	}
-	b.notSlice(e.Target)
 	b.assignValue(e, t, reason{})
 	return types.Nil
 }
@@ -238,7 +242,7 @@ func (b *body) mutatedName(x *ast.PathExpr, what string) {
 	if !ok {
 		if b.info.types[x.Id] != types.Bad {
 			b.report(diag.NotAPlace.At(x.Sp, "`%s` cannot be changed", x.Segments[len(x.Segments)-1].Name).
-				Hint("copy it into a `let mut` variable"))
+				Hint("it stays as it is: change a copy, `let mut %s = %s;`", strings.ToLower(x.Segments[len(x.Segments)-1].Name), b.text(x)))
 		}
 		return
 	}

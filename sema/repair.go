@@ -16,7 +16,10 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) string {
 		return "two types have this name: rename the one of the program"
 	}
 	fits := func(t types.Type) bool { ok, _ := types.Conversion(t, want); return ok }
-	for _, hint := range []string{b.literalRepair(e, want), b.takeOut(e, got, fits), b.textRepair(e, got, want), b.conversion(e, got, want), b.wrapped(e, got, want)} {
+	if want == types.Bool && !isLiteral(e) {
+		return b.truth(e, got)
+	}
+	for _, hint := range []string{b.literalRepair(e, want), b.replyRepair(e, got, want), b.takeOut(e, got, fits), b.textRepair(e, got, want), b.conversion(e, got, want), b.wrapped(e, got, want)} {
 		if hint != "" {
 			return hint
 		}
@@ -41,6 +44,9 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) string {
 		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
 			return "write the number without quotes: `" + x.Value + "`"
 		}
+		if n := strings.TrimRight(x.Value, "smhd "); (want == types.Int || want == types.Float) && numberType(n) != nil {
+			return "write the number alone: `" + n + "`"
+		}
 		if want == types.Bool && (x.Value == "true" || x.Value == "false") {
 			return "write it without quotes: `" + x.Value + "`"
 		}
@@ -56,6 +62,16 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) string {
 		}
 	}
 	return ""
+}
+
+// replyRepair is for an agent's reply where a value of a type is wanted that it
+// should give.
+func (b *body) replyRepair(e ast.Expr, got, want types.Type) string {
+	n, ok := want.(*types.Named)
+	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldOr(got)) {
+		return ""
+	}
+	return "a model is asked for it by `execute_with_schema<" + n.String() + ">(…)`"
 }
 
 // numberType is Int or Float when a text is such a number, else nil.
@@ -203,9 +219,9 @@ func sample(t types.Type) string {
 			return s
 		}
 	case *types.Array:
-		return "an array is written `[…]`"
+		return "write an array, such as `[" + exampleValue(x.Elem) + "]`"
 	case *types.Map:
-		return "a map is written `{\"key\": …}`"
+		return "write a map, such as `{\"key\": " + exampleValue(x.Value) + "}`"
 	case *types.Tuple:
 		return "a tuple of " + strconv.Itoa(len(x.Elems)) + " values is written `(…, …)`"
 	case *types.Func:
@@ -240,6 +256,38 @@ var basicSamples = map[*types.Basic]string{
 	types.Ledger: "name a ledger: one declared by `ledger name: Ledger = Ledger::new();`",
 	types.Range:  "a range is written `0..n`",
 	types.Error:  "make an error: `ToolError::new(\"…\")`",
+}
+
+// exampleValue is a value of a type as a hint writes it.
+func exampleValue(t types.Type) string {
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		switch x {
+		case types.Int:
+			return "1"
+		case types.Float:
+			return "0.5"
+		case types.String:
+			return "\"…\""
+		case types.Bool:
+			return "true"
+		}
+	case *types.Option:
+		return exampleValue(x.Elem)
+	case *types.Array:
+		return "[" + exampleValue(x.Elem) + "]"
+	case *types.Named:
+		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
+			return variantExample(x.Decl, x.Decl.Variants[0])
+		}
+		if x.Decl.Kind == types.ErrorStruct {
+			return x.Decl.Name + "::new(\"…\")"
+		}
+		if x.Decl.Kind != types.Enum && !x.Decl.Elements {
+			return structExample(x.Decl)
+		}
+	}
+	return "…"
 }
 
 // structExample is a struct's literal with what it must have.

@@ -57,7 +57,9 @@ func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	if types.Resolve(t) != types.Bad {
 		b.info.conv[e.X.ID()] = types.Any
 	}
+	b.throwing = true
 	b.info.details[e.Id] = b.leave(t, false, e.Sp)
+	b.throwing = false
 	return types.Never
 }
 
@@ -163,7 +165,13 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	}
 	d := diag.ErrorConversion.At(at, "`%s` does not become `%s`", types.Full(err), types.Full(r.Err))
 	b.because(d, b.frame.because)
-	b.report(d.Hint("declare `impl From<%s> for %s`, or convert with `.map_err(…)?`", types.Full(err), types.Full(r.Err)))
+	to := exampleValue(r.Err)
+	if b.throwing {
+		d.Hint("throw what the function promises: `throw %s`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+	} else {
+		d.Hint("convert it by `.map_err(|e| %s)?`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+	}
+	b.report(d)
 	return l
 }
 

@@ -155,7 +155,44 @@ func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) stri
 	if len(names) > 0 {
 		return "its fields are " + listed(names)
 	}
-	return "values of this type have no fields"
+	return b.noFields(e, t)
+}
+
+// noFields is what to do with a value that has no fields at all.
+func (b *body) noFields(e *ast.FieldExpr, t types.Type) string {
+	switch x := t.(type) {
+	case *types.Result:
+		taken := "take out what it holds first: `" + b.operand(e.X) + "?`"
+		if n, ok := held(t).(*types.Named); ok && n.Decl.Kind != types.Enum && len(n.Decl.Fields) > 0 {
+			return taken + " has the fields " + listed(fieldNames(n.Decl))
+		}
+		return taken
+	case *types.HashMap:
+		return "an entry is read by `" + b.operand(e.X) + ".get(\"" + e.Name.Name + "\")`"
+	case *types.Named:
+		if x.Decl.Kind == types.Enum {
+			return "what a variant holds is taken out by `match`"
+		}
+	}
+	if isDeclared(t) {
+		return "its settings stand in its declaration; for one call `.with_…(…)` changes some"
+	}
+	return "it has no fields, only methods"
+}
+
+func fieldNames(d *types.Decl) (names []string) {
+	for _, f := range d.Fields {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// isDeclared says whether t is what an agent or host is.
+func isDeclared(t types.Type) bool {
+	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
+		t = d.Kind
+	}
+	return t == types.Agent || t == types.Host
 }
 
 func hasMembers(t types.Type) bool {
@@ -268,7 +305,13 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 	d := diag.NotIndexable.At(e.X.Span(), "`%s` cannot be indexed", types.Full(recv))
 	switch recv.(type) {
 	case *types.HashMap:
-		d.Hint("read it with `.get(…)`")
+		d.Hint("read it with `%s.get(%s)`, write it with `.set(key, value)`", b.text(e.X), b.text(e.Index))
+	case *types.Named:
+		if lit, ok := e.Index.(*ast.StringLit); ok && b.fieldOf(recv, lit.Value) != nil {
+			d.Hint("a field is read by `.`: `%s.%s`", b.operand(e.X), lit.Value)
+		} else {
+			d.Hint("its fields are read by `.`; only arrays, maps and strings are indexed")
+		}
 	default:
 		d.Hint("only arrays, maps and strings can")
 	}

@@ -52,6 +52,9 @@ type Library interface {
 
 // Manifest is what the checker needs to know of Concerto.toml.
 type Manifest struct {
+	// Unread says that its text could not be read, so that nothing is known to be
+	// missing in it.
+	Unread bool
 	// File is its name as diagnostics show it.
 	File string
 	// Connections maps each [connections.X] to its model aliases.

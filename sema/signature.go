@@ -8,6 +8,8 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/types"
 )
@@ -215,6 +217,14 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		return
 	}
 	known := keys(decoratorPlaces)
-	c.report(m, unknownName(diag.UnknownDecorator, d.Name, "unknown decorator `@%s`", known).
-		Hint("decorators are %s", listed(known)))
+	if hint := foreign.Decorator.Hint(d.Name.Name); hint != "" {
+		c.report(m, diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name).Hint("%s", hint))
+		return
+	}
+	unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
+	if near := spell.Nearest(d.Name.Name, known); near != "" {
+		c.report(m, unknown.Hint("did you mean `@%s`?", near))
+		return
+	}
+	c.report(m, unknown.Hint("decorators are %s", listed(known)))
 }

@@ -160,6 +160,9 @@ func (b *body) let(s *ast.LetStmt) {
 		return
 	}
 	var t types.Type
+	if b.namedEmit(s) {
+		return
+	}
 	if s.Type != nil {
 		t = b.c.resolve(b.ts, s.Type)
 		b.checkAs(s.Value, t, reason{b.m, s.Type.Span(), "the variable's type"})
@@ -174,6 +177,23 @@ func (b *body) let(s *ast.LetStmt) {
 		return
 	}
 	b.irrefutable(s.Pattern, t, s.Mut, "`let`", "add `else { … }` that leaves, or use `match`")
+}
+
+// namedEmit refuses a name for the value of an emit that nobody awaits, and says
+// whether it did: there is no such value.
+func (b *body) namedEmit(s *ast.LetStmt) bool {
+	e, isEmit := unparen(s.Value).(*ast.EmitExpr)
+	p, isName := s.Pattern.(*ast.NamePat)
+	if !isEmit || !isName || e.Await || p.Name.Name[0] == '_' {
+		return false
+	}
+	b.expr(e, nil)
+	b.report(diag.EmitType.At(e.Sp, "an emit that nobody awaits has no answer to name").
+		Hint("write `let %s = await %s`, which gives a Result", p.Name.Name, b.text(e)))
+	l := &Local{Name: p.Name.Name, Type: types.Bad, Mut: s.Mut, At: p.Name.Sp, used: true}
+	b.info.types[p.Id], b.info.objects[p.Id] = types.Bad, l
+	b.bind(l)
+	return true
 }
 
 func (b *body) letElse(s *ast.LetStmt, t types.Type) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -184,8 +185,13 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			for _, w := range td.order {
 				names = append(names, w.Decl.Name.Name)
 			}
-			c.report(m, unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names).
-				Hint("declare it in an impl of the type alone: `impl %s { … }`", im.name()))
+			extra := unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names)
+			if near := spell.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
+				im.methods[near] = fn // as was meant: it is not missing besides
+			} else {
+				extra.Hint("declare it in an impl of the type alone: `impl %s { … }`", im.name())
+			}
+			c.report(m, extra)
 			continue
 		}
 		c.matchesTrait(m, fn, want, im)

@@ -39,11 +39,23 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 		outer.used = true // as was meant
 		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
 	case id.Name == "self":
-		d.Hint("`self` stands only in methods that declare it as their first parameter")
+		d.Hint("%s", b.selfInstead())
 	default:
 		d.Hint("%s", b.nameInstead(id.Name, u))
 	}
 	b.report(d)
+}
+
+// selfInstead says where self comes from.
+func (b *body) selfInstead() string {
+	if fn := b.frame.fn; fn != nil && fn.assoc != nil && fn.Recv == nil {
+		rest := ""
+		if len(fn.Params) > 0 {
+			rest = ", …"
+		}
+		return "declare it as the first parameter: `fn " + fn.Decl.Name.Name + "(self" + rest + ")`"
+	}
+	return "`self` stands only in methods that declare it as their first parameter"
 }
 
 // nameInstead is the repair of a name that nothing declares: a slip of the

@@ -46,7 +46,7 @@ var policy = []rule{
 	{"lexer", "source diag"},
 	{"ast", "source"},
 	{"parser", "source diag lexer ast internal/spell internal/foreign"},
-	{"manifest", "source diag internal/secret internal/spell"},
+	{"manifest", "source diag internal/foreign internal/secret internal/spell"},
 	{"sema", "source diag ast types internal/spell internal/foreign"},
 	{"ir", "source value internal/parallel"},
 	{"codegen", "source diag ast types sema ir"},

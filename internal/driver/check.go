@@ -86,6 +86,17 @@ func (in *Input) name() string {
 	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
 }
 
+// unread says whether a manifest could not be read for its syntax: what it lacks
+// is not known then.
+func unread(found diag.List) bool {
+	for _, d := range found.Sorted() {
+		if d.Info == diag.ManifestSyntax {
+			return true
+		}
+	}
+	return false
+}
+
 // universe is what the checker needs of the manifest; nil without one.
 func (in *Input) universe() *sema.Manifest {
 	m := in.Manifest
@@ -94,6 +105,7 @@ func (in *Input) universe() *sema.Manifest {
 	}
 	u := &sema.Manifest{
 		File:        m.File.Name,
+		Unread:      unread(in.Diagnostics),
 		Connections: map[string]sema.ManifestConnection{manifest.Builtin: {DefaultModel: "scripted"}},
 		Hosts:       map[string]sema.ManifestHost{},
 		Mcp:         map[string]bool{},

@@ -30,6 +30,10 @@ const (
 	Member
 	// Path: what stands before `::`.
 	Path
+	// Decorator: behind an `@`.
+	Decorator
+	// Manifest: a key of Concerto.toml.
+	Manifest
 	// Agent, Host and Server: fields of these declarations.
 	Agent
 	Host
@@ -59,6 +63,12 @@ func (p Place) Hint(name string) string { return index()[key{p, "", name}].Say()
 // Find is the Word of a name at a place other than Member, the zero Word when the
 // table does not have it.
 func (p Place) Find(name string) Word { return index()[key{p, "", name}] }
+
+// Declares says whether a word at a place declares a variable elsewhere.
+func (p Place) Declares(name string) bool {
+	w := p.Find(name)
+	return len(w.Ours) > 0 && w.Ours[0] == "let"
+}
 
 // FindMember is the Word of a member of a type, which is named as its methods'
 // file is. Letter case and underscores do not count.
