@@ -62,7 +62,7 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 		if l.Option {
 			f.leaveNone(l)
 		} else {
-			f.leaveBy(l, val{reg: err, class: ir.Full, owned: true})
+			f.leaveBy(l, val{reg: err, class: ir.Full, owned: true}, noErr)
 		}
 		f.free(inner)
 		f.land(next)

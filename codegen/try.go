@@ -112,12 +112,23 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	}
 	f.jump(ir.OpJumpVariant, v.reg, 0, good)
 	top := f.top
-	err := f.readField(v, 0, ir.Full, -1)
-	f.share(err, r.Err)
-	f.leaveBy(l, err)
+	f.leaveWith(l, v, r.Err)
 	f.free(top)
 	f.land(good)
 	return f.readField(v, 0, class(r.Ok), hint)
+}
+
+// leaveWith leaves with the Err that `?` has found: as it is, where nothing
+// converts it and a function gives it.
+func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
+	if l.Kind == sema.LeaveReturn && l.Convert == nil {
+		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
+		f.giveBack(val{reg: v.reg, class: ir.Full, owned: true}, f.leave.result)
+		return
+	}
+	err := f.readField(v, 0, ir.Full, -1)
+	f.share(err, t)
+	f.leaveBy(l, err, v.reg)
 }
 
 // heldBy gives what an Any holds: of a Result its Ok, while an Err leaves by l.
@@ -130,9 +141,7 @@ func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
 	end, good := &label{}, &label{}
 	f.jump(ir.OpJumpIfNot, is, 0, end)
 	f.jump(ir.OpJumpVariant, v.reg, 0, good)
-	err := f.readField(v, 0, ir.Full, -1)
-	f.share(err, types.Any)
-	f.leaveBy(l, err)
+	f.leaveWith(l, v, types.Any)
 	f.land(good)
 	f.emit(ir.OpField, d, v.reg, 0, 0)
 	f.land(end)
@@ -143,7 +152,7 @@ func (f *builder) heldBy(l *sema.Leave, v val, hint int) val {
 func (f *builder) throw(e *ast.ThrowExpr) {
 	v := f.boxed(f.value(e.X, -1), -1)
 	f.share(v, f.resultType(e.X))
-	f.leaveBy(f.info.Throw(e), v)
+	f.leaveBy(f.info.Throw(e), v, noErr)
 }
 
 // leaveNone leaves because of a None: as None where the function returns an
@@ -154,18 +163,25 @@ func (f *builder) leaveNone(l *sema.Leave) {
 		f.giveNil()
 		return
 	case l.Kind == sema.LeaveBody:
-		f.leaveBy(l, f.nilValue(-1))
+		f.leaveBy(l, f.nilValue(-1), noErr)
 		return
 	}
 	base := f.alloc()
 	f.stringValue("value is None", base)
-	f.leaveBy(l, f.newError(f.g.runtimeError(), base, -1))
+	f.leaveBy(l, f.newError(f.g.runtimeError(), base, -1), noErr)
 }
 
-// leaveBy takes an error to where sema says it goes.
-func (f *builder) leaveBy(l *sema.Leave, err val) {
+// noErr is the register of no Err.
+const noErr = -1
+
+// leaveBy takes an error to where sema says it goes. from is the register of the
+// Err that held it.
+func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	switch l.Kind {
 	case sema.LeaveRaise:
+		if from != noErr {
+			f.emit(ir.OpLeave, from, 0, 0, 0)
+		}
 		f.emit(ir.OpThrow, err.reg, 0, 0, 0)
 	case sema.LeaveReturn:
 		if l.Convert != nil {
@@ -174,9 +190,16 @@ func (f *builder) leaveBy(l *sema.Leave, err val) {
 			err = f.boxed(f.invoke(l.Convert, w), -1)
 		}
 		d := f.alloc()
-		f.emit(ir.OpNewErr, d, err.reg, 0, 0)
+		if from != noErr {
+			f.emit(ir.OpNewErrOf, d, err.reg, from, 0)
+		} else {
+			f.emit(ir.OpNewErr, d, err.reg, 0, 0)
+		}
 		f.giveBack(val{reg: d, class: ir.Full, owned: true}, f.leave.result)
 	case sema.LeaveBody:
+		if from != noErr {
+			f.emit(ir.OpLeave, from, 0, 0, 0)
+		}
 		f.closeSources(0)
 		f.emit(ir.OpReturnLeft, err.reg, 0, 0, int32(l.Site))
 	case sema.LeaveTry:
@@ -185,7 +208,7 @@ func (f *builder) leaveBy(l *sema.Leave, err val) {
 		f.move(t.error, ir.Full, err)
 		f.dispatch(t, f.info.Try(l.Try))
 		if l.Next != nil {
-			f.leaveBy(l.Next, err)
+			f.leaveBy(l.Next, err, from)
 		}
 	}
 }

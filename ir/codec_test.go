@@ -81,7 +81,7 @@ func TestLayout(t *testing.T) {
 	p := &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc", Text: "a\n"}}, Constants: []Const{text("k"), whole(2), real(2), real(math.NaN())},
 		Functions: []Function{{Name: "main", Line: 1, ABI: FullABI, Result: Full, Registers: 3, Block: Block{Code: code(t, "SubIntK r2 r1 -1\nJump @2\nReturnNil"),
 			Positions: []Position{{0, 3, 5}, {1, 3, 9}}, Regions: []Region{{0, 1, 2, 1}}}}}}
-	want := `{"version":"1.4",
+	want := `{"version":"1.5",
 "name":"x",
 "files":[
 {"name":"x.conc","text":"a\n"}
@@ -119,10 +119,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"binary", "\x7fELF", "not a compiled Concerto program"},
 		{"source", "fn main() {}", "not a compiled Concerto program"},
 		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
-		{"newer", replace(`"1.4"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.4)"},
+		{"newer", replace(`"1.5"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.5)"},
 		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
-		{"older", replace(`"1.4"`, `"0.9"`), "made by an older concerto"},
-		{"version's form", replace(`"1.4"`, `"one"`), "not of the form"},
+		{"older", replace(`"1.5"`, `"0.9"`), "made by an older concerto"},
+		{"version's form", replace(`"1.5"`, `"one"`), "not of the form"},
 		{"truncated at once", `{"ver`, "truncated: it ends at byte 5"},
 		{"unknown member", replace(`"name":"sample"`, `"nom":"sample"`), `unknown member "nom" at byte`},
 		{"unknown instruction", replace(`"LoadInt r1 -3"`, `"LodInt r1 -3"`), `unknown instruction "LodInt" at byte`},
@@ -200,7 +200,7 @@ func tryProgram(t *testing.T, data []byte) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add(Encode(everything(f)))
-	f.Add([]byte(`{"version":"1.4","functions":[{"name":"f","abi":"full","result":"Full","registers":1,"instructions":["ReturnNil"]}],"entry":0}`))
+	f.Add([]byte(`{"version":"1.5","functions":[{"name":"f","abi":"full","result":"Full","registers":1,"instructions":["ReturnNil"]}],"entry":0}`))
 	f.Fuzz(func(t *testing.T, data []byte) { tryProgram(t, data) })
 }
 

@@ -131,6 +131,8 @@ const (
 	OpNewVariant
 	OpNewOk
 	OpNewErr
+	OpNewErrOf
+	OpLeave
 	OpWrapSome
 	OpUnwrap
 	OpField
@@ -338,6 +340,8 @@ var Table = [...]Info{
 	OpNewVariant:    {OpNewVariant, "NewVariant", []Operand{w("d", A, Full), win("base", B), lit("n", C), ref("t", RoleType)}, "d = variant n of enum t from as many Full registers as it has payload slots", false},
 	OpNewOk:         {OpNewOk, "NewOk", []Operand{w("d", A, Full), r("s", B, Full)}, "d = Ok(s)", false},
 	OpNewErr:        {OpNewErr, "NewErr", []Operand{w("d", A, Full), r("s", B, Full)}, "d = Err(s)", false},
+	OpNewErrOf:      {OpNewErrOf, "NewErrOf", []Operand{w("d", A, Full), r("s", B, Full), r("e", C, Full)}, "d = Err(s), made of the Err e that leaves here: where that came from is remembered", false},
+	OpLeave:         {OpLeave, "Leave", []Operand{r("e", A, Full)}, "the Err e leaves the function here, which is remembered; what it holds is marked shared", false},
 	OpWrapSome:      {OpWrapSome, "WrapSome", []Operand{w("d", A, Full), r("s", B, Full)}, "d = Some(s): s itself unless it is nil or a Some box", false},
 	OpUnwrap:        {OpUnwrap, "Unwrap", []Operand{w("d", A, Full), r("s", B, Full)}, "d = what Some s holds (s is not None)", false},
 	OpField:         {OpField, "Field", []Operand{w("d", A, Full), r("o", B, Full), lit("n", C)}, "d = slot n of block o", false},

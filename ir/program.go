@@ -4,7 +4,7 @@ import "encoding/json"
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.4"
+const Version = "1.5"
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets only by name, no absolute path (spec/ir.md).

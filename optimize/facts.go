@@ -85,7 +85,7 @@ var asFact = func() (set [256]struct {
 			ir.OpNot, ir.OpIsNil, ir.OpStringLen, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast, ir.OpCaptured, ir.OpVariant, ir.OpNewClosure},
 		elems:  {ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool},
 		lens:   {ir.OpArrayLen},
-		fields: {ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpNewOk, ir.OpNewErr},
+		fields: {ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpNewOk, ir.OpNewErr, ir.OpNewErrOf},
 		maps:   {ir.OpMapLen, ir.OpMapGet},
 		cells:  {ir.OpCellGet},
 		marks:  {ir.OpOwn, ir.OpOwnElem, ir.OpOwnField},
@@ -117,7 +117,7 @@ var changes = func() (set [256]memory) {
 			ir.OpJumpVariant, ir.OpJumpNotVariant, ir.OpForInt, ir.OpForIntTo, ir.OpLoop,
 			ir.OpConcat, ir.OpInterpolate, ir.OpStringLen, ir.OpStringAt, ir.OpNewArray, ir.OpNewMap, ir.OpArrayLen,
 			ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool, ir.OpMapLen, ir.OpMapGet, ir.OpMapFind,
-			ir.OpNewRange, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast, ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr,
+			ir.OpNewRange, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast, ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr, ir.OpNewErrOf,
 			ir.OpWrapSome, ir.OpUnwrap, ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpVariant, ir.OpIsType,
 			ir.OpNewClosure, ir.OpCaptured, ir.OpNewCell, ir.OpCellGet, ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool,
 			ir.OpReturnNil, ir.OpThrow, ir.OpRethrow, ir.OpFault, ir.OpPanic},
@@ -126,7 +126,7 @@ var changes = func() (set [256]memory) {
 		fields: {ir.OpSetField, ir.OpSetFieldInt, ir.OpSetFieldFloat, ir.OpSetFieldBool, ir.OpOwnField},
 		maps:   {ir.OpMapSet, ir.OpOwnKey},
 		cells:  {ir.OpCellSet, ir.OpOwnCell},
-		marks:  {ir.OpShare},
+		marks:  {ir.OpShare, ir.OpLeave},
 	} {
 		for _, op := range ops {
 			set[op] = to

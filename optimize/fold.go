@@ -68,7 +68,7 @@ func (f folder) float(r int) (x float64, ok bool) {
 func (f folder) result(r int) (s, variant int, ok bool) {
 	for range 4 {
 		in, found := f.k.known(r, f.holds, func(in ir.Instr) bool {
-			return in.Op == ir.OpNewOk || in.Op == ir.OpNewErr || in.Op == ir.OpMove
+			return isResult(in.Op) || in.Op == ir.OpMove
 		})
 		switch {
 		case !found:

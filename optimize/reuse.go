@@ -31,7 +31,10 @@ func (k *facts) reuse(pc int, holds bitset) {
 }
 
 // isNew says whether an operation makes an object.
-func isNew(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpNewOk || op == ir.OpNewErr }
+func isNew(op ir.Op) bool { return op == ir.OpNewClosure || isResult(op) }
+
+// isResult says whether an operation makes a Result.
+func isResult(op ir.Op) bool { return op == ir.OpNewOk || op == ir.OpNewErr || op == ir.OpNewErrOf }
 
 var moveOf = byClass{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir.OpMoveBool, ir.Full: ir.OpMove}
 

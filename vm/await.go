@@ -133,6 +133,10 @@ func (m *VM) ended(t *task) {
 	} else if t.group != nil {
 		m.passStreams(t, t.group.t)
 	}
+	if isErr(t.result) && (t == m.main || len(t.watch) == 0) {
+		way := m.left.way(m.left.next, t.result.Ref)
+		t.way = &way
+	}
 	if t == m.main && (t.raised != nil || isErr(t.result)) {
 		m.cancelAll()
 	} else if t == m.main {
@@ -140,7 +144,7 @@ func (m *VM) ended(t *task) {
 	}
 	t.served.rootEnded(t)
 	if t.group != nil {
-		t.group.over(t.index, t)
+		t.group.over(int(t.index), t)
 		t.group = nil
 	}
 	for _, w := range t.watch {

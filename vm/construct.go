@@ -22,7 +22,29 @@ func init() {
 		return running
 	}
 	slow[ir.OpNewErr] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.Err(*t.slot(in.b))
+		e := value.Err(*t.slot(in.b))
+		*t.slot(in.a) = e
+		t.leaves(e.Ref, nil, true)
+		return running
+	}
+	slow[ir.OpNewErrOf] = func(t *task, in *ins) status {
+		of := *t.slot(in.c)
+		if !isErr(of) {
+			return t.badOperand(in)
+		}
+		e := value.Err(*t.slot(in.b))
+		*t.slot(in.a) = e
+		t.leaves(e.Ref, of.Ref, true)
+		return running
+	}
+	slow[ir.OpLeave] = func(t *task, in *ins) status {
+		e := *t.slot(in.a)
+		if !isErr(e) {
+			return t.badOperand(in)
+		}
+		value.Share(e)
+		value.Share(e.Fields()[0])
+		t.leaves(e.Ref, nil, false)
 		return running
 	}
 	slow[ir.OpWrapSome] = func(t *task, in *ins) status {

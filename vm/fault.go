@@ -14,6 +14,7 @@ type raised struct {
 	panicked  bool   // not catchable
 	cancelled bool   // not an error: the task, or the scope `until`, is cancelled
 	until     *scope // nil: the whole task
+	left      int    // how many leavings there had been when `?` raised it; 0 when something else did
 	trace     calls
 	first     [2]call // room for a trace of most errors that are caught: an object less
 }
@@ -21,7 +22,7 @@ type raised struct {
 // again is the error of an ended task, raised where it is awaited: the place and
 // the calls stay those of the task, then comes the one who awaited it.
 func (m *VM) again(r *raised, pc int) *raised {
-	out := &raised{value: r.value, fault: r.fault, trace: r.trace.clone()}
+	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
 	return out
 }
@@ -57,7 +58,11 @@ func (t *task) badOperand(in *ins) status {
 }
 
 func init() {
-	slow[ir.OpThrow] = func(t *task, in *ins) status { return t.throw(*t.slot(in.a)) }
+	slow[ir.OpThrow] = func(t *task, in *ins) status {
+		st := t.throw(*t.slot(in.a))
+		t.raised.left = t.justLeft(t.raised.value)
+		return st
+	}
 	slow[ir.OpRethrow] = opRethrow
 	slow[ir.OpFault] = func(t *task, in *ins) status {
 		return t.fault("%s", t.m.constants[in.imm].AsString())

@@ -117,7 +117,7 @@ func (g *group) drop(x value.Slot) {
 
 // member makes y a task of the group.
 func (g *group) member(i int, y *task) *task {
-	y.group, y.index, g.tasks[i] = g, i, y
+	y.group, y.index, g.tasks[i] = g, int32(i), y
 	return y
 }
 

@@ -25,8 +25,8 @@ type task struct {
 	fn         *function // of the bottom frame
 	stack      []value.Slot
 	raised     *raised       // an error on its way; of an ended task, the one it ended with
-	part       int32         // which part of a fused instruction faults
 	shelfDepth int32         // where the frame of a parked task is
+	index      int32         // of a body, in its group
 	caught     []*raised     // errors that regions took, for Rethrow
 	scopes     []*scope      // open listens and handler runs, innermost last
 	wait       *wait         // what a parked task waits for
@@ -43,11 +43,12 @@ type task struct {
 	ended    bool
 	seen     bool // somebody has taken, or does not want, what it gives
 	left     bool // a body ended by ReturnLeft: result is (site, error)
+	part     int8 // which part of a fused instruction faults
 
 	result value.Slot // of an ended task
+	way    *[]leaving // of an Err that nobody took
 	served *served    // the call from outside that it belongs to
 	group  *group     // of a body
-	index  int        // in the group
 	copies *task      // runs nothing: ends as this one did
 	watch  []watch    // who waits for it
 	older  *task      // the tasks alive, in the order of their birth

@@ -44,10 +44,20 @@ func (e *Uncaught) Error() string { return e.Message }
 func (m *VM) uncaught(r *raised) *Uncaught {
 	e := &Uncaught{Value: r.value, Panic: r.panicked}
 	e.describe()
-	e.Trace = r.trace.places(m.place)
+	e.Trace = m.raisedPlaces(r)
 	e.Place = visible(e.Trace)
 	e.Trace = userView(e.Trace)
 	return e
+}
+
+// raisedPlaces are those of an error's trace, behind those of the Err in which it
+// came to where it was raised.
+func (m *VM) raisedPlaces(r *raised) []Place {
+	places := r.trace.places(m.place)
+	if way := m.left.wayTo(r); len(way) > 0 {
+		places = append(m.wayPlaces(way, places[0].Function), places...)
+	}
+	return places
 }
 
 // userView leaves out the library's calls within itself: of each run of library

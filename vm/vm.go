@@ -142,6 +142,7 @@ type VM struct {
 	lost           []*task  // failed while nobody waited for them
 	cut            bool     // the end of ctx has ended a task
 	cutAt          *Stopped // where the first learnt of it
+	left           leavings
 	serving        *serving
 	panicked       *raised // ends the run: a task's panic
 	fatal          error   // ends the run: a performer's, or a broken invariant
@@ -259,7 +260,16 @@ func isErr(v value.Slot) bool { return v.IsResult() && v.Variant() == value.Vari
 
 // uncaughtErr is the Err that a task gave, as an error nobody caught.
 func (m *VM) uncaughtErr(t *task) *Uncaught {
-	return m.uncaught(&raised{value: t.result.Fields()[0], trace: callsOf(call{pc: int32(t.fn.entry), level: atEntry})})
+	e := &Uncaught{Value: t.result.Fields()[0]}
+	e.describe()
+	if t.way != nil {
+		e.Trace = m.wayPlaces(*t.way, "")
+	}
+	if len(e.Trace) == 0 { // nothing of the program's own made it
+		e.Trace = []Place{m.place(call{pc: int32(t.fn.entry), level: atEntry})}
+	}
+	e.Place, e.Trace = visible(e.Trace), userView(e.Trace)
+	return e
 }
 
 // boxed makes a register of a class self-describing.

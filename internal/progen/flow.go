@@ -18,6 +18,7 @@ var Flow = &Subject{
 
 func init() {
 	Flow.program = (*gen).flow
+	Flow.last = (*gen).fail
 	Flow.writers = []func(*gen){
 		(*gen).print, (*gen).valued, (*gen).valued, (*gen).flowLoop, (*gen).valued, (*gen).bump, (*gen).flowLoop, (*gen).leaveIf, (*gen).valued,
 		(*gen).flowTry, (*gen).flowMatch, (*gen).flowIf, (*gen).leaveIf, (*gen).flowLoop, (*gen).set, (*gen).otherwise, (*gen).each, (*gen).newVariable,
@@ -105,6 +106,13 @@ func (g *gen) smallFunction() {
 	f.result = s.result
 	g.write("fn %s(n: Int) -> %s %s", f.name, f.result, g.fill(body, 0))
 	g.fns = append(g.fns, f)
+}
+
+// fail writes what an error may leave main from, so that how it came there is told.
+func (g *gen) fail() {
+	for range 3 {
+		g.write("show(\"last\", (%s)?);", g.expr(wResult, 2))
+	}
 }
 
 // flowFunction writes one with loops and tries of its own.

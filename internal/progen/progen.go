@@ -61,6 +61,7 @@ type Subject struct {
 	writers []func(*gen)   // of statements
 	budget  int            // bounds the statements of the whole program
 	program func(*gen)     // writes it
+	last    func(*gen)     // writes what main does at its end; nil for nothing
 }
 
 // FromSeed makes the program of a seed.
@@ -318,6 +319,9 @@ func (g *gen) main() {
 		g.guarded()
 	}
 	g.state()
+	if g.last != nil {
+		g.last(g)
+	}
 	g.close("}")
 }
 

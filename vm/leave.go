@@ -1,0 +1,175 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/value"
+)
+
+// An Err is a value, and goes from function to function as one. So that it can be
+// told where it came from when nobody takes it, the machine remembers the last
+// places where one was made or left a function by `?`: there is no cost to what
+// gives an Ok.
+
+// leaving is such a place.
+type leaving struct {
+	err  unsafe.Pointer // the Result
+	of   unsafe.Pointer // the one that it was made of by a conversion, nil for none
+	held *raised        // the error that a try caught and that it holds
+	at   spot
+	made bool // it began here, unless it is of another
+	// How many places came before in one go, and the first of them, since it may be
+	// forgotten by the end of a long way.
+	steps int32
+	first spot
+}
+
+// spot is an instruction and the calls around it, the innermost first, as far as
+// they are remembered; 0 is none. Functions that only hand an Err on are told by
+// them.
+type spot struct {
+	pc    int32
+	calls [3]int32
+}
+
+// spot is where the task is.
+func (t *task) spot() (s spot) {
+	s.pc = int32(t.pc())
+	fp := t.fp
+	for i := range s.calls {
+		back := *(*uint64)(fp)
+		if back == uint64(insSize) { // the bottom frame
+			break
+		}
+		s.calls[i] = int32(back/uint64(insSize)) - 1
+		fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(t.code, uintptr(back)-insSize)).a)*int(slotSize))
+	}
+	return s
+}
+
+// keptLeavings is how many are remembered, of all tasks together. An error on its
+// way through a recursion needs as many as it is deep.
+const keptLeavings = 64
+
+type leavings struct {
+	ring []leaving // in turn; none until an Err is made
+	next int       // how many there have been
+}
+
+// leaves remembers that an Err is made, or leaves a function, at the instruction
+// that runs. of is the Err that it comes from.
+func (t *task) leaves(err, of unsafe.Pointer, made bool) {
+	l := &t.m.left
+	if l.ring == nil {
+		l.ring = make([]leaving, keptLeavings)
+	}
+	before := &l.ring[(l.next-1)&(keptLeavings-1)]
+	e := &l.ring[l.next&(keptLeavings-1)]
+	l.next++
+	steps, at := int32(0), t.spot()
+	first := at
+	if !made && before.err == err || of != nil && before.err == of {
+		steps, first = before.steps+1, before.first
+	}
+	*e = leaving{err: err, of: of, at: at, made: made, steps: steps, first: first}
+	if n := len(t.caught); made && n > 0 && t.caught[n-1].value == value.Slot(*payloadOf(err)) {
+		e.held = t.caught[n-1]
+	}
+}
+
+// payloadOf is what a Result holds.
+func payloadOf(result unsafe.Pointer) *value.Slot { return &value.Slot{Ref: result}.Fields()[0] }
+
+// justLeft is the number of leavings when the last one was that of the Err which
+// holds v, in the instruction before; else 0.
+func (t *task) justLeft(v value.Slot) int {
+	l := &t.m.left
+	if l.next == 0 {
+		return 0
+	}
+	e := &l.ring[(l.next-1)&(keptLeavings-1)]
+	if pc := int32(t.pc()); e.made || e.at.pc >= pc || e.at.pc+2 < pc || value.Flat(*payloadOf(e.err)) != v {
+		return 0
+	}
+	return l.next
+}
+
+// wayTo is the way of the Err that `?` raised.
+func (l *leavings) wayTo(r *raised) []leaving {
+	if r.left == 0 || r.left <= l.next-keptLeavings {
+		return nil
+	}
+	way := l.way(r.left, l.ring[(r.left-1)&(keptLeavings-1)].err)
+	return way[:len(way)-1] // where it was raised, the raised one's trace begins
+}
+
+// way finds the places where an Err was made and left functions, the first one
+// first, among the first next leavings.
+func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
+	for n := next - 1; n >= 0 && n >= l.next-keptLeavings; n-- {
+		e := &l.ring[n&(keptLeavings-1)]
+		if e.err != err {
+			continue
+		}
+		found = append(found, *e)
+		if e.of != nil {
+			err = e.of
+		} else if e.made {
+			break
+		}
+	}
+	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
+		found[i], found[j] = found[j], found[i]
+	}
+	return found
+}
+
+// wayPlaces are those of the way of an Err: each place where it left the function
+// there, and the calls of those functions that only handed the Err on.
+// next is the function that comes behind.
+func (m *VM) wayPlaces(way []leaving, next string) []Place {
+	if len(way) == 0 {
+		return nil
+	}
+	var out []Place
+	if left := int(way[len(way)-1].steps) + 1 - len(way); left > 0 { // the beginning is forgotten
+		first := m.wayPlaces([]leaving{{at: way[len(way)-1].first}}, "")
+		out = append(first[:1], Place{Left: left - 1})
+		if left == 1 {
+			out = out[:1]
+		}
+	}
+	var trace calls
+	for i := range way {
+		e := &way[i]
+		if e.held != nil {
+			out = append(out, m.raisedPlaces(e.held)...)
+			continue
+		}
+		trace.add(call{pc: e.at.pc})
+		after := next
+		if i+1 < len(way) {
+			after = m.place(call{pc: way[i+1].at.pc}).Function
+		}
+		for _, c := range m.callersOf(&e.at) {
+			if m.place(c).Function == after {
+				break
+			}
+			trace.add(c)
+		}
+	}
+	return append(out, trace.places(m.place)...)
+}
+
+// callersOf are the calls around a spot, inlined ones too, as many as are
+// remembered of those that are not.
+func (m *VM) callersOf(s *spot) []call {
+	var c calls
+	m.addCalls(&c, int(s.pc), 0)
+	for _, pc := range s.calls {
+		if pc > 0 {
+			m.addCaller(&c, int(pc))
+		}
+	}
+	return c.few[1:min(len(c.few), 1+len(s.calls))]
+}
