@@ -18,6 +18,7 @@ import (
 
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/format"
+	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/source"
@@ -121,7 +122,7 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 		if url != "" {
 			hint = "check the URL, and whether the server wants a header: --header-env HEADER=VARIABLE"
 		}
-		return usage(hint, "%s", strings.TrimSuffix(err.Error(), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
+		return usage(hint, "%s", strings.TrimSuffix(secretsOf(config).Text(err.Error()), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
 	}
 	block, err := mcpBlock(name, functions)
 	if err != nil {
@@ -150,6 +151,15 @@ func refuseSecrets(section string) error {
 		}
 	}
 	return nil
+}
+
+// secretsOf are what a server gets that is not to be shown.
+func secretsOf(c mcp.Config) *secret.Set {
+	known := &secret.Set{}
+	for _, variable := range c.HeadersEnv {
+		known.AddHeader(variable, os.Getenv(variable))
+	}
+	return known
 }
 
 // config is the server that the flags describe, and the members of its section.

@@ -46,6 +46,7 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 				return
 			}
 			text, _ := io.ReadAll(f)
+			_ = f.Close() // else the next writer finds it, and not who reads then
 			got <- string(text)
 		}()
 		run("build", "main.conc", "-o", name)

@@ -87,7 +87,7 @@ var policy = []rule{
 	{"diag/gen", "diag"},
 	{"stdlib/gen", "stdlib"},
 	{"internal/doc/gen", "internal/doc"},
-	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log runtime/mcp runtime/permit internal/doc internal/driver internal/procgroup internal/spell internal/terminal"},
+	{"cmd/concerto", " source diag manifest ir optimize value effect vm format runtime/emit runtime/log runtime/mcp runtime/permit internal/doc internal/driver internal/procgroup internal/secret internal/spell internal/terminal"},
 	{"bench", "source internal/cputime parser sema codegen ir optimize stdlib internal/driver"},
 	{"bench/caller", ""},
 	{"bench/runs", "ir effect vm stdlib internal/driver"},

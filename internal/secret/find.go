@@ -22,6 +22,8 @@ type form struct {
 	mark  string
 	units []unit
 	tail  tail
+	// backslash says that a unit is one.
+	backslash bool
 }
 
 // unit is a character of a form, or a byte where the secret is not UTF-8.
@@ -47,7 +49,7 @@ func newFinder(all []known) *finder {
 	f := &finder{}
 	for _, k := range all {
 		mark := Mark(k.name)
-		f.add(form{mark: mark, units: units(k.value)})
+		f.add(form{mark: mark, units: units(k.value), backslash: strings.Contains(k.value, `\`)})
 		for before := range 3 {
 			f.add(encoded(mark, k.value, before))
 		}

@@ -13,10 +13,11 @@ const (
 	maxPercents    = 4
 )
 
-// matching is how far a form has been found: after each unit, all places where
-// it may end, since a backslash can be a character and the sign of an escape.
+// matching is how far a form has been found: after each unit, the few places where
+// it may end, since what may be an escape can stand for itself.
 type matching struct {
 	text string
+	self int // how many backslashes a backslash is written as
 	ends []int
 	more bool // a way to write the unit reaches the end of the text
 }
@@ -24,9 +25,22 @@ type matching struct {
 // match gives where the form ends that begins at i, at the furthest, and -1 when
 // it does not. more says that what follows the text decides.
 func (x *form) match(text string, i int) (end int, more bool) {
+	end = -1
+	for self := 1; self <= maxBackslashes; self *= 2 {
+		e, unsure := x.matchAs(text, i, self)
+		end, more = max(end, e), more || unsure
+		if !x.backslash {
+			break
+		}
+	}
+	return end, more
+}
+
+// matchAs is match for a text in which a backslash is written as so many.
+func (x *form) matchAs(text string, i, self int) (end int, more bool) {
 	var a, b [8]int
 	now, next := append(a[:0], i), b[:0]
-	m := matching{text: text}
+	m := matching{text: text, self: self}
 	for k := range x.units {
 		m.ends = next[:0]
 		for _, p := range now {
@@ -56,7 +70,11 @@ func (m *matching) unit(u *unit, p int) {
 		m.more = true
 		return
 	}
-	m.literal(u, p)
+	if u.raw == `\` {
+		m.backslashes(p)
+	} else {
+		m.literal(u, p)
+	}
 	switch m.text[p] {
 	case '\\':
 		m.escaped(u, p)
@@ -83,28 +101,39 @@ func (m *matching) literal(u *unit, p int) {
 // short are the characters that JSON escapes with a letter.
 var short = map[byte]string{'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t"}
 
-// escaped finds u behind backslashes: JSON's escapes, of text that may have been
-// JSON before. A backslash before a character that needs none is taken with it.
-func (m *matching) escaped(u *unit, p int) {
-	for n := 1; n <= maxBackslashes; n++ {
-		switch q := p + n; {
-		case q == len(m.text):
+// backslashes finds a backslash as it is, escaped or not.
+func (m *matching) backslashes(p int) {
+	for n := range m.self {
+		if p+n == len(m.text) {
 			m.more = true
 			return
-		case m.text[q] == 'u':
-			m.literal(u, q)
-			m.hex(u, q+1)
-		default:
-			m.literal(u, q)
-			if short[m.text[q]] == u.raw {
-				m.add(q + 1)
-			}
-			if m.text[q] != '\\' {
-				return
-			}
-			continue
 		}
+		if m.text[p+n] != '\\' {
+			return
+		}
+	}
+	m.add(p + m.self)
+}
+
+// escaped finds u behind backslashes: JSON's escapes, of text that may have been
+// JSON before. Those before a character that needs none are taken with it.
+func (m *matching) escaped(u *unit, p int) {
+	q := p
+	for q < len(m.text) && m.text[q] == '\\' && q-p < maxBackslashes {
+		q++
+	}
+	if q == len(m.text) {
+		m.more = true
 		return
+	}
+	if u.raw != `\` {
+		m.literal(u, q)
+	}
+	switch c := m.text[q]; {
+	case c == 'u':
+		m.hex(u, q+1)
+	case short[c] == u.raw:
+		m.add(q + 1)
 	}
 }
 

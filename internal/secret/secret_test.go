@@ -172,15 +172,18 @@ func disguise(text string, r *rand.Rand) string {
 		return url.QueryEscape(text)
 	}
 	var b strings.Builder
+	backslash := []string{`\`, `\\`, `\\\\`}[r.IntN(3)] // the same in all of a text
 	for _, u := range units(text) {
 		switch n := r.IntN(5); {
+		case u.raw == `\` && n > 1:
+			b.WriteString(backslash)
 		case n == 0 && u.r >= 0 && u.r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, u.r)
 		case n == 1:
 			for i := range len(u.raw) {
 				fmt.Fprintf(&b, "%%%02X", u.raw[i])
 			}
-		case n == 2 && strings.Contains("/\"\\", u.raw):
+		case n == 2 && strings.Contains("/\"", u.raw):
 			b.WriteString(`\` + u.raw)
 		case n == 2 && u.raw == "\n":
 			b.WriteString(`\n`)
@@ -252,6 +255,18 @@ func without(key, text string) string {
 		}
 		return r
 	}, text)
+}
+
+// TestManyBackslashes: a text that is nothing but beginnings takes no longer than
+// any other.
+func TestManyBackslashes(t *testing.T) {
+	s := one(strings.Repeat(`\`, 100) + "x")
+	s.Add("PERCENT", strings.Repeat("%25", 30)+"x")
+	for _, text := range []string{strings.Repeat(`\`, 5000), strings.Repeat("%25", 3000), strings.Repeat(`\u005c`, 1000)} {
+		if got := s.Text(text); got != text {
+			t.Errorf("%.20s… was changed", text)
+		}
+	}
 }
 
 func BenchmarkText(b *testing.B) {
