@@ -41,7 +41,7 @@ func (t *task) enter(w uint8, entry int, closure unsafe.Pointer) status {
 	}
 	t.fp = unsafe.Add(t.fp, uintptr(w)*slotSize)
 	link := (*value.Slot)(t.fp)
-	link.Bits = uint64(uintptr(t.ip) - uintptr(t.code))
+	link.Bits = uint64(uintptr(t.ip)-uintptr(t.code)) | uint64(w)<<frameShift
 	if closure != nil {
 		link.Ref = closure
 	}

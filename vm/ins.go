@@ -55,6 +55,21 @@ const (
 	opNumber
 )
 
+// The first word of a frame, its link, holds where it returns to, as byte offset
+// in the code, and above that how many bytes it begins behind its caller's, so that
+// a return need not read its call: fib takes 0.83 of its time on one processor, 0.97 on another.
+const (
+	linkBits   = 32
+	frameShift = linkBits + 4 // of a number of slots
+)
+
+// caller gives the frame that has called the one at fp, and the number of the
+// instruction that did, 0 at the bottom.
+func (t *task) caller(fp unsafe.Pointer) (of unsafe.Pointer, pc int) {
+	link := *(*uint64)(fp)
+	return unsafe.Add(fp, -int(link>>linkBits)), int(uint32(link)/uint32(insSize)) - 1
+}
+
 // Where the operands of an instruction are: registers of the frame at fp, and
 // targets seen from ip.
 

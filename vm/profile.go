@@ -2,7 +2,6 @@ package vm
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/ir"
@@ -88,10 +87,7 @@ func (t *task) marked() []Place {
 func (t *task) frames(all []Place, pc int) []Place {
 	for fp := t.fp; pc > 0 && len(all) < maxFrames; {
 		all = t.m.placesAt(all, pc)
-		back := *(*uint64)(fp)
-		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
-		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
-		pc = int(back/uint64(insSize)) - 1
+		fp, pc = t.caller(fp)
 	}
 	return all
 }

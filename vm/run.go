@@ -660,7 +660,7 @@ func (t *task) run() status {
 				break
 			}
 			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
-			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			*(*uint64)(fp) = uint64(uintptr(ip)-uintptr(t.code)) | uint64(in.a)<<frameShift
 			ip = unsafe.Add(t.code, uintptr(in.imm)*insSize)
 			if t.budget--; t.budget < 0 {
 				goto tick
@@ -674,7 +674,7 @@ func (t *task) run() status {
 			}
 			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
 			*intAt(fp, 1) = s
-			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			*(*uint64)(fp) = uint64(uintptr(ip)-uintptr(t.code)) | uint64(in.a)<<frameShift
 			ip = unsafe.Add(t.code, uintptr(in.imm)*insSize)
 			if t.budget--; t.budget < 0 {
 				goto tick
@@ -686,44 +686,44 @@ func (t *task) run() status {
 			if (s^x)&(s^y) < 0 {
 				break
 			}
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*int64)(fp) = s
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.Op(opReturnLtIntK):
 			x := *intAt(fp, in.a)
 			if x >= short(in) {
 				continue
 			}
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*int64)(fp) = x
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.OpReturn:
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = *slotAt(fp, in.a)
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.Op(opBoxIntReturn):
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = value.Slot{Bits: *bitsAt(fp, in.a), Ref: unsafe.Pointer(&value.IntHead)}
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool:
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*uint64)(fp) = *bitsAt(fp, in.a)
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.OpReturnNil:
-			back := unsafe.Add(t.code, uintptr(*(*uint64)(fp)))
+			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = value.Slot{}
-			ip = back
-			fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(back, -int(insSize))).a)*int(slotSize))
+			ip = unsafe.Add(t.code, uintptr(uint32(link)))
+			fp = unsafe.Add(fp, -int(link>>linkBits))
 			continue
 		case ir.OpCallClosure:
 			o := *refAt(fp, in.a)
@@ -735,7 +735,7 @@ func (t *task) run() status {
 				break
 			}
 			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
-			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			*(*uint64)(fp) = uint64(uintptr(ip)-uintptr(t.code)) | uint64(in.a)<<frameShift
 			ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
 			if t.budget--; t.budget < 0 {
 				goto tick
@@ -757,7 +757,7 @@ func (t *task) run() status {
 				break
 			}
 			fp = unsafe.Add(fp, uintptr(in.a)*slotSize)
-			*(*uint64)(fp) = uint64(uintptr(ip) - uintptr(t.code))
+			*(*uint64)(fp) = uint64(uintptr(ip)-uintptr(t.code)) | uint64(in.a)<<frameShift
 			ip = unsafe.Add(t.code, uintptr(last.entry)*insSize)
 			if t.budget--; t.budget < 0 {
 				goto tick

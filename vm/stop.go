@@ -1,7 +1,5 @@
 package vm
 
-import "unsafe"
-
 // Stopped is how a run ends whose performer refused a request with an error
 // that no program may catch: Err is the performer's, the place that of the
 // request.
@@ -24,10 +22,7 @@ func (t *task) stoppedAt(pc int, err error) *Stopped {
 	var trace calls
 	for fp := t.fp; pc > 0; {
 		t.m.addCaller(&trace, pc)
-		back := *(*uint64)(fp)
-		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
-		fp = unsafe.Add(fp, -int(call.a)*int(slotSize))
-		pc = int(back/uint64(insSize)) - 1
+		fp, pc = t.caller(fp)
 	}
 	e.Trace = trace.places(t.m.place)
 	e.Place = visible(e.Trace)

@@ -11,7 +11,7 @@ import (
 // A task is a program's thread as data: one contiguous stack of slots, an
 // instruction pointer, a frame pointer, and what it waits for. Frames are
 // windows of the stack; slot 0 of a window is its link: bits the return
-// address as byte offset in the code, ref the closure that runs.
+// address and the caller's frame (ins.go), ref the closure that runs.
 //
 // Only fp points into the stack, so that it can be moved when it grows.
 type task struct {

@@ -43,15 +43,14 @@ func (t *task) unwind() status {
 			t.m.addCaller(&r.trace, pc)
 			continue
 		}
-		back := *(*uint64)(t.fp)
-		pc = int(back/uint64(insSize)) - 1
-		call := (*ins)(unsafe.Add(t.code, uintptr(back)-insSize))
+		fp, at := t.caller(t.fp)
+		pc = at
 		if pc == 0 { // the bottom frame
 			t.ip = unsafe.Add(t.code, insSize)
 			return finished
 		}
-		t.ip = unsafe.Add(t.code, uintptr(back))
-		t.fp = unsafe.Add(t.fp, -int(call.a)*int(slotSize))
+		t.setPC(pc + 1)
+		t.fp = fp
 		t.m.addCaller(&r.trace, pc)
 	}
 }
