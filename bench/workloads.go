@@ -33,6 +33,8 @@ var workloads = []workload{
 	further("matrix", "matrix product 300×300", 27_000_000, "turn"),
 	further("queue", "queue of 1,000 by push and remove", 200_000, "turn"),
 	further("recursion", "10,000 calls deep, 500 times", 5_000_000, "call"),
+	withoutLua(further("characters", "1M characters of a text beyond ASCII by index", 1_000_007, "character")),
+	further("slices", "an array of 2,000 taken apart by recursion, 20 times", 40_000, "element"),
 	further("tasks", "10,000 tasks hand a token on, 20 times", 200_000, "task"),
 }
 

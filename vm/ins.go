@@ -34,7 +34,10 @@ const (
 	opSubIntKCall      // fused: SubIntK into w+1, Call
 	opAddIntReturn     // fused: AddInt, ReturnInt
 	opReturnLtIntK     // fused: JumpGeIntK over ReturnInt of the same register
-	opAddRemIntK       // fused: AddInt, RemIntK: s = (s + x) % k
+	opRemIntR          // RemIntK by the reciprocal at constant imm
+	opDivIntR          // DivIntK likewise
+	opAddRemInt        // AddInt, and at once the opRemIntR of its sum that comes next
+	opMulAddRemInt     // opMulAddInt likewise
 	opMulAddFloat      // fused: MulFloat, AddFloat
 	opSubFieldsFloat   // fused: FieldFloat, FieldFloat, SubFloat
 	opFieldAddMul      // fused: FieldFloat, MulFloat, AddFloat, SetFieldFloat of the same slot
@@ -63,11 +66,19 @@ const (
 	frameShift = linkBits + 4 // of a number of slots
 )
 
+// returnTo and callerOf give where a link returns to, and the caller's frame.
+func returnTo(code unsafe.Pointer, link uint64) unsafe.Pointer {
+	return unsafe.Add(code, uintptr(uint32(link)))
+}
+func callerOf(fp unsafe.Pointer, link uint64) unsafe.Pointer {
+	return unsafe.Add(fp, -int(link>>linkBits))
+}
+
 // caller gives the frame that has called the one at fp, and the number of the
 // instruction that did, 0 at the bottom.
 func (t *task) caller(fp unsafe.Pointer) (of unsafe.Pointer, pc int) {
 	link := *(*uint64)(fp)
-	return unsafe.Add(fp, -int(link>>linkBits)), int(uint32(link)/uint32(insSize)) - 1
+	return callerOf(fp, link), int(uint32(link)/uint32(insSize)) - 1
 }
 
 // Where the operands of an instruction are: registers of the frame at fp, and
@@ -85,6 +96,21 @@ func refAt(fp unsafe.Pointer, i uint8) *unsafe.Pointer {
 }
 func slotAt(fp unsafe.Pointer, i uint8) *value.Slot {
 	return (*value.Slot)(unsafe.Add(fp, uintptr(i)*slotSize))
+}
+
+// elemAt and wordAt give element i of an array of slots, or of words of 8 bytes.
+func elemAt(data unsafe.Pointer, i uint64) *value.Slot {
+	return (*value.Slot)(unsafe.Add(data, i*uint64(slotSize)))
+}
+func wordAt(data unsafe.Pointer, i uint64) *uint64 { return (*uint64)(unsafe.Add(data, i*8)) }
+
+// fieldAt gives slot i of a block, which stands behind its head; fieldBitsAt its
+// bits.
+func fieldAt(o unsafe.Pointer, i uint8) *value.Slot {
+	return (*value.Slot)(unsafe.Add(o, uintptr(i)*slotSize+slotSize))
+}
+func fieldBitsAt(o unsafe.Pointer, i uint8) *uint64 {
+	return (*uint64)(unsafe.Add(o, uintptr(i)*slotSize+slotSize))
 }
 
 // jump gives the instruction imm further on.

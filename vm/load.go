@@ -202,6 +202,9 @@ func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
 		if err != nil {
 			return fmt.Errorf("instruction %d, %s: %w", i, b.Code[i].Op, err)
 		}
+		if byReciprocal(b.Code[i]) {
+			m.loadReciprocal(&in)
+		}
 		m.emitIns(in, i)
 		i++
 	}

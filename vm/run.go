@@ -2,6 +2,7 @@ package vm
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/ir"
@@ -30,6 +31,7 @@ func (t *task) run() status {
 			return st
 		}
 	}
+	var n int64
 	ip, fp := t.ip, t.fp
 	for {
 		in := (*ins)(ip)
@@ -102,6 +104,42 @@ func (t *task) run() status {
 			*intAt(fp, uint8(in.imm)) = p
 			*intAt(fp, in.a) = s
 			continue
+		case ir.Op(opRemIntR):
+			n = *intAt(fp, in.b)
+			goto remainder
+		case ir.Op(opDivIntR):
+			x, r := *intAt(fp, in.b), reciprocalAt(t.constants, in.imm)
+			if uint64(x)>>32 == 0 {
+				*bitsAt(fp, in.a), _ = bits.Mul64(r.m, uint64(x))
+				continue
+			}
+			*intAt(fp, in.a) = x / int64(r.k)
+			continue
+		case ir.Op(opAddRemInt):
+			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
+			n = x + y
+			if (n^x)&(n^y) < 0 {
+				break
+			}
+			*intAt(fp, in.a) = n
+			in = (*ins)(ip)
+			ip = unsafe.Add(ip, insSize)
+			goto remainder
+		case ir.Op(opMulAddRemInt):
+			x, y, z := *intAt(fp, in.b), *intAt(fp, in.c), *intAt(fp, uint8(in.imm>>8))
+			if int64(int32(x)) != x || int64(int32(y)) != y {
+				break
+			}
+			p := x * y
+			n = p + z
+			if (n^p)&(n^z) < 0 {
+				break
+			}
+			*intAt(fp, uint8(in.imm)) = p
+			*intAt(fp, in.a) = n
+			in = (*ins)(ip)
+			ip = unsafe.Add(ip, insSize)
+			goto remainder
 		case ir.OpDivInt:
 			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
 			if y == 0 || y == -1 {
@@ -143,44 +181,12 @@ func (t *task) run() status {
 			}
 			*intAt(fp, in.a) = x * y
 			continue
-		case ir.OpDivIntK:
-			x, y := *intAt(fp, in.b), int64(in.imm)
-			if y == 0 || y == -1 {
-				break
-			}
-			*intAt(fp, in.a) = x / y
-			continue
-		case ir.OpRemIntK:
-			x, y := *intAt(fp, in.b), int64(in.imm)
-			if uint64(x)>>32 == 0 && y > 0 {
-				*intAt(fp, in.a) = int64(uint32(x) % uint32(y))
-				continue
-			}
-			if y == 0 {
-				break
-			}
-			*intAt(fp, in.a) = x % y
-			continue
 		case ir.OpNegInt:
 			x := *intAt(fp, in.b)
 			if x == math.MinInt64 {
 				break
 			}
 			*intAt(fp, in.a) = -x
-			continue
-
-		case ir.Op(opAddRemIntK):
-			x, y := *intAt(fp, in.a), *intAt(fp, in.c)
-			s := x + y
-			if (s^x)&(s^y) < 0 {
-				break
-			}
-			*intAt(fp, in.b) = s
-			if uint64(s)>>32 == 0 && in.imm > 0 {
-				*intAt(fp, in.a) = int64(uint32(s) % uint32(in.imm))
-				continue
-			}
-			*intAt(fp, in.a) = s % int64(in.imm)
 			continue
 
 		// Float.
@@ -444,15 +450,15 @@ func (t *task) run() status {
 			a := (*value.Array)(*refAt(fp, in.b))
 			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && i < uint64(a.Len) {
 				if a.Sub == value.ReprSlots {
-					*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize)))
+					*slotAt(fp, in.a) = *elemAt(a.Data, i)
 					continue
 				}
 				if a.Sub == value.ReprInts {
-					*slotAt(fp, in.a) = value.Slot{Bits: *(*uint64)(unsafe.Add(a.Data, i*8)), Ref: unsafe.Pointer(&value.IntHead)}
+					*slotAt(fp, in.a) = value.Slot{Bits: *wordAt(a.Data, i), Ref: unsafe.Pointer(&value.IntHead)}
 					continue
 				}
 				if a.Sub == value.ReprFloats {
-					*slotAt(fp, in.a) = value.Slot{Bits: *(*uint64)(unsafe.Add(a.Data, i*8)), Ref: unsafe.Pointer(&value.FloatHead)}
+					*slotAt(fp, in.a) = value.Slot{Bits: *wordAt(a.Data, i), Ref: unsafe.Pointer(&value.FloatHead)}
 					continue
 				}
 				if a.Sub == value.ReprStrs {
@@ -463,13 +469,13 @@ func (t *task) run() status {
 		case ir.OpArrayGetInt:
 			a := (*value.Array)(*refAt(fp, in.b))
 			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
-				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(a.Data, i*8))
+				*bitsAt(fp, in.a) = *wordAt(a.Data, i)
 				continue
 			}
 		case ir.OpArrayGetFloat:
 			a := (*value.Array)(*refAt(fp, in.b))
 			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
-				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(a.Data, i*8))
+				*bitsAt(fp, in.a) = *wordAt(a.Data, i)
 				continue
 			}
 		case ir.OpArrayGetBool:
@@ -481,19 +487,19 @@ func (t *task) run() status {
 		case ir.OpArraySet:
 			a := (*value.Array)(*refAt(fp, in.a))
 			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
-				*(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize))) = *slotAt(fp, in.c)
+				*elemAt(a.Data, i) = *slotAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetInt:
 			a := (*value.Array)(*refAt(fp, in.a))
 			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprInts && i < uint64(a.Len) {
-				*(*uint64)(unsafe.Add(a.Data, i*8)) = *bitsAt(fp, in.c)
+				*wordAt(a.Data, i) = *bitsAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetFloat:
 			a := (*value.Array)(*refAt(fp, in.a))
 			if i := *bitsAt(fp, in.b); a.Kind == value.KindArray && a.Sub == value.ReprFloats && i < uint64(a.Len) {
-				*(*uint64)(unsafe.Add(a.Data, i*8)) = *bitsAt(fp, in.c)
+				*wordAt(a.Data, i) = *bitsAt(fp, in.c)
 				continue
 			}
 		case ir.OpArraySetBool:
@@ -542,10 +548,10 @@ func (t *task) run() status {
 			a := (*value.Array)(*refAt(fp, in.b))
 			i, j := *bitsAt(fp, in.c), *bitsAt(fp, uint8(in.imm>>8))
 			if a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
-				row := *(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize)))
+				row := *elemAt(a.Data, i)
 				if b := (*value.Array)(row.Ref); b != nil && b.Kind == value.KindArray && (b.Sub == value.ReprFloats || b.Sub == value.ReprInts) && j < uint64(b.Len) {
 					*slotAt(fp, uint8(in.imm)) = row
-					*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(b.Data, j*8))
+					*bitsAt(fp, in.a) = *wordAt(b.Data, j)
 					continue
 				}
 			}
@@ -555,13 +561,13 @@ func (t *task) run() status {
 		case ir.OpField:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
-				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				*slotAt(fp, in.a) = *fieldAt(o, in.c)
 				continue
 			}
 		case ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
-				*bitsAt(fp, in.a) = *(*uint64)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				*bitsAt(fp, in.a) = *fieldBitsAt(o, in.c)
 				continue
 			}
 		case ir.Op(opSubFieldsFloat):
@@ -600,13 +606,13 @@ func (t *task) run() status {
 		case ir.OpSetField:
 			o := *refAt(fp, in.a)
 			if uint32(in.b) < (*value.Head)(o).N {
-				*(*value.Slot)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize)) = *slotAt(fp, in.c)
+				*fieldAt(o, in.b) = *slotAt(fp, in.c)
 				continue
 			}
 		case ir.OpSetFieldInt, ir.OpSetFieldFloat, ir.OpSetFieldBool:
 			o := *refAt(fp, in.a)
 			if uint32(in.b) < (*value.Head)(o).N {
-				*(*uint64)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize)) = *bitsAt(fp, in.c)
+				*fieldBitsAt(o, in.b) = *bitsAt(fp, in.c)
 				continue
 			}
 		case ir.OpVariant:
@@ -631,7 +637,7 @@ func (t *task) run() status {
 		case ir.OpOwnField:
 			o := *refAt(fp, in.b)
 			if uint32(in.c) < (*value.Head)(o).N {
-				s := *(*value.Slot)(unsafe.Add(o, uintptr(in.c)*slotSize+slotSize))
+				s := *fieldAt(o, in.c)
 				if s.Ref != nil && (*value.Head)(s.Ref).Flags&value.FlagShared == 0 {
 					*slotAt(fp, in.a) = s
 					continue
@@ -640,7 +646,7 @@ func (t *task) run() status {
 		case ir.OpOwnElem:
 			a := (*value.Array)(*refAt(fp, in.b))
 			if i := *bitsAt(fp, in.c); a.Kind == value.KindArray && a.Sub == value.ReprSlots && i < uint64(a.Len) {
-				s := *(*value.Slot)(unsafe.Add(a.Data, i*uint64(slotSize)))
+				s := *elemAt(a.Data, i)
 				if s.Ref != nil && (*value.Head)(s.Ref).Flags&value.FlagShared == 0 {
 					*slotAt(fp, in.a) = s
 					continue
@@ -688,8 +694,8 @@ func (t *task) run() status {
 			}
 			link := *(*uint64)(fp)
 			*(*int64)(fp) = s
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.Op(opReturnLtIntK):
 			x := *intAt(fp, in.a)
@@ -698,32 +704,32 @@ func (t *task) run() status {
 			}
 			link := *(*uint64)(fp)
 			*(*int64)(fp) = x
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.OpReturn:
 			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = *slotAt(fp, in.a)
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.Op(opBoxIntReturn):
 			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = value.Slot{Bits: *bitsAt(fp, in.a), Ref: unsafe.Pointer(&value.IntHead)}
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool:
 			link := *(*uint64)(fp)
 			*(*uint64)(fp) = *bitsAt(fp, in.a)
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.OpReturnNil:
 			link := *(*uint64)(fp)
 			*(*value.Slot)(fp) = value.Slot{}
-			ip = unsafe.Add(t.code, uintptr(uint32(link)))
-			fp = unsafe.Add(fp, -int(link>>linkBits))
+			ip = returnTo(t.code, link)
+			fp = callerOf(fp, link)
 			continue
 		case ir.OpCallClosure:
 			o := *refAt(fp, in.a)
@@ -773,7 +779,7 @@ func (t *task) run() status {
 		case ir.OpCaptured:
 			o := *refAt(fp, 0)
 			if uint32(in.b) < (*value.Head)(o).N {
-				*slotAt(fp, in.a) = *(*value.Slot)(unsafe.Add(o, uintptr(in.b)*slotSize+slotSize))
+				*slotAt(fp, in.a) = *fieldAt(o, in.b)
 				continue
 			}
 		case ir.OpCellGet:
@@ -822,6 +828,17 @@ func (t *task) run() status {
 		}
 		ip, fp = t.ip, t.fp
 		continue
+
+	remainder: // of n by the constant of in
+		{
+			r := reciprocalAt(t.constants, in.imm)
+			if uint64(n)>>32 == 0 {
+				*bitsAt(fp, in.a), _ = bits.Mul64(r.m*uint64(n), r.k)
+				continue
+			}
+			*intAt(fp, in.a) = n % int64(r.k)
+			continue
+		}
 
 	tick:
 		t.ip, t.fp = ip, fp

@@ -70,21 +70,22 @@ type Stats struct {
 // but what is made when first wanted and means the same in each: closures, and
 // what Strings know of themselves. Counters and coverage add up over the runs.
 type image struct {
-	program    *ir.Program
-	code       []ins
-	origin     []int32 // code[pc] comes from instruction origin[pc] of its block
-	blocks     []block // by start
-	constants  []value.Slot
-	texts      []map[string]int // of opSwitchText: which of its cases a String is
-	functions  []function
-	closures   []value.Slot          // of functions without captures, made when first wanted
-	performing map[int32]*performing // by constant
-	types      []*value.Type
-	typeDescs  []value.Slot
-	methods    map[string][]method
-	pipelines  []*pipeline
-	counters   []counter // with Config.Count
-	cover      *cover    // with Config.Cover
+	program     *ir.Program
+	code        []ins
+	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
+	blocks      []block // by start
+	constants   []value.Slot
+	reciprocals map[int32]int32  // by divisor: where in constants
+	texts       []map[string]int // of opSwitchText: which of its cases a String is
+	functions   []function
+	closures    []value.Slot          // of functions without captures, made when first wanted
+	performing  map[int32]*performing // by constant
+	types       []*value.Type
+	typeDescs   []value.Slot
+	methods     map[string][]method
+	pipelines   []*pipeline
+	counters    []counter // with Config.Count
+	cover       *cover    // with Config.Cover
 }
 
 // VM is an image and the state of one run of it.
