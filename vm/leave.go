@@ -37,12 +37,11 @@ func (t *task) spot() (s spot) {
 	s.pc = int32(t.pc())
 	fp := t.fp
 	for i := range s.calls {
-		back := *(*uint64)(fp)
-		if back == uint64(insSize) { // the bottom frame
+		below, pc := t.caller(fp)
+		if pc == 0 { // the bottom frame
 			break
 		}
-		s.calls[i] = int32(back/uint64(insSize)) - 1
-		fp = unsafe.Add(fp, -int((*ins)(unsafe.Add(t.code, uintptr(back)-insSize)).a)*int(slotSize))
+		fp, s.calls[i] = below, int32(pc)
 	}
 	return s
 }
