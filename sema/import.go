@@ -166,8 +166,20 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 }
 
 // fromGlobs finds a name that a glob import brings in.
-func (c *checker) fromGlobs(m *module, name string) *entity {
-	for _, g := range m.globs {
+func (c *checker) fromGlobs(m *module, name string) *entity { return c.globbed(m, m, name) }
+
+// globbed is fromGlobs of module of, for m: to others it hands on what is `pub use`d
+// alone. Globs may lead in a circle.
+func (c *checker) globbed(m, of *module, name string) *entity {
+	if of.globbing {
+		return nil
+	}
+	of.globbing = true
+	defer func() { of.globbing = false }()
+	for _, g := range of.globs {
+		if m != of && !g.pub && !m.within(of) {
+			continue
+		}
 		in := c.resolveImport(g)
 		if in == nil {
 			continue
@@ -179,7 +191,13 @@ func (c *checker) fromGlobs(m *module, name string) *entity {
 		if in.module == nil {
 			continue
 		}
-		if e := in.module.names[name]; e != nil && (e.pub || m.within(in.module) || in.module.std != "" && name[0] != '_') {
+		e := in.module.names[name]
+		if e == nil {
+			e = c.globbed(m, in.module, name)
+		} else if !e.pub && !m.within(in.module) && (in.module.std == "" || name[0] == '_') {
+			e = nil
+		}
+		if e != nil {
 			g.used = true
 			c.noteUse(m, c.follow(e), g.at)
 			return e

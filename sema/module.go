@@ -15,17 +15,18 @@ import (
 // module is a namespace: a file's declarations, an inline `mod`'s, or those of
 // a block, which sees what is around it (spec/15-modules.md).
 type module struct {
-	info    *Info // the tables of its file
-	name    string
-	parent  *module // of an inline or file module; nil for the root and the library
-	around  *module // of a block: where names are looked up next
-	vars    *scope  // of a block: the variables around it, which its functions do not see
-	dir     string  // where the files of its `mod x;` are, relative to the root
-	names   map[string]*entity
-	mods    map[string]*entity // modules whose name is in names for a value
-	globs   []*importEntry
-	imports []*importEntry
-	std     string // the name under std, for the library's modules
+	info     *Info // the tables of its file
+	name     string
+	parent   *module // of an inline or file module; nil for the root and the library
+	around   *module // of a block: where names are looked up next
+	vars     *scope  // of a block: the variables around it, which its functions do not see
+	dir      string  // where the files of its `mod x;` are, relative to the root
+	names    map[string]*entity
+	mods     map[string]*entity // modules whose name is in names for a value
+	globs    []*importEntry
+	globbing bool // a name is being looked for in them
+	imports  []*importEntry
+	std      string // the name under std, for the library's modules
 }
 
 // home is the module that a block stands in.
@@ -202,7 +203,7 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		e = in.moduleNamed(id.Name)
 	}
 	if e == nil {
-		e = c.fromGlobs(in, id.Name)
+		e = c.globbed(m, in, id.Name)
 	}
 	if e == nil || in.std != "" && len(id.Name) > 2 && id.Name[:2] == "__" && !m.info.Library {
 		c.unknownMember(m, in, id)
