@@ -117,7 +117,8 @@ func (c *checker) program(files []*ast.File) {
 // drainLibrary checks the bodies of library functions in use, which may bring
 // further ones into use.
 func (c *checker) drainLibrary() {
-	if c.cfg.CheckOnly {
+	if c.cfg.Most > 0 && c.ownLines() > c.cfg.Most {
+		c.prog.Partial = true
 		return
 	}
 	for len(c.pending) > 0 {
@@ -129,6 +130,16 @@ func (c *checker) drainLibrary() {
 			c.decorateStreams()
 		}
 	}
+}
+
+// ownLines counts the lines of the program's own files.
+func (c *checker) ownLines() (n int) {
+	for _, f := range c.prog.Files {
+		if !f.Library {
+			n += f.File.Source.Lines()
+		}
+	}
+	return n
 }
 
 func (c *checker) newModule(f *ast.File, library bool) *module {

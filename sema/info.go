@@ -27,6 +27,8 @@ type Program struct {
 	Asked *Function
 	// Dynamic lists what calls on Any may reach.
 	Dynamic []Dynamic
+	// Partial says that it cannot be generated: it is longer than Config.Most.
+	Partial bool
 	// CallsUntyped says that functions may be called with what their types do not
 	// allow: by way of an Any. They look at their arguments then.
 	CallsUntyped bool

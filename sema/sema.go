@@ -23,9 +23,10 @@ type Config struct {
 	// root, found being false when there is none. Nil refuses `mod x;`.
 	Dir  string
 	Open func(name string) (file *ast.File, list diag.List, found bool)
-	// CheckOnly says that nothing will be generated: the bodies of the library's
-	// functions, which have no mistakes, are left alone.
-	CheckOnly bool
+	// Most is how many lines a program may have of which everything is checked that
+	// generating it needs. Of a longer one the bodies of the library's functions,
+	// which have no mistakes, are left alone. 0 is no bound.
+	Most int
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
 	// AnyConnection lets agents use connections that the manifest does not have:

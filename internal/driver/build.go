@@ -13,7 +13,7 @@ import (
 // needs in it. The program is nil when the list has errors. It depends on the
 // sources alone: not on the working directory, nor on where the project lies.
 func Build(in *Input) (*ir.Program, diag.List) {
-	checked, l := check(in, false)
+	checked, l := check(in, 0)
 	if checked == nil {
 		return nil, l
 	}

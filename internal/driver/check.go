@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/parser"
@@ -15,25 +16,38 @@ import (
 // Parse parses the entry file.
 func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
 
-// Check parses and checks a program. The list holds everything found, the
-// manifest's mistakes first. What lies behind a syntax error is not checked: it
-// would be guesswork.
+// mostVerified is how many lines a program may have that Check also generates and
+// verifies, so that what no machine could run is told before it runs. That takes
+// seven tenths of checking; a longer program is verified when it is built or run.
+const mostVerified = 2000
+
+// Check parses and checks a program, and verifies what would be generated. The list
+// holds everything found, the manifest's mistakes first. What lies behind a syntax
+// error is not checked: it would be guesswork.
 func Check(in *Input) diag.List {
-	_, l := check(in, true)
+	checked, l := check(in, mostVerified)
+	if checked == nil || checked.Partial {
+		return l
+	}
+	p, found := codegen.Generate(checked, in.embedded())
+	l.Append(found)
+	if !found.HasErrors() {
+		in.verify(p)
+	}
 	return l
 }
 
-// check is Check; the program, nil when it has errors, can be generated unless
-// only its mistakes are asked for.
-func check(in *Input, only bool) (*sema.Program, diag.List) {
-	p, l := in.checked(only)
+// check is Check without verifying; the program, nil when it has errors, can be
+// generated unless it has more than most lines; 0 is no bound.
+func check(in *Input, most int) (*sema.Program, diag.List) {
+	p, l := in.checked(most)
 	if in.Manifest != nil {
 		l = l.Without(in.Manifest.Lints.Allow)
 	}
 	return p, l
 }
 
-func (in *Input) checked(only bool) (*sema.Program, diag.List) {
+func (in *Input) checked(most int) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
 	if in.Entry == nil {
@@ -48,7 +62,7 @@ func (in *Input) checked(only bool) (*sema.Program, diag.List) {
 	mods.ahead(dir, file.Decls)
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
-		Dir: dir, Open: mods.open, CheckOnly: only, Tests: in.tests, AnyConnection: in.mock,
+		Dir: dir, Open: mods.open, Most: most, Tests: in.tests, AnyConnection: in.mock,
 	}, file)
 	l.Append(found)
 	if !l.HasErrors() && !in.mock {

@@ -59,13 +59,14 @@ type Input struct {
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
 
-	passes   func(*ir.Program, optimize.Set) // optimize.Program when nil; a test's breaks the program
-	tests    bool
-	seen     func(path string)
-	mock     bool
-	names    map[string]string // of source files: as users see them, to relative to Root
-	dir      string            // Request.Dir, absolute
-	absolute bool              // the user gave an absolute path
+	passes    func(*ir.Program, optimize.Set) // optimize.Program when nil; a test's breaks the program
+	generated func(*ir.Program)               // a test's breaks what was generated
+	tests     bool
+	seen      func(path string)
+	mock      bool
+	names     map[string]string // of source files: as users see them, to relative to Root
+	dir       string            // Request.Dir, absolute
+	absolute  bool              // the user gave an absolute path
 }
 
 // PathError says that a path leads to no program.

@@ -33,12 +33,21 @@ func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 		panic("the passes have broken the program: " + broken.Error())
 	}
 	p, _ = codegen.Generate(checked, in.embedded())
-	if err := ir.Verify(p); err != nil {
-		panic("the compiler made what the machine cannot run: " + err.Error())
-	}
+	in.verify(p)
 	l.Add(diag.Unoptimised.At(source.Span{}, "the program runs without its optimisations, which have broken it: %v", broken).
 		Hint("this is our mistake, not yours: please report it with the program; it does the same, only slower"))
 	return p, l
+}
+
+// verify stops on a program that is as it was generated and that the machine cannot
+// run.
+func (in *Input) verify(p *ir.Program) {
+	if in.generated != nil {
+		in.generated(p)
+	}
+	if err := ir.Verify(p); err != nil {
+		panic("the compiler made what the machine cannot run: " + err.Error())
+	}
 }
 
 // optimise applies the passes and verifies what they leave. The error says what is

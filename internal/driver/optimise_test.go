@@ -53,3 +53,25 @@ func TestBrokenPasses(t *testing.T) {
 		})
 	}
 }
+
+// Check generates and verifies a program that is not too long for that.
+func TestCheckVerifies(t *testing.T) {
+	for text, verified := range map[string]bool{
+		looped: true,
+		looped + strings.Repeat("\n", mostVerified): false,
+	} {
+		in, err := Load(Request{Path: "main.conc", Dir: tree(t, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.generated = func(p *ir.Program) { p.Functions[p.Entry].Code[0] = ir.Instr{Op: ir.OpMove, A: 2, B: 1} }
+		stopped := func() (stopped bool) {
+			defer func() { stopped = recover() != nil }()
+			Check(in)
+			return false
+		}()
+		if stopped != verified {
+			t.Errorf("%d lines: stopped %v, want %v", strings.Count(text, "\n"), stopped, verified)
+		}
+	}
+}
