@@ -20,6 +20,11 @@ fn main() { emit("b", box(2, 3)); }`},
 			{`enum Shape { Dot, Circle(Int) }
 fn dot() -> Shape { Shape::Dot() }`, `enum Shape { Dot, Circle(Int) }
 fn dot() -> Shape { Shape::Dot }`},
+			{`schema Person { name: String }
+agent A uses demo { }
+fn main() { emit("p", A.execute_with_schema("who?", Person).is_ok()); }`, `schema Person { name: String }
+agent A uses demo { }
+fn main() { emit("p", A.execute_with_schema<Person>("who?").is_ok()); }`},
 		},
 	}
 	// ArgumentTwice: argument given twice.
@@ -140,6 +145,7 @@ fn main() { done(); }`},
 			{`fn double(n: Int) { n * 2 }
 fn main() { double(2); }`, `fn double(n: Int) -> Int { n * 2 }
 fn main() { emit("n", double(2)); }`},
+			{`fn pick(n: Int) { if n > 1 { return "many"; } emit("n", n); }`, `fn pick(n: Int) -> String { if n > 1 { return "many"; } "one" }`},
 		},
 	}
 	// UnusedResult: unused result.

@@ -8,6 +8,10 @@ var (
 		Explain: "A variable is changed only when it is declared `mut`; so are its fields and elements.",
 		Bad:     `fn main() { let n = 1; n = 2; emit("n", n); }`,
 		Good:    `fn main() { let mut n = 1; n = 2; emit("n", n); }`,
+		More: []Pair{
+			{`fn main() { for i in 0..3 { i += 1; emit("i", i); } }`, `fn main() { for i in 0..3 { let mut j = i; j += 1; emit("j", j); } }`},
+			{`fn f(o: Int?) -> Int { match o { Some(n) => { n += 1; n } None => 0 } }`, `fn f(o: Int?) -> Int { match o { Some(n) => n + 1, None => 0 } }`},
+		},
 	}
 	// NotAPlace: nothing to change.
 	NotAPlace = &Info{

@@ -23,6 +23,16 @@ fn main() { let text: String = A.execute("go")?.text; emit("text", text); }`},
 			{`fn f(ok: Bool) -> Result<Int, String> { if ok { 5 } else { Err("no") } }`, `fn f(ok: Bool) -> Result<Int, String> { if ok { Ok(5) } else { Err("no") } }`},
 			{`fn f(names: Array<String>) -> Bool { if names { true } else { false } }`, `fn f(names: Array<String>) -> Bool { if !names.is_empty() { true } else { false } }`},
 			{`fn f(n: Int) -> Float { n.to_string() }`, `fn f(n: Int) -> String { n.to_string() }`},
+			{`@allow(W0231) struct String { text: Int }
+fn size(s: String) -> Int { s.text }
+fn main() { emit("n", size("a")); }`, `struct Text { text: Int }
+fn size(s: Text) -> Int { s.text }
+fn main() { emit("n", size(Text { text: 1 })); }`},
+			{`schema Person { name: String }
+agent A uses demo { }
+fn main() { let p: Person = A.execute("who?")?; emit("p", p); }`, `schema Person { name: String }
+agent A uses demo { }
+fn main() { let p: Person = A.execute_with_schema<Person>("who?")?; emit("p", p); }`},
 		},
 	}
 	// NoJoin: no common type.
@@ -242,6 +252,9 @@ fn main() { emit("e", E::A(1)); }`,
 		Explain: "Only an awaited emit has an answer, so only it has a type for it.",
 		Bad:     `fn main() { emit<Int>("n", 1); }`,
 		Good:    `fn main() { let _n = await emit<Int>("n", 1); }`,
+		More: []Pair{
+			{`fn main() { let name = emit("ask", "your name?"); emit("name", name); }`, `fn main() { let name = await emit<String>("ask", "your name?"); emit("name", name.unwrap_or("")); }`},
+		},
 	}
 	// BoundNotMet: bound not met.
 	BoundNotMet = &Info{

@@ -33,6 +33,8 @@ type checker struct {
 	pending    []*Function // library functions whose bodies are still to be checked
 	unread     []unread
 	vars       int
+	prelude    []string // preludeNames
+	methods    map[any]methodList
 }
 
 // entity is what a name of a module stands for: a value (Object), or a type.

@@ -74,6 +74,33 @@ func matches(im *impl, t types.Type) bool {
 // methodNames lists the methods of a type, for suggestions.
 func (c *checker) methodNames(t types.Type) []string {
 	t = types.Resolve(t)
+	key := implKey(t)
+	if known, ok := c.methods[key]; ok && known.impls == c.implCount(t) {
+		return known.names
+	}
+	names := c.gatherMethods(t)
+	if c.methods == nil {
+		c.methods = map[any]methodList{}
+	}
+	c.methods[key] = methodList{names, c.implCount(t)} // gathering may bring some of the library's
+	return names
+}
+
+// implCount is how many impls a type's methods come from.
+func (c *checker) implCount(t types.Type) (n int) {
+	for _, key := range []any{implKey(t), methodFile(t), "Any"} {
+		n += len(c.impls[key])
+	}
+	return n
+}
+
+// methodList are the names of a type's methods, while it has so many impls.
+type methodList struct {
+	names []string
+	impls int
+}
+
+func (c *checker) gatherMethods(t types.Type) []string {
 	var names []string
 	add := func(key any) {
 		for _, im := range c.impls[key] {
@@ -280,7 +307,8 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		b.report(d)
 		return
 	}
-	if _, hint := b.meant(t, e.Name.Name); hint == "" {
+	_, meant := b.meant(t, e.Name.Name)
+	if meant == "" {
 		suggest(d, e.Name, b.c.methodNames(t))
 	}
 	if f := b.fieldOf(t, e.Name.Name); f != nil {
@@ -290,7 +318,7 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		}[isFunc(f.Type)])
 	}
 	if len(d.Hints) == 0 {
-		d.Hint("%s", b.methodInstead(t, e.Name.Name))
+		d.Hint("%s", b.methodInstead(t, e.Name.Name, meant))
 	}
 	b.report(d)
 }
@@ -327,8 +355,9 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 	return ""
 }
 
-// methodInstead finds a repair for a method that is not there.
-func (b *body) methodInstead(t types.Type, name string) string {
+// methodInstead finds a repair for a method that is not there; meant is what
+// other languages mean by its name.
+func (b *body) methodInstead(t types.Type, name, meant string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
 		return "only an MCP server has `" + name + "`: a declaration with `mcp`"
 	}
@@ -337,8 +366,8 @@ func (b *body) methodInstead(t types.Type, name string) string {
 	} else if tool != nil {
 		return "declare it in `tool " + tool.Name + "`"
 	}
-	if _, hint := b.meant(t, name); hint != "" {
-		return hint
+	if meant != "" {
+		return meant
 	}
 	if a, ok := t.(*types.Array); ok {
 		if _, tasks := types.Resolve(a.Elem).(*types.Task); tasks {

@@ -268,9 +268,7 @@ func (c *checker) typeNames(ts *typeScope) []string {
 			}
 		}
 	}
-	if c.cfg.Library != nil {
-		known = append(known, c.cfg.Library.Names()...)
-	}
+	known = append(known, c.preludeNames()...)
 	for s := ts; s != nil; s = s.parent {
 		for _, p := range s.params {
 			known = append(known, p.Name)

@@ -191,15 +191,16 @@ func (b *body) ownNames() []string {
 // words that begin expressions.
 func (b *body) libraryNames() []string {
 	names := []string{"None", "Some", "Ok", "Err", "true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}
-	if b.c.cfg.Library == nil {
-		return names
+	return append(names, b.c.preludeNames()...)
+}
+
+// preludeNames are the library's global names, gathered once: a program with many
+// mistakes asks often.
+func (c *checker) preludeNames() []string {
+	if c.prelude == nil && c.cfg.Library != nil {
+		c.prelude = c.cfg.Library.Names()
 	}
-	for _, n := range b.c.cfg.Library.Names() {
-		if !strings.HasPrefix(n, "__") {
-			names = append(names, n)
-		}
-	}
-	return names
+	return c.prelude
 }
 
 // outerVariable is a variable of the function around a nested one, which it

@@ -62,7 +62,7 @@ type matcher struct {
 // been.
 func (m *matcher) cost(candidate string) (cost int, ok bool) {
 	n, most := len(m.name), limit(len(m.name))
-	if len(candidate) > utf8.UTFMax*n*3 {
+	if k := utf8.RuneCountInString(candidate); k > 3*n || k < n-most || k > n+most && n < 4 {
 		return 0, false
 	}
 	m.other = m.other[:0]

@@ -1,0 +1,42 @@
+package foreign
+
+import (
+	"strings"
+	"testing"
+)
+
+// No name stands in the table twice for one place, and each has something to say.
+func TestTable(t *testing.T) {
+	seen := map[key]bool{}
+	for _, r := range table {
+		if r.word().Say() == "" {
+			t.Errorf("nothing is said of %q", r.names)
+		}
+		for name := range strings.FieldsSeq(r.names) {
+			k := key{r.place, r.on, name}
+			if seen[k] {
+				t.Errorf("%q stands twice for one place", name)
+			}
+			seen[k] = true
+			if r.place == Member && name != Plain(name) {
+				t.Errorf("a member is written plainly, %q as %q", name, Plain(name))
+			}
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Value.Hint("null"), "did you mean `nil`?"},
+		{Value.Hint("nil"), ""},
+		{Start.Hint("var"), "write `let`, or `let mut` to change it later"},
+		{FindMember("Result", "mapLeft").Say(), "did you mean `map_err`?"},
+		{FindMember("String", "push").Hint, "join text with `+`, `+=` or `\"${a}${b}\"`"},
+		{FindMember("Array", "PUSH_BACK").Ours[0], "push"},
+		{Type.Hint("i32"), "did you mean `Int`?"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
