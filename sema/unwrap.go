@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/diag"
 	"github.com/concerto-lang/concerto/types"
 )
 
@@ -155,4 +156,40 @@ func (b *body) interpolated(xs ...ast.Expr) string {
 		}
 	}
 	return "`\"" + s.String() + "\"`"
+}
+
+func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
+	d := diag.Operand.At(e.OpSpan, "`%s` does not take `%s` and `%s`", e.Op, types.Full(x), types.Full(y)).
+		Label(e.X.Span(), "this is `%s`", types.Full(x)).Label(e.Y.Span(), "this is `%s`", types.Full(y))
+	text := e.Op == ast.OpAdd && (types.IsString(x) || types.IsString(y))
+	fits := func(other types.Type) func(types.Type) bool {
+		return func(t types.Type) bool { return text || operated(e.Op, t, heldOr(other)) != nil }
+	}
+	forX, forY := b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x))
+	switch {
+	case forX != "" || forY != "":
+		hints(d, forX, forY)
+	case e.Op == ast.OpRem && types.IsString(x):
+		d.Hint("put values into text by `\"${x}\"`")
+	case e.Op == ast.OpMul && types.IsString(x):
+		d.Hint("text is repeated by `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
+	case text:
+		d.Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
+	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
+		d.Hint("compare twice: `a < b && b < c`")
+	case e.Op.IsOrdering():
+		d.Hint("both sides must be numbers or both Strings")
+	default:
+		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
+	}
+	b.report(d)
+}
+
+// hints adds the hints that there are.
+func hints(d *diag.Diagnostic, all ...string) {
+	for _, h := range all {
+		if h != "" {
+			d.Hint("%s", h)
+		}
+	}
 }
