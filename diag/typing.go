@@ -271,7 +271,7 @@ fn main() { emit("x", f(1)); }`,
 	// ShownWrapped: Result, Option or Task shown as it is.
 	ShownWrapped = &Info{
 		Code: "W0331", Title: `Result, Option or Task shown as it is`,
-		Explain: "What is put into text, printed or emitted should be what a Result, Option or Task holds. A model that is handed a Result reads `{\"ok\": …}`, one that is handed a Task its number.",
+		Explain: "What is put into text, printed or emitted should be what a Result, Option or Task holds. A model that is handed a Result reads `{\"ok\": …}`, one that is handed a Task its number. An `Option<Any>`, as any member of JSON is, may be shown: nil is one of its values.",
 		Bad: `agent Writer uses demo { }
 agent Critic uses demo { }
 fn main() { let text = Writer.execute("a line"); let _ = Critic.execute("judge: ${text}"); }`,
