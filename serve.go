@@ -77,13 +77,31 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	if s.HTTP.Address != "" {
 		err = mcp.ServeHTTP(ctx, p.ir.Name, "1", tools, s.HTTP, s.Ready)
 	} else {
-		err = mcp.ServeStreams(ctx, p.ir.Name, "1", tools, s.In, s.Out)
+		err = mcp.ServeStreams(ctx, p.ir.Name, "1", tools, &input{s.In, cancel}, s.Out)
 	}
 	cancel(errServed)
 	if why := <-ended; !errors.Is(why, errServed) {
 		return why
 	}
+	if errors.Is(err, errServed) { // its client has left
+		return nil
+	}
 	return err
+}
+
+// input is what a client sends. Its end ends the VM before the calls under way are
+// cancelled one by one: the end of one would be the turn of another.
+type input struct {
+	io.ReadCloser
+	end context.CancelCauseFunc
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	n, err := in.ReadCloser.Read(p)
+	if err != nil {
+		in.end(errServed)
+	}
+	return n, err
 }
 
 // errServed ends the VM of a server that has ended.

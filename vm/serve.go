@@ -275,7 +275,7 @@ func (s *served) ended() {
 	}
 	s.call.Done(s.m.outcome(ctx, s.root, s.lost, s.cut))
 	if v := s.m.serving; v.turn == s {
-		if v.turn = nil; len(v.waiting) > 0 && s.m.expectsCalls() {
+		if v.turn = nil; len(v.waiting) > 0 && s.m.expectsCalls() && s.m.ctx.Err() == nil {
 			next := v.waiting[0]
 			v.waiting = v.waiting[1:]
 			next.run()
