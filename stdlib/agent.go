@@ -16,7 +16,7 @@ var agentNatives = []native{
 
 // toolArgs reads the arguments of a tool call as a model wrote them.
 func toolArgs(a *vm.Args) (value.Slot, error) {
-	text := trimmedEnd(a, trimmedStart(a, a.String(0), trimLeft), trimRight)
+	text := trimmed(a, a.String(0))
 	if text == "" {
 		return value.NewMap(0).Slot(), nil
 	}

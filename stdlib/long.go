@@ -28,6 +28,15 @@ func mapped(a *vm.Args, s string, f func(string) string) string {
 	return out.String()
 }
 
+// trimmed takes white space off both ends.
+func trimmed(a *vm.Args, s string) string {
+	if len(s) <= partSize {
+		a.Pace().Bytes(len(s))
+		return strings.TrimSpace(s)
+	}
+	return trimmedEnd(a, trimmedStart(a, s, trimLeft), trimRight)
+}
+
 // trimmedStart takes off the beginning what f, which looks at one character after
 // the other, takes off.
 func trimmedStart(a *vm.Args, s string, f func(string) string) string {

@@ -89,6 +89,9 @@ func stringContains(a *vm.Args) (value.Slot, error) {
 func stringTrim(start, end bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
+		if start && end {
+			return changed(a, trimmed(a, s)), nil
+		}
 		if start {
 			s = trimmedStart(a, s, trimLeft)
 		}

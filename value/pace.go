@@ -15,13 +15,15 @@ type Pace struct {
 
 // Step says that n steps come, or have been taken.
 func (p *Pace) Step(n int) {
-	if p == nil {
-		return
-	}
-	if p.Left -= n; p.Left < 0 {
-		p.Left = p.Look()
+	if p != nil {
+		if p.Left -= n; p.Left < 0 {
+			p.look()
+		}
 	}
 }
+
+// look is apart from Step so that that is inlined.
+func (p *Pace) look() { p.Left = p.Look() }
 
 // Bytes is Step for n bytes.
 func (p *Pace) Bytes(n int) { p.Step(n >> 3) }
@@ -65,8 +67,19 @@ func (p *Pace) Parts(n int, f func(from, to int)) {
 	}
 }
 
+// shortSearch is how long a text may be that is searched without telling the pace:
+// a call takes as long.
+const shortSearch = 256
+
 // IndexIn is strings.Index under a pace.
 func IndexIn(p *Pace, s, part string) int {
+	if len(s) <= shortSearch {
+		return strings.Index(s, part)
+	}
+	return indexIn(p, s, part)
+}
+
+func indexIn(p *Pace, s, part string) int {
 	window := max(paceWindow, 4*len(part))
 	for at := 0; ; {
 		to := min(at+window, len(s))

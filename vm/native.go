@@ -20,9 +20,8 @@ type Args struct {
 	base unsafe.Pointer // of argument 0
 	n    int
 	name string
-	room *memory     // nil outside a run
-	pace *value.Pace // likewise
-	vm   *VM         // likewise
+	vm   *VM         // nil outside a run
+	pace *value.Pace // the VM's, or one of who calls outside a run
 }
 
 // Pace is to be told of what goes over many elements or much text, so that the
@@ -55,17 +54,17 @@ func (a *Args) Step(n int) { a.pace.Step(n) }
 // for it before they take much more memory than their arguments have. n must be
 // no more than what they then take.
 func (a *Args) Room(n int) {
-	if a.room != nil && !a.room.fits(n) {
-		panic(a.room.exceeded())
+	if a.vm != nil && !a.vm.memory.fits(n) {
+		panic(a.vm.memory.exceeded())
 	}
 }
 
 // TextBound is how long a text may get.
 func (a *Args) TextBound() *value.Bound {
-	if a.room == nil {
+	if a.vm == nil {
 		return &value.Bound{Pace: a.pace}
 	}
-	return &a.room.text
+	return &a.vm.memory.text
 }
 
 // Len counts the arguments.

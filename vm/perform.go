@@ -36,8 +36,9 @@ func opPerform(t *task, in *ins) status {
 
 // arguments describes the window of a native or an effect.
 func (t *task) arguments(in *ins, name string) *Args {
-	t.m.args = Args{base: unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), n: int(in.b), name: name, room: &t.m.memory, pace: &t.m.pace, vm: t.m}
-	return &t.m.args
+	a := &t.m.args
+	a.base, a.n, a.name = unsafe.Add(t.fp, uintptr(in.a)*slotSize+slotSize), int(in.b), name
+	return a
 }
 
 func (t *task) performed(w *wait) status {

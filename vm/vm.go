@@ -166,6 +166,7 @@ func newVM(config Config, i *image) *VM {
 	m := &VM{image: i, config: config, maxStack: config.MaxStack, flights: map[int]*flight{},
 		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
 	m.pace.Look = m.look
+	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
 	}
