@@ -180,10 +180,13 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 			fmt.Fprintf(&w.out, "> cancel %s\n", r.Reason)
 		}
 	default:
-		return nil, fmt.Errorf("the test performs no %T", r)
+		return nil, fmt.Errorf("%w %T", errTestRefused, r)
 	}
 	return nil, nil
 }
+
+// errTestRefused says which effect the tests do not have.
+var errTestRefused = errors.New("the test performs no")
 
 // answer answers an awaited emit with its own payload; nobody listens on
 // channel nobody.

@@ -167,7 +167,11 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 			again = true
 			return
 		}
-		m.fatal = fmt.Errorf("broken invariant in the VM: %v\n%s", p, debug.Stack())
+		if b := missingOperand(p); b != nil {
+			m.fatal = b
+		} else {
+			m.fatal = fmt.Errorf("broken invariant in the VM: %v\n%s", p, debug.Stack())
+		}
 		m.cancelAll()
 		st = finished
 	}()

@@ -36,6 +36,7 @@ func (a *app) failed(err error) int {
 	var path *concerto.PathError
 	var exit exitError
 	var uncaught *concerto.Uncaught
+	var broken *vm.Broken
 	switch {
 	case errors.As(err, &exit):
 		return int(exit)
@@ -54,6 +55,12 @@ func (a *app) failed(err error) int {
 	case errors.Is(err, vm.ErrNoMain):
 		a.complain(err.Error(), "a run begins with `fn main() { … }`")
 		return exitRefused
+	case errors.As(err, &broken) && a.loaded != "":
+		a.complain(a.loaded+": "+broken.Error(), reload(broken))
+		return exitFailed
+	case errors.As(err, &broken):
+		a.bugAt(broken, broken.Stack)
+		return exitFailed
 	case errors.Is(err, emit.ErrNoReader):
 		// Whoever read the output wants no more of it: no reason to shout.
 		return exitFailed

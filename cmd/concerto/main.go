@@ -79,7 +79,8 @@ type app struct {
 	quiet    bool
 	verbose  int // how often it is given
 	logLevel string
-	code     int // exit code of what went well so far
+	code     int    // exit code of what went well so far
+	loaded   string // the compiled program that runs, "" for one from sources
 }
 
 // Main runs the command line args and gives the exit code.
@@ -102,8 +103,11 @@ func Main(args []string, a *app) (code int) {
 const maxStack = 40
 
 // bug reports a broken invariant of ours.
-func (a *app) bug(p any) {
-	stack := strings.SplitAfterN(string(debug.Stack()), "\n", maxStack+2)
+func (a *app) bug(p any) { a.bugAt(p, string(debug.Stack())) }
+
+// bugAt is bug with the stack of the goroutine that found it.
+func (a *app) bugAt(p any, text string) {
+	stack := strings.SplitAfterN(text, "\n", maxStack+2)
 	stack = stack[1:min(len(stack), maxStack+1)] // without the goroutine's number
 	fmt.Fprintf(a.stderr, "concerto: this is our bug, not yours: %v\n\nPlease report it with the program and these lines:\nconcerto %s\n%s",
 		p, version(), strings.Join(stack, ""))

@@ -235,6 +235,7 @@ func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldF
 	if err := a.consent(ctx, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
+	a.loaded = name
 	a.say("loaded %s; relative paths start at %s", name, dir)
 	return p, dir, nil
 }
