@@ -3,7 +3,8 @@ package optimize
 import "github.com/concerto-lang/concerto/ir"
 
 // removable are the operations that do nothing but set their register: they
-// raise nothing, whatever they read, and nobody sees them.
+// raise nothing, whatever they read, and nobody sees them. What makes an Err is
+// none: its place is remembered, and how many are does not depend on the passes.
 var removable = func() (set [256]bool) {
 	for _, op := range []ir.Op{
 		ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
@@ -12,7 +13,7 @@ var removable = func() (set [256]bool) {
 		ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpRemFloat, ir.OpNegFloat, ir.OpSqrtFloat, ir.OpIntToFloat,
 		ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpEqFloat, ir.OpLtFloat, ir.OpLeFloat, ir.OpEqBool, ir.OpNot, ir.OpIsNil,
 		ir.OpStringLen, ir.OpNewArray, ir.OpArrayLen, ir.OpMapLen, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast,
-		ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr, ir.OpNewErrOf, ir.OpWrapSome, ir.OpUnwrap,
+		ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpWrapSome, ir.OpUnwrap,
 		ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpVariant, ir.OpIsType,
 		ir.OpNewClosure, ir.OpCaptured, ir.OpNewCell, ir.OpCellGet,
 	} {
@@ -25,26 +26,7 @@ var removable = func() (set [256]bool) {
 // the other passes leave behind, and stores that are overwritten.
 func (u *unit) dead(pc int, after *regs) bool {
 	in := u.code[pc]
-	if in.Op == ir.OpLeave {
-		return !after.has(int(in.A)) && !u.raises(pc)
-	}
 	return removable[in.Op] && (!after.has(int(in.A)) || in.Op == ir.OpMove && in.A == in.B)
-}
-
-// raises says whether what `?` leaves with behind an instruction is raised, or
-// leaves a body: then how it came there is told with it, though the Err itself goes
-// no further.
-func (u *unit) raises(pc int) bool {
-	for pc++; pc < len(u.code); pc++ {
-		switch in := u.code[pc]; {
-		case in == nop:
-		case in.Op == ir.OpThrow || in.Op == ir.OpReturnLeft:
-			return true
-		case steers(in):
-			return false
-		}
-	}
-	return false
 }
 
 func isMove(op ir.Op) bool { return op >= ir.OpMove && op <= ir.OpMoveBool }
