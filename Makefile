@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check conformance mcp-reference
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check arch conformance mcp-reference
 
 all: build
 
@@ -18,10 +18,10 @@ test:
 # race detector sleeps a second before it exits, unless told not to: the tests
 # start hundreds.
 race:
-	GORACE=atexit_sleep_ms=0 go test -race -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/value=-d=checkptr=0 ./...
+	GORACE=atexit_sleep_ms=0 go test -race -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/internal/value=-d=checkptr=0 ./...
 
 checkptr:
-	go test -gcflags=all=-d=checkptr ./value ./vm
+	go test -gcflags=all=-d=checkptr ./internal/value ./vm
 
 lint:
 	go vet ./...
@@ -31,13 +31,17 @@ fmt:
 	gofmt -w .
 	go run ./cmd/concerto fmt $(OWN)
 
-# Files written by programs: spec/bytecode.md, spec/diagnostics.md.
+# Files written by programs: chapters of the manual, the picture of the packages.
 gen:
 	go generate ./...
 
+# Draws docs/packages.svg from the table in internal/arch; gen does it too.
+arch:
+	go generate ./internal/arch
+
 # Rewrites the expectations of the golden tests; read the diff.
 golden:
-	go test ./lexer ./parser ./sema ./codegen ./optimize -update
+	go test ./lexer ./parser ./sema ./codegen ./internal/optimize -update
 
 FUZZTIME ?= 10s
 fuzz:
@@ -64,7 +68,7 @@ conformance: build
 
 check: lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
-	go test ./lexer ./parser ./sema ./codegen ./optimize -update
+	go test ./lexer ./parser ./sema ./codegen ./internal/optimize -update
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
 # The protocol's reference server, for TestMCPReference, and with it the reference

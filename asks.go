@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/permit"

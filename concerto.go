@@ -23,9 +23,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"

@@ -12,14 +12,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // No program of these tests may be broken by the passes.

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/growth"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"

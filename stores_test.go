@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/store"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"

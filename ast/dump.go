@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // Dump writes a file's tree as text, a node a line, children indented below:

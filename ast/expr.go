@@ -1,6 +1,6 @@
 package ast
 
-import "github.com/concerto-lang/concerto/source"
+import "github.com/concerto-lang/concerto/internal/source"
 
 // Expr is an expression.
 type Expr interface {

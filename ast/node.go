@@ -4,7 +4,7 @@
 // the dense ids of expressions and patterns.
 package ast
 
-import "github.com/concerto-lang/concerto/source"
+import "github.com/concerto-lang/concerto/internal/source"
 
 // Node is anything with a place in the text: the span from its first token
 // to its last.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 func name(s string) *Ident    { return &Ident{Name: s} }

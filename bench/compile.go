@@ -11,11 +11,11 @@ import (
 
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/cputime"
+	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

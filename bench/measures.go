@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/optimize"
+	"github.com/concerto-lang/concerto/internal/optimize"
 )
 
 // A measure is a row of the second table: something of ours, perhaps a peer,

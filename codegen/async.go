@@ -4,9 +4,9 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // A call of an async function is a Spawn of its code, which takes and gives Full

@@ -13,11 +13,11 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // ManifestData is what of the manifest a program carries with it, as plain

@@ -1,8 +1,8 @@
 package codegen
 
 import (
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // convert takes the steps from one type to another that Info.Conv names.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )

@@ -1,10 +1,10 @@
 package codegen
 
 import (
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // Decorators. A decorated function's own code stands in a function behind it;

@@ -2,8 +2,8 @@ package codegen
 
 import (
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // emitExpr generates `emit(c, p)` and `await emit(c, p)`.

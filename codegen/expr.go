@@ -2,9 +2,9 @@ package codegen
 
 import (
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // expr generates e as evaluated, before its conversion. The result is in hint

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // TestInspect: what runs is seen in order, handlers' bodies included; names of

@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // label is a place further on in the block that jumps lead to.

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // listen generates a listen: the window with host, prompt and schema, and a

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // matchStmt generates a match whose value nobody takes.

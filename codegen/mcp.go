@@ -3,9 +3,9 @@ package codegen
 import (
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // remoteFunction generates a function of an MCP server: a call of the library's

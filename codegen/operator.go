@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // knownInt gives an Int that is known when compiling: a literal, its negation,

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 )
 
 // choices are the sets of passes that programs are tried with: all, all

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // The types table: what the run time needs to know of types, each once. Type

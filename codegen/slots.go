@@ -1,10 +1,10 @@
 package codegen
 
 import (
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // Registers are a stack: a block's variables, and above them the temporaries

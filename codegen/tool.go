@@ -1,9 +1,9 @@
 package codegen
 
 import (
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // tool lists a tool's functions with what models and hosts are told of them.

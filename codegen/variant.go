@@ -3,10 +3,10 @@ package codegen
 import (
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
 )
 
 // callVariant makes an enum value from its payload.

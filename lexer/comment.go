@@ -3,8 +3,8 @@ package lexer
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // lineComment reads `// …` up to the end of its line. Three slashes make a

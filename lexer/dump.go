@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // Dump writes tokens and comments, in the order of the text, a line each:

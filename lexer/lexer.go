@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // space is what a text may mostly be: the library's files with only the parts

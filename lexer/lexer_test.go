@@ -5,9 +5,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 func lex(t testing.TB, text string) ([]Token, []Comment, diag.List) {

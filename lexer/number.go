@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 )
 
 // number reads an integer or a float. Right after `.` it reads digits only:

@@ -3,7 +3,7 @@ package lexer
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 )
 
 // A string that lacks its closing quote swallows the text up to the next

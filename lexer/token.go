@@ -1,6 +1,6 @@
 package lexer
 
-import "github.com/concerto-lang/concerto/source"
+import "github.com/concerto-lang/concerto/internal/source"
 
 // Kind tells what a token is.
 type Kind uint8

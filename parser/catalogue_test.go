@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // parseText parses a text as a file of its own.

@@ -4,7 +4,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // docBefore is the text of the doc comments whose next token starts at pos:

@@ -3,11 +3,11 @@ package parser
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // bailout is what a parsing function panics with once its error is reported;

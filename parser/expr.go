@@ -2,9 +2,9 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // binaryOps gives the operator of each token kind, from ast's table.

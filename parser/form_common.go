@@ -4,7 +4,7 @@ import (
 	plex "github.com/alecthomas/participle/v2/lexer"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // grammar holds participle's grammars, a form each.

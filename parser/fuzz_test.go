@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // Any text parses to a tree whose nodes nest, with diagnostics fit to show,

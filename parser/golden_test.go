@@ -6,7 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // Archives of valid programs hold the tree, those of wrong ones the rendered

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 func dumpOf(t *testing.T, f *source.File, n ast.Node) string {

@@ -4,8 +4,8 @@ import (
 	plex "github.com/alecthomas/participle/v2/lexer"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Plain forms. Most headers and members are as plain as their kind allows:

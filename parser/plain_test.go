@@ -9,8 +9,8 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // sameBothWays parses a text with plain forms read directly and with all of

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/lexer"
 )
 

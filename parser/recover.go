@@ -1,9 +1,9 @@
 package parser
 
 import (
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // syncMode says what a construct that could not be read stands among.

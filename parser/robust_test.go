@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Texts that nest or repeat without end: each must be read in time that grows

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // The language's founding documents hold programs and fragments of programs;

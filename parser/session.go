@@ -8,9 +8,9 @@ import (
 	plex "github.com/alecthomas/participle/v2/lexer"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Token types that forms name. Operators and reserved words are matched by

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // An alternative that is only a lookahead makes participle panic while it

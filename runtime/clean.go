@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/runtime/log"
 )

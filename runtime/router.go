@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // router hands each kind of request to its performer.

@@ -15,7 +15,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/command"

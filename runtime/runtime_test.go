@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"

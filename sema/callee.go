@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // unknown marks a path whose name was reported as unknown.

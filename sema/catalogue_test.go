@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for

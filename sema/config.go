@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // fieldType says what a field of an agent or host declaration takes. A check

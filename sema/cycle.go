@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // reference is the first place where one file names something of another.

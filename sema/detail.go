@@ -2,7 +2,7 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // The details of single forms, which Info keeps by their nodes.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // meant is what a type offers for a member's name of other languages: the name

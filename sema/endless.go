@@ -1,8 +1,8 @@
 package sema
 
 import (
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // endless refuses types of which no value can ever be made, because each value

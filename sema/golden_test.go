@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
 )
 

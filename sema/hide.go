@@ -3,8 +3,8 @@ package sema
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // hides warns of a declaration that takes a name of the library, whose own cannot

@@ -2,7 +2,7 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // Program is a checked program: what the code generator reads. When the

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // asking are the message types that a host waits on.

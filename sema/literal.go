@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // intLit checks that a literal fits 64 bits; negated says that a minus stands

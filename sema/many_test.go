@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 )
 
 // A file with many mistakes has all of them reported in one run, each once.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // method finds a method or associated function of a type: of the user's impls

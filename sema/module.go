@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // module is a namespace: a file's declarations, an inline `mod`'s, or those of

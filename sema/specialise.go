@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // A call through a bound finds its method at run time, by the value's type. Type

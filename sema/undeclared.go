@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // use is how a name that nothing declares was used, which says what was meant to

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/types"
+	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // Usefulness of patterns after Maranget, "Warnings for pattern matching"

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

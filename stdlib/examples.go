@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // What the reference shows for what its own doc comment shows no call of: the

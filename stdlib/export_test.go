@@ -1,8 +1,8 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Parsers gives a function for each library file that parses it anew.

@@ -3,8 +3,8 @@ package stdlib
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -3,9 +3,9 @@ package stdlib
 import (
 	"encoding/json"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // short are the natives whose work does not grow with their arguments, but for

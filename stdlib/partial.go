@@ -2,8 +2,8 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/jsonrepair"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -14,16 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/fs"
 	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

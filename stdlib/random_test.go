@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 func TestRandom(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/source"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // tree parses a library file and reports what the parser found.

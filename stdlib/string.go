@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/redfa"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

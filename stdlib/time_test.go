@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // TestCalendar compares with Go's own calendar: around the leap days, the ends

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

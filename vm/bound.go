@@ -3,8 +3,8 @@ package vm
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // A bound is how long a race may take: an element that runs nothing. When its

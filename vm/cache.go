@@ -3,7 +3,7 @@ package vm
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // The answers that `@cache` keeps, for as long as the run. What has expired is

@@ -3,7 +3,7 @@ package vm
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // waiting is a request that is to be performed when Config.Choose says so.

@@ -1,8 +1,8 @@
 package vm
 
 import (
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Arrays and maps, where the loop's own path does not fit: another

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sort"
 
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // loadTypes makes run-time types of the program's; a built-in error type is

@@ -3,9 +3,9 @@ package vm
 import (
 	"math"
 
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Operations on Any: checked at run time. An Any never shows an Option.

@@ -3,8 +3,8 @@ package vm
 import (
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // raised is an error on its way up.

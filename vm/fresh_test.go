@@ -5,8 +5,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // freshProgram holds something of all that a program can declare, and what the

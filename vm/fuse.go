@@ -1,8 +1,8 @@
 package vm
 
 import (
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Superinstructions: several instructions of the IR as one of the VM's. A

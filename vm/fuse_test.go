@@ -3,8 +3,8 @@ package vm
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // TestFusedFaults: each part of a fused instruction faults at its own place,

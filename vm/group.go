@@ -1,8 +1,8 @@
 package vm
 
 import (
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // group is what runs beside each other for one expression: the elements of

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // stage is a performer that plays one host per exchange, in memory, and writes

@@ -3,8 +3,8 @@ package vm
 import (
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // ins is an instruction of the VM: the IR's fields, but a jump's imm counts

@@ -3,10 +3,10 @@ package vm
 import (
 	"errors"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // Asks is what a native gives as its error when its answer is an effect's. The

@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // What `@cache` keeps in a file. An entry's key is a hash, so that nothing of a

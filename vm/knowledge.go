@@ -3,9 +3,9 @@ package vm
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // mostKnown is how many entries of one ledger go along with a prompt.

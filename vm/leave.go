@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // An Err is a value, and goes from function to function as one. So that it can be

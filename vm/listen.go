@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // listen is a loaded listen expression.

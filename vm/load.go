@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // function is a loaded function. It begins with what values know of it, so that

@@ -3,9 +3,9 @@ package vm
 import (
 	"strconv"
 
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.

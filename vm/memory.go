@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // memory holds a run to [limits] max_memory_mb. What makes large things asks for

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // TestMemoryLimit: what the loop itself takes, and where the error stands: at

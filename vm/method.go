@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // opCallMethod finds a method by the receiver's run-time type. One whose

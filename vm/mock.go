@@ -3,8 +3,8 @@ package vm
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // What a test scripts and reads back (spec/16-tests.md). A mock's closure stays

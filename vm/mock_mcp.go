@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/concerto-lang/concerto/value"
+import "github.com/concerto-lang/concerto/internal/value"
 
 // bindMockMCP makes the natives of mocked MCP servers: what a `mock` says stays
 // with the VM, so that a call of a mocked function never asks for a server.

@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // Native is a library function in Go: a pure leaf that never calls the VM and

@@ -3,8 +3,8 @@ package vm
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // Observer hears of what a run does, for a trace of it. Its methods are called

@@ -1,8 +1,8 @@
 package vm
 
 import (
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Walking down to the place that is mutated: each container on the way is made

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // TestProfile asks for a sample before each mark: each is of the mark before, in

@@ -4,8 +4,8 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Division by a constant. Of x from 0 to 2^32-1 and k > 1 the quotient is the high

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // divisors and numbers are those at which a reciprocal could go wrong, and some at

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // How an operation went on.

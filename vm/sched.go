@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // The scheduler runs one task at a time. A task gives way only where it waits:

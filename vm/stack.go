@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/concerto-lang/concerto/value"
+import "github.com/concerto-lang/concerto/internal/value"
 
 // A task needs a whole stack only while it runs. A parked one keeps its slots in
 // use on a shelf of just that size, so that very many can wait; free stacks are

@@ -3,10 +3,10 @@ package vm
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/store"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Stores are handles of a *store.HashMap, *store.Ledger or *store.Memory. The

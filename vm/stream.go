@@ -3,8 +3,8 @@ package vm
 import (
 	"slices"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // The streams of models that tasks have open. The library closes them; those of

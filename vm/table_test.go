@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // TestTables: a run of tests leads where the tests lead one by one (Count makes

@@ -3,8 +3,8 @@ package vm
 import (
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 func init() {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/schema"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // tool is a declared tool: its one value, whose slots are its state, and its

@@ -4,8 +4,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // Uncaught is how a run fails: an error that nothing caught, or a panic.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // The functions of an MCP server that its block leaves to `..`: what they are is

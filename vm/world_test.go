@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // world is a performer in memory that completes requests only when it is told

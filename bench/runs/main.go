@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )

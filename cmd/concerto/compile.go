@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/doc"
 	"github.com/concerto-lang/concerto/runtime/log"
 	"github.com/concerto-lang/concerto/runtime/permit"

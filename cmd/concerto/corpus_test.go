@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/concerto-lang/concerto/optimize"
+	"github.com/concerto-lang/concerto/internal/optimize"
 )
 
 // corpusRun is a line of a script that runs a source file and lets it end.

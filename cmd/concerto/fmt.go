@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/format"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/manifest"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/format"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // fmtFlags are the flags of fmt.

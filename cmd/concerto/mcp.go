@@ -16,12 +16,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/format"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/format"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/runtime/mcp"
-	"github.com/concerto-lang/concerto/source"
 )
 
 func (a *app) mcpCommand() *cobra.Command {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/internal/testmcp"
 	"github.com/concerto-lang/concerto/runtime/permit"

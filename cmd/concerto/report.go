@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/source"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/vm"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/runtime/emit"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/doc"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/lexer"
-	"github.com/concerto-lang/concerto/manifest"
 	"github.com/concerto-lang/concerto/sema"
 )
 

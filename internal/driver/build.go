@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/manifest"
 )
 
 // Build checks a program and generates its IR, with what of the manifest it

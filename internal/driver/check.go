@@ -6,8 +6,8 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/stdlib"

@@ -7,9 +7,9 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

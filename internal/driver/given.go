@@ -4,10 +4,10 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/diag"
-	"github.com/concerto-lang/concerto/manifest"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Given is a program that is in no file. Name is what users see where a file's

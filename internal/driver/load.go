@@ -18,12 +18,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/manifest"
-	"github.com/concerto-lang/concerto/optimize"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Request says what to load: Path, a .conc file or a directory with a

@@ -4,11 +4,11 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/source"
 )
 
 // Strict makes what the passes break a panic. Tests set it, so that none of them

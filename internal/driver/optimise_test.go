@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/diag"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 )
 
 const looped = "-- main.conc --\nfn main() { let mut n = 0; for i in 0..9 { n += i; } println(n); }\n"

@@ -3,12 +3,12 @@ package progen_test
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

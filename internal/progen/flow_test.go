@@ -3,10 +3,10 @@ package progen_test
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/optimize"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 

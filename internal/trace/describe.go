@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // category is the family of an effect: "fs" of "fs.read".

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )

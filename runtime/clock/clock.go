@@ -8,7 +8,7 @@ import (
 	"time"
 	_ "time/tzdata" // for systems without
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Clock performs effect.Sleep, effect.Clock and effect.Zone. Safe for concurrent use.

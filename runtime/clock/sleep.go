@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Sleeper performs effect.Sleep: one timer for all sleeps under way, however

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 

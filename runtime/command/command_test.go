@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // TestMain plays the command that the tests run: its first argument says what

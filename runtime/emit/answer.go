@@ -3,8 +3,8 @@ package emit
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // answerer is one of those who may answer an awaited emit. A nil value leaves

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // events are the channels, by their beginnings, on which the library tells of

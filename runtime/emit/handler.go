@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )

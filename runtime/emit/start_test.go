@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // TestStart: an awaited emit that is started is printed there and then, before

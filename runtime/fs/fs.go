@@ -22,7 +22,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 

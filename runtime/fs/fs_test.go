@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // maxMatches bounds what one pattern may find.

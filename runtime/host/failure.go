@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // failure makes the HostError "host '<name>' …" of an effect that did not

@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // What holds where a Config says nothing.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // What one batch may hold; a line larger than batchBytes comes alone.

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // hasParams says whether the host is initialised: when it has any parameter.

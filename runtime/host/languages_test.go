@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // TestRealHosts: hosts in other languages, written as their authors would.

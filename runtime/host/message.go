@@ -5,8 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // role is what a type of message means to an exchange.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // pool holds the processes of one host declaration. Exchanges beyond their

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/value"
 )
 
 const floodLines = 200000

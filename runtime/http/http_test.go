@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // server answers by path.

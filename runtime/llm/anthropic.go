@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // anthropic is Anthropic's messages. A schema is asked for as a tool that the

@@ -3,7 +3,7 @@ package llm
 import (
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/testllm"
 )
 

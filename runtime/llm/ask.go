@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // ask asks the call's connection, and where that fails in a way that another

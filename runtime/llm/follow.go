@@ -3,7 +3,7 @@ package llm
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Event is something in the course of a call, for whoever follows a run.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // gemini is Google's generateContent. A schema is a field of the request;

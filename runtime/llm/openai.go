@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // openAI is OpenAI's chat completions, which many servers understand. own is

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // remote is a provider that is reached by HTTP: it does the exchange, its wire

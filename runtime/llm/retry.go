@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // attempts asks one connection until there is a reply, an error that cannot get

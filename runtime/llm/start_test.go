@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // TestStartChoosesReplies: calls that are started use a script up in their

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // streams are the calls whose replies come in pieces, by number.

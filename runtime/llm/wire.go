@@ -1,6 +1,6 @@
 package llm
 
-import "github.com/concerto-lang/concerto/effect"
+import "github.com/concerto-lang/concerto/internal/effect"
 
 // wire is the form in which one provider's API takes requests and gives
 // answers. It holds no connection and no state: remote does the exchange.

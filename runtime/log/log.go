@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
 )
 

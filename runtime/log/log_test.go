@@ -5,7 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 func TestLevels(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 var errDone = errors.New("done")

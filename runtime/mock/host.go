@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/effect"
-	"github.com/concerto-lang/concerto/value"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // host is a mocked host: its conversations one after the other, or one that is

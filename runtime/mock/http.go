@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // httpRequest is a request of the test, as test_requests shows it.

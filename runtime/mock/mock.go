@@ -20,7 +20,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Options is what a World needs.

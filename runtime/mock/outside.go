@@ -3,7 +3,7 @@ package mock
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Kinds are the kinds of request that only a test makes.

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // recorded takes what the test puts out, answers awaited emits, and reads the

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // script is what a test says that requests R to the outside give: outcomes by

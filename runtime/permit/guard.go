@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Guard puts the policy before the performer of a kind of request. Where nothing

@@ -13,13 +13,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // effectKinds reads the kinds of requests from the source of package effect.
 func effectKinds(t *testing.T) []effect.Kind {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "effect", "*.go"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "effect", "*.go"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // row says what a kind of request needs.

@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Source performs effect.Random, effect.RandomSeed and effect.Secret. Safe for

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 func draw(t *testing.T, s *Source) uint64 {

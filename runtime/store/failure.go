@@ -12,7 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // refusal is why a file cannot be used, and what to do about it.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // TestDiskFull: on a disk without room the error says so, what was being stored is

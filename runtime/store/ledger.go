@@ -8,8 +8,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/concerto-lang/concerto/effect"
-	pure "github.com/concerto-lang/concerto/store"
+	"github.com/concerto-lang/concerto/internal/effect"
+	pure "github.com/concerto-lang/concerto/internal/store"
 )
 
 const (

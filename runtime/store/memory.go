@@ -5,7 +5,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 const (

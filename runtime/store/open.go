@@ -16,7 +16,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // A file of ours says so in SQLite's header: application is "Conc" in its

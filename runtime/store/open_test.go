@@ -15,7 +15,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // sample gives the bytes of a file with some of each kind of store.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	pure "github.com/concerto-lang/concerto/store"
+	pure "github.com/concerto-lang/concerto/internal/store"
 )
 
 const (

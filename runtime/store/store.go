@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // Kinds are the requests that Stores performs.

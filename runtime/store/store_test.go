@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/effect"
-	pure "github.com/concerto-lang/concerto/store"
+	"github.com/concerto-lang/concerto/internal/effect"
+	pure "github.com/concerto-lang/concerto/internal/store"
 )
 
 // opened gives Stores over files in dir, closed at the test's end.

@@ -1,7 +1,7 @@
 package hosttest
 
 import (
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 var messageRules = []rule{

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/effect"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/value"
 )
 
 // patience bounds every wait of the suite; nothing but a bug comes near it.

@@ -1,0 +1,227 @@
+package arch
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+)
+
+//go:generate go run ./gen ../../docs/packages.svg
+
+// The sizes of the picture, in its units.
+const (
+	boxHeight = 24
+	rowHeight = 74
+	letter    = 7.2 // the width of a character
+	gap       = 14  // between two boxes
+	margin    = 24
+)
+
+// box is a package in the picture.
+type box struct {
+	pkg         string
+	imports     []*box // what it imports directly and by no detour
+	level       int    // 0 imports nothing
+	x, width, y float64
+}
+
+// middle is where arrows meet a box.
+func (b *box) middle() float64 { return b.x + b.width/2 }
+
+// Picture draws the packages of the policy as an SVG: each on a level above
+// all that it imports, with an arrow to what it imports directly. What it
+// reaches over another package as well gets no arrow; its tooltip names all.
+// Packages of tests and benchmarks and the programs that write files are left
+// out.
+func Picture() string {
+	levels := levelled(boxes())
+	for range 40 {
+		settle(levels)
+	}
+	width := place(levels)
+	var s strings.Builder
+	height := float64(len(levels))*rowHeight + 2*margin - (rowHeight - boxHeight)
+	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="ui-monospace, monospace" font-size="12">
+<title>The packages, and what each imports</title>
+<!-- written from internal/arch/arch.go by "make arch"; do not edit -->
+<style>
+  svg { background: #fff }
+  rect { fill: #f4f1ea; stroke: #8a8272 }
+  .internal { fill: #fff }
+  text { fill: #222; text-anchor: middle }
+  path { fill: none; stroke: #b0a890; stroke-width: 1 }
+  g:hover path { stroke: #c0392b; stroke-width: 2 }
+  @media (prefers-color-scheme: dark) {
+    svg { background: #16181d }
+    rect { fill: #2a2d35; stroke: #6d7280 }
+    .internal { fill: #1d2027 }
+    text { fill: #e6e6e6 }
+    path { stroke: #4d525e }
+  }
+</style>
+`, width, height)
+	for _, level := range levels {
+		for _, b := range level {
+			b.draw(&s)
+		}
+	}
+	s.WriteString("</svg>\n")
+	return s.String()
+}
+
+// drawn says whether a package belongs into the picture.
+func drawn(r Rule) bool {
+	return !r.Tests && r.Package != "bench" && !strings.HasPrefix(r.Package, "bench/") &&
+		!strings.HasPrefix(r.Package, "examples/") && !strings.HasSuffix(r.Package, "/gen") && r.Package != "internal/arch"
+}
+
+// boxes makes a box of each drawn package, in the order of the policy.
+func boxes() []*box {
+	var all []*box
+	byName := map[string]*box{}
+	reach := map[*box]map[*box]bool{} // what it imports, also by detours
+	for _, r := range Policy {
+		if !drawn(r) {
+			continue
+		}
+		b := &box{pkg: r.Package, width: letter*float64(len(name(r.Package))) + 16}
+		far := map[*box]bool{}
+		reach[b] = far
+		var direct []*box
+		for _, p := range strings.Fields(r.Imports) {
+			to := byName[p]
+			if to == nil {
+				continue
+			}
+			direct = append(direct, to)
+			b.level = max(b.level, to.level+1)
+			for f := range reach[to] {
+				far[f] = true
+			}
+		}
+		for _, to := range direct {
+			if !far[to] {
+				b.imports = append(b.imports, to)
+			}
+		}
+		for _, to := range direct {
+			far[to] = true
+		}
+		byName[r.Package] = b
+		all = append(all, b)
+	}
+	return all
+}
+
+// name is what stands in the box of a package.
+func name(pkg string) string {
+	if pkg == "." {
+		return "concerto"
+	}
+	return strings.TrimPrefix(pkg, "internal/")
+}
+
+// levelled sorts boxes by level, the highest first.
+func levelled(all []*box) [][]*box {
+	top := 0
+	for _, b := range all {
+		top = max(top, b.level)
+	}
+	levels := make([][]*box, top+1)
+	for _, b := range all {
+		levels[top-b.level] = append(levels[top-b.level], b)
+	}
+	return levels
+}
+
+// settle orders each level by where the neighbours of its boxes stand, once
+// downwards and once upwards, which takes most crossings out (the barycenter
+// method of Sugiyama, Tagawa and Toda, 1981).
+func settle(levels [][]*box) {
+	importers := map[*box][]*box{}
+	for _, level := range levels {
+		for _, b := range level {
+			for _, to := range b.imports {
+				importers[to] = append(importers[to], b)
+			}
+		}
+	}
+	place(levels)
+	for _, level := range levels {
+		sortBy(level, func(b *box) []*box { return importers[b] })
+	}
+	place(levels)
+	for _, level := range slices.Backward(levels) {
+		sortBy(level, func(b *box) []*box { return b.imports })
+	}
+}
+
+// sortBy orders a level by the middles of each box's neighbours.
+func sortBy(level []*box, neighbours func(*box) []*box) {
+	at := map[*box]float64{}
+	for _, b := range level {
+		at[b] = b.middle()
+		if near := neighbours(b); len(near) > 0 {
+			sum := 0.0
+			for _, n := range near {
+				sum += n.middle()
+			}
+			at[b] = sum / float64(len(near))
+		}
+	}
+	slices.SortStableFunc(level, func(a, b *box) int {
+		switch {
+		case at[a] < at[b]:
+			return -1
+		case at[a] > at[b]:
+			return 1
+		}
+		return 0
+	})
+}
+
+// place gives every box its coordinates, each level spread over the width of
+// the widest, and returns the picture's width.
+func place(levels [][]*box) float64 {
+	widest := 0.0
+	total := func(level []*box) float64 {
+		sum := 0.0
+		for _, b := range level {
+			sum += b.width
+		}
+		return sum
+	}
+	for _, level := range levels {
+		widest = max(widest, total(level)+gap*float64(len(level)-1))
+	}
+	for i, level := range levels {
+		space := (widest - total(level)) / float64(len(level)+1)
+		if len(level) > 1 {
+			space = min(space, 90)
+		}
+		x := margin + (widest-total(level)-space*float64(len(level)-1))/2
+		for _, b := range level {
+			b.x, b.y = x, margin+float64(i)*rowHeight
+			x += b.width + space
+		}
+	}
+	return widest + 2*margin
+}
+
+// draw writes a box and its arrows, which a pointer over them lights up.
+func (b *box) draw(s *strings.Builder) {
+	i := slices.IndexFunc(Policy, func(r Rule) bool { return r.Package == b.pkg })
+	class := ""
+	if strings.HasPrefix(b.pkg, "internal/") {
+		class = ` class="internal"`
+	}
+	fmt.Fprintf(s, "<g><title>%s</title>\n", html.EscapeString(b.pkg+" imports: "+strings.Join(strings.Fields(Policy[i].Imports), ", ")))
+	for _, to := range b.imports {
+		x, y, tx, ty := b.middle(), b.y+boxHeight, to.middle(), to.y
+		bend := (ty - y) / 2
+		fmt.Fprintf(s, "<path d=\"M%.0f %.0f C%.0f %.0f %.0f %.0f %.0f %.0f\"/>\n", x, y, x, y+bend, tx, ty-bend, tx, ty)
+	}
+	fmt.Fprintf(s, "<rect%s x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" height=\"%d\" rx=\"4\"/>\n", class, b.x, b.y, b.width, boxHeight)
+	fmt.Fprintf(s, "<text x=\"%.0f\" y=\"%.0f\">%s</text></g>\n", b.middle(), b.y+16, html.EscapeString(name(b.pkg)))
+}

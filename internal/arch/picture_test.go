@@ -1,0 +1,47 @@
+package arch
+
+import (
+	"encoding/xml"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestPicture holds the picture to the policy: it is what would be drawn now,
+// it is well-formed, and every package that belongs there has a box.
+func TestPicture(t *testing.T) {
+	const file = "../../docs/packages.svg"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(text) != Picture() {
+		t.Errorf("%s is not what the policy says: run make arch", file)
+	}
+	texts := map[string]bool{}
+	d := xml.NewDecoder(strings.NewReader(string(text)))
+	var within string
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch x := token.(type) {
+		case xml.StartElement:
+			within = x.Name.Local
+		case xml.CharData:
+			if within == "text" {
+				texts[string(x)] = true
+			}
+		}
+	}
+	for _, r := range Policy {
+		if drawn(r) && !texts[name(r.Package)] {
+			t.Errorf("%s shows no box of %q", file, r.Package)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package diag
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+func TestJSON(t *testing.T) {
+	f := source.NewFile("m.conc", []byte("é <x>\nb\n"))
+	d := sample.At(source.Span{Start: 3, End: 6}, "bad <x>").In(f).
+		Label(source.Span{Start: 7, End: 8}, "here").Hint("drop it")
+	var b strings.Builder
+	if err := JSON(&b, []*Diagnostic{d, (&Info{Code: "W1"}).At(source.Span{}, "w")}); err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"code":"E9999","severity":"error","message":"bad <x>","file":"m.conc","line":1,"column":3,"end":{"line":1,"column":6},` +
+		`"labels":[{"file":"m.conc","line":2,"column":1,"end":{"line":2,"column":2},"text":"here"}],"hints":["drop it"]}` + "\n" +
+		`,{"code":"W1","severity":"warning","message":"w","labels":[],"hints":[]}` + "\n]\n"
+	if b.String() != want {
+		t.Errorf("got  %s\nwant %s", b.String(), want)
+	}
+	b.Reset()
+	if err := JSON(&b, nil); err != nil || b.String() != "[]\n" {
+		t.Errorf("an empty list is %q, %v", b.String(), err)
+	}
+}

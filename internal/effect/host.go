@@ -1,0 +1,86 @@
+package effect
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// The kinds of a host exchange (spec/host-protocol.md).
+const (
+	KindExchangeOpen  Kind = "exchange.open"
+	KindExchangeNext  Kind = "exchange.next"
+	KindExchangeReply Kind = "exchange.reply"
+	KindExchangeClose Kind = "exchange.close"
+)
+
+// ExchangeOpen starts an exchange: it takes a process of the host (spawning
+// and initialising one when needed, waiting in the queue when all are busy),
+// sends the prompt, and gives an *ExchangeOpened. The host's timeout starts
+// when the process has been taken.
+type ExchangeOpen struct {
+	Host    string          `json:"host"` // the declaration's name
+	Prompt  string          `json:"prompt"`
+	Context json.RawMessage `json:"context,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
+}
+
+// ExchangeOpened names the exchange in the requests that follow.
+type ExchangeOpened struct {
+	ID int64 `json:"id"`
+}
+
+// ExchangeNext waits for messages and gives *ExchangeMessages. At most one is
+// in flight for an exchange.
+type ExchangeNext struct {
+	ID int64 `json:"id"`
+}
+
+// ExchangeMessages is all that waited, at least one message, at most 256 or
+// 1 MiB of lines. A terminal message (result, error) is the last one. A
+// request that a withdraw in the same batch takes back is left out, with the
+// withdraw.
+type ExchangeMessages struct {
+	Messages []HostMessage
+}
+
+// HostMessage is one message from a host. ID is the `id` member as JSON text,
+// "" without one; Payload is a map of all members but `type`, in their order.
+// Text holds the line's own bytes for the journal.
+type HostMessage struct {
+	Type    string
+	ID      string
+	Payload value.Slot
+	Text    []byte
+}
+
+// ExchangeReply answers a message: with Value (JSON), or with Error when that
+// is not empty. AnswerTo is the message's ID, as JSON text.
+type ExchangeReply struct {
+	ID        int64           `json:"id"`
+	InReplyTo string          `json:"in_reply_to"`
+	AnswerTo  string          `json:"answer_to,omitempty"`
+	Value     json.RawMessage `json:"value,omitempty"`
+	Error     string          `json:"error,omitempty"`
+}
+
+// ExchangeClose ends an exchange. After a terminal message it just gives the
+// process back. Before one, it cancels: the host is told (capability
+// "cancel") with Reason, or signalled, and drained; the process is kept or
+// ended as the protocol says.
+type ExchangeClose struct {
+	ID     int64  `json:"id"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Kind is KindExchangeOpen.
+func (*ExchangeOpen) Kind() Kind { return KindExchangeOpen }
+
+// Kind is KindExchangeNext.
+func (*ExchangeNext) Kind() Kind { return KindExchangeNext }
+
+// Kind is KindExchangeReply.
+func (*ExchangeReply) Kind() Kind { return KindExchangeReply }
+
+// Kind is KindExchangeClose.
+func (*ExchangeClose) Kind() Kind { return KindExchangeClose }

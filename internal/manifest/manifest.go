@@ -1,0 +1,236 @@
+// Package manifest reads Concerto.toml: what a deployment says about a
+// program, such as how its hosts are started and which model answers its
+// agents (spec/17-manifest.md).
+//
+// Parse turns a text into a Manifest and diagnostics. It stands beside the
+// compiler's front end: the driver hands its data to the checker and the code
+// generator, which embeds it in the IR. The package reads no files and no
+// environment; variables are only named here, and paths stay as written,
+// relative to the manifest's directory, so that no IR depends on where a
+// project lies.
+//
+// One table (keys.go) says which keys there are. Checking, suggestions and
+// the manual's list of keys all read it.
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+// FileName is the manifest's name in a project's directory.
+const FileName = "Concerto.toml"
+
+// Builtin is the connection that every program has, with or without a
+// manifest: scripted, and echoing as long as no manifest gives it replies.
+const Builtin = "scripted"
+
+// Manifest is a Concerto.toml as data. Sections stand in file order. It is
+// not changed after Parse and safe for concurrent use from then on.
+type Manifest struct {
+	File        *source.File
+	Project     Project
+	Connections []*Connection
+	Hosts       []*Host
+	MCP         []*MCP
+	Limits      Limits
+	Lints       Lints
+	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
+}
+
+// Places gives the span of a section's header or of a key in it. The header's
+// key is "".
+type Places map[string]Place
+
+// Place is where a key and its value stand in the manifest's text.
+type Place struct{ Key, Value source.Span }
+
+// Project is [project]. Entry is relative to the manifest; "" means main.conc.
+type Project struct {
+	Name    string
+	Version string
+	Entry   string
+	At      Places
+}
+
+// Lints is [lints]: Allow has the codes of warnings that are not shown.
+type Lints struct{ Allow []string }
+
+// Connection is [connections.X]: a way to a model. Times are in seconds, 0
+// when not given. Fallback names connections, Prices are by model. Replies (a JSON array) and Script (a file relative to the
+// manifest) are of the scripted provider.
+type Connection struct {
+	Name              string
+	Provider          string
+	APIKeyEnv         string
+	BaseURL           string
+	DefaultModel      string
+	Timeout           float64
+	ConnectTimeout    float64
+	FirstTokenTimeout float64
+	Organization      string
+	Project           string
+	Retry             *Retry
+	RateLimit         *RateLimit
+	Fallback          []string
+	Prices            map[string]Price
+	Models            []Alias
+	Replies           json.RawMessage
+	Script            string
+	At                Places
+}
+
+// Retry is [connections.X.retry]. MaxAttempts counts all attempts; delays are
+// in milliseconds; Backoff is "none", "linear" or "exponential".
+type Retry struct {
+	MaxAttempts    int64  `json:"max_attempts"`
+	Backoff        string `json:"backoff"`
+	InitialDelayMS int64  `json:"initial_delay_ms"`
+	MaxDelayMS     int64  `json:"max_delay_ms"`
+}
+
+// RateLimit is [connections.X.rate_limit]; 0 means no such bound.
+type RateLimit struct {
+	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
+}
+
+// Price is one entry of [connections.X.prices]: what a model costs, in US
+// dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+}
+
+// Alias is one entry of [connections.X.models]: a name for a model.
+type Alias struct{ Name, Model string }
+
+// Host is [hosts.X]: how a host's process is started and treated. Times are in
+// seconds, 0 when not given; MaxLine is in bytes, 0 when not given. What is a
+// pointer is nil when not given. Params is a JSON object in file order, nil
+// without parameters.
+type Host struct {
+	Name            string
+	Transport       string // "stdio" when not given
+	Command         string
+	Args            []string
+	Env             []Variable
+	WorkingDir      string // relative to the manifest; "" is its directory
+	Timeout         float64
+	QuestionTimeout float64
+	QuestionDefault *string
+	ApprovalDefault *string
+	InputFormat     string // "", "text" or "json"
+	OutputFormat    string // "", "text" or "json"
+	MessageTypes    []string
+	HasMessageTypes bool // tells an empty list from none
+	Instances       int64
+	MaxLine         int64
+	Params          json.RawMessage
+	ParamsEnv       []Variable // parameter and the environment variable that holds it
+	At              Places
+}
+
+// Variable is a name with a text: a variable of a process's environment and
+// its value, or a parameter and the environment variable that holds it.
+type Variable struct{ Name, Value string }
+
+// MCP is [mcp.X]: how a tool server is reached. Timeout is in seconds.
+type MCP struct {
+	Name      string
+	Transport string // "stdio" with a command, "http" with a url
+	Command   string
+	Args      []string
+	URL       string
+	Env       []Variable
+	Headers   []Variable // of each HTTP request
+	// HeadersEnv are headers and the environment variables that hold their values.
+	HeadersEnv []Variable
+	Timeout    float64
+	At         Places
+}
+
+// Limits is [limits]; 0 means no such bound.
+type Limits struct {
+	MaxRunSeconds float64
+	MaxMemoryMB   int64
+	MaxTokens     int64
+	MaxCostUSD    float64
+	MaxTasks      int64
+	// MaxTestSeconds bounds each test.
+	MaxTestSeconds float64
+	At             Places
+}
+
+// Permissions is [permissions]: what a program may touch. With the section
+// present, what it does not grant is refused.
+type Permissions struct {
+	FS    []string // directories, relative to the manifest
+	Env   []string // names of environment variables
+	Net   []string // host names
+	Tools []string // tools or their functions (Tool::function); nil is all
+	Run   []string // commands
+	At    Places
+}
+
+// Origin is the place of a connection for messages: the manifest's file and
+// the line of api_key_env, or of the section without one.
+func (m *Manifest) Origin(c *Connection) string {
+	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
+}
+
+// LacksKey says whether the connection leads to a provider's own server, which
+// wants a key, and names none.
+func (c *Connection) LacksKey() bool {
+	return c.APIKeyEnv == "" && c.BaseURL == "" && (c.Provider == "openai" || c.Provider == "anthropic" || c.Provider == "gemini")
+}
+
+// Connection finds a connection by name, or gives nil.
+func (m *Manifest) Connection(name string) *Connection {
+	for _, c := range m.Connections {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Host finds a host by name, or gives nil.
+func (m *Manifest) Host(name string) *Host {
+	for _, h := range m.Hosts {
+		if h.Name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+// Line is the 1-based line of a key of a section, or of the section's header
+// when the key is not written there.
+func (m *Manifest) Line(at Places, key string) int {
+	p, ok := at[key]
+	if !ok {
+		p = at[""]
+	}
+	return m.File.LineOf(p.Key.Start)
+}
+
+// Locate walks up from the directory start to the nearest one with a
+// Concerto.toml and gives the manifest's path. exists says whether a file is
+// there: this package does not touch the file system.
+func Locate(start string, exists func(path string) bool) (path string, ok bool) {
+	for dir := filepath.Clean(start); ; {
+		if p := filepath.Join(dir, FileName); exists(p) {
+			return p, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,86 @@
+package manifest
+
+import (
+	"fmt"
+	"strings"
+)
+
+//go:generate go run ./gen ../../spec/manifest-keys.md
+
+// sectionDocs say what each section of the manifest is for, in the manual's
+// order. A section of the table without a row here fails the tests.
+var sectionDocs = []struct{ section, doc string }{
+	{"project", "The project itself."},
+	{"connections.*", "A way to a model, named by agents as `provider` (or `uses`). The connection `scripted` exists without being written."},
+	{"connections.*.retry", "When a call is tried again, for agents without a `retry_policy`."},
+	{"connections.*.rate_limit", "What the connection may be asked to do; requests beyond wait."},
+	{"connections.*.prices.*", "What a model costs, by its name (not an alias); `\"*\"` stands for all that are not named. `[limits] max_cost_usd` and `run --stats` read it."},
+	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that is not used up and fits."},
+	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
+	{"connections.*.replies[].error", "A scripted failure."},
+	{"hosts.*", "How a host is started and treated, named by host declarations as `connector`."},
+	{"mcp.*", "How a tool server is reached."},
+	{"limits", "Bounds on a run."},
+	{"lints", "What the compiler tells."},
+	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
+}
+
+// SectionKeys is a section of the manifest with its keys.
+type SectionKeys struct {
+	Name, Doc string
+	Keys      []*Key
+}
+
+// Sections lists the keys by section, in the manual's order.
+func Sections() []SectionKeys {
+	var out []SectionKeys
+	for _, s := range sectionDocs {
+		section := SectionKeys{Name: s.section, Doc: s.doc}
+		for i := range keys {
+			if k := &keys[i]; k.Section() == s.section {
+				section.Keys = append(section.Keys, k)
+			}
+		}
+		out = append(out, section)
+	}
+	return out
+}
+
+// Reference is the text of spec/manifest-keys.md: every key by section, written
+// from the table of keys.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# The keys of Concerto.toml
+
+<!-- written from internal/manifest/keys.go by "make gen"; do not edit -->
+
+A ` + "`*`" + ` stands for a name of one's own. What the manifest is for and how its values meet those in the source stands in the
+chapter on it.
+`)
+	for _, s := range Sections() {
+		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
+		for _, k := range s.Keys {
+			doc := k.Doc + " For example " + code(k.Example) + "."
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", k.Name(), k.Describe(), code(k.Default), strings.ReplaceAll(doc, "|", `\|`))
+		}
+	}
+	return b.String()
+}
+
+// Describe is the key's value in words: its type, unit and choices.
+func (k *Key) Describe() string {
+	switch {
+	case k.Type == Enum:
+		return "`" + strings.Join(k.Values, "`, `") + "`"
+	case k.Unit != "":
+		return k.Type.String() + ", " + k.Unit
+	}
+	return k.Type.String()
+}
+
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}

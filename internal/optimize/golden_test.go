@@ -1,0 +1,91 @@
+package optimize_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// TestPasses shows what each pass does: section main.conc is a program, passes
+// which to apply, before and after the code of its own functions.
+func TestPasses(t *testing.T) {
+	shown := map[string]bool{}
+	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
+		names := strings.TrimSpace(a.Input("passes"))
+		on, err := optimize.Parse(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Split(names, ",") {
+			shown[name] = true
+		}
+		p := compile(t, a.Input("main.conc"))
+		a.Check("before", assembly(p))
+		optimize.Program(p, on)
+		if err := ir.Verify(p); err != nil {
+			t.Fatal(err)
+		}
+		a.Check("after", assembly(p))
+	})
+	for _, p := range optimize.Passes {
+		if !shown[p.Name] {
+			t.Errorf("no archive shows pass %s", p.Name)
+		}
+	}
+}
+
+// assembly is the code of the program's own functions.
+func assembly(p *ir.Program) string {
+	var b strings.Builder
+	for i := range p.Functions {
+		if p.Functions[i].File == 0 {
+			b.WriteString(ir.DisassembleFunction(p, i))
+		}
+	}
+	return b.String()
+}
+
+func compile(t testing.TB, text string) *ir.Program {
+	t.Helper()
+	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
+	if !diags.HasErrors() {
+		var checked *sema.Program
+		if checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
+			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}}}}, tree); !diags.HasErrors() {
+			p, _ := codegen.Generate(checked, codegen.ManifestData{})
+			return p
+		}
+	}
+	t.Fatal(diags.Sorted()[0].Message)
+	return nil
+}
+
+// TestParse reads choices of passes.
+func TestParse(t *testing.T) {
+	inline, err := optimize.Parse("inline")
+	if err != nil || inline == optimize.None {
+		t.Fatal(inline, err)
+	}
+	for text, want := range map[string]optimize.Set{
+		"all": optimize.All, "none": optimize.None, "-inline": optimize.All &^ inline, "all,-inline": optimize.All &^ inline,
+		"inline,-inline": optimize.None, "none, inline": inline,
+	} {
+		if got, err := optimize.Parse(text); got != want || err != nil {
+			t.Errorf("%s: got %b %v, want %b", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "magic", "inline,", "inline,-magic"} {
+		if _, err := optimize.Parse(text); err == nil || !strings.Contains(err.Error(), "there is no pass") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,429 @@
+package concerto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/ir"
+	world "github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Test is an @test function of a program compiled for its tests
+// (spec/16-tests.md).
+type Test struct {
+	Name     string // its description, else the function's name
+	Group    string // what stands before the last `::` of the name, or ""
+	Function string
+	File     string
+	Line     int // where the function begins, from 1
+
+	test *ir.Test
+}
+
+// TestOptions say how tests are run.
+type TestOptions struct {
+	// Select picks tests; nil takes all.
+	Select func(Test) bool
+	// Parallel is how many tests run at a time; 0 means one a processor.
+	Parallel int
+	// Live lets tests reach what they do not mock: models, hosts, the network,
+	// in real time.
+	Live bool
+	// Environ is the environment, as "NAME=value".
+	Environ []string
+	// WorkDir is where the relative paths that tests use start; "" is the
+	// process's working directory.
+	WorkDir string
+	// Allow narrows what tests may touch, as Options.Allow does.
+	Allow Grants
+	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
+	// nil drops it.
+	Log      io.Writer
+	LogLevel string
+	// Seed decides which random numbers each test draws; a live run draws others
+	// each time.
+	Seed int64
+	// Limit is how long one test may run, in real time: 0 means what the manifest
+	// says, else DefaultTestLimit, but nothing bounds the tests of a live run; less
+	// than 0 means no limit.
+	Limit time.Duration
+	// Cover counts which lines and handlers the tests reach.
+	Cover bool
+	// Kill, when closed, ends at once what a cancelled live run still waits for.
+	Kill <-chan struct{}
+	// OnResult, when not nil, is called with each result in the order of the
+	// program's tests, one at a time.
+	OnResult func(TestResult)
+}
+
+// DefaultTestLimit is how long a test may run when nothing else is said.
+const DefaultTestLimit = time.Minute
+
+// TestResult is what became of a test. Failure is nil when it passed.
+type TestResult struct {
+	Test
+	Failure *TestFailure
+	Took    time.Duration
+	// Record is what the test emitted, printed and logged.
+	Record mock.Record
+	// Seed gave the random numbers that the test drew, nil when it drew none or
+	// those of a live run.
+	Seed *int64
+}
+
+// TestFailure says why a test failed. Place and Trace are empty where no place
+// is to blame.
+type TestFailure struct {
+	Kind    string // the error's type, "panic", or "" for what is no error of the program
+	Message string
+	Place   vm.Place
+	Trace   []vm.Place
+}
+
+// CompileTests is Compile with the program's tests. The program can be run like
+// any other too.
+func CompileTests(path, dir string) (*Program, diag.List, error) {
+	in, err := driver.Load(driver.Request{Path: path, Dir: dir, Tests: true})
+	if err != nil {
+		return nil, diag.List{}, err
+	}
+	p, found := driver.Build(in)
+	if p == nil {
+		return nil, found, nil
+	}
+	return New(p, in.Root), found, nil
+}
+
+// Tests lists the tests of a program compiled by CompileTests, in the order of
+// its files and of the functions in them.
+func (p *Program) Tests() []Test {
+	var out []Test
+	for i := range p.ir.Tests {
+		t := &p.ir.Tests[i]
+		f := &p.ir.Functions[t.Function]
+		x := Test{Name: t.Name, Function: f.Name, Line: f.Line, test: t}
+		if f.File >= 0 && f.File < len(p.ir.Files) {
+			x.File = p.ir.Files[f.File].Name
+		}
+		if i := strings.LastIndex(t.Name, "::"); i > 0 {
+			x.Group = strings.TrimSpace(t.Name[:i])
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// RunTests runs the tests, each in a fresh VM and a world of its own, and gives
+// their results in the order of Tests, with the points that they reached when
+// those are counted. The error is the cause of ctx's end, or says what kept the
+// tests from running; the results are then those until then.
+func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []vm.Point, error) {
+	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Stores.InMemory = true // also live: a test does not touch what the project keeps
+	if !o.Live {
+		config.Seed = &o.Seed // each test draws the same numbers in every run
+	}
+	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}}
+	for _, h := range p.ir.Hosts {
+		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances}
+	}
+	if o.Select != nil {
+		var chosen []Test
+		for _, t := range r.tests {
+			if o.Select(t) {
+				chosen = append(chosen, t)
+			}
+		}
+		r.tests = chosen
+	}
+	err = r.run(ctx)
+	return r.finished(), mergePoints(r.points), err
+}
+
+// testRun is one run of tests.
+type testRun struct {
+	program *Program
+	options TestOptions
+	config  world.Config
+	tests   []Test
+	hosts   map[string]mock.Host
+
+	mu      sync.Mutex
+	next    int           // the test to run next
+	results []*TestResult // by test; nil while it has not ended
+	told    int           // results handed to OnResult
+	points  [][]vm.Point  // by worker
+	err     error
+}
+
+func (r *testRun) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n := r.options.Parallel
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	r.results = make([]*TestResult, len(r.tests))
+	var workers sync.WaitGroup
+	for range max(min(n, len(r.tests)), 1) {
+		workers.Go(func() {
+			if err := r.work(ctx); err != nil {
+				r.mu.Lock()
+				if r.err == nil {
+					r.err = err
+				}
+				r.mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	workers.Wait()
+	return r.err
+}
+
+// work runs tests until there are none left. A worker loads the program once.
+func (r *testRun) work(ctx context.Context) error {
+	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Natives(), Cover: r.options.Cover})
+	if err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	for {
+		r.mu.Lock()
+		i := r.next
+		r.next++
+		r.mu.Unlock()
+		if i >= len(r.tests) {
+			break
+		}
+		result, err := r.one(ctx, image, r.tests[i])
+		if err != nil {
+			return err
+		}
+		r.done(i, result)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.points = append(r.points, image.Covered())
+	return nil
+}
+
+// done keeps a result and tells those whose turn it is.
+func (r *testRun) done(i int, result *TestResult) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[i] = result
+	for r.told < len(r.results) && r.results[r.told] != nil {
+		if r.options.OnResult != nil {
+			r.options.OnResult(*r.results[r.told])
+		}
+		r.told++
+	}
+}
+
+// finished gives the results there are.
+func (r *testRun) finished() []TestResult {
+	var out []TestResult
+	for _, x := range r.results {
+		if x != nil {
+			out = append(out, *x)
+		}
+	}
+	return out
+}
+
+// one runs a test. The error is not the test's failure but the run's end.
+func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
+	began := time.Now()
+	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed})
+	config := r.config
+	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	outside := world.New(config)
+	choose := scene.Choose
+	if r.options.Live {
+		choose = nil
+	}
+	machine, err := image.Fresh(outside, choose)
+	if err != nil {
+		return nil, fmt.Errorf("load the program: %w", err)
+	}
+	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
+	bounded, done := r.bound(bounded)
+	outcome, err := machine.Call(bounded, t.test.Function)
+	done()
+	cancel()
+	late := r.late(bounded, machine, err)
+	if closing := r.end(ctx, outside); err == nil {
+		err = closing
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	failure := failureOf(clean(outside, err))
+	if err == nil {
+		failure = leftOver(outcome, scene)
+	}
+	if failure = expected(t.test, failure); late != nil {
+		failure = late
+	}
+	result := &TestResult{Test: t, Failure: failure, Took: time.Since(began), Record: scene.Record()}
+	if result.Record.Drew && !r.options.Live {
+		result.Seed = &r.options.Seed
+	}
+	return result, nil
+}
+
+// errLate is the cause of a test's context that its limit has ended.
+var errLate = errors.New("the test ran too long")
+
+// limit is how long one test may run; 0 means for ever.
+func (r *testRun) limit() time.Duration {
+	seconds := r.program.ir.Limits.MaxTestSeconds
+	switch {
+	case r.options.Limit != 0:
+		return max(r.options.Limit, 0)
+	case r.options.Live:
+		return 0
+	case seconds > 0:
+		return time.Duration(seconds * float64(time.Second))
+	}
+	return DefaultTestLimit
+}
+
+func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := r.limit(); d > 0 {
+		return context.WithTimeoutCause(ctx, d, errLate)
+	}
+	return ctx, func() {}
+}
+
+// late is the failure of a test that its limit has ended, nil for any other.
+func (r *testRun) late(ctx context.Context, machine *vm.VM, err error) *TestFailure {
+	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
+		return nil
+	}
+	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s, and was ended: a loop may not end, or it needs more (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
+	if at := machine.CutAt(); at != nil {
+		f.Place, f.Trace = at.Place, at.Trace
+	}
+	return f
+}
+
+func seconds(d time.Duration) string {
+	if d == time.Second {
+		return "1 second"
+	}
+	return fmt.Sprintf("%g seconds", d.Seconds())
+}
+
+// leftOver is the failure of a test that passed and left something undone:
+// tasks that it did not await, or parts of its script.
+func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
+	left := scene.Leftovers()
+	for _, p := range o.Unfinished {
+		left = append(left, fmt.Sprintf("a task of `%s` (%s:%d) was still under way when the test returned: await it, or cancel it", p.Function, p.File, p.Line))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &TestFailure{Message: strings.Join(left, "\n")}
+}
+
+// end closes what a test has started.
+func (r *testRun) end(ctx context.Context, outside *world.Runtime) error {
+	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if r.options.Live && r.options.Kill != nil {
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			select {
+			case <-r.options.Kill:
+				stop()
+				outside.Kill()
+			case <-ended:
+			}
+		}()
+	}
+	return outside.Close(closing)
+}
+
+// failureOf turns a run's error into a test's failure; nil of nil.
+func failureOf(err error) *TestFailure {
+	var uncaught *vm.Uncaught
+	var stopped *vm.Stopped
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &uncaught):
+		f := &TestFailure{Kind: uncaught.Kind, Message: uncaught.Message, Place: uncaught.Place, Trace: uncaught.Trace}
+		if uncaught.Panic {
+			f.Kind = "panic"
+		}
+		for _, other := range uncaught.Others {
+			f.Message += fmt.Sprintf("\nin a task that nobody awaited (%s:%d): %s: %s", other.File, other.Line, other.Kind, other.Message)
+		}
+		return f
+	case errors.As(err, &stopped):
+		return &TestFailure{Message: stopped.Error(), Place: stopped.Place, Trace: stopped.Trace}
+	}
+	return &TestFailure{Message: err.Error()}
+}
+
+// expected turns round what became of a test that is to fail.
+func expected(t *ir.Test, f *TestFailure) *TestFailure {
+	switch {
+	case !t.ExpectFail:
+		return f
+	case f == nil && t.Expect == "":
+		return &TestFailure{Message: "the test passed, and was expected to fail"}
+	case f == nil:
+		return &TestFailure{Message: fmt.Sprintf("the test passed, and was expected to fail with %q", t.Expect)}
+	case !strings.Contains(f.Message, t.Expect):
+		other := *f
+		other.Kind = ""
+		other.Message = fmt.Sprintf("the test was expected to fail with %q, and failed with: %s", t.Expect, f.Message)
+		return &other
+	}
+	return nil
+}
+
+// mergePoints joins what the workers have reached.
+func mergePoints(all [][]vm.Point) []vm.Point {
+	if len(all) == 0 {
+		return nil
+	}
+	merged := append([]vm.Point(nil), all[0]...)
+	for _, points := range all[1:] {
+		for i, p := range points { // each worker has loaded the same program
+			merged[i].Hit = merged[i].Hit || p.Hit
+		}
+	}
+	return merged
+}
+
+// Text gives the text of one of the program's own files by its name in results
+// and points; "" for any other.
+func (p *Program) Text(file string) string {
+	for _, f := range p.ir.Files {
+		if f.Name == file {
+			return f.Text
+		}
+	}
+	return ""
+}
