@@ -1,5 +1,5 @@
 // Package ast is the syntax tree of Concerto: what the parser makes, the
-// checker reads and the formatter writes. It knows no parser. Nodes are
+// checker reads and the formatter writes; its API promises nothing. It knows no parser. Nodes are
 // immutable once parsed; what later stages learn stands in tables keyed by
 // the dense ids of expressions and patterns.
 package ast

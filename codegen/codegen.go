@@ -1,4 +1,4 @@
-// Package codegen turns a checked program into IR. It comes after sema and
+// Package codegen turns a checked program into IR; its API promises nothing. It comes after sema and
 // before the VM (or the file that holds the IR), performs no IO, and gives the
 // same bytes for the same program.
 //

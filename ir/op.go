@@ -1,6 +1,6 @@
 // Package ir is what the compiler hands to the VM: typed register code as
 // readable JSON, its instruction set, its verifier and its disassembler
-// (spec/ir.md). A Program that Verify passes cannot break the VM.
+// (spec/ir.md); its API promises nothing. A Program that Verify passes cannot break the VM.
 package ir
 
 // Op is an operation. Its row in the table of ops.go is its one definition.

@@ -1,4 +1,4 @@
-// Package lexer turns source text into tokens, with the comments beside them.
+// Package lexer turns source text into tokens, with the comments beside them; its API promises nothing.
 // It is the first stage: the parser works on its token slice, the formatter
 // merges tokens and comments again by offset.
 //

@@ -1,4 +1,4 @@
-// Package parser makes the tree of a source file. It stands between the lexer
+// Package parser makes the tree of a source file; its API promises nothing. It stands between the lexer
 // and the checker and is the only package that knows participle.
 //
 // Two ways of parsing meet here. The grammar of declarations and members is

@@ -1,7 +1,7 @@
 // Package runtime joins the performers into the one effect.Performer that a
 // VM runs on: hosts, models, output, files, stores, HTTP, commands, clock, chance,
 // environment and log, each behind the kinds of request that it performs, within the layers
-// that hold for all.
+// that hold for all; its API promises nothing.
 //
 // Its Config is plain data: it knows neither the VM nor the IR, and whoever
 // runs a program translates. Performers do not know one another. Close ends

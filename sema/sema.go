@@ -1,4 +1,4 @@
-// Package sema checks a parsed program: names, types, flow. It reads the tree
+// Package sema checks a parsed program: names, types, flow; its API promises nothing. It reads the tree
 // without touching it and writes tables keyed by node. What it needs from
 // outside comes as configuration: it knows neither the manifest's format nor
 // where the library lives, and performs no IO.

@@ -1,5 +1,5 @@
 // Package stdlib is the library of Concerto: declarations, and what Concerto
-// says well, in .conc files; pure leaves in Go beside them (spec/std). The
+// says well, in .conc files; pure leaves in Go beside them (spec/std); its API promises nothing. The
 // checker is handed the declarations through Library, each parsed when a program
 // first uses it; the VM is handed the functions through Natives.
 //

@@ -1,6 +1,6 @@
 // Package vm runs programs: it loads IR into its own instructions, keeps tasks
 // as saved frames on one stack of slots each, and reaches the world through one
-// door, effect.Performer. Nothing else here or in natives touches the world.
+// door, effect.Performer; its API promises nothing. Nothing else here or in natives touches the world.
 //
 // A VM runs one program once; it is not safe for concurrent use.
 package vm

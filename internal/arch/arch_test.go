@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -240,6 +241,55 @@ func TestPackageComments(t *testing.T) {
 	for pkg, files := range packageFiles(t) {
 		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
 			t.Errorf("package %q has no package comment", pkg)
+		}
+	}
+}
+
+// promise is what the first sentence of a package says that others could import
+// but should not: what is promised has a name in package concerto.
+const promise = "its API promises nothing"
+
+// TestPromises holds every package that others can import to saying so.
+func TestPromises(t *testing.T) {
+	for pkg, files := range packageFiles(t) {
+		program := files[0].Name.Name == "main"
+		if pkg == "." || program || strings.HasPrefix(pkg, "internal/") {
+			continue
+		}
+		if !slices.ContainsFunc(files, func(f *ast.File) bool {
+			first, _, _ := strings.Cut(strings.ReplaceAll(f.Doc.Text(), "\n", " ")+" ", ". ")
+			return strings.Contains(first, promise)
+		}) {
+			t.Errorf("the first sentence of package %q does not say: %q", pkg, promise)
+		}
+	}
+}
+
+// mostBytes is how large a file may be that is not a test's data: what is larger
+// is read by nobody, and in every clone for ever.
+const mostBytes = 100 << 10
+
+// TestFileSizes finds files that are larger.
+func TestFileSizes(t *testing.T) {
+	root := filepath.Join("..", "..")
+	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("not a git checkout: %v", err)
+	}
+	files := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	if len(files) < 100 {
+		t.Fatalf("only %d files are tracked", len(files))
+	}
+	for _, name := range files {
+		if strings.Contains("/"+name, "/testdata/") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			continue // removed, and not yet committed
+		}
+		if info.Size() > mostBytes {
+			t.Errorf("%s has %d bytes; %d are the most outside of testdata", name, info.Size(), mostBytes)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package clock performs the clock's requests: effect.Sleep, effect.Clock and
-// effect.Zone. It is the only place that a running program learns the time from.
+// effect.Zone; its API promises nothing. It is the only place that a running program learns the time from.
 package clock
 
 import (

@@ -1,5 +1,5 @@
 // Package command performs effect.Command: it runs the commands that the tool
-// RunCommand asks for.
+// RunCommand asks for; its API promises nothing.
 package command
 
 import (

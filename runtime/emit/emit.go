@@ -1,5 +1,5 @@
 // Package emit performs a program's output: emits, printed text, and awaited
-// emits with the answers that the command line provides (spec/11-emit.md).
+// emits with the answers that the command line provides (spec/11-emit.md); its API promises nothing.
 //
 // It stands behind the door. Output is ordered and complete: what one request
 // put out comes before what the next one does, each is on its way at once, and

@@ -1,6 +1,6 @@
 // Package env performs effect.Env, effect.EnvAll and effect.Args: it reads
 // environment variables as they were when the run began, and the program's
-// arguments.
+// arguments; its API promises nothing.
 package env
 
 import (

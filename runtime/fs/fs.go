@@ -1,6 +1,6 @@
 // Package fs performs the effects of files: effect.ReadFile, WriteFile,
 // FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob and TempDir
-// (spec/std/fs.md).
+// (spec/std/fs.md); its API promises nothing.
 //
 // What may be read and what may be written can be limited to trees of files. A
 // path outside them is refused: one that leads out by `..`, by a symbolic link

@@ -1,7 +1,7 @@
 // Package host performs the exchanges of a program with its hosts: it spawns
 // and initialises their processes, sends prompts and replies, hands on what
 // the hosts say in batches, and ends every process, group and all
-// (spec/host-protocol.md).
+// (spec/host-protocol.md); its API promises nothing.
 //
 // It stands behind the door: the VM runs the listen loop (handlers, default
 // handlers, tool dispatch) and asks here with the four requests exchange.open,

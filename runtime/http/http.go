@@ -1,5 +1,5 @@
 // Package http performs effect.HTTP: one request, its redirects and its answer
-// (spec/std/http.md).
+// (spec/std/http.md); its API promises nothing.
 package http
 
 import (

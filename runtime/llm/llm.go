@@ -1,7 +1,7 @@
 // Package llm performs the requests that agents make of models
 // (effect.AgentCall): it finds the connection and the model, speaks the
 // provider's wire form, tries again where that can help, and turns every
-// failure into an AgentError. The tool loop, memory and the re-prompting of
+// failure into an AgentError; its API promises nothing. The tool loop, memory and the re-prompting of
 // structured output lie above it, in Concerto code.
 //
 // Keys come from the environment by the name that a connection gives, are read

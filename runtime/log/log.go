@@ -1,5 +1,5 @@
 // Package log writes a run's log: what the program says by `std::log`, what
-// hosts write to their standard error, and what the runtime has to remark. A
+// hosts write to their standard error, and what the runtime has to remark; its API promises nothing. A
 // log line is for people and never an emit.
 package log
 

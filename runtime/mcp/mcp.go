@@ -1,5 +1,5 @@
 // Package mcp performs the calls of MCP servers' tools, and reads their resources
-// and prompts (spec/10-tools-mcp.md).
+// and prompts (spec/10-tools-mcp.md); its API promises nothing.
 // A server is reached when it is first called, by a subprocess's standard
 // streams or by streamable HTTP, and again when the connection has ended. What
 // the program declares of it is checked then.

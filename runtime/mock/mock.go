@@ -1,7 +1,7 @@
 // Package mock is the world of a test (spec/16-tests.md): a layer around the
 // runtime that records what the test emits and prints, plays the agents and
 // hosts that it mocks, gives it a clock of its own, and lets nothing reach a
-// network or start a process unless the test run is live.
+// network or start a process unless the test run is live; its API promises nothing.
 //
 // A World belongs to one test. With its Choose given to the VM, a test runs the
 // same way every time: requests are performed one after the other, and time

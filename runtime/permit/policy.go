@@ -1,5 +1,5 @@
 // Package permit decides what a run may touch: files, the network, environment
-// variables, commands and hosts (spec/19-permissions.md). Two sides grant: the
+// variables, commands and hosts (spec/19-permissions.md); its API promises nothing. Two sides grant: the
 // program's own [permissions], and its caller. What both allow is permitted.
 //
 // It is one place for all effects: table.go says what each kind of request

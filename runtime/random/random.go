@@ -1,5 +1,5 @@
 // Package random performs the effects of chance: effect.Random,
-// effect.RandomSeed and effect.Secret. It is the only place that a running
+// effect.RandomSeed and effect.Secret; its API promises nothing. It is the only place that a running
 // program gets random numbers from.
 package random
 

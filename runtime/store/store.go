@@ -1,5 +1,5 @@
 // Package store performs the effects of stores in files (spec/12-stores.md):
-// hashmaps, ledgers and memories, any number of them in one SQLite database.
+// hashmaps, ledgers and memories, any number of them in one SQLite database; its API promises nothing.
 //
 // A request is one transaction. When a writing one has returned, what it wrote
 // is on the disk. Processes that use one file at a time wait for each other's

@@ -1,6 +1,6 @@
 // Package hosttest is the conformance suite of host transports: it plays each
 // H rule of spec/host-protocol.md with a scripted host on the other side of the
-// transport. A transport that passes it carries the whole protocol.
+// transport; its API promises nothing. A transport that passes it carries the whole protocol.
 //
 // The rules are quoted in full; a test holds the quotations against the
 // chapter, so that neither can change without the other.
