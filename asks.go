@@ -17,7 +17,7 @@ import (
 // flag of its Kind lists, "" stands for all there is; Detail says what it is for,
 // or what stands behind the name.
 type Ask struct {
-	Kind   permit.Kind
+	Kind   Permission
 	Name   string
 	Detail string
 }

@@ -14,18 +14,13 @@ package concerto
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
@@ -48,44 +43,39 @@ type Program struct {
 	root string // where the manifest's relative paths start; "" for a loaded program
 }
 
-// ModelUsage is what a run has used of one model, or of all: the tokens are
-// exactly those that providers reported.
-type ModelUsage = limit.Usage
-
-// Grants are what a run's caller allows the program.
-type Grants = permit.Grants
-
-// Uncaught is how Run reports an error that the program did not catch, or a
-// panic: what it was, where, and by which calls.
-type Uncaught = vm.Uncaught
-
-// PathError is how Compile reports a path that leads to no program.
-type PathError = driver.PathError
-
 // Compile compiles the program that path leads to: a .conc file, a directory
 // with a manifest, or "" for the manifest in dir or above. path is seen from
 // dir. The list holds errors and warnings; with errors the program is nil. The
 // Go error, a *PathError or one of reading, says that there was nothing to
 // compile.
-func Compile(path, dir string) (*Program, diag.List, error) {
-	in, err := driver.Load(driver.Request{Path: path, Dir: dir})
+func Compile(path, dir string) (*Program, Diagnostics, error) {
+	return CompileSource(Source{Path: path, Dir: dir})
+}
+
+// CompileSource is Compile with all that can be said of where the program is.
+func CompileSource(s Source) (*Program, Diagnostics, error) {
+	in, err := driver.Load(s)
 	if err != nil {
-		return nil, diag.List{}, err
+		return nil, Diagnostics{}, err
 	}
 	p, found := driver.Build(in)
 	if p == nil {
 		return nil, found, nil
 	}
-	return New(p, in.Root), found, nil
+	return &Program{ir: p, root: in.Root}, found, nil
 }
 
-// New makes a Program of IR that has passed ir.Verify. root is the directory
-// where the relative paths of its manifest start; "" leaves that to
-// Options.Dir.
-func New(p *ir.Program, root string) *Program { return &Program{ir: p, root: root} }
+// Check finds what is wrong with a program, without making it.
+func Check(s Source) (Diagnostics, error) {
+	in, err := driver.Load(s)
+	if err != nil {
+		return Diagnostics{}, err
+	}
+	return driver.Check(in), nil
+}
 
-// Load reads a compiled program and verifies it. Errors wrap ir.ErrNotIR,
-// ir.ErrVersion or ir.ErrInvalid.
+// Load reads a compiled program and verifies it. Errors wrap ErrNotIR,
+// ErrVersion or ErrInvalid.
 func Load(data []byte) (*Program, error) {
 	p, err := ir.Decode(data)
 	if err != nil {
@@ -94,7 +84,7 @@ func Load(data []byte) (*Program, error) {
 	if err := ir.Verify(p); err != nil {
 		return nil, err
 	}
-	return New(p, ""), nil
+	return &Program{ir: p}, nil
 }
 
 // Encode gives the program as Load reads it: the same bytes for the same
@@ -116,80 +106,6 @@ func (p *Program) Hosts() []string {
 
 // Assembly gives the program's code as text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
-
-// Options say what a run gets of the world. The zero Options give it nothing:
-// no environment, no output, nobody who answers. Files, the network, commands
-// and hosts are the process's own, as far as Allow and the program's
-// [permissions] grant them.
-type Options struct {
-	// WorkDir is where the relative paths that the program itself uses start; ""
-	// is the process's working directory.
-	WorkDir string
-	// Dir is where the relative paths of a loaded program's manifest start; a
-	// compiled one starts at its project's root.
-	Dir string
-	// Allow narrows what the program may touch besides its own [permissions]; the
-	// zero Grants allow everything (spec/19-permissions.md). What is refused is an
-	// error of the program, which names the command's flag.
-	Allow Grants
-	// Args are what std::env::args gives.
-	Args []string
-	// Environ is the environment as "NAME=value": of the program, of its hosts,
-	// and where the keys of models are.
-	Environ []string
-
-	// Stdout takes emits and printed text in the form of Mode; nil drops them.
-	Stdout io.Writer
-	Mode   emit.Mode
-	// Terminal says that Stdout is one: characters that steer a terminal are shown
-	// escaped, so that others' texts cannot.
-	Terminal bool
-	// Detail, when it is not zero, is when the run began. Then events and the lines
-	// of NDJSON say in seconds since then when they came, from which task and in
-	// which exchange with a host, and the log is a JSON object a line
-	// (spec/11-emit.md).
-	Detail time.Time
-	// Answers, Handler (a command, run in HandlerDir) and Prompter answer
-	// awaited emits, in this order (spec/11-emit.md).
-	Answers    []emit.Fixed
-	Handler    string
-	HandlerDir string
-	Prompter   emit.Prompter
-	// OnEmit receives every emit, awaited ones too, instead of Stdout. It is
-	// called in the program's order, one at a time, and holds the program up
-	// until it returns.
-	OnEmit func(channel string, payload json.RawMessage)
-	// OnAwait answers awaited emits instead of all others. Its error is the
-	// program's EmitError.
-	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
-
-	// Log takes the run's log; nil drops it. LogLevel is "debug", "info",
-	// "warn" or "error", "" for "info".
-	Log      io.Writer
-	LogLevel string
-	// Mock plays every connection that is not scripted, also one that the manifest
-	// does not have, with the same answers each time: shaped by the schema where
-	// there is one, else naming the prompt.
-	Mock bool
-	// OnUsage is called once, when the run has ended, with what it used of models.
-	OnUsage func(each []ModelUsage, all ModelUsage)
-	// OnShares is called once too, with the same by agent, stage and task.
-	OnShares func(Shares)
-	// Transcript takes what the program and its models say to each other, as records
-	// (spec/20-transcript.md): whole conversations, without the run's secrets. nil
-	// takes none.
-	Transcript io.Writer
-	// Steps is how much of that is said in the log.
-	Steps Steps
-	// Profile takes a CPU profile of the run for `go tool pprof`, Trace its tasks
-	// and effects as trace events for Perfetto; nil takes none. Both are written
-	// when Run returns, however the run ended, Trace also before.
-	Profile io.Writer
-	Trace   io.Writer
-	// Kill, when closed, ends at once what a cancelled run still waits for:
-	// hosts that take their time to leave.
-	Kill <-chan struct{}
-}
 
 // Run runs the program's main until it ends, ctx ends, or the manifest's
 // max_run_seconds are over. When it returns, every process and goroutine of the
@@ -225,8 +141,8 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	err = do(world, follow)
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, follow.end(o))
-	if o.OnUsage != nil {
-		o.OnUsage(world.Usage())
+	if o.Records.OnUsage != nil {
+		o.Records.OnUsage(world.Usage())
 	}
 	return clean(world, err)
 }
@@ -248,22 +164,22 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 }
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world, Detail: !o.Detail.IsZero()}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world, Detail: !o.Output.Detail.IsZero()}
 	observers := f.observers(nil)
-	if o.Trace != nil {
-		out := world.Secrets().Writer(o.Trace)
+	if o.Records.Trace != nil {
+		out := world.Secrets().Writer(o.Records.Trace)
 		events := trace.New(out)
 		observers = append(observers, events)
 		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
 	}
 	config.Observer = observer(observers)
-	if o.Profile != nil {
+	if o.Records.Profile != nil {
 		recorder := profile.New(p.ir.Name)
 		config.Profile = recorder.VM
 		recorder.Start()
 		defer func() {
 			recorder.Stop()
-			err = firstError(err, recorder.Write(o.Profile))
+			err = firstError(err, recorder.Write(o.Records.Profile))
 		}()
 	}
 	machine, err := vm.New(config)
@@ -309,7 +225,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit:    emit.Options{Mode: o.Mode, Out: o.Stdout, Terminal: o.Terminal, Detail: o.Detail, Answers: o.Answers, Handler: o.Handler, HandlerDir: o.HandlerDir, Prompter: o.Prompter},
+		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
+			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, Prompter: o.Answers.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
@@ -318,7 +235,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if granted := p.ir.Permissions; granted != nil {
 		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
 	}
-	if o.Stdout == nil {
+	if o.Output.To == nil {
 		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None
 	}
 	if c.Log == nil {
@@ -409,73 +326,4 @@ func hostConfig(h *ir.Host, root string) host.Config {
 		c.ParamsEnv = append(c.ParamsEnv, host.ParamEnv{Param: v.Name, Env: v.Value})
 	}
 	return c
-}
-
-// application is the layer that hands emits to the embedding application.
-func (o *Options) application(next effect.Performer) effect.Performer {
-	return &application{Performer: next, o: o}
-}
-
-type application struct {
-	effect.Performer
-	o    *Options
-	turn sync.Mutex // awaited emits come from goroutines of their own
-}
-
-func (a *application) receive(channel string, payload json.RawMessage) {
-	if a.o.OnEmit == nil {
-		return
-	}
-	a.turn.Lock()
-	defer a.turn.Unlock()
-	a.o.OnEmit(channel, payload)
-}
-
-// Perform performs r, with the application where it is an emit.
-func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	switch r := r.(type) {
-	case *effect.Emit:
-		if a.o.OnEmit != nil {
-			a.receive(r.Channel, r.Payload)
-			return nil, nil
-		}
-	case *effect.AwaitEmit:
-		a.receive(r.Channel, r.Payload)
-		return a.o.await(ctx, r, a.Performer)
-	}
-	return a.Performer.Perform(ctx, r)
-}
-
-// Start hands an awaited emit to the application at once, so that it comes in
-// the program's order, and has it answered meanwhile.
-func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
-	if e, isAwait := r.(*effect.AwaitEmit); isAwait && (a.o.OnEmit != nil || a.o.OnAwait != nil) {
-		a.receive(e.Channel, e.Payload)
-		ctx, stop := context.WithCancel(ctx)
-		go func() {
-			done(a.o.await(ctx, e, a.Performer))
-			stop()
-		}()
-		return stop, true
-	}
-	if s, can := a.Performer.(effect.Starter); can {
-		return s.Start(ctx, r, done)
-	}
-	return nil, false
-}
-
-func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {
-	if o.OnAwait == nil {
-		return next.Perform(ctx, r)
-	}
-	v, err := o.OnAwait(ctx, r.Channel, r.Payload)
-	switch {
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case err != nil:
-		return nil, effect.Errorf("EmitError", "%v", err).With("channel", r.Channel).With("reason", "refused")
-	case !json.Valid(v):
-		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", r.Channel).With("channel", r.Channel).With("reason", "refused")
-	}
-	return &effect.Answer{Value: v}, nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
@@ -57,7 +56,7 @@ fn main() {
 	}
 	var out bytes.Buffer
 	err := p.Run(context.Background(), Options{
-		Stdout: &out,
+		Output: Output{To: &out},
 		OnEmit: func(channel string, payload json.RawMessage) { got = append(got, channel+" "+string(payload)) },
 		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
 			a := answers[0]
@@ -85,7 +84,7 @@ func TestLoadedRunsAlike(t *testing.T) {
 	}
 	for _, x := range []*Program{p, again, p} { // p twice: a run leaves nothing behind
 		var out bytes.Buffer
-		if err := x.Run(context.Background(), Options{Stdout: &out, Mode: emit.NDJSON}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
+		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: ModeNDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
 			t.Errorf("%q, %v", out.String(), err)
 		}
 	}

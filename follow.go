@@ -9,12 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Shares are what a run has used of models, by agent, stage and task.
-type Shares = transcript.Usage
-
-// Share is one of Shares.
-type Share = transcript.Share
-
 // Steps is how much a run says in its log of what it does with models.
 type Steps uint8
 
@@ -34,7 +28,7 @@ type following struct {
 // follow has the recorder hear of a runtime that is about to be made. Its second
 // half is with, which comes before the first request.
 func (o *Options) follow(c *runtime.Config) *following {
-	if o.Transcript == nil && o.Steps == NoSteps && o.OnShares == nil {
+	if o.Records.Transcript == nil && o.Records.Steps == NoSteps && o.Records.OnShares == nil {
 		return nil
 	}
 	f := &following{}
@@ -47,12 +41,12 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
 		return
 	}
-	t := transcript.Options{Bodies: o.Steps == WholeSteps, Program: name}
-	if o.Transcript != nil {
-		f.out = world.Secrets().Writer(o.Transcript)
+	t := transcript.Options{Bodies: o.Records.Steps == WholeSteps, Program: name}
+	if o.Records.Transcript != nil {
+		f.out = world.Secrets().Writer(o.Records.Transcript)
 		t.Out = f.out
 	}
-	if o.Steps != NoSteps {
+	if o.Records.Steps != NoSteps {
 		t.Say = func(line string) { world.Remark("debug", line) }
 	}
 	f.recorder = transcript.New(t)
@@ -75,8 +69,8 @@ func (f *following) end(o *Options) error {
 	if f.out != nil {
 		err = firstError(err, f.out.Close())
 	}
-	if o.OnShares != nil {
-		o.OnShares(f.recorder.Usage())
+	if o.Records.OnShares != nil {
+		o.Records.OnShares(f.recorder.Usage())
 	}
 	return err
 }

@@ -17,7 +17,7 @@ func TestLibraryExamples(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".conc"), func(t *testing.T) {
 			t.Parallel()
-			p, found, err := concerto.CompileTests(path, ".")
+			p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: ".", Tests: true})
 			if err != nil {
 				t.Fatal(err)
 			}

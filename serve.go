@@ -24,7 +24,7 @@ var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub p
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
-	HTTP  mcp.Listen
+	HTTP  Listen
 	Ready func(url string)
 	// Withheld hears of each public pipeline that is not offered, and why.
 	Withheld func(string)

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/ir"
 	world "github.com/concerto-lang/concerto/runtime"
@@ -78,7 +76,7 @@ type TestResult struct {
 	Failure *TestFailure
 	Took    time.Duration
 	// Record is what the test emitted, printed and logged.
-	Record mock.Record
+	Record TestRecord
 	// Seed gave the random numbers that the test drew, nil when it drew none or
 	// those of a live run.
 	Seed *int64
@@ -89,25 +87,11 @@ type TestResult struct {
 type TestFailure struct {
 	Kind    string // the error's type, "panic", or "" for what is no error of the program
 	Message string
-	Place   vm.Place
-	Trace   []vm.Place
+	Place   Place
+	Trace   []Place
 }
 
-// CompileTests is Compile with the program's tests. The program can be run like
-// any other too.
-func CompileTests(path, dir string) (*Program, diag.List, error) {
-	in, err := driver.Load(driver.Request{Path: path, Dir: dir, Tests: true})
-	if err != nil {
-		return nil, diag.List{}, err
-	}
-	p, found := driver.Build(in)
-	if p == nil {
-		return nil, found, nil
-	}
-	return New(p, in.Root), found, nil
-}
-
-// Tests lists the tests of a program compiled by CompileTests, in the order of
+// Tests lists the tests of a program whose Source asked for them, in the order of
 // its files and of the functions in them.
 func (p *Program) Tests() []Test {
 	var out []Test
@@ -130,7 +114,7 @@ func (p *Program) Tests() []Test {
 // their results in the order of Tests, with the points that they reached when
 // those are counted. The error is the cause of ctx's end, or says what kept the
 // tests from running; the results are then those until then.
-func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []vm.Point, error) {
+func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []Point, error) {
 	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
 	if err != nil {
 		return nil, nil, err
@@ -168,7 +152,7 @@ type testRun struct {
 	next    int           // the test to run next
 	results []*TestResult // by test; nil while it has not ended
 	told    int           // results handed to OnResult
-	points  [][]vm.Point  // by worker
+	points  [][]Point     // by worker
 	err     error
 }
 
@@ -404,11 +388,11 @@ func expected(t *ir.Test, f *TestFailure) *TestFailure {
 }
 
 // mergePoints joins what the workers have reached.
-func mergePoints(all [][]vm.Point) []vm.Point {
+func mergePoints(all [][]Point) []Point {
 	if len(all) == 0 {
 		return nil
 	}
-	merged := append([]vm.Point(nil), all[0]...)
+	merged := append([]Point(nil), all[0]...)
 	for _, points := range all[1:] {
 		for i, p := range points { // each worker has loaded the same program
 			merged[i].Hit = merged[i].Hit || p.Hit

@@ -22,7 +22,7 @@ func compileTests(t *testing.T, files map[string]string) *concerto.Program {
 			t.Fatal(err)
 		}
 	}
-	p, found, err := concerto.CompileTests("main.conc", dir)
+	p, found, err := concerto.CompileSource(concerto.Source{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil || p == nil {
 		for _, d := range found.Sorted() {
 			t.Errorf("%s: %s", d.Info.Code, d.Message)

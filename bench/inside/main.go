@@ -56,7 +56,7 @@ func run(args []string, cpu, mem string) (err error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = p.Run(context.Background(), concerto.Options{Args: args[1:], Stdout: os.Stdout, Log: os.Stderr})
+	err = p.Run(context.Background(), concerto.Options{Args: args[1:], Output: concerto.Output{To: os.Stdout}, Log: os.Stderr})
 	runtime.ReadMemStats(&after)
 	fmt.Fprintf(os.Stderr, "allocated %d bytes, %d objects, %d collections\n",
 		after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs, after.NumGC-before.NumGC)

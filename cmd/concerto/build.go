@@ -2,42 +2,25 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-// stage is one of build's outputs.
-type stage func(w io.Writer, in *driver.Input) (diag.List, error)
-
-// stages are the values of build's --emit.
-var stages = map[string]stage{
-	"tokens": driver.Tokens,
-	"ast":    driver.Tree,
-	"ir":     compiled(ir.Encode),
-	"asm":    compiled(func(p *ir.Program) []byte { return []byte(ir.Disassemble(p)) }),
-}
-
-var stageNames = []string{"ir", "tokens", "ast", "asm"}
-
-// compiled is a stage that needs the whole program.
-func compiled(form func(*ir.Program) []byte) stage {
-	return func(w io.Writer, in *driver.Input) (diag.List, error) {
-		p, found := driver.Build(in)
-		if p == nil {
-			return found, nil
-		}
-		_, err := w.Write(form(p))
-		return found, err
+// stageNames are the values of --emit.
+func stageNames() []string {
+	var names []string
+	for _, s := range driver.Stages {
+		names = append(names, s.Name)
 	}
+	return names
 }
 
 func (a *app) buildCommand() *cobra.Command {
@@ -65,7 +48,7 @@ A program does the same with any choice.
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
-				if err := oneOf("--emit", emit, stageNames); err != nil {
+				if err := oneOf("--emit", emit, stageNames()); err != nil {
 					return err
 				}
 			}
@@ -106,12 +89,10 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 	if in.Entry == nil {
 		return a.show(in.Diagnostics)
 	}
-	name := emit
-	if name == "" {
-		name = "ir"
-	}
+	name := cmp.Or(emit, driver.IR)
+	s := driver.Stages[slices.Index(stageNames(), name)]
 	var text bytes.Buffer
-	found, err := stages[name](&text, in)
+	found, err := s.Write(&text, in)
 	if err != nil {
 		return err
 	}
@@ -122,7 +103,7 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 		base := filepath.Base(filepath.FromSlash(in.EntryName))
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
-	if name == "ir" {
+	if name == driver.IR {
 		a.built(text.Bytes())
 	}
 	if out == "" || out == "-" {

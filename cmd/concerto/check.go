@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
 )
 
 var checkForms = []string{"text", "json"}
@@ -33,22 +33,22 @@ reason and what to write instead. Says nothing when all is well.
 			if err := oneOf("--format", form, checkForms); err != nil {
 				return err
 			}
-			r, err := a.request(p, nil)
+			s, err := a.source(p, nil)
 			if err != nil {
 				return err
 			}
 			if !watch {
-				return a.check(r, form == "json")
+				return a.check(s, form == "json")
 			}
-			if r.Given != nil {
+			if s.Given != nil {
 				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
 			}
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
 			<-signals.ready
 			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
-				r.Seen = seen
-				return a.check(r, form == "json")
+				s.Seen = seen
+				return a.check(s, form == "json")
 			})
 		},
 	}
@@ -57,12 +57,11 @@ reason and what to write instead. Says nothing when all is well.
 	return c
 }
 
-func (a *app) check(r driver.Request, asJSON bool) error {
-	in, err := driver.Load(r)
+func (a *app) check(s concerto.Source, asJSON bool) error {
+	found, err := concerto.Check(s)
 	if err != nil {
 		return refused(err)
 	}
-	found := driver.Check(in)
 	if !asJSON {
 		return a.show(found)
 	}

@@ -5,25 +5,22 @@ import (
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
 )
 
-// compile compiles what a request names and shows what was found. With errors
-// the error is an exitError.
-func (a *app) compile(r driver.Request) (*concerto.Program, error) {
-	in, err := driver.Load(r)
+// compile compiles a source and shows what was found. With errors the error is
+// an exitError.
+func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
+	s.Loaded = func(entry, manifest string) {
+		if manifest == "" {
+			manifest = "no manifest"
+		}
+		a.say("compiling %s with %s", entry, manifest)
+	}
+	p, found, err := concerto.CompileSource(s)
 	if err != nil {
 		return nil, refused(err)
 	}
-	if in.Entry != nil {
-		with := "no manifest"
-		if in.Manifest != nil {
-			with = in.Manifest.File.Name
-		}
-		a.say("compiling %s with %s", in.Entry.Name, with)
-	}
-	p, found := driver.Build(in)
-	return concerto.New(p, in.Root), a.show(found)
+	return p, a.show(found)
 }
 
 // refused makes an error of reading what should be compiled one of usage: a
@@ -37,7 +34,7 @@ func refused(err error) error {
 
 // show writes diagnostics to stderr, warnings unless --quiet. With errors it
 // adds their number and gives an exitError.
-func (a *app) show(found diag.List) error {
+func (a *app) show(found concerto.Diagnostics) error {
 	all := found.Sorted()
 	shown := all
 	if a.quiet {

@@ -5,10 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/doc"
-	"github.com/concerto-lang/concerto/runtime/log"
-	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // shells write the script that makes a shell complete command lines.
@@ -67,11 +66,11 @@ var flagValues = []struct {
 }{
 	{"run", "emit", func() []string { return modeNames }},
 	{"run", "format", func() []string { return statsForms }},
-	{"build", "emit", func() []string { return stageNames }},
+	{"build", "emit", stageNames},
 	{"check", "format", func() []string { return checkForms }},
 	{"init", "template", templateNames},
 	{"test", "format", func() []string { return testFormats }},
-	{"", "log-level", func() []string { return log.Levels }},
+	{"", "log-level", func() []string { return concerto.LogLevels }},
 }
 
 // completions tells cobra what arguments and flags may be, for the shell.
@@ -119,12 +118,12 @@ func (a *app) completions(root *cobra.Command) {
 // completePermissions completes what a program may be allowed: paths as the shell
 // does, and names of variables.
 func (a *app) completePermissions(c *cobra.Command) {
-	for _, k := range permit.Kinds {
-		if k.Kind == permit.Read || k.Kind == permit.Write {
+	for _, k := range concerto.Permissions {
+		if k.Kind == concerto.PermitRead || k.Kind == concerto.PermitWrite {
 			continue
 		}
 		err := c.RegisterFlagCompletionFunc(k.Flag, func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-			if k.Kind == permit.Env {
+			if k.Kind == concerto.PermitEnv {
 				for _, v := range a.environ {
 					name, _, _ := strings.Cut(v, "=")
 					names = append(names, name)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // coverage is what the tests reached: of each file its lines with code, and its
@@ -42,7 +41,7 @@ type handlerCover struct {
 
 // summarize makes the coverage of a program of the points that its tests
 // reached.
-func summarize(p *concerto.Program, points []vm.Point) *coverage {
+func summarize(p *concerto.Program, points []concerto.Point) *coverage {
 	c := &coverage{Handlers: []handlerCover{}, Files: []*fileCover{}}
 	skip := testLines(p, points)
 	files := map[string]*fileCover{}
@@ -82,7 +81,7 @@ func summarize(p *concerto.Program, points []vm.Point) *coverage {
 
 // testLines says which points are within tests: from where a test's function
 // begins to its last line.
-func testLines(p *concerto.Program, points []vm.Point) func(vm.Point) bool {
+func testLines(p *concerto.Program, points []concerto.Point) func(concerto.Point) bool {
 	type span struct{ from, to int }
 	spans := map[string][]span{}
 	for _, t := range p.Tests() {
@@ -94,7 +93,7 @@ func testLines(p *concerto.Program, points []vm.Point) func(vm.Point) bool {
 		}
 		spans[t.File] = append(spans[t.File], s)
 	}
-	return func(x vm.Point) bool {
+	return func(x concerto.Point) bool {
 		for _, s := range spans[x.File] {
 			if s.from <= x.Line && x.Line <= s.to {
 				return true

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // usageError says that the command line is wrong.
@@ -36,7 +34,7 @@ func (a *app) failed(err error) int {
 	var path *concerto.PathError
 	var exit exitError
 	var uncaught *concerto.Uncaught
-	var broken *vm.Broken
+	var broken *concerto.Broken
 	switch {
 	case errors.As(err, &exit):
 		return int(exit)
@@ -52,7 +50,7 @@ func (a *app) failed(err error) int {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		a.complain("interrupted", "")
 		return exitInterrupted
-	case errors.Is(err, vm.ErrNoMain):
+	case errors.Is(err, concerto.ErrNoMain):
 		a.complain(err.Error(), "a run begins with `fn main() { … }`")
 		return exitRefused
 	case errors.As(err, &broken) && a.loaded != "":
@@ -61,7 +59,7 @@ func (a *app) failed(err error) int {
 	case errors.As(err, &broken):
 		a.bugAt(broken, broken.Stack)
 		return exitFailed
-	case errors.Is(err, emit.ErrNoReader):
+	case errors.Is(err, concerto.ErrNoReader):
 		// Whoever read the output wants no more of it: no reason to shout.
 		return exitFailed
 	}

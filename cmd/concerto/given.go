@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto"
 )
 
 // The names of programs that are in no file, where a file's name would stand.
@@ -36,23 +36,23 @@ func (c *codeFlag) Type() string { return "string" }
 // onStdin is the PATH that stands for standard input.
 const onStdin = "-"
 
-// request says what to load: what path leads to, or code, when it is not nil, or
+// source says where the program is: what path leads to, or code, when it is not nil, or
 // what stands on standard input. Each is read once.
-func (a *app) request(path string, code *string) (driver.Request, error) {
-	r := driver.Request{Path: path, Dir: a.dir}
+func (a *app) source(path string, code *string) (concerto.Source, error) {
+	s := concerto.Source{Path: path, Dir: a.dir}
 	switch {
 	case code != nil && path != "":
-		return r, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
+		return s, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
 	case code != nil:
-		r.Given = &driver.Given{Name: codeName, Text: []byte(*code), Body: true}
+		s.Given = &concerto.Given{Name: codeName, Text: []byte(*code), Body: true}
 	case path == onStdin:
 		text, err := io.ReadAll(a.stdin)
 		if err != nil {
-			return r, usage("", "read standard input: %v", cause(err))
+			return s, usage("", "read standard input: %v", cause(err))
 		}
-		r.Given = &driver.Given{Name: stdinName, Text: text}
+		s.Given = &concerto.Given{Name: stdinName, Text: text}
 	}
-	return r, nil
+	return s, nil
 }
 
 // isCompiled says whether a text is a compiled program: no source begins as one.

@@ -21,7 +21,7 @@ func TestInitAsks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		var out, errs strings.Builder
-		code := Main(strings.Fields(c.args), &app{stdin: strings.NewReader(c.input), stdout: &out, stderr: &errs, dir: dir, terminal: true})
+		code := Main(strings.Fields(c.args), &app{stdin: strings.NewReader(c.input), stdout: &out, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
 		text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.made)))
 		if code != 0 || !strings.Contains(string(text), c.grep) || !strings.Contains(errs.String(), c.asked) {
 			t.Errorf("%s with %q: exit %d\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
@@ -37,7 +37,7 @@ func TestInitGivenUp(t *testing.T) {
 	for _, args := range []string{"init", "init shop"} {
 		dir := t.TempDir()
 		var errs strings.Builder
-		code := Main(strings.Fields(args), &app{stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, dir: dir, terminal: true})
+		code := Main(strings.Fields(args), &app{stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
 		left, err := os.ReadDir(dir)
 		if code != exitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
 			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -41,10 +41,10 @@ func main() {
 	stderr, flush := stderrOf(os.Stderr)
 	code := Main(os.Args[1:], &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
-		terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-		color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
-		outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
-		screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
+		terminals: terminals{terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+			color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
+			outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
+			screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))},
 	})
 	flush()
 	os.Exit(code)
@@ -61,16 +61,10 @@ type app struct {
 	// say how many processors it uses.
 	ownProcess bool
 	// ownHeap says the same of how Go's heap grows.
-	ownHeap  bool
-	dir      string // working directory; -C changes it
-	terminal bool   // stdin is one: awaited emits may be asked for
-	// outTerminal and errTerminal say that stdout and stderr are terminals, which
-	// others' texts must not steer.
-	outTerminal, errTerminal bool
-	color                    bool          // stderr takes colours
-	outColor                 bool          // stdout does
-	screen                   bool          // stdout is a terminal that can be cleared
-	asking                   emit.Prompter // made when it is first needed: one reads what is typed
+	ownHeap bool
+	dir     string // working directory; -C changes it
+	terminals
+	asking concerto.Prompter // made when it is first needed: one reads what is typed
 	// pause is what --watch does between two looks at the files; nil waits for a
 	// moment.
 	pause func(context.Context) error
@@ -81,6 +75,17 @@ type app struct {
 	logLevel string
 	code     int    // exit code of what went well so far
 	loaded   string // the compiled program that runs, "" for one from sources
+}
+
+// terminals say which of the standard streams are terminals, and what they can do.
+type terminals struct {
+	terminal bool // stdin is one: awaited emits may be asked for
+	// outTerminal and errTerminal say that stdout and stderr are terminals, which
+	// others' texts must not steer.
+	outTerminal, errTerminal bool
+	color                    bool // stderr takes colours
+	outColor                 bool // stdout does
+	screen                   bool // stdout is a terminal that can be cleared
 }
 
 // Main runs the command line args and gives the exit code.

@@ -17,7 +17,7 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 		t.Fatal(err)
 	}
 	var out, err bytes.Buffer
-	code = Main(args, &app{stdin: strings.NewReader(input), stdout: &out, stderr: &err, dir: dir, terminal: true})
+	code = Main(args, &app{stdin: strings.NewReader(input), stdout: &out, stderr: &err, dir: dir, terminals: terminals{terminal: true}})
 	return code, out.String(), err.String()
 }
 
@@ -92,7 +92,7 @@ func TestColor(t *testing.T) {
 	if e := os.WriteFile(filepath.Join(dir, "main.conc"), []byte("fn main() { let a: Int = true; emit(\"a\", a); }"), 0o666); e != nil {
 		t.Fatal(e)
 	}
-	if code := Main([]string{"check", "main.conc"}, &app{stdout: &out, stderr: &err, dir: dir, color: true}); code != exitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
+	if code := Main([]string{"check", "main.conc"}, &app{stdout: &out, stderr: &err, dir: dir, terminals: terminals{color: true}}); code != exitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
 		t.Errorf("exit %d\n%q", code, err.String())
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -61,11 +59,11 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(ctx, driver.Request{Path: path, Dir: a.dir}, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, concerto.Source{Path: path, Dir: a.dir}, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
-	o.Stdout, o.Terminal, o.Mode = a.stderr, a.errTerminal, emit.Modes["text"]
+	o.Output = concerto.Output{To: a.stderr, Terminal: a.errTerminal}
 	listen, err := a.listen(f)
 	if err != nil {
 		return err
@@ -82,8 +80,8 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 }
 
 // listen is where the flags let a program be served over HTTP.
-func (a *app) listen(f *serveFlags) (mcp.Listen, error) {
-	l := mcp.Listen{Address: f.http, Origins: f.origins}
+func (a *app) listen(f *serveFlags) (concerto.Listen, error) {
+	l := concerto.Listen{Address: f.http, Origins: f.origins}
 	switch {
 	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):
 		return l, usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")

@@ -8,14 +8,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // permissionFlags say what the program may touch: --sandbox, and a flag for each
-// of permit.Kinds.
+// of concerto.Permissions.
 type permissionFlags struct {
 	sandbox bool
-	lists   [len(permit.Kinds)]listFlag
+	lists   [len(concerto.Permissions)]listFlag
 }
 
 // everything is the value of a flag that is given without one.
@@ -34,13 +33,13 @@ behind "=", separated by commas; a flag may be repeated.
 `)
 	for _, line := range [][2]string{
 		{"--sandbox", "no files, network, variables, commands or hosts"},
-		{"--sandbox " + permit.Read.Give("data") + " " + permit.Write.Give("data/out"), ""},
+		{"--sandbox " + concerto.PermitRead.Give("data") + " " + concerto.PermitWrite.Give("data/out"), ""},
 		{"", "files in data, of which those in data/out to write"},
-		{"--sandbox " + permit.Net.Give("api.openai.com") + " " + permit.Env.Give("OPENAI_API_KEY"), ""},
+		{"--sandbox " + concerto.PermitNet.Give("api.openai.com") + " " + concerto.PermitEnv.Give("OPENAI_API_KEY"), ""},
 		{"", "its model with its key, and nothing else"},
-		{permit.Run.Give("git") + " " + permit.Host.Give("Coder"), ""},
+		{concerto.PermitRun.Give("git") + " " + concerto.PermitHost.Give("Coder"), ""},
 		{"", "of commands git alone, of hosts Coder alone"},
-		{"--" + permit.Kinds[permit.Net].Flag + "=", "no network host"},
+		{"--" + concerto.Permissions[concerto.PermitNet].Flag + "=", "no network host"},
 	} {
 		if line[0] != "" {
 			line[0] = command + " " + line[0]
@@ -52,7 +51,7 @@ behind "=", separated by commas; a flag may be repeated.
 
 func (f *permissionFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
-	for i, k := range permit.Kinds {
+	for i, k := range concerto.Permissions {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
 		c.Flags().Lookup(k.Flag).NoOptDefVal = everything
 	}
@@ -60,10 +59,10 @@ func (f *permissionFlags) add(c *cobra.Command) {
 
 // grants are what the flags allow.
 func (f *permissionFlags) grants() (concerto.Grants, error) {
-	g := concerto.Grants{Sandbox: f.sandbox, Allow: map[permit.Kind]permit.List{}}
+	g := concerto.Grants{Sandbox: f.sandbox, Allow: map[concerto.Permission]concerto.Granted{}}
 	for i, l := range f.lists {
 		if l.given {
-			g.Allow[permit.Kind(i)] = l.List
+			g.Allow[concerto.Permission(i)] = l.Granted
 		}
 	}
 	if err := g.Check(); err != nil {
@@ -74,7 +73,7 @@ func (f *permissionFlags) grants() (concerto.Grants, error) {
 
 // listFlag is a flag that lists what is allowed of a kind.
 type listFlag struct {
-	permit.List
+	concerto.Granted
 	given bool
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // With --emit-detail all that a run says on stderr is a JSON object a line, with
@@ -60,7 +59,7 @@ func (a *app) failure(e *concerto.Uncaught) failure {
 	return f
 }
 
-func callOf(p vm.Place) call {
+func callOf(p concerto.Place) call {
 	return call{p.Function, p.File, p.Line, p.Column, p.Cycle, p.Times, p.Left}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // report writes an uncaught error: what and where, the source line with a
@@ -48,7 +47,7 @@ func (a *app) report(e *concerto.Uncaught) {
 
 // writeFailure writes what went wrong with the place, its line, and the calls
 // that led there. Nothing can be done about a writer that takes no more.
-func writeFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color, onTerminal bool) {
+func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color, onTerminal bool) {
 	say := func(format string, args ...any) {
 		_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...), onTerminal))
 	}
@@ -90,7 +89,7 @@ func thousands(n int) string {
 }
 
 // at is a place as FILE:LINE:COLUMN.
-func at(p vm.Place) string {
+func at(p concerto.Place) string {
 	if p.Column == 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}

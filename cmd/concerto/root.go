@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"github.com/concerto-lang/concerto"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/runtime/log"
-	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
@@ -78,7 +77,7 @@ func (a *app) global(chdir string) error {
 	case a.quiet && a.verbose > 0:
 		return usage("give one of them", "--quiet and --verbose contradict each other")
 	case a.logLevel != "":
-		return oneOf("--log-level", a.logLevel, log.Levels)
+		return oneOf("--log-level", a.logLevel, concerto.LogLevels)
 	case a.quiet:
 		a.logLevel = "error"
 	case a.verbose > 0:
@@ -160,7 +159,7 @@ func onePath(rest bool) cobra.PositionalArgs {
 			if rest {
 				hint = "put arguments for the program after `--`"
 			}
-			for _, k := range permit.Kinds {
+			for _, k := range concerto.Permissions {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == everything {
 					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
 				}

@@ -14,10 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/emit"
 )
 
 // runFlags are the flags of run.
@@ -118,22 +115,22 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if f.detail {
 		a.began = time.Now()
 	}
-	r, err := a.request(path, f.given())
+	s, err := a.source(path, f.given())
 	if err != nil {
 		return err
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	if !f.watch {
-		return a.runOnce(ctx, r, args, f, signals)
+		return a.runOnce(ctx, s, args, f, signals)
 	}
-	if r.Given != nil {
+	if s.Given != nil {
 		return usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
 	return a.watch(ctx, true, func(ctx context.Context, seen func(string)) error {
-		r := r
-		r.Seen = seen
-		return a.runOnce(ctx, r, args, f, signals)
+		s := s
+		s.Seen = seen
+		return a.runOnce(ctx, s, args, f, signals)
 	})
 }
 
@@ -145,11 +142,11 @@ func (f *runFlags) given() *string {
 	return &f.code.text
 }
 
-func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *runFlags, signals *interrupts) error {
+func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *runFlags, signals *interrupts) error {
 	if f.detail {
 		a.began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := a.prepare(ctx, r, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, s, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -163,10 +160,11 @@ func (a *app) runOnce(ctx context.Context, r driver.Request, args []string, f *r
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Args, o.Stdout, o.Terminal, o.Mode, o.Detail, o.Prompter = args, a.stdout, a.outTerminal, emit.Modes[f.emit], a.began, a.prompter()
+	o.Args, o.Answers.Prompter = args, a.prompter()
+	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
 	var used stats
 	if f.stats {
-		o.OnUsage, o.OnShares = used.models, used.shares
+		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
 	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
 	if f.stats {
@@ -181,7 +179,7 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
-	}{{"--profile", f.profile, &o.Profile}, {"--trace", f.trace, &o.Trace}, {"--transcript", f.transcript, &o.Transcript}} {
+	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}} {
 		if r.path == "" {
 			continue
 		}
@@ -199,28 +197,28 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	return run()
 }
 
-// program compiles or loads what a request names. dir is where the relative paths
+// program compiles or loads what a source names. dir is where the relative paths
 // of a loaded program's manifest start.
-func (a *app) program(ctx context.Context, r driver.Request, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
-	if r.Given != nil && isCompiled(r.Given.Text) {
-		return a.load(ctx, r.Given.Name, a.dir, r.Given.Text, f, g)
+func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
+	if s.Given != nil && isCompiled(s.Given.Text) {
+		return a.load(ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
 	}
-	if r.Given != nil || filepath.Ext(r.Path) != driver.IRExt {
-		p, err = a.compile(r)
+	if s.Given != nil || filepath.Ext(s.Path) != concerto.IRExt {
+		p, err = a.compile(s)
 		return p, a.dir, err
 	}
-	full := a.abs(r.Path)
-	if r.Seen != nil {
-		r.Seen(full)
+	full := a.abs(s.Path)
+	if s.Seen != nil {
+		s.Seen(full)
 	}
 	data, err := os.ReadFile(full)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", usage("make it with `concerto build -o "+r.Path+"`", "%s: no such file", r.Path)
+			return nil, "", usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
 		}
-		return nil, "", usage("", "read %s: %v", r.Path, cause(err))
+		return nil, "", usage("", "read %s: %v", s.Path, cause(err))
 	}
-	return a.load(ctx, r.Path, filepath.Dir(full), data, f, g)
+	return a.load(ctx, s.Path, filepath.Dir(full), data, f, g)
 }
 
 // load loads a compiled program that lies in dir.
@@ -243,9 +241,9 @@ func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldF
 // reload is the next step after a compiled program that cannot be loaded.
 func reload(err error) string {
 	switch {
-	case errors.Is(err, ir.ErrVersion):
+	case errors.Is(err, concerto.ErrVersion):
 		return "build it again with this version of concerto"
-	case errors.Is(err, ir.ErrInvalid):
+	case errors.Is(err, concerto.ErrInvalid):
 		return "the file was changed after it was built: build it again"
 	}
 	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"

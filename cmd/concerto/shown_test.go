@@ -31,7 +31,7 @@ fn main() {
 	}
 	run := func(terminal bool, args ...string) (string, string) {
 		var out, errs output
-		Main(args, &app{stdout: &out, stderr: &errs, dir: dir, outTerminal: terminal, errTerminal: terminal})
+		Main(args, &app{stdout: &out, stderr: &errs, dir: dir, terminals: terminals{outTerminal: terminal, errTerminal: terminal}})
 		return string(out), string(errs)
 	}
 	for _, args := range [][]string{{"run", "main.conc"}, {"run", "main.conc", "--emit", "ndjson"}, {"test", "main.conc"}} {

@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // testFlags are the flags of test.
@@ -101,7 +99,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Ext(path) == driver.IRExt {
+	if filepath.Ext(path) == concerto.IRExt {
 		return usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
 	ctx, signals := catch(parent)
@@ -119,15 +117,13 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 // testOnce compiles and runs the tests. It tells seen which files they depend
 // on.
 func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Tests: true, Seen: seen})
+	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Tests: true, Seen: seen})
 	if err != nil {
 		return refused(err)
 	}
-	compiled, found := driver.Build(in)
 	if err := a.show(found); err != nil {
 		return err
 	}
-	p := concerto.New(compiled, in.Root)
 	tests := p.Tests()
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
@@ -207,6 +203,6 @@ func (a *app) finishTests(r *testReport, f *testFlags) error {
 }
 
 // testPlace is where a failure is shown when no place in it is to blame.
-func testPlace(t concerto.Test) vm.Place {
-	return vm.Place{Function: t.Function, File: t.File, Line: t.Line}
+func testPlace(t concerto.Test) concerto.Place {
+	return concerto.Place{Function: t.Function, File: t.File, Line: t.Line}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // jsonReport is the report of --format json (spec/16-tests.md).
@@ -56,7 +55,9 @@ type jsonEmit struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-func placeJSON(p vm.Place) jsonPlace { return jsonPlace{p.Function, p.File, p.Line, p.Column, p.Times} }
+func placeJSON(p concerto.Place) jsonPlace {
+	return jsonPlace{p.Function, p.File, p.Line, p.Column, p.Times}
+}
 
 func milliseconds(d time.Duration) float64 {
 	return float64(d.Round(10*time.Microsecond)) / float64(time.Millisecond)

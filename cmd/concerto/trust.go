@@ -16,7 +16,6 @@ import (
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/terminal"
-	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
 // Compiled programs come from anywhere. One that asks for commands, hosts, files
@@ -61,9 +60,9 @@ func listed(asks []concerto.Ask) string {
 	width := 0
 	var lines [][2]string
 	for _, x := range asks {
-		what := permit.Kinds[x.Kind].Any
+		what := concerto.Permissions[x.Kind].Any
 		if x.Name != "" {
-			what = strings.Replace(permit.Kinds[x.Kind].May, "%s", plain(x.Name), 1)
+			what = strings.Replace(concerto.Permissions[x.Kind].May, "%s", plain(x.Name), 1)
 		}
 		lines = append(lines, [2]string{what, plain(x.Detail)})
 		width = max(width, len(what))
@@ -85,7 +84,7 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 // root is where the paths start that it names.
 func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
 	var out []string
-	for _, k := range permit.Kinds {
+	for _, k := range concerto.Permissions {
 		var names []string
 		whole, asked := false, false
 		for _, x := range asks {
@@ -108,7 +107,7 @@ func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
 // named is what a program asks for as the flags name it: paths are seen from the
 // working directory.
 func (a *app) named(x concerto.Ask, root string) string {
-	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
+	if x.Kind != concerto.PermitRead && x.Kind != concerto.PermitWrite || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
 	return a.shown(filepath.Join(root, x.Name))

@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
+	"github.com/concerto-lang/concerto"
 	"runtime"
 
 	"github.com/spf13/cobra"
-
-	"github.com/concerto-lang/concerto/ir"
 )
 
 // release is the version of the command and of the language. Releases set
@@ -15,7 +14,7 @@ var release = "0.1.0-dev"
 
 // version is the release with what it runs and was built with.
 func version() string {
-	return fmt.Sprintf("%s (IR %s, %s %s/%s)", release, ir.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (IR %s, %s %s/%s)", release, concerto.IRVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (a *app) versionCommand() *cobra.Command {

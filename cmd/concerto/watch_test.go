@@ -37,7 +37,7 @@ func watching(t *testing.T, screen bool, files map[string]string, run func(conte
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	w.end = end
-	a := &app{stdout: &w.out, stderr: &w.err, dir: w.dir, pause: w.pause, screen: screen}
+	a := &app{stdout: &w.out, stderr: &w.err, dir: w.dir, pause: w.pause, terminals: terminals{screen: screen}}
 	go func() { w.done <- run(ctx, a) }()
 	t.Cleanup(func() { end(nil) })
 	return w

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/driver"
 )
 
 // worldFlags say what stands for the world around a program, and what of it the
@@ -27,9 +26,9 @@ func (f *worldFlags) add(c *cobra.Command) {
 	f.permissions.add(c)
 }
 
-// prepare compiles or loads what a request names, with the options that every way
+// prepare compiles or loads what a source names, with the options that every way
 // of running it shares. When it returns, signals are caught.
-func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
+func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return nil, concerto.Options{}, err
@@ -38,8 +37,8 @@ func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, sign
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}
-	r.Mock = f.mock
-	p, dir, err := a.program(ctx, r, f, &grants)
+	s.Mock = f.mock
+	p, dir, err := a.program(ctx, s, f, &grants)
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}
@@ -47,7 +46,7 @@ func (a *app) prepare(ctx context.Context, r driver.Request, f *worldFlags, sign
 	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
 	return p, concerto.Options{
 		Dir: dir, WorkDir: a.dir, Environ: a.environ, Allow: grants,
-		Answers: fixed, Handler: f.handler, HandlerDir: a.dir,
-		Log: a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Steps: steps,
+		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir},
+		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: concerto.Records{Steps: steps},
 	}, nil
 }

@@ -89,7 +89,7 @@ var Policy = []Rule{
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret runtime runtime/emit
-		runtime/host runtime/limit runtime/llm runtime/mcp runtime/mock runtime/permit internal/driver
+		runtime/host runtime/limit runtime/llm runtime/log runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript`},
 	// Programs: they may use what they need of the above.
 	{Package: "ir/gen", Imports: "ir"},
@@ -98,8 +98,8 @@ var Policy = []Rule{
 	{Package: "stdlib/gen", Imports: "stdlib"},
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
-	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest ir internal/optimize vm internal/format
-		runtime/emit runtime/log runtime/mcp runtime/permit internal/doc internal/driver internal/procgroup
+	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
+		runtime/mcp internal/doc internal/driver internal/procgroup
 		internal/secret internal/spell internal/terminal`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

@@ -124,7 +124,7 @@ func runExample(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	p, found, err := concerto.CompileTests("main.conc", dir)
+	p, found, err := concerto.CompileSource(concerto.Source{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,16 +140,20 @@ func TestStages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if l, err := Tokens(&b, in); l.Len() != 0 || err != nil {
-		t.Error(l, err)
+	want := map[string]string{
+		"tokens": "1:1 `fn` \"fn\"\n1:4 a name \"f\"\n1:5 `(` \"(\"\n1:6 `)` \")\"\n1:8 `{` \"{\"\n1:10 an integer \"1\"\n1:12 `}` \"}\"\n2:1 the end of the file \"\"\n",
+		"ast":    "FnDecl Name=f",
+		"ir":     "{\"version\":",
+		"asm":    "f0 f() -> Full",
 	}
-	if want := "1:1 `fn` \"fn\"\n1:4 a name \"f\"\n1:5 `(` \"(\"\n1:6 `)` \")\"\n1:8 `{` \"{\"\n1:10 an integer \"1\"\n1:12 `}` \"}\"\n2:1 the end of the file \"\"\n"; b.String() != want {
-		t.Error(b.String())
+	for _, s := range Stages {
+		var b bytes.Buffer
+		if l, err := s.Write(&b, in); l.HasErrors() || err != nil || want[s.Name] == "" || !strings.HasPrefix(b.String(), want[s.Name]) {
+			t.Errorf("%s: %q %v %v", s.Name, b.String(), l, err)
+		}
 	}
-	b.Reset()
-	if l, err := Tree(&b, in); l.Len() != 0 || err != nil || !bytes.HasPrefix(b.Bytes(), []byte("FnDecl Name=f")) {
-		t.Error(b.String(), l, err)
+	if len(Stages) != len(want) {
+		t.Errorf("%d stages", len(Stages))
 	}
 }
 

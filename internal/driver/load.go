@@ -39,6 +39,9 @@ type Request struct {
 	// Seen, when not nil, is told the absolute path of each file just before it
 	// is looked at, also of those that are not there; one at a time.
 	Seen func(path string)
+	// Loaded, when not nil, is told what is compiled: the entry and the manifest as
+	// the user sees them, the latter "" when there is none.
+	Loaded func(entry, manifest string)
 	// Mock says that the program is run with every connection mocked: they need
 	// not be there, and need no key.
 	Mock bool
@@ -93,6 +96,21 @@ const (
 // path is wrong, else what reading gave. Mistakes within the files are in the
 // Input's Diagnostics.
 func Load(r Request) (*Input, error) {
+	in, err := load(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Loaded != nil && in.Entry != nil {
+		name := ""
+		if in.Manifest != nil {
+			name = in.Manifest.File.Name
+		}
+		r.Loaded(in.Entry.Name, name)
+	}
+	return in, nil
+}
+
+func load(r Request) (*Input, error) {
 	dir, err := filepath.Abs(r.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)

@@ -1,0 +1,112 @@
+package concerto
+
+import (
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/transcript"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// What this package's own declarations name of the other packages, under names of
+// its own: these are promised, those packages are not. A test finds one that is
+// missing.
+type (
+	// Source says where a program is: Path seen from Dir, or Given.
+	Source = driver.Request
+	// Given is a program that is in no file.
+	Given = driver.Given
+	// PathError says that a path leads to no program.
+	PathError = driver.PathError
+	// Diagnostics are the mistakes and warnings of a program.
+	Diagnostics = diag.List
+
+	// Grants are what a run's caller allows the program.
+	Grants = permit.Grants
+	// Granted is what of one kind is allowed: all, or a list.
+	Granted = permit.List
+	// Permission is what a permission is about.
+	Permission = permit.Kind
+
+	// Mode is the form of output.
+	Mode = emit.Mode
+	// Answer is one that is given beforehand to the awaited emits of a channel.
+	Answer = emit.Fixed
+	// Prompter asks a person.
+	Prompter = emit.Prompter
+	// Listen says where a program is served over HTTP, and to whom.
+	Listen = mcp.Listen
+
+	// ModelUsage is what a run has used of one model, or of all: the tokens are
+	// exactly those that providers reported.
+	ModelUsage = limit.Usage
+	// Shares are what a run has used of models, by agent, stage and task.
+	Shares = transcript.Usage
+	// Share is one of Shares.
+	Share = transcript.Share
+
+	// Uncaught is how Run reports an error that the program did not catch, or a
+	// panic: what it was, where, and by which calls.
+	Uncaught = vm.Uncaught
+	// Broken is how Run reports a compiled program that was changed.
+	Broken = vm.Broken
+	// Place is a place in a program.
+	Place = vm.Place
+	// Point is a place that tests reach or not.
+	Point = vm.Point
+	// TestRecord is what a test emitted, printed and logged.
+	TestRecord = mock.Record
+)
+
+// The modes of output, and by the names that `--emit` has for them.
+const (
+	ModeText   = emit.Text
+	ModeNDJSON = emit.NDJSON
+	ModeNone   = emit.None
+)
+
+// Modes are the modes by their names.
+var Modes = emit.Modes
+
+// The permissions; Permissions tells of each its flag and its texts.
+const (
+	PermitRead  = permit.Read
+	PermitWrite = permit.Write
+	PermitNet   = permit.Net
+	PermitEnv   = permit.Env
+	PermitRun   = permit.Run
+	PermitHost  = permit.Host
+)
+
+// Permissions are all there is to say of each Permission, in their order.
+var Permissions = permit.Kinds
+
+// LogLevels are the levels of a log, the one that says most first.
+var LogLevels = log.Levels
+
+// How the names of sources and of compiled programs end.
+const (
+	SourceExt = driver.SourceExt
+	IRExt     = driver.IRExt
+)
+
+// IRVersion is the version of compiled programs that this package makes.
+const IRVersion = ir.Version
+
+// How Load and Run report what cannot be run.
+var (
+	ErrNotIR    = ir.ErrNotIR      // not a compiled program
+	ErrVersion  = ir.ErrVersion    // of another version
+	ErrInvalid  = ir.ErrInvalid    // changed after it was built
+	ErrNoMain   = vm.ErrNoMain     // a program of declarations alone
+	ErrNoReader = emit.ErrNoReader // nobody reads the output any more
+)
+
+// NewTerminal makes a Prompter that asks on a terminal.
+var NewTerminal = emit.NewTerminal
