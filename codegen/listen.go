@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -17,7 +18,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
 	}
 	l := f.info.Listen(e)
-	needsHost := l.Dispatch != nil && !handlesToolCalls(l)
+	byTools := answeredByTools(l)
+	needsHost := len(byTools) > 0
 	kept := -1 // the host with all its builders, for tool calls
 	if needsHost {
 		kept = f.alloc()
@@ -53,8 +55,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	for _, h := range l.Handlers {
 		info.Handlers = append(info.Handlers, f.handler(h))
 	}
-	if needsHost {
-		info.Handlers = append(info.Handlers, f.toolCalls(l, kept))
+	for _, typ := range byTools {
+		info.Handlers = append(info.Handlers, f.byTools(typ, l, kept))
 	}
 	f.isVar[w] = wasVar
 	f.out.Listens[n] = info
@@ -78,8 +80,19 @@ func (f *builder) asked(host, prompt int) {
 	f.invoke(f.g.p.Asked, w)
 }
 
-func handlesToolCalls(l *sema.Listen) bool {
-	return slices.ContainsFunc(l.Handlers, func(h *sema.Handler) bool { return h.Type == "tool_call" })
+// answeredByTools are the types of messages that the host's tools answer: those
+// of them without a handler.
+func answeredByTools(l *sema.Listen) []string {
+	if l.Dispatch == nil {
+		return nil
+	}
+	var out []string
+	for _, m := range hostmsg.Messages() {
+		if m.Unhandled == hostmsg.ByTools && !slices.ContainsFunc(l.Handlers, func(h *sema.Handler) bool { return h.Type == m.Type }) {
+			out = append(out, m.Type)
+		}
+	}
+	return out
 }
 
 // inHandler generates a handler's block: gen its code, given the register of
@@ -137,10 +150,10 @@ func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.giveBack(v, types.Any)
 }
 
-// toolCalls is the handler for tool calls that the program does not handle: it
-// runs when the host has tools and answers from them.
-func (f *builder) toolCalls(l *sema.Listen, kept int) ir.Handler {
-	h := f.inHandler("tool_call", func(param int) {
+// byTools is the handler of messages that the program does not handle: it runs
+// when the host has tools and answers from them.
+func (f *builder) byTools(typ string, l *sema.Listen, kept int) ir.Handler {
+	h := f.inHandler(typ, func(param int) {
 		w := f.alloc()
 		host, message := f.alloc(), f.alloc()
 		f.emit(ir.OpMove, host, kept, 0, 0)

@@ -6,20 +6,11 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/types"
 )
-
-// asking are the message types that a host waits on.
-var asking = []string{"question", "approval"}
-
-// known are the message types of the protocol that a handler can take, with
-// the built-in schema of each.
-var knownMessages = map[string]string{
-	"progress": "HostProgress", "question": "HostQuestion", "approval": "HostApproval",
-	"tool_call": "HostToolCall", "log": "HostLog", "partial": "HostPartial",
-}
 
 // listen checks a listen expression (spec/09-listen.md).
 func (b *body) listen(e *ast.ListenExpr) types.Type {
@@ -91,12 +82,13 @@ func hostOf(i *Info, e ast.Expr) *Host {
 // handlerType checks the message type that a handler is for.
 func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
-	if typ == "result" || typ == "error" {
+	msg := hostmsg.Of(typ)
+	if msg.Terminal() {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q ends the listen, so it has no handler", typ).
 			Hint("match the listen's Result instead"))
 		return
 	}
-	if typ == "withdraw" || typ == "init_ack" || typ == "" {
+	if !msg.Handled() || typ == "" {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q is the protocol's own and never reaches a handler", typ).Hint("remove the handler"))
 		return
 	}
@@ -123,13 +115,10 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 // misspelt warns where a type is nearly one of the protocol's.
 func (b *body) misspelt(h *ast.Handler) {
 	typ := h.Type.Value
-	if knownMessages[typ] != "" {
+	if hostmsg.Of(typ).Known() {
 		return
 	}
-	var names []string
-	for n := range knownMessages {
-		names = append(names, n)
-	}
+	names := hostmsg.Types((*hostmsg.Message).Handled)
 	slices.Sort(names)
 	if near := spell.Nearest(typ, names); near != "" {
 		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is no type of the protocol", typ).
@@ -139,21 +128,24 @@ func (b *body) misspelt(h *ast.Handler) {
 
 // unanswered warns where the host may ask what nobody answers.
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
-	var open []string
-	for _, typ := range asking {
-		if seen[typ] == nil && !misspeltIn(seen, typ) && d.Host != nil && !b.hasDefault(d.Host, typ) && b.maySend(d.Host, typ) {
-			open = append(open, typ)
+	var open, defaults []string
+	for _, m := range hostmsg.Messages() {
+		typ := m.Type
+		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !misspeltIn(seen, typ) &&
+			d.Host != nil && !b.hasDefault(d.Host, m.Default) && b.maySend(d.Host, typ) {
+			open, defaults = append(open, typ), append(defaults, m.Default)
 		}
 	}
 	if len(open) == 0 {
 		return
 	}
 	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` declares no default", listed(open), d.Host.Name)
-	if slices.Contains(open, "question") {
-		dg.Hint("add a handler, or `question_default: \"…\"` to the host")
-	}
-	if slices.Contains(open, "approval") {
-		dg.Hint("add a handler, or `approval_default` to [hosts.%s]", d.Host.Connector)
+	for _, key := range defaults {
+		if _, declared := hostFields[key]; declared {
+			dg.Hint("add a handler, or `%s: \"…\"` to the host", key)
+		} else {
+			dg.Hint("add a handler, or `%s` to [hosts.%s]", key, d.Host.Connector)
+		}
 	}
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
 }
@@ -161,22 +153,17 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 // misspeltIn says whether a handler was meant for a type, which is told there.
 func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
-		if knownMessages[t] == "" && spell.Nearest(t, []string{typ}) != "" {
+		if !hostmsg.Of(t).Known() && spell.Nearest(t, []string{typ}) != "" {
 			return true
 		}
 	}
 	return false
 }
 
-func (b *body) hasDefault(h *Host, typ string) bool {
-	if typ == "question" && h.Fields["question_default"] != nil {
-		return true
-	}
-	if b.c.cfg.Manifest == nil {
-		return false
-	}
-	mh := b.c.cfg.Manifest.Hosts[h.Connector]
-	return typ == "question" && mh.QuestionDefault || typ == "approval" && mh.ApprovalDefault
+// hasDefault says whether a host's declaration or its section in the manifest
+// gives a key that answers.
+func (b *body) hasDefault(h *Host, key string) bool {
+	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Defaults[key]
 }
 
 // maySend says whether the manifest leaves it open that the host sends typ.
@@ -274,13 +261,13 @@ func (b *body) objectType(t types.Type, at source.Span) {
 // ever fit it.
 func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	n, ok := t.(*types.Named)
-	want := knownMessages[typ]
+	want := hostmsg.Of(typ).Schema
 	if !ok || !n.Decl.Library || want == "" || n.Decl.Name == want {
 		return
 	}
-	for other, schema := range knownMessages {
-		if schema == n.Decl.Name {
-			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", schema, other, typ).Hint("write `%s`", want))
+	for _, other := range hostmsg.Messages() {
+		if other.Handled() && other.Schema == n.Decl.Name {
+			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", other.Schema, other.Type, typ).Hint("write `%s`", want))
 		}
 	}
 }

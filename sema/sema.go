@@ -81,8 +81,9 @@ type ManifestHost struct {
 	OutputFormat string
 	// MessageTypes is nil when not declared.
 	MessageTypes []string
-	// QuestionDefault and ApprovalDefault say that a default is declared.
-	QuestionDefault, ApprovalDefault bool
+	// Defaults are the keys that are given of those that answer what nobody does
+	// (hostmsg.Message.Default).
+	Defaults map[string]bool
 }
 
 // Check checks the user's files, the entry file first, and what of the

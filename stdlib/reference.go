@@ -237,11 +237,7 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 		if !all && !f.Pub {
 			continue
 		}
-		mark := ""
-		if f.Optional {
-			mark = "?"
-		}
-		out.WriteString("\n- `" + f.Name.Name + mark + ": " + tree.Source.Slice(f.Type.Span()) + "`")
+		out.WriteString("\n- `" + fieldText(tree, f) + "`")
 		if f.Doc != "" {
 			out.WriteString(": " + strings.ReplaceAll(f.Doc, "\n", " "))
 		}
@@ -250,6 +246,15 @@ func fieldsOf(tree *ast.File, fields []*ast.FieldDecl, all bool) string {
 		return ""
 	}
 	return "\n" + out.String()
+}
+
+// fieldText is a field as it is declared: "percent?: Int".
+func fieldText(tree *ast.File, f *ast.FieldDecl) string {
+	mark := ""
+	if f.Optional {
+		mark = "?"
+	}
+	return f.Name.Name + mark + ": " + tree.Source.Slice(f.Type.Span())
 }
 
 // Markdown writes the page.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
@@ -42,9 +43,6 @@ func init() {
 	slow[ir.OpBlockReply] = opBlockReply
 }
 
-// waits says whether the host waits for an answer to messages of a type.
-func waits(typ string) bool { return typ == "question" || typ == "approval" || typ == "tool_call" }
-
 // handle puts a message into its handler's parameter and jumps to the block.
 func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload
@@ -64,7 +62,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's
 	s.drop()
-	if seconds := s.decl.QuestionTimeout; seconds > 0 && (m.Type == "question" || m.Type == "approval") {
+	if seconds := s.decl.QuestionTimeout; seconds > 0 && hostmsg.Of(m.Type).Timed {
 		f := &flight{t: t, run: run}
 		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
 		run.endTimer = f.end
@@ -112,7 +110,7 @@ func (r *handlerRun) expire(err error) {
 // invalid reports a message that does not fit its handler's parameter.
 func (t *task) invalid(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
-	if st == running && waits(m.Type) {
+	if st == running && hostmsg.Of(m.Type).Waits() {
 		st = t.reply(s, m, nil, "invalid "+m.Type+": "+problem)
 	}
 	return st
@@ -132,7 +130,8 @@ func (s *scope) notice(channel string, m *effect.HostMessage, fill func(*value.M
 
 // unhandled deals with a message that no handler takes.
 func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool) {
-	if m.Type == "partial" {
+	row := hostmsg.Of(m.Type)
+	if row.Unhandled == hostmsg.Gathered {
 		for _, name := range []string{"text", "chunk"} {
 			if v, ok := m.Payload.Map().GetString(name); ok && v.Kind() == value.KindString {
 				st = t.accumulate(s, v.AsString())
@@ -141,8 +140,8 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		}
 		return st, st == running
 	}
-	if st = s.notice("listen:unhandled", m, nil); st == running && waits(m.Type) {
-		answer, ok := s.fallback(m.Type)
+	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
+		answer, ok := s.fallback(row)
 		if ok {
 			st = t.reply(s, m, answer, "")
 		} else {
@@ -166,12 +165,12 @@ func (t *task) accumulate(s *scope, piece string) status {
 	return running
 }
 
-// fallback gives the declared default answer for a message type.
-func (s *scope) fallback(typ string) (json.RawMessage, bool) {
+// fallback gives the declared default answer to a message.
+func (s *scope) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
 	switch {
-	case typ == "question" && s.decl.QuestionDefault != nil:
+	case row.Default == "question_default" && s.decl.QuestionDefault != nil:
 		return *s.decl.QuestionDefault, true
-	case typ == "approval" && s.decl.ApprovalDefault != nil:
+	case row.Default == "approval_default" && s.decl.ApprovalDefault != nil:
 		return value.AppendString(nil, *s.decl.ApprovalDefault), true
 	}
 	return nil, false
@@ -292,7 +291,7 @@ func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()
 	if cause == errExpired {
-		answer, ok := s.fallback(m.Type)
+		answer, ok := s.fallback(hostmsg.Of(m.Type))
 		problem := ""
 		if !ok {
 			problem = m.Type + " timed out after " + seconds(s.decl.QuestionTimeout)

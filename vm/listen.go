@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
@@ -226,10 +227,11 @@ func (s *scope) arrived(c completion) {
 	messages := c.result.(*effect.ExchangeMessages).Messages
 	for i := range messages {
 		m := &messages[i]
-		if m.Type == "withdraw" && s.withdraw(m.ID) {
+		row := hostmsg.Of(m.Type)
+		if row.Role == hostmsg.TakesBack && s.withdraw(m.ID) {
 			continue
 		}
-		s.over = s.over || m.Type == "result" || m.Type == "error"
+		s.over = s.over || row.Terminal()
 		s.queue = append(s.queue, *m)
 		s.queued += len(m.Text)
 	}
@@ -260,8 +262,8 @@ func (s *scope) withdraw(id string) bool {
 
 // message deals with one message; again is true when the next one may follow.
 func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
-	switch m.Type {
-	case "result":
+	switch hostmsg.Of(m.Type).Role {
+	case hostmsg.Succeeds:
 		payload := m.Payload
 		if len(s.partial) > 0 {
 			if st := t.take(len(s.partial)); st != running {
@@ -271,9 +273,9 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 			s.partial = nil
 		}
 		return t.close(s, value.Ok(payload)), false
-	case "error":
+	case hostmsg.Fails:
 		return t.close(s, value.Err(s.hostError(m.Payload.Map()))), false
-	case "withdraw":
+	case hostmsg.TakesBack:
 		return running, true // what it takes back has been handled already
 	}
 	if h := s.handler(m.Type); h != nil {

@@ -136,7 +136,8 @@ func (in *Input) universe() *sema.Manifest {
 	}
 	for _, h := range m.Hosts {
 		u.Hosts[h.Name] = sema.ManifestHost{
-			OutputFormat: h.OutputFormat, MessageTypes: h.MessageTypes, QuestionDefault: h.QuestionDefault != nil, ApprovalDefault: h.ApprovalDefault != nil,
+			OutputFormat: h.OutputFormat, MessageTypes: h.MessageTypes,
+			Defaults: map[string]bool{"question_default": h.QuestionDefault != nil, "approval_default": h.ApprovalDefault != nil},
 		}
 	}
 	for _, s := range m.MCP {

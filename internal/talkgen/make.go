@@ -5,18 +5,19 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // Make makes the conversation of a seed.
 func Make(seed uint64, o Options) *Talk {
 	r := rand.New(rand.NewPCG(seed, 0x7461_6c6b))
-	t := &Talk{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0}
+	t := &Talk{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
 	t.Cancel = t.Params && r.IntN(3) > 0
-	if r.IntN(2) == 0 {
-		t.Default = "as you like"
-	}
-	if r.IntN(2) == 0 {
-		t.Approve = "no"
+	for _, m := range hostmsg.Messages() {
+		if m.Default != "" && r.IntN(2) == 0 {
+			t.Defaults[m.Default] = "as you like, " + m.Type
+		}
 	}
 	for i := range 1 + r.IntN(5) {
 		e := Exchange{Prompt: fmt.Sprintf("%d %s", i, pick(r, "go", "", `a "b" \ c`, "two\nlines", "é 😀"))}
@@ -144,9 +145,15 @@ func (h *host) one() {
 	}
 }
 
+// What a host may tell and ask.
+var (
+	told     = append(hostmsg.Types(func(m *hostmsg.Message) bool { return m.Handled() && !m.Waits() }), "own", "own", "typed", "init_ack", "a \"type\" é")
+	requests = hostmsg.Types((*hostmsg.Message).Waits)
+)
+
 // tell says a message that may or may not be answered.
 func (h *host) tell() {
-	typ := pick(h.Rand, "progress", "log", "partial", "own", "own", "typed", "init_ack", "a \"type\" é")
+	typ := pick(h.Rand, told...)
 	var members []string
 	switch typ {
 	case "partial":
@@ -167,7 +174,7 @@ func (h *host) tell() {
 
 // ask says a request.
 func (h *host) ask() {
-	h.line(h.request(pick(h.Rand, "question", "question", "approval", "tool_call"), h.reply()))
+	h.line(h.request(pick(h.Rand, requests...), h.reply()))
 }
 
 func (h *host) request(typ, do string) string {
@@ -182,10 +189,10 @@ func (h *host) about(typ string) string {
 	switch typ {
 	case "question":
 		return `"question":"` + pick(h.Rand, "why?", "é?\\n", "") + `"`
-	case "approval":
-		return `"description":"rm","risk_level":"low"`
+	case "tool_call":
+		return `"tool":"T_twice","args":{"n":` + strconv.Itoa(h.IntN(100)) + `}`
 	}
-	return `"tool":"T_twice","args":{"n":` + strconv.Itoa(h.IntN(100)) + `}`
+	return `"description":"rm","risk_level":"low"`
 }
 
 // reply are the members that say what to answer.
@@ -284,7 +291,7 @@ func (h *host) settle() {
 func (h *host) takeBack() {
 	h.together(func() {
 		id := h.ident()
-		typ := pick(h.Rand, "question", "approval", "tool_call")
+		typ := pick(h.Rand, requests...)
 		due := h.due
 		h.line(h.message(typ, id, h.about(typ), `"do":"reply","with":1`))
 		h.due = due
@@ -301,7 +308,7 @@ func (h *host) wait() {
 	h.signal++
 	signal := fmt.Sprintf("signal-%d", h.signal)
 	id := h.ident()
-	typ := pick(h.Rand, "question", "approval", "tool_call")
+	typ := pick(h.Rand, requests...)
 	text := h.message(typ, id, h.about(typ), `"do":"wait","signal":"`+signal+`"`)
 	o, err := parseObject(text)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // Outcome is what comes of a conversation.
@@ -222,7 +224,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 		m.stray(t, isMessage, typ, line)
 		return nil, ""
 	case isMessage:
-		t.over = t.init || isTerminal(typ)
+		t.over = t.init || hostmsg.Of(typ).Terminal()
 		if t.init {
 			return nil, ""
 		}
@@ -241,7 +243,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 		m.remark("sent a line that is not a message; it counts as the result: %s", line)
 	}
 	t.over = true
-	return []message{{"result", "", object{{"text", []byte(quote(line))}}}}, ""
+	return []message{{hostmsg.Result, "", object{{"text", []byte(quote(line))}}}}, ""
 }
 
 func (m *model) stray(t *turn, isMessage bool, typ, line string) {
@@ -265,7 +267,7 @@ func (m *model) program(got []message) {
 		if m.t.Options.Level == Wire {
 			m.see(Message(x.typ, x.id, x.payload.String()))
 		}
-		if isTerminal(x.typ) {
+		if hostmsg.Of(x.typ).Terminal() {
 			m.end(&x)
 			return
 		}
@@ -289,10 +291,10 @@ func (m *model) program(got []message) {
 func takenBack(got []message) []message {
 	got = slices.Clone(got)
 	for i := 0; i < len(got); i++ {
-		if got[i].typ != "withdraw" || got[i].id == "" {
+		if hostmsg.Of(got[i].typ).Role != hostmsg.TakesBack || got[i].id == "" {
 			continue
 		}
-		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && isRequest(r.typ) })
+		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && hostmsg.Of(r.typ).Waits() })
 		if at >= 0 {
 			got = slices.Delete(got, i, i+1)
 			got = slices.Delete(got, at, at+1)
@@ -308,7 +310,7 @@ func (m *model) end(x *message) {
 	if m.t.Options.Level == Wire {
 		return
 	}
-	if x.typ == "error" {
+	if hostmsg.Of(x.typ).Role == hostmsg.Fails {
 		message, ok := x.payload.text("message")
 		if !ok {
 			message = "the host reported an error"

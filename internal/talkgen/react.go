@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // reaction is what the program does with a message.
@@ -15,17 +17,11 @@ type reaction struct {
 	wait   string   // it gives this signal and handles the message until it is withdrawn
 }
 
-// requests are the types whose messages wait for a response and can be taken
-// back.
-func isRequest(typ string) bool { return typ == "question" || typ == "approval" || typ == "tool_call" }
-
-func isTerminal(typ string) bool { return typ == "result" || typ == "error" }
-
 // react says what the program does with a message within e: payload is all of
 // the message but its type.
 func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
 	switch {
-	case typ == "withdraw":
+	case hostmsg.Of(typ).Role == hostmsg.TakesBack:
 		return reaction{} // of what it has dealt with, or never heard of
 	case t.Options.Level == Wire:
 		return act(typ, payload)
@@ -73,25 +69,24 @@ func typed(payload object) reaction {
 
 // unhandled is what is done with a message that has no handler.
 func (t *Talk) unhandled(typ string, payload object) reaction {
+	msg := hostmsg.Of(typ)
 	switch {
-	case typ == "partial":
+	case msg.Unhandled == hostmsg.Gathered:
 		for _, name := range []string{"text", "chunk"} {
 			if s, ok := payload.text(name); ok {
 				return reaction{piece: s}
 			}
 		}
 		return reaction{}
-	case typ == "tool_call" && t.Tools:
+	case msg.Unhandled == hostmsg.ByTools && t.Tools:
 		n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(payload.raw("args"), `{"n":`), "}"), 10, 64)
 		return reaction{reply: response(typ, payload, "value", strconv.FormatInt(2*n, 10))}
 	}
 	r := reaction{emits: []string{"listen:unhandled " + about(typ, payload).String()}}
 	switch {
-	case !isRequest(typ):
-	case typ == "question" && t.Default != "":
-		r.reply = response(typ, payload, "value", quote(t.Default))
-	case typ == "approval" && t.Approve != "":
-		r.reply = response(typ, payload, "value", quote(t.Approve))
+	case !msg.Waits():
+	case t.Defaults[msg.Default] != "":
+		r.reply = response(typ, payload, "value", quote(t.Defaults[msg.Default]))
 	default:
 		r.reply = response(typ, payload, "error", quote("nothing handles "+typ+" messages"))
 	}

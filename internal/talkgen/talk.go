@@ -4,16 +4,19 @@
 //
 // A conversation is data: the program's side as a list of exchanges, the host's
 // as the steps of each of its processes. Tests play it over any transport, or
-// under the whole VM, and compare. The package knows none of the project's other
-// packages, so that the model shares no mistake with them.
+// under the whole VM, and compare. The package knows the table of messages and
+// none of what is made of it, so that the model shares no mistake with that.
 package talkgen
 
 import (
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // A Level is what plays the program's side.
@@ -41,11 +44,10 @@ type Talk struct {
 	Seed    uint64
 	Options Options
 
-	Params  bool   // the host is initialised
-	Cancel  bool   // and says that it can be cancelled
-	Tools   bool   // the host has the tool T of Source
-	Default string // question_default; "" is none
-	Approve string // approval_default; "" is none
+	Params   bool              // the host is initialised
+	Cancel   bool              // and says that it can be cancelled
+	Tools    bool              // the host has the tool T of Source
+	Defaults map[string]string // what answers unhandled messages, by its key
 
 	Exchanges []Exchange
 	Starts    [][]Step // of each process of the host
@@ -136,7 +138,7 @@ func Lines(text string) []string {
 // String shows the conversation to people.
 func (t *Talk) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, question_default %q, approval_default %q\n", t.Params, t.Cancel, t.Tools, t.Default, t.Approve)
+	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Tools, t.Defaults)
 	for i, e := range t.Exchanges {
 		fmt.Fprintf(&b, "exchange %d: %q handles %v\n", i, e.Prompt, e.Handled)
 	}
@@ -158,7 +160,11 @@ func (t *Talk) String() string {
 }
 
 // types are the types of messages that a program may handle.
-var types = []string{"progress", "log", "partial", "question", "approval", "tool_call", "own", "typed"}
+var types = append(hostmsg.Types((*hostmsg.Message).Handled), "own", "typed")
+
+// declared is the one of the defaults that a host's declaration may give; all
+// others stand in the manifest.
+const declared = "question_default"
 
 // Source is the program of level Listen. What its handlers get is emitted on
 // "got"; what comes of an exchange on "ok" or "err".
@@ -188,8 +194,8 @@ fn act(m: Any) -> Any {
 }
 
 host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
-	if t.Default != "" {
-		b.WriteString(", question_default: " + quote(t.Default))
+	if text := t.Defaults[declared]; text != "" {
+		b.WriteString(", " + declared + ": " + quote(text))
 	}
 	if t.Tools {
 		b.WriteString(", tools: [T]")
@@ -218,8 +224,10 @@ func (t *Talk) Manifest(command string, args ...string) string {
 		quoted[i] = strconv.Quote(a)
 	}
 	fmt.Fprintf(&b, "[hosts.w]\ncommand = %q\nargs = [%s]\n", command, strings.Join(quoted, ", "))
-	if t.Approve != "" {
-		fmt.Fprintf(&b, "approval_default = %q\n", t.Approve)
+	for _, key := range slices.Sorted(maps.Keys(t.Defaults)) {
+		if key != declared {
+			fmt.Fprintf(&b, "%s = %q\n", key, t.Defaults[key])
+		}
 	}
 	if t.Params {
 		b.WriteString("params = { a = 1 }\n")

@@ -3,6 +3,7 @@ package host
 import (
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
@@ -17,7 +18,7 @@ func cancelLine(reason string) []byte {
 	if reason == "" {
 		reason = plainReason
 	}
-	o := newObject("cancel")
+	o := newObject(hostmsg.Cancel)
 	o.text("reason", reason)
 	return ndjson.Append(nil, o.end())
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // What one batch may hold; a line larger than batchBytes comes alone.
@@ -89,11 +90,11 @@ func (in *inbox) join(b batch) {
 func (b *batch) withdraw(from int) {
 	for i := from; i < len(b.msgs); i++ {
 		m := &b.msgs[i]
-		if m.ID == "" || roleOf(m.Type) != takeBack {
+		if m.ID == "" || hostmsg.Of(m.Type).Role != hostmsg.TakesBack {
 			continue
 		}
 		at := slices.IndexFunc(b.msgs[:i], func(r effect.HostMessage) bool {
-			return r.ID == m.ID && roleOf(r.Type) == request
+			return r.ID == m.ID && hostmsg.Of(r.Type).Waits()
 		})
 		if at >= 0 {
 			b.msgs = slices.Delete(b.msgs, i, i+1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -50,7 +51,7 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 		all = append(value.AppendString(all, m.name), ':')
 		all = append(all, m.value...)
 	}
-	o := newObject("init")
+	o := newObject(hostmsg.Init)
 	o.raw("params", append(all, '}'))
 	return ndjson.Append(nil, o.end()), nil
 }
@@ -119,8 +120,8 @@ func (p *process) initialise(ctx context.Context, line []byte) error {
 
 // acknowledged judges the first message of a new process.
 func (p *process) acknowledged(m *effect.HostMessage) error {
-	switch m.Type {
-	case "init_ack":
+	switch hostmsg.Of(m.Type).Role {
+	case hostmsg.Acknowledges:
 		var ack struct {
 			Capabilities []any `json:"capabilities"`
 		}
@@ -130,7 +131,7 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 		}
 		p.rest(false)
 		return nil
-	case "error":
+	case hostmsg.Fails:
 		return p.cfg.reported(m.Text)
 	}
 	return p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text))

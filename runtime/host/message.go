@@ -6,32 +6,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
 )
-
-// role is what a type of message means to an exchange.
-type role uint8
-
-const (
-	oneWay   role = iota // tells something; also every type not in the table
-	request              // waits for a response; a withdraw takes it back
-	terminal             // ends the exchange
-	takeBack             // withdraws a request
-)
-
-// roleOf lists the types with a meaning here; what is in a message is the loop's
-// concern.
-func roleOf(typ string) role {
-	switch typ {
-	case "question", "approval", "tool_call":
-		return request
-	case "result", "error":
-		return terminal
-	case "withdraw":
-		return takeBack
-	}
-	return oneWay
-}
 
 // errNotMessage is a line that is no message: text, or JSON of another shape.
 var errNotMessage = errors.New("not a message")
@@ -105,7 +82,7 @@ const blanks = " \t\r\v\f"
 
 // plain makes m the result with the line as its text.
 func plain(m *effect.HostMessage, text []byte) {
-	as := newObject("result")
+	as := newObject(hostmsg.Result)
 	as.text("text", string(text))
 	typ, _, payload, err := value.ParseMessage(as.end())
 	if err != nil {
@@ -136,12 +113,12 @@ func (b *batch) room() *effect.HostMessage {
 func (b *batch) keep() {
 	b.msgs = b.msgs[:len(b.msgs)+1]
 	m := &b.msgs[len(b.msgs)-1]
-	switch roleOf(m.Type) {
-	case request:
+	switch row := hostmsg.Of(m.Type); {
+	case row.Waits():
 		b.requests++
-	case takeBack:
+	case row.Role == hostmsg.TakesBack:
 		b.takeBack = true
-	case terminal:
+	case row.Terminal():
 		b.terminal = true
 	}
 	b.size += len(m.Text)

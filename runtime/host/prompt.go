@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
@@ -21,7 +22,7 @@ func (c *Config) promptLine(r *effect.ExchangeOpen) []byte {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
-	o := newObject("prompt")
+	o := newObject(hostmsg.Prompt)
 	o.text("text", r.Prompt)
 	if r.Context != nil {
 		o.raw("context", r.Context)

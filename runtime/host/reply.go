@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
 func replyLine(r *effect.ExchangeReply) []byte {
-	o := newObject("response")
+	o := newObject(hostmsg.Response)
 	o.text("in_reply_to", r.InReplyTo)
 	if r.AnswerTo != "" {
 		o.raw("answer_to", json.RawMessage(r.AnswerTo))

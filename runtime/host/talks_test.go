@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/talkgen"
@@ -79,7 +80,7 @@ func (p *program) exchange(e *talkgen.Exchange) (seen []string) {
 		}
 		for _, m := range r.(*effect.ExchangeMessages).Messages {
 			seen = append(seen, talkgen.Message(m.Type, m.ID, string(value.AppendJSON(nil, m.Payload))))
-			if roleOf(m.Type) == terminal {
+			if hostmsg.Of(m.Type).Terminal() {
 				return seen
 			}
 			if reason = p.act(ctx, id, &m); reason != "" {

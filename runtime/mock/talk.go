@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
@@ -23,7 +24,7 @@ type step struct {
 	stderr string
 }
 
-func (s *step) terminal() bool { return s.exit != nil || s.typ == "result" || s.typ == "error" }
+func (s *step) terminal() bool { return s.exit != nil || hostmsg.Of(s.typ).Terminal() }
 
 // talks cuts steps into conversations, each with its terminal message.
 func talks(steps []step) []*talk {
@@ -59,7 +60,7 @@ func parseSteps(what string, raw json.RawMessage) ([]step, error) {
 // plain text, or `wait_ms` or `exit` instead of a message.
 func parseStep(what string, raw json.RawMessage) (*step, error) {
 	if s, ok := text(raw); ok {
-		return &step{line: resultLine(s), typ: "result"}, nil
+		return &step{line: resultLine(s), typ: hostmsg.Result}, nil
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
@@ -110,14 +111,14 @@ func parseOutcomes(what string, raw json.RawMessage) ([]*talk, error) {
 }
 
 func resultLine(s string) []byte {
-	return append(value.AppendString([]byte(`{"type":"result","text":`), s), '}')
+	return append(value.AppendString([]byte(`{"type":"`+hostmsg.Result+`","text":`), s), '}')
 }
 
 // outcome is the conversation of an exchange that has nothing but its end: a
 // text, the members of a result, or an `error`.
 func outcome(what string, raw json.RawMessage) ([]step, error) {
 	if s, ok := text(raw); ok {
-		return []step{{line: resultLine(s), typ: "result"}}, nil
+		return []step{{line: resultLine(s), typ: hostmsg.Result}}, nil
 	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil || m == nil {
@@ -126,7 +127,7 @@ func outcome(what string, raw json.RawMessage) ([]step, error) {
 	e, isError := m["error"]
 	switch {
 	case !isError:
-		return []step{{line: typed("result", raw), typ: "result"}}, nil
+		return []step{{line: typed(hostmsg.Result, raw), typ: hostmsg.Result}}, nil
 	case len(m) > 1:
 		return nil, bad("%s has an error and more", what)
 	}
@@ -135,7 +136,7 @@ func outcome(what string, raw json.RawMessage) ([]step, error) {
 	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable"); err != nil {
 		return nil, err
 	}
-	return []step{{line: typed("error", e), typ: "error"}}, nil
+	return []step{{line: typed(hostmsg.Error, e), typ: hostmsg.Error}}, nil
 }
 
 // typed puts a `type` before an object's members.

@@ -1,8 +1,10 @@
 // Command gen writes the reference of the library into the directory named by
-// its argument, a page each, and removes pages that are no more.
+// its argument, a page each, and removes pages that are no more. The tables of
+// messages go into the chapters beside that directory.
 package main
 
 import (
+	"fmt"
 	"log"
 	"os"
 	"path/filepath"
@@ -40,5 +42,23 @@ func write(dir string) error {
 			return err
 		}
 	}
+	for _, p := range stdlib.Parts() {
+		if err := insert(p, filepath.Join(dir, "..", p.Chapter)); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// insert brings a part of a chapter along.
+func insert(p stdlib.Part, chapter string) error {
+	old, err := os.ReadFile(chapter)
+	if err != nil {
+		return err
+	}
+	text, ok := p.In(string(old))
+	if !ok {
+		return fmt.Errorf("%s has no place for the %s", chapter, p.Name)
+	}
+	return os.WriteFile(chapter, []byte(text), 0o666)
 }

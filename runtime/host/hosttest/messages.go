@@ -1,7 +1,10 @@
 package hosttest
 
 import (
+	"fmt"
+
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 var messageRules = []rule{
@@ -29,20 +32,32 @@ read
 	}
 }
 
+// terminalMessages says each of them in an exchange of its own, behind each
+// message that is none.
 func terminalMessages(w *world) {
-	w.start(w.worker(`
-> {"type":"prompt","text":"one"}
-< {"type":"error","message":"no disk","code":"E1"}
-> {"type":"prompt","text":"two"}
-< {"type":"result","text":"fine"}
-`))
-	x := w.open("one")
-	x.want("error", `{"message":"no disk","code":"E1"}`)
-	if _, err := x.next(); err == nil {
-		w.Error("there was something after the terminal message")
+	ends := hostmsg.Types((*hostmsg.Message).Terminal)
+	others := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Sender == hostmsg.Host && !m.Terminal() })
+	script := ""
+	for _, end := range ends {
+		script += fmt.Sprintf("> {\"type\":\"prompt\",\"text\":%q}\n", end)
+		for _, typ := range others {
+			script += fmt.Sprintf("< {\"type\":%q,\"id\":%[1]q}\n", typ)
+		}
+		script += fmt.Sprintf("< {\"type\":%q,\"message\":\"no disk\",\"code\":\"E1\"}\n", end)
 	}
-	x.close()
-	w.ask("two", "fine")
+	w.start(w.worker(script + "read\n< {\"type\":\"result\",\"text\":\"fine\"}\n"))
+	for _, end := range ends {
+		x := w.open(end)
+		for _, typ := range others {
+			x.want(typ, fmt.Sprintf("{\"id\":%q}", typ))
+		}
+		x.want(end, `{"message":"no disk","code":"E1"}`)
+		if _, err := x.next(); err == nil {
+			w.Errorf("there was something after the %s", end)
+		}
+		x.close()
+	}
+	w.ask("and then", "fine")
 }
 
 func outOfTurn(w *world) {
@@ -69,25 +84,42 @@ read
 	w.ask("go", "three")
 }
 
+// withdrawn takes back each type of message with each that takes back; what the
+// host does not wait for stays.
 func withdrawn(w *world) {
-	w.start(w.worker(`
-read
-batch
-< {"type":"question","id":"q1"}
-< {"type":"approval","id":7}
-< {"type":"question","id":"q2"}
-< {"type":"withdraw","id":"q1"}
-< {"type":"withdraw","id":7}
-< {"type":"withdraw","id":"unknown"}
-end
->~ {"answer_to":"q2"}
-< {"type":"result"}
-`))
-	x := w.open("go")
-	m := x.want("question", `{"id":"q2"}`)
-	x.want("withdraw", `{"id":"unknown"}`)
-	x.reply(m, "1")
-	x.want("result", `{}`)
+	backs := hostmsg.Types(func(m *hostmsg.Message) bool { return m.Role == hostmsg.TakesBack })
+	types := hostmsg.Types((*hostmsg.Message).Handled)
+	script := ""
+	for _, back := range backs {
+		script += "read\nbatch\n"
+		for _, typ := range types {
+			script += fmt.Sprintf("< {\"type\":%q,\"id\":%[1]q}\n", typ)
+		}
+		script += "< {\"type\":\"question\",\"id\":7}\n< {\"type\":\"question\",\"id\":\"kept\"}\n"
+		for _, typ := range types {
+			script += fmt.Sprintf("< {\"type\":%q,\"id\":%q}\n", back, typ)
+		}
+		script += fmt.Sprintf("< {\"type\":%q,\"id\":7}\n< {\"type\":%[1]q,\"id\":\"unknown\"}\nend\n>~ {\"answer_to\":\"kept\"}\n< {\"type\":\"result\"}\n", back)
+	}
+	w.start(w.worker(script))
+	for _, back := range backs {
+		x := w.open("go")
+		var stay []string
+		for _, typ := range types {
+			if !hostmsg.Of(typ).Waits() {
+				stay = append(stay, typ)
+				x.want(typ, fmt.Sprintf("{\"id\":%q}", typ))
+			}
+		}
+		m := x.want("question", `{"id":"kept"}`)
+		for _, typ := range stay {
+			x.want(back, fmt.Sprintf("{\"id\":%q}", typ))
+		}
+		x.want(back, `{"id":"unknown"}`)
+		x.reply(m, "1")
+		x.want("result", `{}`)
+		x.close()
+	}
 }
 
 func responses(w *world) {

@@ -1,0 +1,50 @@
+package hostmsg
+
+import "testing"
+
+// TestRows holds the rows to what their columns mean together.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range messages {
+		m := &messages[i]
+		if m.Type == "" || seen[m.Type] || m.Doc == "" {
+			t.Errorf("%q: a row has a type of its own, and says what it means", m.Type)
+		}
+		seen[m.Type] = true
+		if (m.Schema == "") == (len(m.Members) == 0) {
+			t.Errorf("%s: a row has a schema or members", m.Type)
+		}
+		if m.Handled() && m.Schema == "" {
+			t.Errorf("%s: a handler's parameter wants a schema", m.Type)
+		}
+		if m.Sender == Concerto && (m.Role != Tells || Of(m.Type).Known()) {
+			t.Errorf("%s: hosts do not send it", m.Type)
+		}
+		if m.Sender == Host && Of(m.Type) != m {
+			t.Errorf("%s is not found", m.Type)
+		}
+		if (m.Timed || m.Default != "") && !m.Waits() {
+			t.Errorf("%s: only what asks is answered", m.Type)
+		}
+		if (m.Channel != "" || m.Unhandled != Reported) && !m.Handled() {
+			t.Errorf("%s: no handler takes it", m.Type)
+		}
+		if m.Unhandled == Gathered && m.Waits() {
+			t.Errorf("%s: a piece of the result is not answered", m.Type)
+		}
+	}
+	for _, typ := range []string{"", "own", "question ", "anything longer than every type", Prompt} {
+		if m := Of(typ); m.Known() || m.Waits() || m.Terminal() || !m.Handled() {
+			t.Errorf("%q: %+v", typ, m)
+		}
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	types := []string{"progress", "own", "withdraw", "tool_call", "init_ack", "result"}
+	for i := range b.N {
+		if Of(types[i%len(types)]).Role == Acknowledges && i < 0 {
+			b.Fatal()
+		}
+	}
+}

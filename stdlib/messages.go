@@ -1,0 +1,129 @@
+package stdlib
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// messageSchemas are the names of the schemas of hosts' messages.
+func messageSchemas() []string {
+	var names []string
+	for _, m := range hostmsg.Messages() {
+		if m.Schema != "" {
+			names = append(names, m.Schema)
+		}
+	}
+	return names
+}
+
+// Part is a table of a chapter of the manual. It stands there between the lines
+// that Begin gives and PartEnd.
+type Part struct {
+	Chapter string // its file
+	Name    string
+	Text    string // lines, each with its end
+}
+
+// PartEnd is the line behind a part.
+const PartEnd = "<!-- end -->\n"
+
+// Begin is the line before the part.
+func (p Part) Begin() string { return "<!-- made by make gen: " + p.Name + " -->\n" }
+
+// In gives a chapter's text with the part as it is now. ok is false when there is
+// no place for it.
+func (p Part) In(chapter string) (text string, ok bool) {
+	before, rest, begun := strings.Cut(chapter, p.Begin())
+	_, after, ended := strings.Cut(rest, PartEnd)
+	return before + p.Begin() + p.Text + PartEnd + after, begun && ended
+}
+
+// Parts are the manual's tables of hosts' messages.
+func Parts() []Part {
+	var from, to, schemas strings.Builder
+	from.WriteString("| type | fields | answered | no handler | `execute` | means |\n| --- | --- | --- | --- | --- | --- |\n")
+	to.WriteString("| type | fields | means |\n| --- | --- | --- |\n")
+	schemas.WriteString("| schema | fields |\n| --- | --- |\n")
+	for _, m := range hostmsg.Messages() {
+		fields := schemaFields(m.Schema)
+		if m.Schema != "" {
+			fmt.Fprintf(&schemas, "| `%s` | `%s` |\n", m.Schema, strings.Join(fields, ", "))
+		}
+		members := m.Members
+		for _, f := range fields {
+			name, _, _ := strings.Cut(f, ":")
+			members = append(members, strings.TrimSuffix(name, "?"))
+		}
+		shown := "`" + strings.Join(members, "`, `") + "`"
+		if m.Sender == hostmsg.Concerto {
+			fmt.Fprintf(&to, "| `%s` | %s | %s |\n", m.Type, shown, m.Doc)
+			continue
+		}
+		fmt.Fprintf(&from, "| `%s` | %s | %s | %s | %s | %s |\n", m.Type, shown, answered(&m), unhandled(&m), executed(&m), m.Doc)
+	}
+	return []Part{
+		{"host-protocol.md", "messages from the host", from.String()},
+		{"host-protocol.md", "messages to the host", to.String()},
+		{"09-listen.md", "schemas of messages", schemas.String()},
+	}
+}
+
+// schemaFields are the fields of one of the library's schemas: "percent?: Int".
+func schemaFields(name string) []string {
+	var out []string
+	if name == "" {
+		return nil
+	}
+	tree := library{}.Prelude(name)
+	if tree == nil {
+		panic("stdlib: the table of messages has a schema that no file declares: " + name)
+	}
+	for _, d := range tree.Decls {
+		if s, ok := d.(*ast.SchemaDecl); ok && s.Name.Name == name {
+			for _, f := range s.Fields {
+				out = append(out, fieldText(tree, f))
+			}
+		}
+	}
+	return out
+}
+
+func answered(m *hostmsg.Message) string {
+	switch {
+	case m.Waits() && m.Timed:
+		return "yes, within `question_timeout`"
+	case m.Waits():
+		return "yes"
+	}
+	return "no"
+}
+
+// unhandled is what becomes of a message without a handler.
+func unhandled(m *hostmsg.Message) string {
+	switch {
+	case !m.Handled():
+		return "–"
+	case m.Unhandled == hostmsg.Gathered:
+		return "`partial_output`"
+	case m.Unhandled == hostmsg.ByTools:
+		return "the host's tools, else an `error`"
+	case m.Default != "":
+		return "`" + m.Default + "`, else an `error`"
+	case m.Waits():
+		return "an `error`"
+	}
+	return "`listen:unhandled`"
+}
+
+func executed(m *hostmsg.Message) string {
+	switch {
+	case m.Channel == "":
+		return "–"
+	case m.Waits():
+		return "awaits `" + m.Channel + "`"
+	}
+	return "emits `" + m.Channel + "`"
+}

@@ -1,0 +1,67 @@
+package stdlib
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// TestTablesOfMessages: the manual's tables of messages are those of the table.
+func TestTablesOfMessages(t *testing.T) {
+	for _, p := range Parts() {
+		chapter, err := os.ReadFile(filepath.Join("../spec", p.Chapter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, ok := p.In(string(chapter))
+		if !ok {
+			t.Fatalf("%s has no place for the %s", p.Chapter, p.Name)
+		}
+		if text != string(chapter) {
+			t.Errorf("the %s in %s are out of date: run `make gen`", p.Name, p.Chapter)
+		}
+	}
+}
+
+// TestExecuteHandles: the loop of execute has a handler for each message that
+// the table says it emits, and for no other.
+func TestExecuteHandles(t *testing.T) {
+	want := map[string]string{}
+	for _, m := range hostmsg.Messages() {
+		if m.Channel != "" {
+			want[m.Type] = m.Channel
+		}
+	}
+	got := map[string]string{}
+	for _, h := range executeLoop(t).Handlers {
+		got[h.Type.Value] = want[h.Type.Value]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the table of messages (-), the handlers of __run in host.conc (+):\n%s", diff)
+	}
+}
+
+func executeLoop(t *testing.T) *ast.ListenExpr {
+	t.Helper()
+	for _, d := range tree(t, "host.conc").Decls {
+		impl, ok := d.(*ast.ImplDecl)
+		if !ok {
+			continue
+		}
+		for _, m := range impl.Methods {
+			if m.Name.Name != "__run" {
+				continue
+			}
+			if l, ok := m.Body.Tail.(*ast.ListenExpr); ok {
+				return l
+			}
+		}
+	}
+	t.Fatal("host.conc has no __run that ends with a listen")
+	return nil
+}
