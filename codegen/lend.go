@@ -6,13 +6,15 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Lending and moving: where a value need not be marked although a second place
-// comes to hold it, because the first one cannot change it meanwhile, or is
-// overwritten without having been read again. When in doubt a value is marked.
+// A value that two places hold must be marked as shared, so that a change through
+// one of them copies it first. There are two cases without the mark. Lending: the
+// first place cannot change the value for as long as the second one holds it.
+// Moving: the first place is overwritten before it is read again. When in doubt a
+// value is marked.
 
-// lendFor says of v, the value of e, that it can be lent to the variables now
-// being bound: its variable keeps it as it is while scope runs, where they
-// live.
+// lendFor marks v, the value of e, as lent when the variables that are being bound
+// to it may hold it unmarked: nothing in scope, in which they live, changes the
+// variable that e reads.
 func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 	if v.lent || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
 		return v
@@ -30,17 +32,17 @@ func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 	return v
 }
 
-// borrows says whether a variable can hold v unmarked: one that is never
+// borrows says whether variable x may hold v unmarked: v is lent, and x is never
 // changed and stands in a register.
 func (x *variable) borrows(l *sema.Local, v val) bool {
 	return v.lent && !v.owned && !l.Mut && !l.Late && !x.cell && !x.spill
 }
 
-// consumed finds the use of a variable within an assignment to it that may
-// take its value along: `x = f(x)`. It must be the only one, an argument or a
-// part of what is built, and nothing may leave the assignment with the
-// variable still to be read: neither an error that is caught where the
-// variable lives, nor a jump.
+// consumed finds, in an assignment to a variable such as `x = f(x)`, the use of
+// that variable from which its value can be moved. It must be the only use, and an
+// argument or a part of what is built. Nothing may leave the assignment while the
+// variable can still be read afterwards: no error that is caught where the variable
+// lives, and no jump.
 func (f *builder) consumed(e *ast.Assign, x *variable) *ast.PathExpr {
 	l, ok := f.info.Object(rootPath(e.Target)).(*sema.Local)
 	if !ok || x.cell || x.spill || x.captured || x.depth != f.depth || f.keepsSelf && x.reg == 1 {

@@ -64,7 +64,7 @@ func (t *task) room(n int) status {
 	if limit := t.m.maxTasks; limit > 0 && t.m.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
 	}
-	return t.take(n * taskSize)
+	return t.takeMemory(n * taskSize)
 }
 
 // taskSize is about what a task takes that waits, in bytes.
@@ -123,7 +123,7 @@ func (m *VM) ended(t *task) {
 	if t.stack != nil {
 		t.freeStack()
 	}
-	t.shelf, t.scopes, t.caught, t.wait = nil, nil, nil, nil
+	t.parkedStack, t.scopes, t.caught, t.wait = nil, nil, nil, nil
 	t.parts.wait.task = nil
 	m.unlink(t)
 	t.tellEnd()

@@ -52,7 +52,7 @@ func (g *group) bind(b bound, place int) {
 func (m *VM) beginBounds() {
 	for i, g := range m.unbegun {
 		if g.open > 0 && !g.decided {
-			f := &flight{t: g.t, bound: g}
+			f := &pendingRequest{t: g.t, bound: g}
 			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
 			g.bound.end = f.end
 			m.bounds++

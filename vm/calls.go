@@ -34,13 +34,13 @@ const (
 // callsOf begins a trace.
 func callsOf(at call) calls {
 	var c calls
-	c.add(at)
+	c.addCall(at)
 	return c
 }
 
 func (c *calls) empty() bool { return len(c.few) == 0 }
 
-func (c *calls) add(at call) {
+func (c *calls) addCall(at call) {
 	if c.few == nil {
 		c.few = make([]call, 0, 4) // most errors are caught within few calls
 	}
@@ -51,22 +51,22 @@ func (c *calls) add(at call) {
 	if c.many == nil {
 		c.many = &recursion{}
 		for _, at := range c.few {
-			c.many.add(at)
+			c.many.addCall(at)
 		}
 	}
-	c.many.add(at)
+	c.many.addCall(at)
 }
 
 // addCalls adds a part of an instruction and the inlined calls that it stands
 // in.
 func (m *VM) addCalls(c *calls, pc, part int) {
 	at := call{int32(pc), int32(part), 0}
-	c.add(at)
+	c.addCall(at)
 	b := m.blockAt(pc)
 	for i := range b.inlined {
-		if m.within(&b.inlined[i], at) {
+		if m.isInlinedIn(&b.inlined[i], at) {
 			at.level++
-			c.add(at)
+			c.addCall(at)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func (m *VM) addCaller(c *calls, pc int) {
 	m.addCalls(c, pc, part)
 }
 
-// within says whether a place stands in an inlined call.
-func (m *VM) within(x *ir.Inlined, c call) bool {
+// isInlinedIn says whether a place stands in an inlined call.
+func (m *VM) isInlinedIn(x *ir.Inlined, c call) bool {
 	at := int(m.origin[c.pc] + c.part)
 	return x.From <= at && at < x.To
 }
@@ -125,7 +125,7 @@ type recursion struct {
 // keptSteps must hold the calls in which a cycle is looked for.
 const keptSteps = maxCycle * minRounds
 
-func (r *recursion) add(c call) {
+func (r *recursion) addCall(c call) {
 	if n := len(r.steps); n > 0 && r.steps[n-1].cycle != nil {
 		last := &r.steps[n-1]
 		if last.cycle[r.at] == c {

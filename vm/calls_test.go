@@ -38,7 +38,7 @@ func TestShortenedCalls(t *testing.T) {
 	} {
 		var cs calls
 		for _, x := range c.calls {
-			cs.add(call{pc: int32(x)})
+			cs.addCall(call{pc: int32(x)})
 		}
 		copied := cs.clone()
 		for _, cs := range []calls{cs, copied} {
@@ -46,7 +46,7 @@ func TestShortenedCalls(t *testing.T) {
 				t.Errorf("%.60s… (%d): got %s, want %s", c.calls, len(c.calls), got, c.want)
 			}
 		}
-		cs.add(call{pc: 'z'})
+		cs.addCall(call{pc: 'z'})
 		if lettered(copied.places(letter)) != c.want {
 			t.Errorf("%.60s…: a copy has changed", c.calls)
 		}
@@ -92,7 +92,7 @@ func TestShortenedCallsCount(t *testing.T) {
 			}
 			for range r.IntN(12) {
 				for _, pc := range cycle {
-					cs.add(call{pc: int32(pc)})
+					cs.addCall(call{pc: int32(pc)})
 					all = append(all, pc)
 					n++
 				}

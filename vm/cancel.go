@@ -118,8 +118,8 @@ func (t *task) release(w watch) bool {
 
 // underWay lists the requests under way, in the order in which they were made.
 func (m *VM) underWay() []int {
-	all := make([]int, 0, len(m.flights))
-	for seq := range m.flights {
+	all := make([]int, 0, len(m.pending))
+	for seq := range m.pending {
 		all = append(all, seq)
 	}
 	slices.Sort(all)

@@ -40,7 +40,7 @@ func init() {
 			return t.badKey(k)
 		}
 		if t.m.memory.limit > 0 {
-			if st := t.take(m.SetSize(k)); st != running {
+			if st := t.takeMemory(m.SetSize(k)); st != running {
 				return st
 			}
 		}
@@ -90,7 +90,7 @@ func (t *task) arrayPush(in *ins, s value.Slot) status {
 		return t.badOperand(in)
 	}
 	if t.m.memory.limit > 0 {
-		if st := t.take(a.PushSize(s)); st != running {
+		if st := t.takeMemory(a.PushSize(s)); st != running {
 			return st
 		}
 	}
@@ -148,7 +148,7 @@ func opIterate(t *task, in *ins) status {
 		if !ok || n > 1<<28 {
 			return t.fault("range %s is too long to go over as an array", value.Text(s))
 		}
-		if st := t.take(8 * int(n)); st != running {
+		if st := t.takeMemory(8 * int(n)); st != running {
 			return st
 		}
 		first, _ := s.Range()

@@ -151,7 +151,7 @@ func opParallelFor(t *task, in *ins) status {
 	if items == nil || f == nil || f.Params != 1 {
 		return t.badOperand(in)
 	}
-	if st := t.take(items.Len * int(slotSize)); st != running {
+	if st := t.takeMemory(items.Len * int(slotSize)); st != running {
 		return st
 	}
 	g := &group{t: t, kind: ir.OpParallelFor, d: in.a, values: make([]value.Slot, items.Len), tasks: make([]*task, items.Len),

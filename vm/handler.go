@@ -63,7 +63,7 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	m = &run.message // dropping clears the queue's
 	s.drop()
 	if seconds := s.decl.QuestionTimeout; seconds > 0 && hostmsg.Of(m.Type).Timed {
-		f := &flight{t: t, run: run}
+		f := &pendingRequest{t: t, run: run}
 		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
 		run.endTimer = f.end
 	}
@@ -156,7 +156,7 @@ func (t *task) accumulate(s *scope, piece string) status {
 	if n := len(s.partial) + len(piece); n > cap(s.partial) {
 		// The pieces move, so that both the old place and the new one are taken.
 		n += n / 4
-		if st := t.take(n); st != running {
+		if st := t.takeMemory(n); st != running {
 			return st
 		}
 		s.partial = append(make([]byte, 0, n), s.partial...)
@@ -211,7 +211,7 @@ func (t *task) replied(err error) status {
 // tasks go on meanwhile.
 func (t *task) send(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
-	f := &flight{t: t, wait: w}
+	f := &pendingRequest{t: t, wait: w}
 	t.m.start(s.unsent, f)
 	w.end, s.unsent = f.end, nil
 	return t.park(w)
@@ -231,7 +231,8 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	return s, &r.message
 }
 
-// running block? A BlockEnd outside one is a broken program.
+// inBlock says whether the running frame is in a handler's block. A BlockEnd or
+// BlockReply elsewhere is a broken program.
 func (t *task) inBlock() bool {
 	s := t.innermost()
 	return s != nil && s.run != nil && s.depth == t.depth()

@@ -34,7 +34,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests-- // start makes it again
 	w.result, w.err = nil, nil
 	w.request = r
-	f := &flight{t: t, wait: w}
+	f := &pendingRequest{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end
 	return t.park(w)

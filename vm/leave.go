@@ -145,7 +145,7 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 			out = append(out, m.raisedPlaces(e.held)...)
 			continue
 		}
-		trace.add(call{pc: e.at.pc})
+		trace.addCall(call{pc: e.at.pc})
 		after := next
 		if i+1 < len(way) {
 			after = m.place(call{pc: way[i+1].at.pc}).Function
@@ -154,7 +154,7 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 			if m.place(c).Function == after {
 				break
 			}
-			trace.add(c)
+			trace.addCall(c)
 		}
 	}
 	return append(out, trace.places(m.place)...)

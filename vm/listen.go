@@ -206,7 +206,7 @@ func (s *scope) fetch() {
 	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit || s.queued >= queueBytes {
 		return
 	}
-	f := &flight{t: s.t, scope: s}
+	f := &pendingRequest{t: s.t, scope: s}
 	s.t.m.start(&effect.ExchangeNext{ID: s.id}, f)
 	s.endNext = f.end
 }
@@ -266,7 +266,7 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	case hostmsg.Succeeds:
 		payload := m.Payload
 		if len(s.partial) > 0 {
-			if st := t.take(len(s.partial)); st != running {
+			if st := t.takeMemory(len(s.partial)); st != running {
 				return st, false
 			}
 			payload.Map().SetString("partial_output", value.String(string(s.partial)))
@@ -385,7 +385,7 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 		}
 		// Whoever cannot be told is past caring: the result does not matter.
 		w := &wait{kind: waitUnwind, scope: s}
-		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &flight{t: t, wait: w, closing: true})
+		t.m.start(&effect.ExchangeClose{ID: s.id, Reason: reason}, &pendingRequest{t: t, wait: w, closing: true})
 		return t.park(w), false
 	}
 	t.leave(s)

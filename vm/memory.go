@@ -87,8 +87,8 @@ func (m *memory) exceeded() *value.Fault {
 
 func (t *task) outOfMemory() status { return t.fault("%s", t.m.memory.exceeded().Message) }
 
-// take faults unless n more bytes are within the limit.
-func (t *task) take(n int) status {
+// takeMemory faults unless n more bytes are within the limit.
+func (t *task) takeMemory(n int) status {
 	if t.m.memory.fits(n) {
 		return running
 	}

@@ -12,7 +12,7 @@ func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
 	key, known := methodKey(receiver)
-	last := t.m.called.of(key, in.imm)
+	last := t.m.methodCache.of(key, in.imm)
 	if known && last.on == key && last.name == in.imm && last.params == in.b {
 		return t.enter(in.a, int(last.entry), nil)
 	}
@@ -24,7 +24,7 @@ func opCallMethod(t *task, in *ins) status {
 		}
 		if x.fn.Params == int(in.b) {
 			if known {
-				*last = calledMethod{on: key, name: in.imm, entry: int32(x.fn.entry), params: in.b}
+				*last = cachedMethod{on: key, name: in.imm, entry: int32(x.fn.entry), params: in.b}
 			}
 			return t.enter(in.a, x.fn.entry, nil)
 		}
@@ -41,14 +41,14 @@ func opCallMethod(t *task, in *ins) status {
 	return t.fault("%s has no method %s", value.TypeName(receiver), name)
 }
 
-// calledMethods are methods that were called lately, so that a call of the same
+// methodCache are methods that were called lately, so that a call of the same
 // name on the same type need not look it up: that took three quarters of a call.
 // The loop looks here too.
-type calledMethods [64]calledMethod
+type methodCache [64]cachedMethod
 
-// A calledMethod is all that says which method is called, and where it begins.
+// A cachedMethod is all that says which method is called, and where it begins.
 // One that was not filled has no parameter, so that nothing is it.
-type calledMethod struct {
+type cachedMethod struct {
 	on     unsafe.Pointer // of the receiver: methodKey
 	name   int32          // the constant
 	entry  int32
@@ -78,6 +78,6 @@ func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 }
 
 // of is where a call is to be found, if it is there.
-func (c *calledMethods) of(key unsafe.Pointer, name int32) *calledMethod {
+func (c *methodCache) of(key unsafe.Pointer, name int32) *cachedMethod {
 	return &c[(uintptr(name)*7+uintptr(key)>>4)%uintptr(len(c))]
 }

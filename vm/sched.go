@@ -17,8 +17,8 @@ import (
 // task that can go on does. So a run is decided by its requests' results and the
 // order of its completions, and by nothing else.
 
-// flight is a request on its way: who is to hear of it.
-type flight struct {
+// pendingRequest is a request under way: who is to hear of it.
+type pendingRequest struct {
 	t       *task
 	scope   *scope      // of an exchange's next
 	run     *handlerRun // of a timer
@@ -95,11 +95,11 @@ func (m *VM) loop() {
 			}
 		}
 		m.beginBounds()
-		if len(m.flights) == 0 && !m.expectsCalls() {
+		if len(m.pending) == 0 && !m.expectsCalls() {
 			break
 		}
 		if c, ok := m.next(); ok {
-			m.take(c)
+			m.takeCompletion(c)
 		}
 	}
 	if m.alive > 0 && m.fatal == nil {
@@ -128,8 +128,8 @@ func (m *VM) next() (completion, bool) {
 		case <-m.inbox.wake:
 		case <-over:
 			m.ending = true
-			m.endFlights()
-			if len(m.flights) == 0 {
+			m.endPending()
+			if len(m.pending) == 0 {
 				return completion{}, false
 			}
 		}
@@ -185,7 +185,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		t.raised, t.left, t.result = y.raised, y.left, y.result
 		return finished, false
 	}
-	t.unshelve()
+	t.unpark()
 	if first {
 		t.began()
 	}
@@ -207,14 +207,14 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	return t.run(), false
 }
 
-// take hears of one completion.
-func (m *VM) take(c completion) {
+// takeCompletion hears of one completion.
+func (m *VM) takeCompletion(c completion) {
 	if c.do != nil {
 		c.do()
 		return
 	}
-	f := m.flights[c.seq]
-	delete(m.flights, c.seq)
+	f := m.pending[c.seq]
+	delete(m.pending, c.seq)
 	if f.release != nil {
 		f.release()
 	}
@@ -247,8 +247,8 @@ func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
-		if f := m.flights[c.seq]; f != nil && (f.bound != nil || f.t == t && f.wait == nil) {
-			m.take(c)
+		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.t == t && f.wait == nil) {
+			m.takeCompletion(c)
 		} else {
 			rest = append(rest, c)
 		}
@@ -259,7 +259,7 @@ func (m *VM) poll(t *task) {
 
 // start has r performed elsewhere: by a performer that needs no goroutine to
 // wait, or on a goroutine of its own.
-func (m *VM) start(r effect.Request, f *flight) {
+func (m *VM) start(r effect.Request, f *pendingRequest) {
 	seq := m.number(f)
 	came := f.t.requested(r)
 	put := func(result effect.Result, err error) {
@@ -293,17 +293,17 @@ func (m *VM) start(r effect.Request, f *flight) {
 	})
 }
 
-func (m *VM) number(f *flight) int {
+func (m *VM) number(f *pendingRequest) int {
 	m.requests++
 	m.stats.Requests++
-	m.flights[m.requests] = f
+	m.pending[m.requests] = f
 	return m.requests
 }
 
-// endFlights asks every request to end, the first made first.
-func (m *VM) endFlights() {
+// endPending asks every request to end, the first made first.
+func (m *VM) endPending() {
 	for _, seq := range m.underWay() {
-		if f := m.flights[seq]; f != nil && !f.closing {
+		if f := m.pending[seq]; f != nil && !f.closing {
 			f.end()
 		}
 	}
@@ -315,9 +315,9 @@ func (t *task) alone() bool {
 	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil {
 		return false
 	}
-	if len(t.m.flights) > 0 {
+	if len(t.m.pending) > 0 {
 		t.m.poll(t) // timers of handlers that are over
-		if len(t.m.flights) > 0 {
+		if len(t.m.pending) > 0 {
 			return false
 		}
 	}
@@ -352,7 +352,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 		w.result, w.err = t.performWaiting(r)
 		return t.back(w)
 	}
-	f := &flight{t: t, wait: w}
+	f := &pendingRequest{t: t, wait: w}
 	t.m.start(r, f)
 	w.end = f.end
 	if w.kind == waitOpen {
@@ -369,7 +369,7 @@ func (t *task) park(w *wait) status {
 		w.since = p.Now()
 	}
 	t.hear()
-	t.shelve()
+	t.keepSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds > 0) {
 		// What was polled for since the task last looked may have cancelled it: as
 		// it is not unwinding, it does not know.

@@ -3,41 +3,41 @@ package vm
 import "github.com/concerto-lang/concerto/internal/value"
 
 // A task needs a whole stack only while it runs. A parked one keeps its slots in
-// use on a shelf of just that size, so that very many can wait; free stacks are
+// use in a parked stack of just that size, so that very many can wait; free stacks are
 // used again by those that go on.
 
-// keptShelf is up to how many slots a task that has not run keeps for its first
+// keptSlots is up to how many slots a task that has not run keeps for its first
 // wait.
-const keptShelf = 16
+const keptSlots = 16
 
 // keptStacks is how many free stacks are kept.
 const keptStacks = 64
 
-// shelve takes the slots in use off the stack and gives the stack back, unless
+// keepSlots takes the slots in use off the stack and gives the stack back, unless
 // most of it is in use: then only what lies above is dropped. Registers of calls
 // that are over would keep values alive.
-func (t *task) shelve() {
+func (t *task) keepSlots() {
 	depth := t.depth()
 	used := min(depth+t.m.blockAt(t.pc()).fn.registers, len(t.stack))
 	if used > firstStack && len(t.stack) <= 4*used {
 		clear(t.stack[used:])
 		return
 	}
-	if cap(t.shelf) < used {
-		t.shelf = make([]value.Slot, used)
+	if cap(t.parkedStack) < used {
+		t.parkedStack = make([]value.Slot, used)
 	}
-	t.shelf = t.shelf[:used]
-	copy(t.shelf, t.stack)
-	t.shelfDepth = int32(depth)
+	t.parkedStack = t.parkedStack[:used]
+	copy(t.parkedStack, t.stack)
+	t.parkedDepth = int32(depth)
 	t.freeStack()
 }
 
-// settle is shelve for a task that waits without being parked: it gives back
+// settle is keepSlots for a task that waits without being parked: it gives back
 // the room of a recursion that is over.
 func (t *task) settle() {
 	if len(t.stack) > 16*firstStack {
-		t.shelve()
-		t.unshelve()
+		t.keepSlots()
+		t.unpark()
 	}
 }
 
@@ -58,14 +58,14 @@ func (m *VM) clearStacks() {
 	m.cleared = len(m.stacks)
 }
 
-// unshelve gives the task a stack with what was on its shelf.
-func (t *task) unshelve() {
+// unpark gives the task a stack with what was in its parked stack.
+func (t *task) unpark() {
 	if t.stack != nil {
 		return
 	}
 	var s []value.Slot
 	n := len(t.m.stacks)
-	switch room := len(t.shelf) + headroom; {
+	switch room := len(t.parkedStack) + headroom; {
 	case room > firstStack:
 		s = make([]value.Slot, 2*room)
 	case n > 0:
@@ -75,8 +75,8 @@ func (t *task) unshelve() {
 	default:
 		s = make([]value.Slot, firstStack)
 	}
-	copy(s, t.shelf)
-	clear(t.shelf)
+	copy(s, t.parkedStack)
+	clear(t.parkedStack)
 	t.setStack(s)
-	t.setDepth(int(t.shelfDepth))
+	t.setDepth(int(t.parkedDepth))
 }

@@ -21,21 +21,21 @@ type task struct {
 	limit     uintptr        // a frame may begin at or below this address
 	budget    int            // back-edges and calls until the next tick
 
-	m          *VM
-	fn         *function // of the bottom frame
-	stack      []value.Slot
-	raised     *raised       // an error on its way; of an ended task, the one it ended with
-	shelfDepth int32         // where the frame of a parked task is
-	index      int32         // of a body, in its group
-	caught     []*raised     // errors that regions took, for Rethrow
-	scopes     []*scope      // open listens and handler runs, innermost last
-	wait       *wait         // what a parked task waits for
-	due        *atomic.Int32 // with Config.Profile: samples that are wanted
-	mark       mark          // and where the last mark was
-	id         int64         // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
+	m           *VM
+	fn          *function // of the bottom frame
+	stack       []value.Slot
+	raised      *raised       // an error on its way; of an ended task, the one it ended with
+	parkedDepth int32         // where the frame of a parked task is
+	index       int32         // of a body, in its group
+	caught      []*raised     // errors that regions took, for Rethrow
+	scopes      []*scope      // open listens and handler runs, innermost last
+	wait        *wait         // what a parked task waits for
+	due         *atomic.Int32 // with Config.Profile: samples that are wanted
+	mark        mark          // and where the last mark was
+	id          int64         // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
 
 	// While it is parked: its slots in use.
-	shelf []value.Slot
+	parkedStack []value.Slot
 
 	started  bool
 	starting bool // another one, parts.wait.task, which has its turn first
@@ -82,10 +82,10 @@ const (
 func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	t := &task{m: m, fn: f, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)), budget: budget}
 	n := 1 + len(args)
-	t.shelf = make([]value.Slot, n, max(n, min(f.registers, keptShelf))) // with room for the first wait
+	t.parkedStack = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with room for the first wait
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
-	t.shelf[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
-	copy(t.shelf[1:], args)
+	t.parkedStack[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
+	copy(t.parkedStack[1:], args)
 	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
 	if p := m.config.Profile; p != nil {
 		t.due = &p.Due

@@ -138,7 +138,7 @@ func (m *VM) place(c call) Place {
 	for i := range b.inlined {
 		x := &b.inlined[i]
 		switch {
-		case !m.within(x, c):
+		case !m.isInlinedIn(x, c):
 			continue
 		case level == 0: // within this call
 			fn = &m.program.Functions[x.Function]
@@ -159,7 +159,7 @@ func (m *VM) place(c call) Place {
 func (m *VM) entryOf(f *function) Place {
 	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {
-		if m.within(&x, call{pc: int32(f.entry)}) {
+		if m.isInlinedIn(&x, call{pc: int32(f.entry)}) {
 			c.level++
 		}
 	}

@@ -91,9 +91,9 @@ type image struct {
 // VM is an image and the state of one run of it.
 type VM struct {
 	*image
-	config    Config
-	natives   []native // those that read declarations belong to one VM
-	called    calledMethods
+	config  Config
+	natives []native // those that read declarations belong to one VM
+	methodCache
 	agents    []value.Slot
 	hosts     []value.Slot
 	stores    []value.Slot
@@ -112,8 +112,8 @@ type VM struct {
 	maxStack int
 	maxTasks int // besides main; 0 means no bound
 	memory   memory
-	offsets  value.Offsets // of characters in long texts
-	recent   *value.Recent // short strings that interpolations made; nil before the first
+	offsets  value.Offsets      // of characters in long texts
+	intern   *value.InternCache // short strings that interpolations made; nil before the first
 	stats    Stats
 	numbered int64 // tasks that have a number, with Config.Observer or Config.Detail
 	talks    int64 // exchanges that have begun, with Config.Detail
@@ -126,8 +126,8 @@ type VM struct {
 	oldest, newest *task // those alive, linked in the order of their birth
 	alive          int
 	nested         int // tasks that have just started another
-	flights        map[int]*flight
-	opening        int       // flights that open an exchange
+	pending        map[int]*pendingRequest
+	opening        int       // requests under way that open an exchange
 	unbegun        []*group  // whose bound's time has not begun
 	bounds         int       // bounds whose time runs
 	waiting        []waiting // with Config.Choose
@@ -163,7 +163,7 @@ func New(config Config) (*VM, error) {
 
 // newVM makes a VM without what belongs to its run alone.
 func newVM(config Config, i *image) *VM {
-	m := &VM{image: i, config: config, maxStack: config.MaxStack, flights: map[int]*flight{},
+	m := &VM{image: i, config: config, maxStack: config.MaxStack, pending: map[int]*pendingRequest{},
 		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
 	m.pace.Look = m.look
 	m.args.vm, m.args.pace = m, &m.pace

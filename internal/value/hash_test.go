@@ -53,7 +53,7 @@ func TestShortJoin(t *testing.T) {
 	}
 	parts = append(parts, nil, []Slot{Nil}, []Slot{Float(1)}, []Slot{Int(1), Bool(true)})
 	joined := 0
-	r := new(Recent)
+	r := new(InternCache)
 	for _, p := range parts {
 		var want []byte
 		for _, s := range p {

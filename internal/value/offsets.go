@@ -15,7 +15,7 @@ import (
 //
 // A text that is not used any more is let go after the second collection.
 type Offsets struct {
-	Recent *Recent // makes short parts; nil without one
+	Intern *InternCache // makes short parts; nil without one
 
 	charts    [4]chart
 	next      int          // which chart is given up next
@@ -62,10 +62,10 @@ func (o *Offsets) At(x *Str, i int64, p *Pace) (s Slot, ok bool) {
 
 // part makes a String of a part of a text.
 func (o *Offsets) part(s string) Slot {
-	if o == nil || o.Recent == nil || len(s) > ShortText {
+	if o == nil || o.Intern == nil || len(s) > ShortText {
 		return String(s)
 	}
-	return o.Recent.StringOf(unsafe.Slice(unsafe.StringData(s), len(s)))
+	return o.Intern.StringOf(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 // Slice is x.Slice.

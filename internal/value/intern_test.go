@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestRecent: a text made again is the same String, whatever was made between;
+// TestInternCache: a text made again is the same String, whatever was made between;
 // when texts do not come again, Strings are made without looking, and right.
-func TestRecent(t *testing.T) {
-	r := new(Recent)
+func TestInternCache(t *testing.T) {
+	r := new(InternCache)
 	a := r.StringOf([]byte("alpha"))
 	for i := range 300 {
 		r.StringOf(fmt.Appendf(nil, "k%d", i%3))
@@ -16,7 +16,7 @@ func TestRecent(t *testing.T) {
 	if b := r.StringOf([]byte("alpha")); b != a || b.AsString() != "alpha" || b.Str().Hash() != String("alpha").Str().Hash() {
 		t.Errorf("alpha again is %s, or another String", Text(b))
 	}
-	for i := range 3 * recentMisses {
+	for i := range 3 * internMisses {
 		text := fmt.Sprint("text ", i)
 		if s := r.StringOf([]byte(text)); s.AsString() != text || s.Str().Hash() != String(text).Str().Hash() {
 			t.Fatalf("%q gives %s", text, Text(s))
@@ -25,7 +25,7 @@ func TestRecent(t *testing.T) {
 	if r.rest == 0 {
 		t.Error("it goes on looking where nothing is found")
 	}
-	for range recentRest {
+	for range internRest {
 		r.StringOf([]byte("beta"))
 	}
 	if x, y := r.StringOf([]byte("beta")), r.StringOf([]byte("beta")); x != y {

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Recent keeps short Strings that were made lately, so that a text that is made
+// InternCache keeps short Strings that were made lately, so that a text that is made
 // again and again, such as the key of a map, is the same String: nothing is
 // allocated, and its hash is known. It belongs to one goroutine.
 //
 // Looking costs a third of making a String. So it takes a rest when too few
 // texts have been there, and then tries again.
-type Recent struct {
+type InternCache struct {
 	at     [1 << 10]bucket
 	misses int // more than twice as many as there were hits
 	rest   int // for so many texts
@@ -25,12 +25,12 @@ type bucket struct {
 }
 
 const (
-	recentMisses = 1 << 12
-	recentRest   = 1 << 16
+	internMisses = 1 << 12
+	internRest   = 1 << 16
 )
 
 // StringOf makes a String of a copy of text, as the function of that name does.
-func (r *Recent) StringOf(text []byte) Slot {
+func (r *InternCache) StringOf(text []byte) Slot {
 	if len(text) > ShortText {
 		return StringOf(text)
 	}
@@ -39,7 +39,7 @@ func (r *Recent) StringOf(text []byte) Slot {
 }
 
 // Short is StringOf for the text of n bytes in p, with zeros behind it.
-func (r *Recent) Short(p *[ShortText]byte, n int) Slot {
+func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	if r.rest > 0 {
 		r.rest--
 		return StringOf(p[:n])
@@ -55,8 +55,8 @@ func (r *Recent) Short(p *[ShortText]byte, n int) Slot {
 			return Slot{0, unsafe.Pointer(b.strs[i])}
 		}
 	}
-	if r.misses++; r.misses > recentMisses {
-		r.misses, r.rest = 0, recentRest
+	if r.misses++; r.misses > internMisses {
+		r.misses, r.rest = 0, internRest
 	}
 	x := newShort(p[:n])
 	x.hash = hash
@@ -82,7 +82,7 @@ func holdsText(x *shortStr, p *padded, n int) bool {
 const JoinedText = longerText
 
 // Joined makes a String of the text of n bytes that ShortJoin has written.
-func (r *Recent) Joined(text *[JoinedText]byte, n int) Slot {
+func (r *InternCache) Joined(text *[JoinedText]byte, n int) Slot {
 	if n > ShortText {
 		return StringOf(text[:n])
 	}
