@@ -61,7 +61,7 @@ func opSpawn(t *task, in *ins) status {
 
 // room faults when n more tasks would be more than [limits] max_tasks allows.
 func (t *task) room(n int) status {
-	if limit := t.m.maxTasks; limit > 0 && t.m.alive-1+n > limit {
+	if limit := t.m.sched.most; limit > 0 && t.m.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
 	}
 	return t.takeMemory(n * taskSize)
@@ -123,9 +123,9 @@ func (m *VM) ended(t *task) {
 	if t.stack != nil {
 		t.freeStack()
 	}
-	t.parkedStack, t.scopes, t.caught, t.wait = nil, nil, nil, nil
+	t.parked.slots, t.scopes, t.caught, t.wait = nil, nil, nil, nil
 	t.parts.wait.task = nil
-	m.unlink(t)
+	m.sched.unlink(t)
 	t.tellEnd()
 	if r := t.raised; r != nil {
 		m.closeStreams(t)
@@ -177,21 +177,6 @@ func (m *VM) failed(t *task, r *raised) {
 	if r.cancelled && t.served.over() {
 		t.served.cut = true
 	}
-}
-
-func (m *VM) unlink(t *task) {
-	m.alive--
-	if t.older != nil {
-		t.older.newer = t.newer
-	} else {
-		m.oldest = t.newer
-	}
-	if t.newer != nil {
-		t.newer.older = t.older
-	} else {
-		m.newest = t.older
-	}
-	t.older, t.newer = nil, nil
 }
 
 // waitsFor says whether y, which t is about to wait for, waits for t: then

@@ -41,30 +41,36 @@ func (g *group) bind(b bound, place int) {
 	g.open--
 	if g.bound == nil {
 		g.bound = &bounding{ms: math.MaxInt64}
-		g.t.m.unbegun = append(g.t.m.unbegun, g)
+		g.t.m.bounds.unbegun = append(g.t.m.bounds.unbegun, g)
 	}
 	if b.ms < g.bound.ms {
 		g.bound.ms, g.bound.place = b.ms, place
 	}
 }
 
+// bounds are those of a run.
+type bounds struct {
+	unbegun []*group // whose time has not begun
+	running int      // how many whose time runs
+}
+
 // beginBounds begins the time of the bounds that wait for it.
 func (m *VM) beginBounds() {
-	for i, g := range m.unbegun {
+	for i, g := range m.bounds.unbegun {
 		if g.open > 0 && !g.decided {
 			f := &pendingRequest{t: g.t, bound: g}
 			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
 			g.bound.end = f.end
-			m.bounds++
+			m.bounds.running++
 		}
-		m.unbegun[i] = nil
+		m.bounds.unbegun[i] = nil
 	}
-	m.unbegun = m.unbegun[:0]
+	m.bounds.unbegun = m.bounds.unbegun[:0]
 }
 
 // boundOver hears that the sleep of the group's bound is over, or was ended.
 func (g *group) boundOver(err error) {
-	g.t.m.bounds--
+	g.t.m.bounds.running--
 	g.bound.end = nil
 	if err == nil && !g.decided {
 		g.decided, g.winner = true, g.bound.place

@@ -11,7 +11,8 @@ import (
 
 type cache struct {
 	kept  map[string]cached
-	sweep int // entries at which expired ones are looked for
+	sweep int                // entries at which expired ones are looked for
+	swept map[keptCache]bool // in files: whose expired entries were removed
 }
 
 type cached struct {

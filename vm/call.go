@@ -81,7 +81,7 @@ func opCallNative(t *task, in *ins) status {
 	t.m.pace.Left = t.budget - nativeCost
 	v, err := n.call(t.arguments(in, n.name))
 	t.budget = t.m.pace.Left
-	if t.due != nil && t.due.Load() > 0 {
+	if t.samples.wanted() {
 		t.sample(n.name)
 	}
 	if t.m.memory.limit > 0 {

@@ -59,7 +59,7 @@ func (c *calls) addCall(at call) {
 
 // addCalls adds a part of an instruction and the inlined calls that it stands
 // in.
-func (m *VM) addCalls(c *calls, pc, part int) {
+func (m *image) addCalls(c *calls, pc, part int) {
 	at := call{int32(pc), int32(part), 0}
 	c.addCall(at)
 	b := m.blockAt(pc)
@@ -73,14 +73,14 @@ func (m *VM) addCalls(c *calls, pc, part int) {
 
 // placesAt appends the place of an instruction, then of the inlined calls that it
 // stands in.
-func (m *VM) placesAt(all []Place, pc int) []Place {
+func (m *image) placesAt(all []Place, pc int) []Place {
 	var c calls
 	m.addCalls(&c, pc, 0)
 	return append(all, c.places(m.place)...)
 }
 
 // addCaller adds the call that instruction pc makes, whose frame comes next.
-func (m *VM) addCaller(c *calls, pc int) {
+func (m *image) addCaller(c *calls, pc int) {
 	part := 0
 	if m.code[pc].op == opSubIntKCall {
 		part = 1
@@ -89,7 +89,7 @@ func (m *VM) addCaller(c *calls, pc int) {
 }
 
 // isInlinedIn says whether a place stands in an inlined call.
-func (m *VM) isInlinedIn(x *ir.Inlined, c call) bool {
+func (m *image) isInlinedIn(x *ir.Inlined, c call) bool {
 	at := int(m.origin[c.pc] + c.part)
 	return x.From <= at && at < x.To
 }

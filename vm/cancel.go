@@ -54,7 +54,7 @@ func (m *VM) cancel(t *task) {
 // cancelAll ends all tasks, the oldest first.
 func (m *VM) cancelAll() {
 	for t := m.oldest; t != nil; {
-		next := t.newer
+		next := t.birth.newer
 		m.cancel(t)
 		t = next
 	}
@@ -114,14 +114,4 @@ func (t *task) release(w watch) bool {
 	}
 	t.watch = slices.DeleteFunc(t.watch, func(x watch) bool { return x == w })
 	return false
-}
-
-// underWay lists the requests under way, in the order in which they were made.
-func (m *VM) underWay() []int {
-	all := make([]int, 0, len(m.pending))
-	for seq := range m.pending {
-		all = append(all, seq)
-	}
-	slices.Sort(all)
-	return all
 }

@@ -36,7 +36,7 @@ func (m *VM) Covered() []Point {
 
 // coverBlock says which points stand before the instructions of a block, by
 // instruction; nil when the block is not the user's, or nothing is counted.
-func (m *VM) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
+func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
 	if m.cover == nil || f.info.File < 0 || f.info.File >= len(m.program.Files) || m.program.Files[f.info.File].Text == "" {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // loadTypes makes run-time types of the program's; a built-in error type is
 // the one of package value.
-func (m *VM) loadTypes() error {
+func (m *loader) loadTypes() error {
 	infos := m.program.Types
 	m.types = make([]*value.Type, len(infos))
 	m.typeDescs = make([]value.Slot, len(infos))
@@ -81,7 +81,7 @@ func convertDefaults(fields []value.Field) error {
 }
 
 // fillType sets what refers to other types.
-func (m *VM) fillType(t *value.Type, info *ir.TypeInfo) error {
+func (m *loader) fillType(t *value.Type, info *ir.TypeInfo) error {
 	if t.Kind == value.TypeError && t.Name != "" {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (m *VM) fillType(t *value.Type, info *ir.TypeInfo) error {
 	return nil
 }
 
-func (m *VM) fields(infos []ir.FieldInfo) ([]value.Field, error) {
+func (m *loader) fields(infos []ir.FieldInfo) ([]value.Field, error) {
 	var fields []value.Field
 	for _, f := range infos {
 		if f.Type < 0 || f.Type >= len(m.types) {
@@ -135,7 +135,7 @@ type method struct {
 	fn *function
 }
 
-func (m *VM) loadMethods() error {
+func (m *loader) loadMethods() error {
 	m.methods = map[string][]method{}
 	for _, x := range m.program.Methods {
 		if x.Type < 0 || x.Type >= len(m.types) || x.Function < 0 || x.Function >= len(m.functions) {

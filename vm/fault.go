@@ -21,7 +21,7 @@ type raised struct {
 
 // again is the error of an ended task, raised where it is awaited: the place and
 // the calls stay those of the task, then comes the one who awaited it.
-func (m *VM) again(r *raised, pc int) *raised {
+func (m *image) again(r *raised, pc int) *raised {
 	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
 	return out

@@ -70,22 +70,9 @@ func TestFreshIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded, again := reflect.ValueOf(m).Elem(), reflect.ValueOf(fresh).Elem()
-	for i := range loaded.NumField() {
-		x, y := loaded.Field(i), again.Field(i)
-		name := loaded.Type().Field(i).Name
-		if x.IsZero() != y.IsZero() {
-			t.Errorf("%s is set in one VM alone", name)
-		}
-		switch x.Kind() {
-		case reflect.Slice, reflect.Map:
-			if x.Len() != y.Len() {
-				t.Errorf("%s has %d elements, in the fresh VM %d", name, x.Len(), y.Len())
-			}
-		}
-	}
-	for _, name := range []string{"natives", "agents", "hosts", "stores", "tools"} {
-		if loaded.FieldByName(name).Len() == 0 {
+	sameShape(t, "VM", reflect.ValueOf(m).Elem(), reflect.ValueOf(fresh).Elem())
+	for name, n := range map[string]int{"natives": len(m.natives), "agents": len(m.agents), "hosts": len(m.hosts), "stores": len(m.stores), "tools": len(m.tools)} {
+		if n == 0 {
 			t.Errorf("the program has no %s", name)
 		}
 	}
@@ -93,6 +80,24 @@ func TestFreshIsComplete(t *testing.T) {
 	for i := range image.NumField() {
 		if name := image.Type().Field(i).Name; image.Field(i).IsZero() && name != "performing" && name != "reciprocals" && name != "counters" && name != "texts" {
 			t.Errorf("the program has no %s", name)
+		}
+	}
+}
+
+// sameShape holds each field of a loaded VM, and of the structs in it, against the
+// fresh one's.
+func sameShape(t *testing.T, name string, loaded, fresh reflect.Value) {
+	if loaded.IsZero() != fresh.IsZero() {
+		t.Errorf("%s is set in one VM alone", name)
+	}
+	switch loaded.Kind() {
+	case reflect.Struct:
+		for i := range loaded.NumField() {
+			sameShape(t, name+"."+loaded.Type().Field(i).Name, loaded.Field(i), fresh.Field(i))
+		}
+	case reflect.Slice, reflect.Map:
+		if loaded.Len() != fresh.Len() {
+			t.Errorf("%s has %d elements, in the fresh VM %d", name, loaded.Len(), fresh.Len())
 		}
 	}
 }

@@ -85,7 +85,7 @@ func opGroup(t *task, in *ins) status {
 			y.nowAwaited()
 			continue
 		case y == nil:
-			y = &task{result: x, ended: true}
+			y = &task{result: x, flags: flags{ended: true}}
 		}
 		if g.kind != ir.OpRace {
 			g.over(i, y)
@@ -163,7 +163,7 @@ func opParallelFor(t *task, in *ins) status {
 		}
 		g.free = int(min(n, int64(items.Len)))
 	}
-	if most := t.m.maxTasks; most > 0 {
+	if most := t.m.sched.most; most > 0 {
 		room := max(most-(t.m.alive-1), 1)
 		if g.free < 0 || g.free > room {
 			g.free = min(room, items.Len)

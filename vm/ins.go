@@ -36,8 +36,7 @@ const (
 	opReturnLtIntK     // fused: JumpGeIntK over ReturnInt of the same register
 	opRemIntR          // RemIntK by the reciprocal at constant imm
 	opDivIntR          // DivIntK likewise
-	opAddRemInt        // AddInt, and at once the opRemIntR of its sum that comes next
-	opMulAddRemInt     // opMulAddInt likewise
+	opMulAddRemInt     // opMulAddInt, and at once the opRemIntR of its sum that comes next
 	opMulAddFloat      // fused: MulFloat, AddFloat
 	opSubFieldsFloat   // fused: FieldFloat, FieldFloat, SubFloat
 	opFieldAddMul      // fused: FieldFloat, MulFloat, AddFloat, SetFieldFloat of the same slot

@@ -81,13 +81,13 @@ func (m *VM) keptCacheNatives(name string) Native {
 	case "cache.sweep": // (file, name, date): once a run
 		return func(a *Args) (value.Slot, error) {
 			c := keptCache{a.String(0), a.String(1)}
-			if m.swept[c] {
+			if m.cache.swept[c] {
 				return value.Nil, nil
 			}
-			if m.swept == nil {
-				m.swept = map[keptCache]bool{}
+			if m.cache.swept == nil {
+				m.cache.swept = map[keptCache]bool{}
 			}
-			m.swept[c] = true
+			m.cache.swept[c] = true
 			return value.Nil, &Asks{&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, nothing}
 		}
 	}

@@ -162,7 +162,7 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 
 // callersOf are the calls around a spot, inlined ones too, as many as are
 // remembered of those that are not.
-func (m *VM) callersOf(s *spot) []call {
+func (m *image) callersOf(s *spot) []call {
 	var c calls
 	m.addCalls(&c, int(s.pc), 0)
 	for _, pc := range s.calls {

@@ -71,8 +71,8 @@ func opListenBegin(t *task, in *ins) status {
 	}
 	s.started = started
 	if t.m.config.Detail {
-		t.m.talks++
-		s.number = t.m.talks
+		t.m.counts.talk++
+		s.number = t.m.counts.talk
 	}
 	if st := s.event("listen:start", nil); st != running {
 		return st

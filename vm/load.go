@@ -23,8 +23,14 @@ type native struct {
 	call Native
 }
 
-// load builds the VM's tables and code of the program.
-func (m *VM) load() error {
+// loader builds an image, and is the only one that changes it.
+type loader struct {
+	*image
+	config *Config
+}
+
+// load builds the tables and the code of the program.
+func (m *loader) load() error {
 	p := m.program
 	m.constants = make([]value.Slot, max(len(p.Constants), 1))
 	for i, c := range p.Constants {
@@ -40,10 +46,6 @@ func (m *VM) load() error {
 	if err := m.loadTypes(); err != nil {
 		return err
 	}
-	if err := m.loadNatives(); err != nil {
-		return err
-	}
-	m.loadDeclarations()
 	return m.loadCode()
 }
 
@@ -65,9 +67,9 @@ func (m *VM) loadNatives() error {
 	return nil
 }
 
-// loadDeclarations makes the values of agents, hosts and stores. Tools get
-// theirs when the run starts: their state is computed.
-func (m *VM) loadDeclarations() {
+// declare makes the values of agents, hosts, stores and tools. The state of tools is
+// computed when the run starts.
+func (m *VM) declare() {
 	p := m.program
 	m.stores = make([]value.Slot, len(p.Stores))
 	for i, s := range p.Stores {
@@ -85,11 +87,15 @@ func (m *VM) loadDeclarations() {
 	for i, h := range p.Hosts {
 		m.hosts[i] = newParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: h.Name}, i, value.Nil)
 	}
+	m.tools = make([]*tool, len(m.toolDecls))
+	for i, d := range m.toolDecls {
+		m.tools[i] = &tool{toolDecl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)}
+	}
 }
 
 // loadCode lays all functions out in one run of instructions. Instructions 0
 // and 1 are what a bottom frame was "called" by and returns to.
-func (m *VM) loadCode() error {
+func (m *loader) loadCode() error {
 	p := m.program
 	m.functions = make([]function, len(p.Functions))
 	m.closures = make([]value.Slot, len(p.Functions))
@@ -124,7 +130,7 @@ func (m *VM) loadCode() error {
 }
 
 // loadFunction appends a function's block and those of its handlers.
-func (m *VM) loadFunction(f *function) error {
+func (m *loader) loadFunction(f *function) error {
 	f.entry = len(m.code)
 	if f.registers > headroom {
 		m.emitIns(ins{op: opEnter, imm: int32(f.registers)}, 0)
@@ -152,14 +158,14 @@ func (m *VM) loadFunction(f *function) error {
 	return nil
 }
 
-func (m *VM) emitIns(in ins, origin int) {
+func (m *loader) emitIns(in ins, origin int) {
 	m.code = append(m.code, in)
 	m.origin = append(m.origin, int32(origin))
 }
 
 // loadBlock appends the instructions of one block, fused where that pays, its
 // jumps made relative, with a trap behind them.
-func (m *VM) loadBlock(f *function, h *handler, b *ir.Block) error {
+func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	start := len(m.code)
 	if h == nil {
 		start = f.entry // opEnter belongs to it
@@ -249,7 +255,7 @@ func jumps(op uint8) bool {
 
 // loadIns makes one instruction of an IR instruction; a jump's target and a
 // call's function stay as they are for now.
-func (m *VM) loadIns(f *function, i ir.Instr) (ins, error) {
+func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 	in := ins{uint8(i.Op), i.A, i.B, i.C, i.Imm}
 	info := ir.Describe(i.Op)
 	if info == nil {
@@ -285,7 +291,7 @@ func (m *VM) loadIns(f *function, i ir.Instr) (ins, error) {
 }
 
 // tableSize gives the length of the table that an operand of a role indexes.
-func (m *VM) tableSize(f *function, op ir.Op, role ir.Role) (n int, ok bool) {
+func (m *loader) tableSize(f *function, op ir.Op, role ir.Role) (n int, ok bool) {
 	p := m.program
 	switch role {
 	case ir.RoleConstant:
@@ -342,7 +348,7 @@ func init() {
 }
 
 // closureOf gives a function without captures as a value.
-func (m *VM) closureOf(n int) value.Slot {
+func (m *image) closureOf(n int) value.Slot {
 	c := &m.closures[n]
 	if c.IsNil() {
 		*c = value.NewClosure(&m.functions[n].Function)

@@ -8,7 +8,7 @@ import (
 func init() {
 	performs["mcp.open"] = &performing{
 		request: func(t *task, a *Args) (effect.Request, error) {
-			r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: t.m.declared(a.String(0))}
+			r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: t.m.declaredBy(a.String(0))}
 			if method := a.String(1); method != effect.MCPCallTool {
 				r.Method = method
 			}
@@ -59,8 +59,8 @@ func (m *VM) toolServer(a *Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// declared lists what the program declares of an MCP server.
-func (m *VM) declared(server string) []effect.MCPTool {
+// declaredBy lists what the program declares of an MCP server.
+func (m *VM) declaredBy(server string) []effect.MCPTool {
 	var out []effect.MCPTool
 	for _, x := range m.tools {
 		if x.info.Server != server {

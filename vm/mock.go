@@ -11,23 +11,29 @@ import (
 // with the VM, since only it can call one: the library calls it before the
 // request and hands over what it gave. All else leaves by the door.
 
+// mocks are what a test has scripted that stays with the VM.
+type mocks struct {
+	closures map[int64]value.Slot  // that answer for agents and hosts
+	servers  map[string]*value.Map // answers for the functions of MCP servers
+}
+
 // bindMock makes the natives of mocks that are closures.
 func (m *VM) bindMock(name string) Native {
 	switch name {
 	case "mock.by":
 		return func(a *Args) (value.Slot, error) {
 			key := mockKey(a)
-			delete(m.mocked, key)
+			delete(m.mocks.closures, key)
 			if f := value.Flat(a.Slot(1)); f.Kind() == value.KindClosure {
-				if m.mocked == nil {
-					m.mocked = map[int64]value.Slot{}
+				if m.mocks.closures == nil {
+					m.mocks.closures = map[int64]value.Slot{}
 				}
-				m.mocked[key] = f
+				m.mocks.closures[key] = f
 			}
 			return value.Nil, nil
 		}
 	case "mock.closure":
-		return func(a *Args) (value.Slot, error) { return m.mocked[mockKey(a)], nil }
+		return func(a *Args) (value.Slot, error) { return m.mocks.closures[mockKey(a)], nil }
 	}
 	return m.bindMockMCP(name)
 }

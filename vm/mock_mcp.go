@@ -8,11 +8,11 @@ func (m *VM) bindMockMCP(name string) Native {
 	switch name {
 	case "mock.tools":
 		return func(a *Args) (value.Slot, error) {
-			if m.mockedMCP == nil {
-				m.mockedMCP = map[string]*value.Map{}
+			if m.mocks.servers == nil {
+				m.mocks.servers = map[string]*value.Map{}
 			}
 			value.Share(a.Slot(1))
-			m.mockedMCP[a.String(0)] = value.Flat(a.Slot(1)).Map()
+			m.mocks.servers[a.String(0)] = value.Flat(a.Slot(1)).Map()
 			return value.Nil, nil
 		}
 	case "mock.tool":
@@ -39,7 +39,7 @@ func (m *VM) bindMockMCP(name string) Native {
 
 // mockedTool is the answer for the function that the first two arguments name.
 func (m *VM) mockedTool(a *Args) (value.Slot, bool) {
-	answers := m.mockedMCP[a.String(0)]
+	answers := m.mocks.servers[a.String(0)]
 	if answers == nil {
 		return value.Nil, false
 	}

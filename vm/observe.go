@@ -92,8 +92,8 @@ func (t *task) began() {
 		return
 	}
 	parent := -t.id
-	t.m.numbered++
-	t.id = t.m.numbered
+	t.m.counts.task++
+	t.id = t.m.counts.task
 	if o != nil {
 		o.TaskBegan(t.id, parent, t.m.entryOf(t.fn))
 	}

@@ -30,7 +30,7 @@ type Profile struct {
 const maxFrames = 500
 
 // marks says before which instructions of a block a mark stands.
-func (m *VM) marks(b *ir.Block) map[int]bool {
+func (m *loader) marks(b *ir.Block) map[int]bool {
 	if m.config.Profile == nil {
 		return nil
 	}
@@ -53,13 +53,22 @@ func (m *VM) marks(b *ir.Block) map[int]bool {
 
 func init() {
 	slow[opMark] = func(t *task, in *ins) status {
-		if p := t.m.config.Profile; t.mark.ip != 0 {
+		if p := t.m.config.Profile; t.samples.mark.ip != 0 {
 			p.Sample(t.marked(), int(p.Due.Swap(0)))
 		}
-		t.mark = mark{uintptr(t.ip), uintptr(t.fp)}
+		t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
 		return running
 	}
 }
+
+// sampling is what samples of a task need.
+type sampling struct {
+	due  *atomic.Int32 // samples that are wanted
+	mark mark          // where the last mark was
+}
+
+// wanted says whether a sample is due; s is nil without Config.Profile.
+func (s *sampling) wanted() bool { return s != nil && s.due.Load() > 0 }
 
 // mark is where the last mark stood. It refers to the stack as a number: where
 // that has moved since, a sample's innermost line is not right, no more.
@@ -69,15 +78,15 @@ type mark struct{ ip, fp uintptr }
 // same call, of its caller, or of a call that has just returned.
 func (t *task) marked() []Place {
 	pc := t.pc()
-	last := int((t.mark.ip-uintptr(t.code))/insSize) - 1
+	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
 	switch fp := uintptr(t.fp); {
-	case t.mark.fp == fp && t.m.blockAt(last).fn == t.m.blockAt(pc).fn:
+	case t.samples.mark.fp == fp && t.m.blockAt(last).fn == t.m.blockAt(pc).fn:
 		return t.frames(nil, last)
-	case t.mark.fp < fp:
+	case t.samples.mark.fp < fp:
 		if all := t.frames(nil, pc); len(all) > 1 {
 			return all[1:]
 		}
-	case t.mark.fp > fp:
+	case t.samples.mark.fp > fp:
 		return t.frames(t.m.placesAt(nil, last), pc)
 	}
 	return t.frames(nil, pc)

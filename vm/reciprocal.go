@@ -34,7 +34,7 @@ func byReciprocal(in ir.Instr) bool {
 }
 
 // loadReciprocal makes such a division one.
-func (m *VM) loadReciprocal(in *ins) {
+func (m *loader) loadReciprocal(in *ins) {
 	k, op := in.imm, opRemIntR
 	if ir.Op(in.op) == ir.OpDivIntK {
 		op = opDivIntR

@@ -115,16 +115,6 @@ func (t *task) run() status {
 			}
 			*intAt(fp, in.a) = x / int64(r.k)
 			continue
-		case ir.Op(opAddRemInt):
-			x, y := *intAt(fp, in.b), *intAt(fp, in.c)
-			n = x + y
-			if (n^x)&(n^y) < 0 {
-				break
-			}
-			*intAt(fp, in.a) = n
-			in = (*ins)(ip)
-			ip = unsafe.Add(ip, insSize)
-			goto remainder
 		case ir.Op(opMulAddRemInt):
 			x, y, z := *intAt(fp, in.b), *intAt(fp, in.c), *intAt(fp, uint8(in.imm>>8))
 			if int64(int32(x)) != x || int64(int32(y)) != y {
@@ -543,7 +533,6 @@ func (t *task) run() status {
 				*(*uint8)(unsafe.Add(a.Data, n)) = uint8(*bitsAt(fp, in.b)) & 1
 				continue
 			}
-
 		case ir.Op(opArrayGetGetFloat), ir.Op(opArrayGetGetInt):
 			a := (*value.Array)(*refAt(fp, in.b))
 			i, j := *bitsAt(fp, in.c), *bitsAt(fp, uint8(in.imm>>8))
@@ -581,26 +570,18 @@ func (t *task) run() status {
 				*floatAt(fp, in.a) = x - y
 				continue
 			}
-		case ir.Op(opFieldAddMul):
+		case ir.Op(opFieldAddMul), ir.Op(opFieldSubMul):
 			o, k := *refAt(fp, in.a), uint32(uint8(in.imm))
 			if k < (*value.Head)(o).N {
 				at := (*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
 				x, p := *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
 				*floatAt(fp, uint8(in.imm>>8)) = x
 				*floatAt(fp, uint8(in.imm>>16)) = p
-				*floatAt(fp, uint8(uint32(in.imm)>>24)) = x + p
-				*at = x + p
-				continue
-			}
-		case ir.Op(opFieldSubMul):
-			o, k := *refAt(fp, in.a), uint32(uint8(in.imm))
-			if k < (*value.Head)(o).N {
-				at := (*float64)(unsafe.Add(o, uintptr(k)*slotSize+slotSize))
-				x, p := *at, float64(*floatAt(fp, in.b)**floatAt(fp, in.c))
-				*floatAt(fp, uint8(in.imm>>8)) = x
-				*floatAt(fp, uint8(in.imm>>16)) = p
-				*floatAt(fp, uint8(uint32(in.imm)>>24)) = x - p
-				*at = x - p
+				s := x + p
+				if in.op == opFieldSubMul {
+					s = x - p
+				}
+				*floatAt(fp, uint8(uint32(in.imm)>>24)), *at = s, s
 				continue
 			}
 		case ir.OpSetField:
@@ -655,8 +636,8 @@ func (t *task) run() status {
 
 		// A profile is being made.
 		case ir.Op(opMark):
-			if t.due.Load() == 0 {
-				t.mark = mark{uintptr(ip), uintptr(fp)}
+			if t.samples.due.Load() == 0 {
+				t.samples.mark = mark{uintptr(ip), uintptr(fp)}
 				continue
 			}
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -86,6 +87,57 @@ func (b *inbox) drain(list []completion) []completion {
 	return list
 }
 
+// requests are those that a run has made of the world, and what has come back.
+type requests struct {
+	ctx    context.Context // the run's
+	atOnce context.Context // the same, for requests that must not wait
+	told   bool            // the run is cancelled, and requests have been told
+
+	pending  map[int]*pendingRequest // by number
+	made     int                     // the last number
+	opening  int                     // of those pending, how many open an exchange
+	waiting  []waiting               // with Config.Choose
+	bounds   bounds
+	inbox    inbox
+	arrived  []completion // taken out of inbox, not yet heard of
+	goroutes sync.WaitGroup
+}
+
+func (r *requests) init() {
+	r.pending, r.inbox.wake = map[int]*pendingRequest{}, make(chan empty, 1)
+}
+
+// begin makes requests end with ctx.
+func (r *requests) begin(ctx context.Context) {
+	r.ctx, r.atOnce, r.told = ctx, effect.AtOnce(ctx), false
+}
+
+// addPending numbers a request that is being made.
+func (r *requests) addPending(p *pendingRequest) int {
+	r.made++
+	r.pending[r.made] = p
+	return r.made
+}
+
+// underWay lists the requests under way, in the order in which they were made.
+func (r *requests) underWay() []int {
+	all := make([]int, 0, len(r.pending))
+	for seq := range r.pending {
+		all = append(all, seq)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// endPending asks every request to end, the first made first.
+func (r *requests) endPending() {
+	for _, seq := range r.underWay() {
+		if p := r.pending[seq]; p != nil && !p.closing {
+			p.end()
+		}
+	}
+}
+
 // loop runs until every task has ended and every request has come back.
 func (m *VM) loop() {
 	for {
@@ -120,14 +172,14 @@ func (m *VM) next() (completion, bool) {
 			break
 		}
 		over := m.ctx.Done()
-		if m.ending {
+		if m.told {
 			over = nil
 		}
-		m.clearStacks()
+		m.stacks.clear()
 		select {
 		case <-m.inbox.wake:
 		case <-over:
-			m.ending = true
+			m.told = true
 			m.endPending()
 			if len(m.pending) == 0 {
 				return completion{}, false
@@ -260,7 +312,8 @@ func (m *VM) poll(t *task) {
 // start has r performed elsewhere: by a performer that needs no goroutine to
 // wait, or on a goroutine of its own.
 func (m *VM) start(r effect.Request, f *pendingRequest) {
-	seq := m.number(f)
+	m.stats.Requests++
+	seq := m.addPending(f)
 	came := f.t.requested(r)
 	put := func(result effect.Result, err error) {
 		if came != nil {
@@ -291,22 +344,6 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.goroutes.Go(func() {
 		put(m.config.Performer.Perform(ctx, r))
 	})
-}
-
-func (m *VM) number(f *pendingRequest) int {
-	m.requests++
-	m.stats.Requests++
-	m.pending[m.requests] = f
-	return m.requests
-}
-
-// endPending asks every request to end, the first made first.
-func (m *VM) endPending() {
-	for _, seq := range m.underWay() {
-		if f := m.pending[seq]; f != nil && !f.closing {
-			f.end()
-		}
-	}
 }
 
 // alone says that nothing but t can happen while it waits: no other task, no
@@ -344,7 +381,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 		}
 		if inline {
 			w.result, w.err = t.perform(t.m.ctx, r)
-			if t.due != nil && t.due.Load() > 0 {
+			if t.samples.wanted() {
 				t.sample(string(r.Kind()))
 			}
 			return t.complete(w)
@@ -370,7 +407,7 @@ func (t *task) park(w *wait) status {
 	}
 	t.hear()
 	t.keepSlots()
-	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds > 0) {
+	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds.running > 0) {
 		// What was polled for since the task last looked may have cancelled it: as
 		// it is not unwinding, it does not know.
 		t.interruptRun()
@@ -476,38 +513,4 @@ func programError(e *effect.Error) value.Slot {
 		err.Kind = "RuntimeError"
 	}
 	return err.Slot()
-}
-
-// queue holds the tasks that can go on, in order.
-type queue struct {
-	tasks []*task
-	head  int
-}
-
-func (q *queue) push(t *task) { q.tasks = append(q.tasks, t) }
-
-// front puts tasks before all others.
-func (q *queue) front(ts ...*task) {
-	if q.head < len(ts) {
-		room := make([]*task, len(ts)+16, 2*(len(ts)+16+len(q.tasks)))
-		q.tasks = append(room, q.tasks[q.head:]...)
-		q.head = len(room)
-	}
-	q.head -= len(ts)
-	copy(q.tasks[q.head:], ts)
-}
-
-func (q *queue) pop() *task {
-	if q.head == len(q.tasks) {
-		q.tasks, q.head = q.tasks[:0], 0
-		return nil
-	}
-	t := q.tasks[q.head]
-	q.tasks[q.head] = nil
-	if q.head++; q.head > 1024 && q.head > len(q.tasks)/2 {
-		n := copy(q.tasks, q.tasks[q.head:])
-		clear(q.tasks[n:])
-		q.tasks, q.head = q.tasks[:n], 0
-	}
-	return t
 }

@@ -157,7 +157,7 @@ type served struct {
 // it starts; as everywhere, one runs at a time, until it waits. Calls of functions
 // that are @sequential run one after the other. InitTools comes first.
 func (m *VM) Serve(ctx context.Context) error {
-	m.ctx, m.atOnce = ctx, effect.AtOnce(ctx)
+	m.requests.begin(ctx)
 	m.serving = &serving{running: map[*served]empty{}}
 	m.loop()
 	err := m.endOfServing()
@@ -190,7 +190,7 @@ func (m *VM) endOfServing() error {
 
 // expectsCalls says whether there may be calls to come.
 func (m *VM) expectsCalls() bool {
-	return m.serving != nil && !m.ending && m.fatal == nil && m.panicked == nil
+	return m.serving != nil && !m.told && m.fatal == nil && m.panicked == nil
 }
 
 // Begin makes a call. It may be called from any goroutine, also before Serve and
@@ -205,7 +205,7 @@ func (m *VM) Begin(c *Call) {
 func (m *VM) do(f func()) bool { return m.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
-	given, err := c.Offer.arguments(c.Args)
+	given, err := m.callArguments(c.Offer, c.Args)
 	if !m.expectsCalls() {
 		err = m.endOfServing()
 	}
@@ -250,7 +250,7 @@ func (s *served) rootEnded(t *task) {
 		return
 	}
 	for x := s.m.oldest; x != nil; {
-		next := x.newer
+		next := x.birth.newer
 		if x.served == s {
 			s.m.cancel(x)
 		}
@@ -283,8 +283,8 @@ func (s *served) ended() {
 	}
 }
 
-// arguments reads a call's arguments, the receiver first.
-func (o Offer) arguments(args json.RawMessage) ([]value.Slot, error) {
+// callArguments reads a call's arguments, the receiver first.
+func (m *VM) callArguments(o Offer, args json.RawMessage) ([]value.Slot, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -303,5 +303,5 @@ func (o Offer) arguments(args json.RawMessage) ([]value.Slot, error) {
 	if o.method.tool == nil {
 		return given, nil
 	}
-	return append([]value.Slot{o.method.tool.self}, given...), nil
+	return append([]value.Slot{m.tools[o.method.tool.index].self}, given...), nil
 }

@@ -6,6 +6,12 @@ import "github.com/concerto-lang/concerto/internal/value"
 // use in a parked stack of just that size, so that very many can wait; free stacks are
 // used again by those that go on.
 
+// parkedStack are the slots in use of a task that does not run.
+type parkedStack struct {
+	slots []value.Slot
+	depth int32 // where its frame is among them
+}
+
 // keptSlots is up to how many slots a task that has not run keeps for its first
 // wait.
 const keptSlots = 16
@@ -23,12 +29,12 @@ func (t *task) keepSlots() {
 		clear(t.stack[used:])
 		return
 	}
-	if cap(t.parkedStack) < used {
-		t.parkedStack = make([]value.Slot, used)
+	if cap(t.parked.slots) < used {
+		t.parked.slots = make([]value.Slot, used)
 	}
-	t.parkedStack = t.parkedStack[:used]
-	copy(t.parkedStack, t.stack)
-	t.parkedDepth = int32(depth)
+	t.parked.slots = t.parked.slots[:used]
+	copy(t.parked.slots, t.stack)
+	t.parked.depth = int32(depth)
 	t.freeStack()
 }
 
@@ -44,18 +50,41 @@ func (t *task) settle() {
 // freeStack gives the stack back, uncleared: the next task to run takes it, and
 // clearing took a fifth of the time of tasks that hand on to one another.
 func (t *task) freeStack() {
-	if len(t.stack) == firstStack && len(t.m.stacks) < keptStacks {
-		t.m.stacks = append(t.m.stacks, t.stack)
-	}
+	t.m.stacks.keep(t.stack)
 	t.stack, t.fp = nil, nil
 }
 
-// clearStacks lets go of what free stacks still refer to, before the run waits.
-func (m *VM) clearStacks() {
-	for _, s := range m.stacks[m.cleared:] {
+// stacks are free stacks, of firstStack slots each.
+type stacks struct {
+	free    [][]value.Slot
+	cleared int // so many of the first of them refer to nothing
+}
+
+// keep takes a stack that is not needed any more, if it is of that size.
+func (k *stacks) keep(s []value.Slot) {
+	if len(s) == firstStack && len(k.free) < keptStacks {
+		k.free = append(k.free, s)
+	}
+}
+
+// get gives a stack of firstStack slots.
+func (k *stacks) get() []value.Slot {
+	n := len(k.free)
+	if n == 0 {
+		return make([]value.Slot, firstStack)
+	}
+	s := k.free[n-1]
+	k.free = k.free[:n-1]
+	k.cleared = min(k.cleared, n-1)
+	return s
+}
+
+// clear lets go of what free stacks still refer to, before the run waits.
+func (k *stacks) clear() {
+	for _, s := range k.free[k.cleared:] {
 		clear(s)
 	}
-	m.cleared = len(m.stacks)
+	k.cleared = len(k.free)
 }
 
 // unpark gives the task a stack with what was in its parked stack.
@@ -64,19 +93,13 @@ func (t *task) unpark() {
 		return
 	}
 	var s []value.Slot
-	n := len(t.m.stacks)
-	switch room := len(t.parkedStack) + headroom; {
-	case room > firstStack:
+	if room := len(t.parked.slots) + headroom; room > firstStack {
 		s = make([]value.Slot, 2*room)
-	case n > 0:
-		s = t.m.stacks[n-1]
-		t.m.stacks = t.m.stacks[:n-1]
-		t.m.cleared = min(t.m.cleared, n-1)
-	default:
-		s = make([]value.Slot, firstStack)
+	} else {
+		s = t.m.stacks.get()
 	}
-	copy(s, t.parkedStack)
-	clear(t.parkedStack)
+	copy(s, t.parked.slots)
+	clear(t.parked.slots)
 	t.setStack(s)
-	t.setDepth(int(t.parkedDepth))
+	t.setDepth(int(t.parked.depth))
 }

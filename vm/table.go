@@ -23,7 +23,7 @@ const (
 
 // table loads the run of tests that begins at instruction i, and gives its
 // length; 0 when there is none.
-func (m *VM) table(code []ir.Instr, i int, inside []bool) (n int) {
+func (m *loader) table(code []ir.Instr, i int, inside []bool) (n int) {
 	first := code[i]
 	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant && first.Op != ir.OpJumpEqualK {
 		return 0
@@ -36,7 +36,7 @@ func (m *VM) table(code []ir.Instr, i int, inside []bool) (n int) {
 	return m.numberTable(code[i:i+n], i)
 }
 
-func (m *VM) numberTable(run []ir.Instr, at int) (n int) {
+func (m *loader) numberTable(run []ir.Instr, at int) (n int) {
 	first := run[0]
 	lo, hi := caseOf(first), caseOf(first)
 	for _, in := range run {
@@ -65,7 +65,7 @@ func (m *VM) numberTable(run []ir.Instr, at int) (n int) {
 }
 
 // textTable takes as many tests as have a String.
-func (m *VM) textTable(run []ir.Instr, at int) (n int) {
+func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 	to := map[string]int{}
 	for _, in := range run[:min(len(run), math.MaxInt16)] {
 		k := int(in.BC())

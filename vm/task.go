@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -15,28 +14,43 @@ import (
 //
 // Only fp points into the stack, so that it can be moved when it grows.
 type task struct {
+	machine
+	m      *VM
+	fn     *function // of the bottom frame
+	stack  []value.Slot
+	parked parkedStack
+
+	raised *raised   // an error on its way; of an ended task, the one it ended with
+	caught []*raised // errors that regions took, for Rethrow
+	scopes []*scope  // open listens and handler runs, innermost last
+	wait   *wait     // what a parked task waits for
+
+	id      int64     // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
+	samples *sampling // with Config.Profile
+	flags
+
+	result value.Slot // of an ended task
+	way    *[]leaving // of an Err that nobody took
+
+	served *served // the call from outside that it belongs to
+	member
+	copies *task   // runs nothing: ends as this one did
+	watch  []watch // who waits for it
+	birth  links   // the tasks alive, in the order of their birth
+	parts  parts
+}
+
+// machine is what the loop runs on.
+type machine struct {
 	code      unsafe.Pointer // first instruction of the program
 	constants unsafe.Pointer
 	ip, fp    unsafe.Pointer // saved while the loop does not run
 	limit     uintptr        // a frame may begin at or below this address
 	budget    int            // back-edges and calls until the next tick
+}
 
-	m           *VM
-	fn          *function // of the bottom frame
-	stack       []value.Slot
-	raised      *raised       // an error on its way; of an ended task, the one it ended with
-	parkedDepth int32         // where the frame of a parked task is
-	index       int32         // of a body, in its group
-	caught      []*raised     // errors that regions took, for Rethrow
-	scopes      []*scope      // open listens and handler runs, innermost last
-	wait        *wait         // what a parked task waits for
-	due         *atomic.Int32 // with Config.Profile: samples that are wanted
-	mark        mark          // and where the last mark was
-	id          int64         // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
-
-	// While it is parked: its slots in use.
-	parkedStack []value.Slot
-
+// flags say how far a task is.
+type flags struct {
 	started  bool
 	starting bool // another one, parts.wait.task, which has its turn first
 	stop     bool // it is cancelled
@@ -44,17 +58,16 @@ type task struct {
 	seen     bool // somebody has taken, or does not want, what it gives
 	left     bool // a body ended by ReturnLeft: result is (site, error)
 	part     int8 // which part of a fused instruction faults
-
-	result value.Slot // of an ended task
-	way    *[]leaving // of an Err that nobody took
-	served *served    // the call from outside that it belongs to
-	group  *group     // of a body
-	copies *task      // runs nothing: ends as this one did
-	watch  []watch    // who waits for it
-	older  *task      // the tasks alive, in the order of their birth
-	newer  *task
-	parts  parts
 }
+
+// member says of a body which group it belongs to.
+type member struct {
+	group *group
+	index int32 // in the group
+}
+
+// links are a task's neighbours in a list.
+type links struct{ older, newer *task }
 
 // parts are what nearly every task comes to need once. They stand in it because
 // one object takes less than four: with them 10,000 tasks that hand on a token
@@ -80,23 +93,18 @@ const (
 // newTask makes a task that will run f; it needs its stack only then. closure is
 // the running closure, nil for a plain function.
 func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
-	t := &task{m: m, fn: f, code: unsafe.Pointer(unsafe.SliceData(m.code)), constants: unsafe.Pointer(unsafe.SliceData(m.constants)), budget: budget}
+	t := &task{m: m, fn: f}
+	t.code, t.constants, t.budget = unsafe.Pointer(unsafe.SliceData(m.code)), unsafe.Pointer(unsafe.SliceData(m.constants)), budget
 	n := 1 + len(args)
-	t.parkedStack = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with room for the first wait
+	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with room for the first wait
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
-	t.parkedStack[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
-	copy(t.parkedStack[1:], args)
+	t.parked.slots[0] = value.Slot{Bits: uint64(insSize), Ref: closure}
+	copy(t.parked.slots[1:], args)
 	t.ip = unsafe.Add(t.code, uintptr(f.entry)*insSize)
 	if p := m.config.Profile; p != nil {
-		t.due = &p.Due
+		t.samples = &sampling{due: &p.Due}
 	}
-	m.alive++
-	if t.older = m.newest; t.older != nil {
-		t.older.newer = t
-	} else {
-		m.oldest = t
-	}
-	m.newest = t
+	m.sched.link(t)
 	return t
 }
 
@@ -176,7 +184,7 @@ func (t *task) attend() {
 	t.m.beginBounds()
 	if len(t.scopes) > 0 {
 		t.hear()
-	} else if t.m.bounds == 0 {
+	} else if t.m.bounds.running == 0 {
 		return
 	}
 	t.m.poll(t)

@@ -66,7 +66,7 @@ func opInterpolate(t *task, in *ins) status {
 			window = window[1:]
 		}
 	}
-	text := t.m.text[:0]
+	text := t.m.room[:0]
 	for _, s := range window {
 		text = value.AppendTextWithin(text, s, &t.m.memory.text)
 	}
@@ -86,7 +86,7 @@ func opInterpolate(t *task, in *ins) status {
 		return t.weigh(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // room for the next one
-		t.m.text = text
+		t.m.room = text
 	}
 	return running
 }
@@ -144,18 +144,25 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	return v, running
 }
 
+// textCache is what a run keeps of texts for speed alone.
+type textCache struct {
+	room    []byte             // for interpolations
+	offsets value.Offsets      // of characters in long texts
+	intern  *value.InternCache // short strings that interpolations made; nil before the first
+}
+
 // characters finds those of texts.
-func (m *VM) characters() *value.Offsets {
-	m.offsets.Intern = m.interned()
-	return &m.offsets
+func (c *textCache) characters() *value.Offsets {
+	c.offsets.Intern = c.interned()
+	return &c.offsets
 }
 
 // interned keeps interpolated texts. Short ones come again and again, as keys
 // of maps: counting a million of a thousand words takes a fifth less, a tenth of
 // the memory, and no collection.
-func (m *VM) interned() *value.InternCache {
-	if m.intern == nil {
-		m.intern = new(value.InternCache)
+func (c *textCache) interned() *value.InternCache {
+	if c.intern == nil {
+		c.intern = new(value.InternCache)
 	}
-	return m.intern
+	return c.intern
 }

@@ -13,22 +13,28 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// tool is a declared tool: its one value, whose slots are its state, and its
-// functions.
-type tool struct {
+// toolDecl is a loaded declaration of a tool.
+type toolDecl struct {
+	index   int // in the program's tools
 	info    *ir.Tool
-	self    value.Slot
+	typ     *value.Type
 	methods []toolMethod
-	rest    []remote // of a server that has been asked for them
-	asked   bool
-	any     bool // in a test, without a mock: whatever is called is its function
+}
+
+// tool is a tool in a run: its one value, whose slots are its state.
+type tool struct {
+	*toolDecl
+	self  value.Slot
+	rest  []remote // functions of a server that has been asked for them
+	asked bool
+	any   bool // in a test, without a mock: whatever is called is its function
 }
 
 // toolMethod is a tool function that models and hosts may call. Its stub is a
 // function the loader writes: it fills in defaults, calls the function, unwraps
 // an Ok, and makes every error a ToolError.
 type toolMethod struct {
-	tool   *tool // nil for a pipeline
+	tool   *toolDecl // nil for a pipeline
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
@@ -39,17 +45,17 @@ var absentHead value.Head
 
 var absent = value.Slot{Ref: unsafe.Pointer(&absentHead)}
 
-func (m *VM) loadTools() error {
+func (m *loader) loadTools() error {
 	p := m.program
-	m.tools = make([]*tool, len(p.Tools))
+	m.toolDecls = make([]*toolDecl, len(p.Tools))
 	for i := range p.Tools {
 		info := &p.Tools[i]
 		typ := &value.Type{Kind: value.TypeTool, Name: info.Name, Doc: info.Description}
 		if info.State >= 0 && info.State < len(m.types) {
 			typ.Fields = m.types[info.State].Fields
 		}
-		x := &tool{info: info, self: value.New(value.KindTool, 0, typ, make([]value.Slot, len(typ.Fields))...)}
-		m.tools[i] = x
+		x := &toolDecl{index: i, info: info, typ: typ}
+		m.toolDecls[i] = x
 		for j := range info.Methods {
 			method, err := m.loadToolMethod(x, &info.Methods[j])
 			if err != nil {
@@ -86,7 +92,7 @@ func (x *toolMethod) name() string {
 	return x.tool.info.Name + "." + x.info.Name
 }
 
-func (m *VM) loadToolMethod(x *tool, info *ir.ToolMethod) (toolMethod, error) {
+func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (toolMethod, error) {
 	method := toolMethod{tool: x, info: info}
 	if info.Function < 0 || info.Function >= len(m.functions) {
 		return method, fmt.Errorf("method %s: no function %d", info.Name, info.Function)
@@ -103,7 +109,7 @@ func (m *VM) loadToolMethod(x *tool, info *ir.ToolMethod) (toolMethod, error) {
 
 // writeStub appends the stub of a tool function. Its registers: 1 is the tool, if
 // there is one, then the parameters, then a window for calls.
-func (m *VM) writeStub(x *toolMethod) *function {
+func (m *loader) writeStub(x *toolMethod) *function {
 	first := 1 // register of the first parameter
 	if x.tool != nil {
 		first = 2
@@ -218,7 +224,7 @@ func opDispatchTool(t *task, in *ins) status {
 	if !t.need(int(in.a), max(headroom, len(given)+2)) {
 		return t.tooDeep()
 	}
-	*t.slot(in.a + 1) = x.tool.self
+	*t.slot(in.a + 1) = t.m.tools[x.tool.index].self
 	for i, v := range given {
 		*t.slot(in.a + 2 + uint8(i)) = v
 	}
@@ -227,9 +233,9 @@ func opDispatchTool(t *task, in *ins) status {
 
 // permits says whether [permissions] lets models, hosts and dispatch_tool call a
 // tool's function.
-func (m *VM) permits(x *toolMethod) bool { return m.permitsName(x.tool.info.Name, x.info.Name) }
+func (m *image) permits(x *toolMethod) bool { return m.permitsName(x.tool.info.Name, x.info.Name) }
 
-func (m *VM) permitsName(tool, function string) bool {
+func (m *image) permitsName(tool, function string) bool {
 	p := m.program.Permissions
 	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
 }

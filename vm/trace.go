@@ -121,7 +121,7 @@ func (e *Uncaught) describe() {
 type positions = []ir.Position
 
 // place finds the source of a place of a trace.
-func (m *VM) place(c call) Place {
+func (m *image) place(c call) Place {
 	b := m.blockAt(int(c.pc))
 	if b.fn == nil {
 		return Place{}
@@ -156,7 +156,7 @@ func (m *VM) place(c call) Place {
 
 // entryOf is the place where a function begins: in itself, out of all inlined
 // calls, and where it began before it was optimised.
-func (m *VM) entryOf(f *function) Place {
+func (m *image) entryOf(f *function) Place {
 	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {
 		if m.isInlinedIn(&x, call{pc: int32(f.entry)}) {

@@ -41,7 +41,7 @@ func (m *VM) undeclaredNatives(name string) Native {
 func (m *VM) unlisted(a *Args) (value.Slot, error) {
 	all := value.NewArray()
 	for _, x := range m.offered(a.Slot(0)) {
-		switch mock := m.mockedMCP[x.info.Server]; {
+		switch mock := m.mocks.servers[x.info.Server]; {
 		case x.info.List == nil:
 		case mock != nil:
 			x.rest, x.asked, x.any = nil, true, false

@@ -89,7 +89,7 @@ func (b *block) regionAt(pc int) *region {
 }
 
 // blockAt finds the block of an instruction.
-func (m *VM) blockAt(pc int) *block {
+func (m *image) blockAt(pc int) *block {
 	lo, hi := 0, len(m.blocks)
 	for hi-lo > 1 {
 		if mid := (lo + hi) / 2; m.blocks[mid].start <= pc {

@@ -8,7 +8,6 @@ package vm
 import (
 	"context"
 	"errors"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -66,111 +65,88 @@ type Stats struct {
 	Requests   int64 // effects performed
 }
 
-// image is a loaded program. Runs of it share the image and change nothing in it
-// but what is made when first wanted and means the same in each: closures, and
-// what Strings know of themselves. Counters and coverage add up over the runs.
-type image struct {
-	program     *ir.Program
-	code        []ins
-	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
-	blocks      []block // by start
-	constants   []value.Slot
-	reciprocals map[int32]int32  // by divisor: where in constants
-	texts       []map[string]int // of opSwitchText: which of its cases a String is
-	functions   []function
-	closures    []value.Slot          // of functions without captures, made when first wanted
-	performing  map[int32]*performing // by constant
-	types       []*value.Type
-	typeDescs   []value.Slot
-	methods     map[string][]method
-	pipelines   []*pipeline
-	counters    []counter // with Config.Count
-	cover       *cover    // with Config.Cover
-}
-
-// VM is an image and the state of one run of it.
+// VM is one run of an image.
 type VM struct {
 	*image
-	config  Config
+	config Config
+	declared
 	natives []native // those that read declarations belong to one VM
 	methodCache
-	agents    []value.Slot
-	hosts     []value.Slot
-	stores    []value.Slot
-	tools     []*tool
-	mocked    map[int64]value.Slot  // closures that answer for agents, in a test
-	mockedMCP map[string]*value.Map // answers for the functions of MCP servers, likewise
-	streams   map[*task][]int64     // open streams of models, by who opened them
-	cache     cache                 // what @cache keeps
 
-	args Args   // of the native being called
-	text []byte // room for interpolations
-
-	pace    value.Pace // of natives and of other long work
-	current *task      // whose turn it is
-
+	args   Args       // of the native being called
+	pace   value.Pace // of natives and of other long work
+	memory memory
+	textCache
 	maxStack int
-	maxTasks int // besides main; 0 means no bound
-	memory   memory
-	offsets  value.Offsets      // of characters in long texts
-	intern   *value.InternCache // short strings that interpolations made; nil before the first
-	stats    Stats
-	numbered int64 // tasks that have a number, with Config.Observer or Config.Detail
-	talks    int64 // exchanges that have begun, with Config.Detail
 
-	// Scheduling: see sched.go.
-	ctx            context.Context // the run's
-	atOnce         context.Context // the same, for requests that must not wait
-	ending         bool            // the run is cancelled, and requests have been told
-	ready          queue
-	oldest, newest *task // those alive, linked in the order of their birth
-	alive          int
-	nested         int // tasks that have just started another
-	pending        map[int]*pendingRequest
-	opening        int       // requests under way that open an exchange
-	unbegun        []*group  // whose bound's time has not begun
-	bounds         int       // bounds whose time runs
-	waiting        []waiting // with Config.Choose
-	requests       int
-	inbox          inbox
-	arrived        []completion // taken out of inbox, not yet heard of
-	goroutes       sync.WaitGroup
-	stacks         [][]value.Slot     // of firstStack slots, free
-	swept          map[keptCache]bool // caches in files whose expired entries were removed
-	cleared        int                // so many of the first of them refer to nothing
-	main           *task
-	unfinished     []Place  // tasks under way when main returned
-	lost           []*task  // failed while nobody waited for them
-	cut            bool     // the end of ctx has ended a task
-	cutAt          *Stopped // where the first learnt of it
-	left           leavings
-	serving        *serving
-	panicked       *raised // ends the run: a task's panic
-	fatal          error   // ends the run: a performer's, or a broken invariant
+	sched
+	requests
+	ending
+	left    leavings
+	serving *serving
+
+	stats  Stats
+	counts counts
+
+	mocks   mocks
+	cache   cache             // what @cache keeps
+	streams map[*task][]int64 // open streams of models, by who opened them
 }
 
-// New loads a program. The error says what the program needs and is not there.
+// declared are the values of a program's declarations.
+type declared struct {
+	agents []value.Slot
+	hosts  []value.Slot
+	stores []value.Slot
+	tools  []*tool
+}
+
+// counts are the last numbers given.
+type counts struct {
+	task int64 // with Config.Observer or Config.Detail
+	talk int64 // exchanges that have begun, with Config.Detail
+}
+
+// ending is what decides how a run ends.
+type ending struct {
+	panicked   *raised  // ends the run: a task's panic
+	fatal      error    // ends the run: a performer's, or a broken invariant
+	cut        bool     // the end of the run's context has ended a task
+	cutAt      *Stopped // where the first learnt of it
+	lost       []*task  // failed while nobody waited for them
+	unfinished []Place  // tasks under way when main returned
+}
+
+// New loads a program and makes a run of it. The error says what the program needs
+// and is not there.
 func New(config Config) (*VM, error) {
-	m := newVM(config, &image{program: config.Program})
-	if config.Cover {
-		m.cover = &cover{index: map[Point]int32{}}
-	}
-	if err := m.load(); err != nil {
+	i, err := load(&config)
+	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return newRun(config, i)
 }
 
-// newVM makes a VM without what belongs to its run alone.
-func newVM(config Config, i *image) *VM {
-	m := &VM{image: i, config: config, maxStack: config.MaxStack, pending: map[int]*pendingRequest{},
-		maxTasks: int(config.Program.Limits.MaxTasks), inbox: inbox{wake: make(chan empty, 1)}}
+// Fresh gives a VM for another run of the same program: they share the image,
+// what a run changes is new. The two must not run at the same time.
+func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
+	config := m.config
+	config.Performer, config.Choose = p, choose
+	return newRun(config, m.image)
+}
+
+// newRun makes a run of an image.
+func newRun(config Config, i *image) (*VM, error) {
+	m := &VM{image: i, config: config, maxStack: config.MaxStack}
+	m.sched.most = int(config.Program.Limits.MaxTasks)
+	m.requests.init()
 	m.pace.Look = m.look
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
 	}
-	return m
+	m.declare()
+	return m, m.loadNatives()
 }
 
 // ErrNoMain says that a program has no main to run.
@@ -202,8 +178,8 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 // runTask runs one function as the main task, with all the tasks that it starts,
 // and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
-	m.ctx, m.atOnce = ctx, effect.AtOnce(ctx)
-	m.ending, m.lost, m.unfinished = false, nil, nil
+	m.requests.begin(ctx)
+	m.lost, m.unfinished = nil, nil
 	t := m.newTask(f, nil, args...)
 	m.main = t
 	m.ready.push(t)

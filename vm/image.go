@@ -1,0 +1,44 @@
+package vm
+
+import (
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// image is a loaded program: the loader builds it, and the runs of it share it.
+// No run changes it, with three exceptions that mean the same in each: closures
+// are made when first wanted, since few of them ever are, Strings of constants fill in what they know
+// of themselves, and counters and coverage add up over the runs. That is why two
+// runs of an image must not go on at the same time.
+type image struct {
+	program *ir.Program
+
+	// Code.
+	code        []ins
+	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
+	blocks      []block // by start
+	functions   []function
+	closures    []value.Slot          // of functions without captures, made when first wanted
+	performing  map[int32]*performing // by constant
+	constants   []value.Slot
+	reciprocals map[int32]int32  // by divisor: where in constants
+	texts       []map[string]int // of opSwitchText: which of its cases a String is
+	counters    []counter        // with Config.Count
+	cover       *cover           // with Config.Cover
+
+	// What it declares.
+	types     []*value.Type
+	typeDescs []value.Slot
+	methods   map[string][]method
+	toolDecls []*toolDecl
+	pipelines []*pipeline
+}
+
+// load makes the image of a program.
+func load(config *Config) (*image, error) {
+	l := loader{&image{program: config.Program}, config}
+	if config.Cover {
+		l.cover = &cover{index: map[Point]int32{}}
+	}
+	return l.image, l.load()
+}
