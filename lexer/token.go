@@ -129,7 +129,7 @@ type Info struct {
 }
 
 // kinds is the table that everything about kinds is read from: the lexer's
-// keywords, the parser's messages, participle's symbols.
+// keywords, the parser's messages, the names in generated code.
 var kinds = [NumKinds]Info{
 	EOF:        {"EOF", "the end of the file", Special},
 	Bad:        {"Bad", "a stray character", Special},

@@ -66,33 +66,6 @@ func (p *parser) matchBrackets() {
 	}
 }
 
-// memberEnd is a token after the first window of the header or member that
-// starts at token i: the first of `( { } ;` is the window's last one, or the
-// first of `, =` that stands outside of type arguments. What goes on after
-// that a hook reads, which moves the window on.
-func (p *parser) memberEnd(i int) int {
-	angles := 0
-	for first := i; i < len(p.toks)-1; i++ {
-		switch k := p.toks[i].Kind; k {
-		case lexer.Less:
-			angles++
-		case lexer.Greater:
-			angles--
-		case lexer.LParen, lexer.LBrace, lexer.RBrace, lexer.Semi:
-			return i + 1
-		case lexer.Comma, lexer.Assign:
-			if angles <= 0 {
-				return i + 1
-			}
-		default:
-			if startsDecl[k] && i > first && p.column0(i) {
-				return i + 1
-			}
-		}
-	}
-	return i
-}
-
 // mapAhead says whether the `{` here is a map's: a key and `:` follow. What a
 // bare `{}` is depends on where it stands and is for the caller to say.
 func (p *parser) mapAhead() bool {

@@ -32,16 +32,29 @@ type head struct {
 // prefix reads decorators and `pub`.
 func (p *parser) prefix() head {
 	h := head{start: p.here()}
-	for p.k == lexer.At && !p.formsOnly && p.peek(1) == lexer.Ident {
-		h.decorators = append(h.decorators, p.decorator())
-	}
-	if p.k == lexer.At || p.formsOnly && p.k == lexer.Pub {
-		form := run(p, &p.grammar.prefix)
-		h.decorators, h.pub = append(h.decorators, decoratorNodes(form.Decorators)...), form.Pub.Value != ""
+	if p.k != lexer.At && p.k != lexer.Pub {
 		return h
 	}
-	h.pub = p.eat(lexer.Pub)
+	var f prefix
+	f.read(p)
+	h.pub = f.Pub
+	if len(f.Decorators) > 0 {
+		h.decorators = make([]*ast.Decorator, len(f.Decorators))
+		for i := range f.Decorators {
+			h.decorators[i] = f.Decorators[i].node()
+		}
+	}
 	return h
+}
+
+// decorators reads those that stand before a parameter or a schema's field.
+func (p *parser) decorators() (list []*ast.Decorator) {
+	for p.k == lexer.At {
+		var f decorator
+		f.read(p)
+		list = append(list, f.node())
+	}
+	return list
 }
 
 func (p *parser) kindAt(i int) lexer.Kind {
@@ -232,7 +245,9 @@ func (p *parser) fnBody() *ast.Block {
 func (p *parser) fnHead(start int) *ast.FnDecl {
 	var n *ast.FnDecl
 	if !p.guard(func() {
-		n = p.fnHeader()
+		var f fnHeader
+		f.read(p)
+		n = f.node()
 	}) {
 		if i := p.bodyAfter(start); i > 0 {
 			p.seek(i)
@@ -257,33 +272,30 @@ func (p *parser) fnSignature(h head) *ast.FnDecl {
 }
 
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
-	n := run(p, &p.grammar.alias).node(p.formName(1))
+	var f typeAlias
+	f.read(p)
+	n := f.node()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
-	n := p.constant()
+	var f constant
+	f.read(p)
+	n := f.node()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) useDecl(h head) *ast.UseDecl {
-	n := runFrame(p, &p.grammar.use, p.push(p.useEnd(), false)).node()
+	var f useItem
+	f.read(p)
+	n := f.node()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
-}
-
-// useEnd is the token after a use declaration's `;`.
-func (p *parser) useEnd() int {
-	i := p.i + 1
-	for i < len(p.toks)-1 && p.toks[i].Kind != lexer.Semi && !startsDecl[p.toks[i].Kind] {
-		i++
-	}
-	return i + 1
 }
 
 var storeKinds = map[lexer.Kind]ast.StoreKind{
@@ -299,7 +311,9 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 			Hint("write `%s %s: %s = %s::new();`", w, name, typ, map[bool]string{true: "HashMap", false: typ}[p.k == lexer.HashMap]))
 	}
 	kind := storeKinds[p.k]
-	n := p.store(kind)
+	var f store
+	f.read(p)
+	n := f.node(kind)
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -307,7 +321,9 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 
 // modDecl reads `mod x;` and `mod x { … }`.
 func (p *parser) modDecl(h head) *ast.ModDecl {
-	n := run(p, &p.grammar.mod).node(p.formName(1))
+	var f modHeader
+	f.read(p)
+	n := f.node()
 	if p.k == lexer.LBrace {
 		b := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}

@@ -1,104 +1,83 @@
 package parser
 
 import (
-	plex "github.com/alecthomas/participle/v2/lexer"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// grammar holds participle's grammars, a form each.
-type grammar struct {
-	prefix    production[prefix]
-	decorator production[decorator]
-	fn        production[fnHeader]
-	structs   production[structHeader]
-	field     production[structField]
-	enum      production[enumHeader]
-	variant   production[variant]
-	schema    production[schemaHeader]
-	schemaRow production[schemaField]
-	trait     production[traitHeader]
-	impl      production[implHeader]
-	alias     production[typeAlias]
-	constant  production[constant]
-	mod       production[modHeader]
-	use       production[useItem]
-	agent     production[agentHeader]
-	host      production[hostHeader]
-	config    production[configField]
-	tool      production[toolHeader]
-	toolField production[toolField]
-	mcp       production[mcpHeader]
-	pipeline  production[pipelineHeader]
-	stage     production[stageHeader]
-	store     production[store]
-	mock      production[mockHeader]
-}
+// The forms: a struct for each header and member, whose tags are its grammar
+// in participle's notation. @Name and @Word capture a token, @@ what the
+// field's type says: a form, or a leaf, which the parser reads by hand. Lists
+// are right-recursive: one token ahead, that is how a trailing comma is told
+// from a further element.
 
-// Lists are right-recursive: with no lookahead that is how a trailing comma
-// is told from a further element.
+// name is a captured name.
+type name ast.Ident
+
+// word is a captured word that names a field: any, before `:` or `?:`.
+type word ast.Ident
+
+// spot is the place of a captured text.
+type spot source.Span
+
+// there says whether anything was captured.
+func (s spot) there() bool { return s.End > 0 }
+
+// The leaves apart from ast.Type and ast.Expr.
+type (
+	paramList struct{ list []*ast.Param }
+	arguments struct{ list []*ast.Arg }
+	bound     ast.NamedType
+)
 
 // prefix stands before declarations and members.
 type prefix struct {
-	Decorators []*decorator `parser:"@@*"`
-	Pub        plex.Token   `parser:"@'pub'?"`
+	Decorators []decorator `parser:"@@*"`
+	Pub        bool        `parser:"@'pub'?"`
 }
 
 // decorator is `@name(args)`.
 type decorator struct {
-	At    plex.Token `parser:"@'@'"`
-	Name  plex.Token `parser:"@Name"`
-	Args  arguments  `parser:"( '(' @@"`
-	Close plex.Token `parser:"@')' )?"`
+	At    spot      `parser:"@'@'"`
+	Name  *name     `parser:"@Name"`
+	Args  arguments `parser:"( '(' @@"`
+	Close spot      `parser:"@')' )?"`
 }
 
-func (d *decorator) node() *ast.Decorator {
-	n := &ast.Decorator{Name: identOf(d.Name)}
-	n.Sp = source.Join(spanOf(d.At), spanOf(d.Name))
-	if d.Args != nil {
-		n.Args = d.Args.list()
-		n.Sp = source.Join(n.Sp, spanOf(d.Close))
+func (f *decorator) node() *ast.Decorator {
+	n := &ast.Decorator{Name: (*ast.Ident)(f.Name), Args: f.Args.list}
+	n.Sp = source.Join(source.Span(f.At), f.Name.Sp)
+	if f.Close.there() {
+		n.Sp = source.Join(n.Sp, source.Span(f.Close))
 	}
 	return n
 }
 
-func decoratorNodes(forms []*decorator) []*ast.Decorator {
-	if len(forms) == 0 {
-		return nil
-	}
-	nodes := make([]*ast.Decorator, len(forms))
-	for i, d := range forms {
-		nodes[i] = d.node()
-	}
-	return nodes
-}
-
 // generics is `<T: A + B, U>`.
 type generics struct {
-	List *typeParams `parser:"'<' @@ '>'"`
+	List typeParams `parser:"'<' @@ '>'"`
 }
 
 type typeParams struct {
-	Param *typeParam  `parser:"@@"`
+	Param typeParam   `parser:"@@"`
 	Rest  *typeParams `parser:"( ',' @@? )?"`
 }
 
 type typeParam struct {
-	Name   plex.Token `parser:"@Name"`
-	Bounds []bound    `parser:"( ':' @@ ( '+' @@ )* )?"`
+	Name   *name    `parser:"@Name"`
+	Bounds []*bound `parser:"( ':' @@ ( '+' @@ )* )?"`
 }
 
-func (g *generics) nodes() (out []*ast.TypeParam) {
-	if g == nil {
-		return nil
+func (f *generics) nodes() (out []*ast.TypeParam) {
+	if f.List.Param.Name == nil {
+		return nil // there are none
 	}
-	for l := g.List; l != nil; l = l.Rest {
-		t := &ast.TypeParam{Name: identOf(l.Param.Name)}
+	for l := &f.List; l != nil; l = l.Rest {
+		t := &ast.TypeParam{Name: (*ast.Ident)(l.Param.Name)}
 		t.Sp = t.Name.Sp
 		for _, b := range l.Param.Bounds {
-			t.Bounds = append(t.Bounds, b.named())
-			t.Sp = source.Join(t.Sp, b.named().Sp)
+			t.Bounds = append(t.Bounds, (*ast.NamedType)(b))
+			t.Sp = source.Join(t.Sp, b.Sp)
 		}
 		out = append(out, t)
 	}

@@ -1,29 +1,27 @@
 package parser
 
 import (
-	plex "github.com/alecthomas/participle/v2/lexer"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // traitHeader is a trait up to its methods.
 type traitHeader struct {
-	Head     fixed     `parser:"'trait' Name"`
-	Generics *generics `parser:"@@?"`
+	Name     *name    `parser:"'trait' @Name"`
+	Generics generics `parser:"@@?"`
 }
 
-func (f *traitHeader) node(name *ast.Ident) *ast.TraitDecl {
+func (f *traitHeader) node() *ast.TraitDecl {
 	n := &ast.TraitDecl{Generics: f.Generics.nodes()}
-	n.Name = name
+	n.Name = (*ast.Ident)(f.Name)
 	return n
 }
 
 // implHeader is `impl<T> Trait for Type` or `impl Type`.
 type implHeader struct {
-	Generics *generics `parser:"'impl' @@?"`
-	First    typeExpr  `parser:"@@"`
-	Target   typeExpr  `parser:"( 'for' @@ )?"`
+	Generics generics `parser:"'impl' @@?"`
+	First    ast.Type `parser:"@@"`
+	Target   ast.Type `parser:"( 'for' @@ )?"`
 }
 
 func (f *implHeader) node() *ast.ImplDecl {
@@ -36,38 +34,38 @@ func (f *implHeader) node() *ast.ImplDecl {
 
 // modHeader is `mod name`, before `;` or `{`.
 type modHeader struct {
-	Head fixed `parser:"'mod' Name"`
+	Name *name `parser:"'mod' @Name"`
 }
 
-func (f *modHeader) node(name *ast.Ident) *ast.ModDecl {
+func (f *modHeader) node() *ast.ModDecl {
 	n := &ast.ModDecl{}
-	n.Name = name
+	n.Name = (*ast.Ident)(f.Name)
 	return n
 }
 
 // useItem is `use a::b::{c, d as e}`.
 type useItem struct {
-	Tree *useTree `parser:"'use' @@"`
+	Tree useTree `parser:"'use' @@"`
 }
 
 // useTree is one branch: a name, then further ones, a glob, a list, or an
 // alias.
 type useTree struct {
-	Name  plex.Token `parser:"@( Name | 'self' | 'Self' )"`
-	Next  *useNext   `parser:"( '::' @@"`
-	Alias plex.Token `parser:"| 'as' @Name )?"`
+	Name  *name    `parser:"@( Name | 'self' | 'Self' )"`
+	Next  *useNext `parser:"( '::' @@"`
+	Alias *name    `parser:"| 'as' @Name )?"`
 }
 
+// useNext is what follows a `::`.
 type useNext struct {
-	Glob  plex.Token `parser:"  @'*'"`
-	Open  plex.Token `parser:"| @'{'"`
-	List  *useList   `parser:"  @@?"`
-	Close plex.Token `parser:"  @'}'"`
-	Tree  *useTree   `parser:"| @@"`
+	Glob  spot     `parser:"  @'*'"`
+	List  *useList `parser:"| '{' @@?"`
+	Close spot     `parser:"  @'}'"`
+	Tree  *useTree `parser:"| @@"`
 }
 
 type useList struct {
-	Tree *useTree `parser:"@@"`
+	Tree useTree  `parser:"@@"`
 	Rest *useList `parser:"( ',' @@? )?"`
 }
 
@@ -75,31 +73,29 @@ func (f *useItem) node() *ast.UseDecl { return &ast.UseDecl{Tree: f.Tree.node()}
 
 func (f *useTree) node() *ast.UseTree {
 	n := &ast.UseTree{}
-	n.Sp = spanOf(f.Name)
-	for t := f; ; {
-		n.Path = append(n.Path, identOf(t.Name))
-		n.Sp = source.Join(n.Sp, spanOf(t.Name))
-		if t.Alias.Value != "" {
-			n.Alias = identOf(t.Alias)
-			n.Sp = source.Join(n.Sp, n.Alias.Sp)
+	n.Sp = f.Name.Sp
+	for t := f; ; t = t.Next.Tree {
+		n.Path = append(n.Path, (*ast.Ident)(t.Name))
+		n.Sp = source.Join(n.Sp, t.Name.Sp)
+		if t.Alias != nil {
+			n.Alias = (*ast.Ident)(t.Alias)
+			n.Sp = source.Join(n.Sp, t.Alias.Sp)
 		}
 		if t.Next == nil {
 			return n
 		}
 		if t.Next.Tree != nil {
-			t = t.Next.Tree
 			continue
 		}
-		if t.Next.Glob.Value != "" {
-			n.Glob = true
-			n.Sp = source.Join(n.Sp, spanOf(t.Next.Glob))
+		if n.Glob = t.Next.Glob.there(); n.Glob {
+			n.Sp = source.Join(n.Sp, source.Span(t.Next.Glob))
 			return n
 		}
 		n.List = []*ast.UseTree{}
 		for l := t.Next.List; l != nil; l = l.Rest {
 			n.List = append(n.List, l.Tree.node())
 		}
-		n.Sp = source.Join(n.Sp, spanOf(t.Next.Close))
+		n.Sp = source.Join(n.Sp, source.Span(t.Next.Close))
 		return n
 	}
 }

@@ -11,27 +11,24 @@ import (
 )
 
 // formGrammar gives the productions of all forms by name, as participle
-// prints them.
+// prints them but for the leaves' names.
 func formGrammar() map[string]string {
-	p := new(parser)
-	g := &p.grammar
 	all := map[string]string{}
-	for _, text := range []string{
-		g.prefix.get(p).String(), g.decorator.get(p).String(), g.fn.get(p).String(),
-		g.structs.get(p).String(), g.field.get(p).String(), g.enum.get(p).String(), g.variant.get(p).String(),
-		g.schema.get(p).String(), g.schemaRow.get(p).String(), g.alias.get(p).String(), g.constant.get(p).String(),
-		g.trait.get(p).String(), g.impl.get(p).String(), g.mod.get(p).String(), g.use.get(p).String(),
-		g.agent.get(p).String(), g.host.get(p).String(), g.config.get(p).String(), g.mock.get(p).String(),
-		g.tool.get(p).String(), g.toolField.get(p).String(), g.mcp.get(p).String(),
-		g.pipeline.get(p).String(), g.stage.get(p).String(), g.store.get(p).String(),
-	} {
-		for line := range strings.SplitSeq(text, "\n") {
+	for _, p := range productions {
+		for line := range strings.SplitSeq(p.ebnf, "\n") {
 			name, body, _ := strings.Cut(line, " = ")
-			all[name] = strings.TrimSuffix(body, " .")
+			all[name] = ebnfName.ReplaceAllStringFunc(strings.TrimSuffix(body, " ."), func(n string) string {
+				if ours := leafNames[n]; ours != "" {
+					return ours
+				}
+				return n
+			})
 		}
 	}
 	return all
 }
+
+var ebnfName = regexp.MustCompile(`"[^"]+"|<[a-z]+>|\w+`)
 
 // specGrammar gives the productions and the tokens of spec/grammar.md.
 func specGrammar(t *testing.T) (productions map[string]string, tokens []string) {
@@ -64,8 +61,8 @@ func specGrammar(t *testing.T) (productions map[string]string, tokens []string) 
 	return productions, append(tokens, "<text>")
 }
 
-// The manual's grammar of headers and members is the one that participle
-// runs, production by production.
+// The manual's grammar of headers and members is that of the forms,
+// production by production.
 func TestGrammarOfForms(t *testing.T) {
 	spec, _ := specGrammar(t)
 	for name, body := range formGrammar() {

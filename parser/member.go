@@ -48,17 +48,20 @@ func (p *parser) separator(b braces) {
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
-	form, name := header(p, &p.grammar.structs)
-	n := form.node(name)
+	var f structHeader
+	f.read(p)
+	n := f.node()
 	p.members(func() {
 		start, pub := p.here(), p.k == lexer.Pub && p.peek(1).IsWord()
 		if pub {
 			p.next()
 		}
-		f := p.structField()
-		f.Pub = pub
-		p.finishField(f, start)
-		n.Fields = append(n.Fields, f)
+		var f structField
+		f.read(p)
+		field := f.node()
+		field.Pub = pub
+		p.finishField(field, start)
+		n.Fields = append(n.Fields, field)
 	})
 	p.finish(&n.DeclHead, h)
 	return n
@@ -70,33 +73,35 @@ func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
 }
 
 func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
-	form, name := header(p, &p.grammar.schema)
-	n := form.node(name)
+	var f schemaHeader
+	f.read(p)
+	n := f.node()
 	p.members(func() {
 		start := p.here()
-		var decorators []*ast.Decorator
-		for p.k == lexer.At {
-			decorators = append(decorators, p.decorator())
-		}
-		optional := p.peek(1) == lexer.Question
-		f := p.schemaField()
-		f.Decorators, f.Optional = decorators, optional
-		p.finishField(f, start)
-		n.Fields = append(n.Fields, f)
+		decorators := p.decorators()
+		var f schemaField
+		f.read(p)
+		field := f.node()
+		field.Decorators = decorators
+		p.finishField(field, start)
+		n.Fields = append(n.Fields, field)
 	})
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) enumDecl(h head) *ast.EnumDecl {
-	form, name := header(p, &p.grammar.enum)
-	n := form.node(name)
+	var f enumHeader
+	f.read(p)
+	n := f.node()
 	p.members(func() {
 		start := p.here()
 		if p.k != lexer.Ident {
 			p.failName()
 		}
-		v := p.variant()
+		var f variant
+		f.read(p)
+		v := f.node()
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
@@ -105,17 +110,29 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	return n
 }
 
+// namesField says whether token i is a word before `:` or `?:`.
+func (p *parser) namesField(i int) bool {
+	if !p.kindAt(i).IsWord() {
+		return false
+	}
+	next := p.kindAt(i + 1)
+	return next == lexer.Colon || next == lexer.Question && p.kindAt(i+2) == lexer.Colon
+}
+
 // configFields reads `{ word: value, … }`.
 func (p *parser) configFields() (fields []*ast.ConfigField) {
 	p.members(func() {
-		fields = append(fields, p.configField())
+		var f configField
+		f.read(p)
+		fields = append(fields, f.node())
 	})
 	return fields
 }
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
-	form, name := p.agentHeader()
-	n := form.node(name)
+	var f agentHeader
+	f.read(p)
+	n := f.node()
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
 		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
 	}
@@ -125,8 +142,9 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 }
 
 func (p *parser) hostDecl(h head) *ast.HostDecl {
-	form, name := header(p, &p.grammar.host)
-	n := form.node(name)
+	var f hostHeader
+	f.read(p)
+	n := f.node()
 	n.Fields = p.configFields()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -170,8 +188,9 @@ func (p *parser) failMethod() {
 
 // traitDecl reads a trait; its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
-	form, name := header(p, &p.grammar.trait)
-	n := form.node(name)
+	var f traitHeader
+	f.read(p)
+	n := f.node()
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
@@ -199,15 +218,18 @@ func (p *parser) signatureSemi() {
 }
 
 func (p *parser) implDecl(h head) *ast.ImplDecl {
-	n := p.implHeader()
+	var f implHeader
+	f.read(p)
+	n := f.node()
 	p.methods(func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil)
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
-	form, name := header(p, &p.grammar.mcp)
-	n := form.node(name)
+	var f mcpHeader
+	f.read(p)
+	n := f.node()
 	p.methods(func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
@@ -218,7 +240,7 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
 	}, func(source.Pos) bool {
-		if p.serverFields(name) {
+		if p.serverFields(n.Name) {
 			return true
 		}
 		n.Rest = p.eat(lexer.DotDot)
@@ -232,8 +254,9 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 }
 
 func (p *parser) toolDecl(h head) *ast.ToolDecl {
-	form, name := header(p, &p.grammar.tool)
-	n := form.node(name)
+	var f toolHeader
+	f.read(p)
+	n := f.node()
 	p.methods(
 		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
 		func(start source.Pos) bool {
@@ -246,9 +269,11 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 					return true
 				}
 			}
-			f := p.toolField()
-			p.finishField(f, start)
-			n.Fields = append(n.Fields, f)
+			var f toolField
+			f.read(p)
+			field := f.node()
+			p.finishField(field, start)
+			n.Fields = append(n.Fields, field)
 			return true
 		})
 	p.finish(&n.DeclHead, h)
@@ -270,8 +295,9 @@ func (p *parser) description(n *ast.ToolDecl) {
 }
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
-	form, name := header(p, &p.grammar.pipeline)
-	n := form.node(name)
+	var f pipelineHeader
+	f.read(p)
+	n := f.node()
 	b := p.openBraces(nil)
 	for p.within(b) {
 		start := p.i
@@ -292,7 +318,9 @@ func (p *parser) stage() *ast.Stage {
 		}
 		p.fail(d)
 	}
-	n := p.stageHeader()
+	var f stageHeader
+	f.read(p)
+	n := f.node()
 	if n.Value != nil {
 		p.declSemi()
 	} else {

@@ -7,23 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// Parameters are written by hand: declarations and `fn` closures share them,
-// and a third of what participle did was their many optional parts.
-
-// paramList is what the hook of a signature's parameters gives.
-type paramList interface{ params() []*ast.Param }
-
-type paramNodes []*ast.Param
-
-func (l paramNodes) params() []*ast.Param { return l }
-
-// paramsOf takes the nodes out of what the hook gave; nil of none.
-func paramsOf(l paramList) []*ast.Param {
-	if l == nil {
-		return nil
-	}
-	return l.params()
-}
+// Parameters are a leaf of the forms: declarations and `fn` closures share
+// them.
 
 // params reads parameters up to the `)`, or to where none follows. typed says
 // that each but self needs a type.
@@ -82,10 +67,7 @@ func (p *parser) likelyType() string {
 // param reads `@decorator mut name: T = default`.
 func (p *parser) param(typed bool) *ast.Param {
 	start := p.here()
-	n := &ast.Param{}
-	for p.k == lexer.At {
-		n.Decorators = append(n.Decorators, p.decorator())
-	}
+	n := &ast.Param{Decorators: p.decorators()}
 	n.Mut = p.eat(lexer.Mut)
 	n.IsSelf = p.k == lexer.Self
 	if !n.IsSelf && p.k != lexer.Ident && !p.k.IsKeyword() {

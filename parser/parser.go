@@ -1,13 +1,13 @@
-// Package parser makes the tree of a source file; its API promises nothing. It stands between the lexer
-// and the checker and is the only package that knows participle.
+// Package parser makes the tree of a source file; its API promises nothing. It
+// stands between the lexer and the checker.
 //
-// Two ways of parsing meet here. The grammar of declarations and members is
-// participle's: annotated structs, the forms (form_*.go), each with a node
-// method that makes the ast node. Types, patterns, parameters, statements and
-// expressions are written by hand and hooked into the forms; bodies never
-// enter participle, which gets the tokens of one header or one member at a
-// time (session.go), and not those that are plain (plain.go). The whole grammar
-// stands in spec/grammar.md.
+// Headers and members of declarations are forms (form_*.go): structs whose tags
+// are their grammar in participle's notation, each with a node method that
+// makes the ast node. From the tags parser/gen writes a reader for each
+// (readers.go), and in tests participle reads every form by the same tags and
+// must find the same tree or the same mistake. Types, patterns, parameters,
+// statements and expressions are read by hand. The whole grammar stands in
+// spec/grammar.md.
 //
 // Errors leave a construct by a bailout that its statement, member, arm or
 // declaration catches (errors.go); reading goes on at the next one
@@ -18,6 +18,8 @@
 // diagnostic; spans run from a node's first token to its last, so children
 // lie within their parents; ids are dense in parse order.
 package parser
+
+//go:generate go run ./gen . readers.go
 
 import (
 	"sync"
@@ -31,16 +33,22 @@ import (
 // Parse reads a source file. The File is never nil: where the text is wrong
 // it has holes (BadDecl, BadStmt, BadExpr), and the list says why.
 func Parse(f *source.File) (*ast.File, diag.List) {
-	return parse(f, false)
+	return parse(f, nil)
 }
 
-// parse is Parse; formsOnly leaves plain forms to participle as well.
-func parse(f *source.File, formsOnly bool) (*ast.File, diag.List) {
+// parse is Parse. forms reads the forms in their readers' stead, if given.
+func parse(f *source.File, forms func(*parser, any)) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
-	p.formsOnly = formsOnly
+	p.forms = forms
 	file := &ast.File{Source: f, Decls: p.module(), Comments: p.astComments(), IDs: int(p.ids)}
 	return file, p.diags
+}
+
+// instead fills a form in its reader's stead.
+func instead[F any](p *parser, form *F) *F {
+	p.forms(p, form)
+	return form
 }
 
 // ParseExpr reads a text that is one expression. It gives nil when the text
@@ -75,8 +83,7 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 	return fn, int(p.ids), p.diags
 }
 
-// parser is the state of one parse: the session that the pool holds, with
-// participle's grammars, which are bound to it by their hooks.
+// parser is the state of one parse: the session that the pool holds.
 type parser struct {
 	file     *source.File
 	src      string
@@ -96,17 +103,13 @@ type parser struct {
 	inHead  bool                // a bare `{` opens the body
 	slice   int                 // the `[` whose range may be open: index of its token
 
-	noArgs    argScan // what the last search for type arguments saw
-	matches   []int32 // partner of each bracket token; nil until wanted
-	excess    int     // how many `}` there are more than `{`
-	culprit   int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
-	blamed    []int   // the `{` that have been told of
-	grammar   grammar
-	frames    []*frame    // participle lexers, by nesting of forms
-	nesting   int         // how many frames are in use
-	formsOnly bool        // participle reads all forms, the plain ones too: for tests
-	form      int         // the first token of the form that was run last
-	namedPool []ast.Ident // nodes for later, of this file or the next
+	noArgs    argScan            // what the last search for type arguments saw
+	matches   []int32            // partner of each bracket token; nil until wanted
+	excess    int                // how many `}` there are more than `{`
+	culprit   int                // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
+	blamed    []int              // the `{` that have been told of
+	forms     func(*parser, any) // reads a form in its reader's stead: participle in tests, else nil
+	namedPool []ast.Ident        // nodes for later, of this file or the next
 	pathPool  []ast.PathExpr
 	segPool   []*ast.Ident
 }
@@ -120,7 +123,7 @@ func open(f *source.File) *parser {
 	*p = parser{
 		file: f, src: f.String(), toks: toks, comments: comments, diags: list,
 		lastAt: -1, lastTok: -1, culprit: -2, slice: -1,
-		grammar: p.grammar, frames: p.frames, namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool,
+		namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool,
 	}
 	for _, d := range list.Sorted() {
 		if p.lexed == nil {
@@ -134,13 +137,9 @@ func open(f *source.File) *parser {
 	return p
 }
 
-// close gives the session back. A session that a panic left in the middle of
-// a form is never given back: close runs without nesting only.
+// close gives the session back.
 func (p *parser) close() {
-	if p.nesting != 0 {
-		return
-	}
-	*p = parser{grammar: p.grammar, frames: p.frames, namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool}
+	*p = parser{namedPool: p.namedPool, pathPool: p.pathPool, segPool: p.segPool}
 	pool.Put(p)
 }
 

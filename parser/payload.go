@@ -5,44 +5,36 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// payload is what the hook of a variant's payload gives: `(A, B)` or
-// `{ a: A, b: B }`. It is made of types and written by hand as they are.
-type payload interface{ into(v *ast.Variant) }
+// payload is what a variant carries: `(A, B)` or `{ a: A, b: B }`. It is made
+// of types and read by hand as they are.
+type payload struct {
+	types  []ast.Type
+	fields []*ast.FieldDecl
+	named  bool
+}
 
-type tuplePayload []ast.Type
-
-func (l tuplePayload) into(v *ast.Variant) { v.Types = l }
-
-type namedPayload []*ast.FieldDecl
-
-func (l namedPayload) into(v *ast.Variant) { v.Fields, v.Named = l, true }
-
-// payloadIfAny reads a payload; nil where none starts.
-func (p *parser) payloadIfAny() payload {
-	switch p.k {
-	case lexer.LParen:
+func (p *parser) payload() payload {
+	if p.k == lexer.LParen {
 		return p.tuplePayload()
-	case lexer.LBrace:
-		return p.namedPayload()
 	}
-	return nil
+	return p.namedPayload()
 }
 
 func (p *parser) tuplePayload() payload {
 	open := p.i
 	p.next()
-	types := tuplePayload{p.typ()}
+	types := []ast.Type{p.typ()}
 	for p.eat(lexer.Comma) && p.k != lexer.RParen {
 		types = append(types, p.typ())
 	}
 	p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	return types
+	return payload{types: types}
 }
 
 func (p *parser) namedPayload() payload {
 	open := p.i
 	p.next()
-	fields := namedPayload{}
+	fields := []*ast.FieldDecl{}
 	for p.k != lexer.RBrace {
 		start := p.here()
 		f := &ast.FieldDecl{Name: p.word()}
@@ -58,5 +50,5 @@ func (p *parser) namedPayload() payload {
 		}
 	}
 	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
-	return fields
+	return payload{fields: fields, named: true}
 }

@@ -126,8 +126,9 @@ func (p *parser) letStmt() *ast.LetStmt {
 
 func (p *parser) mockStmt() *ast.MockStmt {
 	start := p.here()
-	run(p, &p.grammar.mock)
-	s := &ast.MockStmt{Name: p.formName(1)}
+	var f mockHeader
+	f.read(p)
+	s := &ast.MockStmt{Name: (*ast.Ident)(f.Name)}
 	s.Fields = p.configFields()
 	p.eat(lexer.Semi)
 	s.Sp = p.from(start)

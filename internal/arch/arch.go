@@ -93,6 +93,7 @@ var Policy = []Rule{
 		runtime/host runtime/limit runtime/llm runtime/log runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript`},
 	// Programs: they may use what they need of the above.
+	{Package: "parser/gen", Imports: "lexer"},
 	{Package: "ir/gen", Imports: "ir"},
 	{Package: "internal/manifest/gen", Imports: "internal/manifest"},
 	{Package: "internal/diag/gen", Imports: "internal/diag"},

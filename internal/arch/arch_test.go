@@ -17,7 +17,7 @@ import (
 
 // libraries says who alone may import which module of others.
 var libraries = []struct{ path, by string }{
-	{"github.com/alecthomas/participle/v2", "parser"},
+	{"github.com/alecthomas/participle/v2", "parser/gen"},
 	{"github.com/BurntSushi/toml", "internal/manifest"},
 	{"github.com/spf13/cobra", "cmd/concerto"},
 	{"github.com/spf13/pflag", "cmd/concerto"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// sameBothWays parses a text with plain forms read directly and with all of
-// them left to participle: tree, ids and diagnostics must agree.
+// sameBothWays parses a text with the forms read by their generated readers
+// and by participle: tree, ids and diagnostics must agree.
 func sameBothWays(t *testing.T, text string) {
 	t.Helper()
 	f := source.NewFile("main.conc", []byte(text))
-	show := func(formsOnly bool) string {
-		file, list := parse(f, formsOnly)
+	show := func(forms func(*parser, any)) string {
+		file, list := parse(f, forms)
 		var b strings.Builder
 		if err := ast.Dump(&b, file); err != nil {
 			t.Fatal(err)
@@ -30,12 +31,12 @@ func sameBothWays(t *testing.T, text string) {
 		}
 		return b.String() + render(list.Sorted())
 	}
-	if plain, forms := show(false), show(true); plain != forms {
-		t.Fatalf("%s\nis read directly as\n%s\nand by participle as\n%s", text, plain, forms)
+	if generated, theirs := show(nil), show(byParticiple); generated != theirs {
+		t.Fatalf("%s\nis read as\n%s\nand by participle as\n%s", text, generated, theirs)
 	}
 }
 
-// declarations has each kind of form, plain and not.
+// declarations has each kind of form.
 const declarations = mixedUnit + `
 pub struct Wrapper<T: Show + Eq> { pub: Int, pub type: T, inner: Array<T>? = None }
 pub enum Shape<T> { Round(Float), Box { w: Float, h: Float }, Empty }
@@ -58,9 +59,10 @@ type Alias<T> = Result<T, String>;
 mod inner { pub fn f() {} host H { connector: h } }
 `
 
-// What is plain reads like its form, whole or with any one token missing,
+// The readers read what participle reads and refuse what it refuses, with the
+// same words: programs whole, declarations also with any one token missing,
 // doubled or replaced.
-func TestPlainForms(t *testing.T) {
+func TestReadersAreParticiples(t *testing.T) {
 	var texts []string
 	for _, pattern := range []string{"testdata/ok/*.txtar", "testdata/errors/*.txtar"} {
 		paths, _ := filepath.Glob(pattern)
@@ -86,6 +88,19 @@ func TestPlainForms(t *testing.T) {
 	for _, text := range texts {
 		sameBothWays(t, text)
 	}
+	read := map[reflect.Type]bool{}
+	count := func(p *parser, form any) {
+		read[reflect.TypeOf(form)] = true
+		byParticiple(p, form)
+	}
+	for _, text := range texts {
+		parse(source.NewFile("main.conc", []byte(text)), count)
+	}
+	for form := range productions {
+		if !read[form] {
+			t.Errorf("no text has a %s", form.Elem().Name())
+		}
+	}
 	text := strings.ReplaceAll(declarations, "%[1]d", "")
 	sameBothWays(t, text)
 	// One declaration at a time, since a whole program takes long.
@@ -100,8 +115,8 @@ func TestPlainForms(t *testing.T) {
 	}
 }
 
-// FuzzPlainForms looks for a text that the two ways read differently.
-func FuzzPlainForms(f *testing.F) {
+// FuzzForms looks for a text that the two ways read differently.
+func FuzzForms(f *testing.F) {
 	for one := range strings.SplitSeq(declarations, "\n") {
 		f.Add(one)
 	}
