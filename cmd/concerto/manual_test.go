@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,4 +32,31 @@ func TestManualNamesAllCommands(t *testing.T) {
 		}
 		flags(c, c.LocalNonPersistentFlags())
 	}
+}
+
+// TestCommandsHaveScripts: every command, and every command below one, is played by
+// a script.
+func TestCommandsHaveScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d scripts: %v", len(files), err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if !strings.Contains(all.String(), sub.CommandPath()+" ") && !strings.Contains(all.String(), sub.CommandPath()+"\n") {
+				t.Errorf("no script in testdata/script has `%s`", sub.CommandPath())
+			}
+			look(sub)
+		}
+	}
+	look((&app{}).root())
 }
