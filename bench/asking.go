@@ -59,7 +59,7 @@ func asking() measure {
 	return measure{name: "asking", title: "an agent's call over its HTTP exchange, added", unit: "µs", fixed: 150, ours: func(l *lab) (float64, error) {
 		s := newModelServer(0)
 		defer s.Close()
-		if _, err := process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", fmt.Sprint(askingCalls)); err != nil {
+		if _, err := l.process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", fmt.Sprint(askingCalls)); err != nil {
 			return 0, err
 		}
 		bare := s.median()
@@ -78,7 +78,7 @@ func askingAtOnce(name, title, unit string, most float64, read func(outcome) flo
 	peer := func(l *lab) (float64, error) {
 		s := newModelServer(delay)
 		defer s.Close()
-		p, err := process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", "1000", "at", "once")
+		p, err := l.process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", "1000", "at", "once")
 		return read(p), err
 	}
 	return measure{name: name, title: title, unit: unit, fixed: most, peer: peer, peers: "net/http alone", ours: func(l *lab) (float64, error) {
@@ -99,7 +99,7 @@ func (l *lab) ask(s *modelServer, body string, p *outcome) error {
 	if err := writeProject(dir, map[string]string{"Concerto.toml": manifest, "main.conc": program}); err != nil {
 		return err
 	}
-	out, err := process(dir, l.bin("concerto"), "run", "main.conc")
+	out, err := l.process(dir, l.bin("concerto"), "run", "main.conc")
 	if err == nil && out.out != "Half of it is done; the tests are left." {
 		err = fmt.Errorf("the program printed %q", out.out)
 	}

@@ -15,7 +15,7 @@ func callTime(way string) func(*lab) (float64, error) {
 	return func(l *lab) (float64, error) {
 		var times [2]float64
 		for i, n := range []int{callsMeasured, 0} {
-			p, err := process(l.dir, l.bin("concerto"), "run", l.program("calls", "main.conc"), "--", way, fmt.Sprint(n))
+			p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("calls", "main.conc"), "--", way, fmt.Sprint(n))
 			if err != nil {
 				return 0, err
 			}

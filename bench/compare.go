@@ -53,7 +53,7 @@ func (w workload) measure(l *lab, rounds int) (standing, error) {
 			if e.goVM && (round%3 != 0 || s.samples[i].cpu > slow) {
 				continue
 			}
-			p, err := process(l.dir, e.run(l, l.program(w.name, e.file))...)
+			p, err := l.process(l.dir, e.run(l, l.program(w.name, e.file))...)
 			if err != nil {
 				return s, err
 			}

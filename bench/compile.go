@@ -97,7 +97,7 @@ func checkFile(lines int) func(*lab) (float64, error) {
 			return 0, err
 		}
 		return best(10, func() (float64, error) {
-			p, err := process(dir, l.bin("concerto"), "check")
+			p, err := l.process(dir, l.bin("concerto"), "check")
 			return p.wall, err
 		})
 	}

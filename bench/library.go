@@ -50,14 +50,14 @@ func library() []measure {
 				if err != nil {
 					return 0, err
 				}
-				return timed(process(dir, l.bin("concerto"), "run", filepath.Join(l.root, "bench/library/main.conc"), "--", x.op))
+				return timed(l.process(dir, l.bin("concerto"), "run", filepath.Join(l.root, "bench/library/main.conc"), "--", x.op))
 			},
 			peer: func(l *lab) (float64, error) {
 				dir, err := l.libraryData()
 				if err != nil {
 					return 0, err
 				}
-				return timed(process(dir, "python3", filepath.Join(l.root, "bench/library/main.py"), x.op))
+				return timed(l.process(dir, "python3", filepath.Join(l.root, "bench/library/main.py"), x.op))
 			}})
 	}
 	return out

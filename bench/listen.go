@@ -22,7 +22,7 @@ func listening(name, title, mode string) measure {
 			if err != nil {
 				return 0, err
 			}
-			p, err := process(dir, l.bin("concerto"), "run")
+			p, err := l.process(dir, l.bin("concerto"), "run")
 			if err != nil {
 				return 0, err
 			}
@@ -30,7 +30,7 @@ func listening(name, title, mode string) measure {
 			return rate(p), answered(lines[len(lines)-1])
 		},
 		peer: func(l *lab) (float64, error) {
-			p, err := process(l.dir, l.bin("peer"), l.bin("host"), mode, fmt.Sprint(n))
+			p, err := l.process(l.dir, l.bin("peer"), l.bin("host"), mode, fmt.Sprint(n))
 			if err != nil {
 				return 0, err
 			}

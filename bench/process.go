@@ -2,42 +2,45 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // An outcome is what a process took and printed.
 type outcome struct {
 	wall, cpu float64 // milliseconds
-	memory    int64   // bytes resident at most; not less than what this process had when it started it
+	memory    int64   // bytes resident at most, 8 MB or so if it had less
 	out       string
 }
 
 // process runs a command to its end.
-func process(dir string, command ...string) (outcome, error) {
-	cmd := exec.Command(command[0], command[1:]...)
+func (l *lab) process(dir string, command ...string) (outcome, error) {
+	if _, err := exec.LookPath(command[0]); err != nil {
+		return outcome{}, fmt.Errorf("%s is not installed", command[0])
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		return outcome{}, err
+	}
+	defer read.Close()
+	cmd := exec.Command(l.bin("once"), command...)
 	cmd.Dir = dir
+	cmd.ExtraFiles = []*os.File{write}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	start := time.Now()
 	text, err := cmd.Output()
-	wall := milli(time.Since(start))
+	write.Close()
 	if err != nil {
-		if missing := (*exec.Error)(nil); errors.As(err, &missing) {
-			return outcome{}, fmt.Errorf("%s is not installed", command[0])
-		}
 		return outcome{}, fmt.Errorf("%s: %w\n%s", strings.Join(command, " "), err, stderr.String())
 	}
-	state := cmd.ProcessState
-	r := outcome{wall: wall, cpu: milli(state.UserTime() + state.SystemTime()), out: strings.TrimSpace(string(text))}
-	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		r.memory = usage.Maxrss << 10
+	var wall, cpu, memory int64
+	if _, err := fmt.Fscan(read, &wall, &cpu, &memory); err != nil {
+		return outcome{}, fmt.Errorf("read what %s took: %w", strings.Join(command, " "), err)
 	}
-	return r, nil
+	return outcome{wall: float64(wall) / 1000, cpu: float64(cpu) / 1000, memory: memory, out: strings.TrimSpace(string(text))}, nil
 }
 
 func milli(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -4,14 +4,14 @@ import "fmt"
 
 func startOurs(l *lab) (float64, error) {
 	return best(20, func() (float64, error) {
-		p, err := process(l.dir, l.bin("concerto"), "run", l.program("one", "main.conc"))
+		p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("one", "main.conc"))
 		return p.wall, err
 	})
 }
 
 func startEmpty(l *lab) (float64, error) {
 	return best(20, func() (float64, error) {
-		p, err := process(l.dir, l.bin("empty"))
+		p, err := l.process(l.dir, l.bin("empty"))
 		return p.wall, err
 	})
 }
@@ -27,7 +27,7 @@ func growth(program, large, small string) func(*lab) (float64, error) {
 		times := [2]float64{}
 		for i, n := range []string{large, small} {
 			times[i], err = best(5, func() (float64, error) {
-				p, err := process(l.dir, l.bin("concerto"), "run", l.program(program, "main.conc"), "--", n)
+				p, err := l.process(l.dir, l.bin("concerto"), "run", l.program(program, "main.conc"), "--", n)
 				return p.wall, err
 			})
 			if err != nil {
@@ -42,7 +42,7 @@ func growth(program, large, small string) func(*lab) (float64, error) {
 // resident at most, its start included.
 func waiting(name string, n int, title string, most float64) measure {
 	return measure{name: name, title: title, unit: "MB", fixed: most, ours: func(l *lab) (float64, error) {
-		p, err := process(l.dir, l.bin("concerto"), "run", l.program("waiting", "main.conc"), "--", fmt.Sprint(n))
+		p, err := l.process(l.dir, l.bin("concerto"), "run", l.program("waiting", "main.conc"), "--", fmt.Sprint(n))
 		if err == nil && p.out != fmt.Sprint(n*(n-1)/2) {
 			err = fmt.Errorf("%d tasks gave %q", n, p.out)
 		}

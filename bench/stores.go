@@ -27,7 +27,7 @@ func stores() []measure {
 				if err != nil {
 					return 0, err
 				}
-				return printed(process(dir, l.bin("sqlite"), "bench.db", strconv.Itoa(storeReads), strconv.Itoa(storeEntries)))
+				return printed(l.process(dir, l.bin("sqlite"), "bench.db", strconv.Itoa(storeReads), strconv.Itoa(storeEntries)))
 			}},
 		{name: "ledger-find", title: "look-up by words and by keys in a ledger of 100k entries in a file", unit: "µs", fixed: 5000,
 			ours: func(l *lab) (float64, error) { return l.stored("find", ledgerFinds) }},
@@ -41,7 +41,7 @@ func (l *lab) stored(program string, n int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	ms, err := printed(process(dir, l.bin("concerto"), "run", program+".conc", "--", strconv.Itoa(n)))
+	ms, err := printed(l.process(dir, l.bin("concerto"), "run", program+".conc", "--", strconv.Itoa(n)))
 	return ms * 1000 / float64(n), err
 }
 
@@ -102,6 +102,6 @@ ledger notes: Ledger = Ledger::new().with_persistence("bench.db");
 	if err != nil {
 		return "", err
 	}
-	_, err = process(dir, l.bin("concerto"), "run", "fill.conc")
+	_, err = l.process(dir, l.bin("concerto"), "run", "fill.conc")
 	return dir, err
 }

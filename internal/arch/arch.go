@@ -109,6 +109,7 @@ var Policy = []Rule{
 	{Package: "bench/empty"},
 	{Package: "bench/host"},
 	{Package: "bench/inside", Imports: "."},
+	{Package: "bench/once"},
 	{Package: "bench/peer"},
 	{Package: "bench/sqlite"},
 	{Package: "examples/supervise/host"},

@@ -1,0 +1,46 @@
+// Command once runs a command and writes to descriptor 3 what it took: wall and
+// CPU time in microseconds, and the most bytes that it had resident.
+//
+// A process counts as its own what whoever started it had resident (Linux keeps
+// the peak over an exec), so a measurement is started by one that has little.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fail("usage: once COMMAND ARGS…")
+	}
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	start := time.Now()
+	err := cmd.Run()
+	wall := time.Since(start)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		fail(err)
+	}
+	state := cmd.ProcessState
+	var memory int64
+	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
+		memory = usage.Maxrss << 10
+	}
+	if _, err := fmt.Fprintln(os.NewFile(3, "result"), wall.Microseconds(), (state.UserTime() + state.SystemTime()).Microseconds(), memory); err != nil {
+		fail(err)
+	}
+	if err != nil {
+		os.Exit(max(state.ExitCode(), 1))
+	}
+}
+
+func fail(what any) {
+	fmt.Fprintln(os.Stderr, "once:", what)
+	os.Exit(1)
+}
