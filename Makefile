@@ -3,6 +3,10 @@
 
 all: build
 
+# Of the version in .ci/tools, which is a module of its own: what only looks at the
+# project is nothing that it requires.
+STATICCHECK = go tool -modfile=.ci/tools/go.mod staticcheck
+
 # What is written in Concerto and stands in its style; a test of format holds it.
 OWN = stdlib bench cmd/concerto/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
 
@@ -25,6 +29,7 @@ checkptr:
 
 lint:
 	go vet ./...
+	$(STATICCHECK) ./...
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
 
 fmt:

@@ -95,7 +95,7 @@ func (d *dumper) data(s reflect.Value, n Node) {
 // isDefault says whether a field says nothing: zero, or -1 where that stands
 // for none. Literals show their value in any case.
 func isDefault(n Node, name string, v reflect.Value) bool {
-	switch n.(type) {
+	switch n := n.(type) {
 	case *IntLit, *FloatLit, *StringLit, *LitType, *TupleIndex:
 		return name != "Value" && name != "Index" && v.IsZero()
 	case *BoolLit:
@@ -104,7 +104,7 @@ func isDefault(n Node, name string, v reflect.Value) bool {
 		return name != "Kind" && v.IsZero()
 	case *PathExpr:
 		if name == "ArgsAt" {
-			return v.Int() < 0 || int(v.Int()) == len(n.(*PathExpr).Segments)-1
+			return v.Int() < 0 || int(v.Int()) == len(n.Segments)-1
 		}
 		return v.IsZero()
 	case *ArrayPat:

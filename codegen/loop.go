@@ -11,9 +11,8 @@ import (
 
 // loop is a loop around the code under way.
 type loop struct {
-	label    string
-	out, on  *label // where break and continue lead
-	handlers int    // handlers around it
+	label   string
+	out, on *label // where break and continue lead
 
 	dst  int        // register of a `loop`'s value, -1 when nobody takes it
 	give types.Type // its type

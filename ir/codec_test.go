@@ -18,7 +18,7 @@ func everything(t testing.TB) *Program {
 	tokens, half := int64(100), 0.5
 	answer, yes := json.RawMessage(`"skip"`), "yes"
 	p.Constants = append(p.Constants, text("a\"b\\c\n\t\r\x01é\U0001F600 "), whole(math.MinInt64), whole(math.MaxInt64),
-		real(2), real(-0.0), real(1e300), real(0.1), real(math.Inf(1)), real(math.Inf(-1)))
+		real(2), real(math.Copysign(0, -1)), real(1e300), real(0.1), real(math.Inf(1)), real(math.Inf(-1)))
 	p.Types = append(p.Types, TypeInfo{Kind: "union", Values: []string{"low", "high"}},
 		TypeInfo{Kind: "schema", Name: "S", Doc: "A schema.", Fields: []FieldInfo{{Name: "level", Type: 7, Optional: true, Doc: "How much."}}})
 	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Temperature: &half, TopP: &half, MaxTokens: &tokens,

@@ -26,7 +26,9 @@ func FuzzLex(f *testing.F) {
 					parts = parts[:n]
 				}
 			case Int:
-				IntValue(text[tok.Start:tok.End])
+				if v, over := IntValue(text[tok.Start:tok.End]); over && v != 0 {
+					t.Errorf("%s is %d and overflows", text[tok.Start:tok.End], v)
+				}
 			case Float:
 				FloatValue(text[tok.Start:tok.End])
 			}

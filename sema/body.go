@@ -60,7 +60,6 @@ type frame struct {
 	returns []returned
 	leaves  []pendingLeave // of a closure whose result is inferred
 	try     *tryScope
-	loops   int // loops of the enclosing frames, which break must not reach
 }
 
 // returned is a value that leaves a closure whose result type is inferred.

@@ -266,12 +266,9 @@ func (b *body) bareTry(e *ast.TryExpr, want types.Type, entry flow) types.Type {
 	if r, ok := hinted(want).(*types.Result); ok {
 		inner = r.Ok
 	}
-	var t types.Type
+	t := b.blockValue(e.Body, inner, reason{})
 	if inner != nil {
-		t = b.blockValue(e.Body, inner, reason{})
 		t = inner
-	} else {
-		t = b.blockValue(e.Body, nil, reason{})
 	}
 	b.frame.try = b.frame.try.outer
 	b.flow = joinFlow(b.flow, entry)

@@ -96,11 +96,9 @@ func TestArray(t *testing.T) {
 // TestLent: what stays in its container is marked, so that changing the copy
 // leaves the container alone.
 func TestLent(t *testing.T) {
-	inner := value.ArrayOf(value.Int(1))
-	outer := value.ArrayOf(inner, inner)
 	for _, name := range []string{"Array.first", "Array.last", "Array.reverse", "Array.enumerate", "Array.unique"} {
-		inner = value.ArrayOf(value.Int(1))
-		outer = value.ArrayOf(inner)
+		inner := value.ArrayOf(value.Int(1))
+		outer := value.ArrayOf(inner)
 		if _, err := natives[name].Invoke(name, []value.Slot{outer}); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +108,7 @@ func TestLent(t *testing.T) {
 	}
 	m := value.NewMap(0)
 	for _, name := range []string{"Map.get", "Map.get_or", "Map.values", "Map.entries"} {
-		inner = value.ArrayOf(value.Int(1))
+		inner := value.ArrayOf(value.Int(1))
 		m.SetString("k", inner)
 		if _, err := natives[name].Invoke(name, []value.Slot{m.Slot(), value.String("k"), value.Nil}); err != nil {
 			t.Fatal(err)
@@ -119,7 +117,7 @@ func TestLent(t *testing.T) {
 			t.Errorf("%s does not mark what it gives", name)
 		}
 	}
-	inner = value.ArrayOf(value.Int(1))
+	inner := value.ArrayOf(value.Int(1))
 	if _, err := natives["Array.push"].Invoke("Array.push", []value.Slot{value.ArrayOf(), inner}); err != nil {
 		t.Fatal(err)
 	}

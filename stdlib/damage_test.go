@@ -41,7 +41,6 @@ type damager struct {
 	// What is done to this text.
 	commas, comments, bareKeys, numbers, letters, booleans, twice bool
 	open, close                                                   string // quotes
-	closers                                                       int    // left out at the end
 }
 
 func (d *damager) one(in int) bool { return d.rand.IntN(in) == 0 }

@@ -151,12 +151,11 @@ func (m *modeller) inMatch() func() {
 		return nil
 	}
 	return m.guard(func() func() {
-		some, inner := "Some", p.shape
+		some, parts := "Some", p.shape.parts
 		if p.shape.is == choice {
-			some, inner = p.shape.name+"::One", p.shape.variants[1].parts[0]
-		} else {
-			inner = p.shape.parts[0]
+			some, parts = p.shape.name+"::One", p.shape.variants[1].parts
 		}
+		inner := parts[0]
 		got := &local{name: m.fresh("h"), shape: inner}
 		own := &local{name: m.fresh("v"), shape: inner, mutable: true}
 		m.open("if let %s(%s) = %s {", some, got.name, p.text)

@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 	}{
 		{Nil, "nil", "null"},
 		{Int(math.MinInt64), "-9223372036854775808", "-9223372036854775808"},
-		{Float(3), "3.0", "3.0"}, {Float(0.1), "0.1", "0.1"}, {Float(-0.0), "0.0", "0.0"}, {Float(math.Copysign(0, -1)), "-0.0", "-0.0"},
+		{Float(3), "3.0", "3.0"}, {Float(0.1), "0.1", "0.1"}, {Float(0), "0.0", "0.0"}, {Float(math.Copysign(0, -1)), "-0.0", "-0.0"},
 		{Float(1e21), "1e+21", "1e+21"}, {Float(1e-7), "1e-7", "1e-7"}, {Float(123456789012345680000), "123456789012345680000.0", "123456789012345680000.0"},
 		{Float(math.NaN()), "NaN", "null"}, {Float(math.Inf(1)), "inf", "null"}, {Float(math.Inf(-1)), "-inf", "null"},
 		{Bool(true), "true", "true"}, {String("a\"b"), "a\"b", `"a\"b"`},
