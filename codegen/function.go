@@ -217,7 +217,7 @@ func (f *builder) emit(op ir.Op, a, b, c int, imm int32) {
 	}
 	f.place()
 	f.blk.Code = append(f.blk.Code, ir.Instr{Op: op, A: uint8(a), B: uint8(b), C: uint8(c), Imm: imm})
-	f.dead = ir.Describe(op).Ends
+	f.dead = ir.Shapes[op].Ends
 }
 
 // emitBC is emit for the ops whose B and C are one number.

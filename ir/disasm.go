@@ -129,23 +129,26 @@ func (d *disassembler) note(i Instr) string {
 				return t.Name + "::" + t.Variants[i.C].Name
 			}
 			return d.typeName(n)
-		case o.Role == RoleDeclared:
-			return d.declared(i.Op, n)
+		default:
+			if name := d.declared(o.Role, n); name != "" {
+				return name
+			}
 		}
 	}
 	return ""
 }
 
-func (d *disassembler) declared(op Op, n int) string {
+// declared is the name of a declaration that an operand of a role indexes.
+func (d *disassembler) declared(role Role, n int) string {
 	p := d.p
 	switch {
-	case op == OpLoadAgent && in(n, len(p.Agents)):
+	case role == RoleAgent && in(n, len(p.Agents)):
 		return p.Agents[n].Name
-	case op == OpLoadHost && in(n, len(p.Hosts)):
+	case role == RoleHost && in(n, len(p.Hosts)):
 		return p.Hosts[n].Name
-	case op == OpLoadTool && in(n, len(p.Tools)):
+	case role == RoleTool && in(n, len(p.Tools)):
 		return p.Tools[n].Name
-	case op == OpLoadStore && in(n, len(p.Stores)):
+	case role == RoleStore && in(n, len(p.Stores)):
 		return p.Stores[n].Name
 	}
 	return ""

@@ -3,81 +3,13 @@ package ir
 // The dataflow: what class each register has before each instruction. Joins
 // only ever turn a class into Unset, so that every walk ends.
 
-// registers is a state, indexed by register.
-type registers []Class
-
-// join lowers s to what holds in both s and t, and says whether that changed s.
-func (s registers) join(t registers) (changed bool) {
-	for r, c := range t {
-		if s[r] != c && s[r] != Unset {
-			s[r], changed = Unset, true
-		}
-	}
-	return changed
-}
-
-// clear forgets all registers from r on: a callee's frame lay over them.
-func (s registers) clear(r int) {
-	for ; r < len(s); r++ {
-		s[r] = Unset
-	}
-}
-
-// Window is the run of registers that an instruction reads.
-type Window struct {
-	From, N int
-	Params  []Class // of a direct call; nil means all Full
-	// Call says that it stands behind a link register, which gets the result,
-	// and that all registers from the link on are lost.
-	Call bool
-}
-
-// WindowOf gives the window of an instruction; ok is false for one without.
-func WindowOf(p *Program, i Instr) (w Window, ok bool) {
-	switch i.Op {
-	case OpCall:
-		f := &p.Functions[i.Imm]
-		return Window{int(i.A) + 1, len(f.Params), f.Params, true}, true
-	case OpCallClosure, OpCallNative, OpCallMethod, OpPerform, OpAwaitEmit, OpAwaitEmitAs:
-		return Window{int(i.A) + 1, int(i.B), nil, true}, true
-	case OpDispatchTool, OpListenBegin:
-		return Window{int(i.A) + 1, 3, nil, true}, true
-	case OpInterpolate, OpNewArray, OpNewTuple, OpNewClosure, OpSpawn, OpJoinAll, OpRace:
-		return Window{int(i.B), int(i.C), nil, false}, true
-	case OpParallelFor:
-		return Window{int(i.B), 3, nil, false}, true
-	case OpNewMap:
-		return Window{int(i.B), 2 * int(i.C), nil, false}, true
-	case OpNewStruct:
-		return Window{int(i.B), len(p.Types[i.Imm].Fields), nil, false}, true
-	case OpNewVariant:
-		return Window{int(i.B), len(p.Types[i.Imm].Variants[i.C].Fields), nil, false}, true
-	case OpSlice:
-		return Window{int(i.C), 2, nil, false}, true
-	}
-	return Window{}, false
-}
-
-// keepsReceiver says whether w+1 is Full after the call, however it ends.
-func (v *verifier) keepsReceiver(i Instr) bool {
-	switch i.Op {
-	case OpCall:
-		return v.p.Functions[i.Imm].MutSelf
-	case OpCallNative:
-		return i.B > 0
-	case OpCallMethod:
-		return v.givesBack[*v.p.Constants[i.Imm].String]
-	}
-	return false
-}
-
 // flow is the dataflow over one function. Its memory serves one function after
 // the other.
 type flow struct {
 	c *codeVerifier
 	// listens holds, for each listen, the state that its handlers start from
 	// and that it leaves behind, below its window.
-	listens []registers
+	listens []Classes
 
 	depth int     // how many blocks are being walked, one in the other
 	walks []*walk // by depth
@@ -90,7 +22,7 @@ type flow struct {
 func (fl *flow) run(c *codeVerifier) {
 	fl.c, fl.listens, fl.depth, fl.used = c, nil, 0, 0
 	if n := len(c.f.Listens); n > 0 {
-		fl.listens = make([]registers, n)
+		fl.listens = make([]Classes, n)
 	}
 	entry := fl.registers(c.f.Registers)
 	clear(entry)
@@ -100,7 +32,7 @@ func (fl *flow) run(c *codeVerifier) {
 
 // registers gives memory for a state of n registers, for as long as the
 // function is checked.
-func (fl *flow) registers(n int) registers {
+func (fl *flow) registers(n int) Classes {
 	if fl.used+n > len(fl.slab) {
 		fl.slab, fl.used = make([]Class, max(4096, n)), 0
 	}
@@ -109,7 +41,7 @@ func (fl *flow) registers(n int) registers {
 	return s
 }
 
-func (fl *flow) clone(s registers) registers {
+func (fl *flow) clone(s Classes) Classes {
 	t := fl.registers(len(s))
 	copy(t, s)
 	return t
@@ -120,7 +52,7 @@ func (fl *flow) clone(s registers) registers {
 // elsewhere; in between one state is carried along. Each state before an
 // instruction is handed to visit, if any, in every walk: what it does must be
 // a join.
-func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
+func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	w := fl.enter(b, visit)
 	defer fl.leave()
 	s := fl.registers(len(entry))
@@ -132,7 +64,7 @@ func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
 			w.landRegions(pc)
 			if at := w.states[pc]; at != nil {
 				if alive {
-					at.join(s)
+					at.Meet(s)
 				}
 				copy(s, at)
 				alive = true
@@ -144,7 +76,7 @@ func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
 			if fl.c.err != nil {
 				return
 			}
-			alive = !Table[i.Op].Ends
+			alive = !Shapes[i.Op].Ends
 		}
 		again = w.again
 	}
@@ -154,14 +86,14 @@ func (fl *flow) block(b *Block, entry registers, visit func(s registers)) {
 type walk struct {
 	fl      *flow
 	b       *Block
-	states  []registers // where jumps and regions lead, once reached
-	targets []registers // what each region's target knows
-	again   bool        // a state changed behind the walk
-	visit   func(s registers)
+	states  []Classes // where jumps and regions lead, once reached
+	targets []Classes // what each region's target knows
+	again   bool      // a state changed behind the walk
+	visit   func(s Classes)
 }
 
 // enter starts the walk over a block.
-func (fl *flow) enter(b *Block, visit func(s registers)) *walk {
+func (fl *flow) enter(b *Block, visit func(s Classes)) *walk {
 	if fl.depth == len(fl.walks) {
 		fl.walks = append(fl.walks, &walk{fl: fl})
 	}
@@ -176,9 +108,9 @@ func (fl *flow) leave() { fl.depth-- }
 
 // none gives n states that are not known, in the memory of old when it is
 // enough.
-func none(old []registers, n int) []registers {
+func none(old []Classes, n int) []Classes {
 	if n > cap(old) {
-		return make([]registers, n, 2*n)
+		return make([]Classes, n, 2*n)
 	}
 	old = old[:n]
 	clear(old)
@@ -186,11 +118,11 @@ func none(old []registers, n int) []registers {
 }
 
 // arrive joins s into the state of instruction to.
-func (w *walk) arrive(from, to int, s registers) {
+func (w *walk) arrive(from, to int, s Classes) {
 	switch {
 	case w.states[to] == nil:
 		w.states[to] = w.fl.clone(s)
-	case !w.states[to].join(s):
+	case !w.states[to].Meet(s):
 		return
 	}
 	w.again = w.again || to <= from
@@ -208,7 +140,7 @@ func (w *walk) landRegions(pc int) {
 
 // instruction checks one instruction against the state before it, and makes
 // of s the state after it.
-func (w *walk) instruction(pc int, i Instr, s registers) {
+func (w *walk) instruction(pc int, i Instr, s Classes) {
 	if w.visit != nil {
 		w.visit(s)
 	}
@@ -222,32 +154,27 @@ func (w *walk) instruction(pc int, i Instr, s registers) {
 		w.raises(pc, i, s)
 		s[i.A] = Full
 	}
-	for _, o := range Table[i.Op].Operands {
-		if o.Role == RoleTarget {
-			w.arrive(pc, i.Get(o.Field), s)
-		}
+	if Shapes[i.Op].Target {
+		w.arrive(pc, int(i.Imm), s)
 	}
 }
 
 // raises joins the state before an instruction into the targets of the regions
 // that it stands in.
-func (w *walk) raises(pc int, i Instr, s registers) {
+func (w *walk) raises(pc int, i Instr, s Classes) {
 	for n, r := range w.b.Regions {
 		if pc < r.From || pc >= r.To {
 			continue
 		}
 		t := s
-		if win, ok := WindowOf(w.fl.c.p, i); ok && win.Call {
+		if Shapes[i.Op].Frame {
 			t = w.fl.clone(s)
-			t.clear(win.From - 1)
-			if w.fl.c.keepsReceiver(i) {
-				t[win.From] = Full
-			}
+			w.fl.c.calls.Raised(i, t)
 		}
 		if w.targets[n] == nil {
 			w.targets[n] = w.fl.clone(t)
 		} else {
-			w.targets[n].join(t)
+			w.targets[n].Meet(t)
 		}
 		w.targets[n][r.Register] = Full
 	}
@@ -255,14 +182,14 @@ func (w *walk) raises(pc int, i Instr, s registers) {
 
 // listen walks the handlers of a listen from state s and gives the state that
 // it leaves behind: a handler may have run up to any instruction.
-func (fl *flow) listen(i Instr, s registers) registers {
+func (fl *flow) listen(i Instr, s Classes) Classes {
 	n, base := int(i.Imm), int(i.A)
 	s = fl.clone(s)
-	s.clear(base)
+	clear(s[base:])
 	switch known := fl.listens[n]; {
 	case known == nil:
 		fl.listens[n] = s
-	case !known.join(s):
+	case !known.Meet(s):
 		return fl.clone(known)
 	}
 	state := fl.listens[n]
@@ -274,8 +201,8 @@ func (fl *flow) listen(i Instr, s registers) registers {
 			entry[h.Param] = Full
 			outer := fl.c.handler
 			fl.c.handler = outer + ", handler \"" + h.Type + "\""
-			fl.block(&h.Block, entry, func(at registers) {
-				changed = state[:base].join(at[:base]) || changed
+			fl.block(&h.Block, entry, func(at Classes) {
+				changed = state[:base].Meet(at[:base]) || changed
 			})
 			if fl.c.err != nil {
 				return state
@@ -287,56 +214,47 @@ func (fl *flow) listen(i Instr, s registers) registers {
 }
 
 // step checks what instruction i reads from state s and applies what it sets.
-func (c *codeVerifier) step(pc int, i Instr, s registers) {
-	for _, o := range Describe(i.Op).Operands {
-		if o.Role == RoleRead || o.Role == RoleModify {
-			c.reads(pc, i, o.Name, i.Get(o.Field), o.Class, s)
+func (c *codeVerifier) step(pc int, i Instr, s Classes) {
+	shape := &Shapes[i.Op]
+	for _, r := range shape.Reads {
+		if n := i.Get(r.Field); !s.Fits(n, r.Class) {
+			c.misread(pc, i, c.operandNamed(i.Op, r.Field), n, r.Class, s)
 		}
 	}
-	if w, ok := WindowOf(c.p, i); ok {
-		c.window(pc, i, w, s)
-	}
-	for _, o := range Describe(i.Op).Operands {
-		if o.Role == RoleWrite || o.Role == RoleModify {
-			s[i.Get(o.Field)] = o.Class
+	if shape.Window {
+		from, n, params := c.p.Window(i)
+		for k := range n {
+			class := Full
+			if params != nil {
+				class = params[k]
+			}
+			if r := from + k; s.Fits(r, class) {
+				continue
+			} else if shape.Frame && r == int(i.A) {
+				c.misread(pc, i, "callee", r, class, s)
+			} else {
+				c.misread(pc, i, "argument", r, class, s)
+			}
 		}
 	}
+	c.calls.Step(i, s)
 }
 
-// reads checks that register r may be read as class.
-func (c *codeVerifier) reads(pc int, i Instr, name string, r int, class Class, s registers) {
-	switch found := s[r]; {
-	case found == Unset:
+// operandNamed is the name of the operand in a field.
+func (c *codeVerifier) operandNamed(op Op, f Field) string {
+	for _, o := range Table[op].Operands {
+		if o.Field == f {
+			return o.Name
+		}
+	}
+	panic("ir: " + op.String() + " reads what is no operand")
+}
+
+// misread says why register r may not be read as class.
+func (c *codeVerifier) misread(pc int, i Instr, name string, r int, class Class, s Classes) {
+	if s[r] == Unset {
 		c.check(false, "%s: %s, r%d, is not set on every way here", c.at(pc, i), name, r)
-	case found != class && found != Full:
-		c.check(false, "%s: %s, r%d, is %s where %s is needed", c.at(pc, i), name, r, found, class)
-	}
-}
-
-// window checks the registers of a window; a call leaves its result in the
-// register before them and forgets what lies above.
-func (c *codeVerifier) window(pc int, i Instr, w Window, s registers) {
-	for k := range w.N {
-		class := Full
-		if w.Params != nil {
-			class = w.Params[k]
-		}
-		c.reads(pc, i, "argument", w.From+k, class, s)
-	}
-	if !w.Call {
-		return
-	}
-	link := w.From - 1
-	result := Full
-	if i.Op == OpCall {
-		result = c.p.Functions[i.Imm].Result
-	}
-	if i.Op == OpCallClosure {
-		c.reads(pc, i, "callee", link, Full, s)
-	}
-	s.clear(link)
-	s[link] = result
-	if c.keepsReceiver(i) {
-		s[w.From] = Full
+	} else {
+		c.check(false, "%s: %s, r%d, is %s where %s is needed", c.at(pc, i), name, r, s[r], class)
 	}
 }

@@ -31,15 +31,20 @@ const (
 	RoleRead     Role = iota // reads the register, which must fit Class
 	RoleWrite                // sets the register to Class
 	RoleModify               // reads and sets a register of Class
-	RoleWindow               // first register of a window of consecutive ones
+	RoleWindow               // first register of a window of Count consecutive ones, which it reads
+	RoleFrame                // first register of a call's frame: gets the result; Count arguments stand behind it
 	RoleLiteral              // a small number in place
 	RoleConstant             // index into Program.Constants
 	RoleFunction             // index into Program.Functions
 	RoleNative               // index into Program.Natives
 	RoleType                 // index into Program.Types
 	RoleListen               // index into the function's Listens
-	RoleDeclared             // index into Program.Agents, Hosts, Tools or Stores, by the op
-	RoleTarget               // index of an instruction of the same block
+	RoleAgent                // index into Program.Agents
+	RoleHost                 // index into Program.Hosts
+	RoleTool                 // index into Program.Tools
+	RoleStore                // index into Program.Stores
+	RoleTarget               // index of a later instruction of the same block
+	RoleBack                 // index of any instruction of the same block: a loop's head
 )
 
 // Field says where in an Instr an operand stands.
@@ -54,21 +59,107 @@ const (
 	Imm
 )
 
+// Count says how many registers a window or frame has: a number, or where the
+// instruction says it.
+type Count int8
+
+// Counts that the instruction says. Fields and payload are those of the type
+// and variant that it names, params those of its function.
+const (
+	countB Count = -1 - iota
+	countC
+	countTwiceC
+	countFields
+	countPayload
+	countParams
+	countCallee // the frame's first register, a closure, and B arguments
+)
+
+// Keeps says when a call leaves its first argument readable, however it ends:
+// the receiver of what may change it.
+type Keeps uint8
+
+// The ways of keeping a receiver.
+const (
+	keepsNothing Keeps = iota
+	keepsFirst         // whenever there is a first argument
+	keepsMutSelf       // when the function called is mutself
+	keepsByName        // when every method of the name called is mutself
+)
+
 // Operand is one operand of an op, in the order of its text.
 type Operand struct {
 	Name  string
 	Role  Role
 	Field Field
 	Class Class
+	Count Count // of a window or frame
+	Keeps Keeps // of a frame
+	rule  rule  // what else must hold of it (rules.go); nil without
+}
+
+// Traits are what an operation does besides reading and setting registers.
+type Traits uint32
+
+// The traits. Every row has one at least; Plain says that there is no other.
+const (
+	Plain   Traits = 1 << iota
+	Ends           // control never goes on to the next instruction
+	Returns        // it goes back to the caller
+	Raises         // some values of its operands make it raise an error; full memory and a deep stack do not count
+	Acts           // it runs other code or reaches the world, so anything in memory may change
+	Noted          // where it ran is remembered, so that it is never left out
+	Fact           // with the same registers and the memory that it reads it gives the same again: the optimiser remembers what it gave
+	New            // it gives an object of its own, which may be changed in place
+	Cheap          // it costs no more than a move
+	Flat           // what it gives is no container: Share leaves it alone
+)
+
+// Memory is a kind of memory in the heap.
+type Memory uint8
+
+// The kinds of memory.
+const (
+	Elems     Memory = 1 << iota // which elements arrays hold
+	Lens                         // how many
+	Fields                       // slots of blocks
+	Entries                      // of maps
+	Cells                        // contents of cells
+	Marks                        // which containers are marked as shared
+	AnyMemory = Elems | Lens | Fields | Entries | Cells | Marks
+)
+
+// In Traits stand the memory that a fact was read from and the memory that an
+// operation changes.
+const (
+	readsShift   = 16
+	changesShift = 24
+)
+
+func reads(m Memory) Traits   { return Traits(m) << readsShift }
+func changes(m Memory) Traits { return Traits(m) << changesShift }
+
+// Has says whether all traits of u are among t.
+func (t Traits) Has(u Traits) bool { return t&u == u }
+
+// Reads is the memory that the operation's result depends on.
+func (t Traits) Reads() Memory { return Memory(t >> readsShift) }
+
+// Changes is the memory that the operation may change.
+func (t Traits) Changes() Memory {
+	if t.Has(Acts) {
+		return AnyMemory
+	}
+	return Memory(t >> changesShift)
 }
 
 // Info is one row of the instruction set.
 type Info struct {
-	Op       Op
 	Name     string
 	Operands []Operand
+	Traits   Traits
+	Since    int    // the format's minor version that brought it
 	Doc      string // effect, faults; d, a, b, c are the operands' names
-	Ends     bool   // control never goes on to the next instruction
 }
 
 // Instr is one instruction; which fields mean what stands in the op's row. A
@@ -103,7 +194,7 @@ func (o Op) String() string {
 var byName = func() map[string]Op {
 	m := make(map[string]Op, len(Table))
 	for i := range Table {
-		m[Table[i].Name] = Table[i].Op
+		m[Table[i].Name] = Op(i)
 	}
 	return m
 }()

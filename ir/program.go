@@ -6,6 +6,10 @@ import "encoding/json"
 // major version and of minor versions up to its own.
 const Version = "1.5"
 
+// rowSums are checksums of the instruction set's rows, by the minor version that
+// brought them: files of that version mean by a row what it said then.
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6}
+
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets only by name, no absolute path (spec/ir.md).
 type Program struct {

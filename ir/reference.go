@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:generate go run ./gen ../spec/bytecode.md
+//go:generate go run ./gen ../spec/bytecode.md opcodes.go
 
 // Reference is the text of spec/bytecode.md: every instruction with its
 // operands and effect, written from the table.
@@ -30,11 +30,33 @@ first of a run of registers.
 	for i := range Table {
 		info := &Table[i]
 		effect := info.Doc
-		if info.Ends {
+		if info.Traits.Has(Ends) {
 			effect += " (control does not go on)"
+		}
+		if info.Since > 0 {
+			effect += fmt.Sprintf(" (since 1.%d)", info.Since)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", info.Name, operands(info), strings.ReplaceAll(effect, "|", `\|`))
 	}
+	return b.String()
+}
+
+// Opcodes is the text of opcodes.go: a constant for each row of the table.
+func Opcodes() string {
+	var b strings.Builder
+	b.WriteString(`// Code generated from ops.go by "make gen"; DO NOT EDIT.
+
+package ir
+
+// The operations, by the names of their rows.
+const (
+`)
+	typ := " Op = iota"
+	for i := range Table {
+		fmt.Fprintf(&b, "\tOp%s%s\n", Table[i].Name, typ)
+		typ = ""
+	}
+	b.WriteString(")\n")
 	return b.String()
 }
 
@@ -49,7 +71,7 @@ func operands(info *Info) string {
 			words[i] = fmt.Sprintf("`%s` %s ←%s", o.Name, letter, o.Class)
 		case RoleModify:
 			words[i] = fmt.Sprintf("`%s` %s %s ←%s", o.Name, letter, o.Class, o.Class)
-		case RoleWindow:
+		case RoleWindow, RoleFrame:
 			words[i] = fmt.Sprintf("`%s` %s ⧉", o.Name, letter)
 		case RoleLiteral:
 			words[i] = fmt.Sprintf("`%s`", o.Name)

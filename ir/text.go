@@ -10,10 +10,10 @@ import (
 // and its operands, separated by single spaces. The letter before an operand's
 // number tells what it indexes.
 var roleLetter = [...]string{
-	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r",
+	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r", RoleFrame: "r",
 	RoleLiteral:  "",
 	RoleConstant: "k", RoleFunction: "f", RoleNative: "n", RoleType: "t", RoleListen: "l",
-	RoleDeclared: "d", RoleTarget: "@",
+	RoleAgent: "d", RoleHost: "d", RoleTool: "d", RoleStore: "d", RoleTarget: "@", RoleBack: "@",
 }
 
 // Get reads the field f of an instruction.

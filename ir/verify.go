@@ -23,10 +23,11 @@ var ErrInvalid = errors.New("invalid program")
 // which function and instruction break which rule and wraps ErrInvalid. Verify
 // does not change p.
 func Verify(p *Program) error {
-	v := &verifier{p: p, givesBack: map[string]bool{}}
+	v := &verifier{p: p}
 	if err := checkVersion(p.Version); err != nil {
 		return err
 	}
+	_, v.minor, _ = splitVersion(p.Version)
 	v.types()
 	v.constants()
 	v.declarations()
@@ -34,6 +35,7 @@ func Verify(p *Program) error {
 		v.header(i)
 	}
 	if v.err == nil {
+		v.calls = NewCalls(p)
 		v.functions()
 	}
 	return v.err
@@ -45,7 +47,7 @@ func (v *verifier) functions() {
 	const least = 64 // fewer are checked before another goroutine runs
 	errs := make([]error, len(v.p.Functions))
 	parallel.Do(len(errs), least, func(from, to int) {
-		w := &verifier{p: v.p, givesBack: v.givesBack}
+		w := &verifier{p: v.p, minor: v.minor, calls: v.calls}
 		var fl flow
 		for i := from; i < to && w.err == nil; i++ {
 			w.function(i, &fl)
@@ -62,11 +64,10 @@ func (v *verifier) functions() {
 
 // verifier keeps the first broken rule.
 type verifier struct {
-	p   *Program
-	err error
-	// givesBack says of a method's name that every method of it gives its
-	// receiver back.
-	givesBack map[string]bool
+	p     *Program
+	minor int // of the program's version
+	calls *Calls
+	err   error
 }
 
 // check records a broken rule unless ok, and gives ok.
@@ -197,8 +198,6 @@ func (v *verifier) declarations() {
 		v.check(in(m.Type, len(p.Types)), "method %s: there is no type %d", m.Name, m.Type)
 		if f := v.callable("method "+m.Name, m.Function); f != nil {
 			v.check(len(f.Params) > 0, "method %s has no receiver", m.Name)
-			others, met := v.givesBack[m.Name]
-			v.givesBack[m.Name] = f.MutSelf && (others || !met)
 		}
 	}
 	for _, t := range p.Tests {

@@ -57,13 +57,6 @@ type codePlace struct {
 
 func (p codePlace) String() string { return fmt.Sprintf("%s, @%d %s", p.c, p.pc, p.in) }
 
-// rule is check of one instruction.
-func (c *codeVerifier) rule(ok bool, pc int, i Instr, format string, args ...any) {
-	if !ok {
-		c.check(false, "%s: %s", c.at(pc, i), fmt.Sprintf(format, args...))
-	}
-}
-
 // block checks what can be seen of each instruction alone.
 func (c *codeVerifier) block(b *Block, handler bool) {
 	n := len(b.Code)
@@ -76,13 +69,10 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 			c.check(false, "%s, @%d: there is no op %d", c.where(), pc, i.Op)
 			return
 		}
-		for _, o := range info.Operands {
-			c.operand(pc, i, o, n)
-		}
-		c.special(pc, i, handler)
+		c.instruction(pc, i, info, site{c.p, c.f, handler}, n)
 	}
 	last := b.Code[n-1]
-	c.check(Describe(last.Op).Ends, "%s: control runs off the end, after %s", c.where(), last)
+	c.check(Shapes[last.Op].Ends, "%s: control runs off the end, after %s", c.where(), last)
 	before := -1
 	for _, p := range b.Positions {
 		if p.PC <= before || p.PC >= n || p.Line < 0 || p.Column < 0 {
@@ -108,47 +98,59 @@ func (c *codeVerifier) inlined(b *Block) {
 	}
 }
 
-func (c *codeVerifier) operand(pc int, i Instr, o Operand, n int) {
-	p, x := c.p, i.Get(o.Field)
-	ok := true
-	switch o.Role {
-	case RoleRead, RoleWrite, RoleModify:
-		ok = x >= 1 && x < c.f.Registers
-	case RoleWindow:
-		ok = x >= 1 && x <= c.f.Registers
-	case RoleConstant:
-		ok = in(x, len(p.Constants))
-	case RoleFunction:
-		ok = in(x, len(p.Functions))
-	case RoleNative:
-		ok = in(x, len(p.Natives))
-	case RoleType:
-		ok = in(x, len(p.Types))
-	case RoleListen:
-		ok = in(x, len(c.f.Listens))
-	case RoleDeclared:
-		ok = in(x, c.declared(i.Op))
-	case RoleTarget:
-		ok = in(x, n) && (x > pc || i.Op == OpForInt || i.Op == OpForIntTo || i.Op == OpLoop)
+// instruction checks one in a block of length instructions.
+func (c *codeVerifier) instruction(pc int, i Instr, info *Info, at site, length int) {
+	if info.Since > c.minor {
+		c.check(false, "%s: a program of version 1.%d cannot hold it: it came with 1.%d", c.at(pc, i), c.minor, info.Since)
 	}
-	if !ok {
-		c.check(false, "%s: operand %s is out of bounds", c.at(pc, i), o.Name)
+	for k := range info.Operands {
+		if wrong := c.operand(pc, i, &info.Operands[k], &at, length); wrong != "" {
+			c.check(false, "%s: operand %s: %s", c.at(pc, i), info.Operands[k].Name, wrong)
+			return
+		}
+	}
+	if info.Traits.Has(Returns) {
+		class := Full
+		if len(info.Operands) > 0 {
+			class = info.Operands[0].Class
+		}
+		if wrong := at.back(class); wrong != "" {
+			c.check(false, "%s: %s", c.at(pc, i), wrong)
+		}
+	}
+	if from, n, _ := c.p.Window(i); from+n > c.f.Registers {
+		c.check(false, "%s: its window reaches beyond the registers", c.at(pc, i))
 	}
 }
 
-// declared counts what a Declared operand of op indexes.
-func (c *codeVerifier) declared(op Op) int {
-	switch op {
-	case OpLoadAgent:
-		return len(c.p.Agents)
-	case OpLoadHost:
-		return len(c.p.Hosts)
-	case OpLoadTool:
-		return len(c.p.Tools)
-	case OpLoadStore:
-		return len(c.p.Stores)
+// operand says what is wrong with an operand.
+func (c *codeVerifier) operand(pc int, i Instr, o *Operand, at *site, length int) (wrong string) {
+	x := i.Get(o.Field)
+	ok := true
+	switch o.Role {
+	case RoleRead, RoleWrite, RoleModify, RoleFrame:
+		ok = x >= 1 && x < c.f.Registers
+	case RoleWindow:
+		ok = x >= 1 && x <= c.f.Registers
+	case RoleLiteral:
+	case RoleTarget:
+		ok = x > pc && x < length
+	case RoleBack:
+		ok = in(x, length)
+	default:
+		n, indexes := c.p.Indexed(o.Role, c.f)
+		ok = indexes && in(x, n)
+		if ok && o.Role == RoleListen {
+			c.begun[x]++
+		}
 	}
-	panic("ir: " + op.String() + " has no declarations")
+	switch {
+	case !ok:
+		return "it is out of bounds"
+	case o.rule != nil:
+		return o.rule(at, i, x)
+	}
+	return ""
 }
 
 // regions must nest, be listed innermost first, and lead forwards.
@@ -163,96 +165,4 @@ func (c *codeVerifier) regions(b *Block) {
 			c.check(apart || within, "%s: regions catch %d %d and catch %d %d overlap or stand in the wrong order", c.where(), q.From, q.To, r.From, r.To)
 		}
 	}
-}
-
-// special checks what the table's roles do not say.
-func (c *codeVerifier) special(pc int, i Instr, handler bool) {
-	if c.err != nil {
-		return
-	}
-	switch i.Op {
-	case OpLoadIntConst:
-		c.rule(c.p.Constants[i.Imm].Int != nil, pc, i, "the constant is no Int")
-	case OpLoadFloatConst:
-		c.rule(c.p.Constants[i.Imm].Float != nil, pc, i, "the constant is no Float")
-	case OpLoadBool:
-		c.rule(in(int(i.Imm), 2), pc, i, "not 0 or 1")
-	case OpSlice, OpNewRange:
-		c.rule(in(int(i.Imm), 2), pc, i, "not 0 or 1")
-	case OpDivIntK, OpRemIntK:
-		c.rule(i.Imm != 0, pc, i, "division by zero")
-	case OpAnyBinary:
-		c.rule(in(int(i.Imm), int(AnyGe)+1), pc, i, "unknown operator")
-	case OpCallMethod:
-		c.text(pc, i)
-		c.rule(i.B > 0, pc, i, "a method needs a receiver")
-	case OpPerform:
-		c.text(pc, i)
-		c.rule(i.C <= 1, pc, i, "wrap is neither 0 nor 1")
-	case OpAnyField, OpAnySetField, OpAnyOwnField, OpFault:
-		c.text(pc, i)
-	case OpErrorField:
-		k := c.text(pc, i)
-		c.rule(k == "message" || k == "kind" || k == "source", pc, i, "%q is no field of every error", k)
-	case OpLoadFunction:
-		f := &c.p.Functions[i.Imm]
-		c.rule(f.ABI == FullABI && f.Captures == 0, pc, i, "the function cannot be called indirectly")
-	case OpNewClosure:
-		f := &c.p.Functions[i.Imm]
-		c.rule(f.ABI == FullABI && f.Captures == int(i.C), pc, i, "the function takes %d captures, abi %s", f.Captures, f.ABI)
-	case OpSpawn:
-		f := &c.p.Functions[i.Imm]
-		c.rule(f.ABI == FullABI && f.Captures == 0 && !f.Body && len(f.Params) == int(i.C), pc, i, "the function takes %d arguments and %d captures, abi %s", len(f.Params), f.Captures, f.ABI)
-	case OpRace:
-		c.rule(i.C > 0, pc, i, "a race of nobody")
-	case OpReturnLeft:
-		c.rule(c.f.Body && !handler, pc, i, "outside the body of a concurrent expression")
-	case OpCall:
-		c.rule(c.p.Functions[i.Imm].Captures == 0, pc, i, "the function needs a closure")
-	case OpCaptured:
-		c.rule(int(i.B) < c.f.Captures, pc, i, "the function has %d captures", c.f.Captures)
-	case OpCallNative:
-		c.rule(i.C <= 1, pc, i, "wrap is neither 0 nor 1")
-	case OpAwaitEmit, OpAwaitEmitAs:
-		c.rule(i.B == 1 || i.B == 2, pc, i, "takes one or two arguments")
-	case OpNewStruct:
-		kind := c.p.Types[i.Imm].Kind
-		c.rule(kind == "struct" || kind == "schema" || kind == "error" && c.p.Types[i.Imm].Name != "", pc, i, "%s is no struct", kind)
-	case OpNewVariant:
-		t := &c.p.Types[i.Imm]
-		c.rule(t.Kind == "enum" && int(i.C) < len(t.Variants), pc, i, "no such variant")
-	case OpReturn, OpReturnNil:
-		c.returns(pc, i, Full, handler)
-	case OpReturnInt:
-		c.returns(pc, i, Int, handler)
-	case OpReturnFloat:
-		c.returns(pc, i, Float, handler)
-	case OpReturnBool:
-		c.returns(pc, i, Bool, handler)
-	case OpBlockEnd, OpBlockReply:
-		c.rule(handler, pc, i, "outside a handler")
-	case OpListenBegin:
-		c.begun[i.Imm]++
-	}
-	if c.err != nil {
-		return
-	}
-	if w, ok := WindowOf(c.p, i); ok && (w.From+w.N > c.f.Registers || w.Call && w.From > c.f.Registers) {
-		c.rule(false, pc, i, "its window reaches beyond the registers")
-	}
-}
-
-func (c *codeVerifier) returns(pc int, i Instr, class Class, handler bool) {
-	c.rule(!handler, pc, i, "within a handler")
-	c.rule(c.f.Result == class, pc, i, "the function's result is %s", c.f.Result)
-}
-
-// text gives the constant operand, which must be a String.
-func (c *codeVerifier) text(pc int, i Instr) string {
-	k := c.p.Constants[i.Imm]
-	if k.String == nil {
-		c.rule(false, pc, i, "the constant is no String")
-		return ""
-	}
-	return *k.String
 }

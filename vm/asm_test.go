@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -127,10 +128,18 @@ var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request
 // executed are the operations of the programs that tests have run.
 var executed = map[ir.Op]bool{}
 
-// TestMain holds the tests to it that every operation is run by one of them.
+// TestMain holds the tests to it that every operation is run by one of them, and
+// the operations to it that only those raise errors whose rows say so.
 func TestMain(m *testing.M) {
 	flag.Parse()
+	watchRaising()
 	code := m.Run()
+	for op := range ir.Table {
+		if why := unsaid[op].Load(); why != nil {
+			fmt.Printf("the row of %s does not say that it raises: %s\n", ir.Op(op), *why)
+			code = 1
+		}
+	}
 	if code == 0 && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.fuzz").Value.String() == "" {
 		for op := range ir.Table {
 			if !executed[ir.Op(op)] {
@@ -140,6 +149,31 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+// unsaid are the errors of operations whose rows say that they raise none.
+var unsaid [len(ir.Table)]atomic.Pointer[string]
+
+// watchRaising looks at what the operations outside the loop raise: all errors of
+// those inside come from there, too. A broken program and full memory are no
+// matter of the row.
+func watchRaising() {
+	for op := range ir.Table {
+		do := slow[op]
+		if do == nil || ir.Table[op].Traits.Has(ir.Raises) {
+			continue
+		}
+		slow[op] = func(t *task, in *ins) status {
+			st := do(t, in)
+			if st == raising && t.raised != nil && !t.raised.cancelled {
+				why := value.Message(t.raised.value)
+				if !strings.HasPrefix(why, "broken program") && why != t.m.memory.exceeded().Message && !strings.Contains(why, "longer than 1 GiB") {
+					unsaid[op].Store(&why)
+				}
+			}
+			return st
+		}
+	}
 }
 
 // note marks the operations of a block.

@@ -36,7 +36,7 @@ func init() {
 // count adds a counter for instruction i of a block. inside is fusable's.
 func (m *loader) count(b *ir.Block, i int, inside []bool) {
 	c := counter{op: b.Code[i].Op}
-	if i > 0 && inside[i] && !ir.Table[b.Code[i-1].Op].Ends {
+	if i > 0 && inside[i] && !ir.Shapes[b.Code[i-1].Op].Ends {
 		c.room = m.counters[len(m.counters)-1].room + 1
 	}
 	m.emitIns(ins{op: opCount, imm: int32(len(m.counters))}, i)

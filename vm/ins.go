@@ -21,13 +21,13 @@ const (
 
 // The VM's own operations follow those of the IR.
 const (
-	opTrap       = uint8(ir.OpBlockReply) + 1 + iota // past the end of a function
-	opFrameEnd                                       // the bottom frame has returned
-	opEnter                                          // room for a frame of imm registers
-	opSkipGiven                                      // jump when argument a was given (tool stubs)
-	opToolError                                      // raises a as a ToolError (tool stubs)
-	opToolResult                                     // a = what a tool's result stands for (tool stubs)
-	opOwnAlways                                      // Own with Config.AlwaysCopy, and its kin
+	opTrap       = uint8(len(ir.Table)) + iota // past the end of a function
+	opFrameEnd                                 // the bottom frame has returned
+	opEnter                                    // room for a frame of imm registers
+	opSkipGiven                                // jump when argument a was given (tool stubs)
+	opToolError                                // raises a as a ToolError (tool stubs)
+	opToolResult                               // a = what a tool's result stands for (tool stubs)
+	opOwnAlways                                // Own with Config.AlwaysCopy, and its kin
 	opOwnFieldAlways
 	opOwnElemAlways
 	opMulAddInt        // fused: MulInt, AddInt

@@ -245,12 +245,7 @@ func jumps(op uint8) bool {
 	if op >= opTrap {
 		return op == opSkipGiven || op == opCase
 	}
-	for _, o := range ir.Table[op].Operands {
-		if o.Role == ir.RoleTarget {
-			return true
-		}
-	}
-	return false
+	return ir.Shapes[op].Target
 }
 
 // loadIns makes one instruction of an IR instruction; a jump's target and a
@@ -262,7 +257,7 @@ func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 		return in, fmt.Errorf("no such operation")
 	}
 	for _, o := range info.Operands {
-		if n, ok := m.tableSize(f, i.Op, o.Role); ok && uint(i.Get(o.Field)) >= uint(n) {
+		if n, ok := m.program.Indexed(o.Role, f.info); ok && uint(i.Get(o.Field)) >= uint(n) {
 			return in, fmt.Errorf("index %d is out of bounds", i.Get(o.Field))
 		}
 	}
@@ -288,35 +283,6 @@ func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 		}
 	}
 	return in, nil
-}
-
-// tableSize gives the length of the table that an operand of a role indexes.
-func (m *loader) tableSize(f *function, op ir.Op, role ir.Role) (n int, ok bool) {
-	p := m.program
-	switch role {
-	case ir.RoleConstant:
-		return len(p.Constants), true
-	case ir.RoleFunction:
-		return len(p.Functions), true
-	case ir.RoleNative:
-		return len(p.Natives), true
-	case ir.RoleType:
-		return len(p.Types), true
-	case ir.RoleListen:
-		return len(f.info.Listens), true
-	case ir.RoleDeclared:
-		switch op {
-		case ir.OpLoadAgent:
-			return len(p.Agents), true
-		case ir.OpLoadHost:
-			return len(p.Hosts), true
-		case ir.OpLoadTool:
-			return len(p.Tools), true
-		case ir.OpLoadStore:
-			return len(p.Stores), true
-		}
-	}
-	return 0, false
 }
 
 func init() {

@@ -2,34 +2,18 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// classes is what each register may be read as at a point, as the verifier finds
-// it: where ways meet with different classes it may not be read.
-type classes []ir.Class
-
-func (c classes) meet(d classes) (changed bool) {
-	for r := range c {
-		if c[r] != d[r] && c[r] != ir.Unset {
-			c[r], changed = ir.Unset, true
-		}
-	}
-	return changed
-}
-
-// fits says whether a register may be read as a class.
-func (c classes) fits(r int, as ir.Class) bool { return c[r] == as || c[r] == ir.Full }
-
 // classFlow are the classes at the beginning of each block.
 type classFlow struct {
 	u       *unit
 	reached []bool
 	all     []ir.Class // by block, then register
-	at      classes    // within the block under way
-	raised  classes    // what its errors leave
-	lost    classes
-	landed  classes
+	at      ir.Classes // within the block under way
+	raised  ir.Classes // what its errors leave
+	lost    ir.Classes
+	landed  ir.Classes
 }
 
-func (f *classFlow) in(block int) classes {
+func (f *classFlow) in(block int) ir.Classes {
 	n := f.u.f.Registers
 	return f.all[block*n : (block+1)*n]
 }
@@ -41,7 +25,7 @@ func (u *unit) classFlow(end int) *classFlow {
 	n := g.until(end)
 	zeroed(&f.reached, n)
 	room(&f.all, n*u.f.Registers)
-	for _, s := range []*classes{&f.at, &f.raised, &f.lost, &f.landed} {
+	for _, s := range []*ir.Classes{&f.at, &f.raised, &f.lost, &f.landed} {
 		room((*[]ir.Class)(s), u.f.Registers)
 	}
 	f.reached[0] = true
@@ -83,7 +67,7 @@ func (f *classFlow) block(g *graph, i int) (again bool) {
 	return again
 }
 
-func (f *classFlow) arrive(to int, c classes) (changed bool) {
+func (f *classFlow) arrive(to int, c ir.Classes) (changed bool) {
 	if to >= len(f.reached) {
 		return false
 	}
@@ -92,48 +76,31 @@ func (f *classFlow) arrive(to int, c classes) (changed bool) {
 		copy(f.in(to), c)
 		return true
 	}
-	return f.in(to).meet(c)
+	return f.in(to).Meet(c)
 }
 
 // raise adds what an instruction leaves when it raises.
 func (f *classFlow) raise(in ir.Instr) {
-	if in == nop || !shapeOf(in).call {
-		f.raised.meet(f.at)
+	if in == nop || !ir.ShapeOf(in).Frame {
+		f.raised.Meet(f.at)
 		return
 	}
-	_, keeps, lost := f.u.sets(in)
 	copy(f.lost, f.at)
-	clear(f.lost[lost:])
-	if keeps >= 0 {
-		f.lost[keeps] = ir.Full
-	}
-	if in.Op == ir.OpListenBegin {
-		f.u.kept.each(func(r int) { f.lost[r] = ir.Unset })
-	}
-	f.raised.meet(f.lost)
+	f.u.o.calls.Raised(in, f.lost)
+	f.u.heard(in, f.lost)
+	f.raised.Meet(f.lost)
 }
 
 // stepClasses makes of the classes before an instruction those behind it. A
 // deleted one does nothing, being a jump.
-func (u *unit) stepClasses(in ir.Instr, c classes) {
-	if s := &shapes[in.Op]; s.writes != ir.Unset {
-		c[in.A] = s.writes
-	} else if s.call {
-		u.callClasses(in, c)
-	}
+func (u *unit) stepClasses(in ir.Instr, c ir.Classes) {
+	u.o.calls.Step(in, c)
+	u.heard(in, c)
 }
 
-func (u *unit) callClasses(in ir.Instr, c classes) {
-	r, keeps, lost := u.sets(in)
-	clear(c[lost:])
+// heard forgets the registers that the handlers of a listen may have set.
+func (u *unit) heard(in ir.Instr, c ir.Classes) {
 	if in.Op == ir.OpListenBegin {
 		u.kept.each(func(r int) { c[r] = ir.Unset })
-	}
-	c[r] = ir.Full
-	if in.Op == ir.OpCall {
-		c[r] = u.p.Functions[in.Imm].Result
-	}
-	if keeps >= 0 {
-		c[keeps] = ir.Full
 	}
 }

@@ -10,21 +10,21 @@ func (k *facts) copies(pc int, holds bitset) {
 	if in == nop {
 		return
 	}
-	s := shapeOf(in)
+	s := ir.ShapeOf(in)
 	out := in
-	for i, o := range s.reads {
-		if s.modify && i == 0 && o.field == ir.A {
+	for i, o := range s.Reads {
+		if s.Modify && i == 0 && o.Field == ir.A {
 			continue
 		}
-		r := in.Get(o.field)
+		r := in.Get(o.Field)
 		for range 8 {
-			from, ok := k.source(r, o.class, holds)
-			if !ok || !k.classes.fits(from, o.class) {
+			from, ok := k.source(r, o.Class, holds)
+			if !ok || !k.classes.Fits(from, o.Class) {
 				break
 			}
 			r = from
 		}
-		out.Set(o.field, int64(r))
+		out.Set(o.Field, int64(r))
 	}
 	k.u.set(pc, out)
 }

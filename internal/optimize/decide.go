@@ -20,7 +20,7 @@ func decide(u *unit) {
 	}
 	d := &decider{u: u, ways: make([]findings, len(u.code)), blind: make([]bool, len(u.code))}
 	for pc, in := range u.code {
-		if in != nop && shapeOf(in).target && int(in.Imm) <= pc {
+		if in != nop && ir.ShapeOf(in).Target && int(in.Imm) <= pc {
 			d.blind[in.Imm] = true
 		}
 	}
@@ -161,10 +161,10 @@ func (d *decider) instruction(pc int, now findings) findings {
 		in.Imm = int32(d.follow(int(in.Imm), now))
 		u.set(pc, in)
 	}
-	if shapeOf(in).target && int(in.Imm) > pc {
+	if ir.ShapeOf(in).Target && int(in.Imm) > pc {
 		d.leads(int(in.Imm), now)
 	}
-	if shapeOf(in).ends {
+	if ir.ShapeOf(in).Ends {
 		return nil
 	}
 	return now

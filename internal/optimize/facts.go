@@ -35,7 +35,7 @@ type facts struct {
 	paired bool
 	// classes are those at the instruction that each visits. A fact can hold of a
 	// register that may not be read, when it came there in two classes.
-	classes classes
+	classes ir.Classes
 }
 
 type bitset []uint64
@@ -58,88 +58,23 @@ func (b bitset) meet(c bitset) (changed bool) {
 	return changed
 }
 
-// memory is what of the heap an operation reads (as a fact) or changes.
-type memory uint16
-
-const (
-	elems  memory = 1 << iota // which elements arrays hold
-	lens                      // how many
-	fields                    // slots of blocks
-	maps                      // entries
-	cells                     // contents of cells
-	marks                     // who is marked as shared
-	all    = elems | lens | fields | maps | cells | marks
-)
-
-// asFact are the operations that make a fact, with the memory that they read.
-var asFact = func() (set [256]struct {
-	ok   bool
-	from memory
-}) {
-	for from, ops := range map[memory][]ir.Op{
-		0: {ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
-			ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool,
-			ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpRemInt, ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK,
-			ir.OpRemIntK, ir.OpNegInt, ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpNegFloat, ir.OpSqrtFloat,
-			ir.OpIntToFloat, ir.OpFloatToInt, ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpEqFloat, ir.OpLtFloat, ir.OpLeFloat, ir.OpEqBool,
-			ir.OpNot, ir.OpIsNil, ir.OpStringLen, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast, ir.OpCaptured, ir.OpVariant, ir.OpNewClosure},
-		elems:  {ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool},
-		lens:   {ir.OpArrayLen},
-		fields: {ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpNewOk, ir.OpNewErr, ir.OpNewErrOf},
-		maps:   {ir.OpMapLen, ir.OpMapGet},
-		cells:  {ir.OpCellGet},
-		marks:  {ir.OpOwn, ir.OpOwnElem, ir.OpOwnField},
-	} {
-		for _, op := range ops {
-			set[op].ok, set[op].from = true, from
-		}
+// traits are those of the operations, by number, so that no index needs a check.
+var traits = func() (all [256]ir.Traits) {
+	for op := range ir.Table {
+		all[op] = ir.Table[op].Traits
 	}
-	return set
+	return all
 }()
 
-// changes are the operations that leave the heap as it is, or change only what
-// is said here; any other may change all.
-var changes = func() (set [256]memory) {
-	for op := range set {
-		set[op] = all
-	}
-	for to, ops := range map[memory][]ir.Op{
-		0: {ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
-			ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpLoadAgent, ir.OpLoadHost, ir.OpLoadTool, ir.OpLoadStore,
-			ir.OpLoadType, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool,
-			ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpRemInt, ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK,
-			ir.OpRemIntK, ir.OpNegInt, ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpRemFloat, ir.OpNegFloat,
-			ir.OpSqrtFloat, ir.OpIntToFloat, ir.OpFloatToInt, ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpEqFloat, ir.OpLtFloat, ir.OpLeFloat,
-			ir.OpEqBool, ir.OpLtString, ir.OpLeString, ir.OpEqual, ir.OpNot, ir.OpIsNil,
-			ir.OpJump, ir.OpJumpIf, ir.OpJumpIfNot, ir.OpJumpEqInt, ir.OpJumpNeInt, ir.OpJumpLtInt, ir.OpJumpLeInt, ir.OpJumpEqIntK,
-			ir.OpJumpNeIntK, ir.OpJumpLtIntK, ir.OpJumpLeIntK, ir.OpJumpGtIntK, ir.OpJumpGeIntK, ir.OpJumpLtFloat, ir.OpJumpLeFloat,
-			ir.OpJumpNotLtFloat, ir.OpJumpNotLeFloat, ir.OpJumpEqual, ir.OpJumpNotEqual, ir.OpJumpEqualK, ir.OpJumpNotEqualK, ir.OpJumpNil, ir.OpJumpNotNil,
-			ir.OpJumpVariant, ir.OpJumpNotVariant, ir.OpForInt, ir.OpForIntTo, ir.OpLoop,
-			ir.OpConcat, ir.OpInterpolate, ir.OpStringLen, ir.OpStringAt, ir.OpNewArray, ir.OpNewMap, ir.OpArrayLen,
-			ir.OpArrayGet, ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool, ir.OpMapLen, ir.OpMapGet, ir.OpMapFind,
-			ir.OpNewRange, ir.OpRangeLo, ir.OpRangeHi, ir.OpRangeLast, ir.OpNewTuple, ir.OpNewStruct, ir.OpNewVariant, ir.OpNewOk, ir.OpNewErr, ir.OpNewErrOf,
-			ir.OpWrapSome, ir.OpUnwrap, ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool, ir.OpVariant, ir.OpIsType,
-			ir.OpNewClosure, ir.OpCaptured, ir.OpNewCell, ir.OpCellGet, ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool,
-			ir.OpReturnNil, ir.OpThrow, ir.OpRethrow, ir.OpFault, ir.OpPanic},
-		elems:  {ir.OpArraySet, ir.OpArraySetInt, ir.OpArraySetFloat, ir.OpArraySetBool, ir.OpOwnElem},
-		lens:   {ir.OpArrayPush, ir.OpArrayPushInt, ir.OpArrayPushFloat, ir.OpArrayPushBool},
-		fields: {ir.OpSetField, ir.OpSetFieldInt, ir.OpSetFieldFloat, ir.OpSetFieldBool, ir.OpOwnField},
-		maps:   {ir.OpMapSet, ir.OpOwnKey},
-		cells:  {ir.OpCellSet, ir.OpOwnCell},
-		marks:  {ir.OpShare, ir.OpLeave},
-	} {
-		for _, op := range ops {
-			set[op] = to
-		}
-	}
-	set[ir.OpOwn] = 0 // a copy has the same content; it stands in the register that changes
-	return set
-}()
+func has(op ir.Op, t ir.Traits) bool { return traits[op].Has(t) }
 
-// makesOwned are the operations whose result nobody else holds.
-func makesOwned(op ir.Op) bool {
-	return op == ir.OpNewArray || op == ir.OpNewMap || op == ir.OpNewTuple
-}
+// changes is the memory that each operation may change.
+var changes = func() (all [256]ir.Memory) {
+	for op := range ir.Table {
+		all[op] = ir.Table[op].Traits.Changes()
+	}
+	return all
+}()
 
 // of what facts are wanted.
 const (
@@ -162,9 +97,11 @@ func (u *unit) facts(what, end int) *facts {
 			if (in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction || in.Op == ir.OpMove) && !readsOwn(in) {
 				k.of[pc] = int32(k.number(in))
 			}
-		case makesOwned(in.Op):
-			k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
-		case asFact[in.Op].ok && !readsOwn(in):
+		case !has(in.Op, ir.Fact):
+			if has(in.Op, ir.New) { // nobody else holds it
+				k.of[pc] = int32(k.number(ir.Instr{Op: ir.OpOwn, A: in.A}))
+			}
+		case !readsOwn(in):
 			k.of[pc] = int32(k.number(in))
 			if in.Op == ir.OpOwnElem || in.Op == ir.OpOwnField {
 				k.number(asRead(in))
@@ -192,17 +129,17 @@ func asRead(in ir.Instr) ir.Instr {
 // readsOwn says whether an instruction reads the register that it sets, so that
 // it would give something else when run again.
 func readsOwn(in ir.Instr) bool {
-	s := shapeOf(in)
-	if s.modify {
+	s := ir.ShapeOf(in)
+	if s.Modify {
 		return in.Op != ir.OpOwn
 	}
-	for _, o := range s.reads {
-		if in.Get(o.field) == int(in.A) {
+	for _, o := range s.Reads {
+		if in.Get(o.Field) == int(in.A) {
 			return true
 		}
 	}
 	// Of those with a window only closures make facts.
-	return s.window && in.A >= in.B && int(in.A) < int(in.B)+int(in.C)
+	return s.Window && in.A >= in.B && int(in.A) < int(in.B)+int(in.C)
 }
 
 func (k *facts) number(in ir.Instr) int {
@@ -232,30 +169,30 @@ func (k *facts) sets() {
 	}
 	for n := range k.list {
 		in := k.list[n]
-		s := shapeOf(in)
+		s := ir.ShapeOf(in)
 		k.part(k.dest, int(in.A)).set(n)
 		k.part(k.about, int(in.A)).set(n)
-		for _, o := range s.reads {
-			k.part(k.about, in.Get(o.field)).set(n)
+		for _, o := range s.Reads {
+			k.part(k.about, in.Get(o.Field)).set(n)
 		}
-		if s.window {
+		if s.Window {
 			from, many := k.u.window(in)
 			for r := from; r < from+many; r++ {
 				k.part(k.about, r).set(n)
 			}
 		}
-		switch asFact[in.Op].from {
-		case elems:
+		switch traits[in.Op].Reads() {
+		case ir.Elems:
 			k.elems.set(n)
-		case lens:
+		case ir.Lens:
 			k.lens.set(n)
-		case fields:
+		case ir.Fields:
 			k.fields.set(n)
-		case maps:
+		case ir.Entries:
 			k.maps.set(n)
-		case cells:
+		case ir.Cells:
 			k.cells.set(n)
-		case marks:
+		case ir.Marks:
 			k.owns.set(n)
 			switch in.Op {
 			case ir.OpOwnElem:
@@ -355,12 +292,12 @@ func (k *facts) step(pc int, s bitset) {
 		k.stepMemory(in, s)
 	}
 	n := k.of[pc]
-	if shape := &shapes[in.Op]; shape.call {
+	if shape := &ir.Shapes[in.Op]; shape.Frame {
 		k.forgetFrom(s, int(in.A))
 		if in.Op == ir.OpListenBegin {
 			k.u.kept.each(func(r int) { k.forget(s, r) })
 		}
-	} else if shape.writes != ir.Unset {
+	} else if shape.Writes != ir.Unset {
 		if in.Op == ir.OpOwn && n >= 0 && s.has(int(n)) {
 			return // what is owned already does not change
 		}
@@ -377,23 +314,23 @@ func (k *facts) step(pc int, s bitset) {
 // stepMemory drops what an instruction's change of the heap makes untrue.
 func (k *facts) stepMemory(in ir.Instr, s bitset) {
 	to := changes[in.Op]
-	if to&elems != 0 {
+	if to&ir.Elems != 0 {
 		s.without(k.elems)
 		s.without(k.elemOwns)
 	}
-	if to&lens != 0 {
+	if to&ir.Lens != 0 {
 		s.without(k.lens)
 	}
-	if to&fields != 0 {
+	if to&ir.Fields != 0 {
 		k.stepFields(in, s)
 	}
-	if to&maps != 0 {
+	if to&ir.Entries != 0 {
 		s.without(k.maps)
 	}
-	if to&cells != 0 {
+	if to&ir.Cells != 0 {
 		s.without(k.cells)
 	}
-	if to&marks != 0 {
+	if to&ir.Marks != 0 {
 		s.without(k.owns)
 	}
 }

@@ -140,8 +140,8 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 		}
 	case ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
 		// What has just been put into an Ok or Err.
-		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.fits(s, shapeOf(in).writes) {
-			return ir.Instr{Op: moveOf[shapeOf(in).writes], A: d, B: uint8(s)}, true
+		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.Fits(s, ir.ShapeOf(in).Writes) {
+			return ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: d, B: uint8(s)}, true
 		}
 	case ir.OpMoveInt:
 		if x, ok := f.int(b); ok {
@@ -342,8 +342,8 @@ func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	if !ok {
 		return false, in, false
 	}
-	for _, o := range shapeOf(x).reads {
-		if !f.k.classes.fits(x.Get(o.field), o.class) {
+	for _, o := range ir.ShapeOf(x).Reads {
+		if !f.k.classes.Fits(x.Get(o.Field), o.Class) {
 			return false, in, false
 		}
 	}

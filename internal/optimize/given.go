@@ -47,7 +47,7 @@ func callsItself(f *ir.Function, n int) bool {
 func callsParam(f *ir.Function, r int) bool {
 	calls := false
 	for pc, in := range f.Code {
-		if shapeOf(in).writes != ir.Unset && int(in.A) == r {
+		if ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == r {
 			return false
 		}
 		if in.Op == ir.OpCallClosure {
@@ -124,7 +124,7 @@ func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 		case lost <= r:
 			return 0, 0, false
 		case set != r:
-			for ; lost < nowhere; lost++ {
+			for ; lost < ir.Nowhere; lost++ {
 				written.add(lost)
 			}
 		case in.Op == ir.OpMove:

@@ -57,11 +57,11 @@ func (u *unit) buildGraph() {
 		if *in == nop {
 			continue
 		}
-		s := &shapes[in.Op]
-		if s.target {
+		s := &ir.Shapes[in.Op]
+		if s.Target {
 			leads[in.Imm] = true
 			leads[pc+1] = true
-		} else if s.ends {
+		} else if s.Ends {
 			leads[pc+1] = true
 		}
 	}
@@ -110,13 +110,13 @@ func (u *unit) link(g *graph, i int) {
 	}
 	b.caught = int32(len(g.catch))
 	last := u.code[b.to-1]
-	s := shapeOf(last)
-	if last != nop && s.target {
+	s := ir.ShapeOf(last)
+	if last != nop && s.Target {
 		to := int(g.at[last.Imm])
 		b.lead(to)
 		g.blocks[to].head = g.blocks[to].head || to <= i
 	}
-	if b.to < len(u.code) && (last == nop || !s.ends) {
+	if b.to < len(u.code) && (last == nop || !s.Ends) {
 		b.lead(i + 1)
 	}
 }

@@ -34,14 +34,11 @@ func hoist(u *unit) {
 }
 
 // steady are the operations that give the same for the same registers, and never
-// fault.
-var steady = func() (set [len(ir.Table)]bool) {
-	for _, op := range []ir.Op{ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst, ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction,
-		ir.OpCaptured, ir.OpIntToFloat, ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat, ir.OpNegFloat, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool} {
-		set[op] = true
-	}
-	return set
-}()
+// fault. What reads or gives an object is none: a copy of it is not it.
+var steady = rows(func(t ir.Traits, s *ir.Shape) bool {
+	object := func(r ir.Read) bool { return r.Class == ir.Full }
+	return t.Has(ir.Fact) && t&(ir.Raises|ir.Noted|ir.New) == 0 && t.Reads() == 0 && t.Changes() == 0 && !slices.ContainsFunc(s.Reads, object)
+})
 
 type hoister struct {
 	u      *unit
@@ -67,14 +64,14 @@ func (h *hoister) findLoops() bool {
 	for pc := len(h.u.code) - 1; pc >= 0; pc-- {
 		if in := h.u.code[pc]; leadsBack(in, pc) && !heads[int(in.Imm)] {
 			heads[int(in.Imm)] = true
-			h.loops = append(h.loops, &loop{head: int(in.Imm), end: pc, lost: nowhere})
+			h.loops = append(h.loops, &loop{head: int(in.Imm), end: pc, lost: ir.Nowhere})
 		}
 	}
 	if len(h.loops) == 0 {
 		return false
 	}
 	for pc, in := range h.u.code {
-		if in != nop && shapeOf(in).target {
+		if in != nop && ir.ShapeOf(in).Target {
 			h.leads(pc, int(in.Imm))
 		}
 	}
@@ -85,7 +82,9 @@ func (h *hoister) findLoops() bool {
 	return len(h.loops) > 0
 }
 
-func leadsBack(in ir.Instr, pc int) bool { return in != nop && shapeOf(in).target && int(in.Imm) <= pc }
+func leadsBack(in ir.Instr, pc int) bool {
+	return in != nop && ir.ShapeOf(in).Target && int(in.Imm) <= pc
+}
 
 // leads takes out the loops that control enters elsewhere.
 func (h *hoister) leads(from, to int) {
@@ -114,7 +113,7 @@ func (h *hoister) findWrites() {
 		if in.Op == ir.OpListenBegin {
 			u.kept.each(func(r int) { h.count(pc, r) })
 		}
-		if lost < nowhere {
+		if lost < ir.Nowhere {
 			for _, l := range h.loops {
 				if l.has(pc) {
 					l.lost = min(l.lost, lost)

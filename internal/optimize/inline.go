@@ -247,9 +247,9 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 		}
 		for _, o := range ir.Table[in.Op].Operands {
 			switch o.Role {
-			case ir.RoleRead, ir.RoleWrite, ir.RoleModify, ir.RoleWindow:
+			case ir.RoleRead, ir.RoleWrite, ir.RoleModify, ir.RoleWindow, ir.RoleFrame:
 				in.Set(o.Field, int64(moved(in.Get(o.Field))))
-			case ir.RoleTarget:
+			case ir.RoleTarget, ir.RoleBack:
 				jumps = append(jumps, len(b.code))
 			}
 		}
@@ -269,7 +269,7 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 // register must be of one class.
 func (u *unit) settle(f *ir.Function, w int, b *buffer, at place) {
 	for p, c := range f.Params {
-		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return shapeOf(in).writes != ir.Unset && int(in.A) == 1+p }) {
+		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == 1+p }) {
 			r := uint8(w + 1 + p)
 			b.addLocal(ir.Instr{Op: moveOf[c], A: r, B: r}, at)
 		}

@@ -57,22 +57,22 @@ func (l *liveness) around(b *block) regs {
 // before makes of the registers that live behind an instruction those that live
 // before it. A deleted one does nothing, being a jump.
 func (l *liveness) before(i ir.Instr, s *regs) {
-	shape := &shapes[i.Op]
-	if shape.writes != ir.Unset {
+	shape := &ir.Shapes[i.Op]
+	if shape.Writes != ir.Unset {
 		s.drop(int(i.A))
-	} else if shape.call {
+	} else if shape.Frame {
 		s.dropFrom(int(i.A))
 	}
-	if shape.a {
+	if shape.A {
 		s.add(int(i.A))
 	}
-	if shape.b {
+	if shape.B {
 		s.add(int(i.B))
 	}
-	if shape.c {
+	if shape.C {
 		s.add(int(i.C))
 	}
-	if shape.window {
+	if shape.Window {
 		from, n := l.u.window(i)
 		for r := from; r < from+n; r++ {
 			s.add(r)

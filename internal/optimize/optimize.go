@@ -126,6 +126,7 @@ const maxCode = 4000
 // optimizer is the work on one program.
 type optimizer struct {
 	p      *ir.Program
+	calls  *ir.Calls
 	on     Set
 	ints   map[int64]int32
 	floats map[uint64]int32
@@ -141,7 +142,7 @@ func Program(p *ir.Program, on Set) {
 	if on&^Only(choosing) == None {
 		return
 	}
-	o := &optimizer{p: p, on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions))}
+	o := &optimizer{p: p, calls: ir.NewCalls(p), on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions))}
 	c := callsOf(p)
 	hot := make([]bool, len(p.Functions))
 	for n := range hot {
@@ -173,9 +174,7 @@ func (o *optimizer) function(n int, often bool) {
 const shortCode = 60
 
 // loops says whether an instruction leads back to the head of a loop.
-func loops(in ir.Instr) bool {
-	return in.Op == ir.OpLoop || in.Op == ir.OpForInt || in.Op == ir.OpForIntTo
-}
+func loops(in ir.Instr) bool { return ir.Shapes[in.Op].Back }
 
 // end is where the code ends that can run again: all of a function that runs
 // often, the last loop's end in another.

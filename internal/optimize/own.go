@@ -27,25 +27,13 @@ func (k *facts) owned(pc int, holds bitset) {
 // scalar says whether a register is known to hold no container.
 func (k *facts) scalar(r int, holds bitset) bool {
 	_, ok := k.known(r, holds, func(in ir.Instr) bool {
-		switch in.Op {
-		case ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool, ir.OpLoadConst, ir.OpLoadNil, ir.OpLoadFunction:
-			return true
-		case ir.OpMove:
-			return int(in.B) != r && k.scalarOnce(int(in.B), holds)
-		}
-		return false
+		return has(in.Op, ir.Flat) || in.Op == ir.OpMove && int(in.B) != r && k.flat(int(in.B), holds)
 	})
 	return ok
 }
 
-// scalarOnce is scalar without a look behind moves.
-func (k *facts) scalarOnce(r int, holds bitset) bool {
-	_, ok := k.known(r, holds, func(in ir.Instr) bool {
-		switch in.Op {
-		case ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool, ir.OpLoadConst, ir.OpLoadNil, ir.OpLoadFunction:
-			return true
-		}
-		return false
-	})
+// flat is scalar without a look behind moves.
+func (k *facts) flat(r int, holds bitset) bool {
+	_, ok := k.known(r, holds, func(in ir.Instr) bool { return has(in.Op, ir.Flat) })
 	return ok
 }

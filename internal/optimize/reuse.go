@@ -13,25 +13,20 @@ func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 // not made again either.
 func (k *facts) reuse(pc int, holds bitset) {
 	in := k.u.code[pc]
-	if in == nop || !asFact[in.Op].ok || asFact[in.Op].from == marks || isNew(in.Op) { // each is one of its own
+	if in == nop || !has(in.Op, ir.Fact) || has(in.Op, ir.New) || traits[in.Op].Reads() == ir.Marks {
 		return
 	}
 	if n := k.lookup(in); n >= 0 && holds.has(n) {
 		k.u.remove(pc)
 		return
 	}
-	switch in.Op {
-	case ir.OpMove, ir.OpMoveInt, ir.OpMoveFloat, ir.OpMoveBool, ir.OpLoadInt, ir.OpLoadBool, ir.OpLoadNil, ir.OpLoadConst,
-		ir.OpLoadIntConst, ir.OpLoadFloatConst, ir.OpLoadFunction, ir.OpBoxInt, ir.OpBoxFloat, ir.OpBoxBool:
+	if has(in.Op, ir.Cheap) {
 		return // a move costs the same
 	}
 	if d, ok := k.equal(in, holds); ok {
-		k.u.set(pc, ir.Instr{Op: moveOf[shapeOf(in).writes], A: in.A, B: d})
+		k.u.set(pc, ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: in.A, B: d})
 	}
 }
-
-// isNew says whether an operation makes an object.
-func isNew(op ir.Op) bool { return op == ir.OpNewClosure || isResult(op) }
 
 // isResult says whether an operation makes a Result.
 func isResult(op ir.Op) bool { return op == ir.OpNewOk || op == ir.OpNewErr || op == ir.OpNewErrOf }
@@ -45,7 +40,7 @@ func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
 	}
 	in.A = 0
 	for n := k.alike.get(in); n >= 0; n = int(k.next[n]) {
-		if holds.has(n) && k.classes.fits(int(k.list[n].A), shapeOf(in).writes) {
+		if holds.has(n) && k.classes.Fits(int(k.list[n].A), ir.ShapeOf(in).Writes) {
 			return k.list[n].A, true
 		}
 	}

@@ -38,8 +38,8 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 		}
 		r, keeps, lost := u.sets(in)
 		if r == from {
-			s := shapeOf(in)
-			if s.writes != shapeOf(move).writes || s.modify {
+			s := ir.ShapeOf(in)
+			if s.Writes != ir.ShapeOf(move).Writes || s.Modify {
 				return
 			}
 			if u.kept.has(to) || u.kept.has(from) {
@@ -59,30 +59,25 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 
 // reads says whether an instruction reads a register.
 func (u *unit) reads(in ir.Instr, r int) bool {
-	s := shapeOf(in)
-	for _, o := range s.reads {
-		if in.Get(o.field) == r {
+	s := ir.ShapeOf(in)
+	for _, o := range s.Reads {
+		if in.Get(o.Field) == r {
 			return true
 		}
 	}
-	if s.window {
-		from, n := u.window(in)
-		return r >= from && r < from+n
-	}
-	return false
+	from, n := u.window(in)
+	return r >= from && r < from+n
 }
 
 // pinned says whether an instruction reads a register as a part of a window, or
 // changes it.
 func (u *unit) pinned(in ir.Instr, r int) bool {
-	s := shapeOf(in)
-	if s.modify && int(in.A) == r {
+	s := ir.ShapeOf(in)
+	if s.Modify && int(in.A) == r {
 		return true
 	}
-	if w, ok := ir.WindowOf(u.p, in); s.window && ok {
-		return r >= w.From-1 && r < w.From+w.N
-	}
-	return false
+	from, n := u.window(in)
+	return r >= from && r < from+n || s.Frame && r == int(in.A)
 }
 
 // renameReads lets the instructions in [from, to) read another register.
@@ -92,9 +87,9 @@ func (u *unit) renameReads(from, to, old, now int) {
 		if in == nop {
 			continue
 		}
-		for _, o := range shapeOf(in).reads {
-			if in.Get(o.field) == old {
-				in.Set(o.field, int64(now))
+		for _, o := range ir.ShapeOf(in).Reads {
+			if in.Get(o.Field) == old {
+				in.Set(o.Field, int64(now))
 			}
 		}
 		u.set(pc, in)

@@ -8,17 +8,17 @@ import "github.com/concerto-lang/concerto/ir"
 func thread(u *unit) {
 	u.countTargets()
 	for pc, in := range u.code {
-		if in == nop || !shapeOf(in).target || loops(in) {
+		if in == nop || !ir.ShapeOf(in).Target || loops(in) {
 			continue
 		}
 		in.Imm = int32(u.final(int(in.Imm)))
 		next := u.after(pc)
 		switch {
-		case int(in.Imm) == next && (in.Op == ir.OpJump || !mayFault(in.Op)):
+		case int(in.Imm) == next && (in.Op == ir.OpJump || !has(in.Op, ir.Raises)):
 			u.redirect(pc, nop)
 			continue
 		case in.Op == ir.OpJump:
-			if to := u.code[in.Imm]; returns(to.Op) {
+			if to := u.code[in.Imm]; has(to.Op, ir.Returns) {
 				in = to
 			}
 		case next < len(u.code) && u.code[next].Op == ir.OpJump && u.after(next) == int(in.Imm):
@@ -37,7 +37,7 @@ func thread(u *unit) {
 func (u *unit) countTargets() {
 	n := zeroed(&u.s.targets, len(u.code)+1)
 	for pc := range u.code {
-		if in := &u.code[pc]; *in != nop && shapes[in.Op].target {
+		if in := &u.code[pc]; *in != nop && ir.Shapes[in.Op].Target {
 			n[in.Imm]++
 		}
 	}
@@ -59,7 +59,7 @@ func (u *unit) onlyFrom(before, pc int) bool {
 // redirect is set for a jump: it keeps the targets counted.
 func (u *unit) redirect(pc int, in ir.Instr) {
 	u.s.targets[u.code[pc].Imm]--
-	if in != nop && shapeOf(in).target {
+	if in != nop && ir.ShapeOf(in).Target {
 		u.s.targets[in.Imm]++
 	}
 	u.set(pc, in)
@@ -84,11 +84,6 @@ func (u *unit) after(pc int) int {
 	}
 	return pc
 }
-
-// mayFault says whether a test can raise: only those of values.
-func mayFault(op ir.Op) bool { return op == ir.OpJumpVariant || op == ir.OpJumpNotVariant }
-
-func returns(op ir.Op) bool { return op >= ir.OpReturn && op <= ir.OpReturnNil }
 
 // opposites are the tests that jump when the others do not. OpMove, the zero, is
 // no test.

@@ -34,8 +34,8 @@ func (b *unboxer) met() bool {
 		if in.Op == boxOf[b.class] || in.Op == ir.OpLoadConst && b.constant(in) {
 			return true
 		}
-		for _, r := range shapeOf(in).reads {
-			if r.class == b.class {
+		for _, r := range ir.ShapeOf(in).Reads {
+			if r.Class == b.class {
 				return true
 			}
 		}
@@ -71,13 +71,13 @@ func (u *unit) plainSoon(pc int) bool {
 		if in == nop {
 			continue
 		}
-		s := shapeOf(in)
-		for _, o := range s.reads {
-			if in.Get(o.field) == r {
-				return o.class != ir.Full || in.Op == ir.OpMove || in.Op == ir.OpShare || isElement(in, use{field: o.field})
+		s := ir.ShapeOf(in)
+		for _, o := range s.Reads {
+			if in.Get(o.Field) == r {
+				return o.Class != ir.Full || in.Op == ir.OpMove || in.Op == ir.OpShare || isElement(in, use{field: o.Field})
 			}
 		}
-		if s.window {
+		if s.Window {
 			if from, n := u.window(in); r >= from && r < from+n {
 				return false
 			}
@@ -85,7 +85,7 @@ func (u *unit) plainSoon(pc int) bool {
 		if set, _, lost := u.sets(in); set == r || lost <= r {
 			return false // nobody reads it
 		}
-		if s.target || s.ends {
+		if s.Target || s.Ends {
 			break
 		}
 	}
@@ -249,12 +249,12 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 		if in == nop {
 			continue
 		}
-		for _, o := range shapeOf(in).reads {
-			from := b.source(at, o.field)
+		for _, o := range ir.ShapeOf(in).Reads {
+			from := b.source(at, o.Field)
 			if from < 0 || !slices.Contains(holders, from) {
 				continue
 			}
-			if o.class == b.class {
+			if o.Class == b.class {
 				return true
 			}
 			if in.Op == ir.OpMove && b.w.def[at] >= 0 {

@@ -44,7 +44,7 @@ func (u *unit) set(pc int, in ir.Instr) {
 }
 
 // steers says whether control may go elsewhere than to the next instruction.
-func steers(in ir.Instr) bool { return in != nop && (shapes[in.Op].target || shapes[in.Op].ends) }
+func steers(in ir.Instr) bool { return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends) }
 
 func newUnit(o *optimizer, n int) *unit {
 	f := &o.p.Functions[n]
@@ -138,7 +138,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	}
 	moved[len(u.code)], begins[len(u.code)] = int32(len(b.code)), int32(len(b.code))
 	for pc := range b.code {
-		if in := &b.code[pc]; !b.local[pc] && *in != nop && shapes[in.Op].target {
+		if in := &b.code[pc]; !b.local[pc] && *in != nop && ir.Shapes[in.Op].Target {
 			in.Imm = moved[in.Imm]
 		}
 	}
@@ -196,7 +196,7 @@ func (u *unit) pack() {
 	moved[len(u.code)] = int32(kept)
 	u.code, u.places = u.code[:kept], u.places[:kept]
 	for pc := range u.code {
-		if in := &u.code[pc]; shapes[in.Op].target {
+		if in := &u.code[pc]; ir.Shapes[in.Op].Target {
 			in.Imm = moved[in.Imm]
 		}
 	}

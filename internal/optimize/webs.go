@@ -166,10 +166,10 @@ func (w *webs) block(i int) {
 		if r < 0 {
 			continue
 		}
-		if lost < nowhere {
+		if lost < ir.Nowhere {
 			w.cross(lost)
 		}
-		if shapeOf(in).modify { // stays in one web with what it was
+		if ir.ShapeOf(in).Modify { // stays in one web with what it was
 			n := w.node(node{pc: int32(pc), reg: uint8(r)})
 			if cur[r] >= 0 {
 				w.join(cur[r], n)
@@ -177,7 +177,7 @@ func (w *webs) block(i int) {
 			w.set(b, pc, r, n)
 			continue
 		}
-		w.set(b, pc, r, w.node(node{pc: int32(pc), reg: uint8(r), fixed: lost < nowhere}))
+		w.set(b, pc, r, w.node(node{pc: int32(pc), reg: uint8(r), fixed: lost < ir.Nowhere}))
 		if keeps >= 0 {
 			cur[keeps] = w.node(node{pc: -1, reg: uint8(keeps), fixed: true})
 			w.caught(b, keeps, cur[keeps])
@@ -229,13 +229,13 @@ func (w *webs) afterCalls(b *block, i int) {
 	w.after = w.after[:0]
 	calls := false
 	for pc := b.from; pc < b.to && !calls; pc++ {
-		calls = shapeOf(w.u.code[pc]).call
+		calls = ir.ShapeOf(w.u.code[pc]).Frame
 	}
 	if !calls {
 		return
 	}
 	w.l.backwards(b, i, func(pc int, after *regs) {
-		if in := w.u.code[pc]; in != nop && shapeOf(in).call {
+		if in := w.u.code[pc]; in != nop && ir.ShapeOf(in).Frame {
 			w.after = append(w.after, *after)
 		}
 	})
@@ -256,20 +256,16 @@ func (w *webs) cross(lost int) {
 }
 
 func (w *webs) read(pc int, in ir.Instr) {
-	s := shapeOf(in)
-	for _, o := range s.reads {
-		if n := w.cur[in.Get(o.field)]; n >= 0 {
-			w.reads = append(w.reads, pending{n, use{int32(pc), o.field, o.class, false}})
+	s := ir.ShapeOf(in)
+	for _, o := range s.Reads {
+		if n := w.cur[in.Get(o.Field)]; n >= 0 {
+			w.reads = append(w.reads, pending{n, use{int32(pc), o.Field, o.Class, false}})
 		}
 	}
-	if !s.window {
+	if !s.Window {
 		return
 	}
-	from, n := w.u.window(in)
-	var params []ir.Class
-	if in.Op == ir.OpCall {
-		params = w.u.p.Functions[in.Imm].Params
-	}
+	from, n, params := w.u.p.Window(in)
 	for k := range n {
 		n := w.cur[from+k]
 		if n < 0 {

@@ -1,5 +1,5 @@
-// Command gen writes the reference of the instruction set to the file named
-// by its argument.
+// Command gen writes what is made of the instruction set's table: its reference
+// to the file that the first argument names, its constants to the second.
 package main
 
 import (
@@ -10,10 +10,12 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		log.Fatal("usage: gen FILE")
+	if len(os.Args) != 3 {
+		log.Fatal("usage: gen REFERENCE CONSTANTS")
 	}
-	if err := os.WriteFile(os.Args[1], []byte(ir.Reference()), 0o644); err != nil {
-		log.Fatal(err)
+	for i, text := range []string{ir.Reference(), ir.Opcodes()} {
+		if err := os.WriteFile(os.Args[i+1], []byte(text), 0o644); err != nil {
+			log.Fatal(err)
+		}
 	}
 }

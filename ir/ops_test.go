@@ -1,0 +1,107 @@
+package ir
+
+import (
+	"fmt"
+	"hash/fnv"
+	"os"
+	"testing"
+)
+
+// TestRows holds that every row says all there is to say, and that its text reads
+// back.
+func TestRows(t *testing.T) {
+	for n := range Table {
+		info := &Table[n]
+		wrong := func(format string, args ...any) {
+			t.Errorf("row %d, %s: %s", n, info.Name, fmt.Sprintf(format, args...))
+		}
+		if info.Name == "" || info.Doc == "" || info.Traits == 0 {
+			wrong("name, traits (Plain when there is nothing to say) and doc are needed")
+		}
+		if info.Traits.Has(Plain) && info.Traits != Plain {
+			wrong("Plain, and yet it has other traits")
+		}
+		s := &Shapes[n]
+		if one := s.Writes != Unset && !s.Frame; (info.Traits.Has(Fact) || info.Traits.Has(New)) && !one {
+			wrong("a fact, or a new object, is what register A is set to")
+		}
+		if m := info.Traits.Reads(); m != 0 && (!info.Traits.Has(Fact) || m&(m-1) != 0) {
+			wrong("a fact is read from one kind of memory; of what is no fact it is not asked")
+		}
+		if info.Traits.Has(Acts) && info.Traits>>changesShift != 0 {
+			wrong("what acts may change all memory")
+		}
+		if s.Frame && !info.Traits.Has(Acts) {
+			wrong("a call acts")
+		}
+		i := Instr{Op: Op(n)}
+		for k, o := range info.Operands {
+			if written := o.Role == RoleWrite || o.Role == RoleModify || o.Role == RoleFrame; written && o.Field != A {
+				wrong("operand %s sets another register than A", o.Name)
+			}
+			if target := o.Role == RoleTarget || o.Role == RoleBack; target && o.Field != Imm {
+				wrong("operand %s is a target outside Imm", o.Name)
+			}
+			if !i.Set(o.Field, int64(k+1)) {
+				wrong("operand %s does not take %d", o.Name, k+1)
+			}
+		}
+		if back, err := ParseInstr(i.String()); err != nil || back != i {
+			wrong("%s reads back as %v, %v", i, back, err)
+		}
+	}
+}
+
+// TestRowsOfVersions holds the rows against what files of each version were
+// written with.
+func TestRowsOfVersions(t *testing.T) {
+	_, minor, _ := splitVersion(Version)
+	sums := make([]uint32, minor+1)
+	for since := range sums {
+		h := fnv.New32a()
+		for n := range Table {
+			if info := &Table[n]; info.Since == since {
+				fmt.Fprintln(h, info.Name, operands(info), info.Traits.Has(Ends), info.Traits.Has(Returns))
+				for _, o := range info.Operands {
+					fmt.Fprintln(h, o.Field, o.Count, o.Keeps)
+				}
+			}
+		}
+		sums[since] = h.Sum32()
+	}
+	for n := range Table {
+		if info := &Table[n]; info.Since > minor {
+			t.Errorf("%s came with 1.%d, and Version is %s: raise it", info.Name, info.Since, Version)
+		}
+	}
+	if len(rowSums) != len(sums) {
+		t.Fatalf("rowSums has %d sums, Version is %s: what came with its last minor version has %#x", len(rowSums), Version, sums[minor])
+	}
+	for since, sum := range sums {
+		if sum != rowSums[since] {
+			t.Errorf("the rows of 1.%d are others than files of that version were written with (%#x): a new row says in Since that it comes with the next minor version; a changed one needs the next major version", since, sum)
+		}
+	}
+}
+
+// TestGenerated holds the manual's list and the constants against the table.
+func TestGenerated(t *testing.T) {
+	for file, want := range map[string]string{"../spec/bytecode.md": Reference(), "opcodes.go": Opcodes()} {
+		written, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(written) != want {
+			t.Errorf("%s is out of date: run go generate ./ir", file)
+		}
+	}
+}
+
+// TestVerifySince holds that a program has no operation that came after its
+// version.
+func TestVerifySince(t *testing.T) {
+	p := sample(t, "LoadNil r1\nNewErr r1 r1\nLeave r1\nReturn r1")
+	wantError(t, Verify(p), "")
+	p.Version = "1.4"
+	wantError(t, Verify(p), "it came with 1.5")
+}

@@ -1,0 +1,150 @@
+package ir
+
+import "fmt"
+
+// A rule is what must hold of an operand besides its role, which has been
+// checked: n is the operand. It gives what is wrong, "" when nothing is.
+type rule func(s *site, i Instr, n int) (wrong string)
+
+// site is where an instruction stands.
+type site struct {
+	p       *Program
+	f       *Function
+	handler bool // in a handler's block
+}
+
+// unless gives the complaint when ok does not hold.
+func unless(ok bool, complaint string) string {
+	if ok {
+		return ""
+	}
+	return complaint
+}
+
+func holdInt(s *site, _ Instr, n int) string {
+	return unless(s.p.Constants[n].Int != nil, "the constant is no Int")
+}
+
+func holdFloat(s *site, _ Instr, n int) string {
+	return unless(s.p.Constants[n].Float != nil, "the constant is no Float")
+}
+
+func holdText(s *site, _ Instr, n int) string {
+	return unless(s.p.Constants[n].String != nil, "the constant is no String")
+}
+
+func nameErrorField(s *site, i Instr, n int) string {
+	if wrong := holdText(s, i, n); wrong != "" {
+		return wrong
+	}
+	switch k := *s.p.Constants[n].String; k {
+	case "message", "kind", "source":
+		return ""
+	default:
+		return fmt.Sprintf("%q is no field of every error", k)
+	}
+}
+
+func beFlag(_ *site, _ Instr, n int) string { return unless(in(n, 2), "neither 0 nor 1") }
+
+func divide(_ *site, _ Instr, n int) string { return unless(n != 0, "division by zero") }
+
+func beOperator(_ *site, _ Instr, n int) string {
+	return unless(in(n, int(AnyGe)+1), "unknown operator")
+}
+
+func countReceiver(_ *site, _ Instr, n int) string {
+	return unless(n > 0, "a method needs a receiver")
+}
+
+func beSomebody(_ *site, _ Instr, n int) string { return unless(n > 0, "a race of nobody") }
+
+func beOneOrTwo(_ *site, _ Instr, n int) string {
+	return unless(n == 1 || n == 2, "takes one or two arguments")
+}
+
+func beValue(s *site, _ Instr, n int) string {
+	f := &s.p.Functions[n]
+	return unless(f.ABI == FullABI && f.Captures == 0, "the function cannot be called indirectly")
+}
+
+func captureNothing(s *site, _ Instr, n int) string {
+	return unless(s.p.Functions[n].Captures == 0, "the function needs a closure")
+}
+
+func capture(s *site, i Instr, n int) string {
+	if f := &s.p.Functions[n]; f.ABI != FullABI || f.Captures != int(i.C) {
+		return fmt.Sprintf("the function takes %d captures, abi %s", f.Captures, f.ABI)
+	}
+	return ""
+}
+
+func beSpawned(s *site, i Instr, n int) string {
+	if f := &s.p.Functions[n]; f.ABI != FullABI || f.Captures != 0 || f.Body || len(f.Params) != int(i.C) {
+		return fmt.Sprintf("the function takes %d arguments and %d captures, abi %s", len(f.Params), f.Captures, f.ABI)
+	}
+	return ""
+}
+
+func beCaptured(s *site, _ Instr, n int) string {
+	if n >= s.f.Captures {
+		return fmt.Sprintf("the function has %d captures", s.f.Captures)
+	}
+	return ""
+}
+
+func beStruct(s *site, _ Instr, n int) string {
+	t := &s.p.Types[n]
+	if t.Kind == "struct" || t.Kind == "schema" || t.Kind == "error" && t.Name != "" {
+		return ""
+	}
+	return t.Kind + " is no struct"
+}
+
+func haveVariant(s *site, i Instr, n int) string {
+	t := &s.p.Types[n]
+	return unless(t.Kind == "enum" && int(i.C) < len(t.Variants), "no such variant")
+}
+
+func standInHandler(s *site, _ Instr, _ int) string { return unless(s.handler, "outside a handler") }
+
+func standInBody(s *site, _ Instr, _ int) string {
+	return unless(s.f.Body && !s.handler, "outside the body of a concurrent expression")
+}
+
+// back checks a return: a handler has none, a function's gives its result.
+func (s *site) back(class Class) string {
+	switch {
+	case s.handler:
+		return "within a handler"
+	case s.f.Result != class:
+		return fmt.Sprintf("the function's result is %s", s.f.Result)
+	}
+	return ""
+}
+
+// Indexed gives the length of the table that operands of a role index; ok is
+// false for a role that indexes none.
+func (p *Program) Indexed(role Role, f *Function) (length int, ok bool) {
+	switch role {
+	case RoleConstant:
+		return len(p.Constants), true
+	case RoleFunction:
+		return len(p.Functions), true
+	case RoleNative:
+		return len(p.Natives), true
+	case RoleType:
+		return len(p.Types), true
+	case RoleListen:
+		return len(f.Listens), true
+	case RoleAgent:
+		return len(p.Agents), true
+	case RoleHost:
+		return len(p.Hosts), true
+	case RoleTool:
+		return len(p.Tools), true
+	case RoleStore:
+		return len(p.Stores), true
+	}
+	return 0, false
+}

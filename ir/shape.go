@@ -1,0 +1,200 @@
+package ir
+
+// What instructions do to registers: the verifier and the optimiser ask here.
+
+// Shape is what the row of an operation says of registers and control, in the
+// form in which it is asked for most.
+type Shape struct {
+	Reads   []Read
+	A, B, C bool  // which fields Reads has
+	Writes  Class // what it makes of register A, Unset when it sets none or has a frame
+	Modify  bool  // it also reads A
+	Window  bool  // it reads a window or the arguments of a frame
+	Frame   bool  // it calls: it sets the first register of its frame, and leaves nothing behind in those that follow
+	Target  bool  // Imm is where control may go on
+	Back    bool  // and may lie before it: a loop
+	Ends    bool  // control never goes on to the next instruction
+	window  Operand
+}
+
+// Read is an operand that reads a register.
+type Read struct {
+	Field Field
+	Class Class
+}
+
+// Shapes are the shapes by Op; there are as many as an Op has values, so that no
+// index needs a check.
+var Shapes = func() (all [256]Shape) {
+	for op := range Table {
+		s := &all[op]
+		s.Ends = Table[op].Traits.Has(Ends)
+		for _, o := range Table[op].Operands {
+			s.operand(o)
+		}
+		for _, r := range s.Reads {
+			s.A, s.B, s.C = s.A || r.Field == A, s.B || r.Field == B, s.C || r.Field == C
+		}
+	}
+	return all
+}()
+
+func (s *Shape) operand(o Operand) {
+	switch o.Role {
+	case RoleRead:
+		s.Reads = append(s.Reads, Read{o.Field, o.Class})
+	case RoleWrite, RoleModify:
+		s.Writes = o.Class
+		if o.Role == RoleModify {
+			s.Modify = true
+			s.Reads = append(s.Reads, Read{o.Field, o.Class})
+		}
+	case RoleWindow, RoleFrame:
+		s.Window, s.Frame, s.window = true, o.Role == RoleFrame, o
+	case RoleTarget, RoleBack:
+		s.Target, s.Back = true, o.Role == RoleBack
+	}
+}
+
+// ShapeOf is the shape of an instruction's operation.
+func ShapeOf(i Instr) *Shape { return &Shapes[i.Op] }
+
+// Window gives the registers that an instruction reads in a window or frame, n
+// of them; their classes are those of params, or Full when that is nil.
+func (p *Program) Window(i Instr) (from, n int, params []Class) {
+	s := &Shapes[i.Op]
+	if !s.Window {
+		return 0, 0, nil
+	}
+	from = i.Get(s.window.Field)
+	if s.Frame {
+		from++
+	}
+	switch c := s.window.Count; c {
+	case countB:
+		n = int(i.B)
+	case countC:
+		n = int(i.C)
+	case countTwiceC:
+		n = 2 * int(i.C)
+	case countFields:
+		n = len(p.Types[i.Imm].Fields)
+	case countPayload:
+		n = len(p.Types[i.Imm].Variants[i.C].Fields)
+	case countParams:
+		params = p.Functions[i.Imm].Params
+		n = len(params)
+	case countCallee:
+		from, n = from-1, int(i.B)+1
+	default:
+		n = int(c)
+	}
+	return from, n, params
+}
+
+// Nowhere is past all registers.
+const Nowhere = 256
+
+// Sets is what an instruction does to registers. Register is the one that it
+// sets, to Class; -1 for none. A call leaves nothing behind in the registers from
+// Lost on, but for that one and for Kept, the receiver, which is Full however the
+// call ends; Kept is -1 without, Lost is Nowhere for what is no call.
+type Sets struct {
+	Register   int
+	Class      Class
+	Kept, Lost int
+}
+
+// Calls knows of a program's calls what their instructions do not say.
+type Calls struct {
+	p *Program
+	// givesBack says of a method's name that every method of it is mutself.
+	givesBack map[string]bool
+}
+
+// NewCalls looks at the program's methods.
+func NewCalls(p *Program) *Calls {
+	c := &Calls{p: p, givesBack: make(map[string]bool, len(p.Methods))}
+	for _, m := range p.Methods {
+		others, met := c.givesBack[m.Name]
+		c.givesBack[m.Name] = p.Functions[m.Function].MutSelf && (others || !met)
+	}
+	return c
+}
+
+// Sets says what an instruction does to registers when it comes to its end. One
+// that raises has set none, but a call has lost and kept what Sets says.
+func (c *Calls) Sets(i Instr) Sets {
+	s := &Shapes[i.Op]
+	switch {
+	case s.Writes != Unset:
+		return Sets{int(i.A), s.Writes, -1, Nowhere}
+	case !s.Frame:
+		return Sets{-1, Unset, -1, Nowhere}
+	}
+	out := Sets{int(i.A), Full, -1, int(i.A)}
+	if s.window.Count == countParams {
+		out.Class = c.p.Functions[i.Imm].Result
+	}
+	if c.keeps(s.window.Keeps, i) {
+		out.Kept = int(i.A) + 1
+	}
+	return out
+}
+
+func (c *Calls) keeps(k Keeps, i Instr) bool {
+	switch k {
+	case keepsFirst:
+		return i.B > 0
+	case keepsMutSelf:
+		return c.p.Functions[i.Imm].MutSelf
+	case keepsByName:
+		return c.givesBack[*c.p.Constants[i.Imm].String]
+	}
+	return false
+}
+
+// Classes are what registers may be read as at a point: where ways meet with
+// different classes a register may not be read.
+type Classes []Class
+
+// Meet keeps what holds in both c and d, and says whether that changed c.
+func (c Classes) Meet(d Classes) (changed bool) {
+	for r, class := range d {
+		if c[r] != class && c[r] != Unset {
+			c[r], changed = Unset, true
+		}
+	}
+	return changed
+}
+
+// Fits says whether a register may be read as a class.
+func (c Classes) Fits(r int, as Class) bool { return c[r] == as || c[r] == Full }
+
+// Step makes of the classes before an instruction those behind it.
+func (c *Calls) Step(i Instr, s Classes) {
+	shape := &Shapes[i.Op]
+	if shape.Writes != Unset {
+		s[i.A] = shape.Writes
+	} else if shape.Frame {
+		c.after(c.Sets(i), s)
+	}
+}
+
+// after makes of the classes before a call those behind it; of the register that
+// it sets when it ends.
+func (c *Calls) after(x Sets, s Classes) {
+	clear(s[x.Lost:])
+	s[x.Register] = x.Class
+	if x.Kept >= 0 {
+		s[x.Kept] = Full
+	}
+}
+
+// Raised makes of the classes before a call those that its error leaves. Other
+// instructions leave what was before.
+func (c *Calls) Raised(i Instr, s Classes) {
+	x := c.Sets(i)
+	x.Class = Unset
+	c.after(x, s)
+}
