@@ -1,6 +1,10 @@
 package manifest
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/provider"
+)
 
 // Type is the type of a key's value.
 type Type uint8
@@ -72,7 +76,7 @@ type target struct {
 
 // Providers, transports and the other closed lists of values.
 var (
-	providers     = []string{"openai", "anthropic", "gemini", "ollama", "scripted"}
+	providers     = provider.Names()
 	hostTransport = []string{"stdio"}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}

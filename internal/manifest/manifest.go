@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/provider"
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
@@ -186,7 +187,7 @@ func (m *Manifest) Origin(c *Connection) string {
 // LacksKey says whether the connection leads to a provider's own server, which
 // wants a key, and names none.
 func (c *Connection) LacksKey() bool {
-	return c.APIKeyEnv == "" && c.BaseURL == "" && (c.Provider == "openai" || c.Provider == "anthropic" || c.Provider == "gemini")
+	return c.APIKeyEnv == "" && c.BaseURL == "" && provider.Named(c.Provider).NeedsKey
 }
 
 // Connection finds a connection by name, or gives nil.

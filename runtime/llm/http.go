@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/provider"
 )
 
 // connectTimeout is how long a connection may take to be made when the
@@ -67,28 +69,13 @@ func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, erro
 	}
 }
 
-// site is what a provider's own servers are reached by.
-type site struct {
-	base     string // its address, with the version
-	version  string // what is added to a base_url that ends in none
-	needsKey bool
-}
-
-// sites are those of the providers that are reached by HTTP.
-var sites = map[string]site{
-	"openai":    {base: "https://api.openai.com/v1", version: "v1", needsKey: true},
-	"anthropic": {base: "https://api.anthropic.com/v1", version: "v1", needsKey: true},
-	"gemini":    {base: "https://generativelanguage.googleapis.com/v1beta", version: "v1beta", needsKey: true},
-	"ollama":    {base: "http://localhost:11434/api", version: "api"},
-}
-
 // Address is where the connection's requests go, "" when they go nowhere.
 func (c *Connection) Address() string {
-	s, remote := sites[c.Provider]
-	if remote && c.BaseURL != "" {
+	own := provider.Named(c.Provider).Base
+	if own != "" && c.BaseURL != "" {
 		return c.BaseURL
 	}
-	return s.base
+	return own
 }
 
 // endpoint is where an HTTP provider is reached and how it is paid.
@@ -108,11 +95,11 @@ type endpoint struct {
 // openEndpoint makes the endpoint of a connection, at its own address or the
 // provider's.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
-	base, s := c.Address(), sites[c.Provider]
-	if c.BaseURL == "" && s.needsKey && c.APIKeyEnv == "" {
+	base, p := c.Address(), provider.Named(c.Provider)
+	if c.BaseURL == "" && p.NeedsKey && c.APIKeyEnv == "" {
 		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
 	}
-	root, err := rootOf(base, s.version)
+	root, err := rootOf(base, p.Version)
 	if err != nil {
 		return nil, err
 	}

@@ -247,7 +247,7 @@ func (c *Client) line(name string) (*line, error) {
 			return nil, configError(name, "connection '%s': %s", name, why).With("reason", string(ClassPermission))
 		}
 	}
-	open := providers[conn.Provider]
+	open := adapters[conn.Provider]
 	if open == nil {
 		return nil, configError(name, "connection '%s'%s has an unknown provider %q", name, conn.at(), conn.Provider)
 	}

@@ -83,9 +83,9 @@ type world struct {
 	secrets *secret.Set
 }
 
-// providers is the table of providers, by the manifest's word. A row opens a
-// connection; its error says what is wrong with the connection.
-var providers = map[string]func(*Connection, *world) (Provider, error){
+// adapters say of each provider (internal/provider) how a connection to it is
+// opened; the error says what is wrong with the connection.
+var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,
 	"gemini":    openGemini,

@@ -9,12 +9,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/provider"
 	"github.com/concerto-lang/concerto/internal/testllm"
 )
 
 // remotes are the providers that are reached by HTTP: what is true of one is
 // true of all. The server holds every request against the API's published form.
-var remotes = []string{"openai", "anthropic", "gemini", "ollama"}
+var remotes = func() (names []string) {
+	for _, p := range provider.All {
+		if p.Base != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}()
+
+// TestEveryProviderHasAnAdapter holds the table of providers and that of their
+// adapters to each other.
+func TestEveryProviderHasAnAdapter(t *testing.T) {
+	for _, p := range provider.All {
+		if adapters[p.Name] == nil {
+			t.Errorf("provider %q has no adapter", p.Name)
+		}
+	}
+	for name := range adapters {
+		if provider.Named(name).Name == "" {
+			t.Errorf("the adapter %q is of no provider in internal/provider", name)
+		}
+	}
+}
 
 // eachRemote runs a test for every provider.
 func eachRemote(t *testing.T, f func(t *testing.T, provider string)) {

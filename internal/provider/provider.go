@@ -1,0 +1,47 @@
+// Package provider holds the providers of models as data: the words that a
+// connection's `provider` takes, and where each is reached. The manifest and the
+// models' client read it; how a provider is spoken to is the client's alone.
+package provider
+
+// Info is a provider.
+type Info struct {
+	Name string // the manifest's word
+	// Base is the address of its own servers, with the version; "" when it is
+	// reached by no address.
+	Base string
+	// Version is what is added to a base_url that ends in none.
+	Version string
+	// NeedsKey says that its own servers take nothing without a key.
+	NeedsKey bool
+}
+
+// Scripted plays replies from the manifest and reaches nobody.
+const Scripted = "scripted"
+
+// All are the providers, in the order in which messages list them.
+var All = []Info{
+	{Name: "openai", Base: "https://api.openai.com/v1", Version: "v1", NeedsKey: true},
+	{Name: "anthropic", Base: "https://api.anthropic.com/v1", Version: "v1", NeedsKey: true},
+	{Name: "gemini", Base: "https://generativelanguage.googleapis.com/v1beta", Version: "v1beta", NeedsKey: true},
+	{Name: "ollama", Base: "http://localhost:11434/api", Version: "api"},
+	{Name: Scripted},
+}
+
+// Named gives a provider by its name, the zero Info when there is none.
+func Named(name string) Info {
+	for _, p := range All {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Info{}
+}
+
+// Names are the names of All.
+func Names() []string {
+	var out []string
+	for _, p := range All {
+		out = append(out, p.Name)
+	}
+	return out
+}
