@@ -13,6 +13,14 @@ import (
 // that does not stand under the line of its `{` is one too many. Files whose
 // braces balance never come here.
 
+// balance is how the brackets of a file match.
+type balance struct {
+	matches []int32 // partner of each bracket token; nil until wanted
+	excess  int     // how many `}` there are more than `{`
+	culprit int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
+	blamed  []int   // the `{` that have been told of
+}
+
 // braces is a pair of braces that is being read as a list or a block.
 type braces struct {
 	open int // token of the `{`; of the token before a missing one
@@ -152,16 +160,18 @@ func (p *parser) unopened() {
 	}
 }
 
-// countBraces finds how many `}` there are more than `{`.
-func (p *parser) countBraces() {
-	for _, t := range p.toks {
+// balanceOf counts the braces.
+func balanceOf(toks []lexer.Token) balance {
+	b := balance{culprit: -2}
+	for _, t := range toks {
 		switch t.Kind {
 		case lexer.LBrace:
-			p.excess--
+			b.excess--
 		case lexer.RBrace:
-			p.excess++
+			b.excess++
 		}
 	}
+	return b
 }
 
 // findCulprit finds the `{` to blame when there are too many, else -1: the
@@ -200,17 +210,4 @@ func (p *parser) findCulprit() int {
 		}
 	}
 	return p.culprit
-}
-
-// indent is the width of the white space that token i's line starts with.
-func (p *parser) indent(i int) int {
-	start := int(p.toks[max(i, 0)].Start)
-	for start > 0 && p.src[start-1] != '\n' {
-		start--
-	}
-	n := 0
-	for start+n < len(p.src) && (p.src[start+n] == ' ' || p.src[start+n] == '\t') {
-		n++
-	}
-	return n
 }

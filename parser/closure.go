@@ -12,19 +12,18 @@ import (
 func (p *parser) closure() ast.Expr {
 	start, open := p.here(), p.i
 	n := &ast.Closure{}
-	head, slice := p.inHead, p.slice
 	if p.k == lexer.OrOr {
 		p.next()
 	} else {
 		p.next()
-		p.inHead, p.slice = false, -1
+		outer := p.apart()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
 			if !p.eat(lexer.Comma) {
 				break
 			}
 		}
-		p.inHead, p.slice = head, slice
+		p.setting = outer
 		p.closeBar(open)
 	}
 	p.deeper()
@@ -85,15 +84,14 @@ func (p *parser) fnClosure() ast.Expr {
 	}
 	open := p.i
 	p.want(lexer.LParen)
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
+	outer := p.apart()
 	n := &ast.Closure{Fn: true}
 	n.Params = p.params(false)
 	p.closeBracket(lexer.RParen, open, "`,` or `)`")
 	if p.eat(lexer.Arrow) {
 		n.Result = p.typ()
 	}
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.deeper()
 	n.Body = p.blockExprOr(func() *diag.Diagnostic {
 		return p.expected("`{`").Hint("an `fn` has a block as its body; `|x| x + 1` takes any expression")

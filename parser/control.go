@@ -96,8 +96,7 @@ func (p *parser) matchExpr() ast.Expr {
 // rows reads the braces of match and listen, where values stand: as members,
 // with the state of heads and slices put aside.
 func (p *parser) rows(one func(b braces)) {
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
+	outer := p.apart()
 	b := p.openBraces(nil)
 	for p.within(b) {
 		start := p.i
@@ -105,7 +104,7 @@ func (p *parser) rows(one func(b braces)) {
 			p.sync(start, inList)
 		}
 	}
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 }
 
 // arm reads `pattern if guard => body` with its comma.

@@ -57,13 +57,6 @@ func (p *parser) decorators() (list []*ast.Decorator) {
 	return list
 }
 
-func (p *parser) kindAt(i int) lexer.Kind {
-	if i < len(p.toks) {
-		return p.toks[i].Kind
-	}
-	return lexer.EOF
-}
-
 // module reads declarations up to the end of the file.
 func (p *parser) module() (decls []ast.Decl) {
 	wrong := false

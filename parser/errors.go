@@ -10,6 +10,29 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
+// reports is what has been said about the text.
+type reports struct {
+	diags   diag.List
+	lastAt  source.Pos          // where the last error was reported, -1 at first
+	lastTok int                 // the current token then
+	lexed   map[source.Pos]bool // where the lexer reported errors
+	mute    bool                // the lexer gave up on the file's end: say nothing about it
+	tooDeep bool                // a bailout about depth is on its way to the outermost construct
+}
+
+// lexerReports begins with what the lexer had to say.
+func lexerReports(list diag.List) reports {
+	r := reports{diags: list, lastAt: -1, lastTok: -1}
+	for _, d := range list.Sorted() {
+		if r.lexed == nil {
+			r.lexed = map[source.Pos]bool{}
+		}
+		r.lexed[d.Span.Start] = true
+		r.mute = r.mute || d.Info == diag.OpenComment
+	}
+	return r
+}
+
 // bailout is what a parsing function panics with once its error is reported;
 // guard and stmtOrSync catch it.
 type bailout struct{}
@@ -60,21 +83,21 @@ func (p *parser) fail(d *diag.Diagnostic) {
 
 // guard runs f and says whether it went through; an error within ends it.
 func (p *parser) guard(f func()) (ok bool) {
-	depth, head, slice := p.depth, p.inHead, p.slice
+	outer := p.setting
 	defer func() {
-		if !ok && p.recovers(depth) {
+		if !ok && p.recovers(outer) {
 			p.caught(recover())
-			p.depth, p.inHead, p.slice = depth, head, slice
+			p.setting = outer
 		}
 	}()
 	f()
 	return true
 }
 
-// recovers says whether a construct at this depth may recover from an error:
+// recovers says whether a construct in a setting may recover from an error:
 // one about depth itself goes all the way to the outermost. Asking instead of
 // catching and panicking again keeps that linear.
-func (p *parser) recovers(depth int) bool { return !p.tooDeep || depth == 0 }
+func (p *parser) recovers(s setting) bool { return !p.tooDeep || s.depth == 0 }
 
 // caught handles what ended a construct; all but a bailout is a bug of ours.
 func (p *parser) caught(e any) {

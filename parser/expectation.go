@@ -54,15 +54,6 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 	return p.expected(words[0])
 }
 
-// lineStart is the first token of the current line.
-func (p *parser) lineStart() int {
-	i := p.i
-	for i > 0 && !p.startsLine(i) {
-		i--
-	}
-	return i
-}
-
 // colonExpected makes the diagnostic for the current token where a name's `:`
 // should stand.
 func (p *parser) colonExpected() *diag.Diagnostic {

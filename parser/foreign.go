@@ -16,25 +16,6 @@ type misfit struct {
 
 func says(hint string) func(*parser) string { return func(*parser) string { return hint } }
 
-// prev is the kind of the token n before the current one.
-func (p *parser) prev(n int) lexer.Kind { return p.kindAt(max(p.i-n, 0)) }
-
-// prevText is the text of the token before.
-func (p *parser) prevText() string { return p.textAt(max(p.i-1, 0)) }
-
-// adjoins says whether nothing stands between the current token and the one
-// before.
-func (p *parser) adjoins() bool { return p.i > 0 && p.prevEnd() == p.here() }
-
-func (p *parser) after(kinds ...lexer.Kind) bool {
-	for i, k := range kinds {
-		if p.i-i-1 < 0 || p.prev(i+1) != k {
-			return false
-		}
-	}
-	return true
-}
-
 // misfits are looked through in order; the first that holds is told.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },

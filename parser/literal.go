@@ -21,9 +21,7 @@ func (p *parser) number() ast.Expr {
 // interpolated reads a string with `${ }`.
 func (p *parser) interpolated() ast.Expr {
 	start, open := p.here(), p.i
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
-	p.deeper()
+	outer := p.nest(-1)
 	n := &ast.InterpLit{}
 	var parts []lexer.Token
 	for {
@@ -42,8 +40,7 @@ func (p *parser) interpolated() ast.Expr {
 			p.fail(p.expected("`}`").Label(opening, "to close this `${`"))
 		}
 	}
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	n.Texts = lexer.Strings(p.src, parts...)
 	n.IDBase = p.base(start)
 	return n

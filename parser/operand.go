@@ -146,13 +146,9 @@ func (p *parser) nameOrContext() ast.Expr {
 // path reads `a::b<T>::c`.
 func (p *parser) path() *ast.PathExpr {
 	start := p.here()
-	if len(p.pathPool) == 0 {
-		p.pathPool = make([]ast.PathExpr, chunk)
-	}
-	n := &p.pathPool[0]
-	p.pathPool = p.pathPool[1:]
+	n := p.newPath()
 	n.ArgsAt = -1
-	n.Segments = p.oneSegment(p.ident())
+	n.Segments = p.one(p.ident())
 	for {
 		switch {
 		case p.k == lexer.PathSep:
@@ -177,26 +173,12 @@ func (p *parser) path() *ast.PathExpr {
 	}
 }
 
-// oneSegment makes a slice of one, cut from a larger one: most paths are a
-// single name.
-func (p *parser) oneSegment(id *ast.Ident) []*ast.Ident {
-	if len(p.segPool) == 0 {
-		p.segPool = make([]*ast.Ident, chunk)
-	}
-	s := p.segPool[:1:1]
-	p.segPool = p.segPool[1:]
-	s[0] = id
-	return s
-}
-
 // structLit reads the fields of `Path { x: 1, y, ..base }`.
 func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
 	open := p.i
 	p.next()
-	p.deeper()
+	outer := p.nest(-1)
 	n := &ast.StructLit{Path: path}
-	slice := p.slice
-	p.slice = -1
 	for p.k != lexer.RBrace {
 		if p.eat(lexer.DotDot) {
 			n.Rest = p.expr()
@@ -208,8 +190,7 @@ func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
 			break
 		}
 	}
-	p.slice = slice
-	p.shallower()
+	p.setting = outer
 	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
 	n.IDBase = p.base(path.Sp.Start)
 	return n
@@ -249,9 +230,7 @@ func (p *parser) paren() ast.Expr {
 func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	open := p.i
 	p.next()
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
-	p.deeper()
+	outer := p.nest(-1)
 	if p.k == lexer.RParen {
 		p.fail(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
 			Hint("the value that stands for nothing is `nil`"))
@@ -266,8 +245,7 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 			break
 		}
 	}
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.closeBracket(lexer.RParen, open, "`,` or `)`")
 	return elems, comma
 }
@@ -275,9 +253,7 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 func (p *parser) array() ast.Expr {
 	start, open := p.here(), p.i
 	p.next()
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
-	p.deeper()
+	outer := p.nest(-1)
 	n := &ast.ArrayLit{}
 	for p.k != lexer.RBracket {
 		n.Elems = append(n.Elems, p.expr())
@@ -285,8 +261,7 @@ func (p *parser) array() ast.Expr {
 			break
 		}
 	}
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.closeBracket(lexer.RBracket, open, "`,` or `]`")
 	n.IDBase = p.base(start)
 	return n
@@ -329,9 +304,7 @@ func (p *parser) blockExprOr(missing func() *diag.Diagnostic) *ast.BlockExpr {
 func (p *parser) mapLit() ast.Expr {
 	start, open := p.here(), p.i
 	p.next()
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
-	p.deeper()
+	outer := p.nest(-1)
 	n := &ast.MapLit{}
 	for p.k != lexer.RBrace {
 		n.Entries = append(n.Entries, p.mapEntry())
@@ -339,8 +312,7 @@ func (p *parser) mapLit() ast.Expr {
 			break
 		}
 	}
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
 	n.IDBase = p.base(start)
 	return n

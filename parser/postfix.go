@@ -85,17 +85,14 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 func (p *parser) index() ast.Expr {
 	open := p.i
 	p.next()
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, open
-	p.deeper()
+	outer := p.nest(open)
 	var x ast.Expr
 	if p.k == lexer.DotDot || p.k == lexer.DotDotEq {
 		x = p.rangeRest(nil)
 	} else {
 		x = p.expr()
 	}
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.closeBracket(lexer.RBracket, open, "`]`")
 	return x
 }
@@ -104,12 +101,9 @@ func (p *parser) index() ast.Expr {
 func (p *parser) args() []*ast.Arg {
 	open := p.i
 	p.want(lexer.LParen)
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
-	p.deeper()
+	outer := p.nest(-1)
 	list := p.argsUntilParen()
-	p.shallower()
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	p.closeBracket(lexer.RParen, open, "`,` or `)`")
 	return list
 }

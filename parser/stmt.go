@@ -13,28 +13,27 @@ func (p *parser) block() *ast.Block { return p.blockOr(nil) }
 // blockOr is block with the diagnostic for a missing `{`.
 func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	start := p.here()
+	outer := p.apart()
 	braces := p.openBraces(missing)
-	head, slice := p.inHead, p.slice
-	p.inHead, p.slice = false, -1
 	b := &ast.Block{}
 	for p.within(braces) {
 		p.stmtOrSync(b)
 	}
-	p.inHead, p.slice = head, slice
+	p.setting = outer
 	b.Sp = p.from(start)
 	return b
 }
 
 // stmtOrSync reads one statement into b. A broken one is passed over.
 func (p *parser) stmtOrSync(b *ast.Block) {
-	start, depth := p.i, p.depth
+	start, outer := p.i, p.setting
 	done := false
 	defer func() {
-		if done || !p.recovers(depth) {
+		if done || !p.recovers(outer) {
 			return
 		}
 		p.caught(recover())
-		p.depth, p.inHead, p.slice = depth, false, -1
+		p.setting = outer
 		p.sync(start, inBlock)
 		bad := &ast.BadStmt{}
 		bad.Sp = p.from(p.toks[start].Start)

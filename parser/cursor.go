@@ -1,0 +1,181 @@
+package parser
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// cursor is a place among the tokens of a file.
+type cursor struct {
+	file     *source.File
+	src      string
+	toks     []lexer.Token
+	comments []lexer.Comment
+	i        int        // the current token
+	k        lexer.Kind // its kind
+}
+
+func (c *cursor) tok() lexer.Token { return c.toks[c.i] }
+
+// next passes the current token; the end of the file stays.
+func (c *cursor) next() {
+	if c.k != lexer.EOF {
+		c.i++
+		c.k = c.toks[c.i].Kind
+	}
+}
+
+// seek goes to token i.
+func (c *cursor) seek(i int) {
+	c.i = min(i, len(c.toks)-1)
+	c.k = c.toks[c.i].Kind
+}
+
+// peek is the kind n tokens on.
+func (c *cursor) peek(n int) lexer.Kind {
+	if c.i+n < len(c.toks) {
+		return c.toks[c.i+n].Kind
+	}
+	return lexer.EOF
+}
+
+// eat passes a token of kind k, if one is there.
+func (c *cursor) eat(k lexer.Kind) bool {
+	if c.k != k {
+		return false
+	}
+	c.next()
+	return true
+}
+
+// text is the current token's text.
+func (c *cursor) text() string { return c.textAt(c.i) }
+
+func (c *cursor) textAt(i int) string {
+	t := c.toks[i]
+	return c.src[t.Start:t.End]
+}
+
+// isWord says whether the current token is the contextual word w.
+func (c *cursor) isWord(w string) bool { return c.k == lexer.Ident && c.text() == w }
+
+// here is the current token's start.
+func (c *cursor) here() source.Pos { return c.toks[c.i].Start }
+
+// prevEnd is the end of the token before the current one.
+func (c *cursor) prevEnd() source.Pos {
+	if c.i == 0 {
+		return 0
+	}
+	return c.toks[c.i-1].End
+}
+
+// from is the span from start to the token before the current one.
+func (c *cursor) from(start source.Pos) source.Span {
+	return source.Span{Start: start, End: max(start, c.prevEnd())}
+}
+
+// newLine says whether the current token is the first of its line.
+func (c *cursor) newLine() bool { return c.startsLine(c.i) }
+
+func (c *cursor) startsLine(i int) bool {
+	if i == 0 {
+		return true
+	}
+	for j := int(c.toks[i].Start) - 1; j >= int(c.toks[i-1].End); j-- {
+		if c.src[j] == '\n' {
+			return true
+		}
+	}
+	return false
+}
+
+// column0 says whether token i stands at the very start of a line.
+func (c *cursor) column0(i int) bool {
+	s := c.toks[i].Start
+	return s == 0 || c.src[s-1] == '\n'
+}
+
+func (c *cursor) kindAt(i int) lexer.Kind {
+	if i < len(c.toks) {
+		return c.toks[i].Kind
+	}
+	return lexer.EOF
+}
+
+// prev is the kind of the token n before the current one.
+func (c *cursor) prev(n int) lexer.Kind { return c.kindAt(max(c.i-n, 0)) }
+
+// prevText is the text of the token before.
+func (c *cursor) prevText() string { return c.textAt(max(c.i-1, 0)) }
+
+// adjoins says whether nothing stands between the current token and the one
+// before.
+func (c *cursor) adjoins() bool { return c.i > 0 && c.prevEnd() == c.here() }
+
+func (c *cursor) after(kinds ...lexer.Kind) bool {
+	for i, k := range kinds {
+		if c.i-i-1 < 0 || c.prev(i+1) != k {
+			return false
+		}
+	}
+	return true
+}
+
+// lineStart is the first token of the current line.
+func (c *cursor) lineStart() int {
+	i := c.i
+	for i > 0 && !c.startsLine(i) {
+		i--
+	}
+	return i
+}
+
+// indent is the width of the white space that token i's line starts with.
+func (c *cursor) indent(i int) int {
+	start := int(c.toks[max(i, 0)].Start)
+	for start > 0 && c.src[start-1] != '\n' {
+		start--
+	}
+	n := 0
+	for start+n < len(c.src) && (c.src[start+n] == ' ' || c.src[start+n] == '\t') {
+		n++
+	}
+	return n
+}
+
+func (c *cursor) astComments() []ast.Comment {
+	if len(c.comments) == 0 {
+		return nil
+	}
+	out := make([]ast.Comment, len(c.comments))
+	for i, m := range c.comments {
+		out[i] = ast.Comment{Base: ast.Base{Sp: source.Span{Start: m.Start, End: m.End}}, Doc: m.Doc}
+	}
+	return out
+}
+
+// docBefore is the text of the doc comments whose next token starts at pos:
+// the lines without their slashes and the blank after them.
+func (c *cursor) docBefore(pos source.Pos) string {
+	n := sort.Search(len(c.comments), func(i int) bool { return c.comments[i].Start >= pos })
+	first := n
+	for end := pos; first > 0; first-- {
+		m := c.comments[first-1]
+		if strings.Trim(c.src[m.End:end], " \t\r\n\ufeff") != "" {
+			break
+		}
+		end = m.Start
+	}
+	var lines []string
+	for _, m := range c.comments[first:n] {
+		if m.Doc {
+			lines = append(lines, strings.TrimPrefix(c.src[m.Start+3:m.End], " "))
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,56 @@
+package parser
+
+import "github.com/concerto-lang/concerto/ast"
+
+// nodes makes nodes: their ids, and the small and frequent ones, which are
+// allocated many at a time.
+type nodes struct {
+	ids      ast.ID
+	idents   []ast.Ident // for later, of this file or the next
+	paths    []ast.PathExpr
+	segments []*ast.Ident
+}
+
+// chunk is how many small nodes are allocated at a time.
+const chunk = 64
+
+// remaining is what the next file makes its nodes with.
+func (n *nodes) remaining() nodes {
+	return nodes{idents: n.idents, paths: n.paths, segments: n.segments}
+}
+
+func (n *nodes) id() ast.ID {
+	id := n.ids
+	n.ids++
+	return id
+}
+
+func (n *nodes) newIdent() *ast.Ident {
+	if len(n.idents) == 0 {
+		n.idents = make([]ast.Ident, chunk)
+	}
+	id := &n.idents[0]
+	n.idents = n.idents[1:]
+	return id
+}
+
+func (n *nodes) newPath() *ast.PathExpr {
+	if len(n.paths) == 0 {
+		n.paths = make([]ast.PathExpr, chunk)
+	}
+	p := &n.paths[0]
+	n.paths = n.paths[1:]
+	return p
+}
+
+// one makes a slice of one, cut from a larger one: most paths are a single
+// name.
+func (n *nodes) one(id *ast.Ident) []*ast.Ident {
+	if len(n.segments) == 0 {
+		n.segments = make([]*ast.Ident, chunk)
+	}
+	s := n.segments[:1:1]
+	n.segments = n.segments[1:]
+	s[0] = id
+	return s
+}
