@@ -4,8 +4,9 @@ import (
 	"unsafe"
 )
 
-// Repr is how an array holds its elements: a run-time fact, not a static type.
-// The first element decides; a misfit converts to slots, once.
+// Repr is how an array stores its elements: a run-time fact, not a static type.
+// The first element decides it. An element of another kind converts the array to
+// ReprSlots, once.
 type Repr = uint16
 
 // The representations, in Head.Sub.
@@ -18,9 +19,10 @@ const (
 	ReprStrs               // Str: the Strings themselves, see texts.go
 )
 
-// Array is an array. Data points to Cap elements of the representation's
-// size; the first Len are in use. Of a part that shares another's memory (Part), Cap
-// is how many elements that memory has in all.
+// Array is an array. Data points to memory for Cap elements of the
+// representation's size; the first Len are in use. An array made by Part may
+// share the memory of another one: its Cap is then the number of elements in all
+// of that memory.
 type Array struct {
 	Head
 	Data unsafe.Pointer
@@ -47,8 +49,8 @@ func IntArray(v []int64) Slot {
 	return a.Slot()
 }
 
-// stringChunk is how many Strings of an array share one allocation, and so
-// live as long as the last of them.
+// stringChunk is the number of an array's Strings that share one allocation. All
+// of them stay in memory as long as one of them is used.
 const stringChunk = 64
 
 // StringArray makes an array of Strings.
@@ -170,8 +172,9 @@ func (a *Array) setSlots(v []Slot) {
 	a.Sub, a.Data, a.Len, a.Cap = ReprSlots, unsafe.Pointer(unsafe.SliceData(v)), len(v), cap(v)
 }
 
-// Ints gives the elements of an array of Ints: its own memory. The
-// representation must be ReprInts; likewise below.
+// Ints gives the elements of an array of Ints: the array's own memory, no copy.
+// The representation must be ReprInts. Floats, Bools and Slots do the same for
+// theirs.
 func (a *Array) Ints() []int64 { return unsafe.Slice((*int64)(a.Data), a.Len) }
 
 // Floats gives the elements of an array of Floats.
@@ -199,7 +202,7 @@ func (a *Array) At(i int) Slot {
 	return *(*Slot)(unsafe.Add(a.Data, uintptr(i)*SlotSize))
 }
 
-// Set makes s element i, which must be in range; the array is owned.
+// Set makes s element i, which must be in range; the caller owns the array.
 func (a *Array) Set(i int, s Slot) {
 	if uint(i) >= uint(a.Len) {
 		panic("value: array index out of range")
@@ -248,7 +251,7 @@ func (a *Array) admit(s Slot) {
 	}
 }
 
-// Push appends s; the array is owned.
+// Push appends s; the caller owns the array.
 func (a *Array) Push(s Slot) {
 	a.admit(s)
 	if a.Len == a.Cap {
@@ -258,8 +261,8 @@ func (a *Array) Push(s Slot) {
 	a.Len++
 }
 
-// Reserve makes room for n more elements of the present representation; none
-// is chosen for an empty array. Capacity doubles.
+// Reserve makes room for n more elements of the present representation; it does
+// nothing while an array has none (ReprEmpty). Capacity at least doubles.
 func (a *Array) Reserve(n int) {
 	want := a.Len + n
 	if want <= a.Cap {
@@ -286,8 +289,8 @@ func (a *Array) Reserve(n int) {
 	}
 }
 
-// Pop takes the last element off; ok is false when there is none. The array is
-// owned.
+// Pop removes the last element; ok is false when there is none. The caller owns
+// the array.
 func (a *Array) Pop() (s Slot, ok bool) {
 	if a.Len == 0 {
 		return Nil, false
@@ -297,7 +300,7 @@ func (a *Array) Pop() (s Slot, ok bool) {
 	return s, true
 }
 
-// Truncate keeps the first n elements, 0 <= n <= Len; the array is owned.
+// Truncate keeps the first n elements, 0 <= n <= Len; the caller owns the array.
 func (a *Array) Truncate(n int) {
 	if a.Sub == ReprSlots {
 		clear(a.Slots()[n:]) // what is cut off must not be kept alive
@@ -305,7 +308,7 @@ func (a *Array) Truncate(n int) {
 	a.Len = n
 }
 
-// Insert puts s before element i, 0 <= i <= Len; the array is owned.
+// Insert puts s before element i, 0 <= i <= Len; the caller owns the array.
 func (a *Array) Insert(i int, s Slot) {
 	a.Push(s)
 	last := a.At(a.Len - 1)
@@ -313,8 +316,9 @@ func (a *Array) Insert(i int, s Slot) {
 	a.put(i, last)
 }
 
-// Remove takes out element i, which must be in range; the array is owned. The
-// first goes without moving the others, so that an array serves as a queue.
+// Remove takes out element i, which must be in range. The caller owns the array.
+// Removing the first element moves no others, so that an array serves as a
+// queue.
 func (a *Array) Remove(i int) Slot {
 	s := a.At(i)
 	if i == 0 && a.Len > 1 {
@@ -326,8 +330,8 @@ func (a *Array) Remove(i int) Slot {
 	return s
 }
 
-// dropFirst lets the array begin at its second element, which there must be:
-// Data never points behind the memory.
+// dropFirst removes the first element by moving Data to the second. There must
+// be a second one: Data must not point past the end of its memory.
 func (a *Array) dropFirst() {
 	size := unsafe.Sizeof(int64(0))
 	switch a.Sub {
@@ -359,10 +363,11 @@ func (a *Array) move(at, from, end int) {
 // leastPart is how many elements share memory at least: few are copied as quickly.
 const leastPart = 32
 
-// Part gives the elements from lo to hi (exclusive), which must be in range, in a's
-// memory when they are at least half of it: so what changes one of the two copies
-// at most twice of what is saved here, and what is left of a is kept alive at most
-// as long again. Both are marked shared then.
+// Part gives the elements from lo to hi (exclusive), which must be in range. It
+// shares a's memory when the part is at least half of that memory, and marks
+// both arrays shared; a smaller part is copied. So a later write to one of the
+// two copies at most twice what was saved here, and a part keeps at most twice
+// its own memory alive.
 func (a *Array) Part(lo, hi int) *Array {
 	n := hi - lo
 	if n < leastPart || 2*n < a.Cap {
@@ -399,8 +404,8 @@ func (a *Array) Slice(lo, hi int) *Array {
 	return b
 }
 
-// Extend appends the elements of b, marking containers among them shared; a is
-// owned and may be b.
+// Extend appends the elements of b and marks containers among them shared. The
+// caller owns a; b may be a itself.
 func (a *Array) Extend(b *Array) {
 	n := b.Len
 	if n == 0 {

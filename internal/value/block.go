@@ -2,9 +2,10 @@ package value
 
 import "unsafe"
 
-// block is the layout of everything made of slots: a head, a second word (the
-// type; a closure's function), then Head.N slots in the same allocation. It is
-// allocated as slots: slot 0 is head and second word.
+// block is the layout of everything that is made of slots: a head, a second
+// word, then Head.N slots in the same allocation. The second word is the type,
+// or a closure's function. The memory is allocated as slots: head and second
+// word take the first of them.
 type block struct {
 	Head
 	second unsafe.Pointer
@@ -14,8 +15,8 @@ type block struct {
 // (1+n)*SlotSize.
 const SlotSize = unsafe.Sizeof(Slot{})
 
-// newBlock makes a block of n nil slots. A size that the compiler knows saves a
-// third of what making a slice takes.
+// newBlock makes a block of n nil slots. The array types whose size the compiler
+// knows are allocated in two thirds of the time that make takes.
 func newBlock(k Kind, sub uint16, n int, second unsafe.Pointer) unsafe.Pointer {
 	var mem unsafe.Pointer
 	switch n {
@@ -51,8 +52,8 @@ func New(k Kind, sub uint16, t *Type, slots ...Slot) Slot {
 }
 
 // Fields gives the slots of a tuple, struct, enum value, Some box, range,
-// closure, cell, agent, host or tool: its own memory, so writing needs an owned
-// block. It is empty for anything else.
+// closure, cell, agent, host or tool. They are the block's own memory: who
+// writes to them must own the block. There are none for anything else.
 func (s Slot) Fields() []Slot {
 	if s.Ref == nil || (*Head)(s.Ref).N == 0 {
 		return nil
@@ -136,8 +137,8 @@ func Flat(s Slot) Slot {
 // NewCell makes a cell that holds v.
 func NewCell(v Slot) Slot { return New(KindCell, 0, nil, v) }
 
-// Function is what values know of a function. The VM's own function begins
-// with one, so that a closure's second word serves both.
+// Function is what values know of a function. The VM's own function type begins
+// with one, so that a closure's second word points to both.
 type Function struct {
 	Name   string // "" for a closure expression
 	Params int

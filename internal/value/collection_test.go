@@ -77,8 +77,8 @@ func TestMapAgainstModel(t *testing.T) {
 	}
 }
 
-// TestLargeMap: every key of a large map is found through its index, no other
-// is, and pairs stay what they were when the map changes.
+// TestLargeMap: each key of a large map is found through the index, and no key
+// that is absent; entries stay right while the map changes.
 func TestLargeMap(t *testing.T) {
 	const n = 100_000
 	m := NewMap(0)
@@ -218,8 +218,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// Parts show what was there when they were taken, whatever changes later, and keep
-// no more than twice their memory.
+// TestParts: a part keeps the elements that it was made of, whatever changes
+// later, and keeps at most twice its own memory alive.
 func TestParts(t *testing.T) {
 	whole := func() []Slot {
 		ints, floats, bools, strs, nested := NewArray(), NewArray(), NewArray(), NewArray(), NewArray()

@@ -6,12 +6,13 @@ import (
 	"unsafe"
 )
 
-// Strings that grow. `s += x` in a loop would copy s each time, so a String
-// that came of an append and is appended to again has room behind its text: a
-// tail. The next append writes there and gives a further String over the same
-// memory. What a String holds never changes: only one whose text ends where the
-// tail ends is extended in place, so of two appends to one String the second
-// copies.
+// Strings that grow. `s += x` in a loop would copy s each time. So a String that
+// came from an append gets room behind its text (a tail) when it is appended to
+// again. The next append writes into that room and gives a further String over
+// the same memory.
+//
+// A String's text never changes. An append in place needs a String whose text
+// ends where the tail ends: of two appends to one String, the second copies.
 
 // How a String came about, in Head.Sub.
 const (
@@ -29,15 +30,16 @@ type grown struct {
 const (
 	// MaxText is how long a String may be, in bytes.
 	MaxText = 1 << 30
-	// grownText is from where on a String gets room to grow. What appends to a
-	// shorter one copy does not matter, and memory of the exact size is less.
+	// grownText is the length in bytes from which a String gets room to grow.
+	// Copying shorter ones hardly costs time, and memory of the exact size is
+	// less.
 	grownText = 256
 	// joinedShort is up to where a String holds its text itself.
 	joinedShort = longerText
 )
 
-// Concat gives a + b, together no longer than MaxText, and how many bytes were
-// copied for it.
+// Concat gives a + b and the number of bytes copied for it. The two together
+// must not be longer than MaxText.
 func Concat(a, b *Str) (s Slot, copied int) {
 	if a.S == "" {
 		return Slot{0, unsafe.Pointer(b)}, 0
@@ -45,8 +47,8 @@ func Concat(a, b *Str) (s Slot, copied int) {
 	return a.append(b.S, b.runes)
 }
 
-// Append gives a + text, together no longer than MaxText, and how many bytes
-// were copied for it. The text is not kept.
+// Append gives a + text and the number of bytes copied for it. The two together
+// must not be longer than MaxText. The memory of text is not kept.
 func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
 
 // append is Append of a text whose runes, as of a Str, may be known.
@@ -76,8 +78,10 @@ func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	return Slot{0, unsafe.Pointer(x)}, copied
 }
 
-// sumOfRunes is the runes of a + b, so that s.len() in a loop that appends need not
-// count anew: known when those of the longer one are, and the shorter is counted.
+// sumOfRunes gives the rune count of a + b plus one, or 0 for unknown, as
+// Str.runes holds it. When the longer text's count is known, it counts the
+// shorter text: so s.len() in a loop of appends need not count all of s each
+// time.
 func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 	switch {
 	case ofA != 0 && ofB != 0:
@@ -92,8 +96,8 @@ func sumOfRunes(a string, ofA int32, b string, ofB int32) int32 {
 
 func (x *Str) tail() *strings.Builder { return (*grown)(unsafe.Pointer(x)).tail }
 
-// extend appends text to a tail and gives the String of all of it. Room doubles;
-// Strings over the room before keep that.
+// extend appends text to a tail and gives the String of all of it. When the room
+// is too small it doubles, in new memory; earlier Strings keep the old.
 func extend(tail *strings.Builder, text string) (x *Str, copied int) {
 	copied = len(text)
 	if tail.Cap()-tail.Len() < len(text) {

@@ -5,9 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// Difference is a place where two values that are not Equal differ: Path leads
-// there from the whole ("[1].name", "" for the whole itself), A and B are what
-// stands there, as JSON or, of texts, a part of it; "" where a side has nothing.
+// Difference is a place where two values that are not Equal differ. Path leads
+// to it from the whole value ("[1].name"; "" is the whole itself). A and B are
+// the two values there, as JSON; of long strings, the part around the first
+// difference. One of them is "" when only the other value has the place.
 type Difference struct {
 	Path string
 	A, B string
@@ -105,8 +106,8 @@ func (d *differ) compare(path string, a, b Slot) {
 	}
 }
 
-// lists compares element by element. What only one side has is one difference
-// each.
+// lists compares element by element. An element that only one side has is a
+// difference.
 func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
 	for i := range max(n, m) {
 		switch {
@@ -120,8 +121,8 @@ func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int
 	}
 }
 
-// blocks compares the slots of tuples, structs and variants; fields names them,
-// nil numbers them.
+// blocks compares the slots of tuples, structs and variants. Paths name a slot
+// by its field; when fields is nil, by its number.
 func (d *differ) blocks(path string, a, b Slot, fields []Field) {
 	x, y := a.Fields(), b.Fields()
 	if fields != nil {
@@ -168,12 +169,12 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// aroundText is how much of two texts is shown before and behind the place
-// where they part.
+// aroundText is how many bytes of two texts are shown before and after the place
+// where they begin to differ.
 const aroundText = 40
 
-// texts compares two strings: short ones as a whole, long ones by what stands
-// around the first character that differs.
+// texts compares two strings. Short ones are shown whole, long ones only around
+// the first character that differs.
 func (d *differ) texts(path, a, b string) {
 	if len(a) <= 2*aroundText && len(b) <= 2*aroundText {
 		d.add(path, string(AppendString(nil, a)), string(AppendString(nil, b)))

@@ -1,8 +1,8 @@
 package value
 
-// Equal compares two values: deep and structural; references by identity; an
-// Int and a Float by number. Some(v) equals v, so that an Option compares with
-// its payload, but None is only equal to nil.
+// Equal compares two values. Containers are compared by their contents, at any
+// depth; references by identity; an Int and a Float as numbers. Some(v) equals
+// v, so that an Option compares with its payload, but None equals only nil.
 func Equal(a, b Slot) bool { return EqualIn(nil, a, b) }
 
 // EqualIn is Equal under a pace.
@@ -133,14 +133,14 @@ func (w walk) equalSlots(a, b []Slot) bool {
 	return true
 }
 
-// equalReferences compares two agents or hosts: one declaration with the same
-// added things is one reference.
+// equalReferences compares two agents or hosts. They are the same reference
+// when they come from one declaration and builders added the same to both.
 func (w walk) equalReferences(a, b Slot) bool {
 	return a.Type() == b.Type() && w.in().equalSlots(a.Fields(), b.Fields())
 }
 
 // holdsNaN says whether a container holds a NaN, which makes it differ from
-// itself. Only containers of floats are looked into; the common case is fast.
+// itself. An array that cannot hold Floats is not searched.
 func (w walk) holdsNaN(s Slot) bool {
 	w.enter()
 	switch s.Kind() {

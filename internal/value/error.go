@@ -2,9 +2,9 @@ package value
 
 import "fmt"
 
-// The built-in error types (spec/06-errors.md). A value of one is a struct
-// whose slots are message, the type's own fields, and last, unseen by
-// programs as a field, its source: nil or the error that it wraps.
+// The built-in error types (spec/06-errors.md). An error value is a struct. Its
+// slots are the message, the type's own fields, and last its source: nil or the
+// error that it wraps. Programs do not see the source as a field.
 
 var (
 	tString = &Type{Kind: TypeString}
@@ -13,8 +13,8 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
-// own is one of an error type's own fields; a "?" field is nil when unknown,
-// any other has its type's zero value.
+// own is one of an error type's own fields. A name that ends in "?" makes it
+// optional: nil when not given. Any other field then has its type's zero value.
 func own(name string, t *Type) Field {
 	if name[len(name)-1] == '?' {
 		return Field{Name: name[:len(name)-1], Type: &Type{Kind: TypeOption, Args: []*Type{t}}, Optional: true}
@@ -62,8 +62,8 @@ type ErrorField struct {
 }
 
 // NewError makes a value of the built-in error type kind. Fields that the type
-// does not have are left out; those not given are nil or their type's zero.
-// An unknown kind is a broken invariant.
+// does not have are ignored; those not given are nil, or their type's zero
+// value. A kind that does not exist is a broken invariant, and panics.
 func NewError(kind, message string, fields ...ErrorField) Slot {
 	t := ErrorType(kind)
 	if t == nil {
@@ -147,8 +147,8 @@ func WithContext(s Slot, text string) Slot {
 	return c
 }
 
-// FieldByName gives a field of a struct, schema value, error or a map's entry
-// under a String key.
+// FieldByName gives a field of a struct, schema value or error, or the value
+// that a map holds under a String key.
 func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	switch s.Kind() {
 	case KindStruct:
@@ -186,14 +186,13 @@ func (e *Error) Error() string { return e.Message }
 func (e *Error) Slot() Slot { return NewError(e.Kind, e.Message, e.Fields...) }
 
 // Fault is a run-time fault as a Go error: a misuse such as an index out of
-// range, raised as a RuntimeError that never becomes an Err by itself.
+// range. It is raised as a RuntimeError and is never turned into an Err.
 type Fault struct{ Message string }
 
 // Faultf makes a Fault.
 func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
 
-// BadSlice says what is wrong with a slice of something of length n that is not
-// within it.
+// BadSlice is the message for a slice from..to that is not within a length of n.
 func BadSlice(from, to int64, n int) string {
 	if to < from && from <= int64(n) { // else the beginning is wrong by itself
 		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Hashes of texts. They differ from process to process, so that nobody can
-// choose keys whose hashes are the same.
+// Hashes of texts. Their seed differs from process to process, so that nobody
+// can choose keys that collide.
 
 var seed = maphash.MakeSeed()
 
@@ -27,8 +27,8 @@ func hashText(s string) uint32 {
 	return hashShort(&p, len(s))
 }
 
-// hashShort gives the hash of the text of n bytes in p: two multiplications
-// instead of the calls that maphash takes.
+// hashShort gives the hash of the text of n bytes in p. It takes one or two
+// multiplications, where maphash takes calls.
 func hashShort(p *padded, n int) uint32 {
 	high, low := bits.Mul64(word(p, 0)^seeds[0], word(p, 1)^seeds[1]^uint64(n))
 	if n > 16 {

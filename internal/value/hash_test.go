@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHashOfTexts: hashes tell texts apart, by each byte and by their length, and
-// one text has one hash, wherever it lies.
+// TestHashOfTexts: of texts that differ in a byte or in length, hardly any two
+// have the same hash; one text has one hash, wherever it is in memory.
 func TestHashOfTexts(t *testing.T) {
 	seen := map[uint32]string{}
 	same := 0

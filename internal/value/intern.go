@@ -5,20 +5,22 @@ import (
 	"unsafe"
 )
 
-// InternCache keeps short Strings that were made lately, so that a text that is made
-// again and again, such as the key of a map, is the same String: nothing is
-// allocated, and its hash is known. It belongs to one goroutine.
+// InternCache keeps short Strings that were made recently. A text that is made
+// again and again, such as the key of a map, is then the same String: nothing is
+// allocated, and its hash is known. A cache belongs to one goroutine.
 //
-// Looking costs a third of making a String. So it takes a rest when too few
-// texts have been there, and then tries again.
+// A lookup takes a third of the time of making a String. So after too many
+// misses the cache makes Strings without lookup for a while, and then tries
+// again.
 type InternCache struct {
 	at     [1 << 10]bucket
 	misses int // more than twice as many as there were hits
 	rest   int // for so many texts
 }
 
-// A bucket holds the last Strings whose hashes lead to it, the last one first.
-// With two, of a thousand words eighty are in each other's way.
+// A bucket holds the most recent Strings whose hashes lead to it, the newest
+// first. It holds four: with two, eighty of a thousand words would displace each
+// other.
 type bucket struct {
 	hashes [4]uint32 // 0 where there is no String
 	strs   [4]*shortStr
@@ -66,8 +68,8 @@ func (r *InternCache) Short(p *[ShortText]byte, n int) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// holdsText says whether x is the text of n bytes in p: words are quicker to compare
-// than strings.
+// holdsText says whether x is the text of n bytes in p. It compares words of
+// eight bytes, which is quicker than comparing strings.
 func holdsText(x *shortStr, p *padded, n int) bool {
 	if len(x.S) != n || word(p, 0) != word(&x.text, 0) {
 		return false
@@ -89,10 +91,11 @@ func (r *InternCache) Joined(text *[JoinedText]byte, n int) Slot {
 	return r.Short((*[ShortText]byte)(text[:ShortText]), n)
 }
 
-// ShortJoin writes the texts of Strings and Ints to dst, which is all zeros, and
-// gives their length; ok is false when there is anything else, or more text. It
-// is AppendText for what most keys and messages are made of (with hashShort, words
-// takes 0.88 of its time).
+// ShortJoin writes the texts of Strings and Ints to dst, which must be all
+// zeros, and gives their length in bytes. ok is false when a part is anything
+// else, or when they do not fit. It is a fast path of AppendText for what most
+// keys and messages are made of: with hashShort, the workload words takes 0.88
+// of its time.
 func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 	for i := range parts {
 		s := &parts[i]
@@ -125,8 +128,9 @@ func ShortJoin(dst *[JoinedText]byte, parts []Slot) (n int, ok bool) {
 // maxDigits is the length of the longest Int in decimal.
 const maxDigits = 20
 
-// putDigits writes an Int in decimal at n, where there is room for maxDigits, and
-// gives where it ends. It is strconv.AppendInt, quicker for small numbers.
+// putDigits writes an Int in decimal at n, where maxDigits bytes must be free,
+// and gives the end of what it wrote. For small numbers it is quicker than
+// strconv.AppendInt.
 func putDigits(dst *[JoinedText]byte, n int, i int64) int {
 	if uint64(i) > 99_999 {
 		return len(strconv.AppendInt(dst[:n], i, 10))

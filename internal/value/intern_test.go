@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestInternCache: a text made again is the same String, whatever was made between;
-// when texts do not come again, Strings are made without looking, and right.
+// TestInternCache: a text that is made again is the same String, whatever was
+// made in between. While texts do not repeat, Strings are made without lookup,
+// and have the right text.
 func TestInternCache(t *testing.T) {
 	r := new(InternCache)
 	a := r.StringOf([]byte("alpha"))

@@ -22,22 +22,23 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
 
-// Place gives the line and column, in code points from 1, of the error in the
-// text that was parsed.
+// Place gives the line and the column of the error in data, the text that was
+// parsed. Both count from 1; the column counts code points.
 func (e *SyntaxError) Place(data []byte) (line, column int) {
 	before := data[:min(e.Offset, len(data))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return bytes.Count(before, []byte{'\n'}) + 1, utf8.RuneCount(before[start:]) + 1
 }
 
-// Parse reads one JSON text. Integers within 64 bits are Ints, exact; all other
-// numbers Floats. Objects become maps in order; of equal keys the last value
-// counts, in the first one's place. Invalid UTF-8, lone surrogates and nesting
-// beyond MaxDepth are errors, all of them *SyntaxError.
+// Parse reads one JSON text. Integers that fit into 64 bits become Ints,
+// exactly; all other numbers become Floats. Objects become maps in the text's
+// order; when a key repeats, the last value stands in the first one's place.
+// Invalid UTF-8, lone surrogates and nesting beyond MaxDepth are errors. Every
+// error is a *SyntaxError.
 func Parse(data []byte) (Slot, error) { return ParseIn(data, unbounded, nil) }
 
-// ParseIn is Parse under a pace that asks for room before it takes memory, in
-// bytes: room panics when there is none.
+// ParseIn is Parse at a pace. It calls room with a number of bytes before it
+// allocates them; room panics when there is no memory left for them.
 func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
 	if room == nil {
 		room = unbounded
@@ -52,9 +53,9 @@ func ParseIn(data []byte, room func(n int), pace *Pace) (Slot, error) {
 	return s, nil
 }
 
-// decoder reads JSON text into slots. Elements and entries of what is still
-// open wait on two stacks, so that each container is allocated once, in its
-// exact size. Keys are kept between texts: hosts repeat them.
+// decoder reads JSON text into slots. Elements and entries of containers that
+// are still open are on two stacks, so that each container is allocated once, in
+// its exact size. Keys are kept from one text to the next, as hosts repeat them.
 type decoder struct {
 	data    []byte
 	at      int
@@ -178,8 +179,8 @@ func (d *decoder) str() Slot {
 	return StringOf(seg)
 }
 
-// key reads an object's key. Kept keys are complete, so that runs on several
-// goroutines may share them.
+// key reads an object's key. The keys that a decoder keeps are complete, so that
+// runs on several goroutines may share them.
 func (d *decoder) key() *Str {
 	seg, ok := d.scan()
 	if !ok {
@@ -271,8 +272,8 @@ func (d *decoder) object(depth int) Slot {
 	return d.close(base)
 }
 
-// add puts an entry on the stack; in small objects a repeated key is seen at
-// once, in large ones when the index is made.
+// add puts an entry on the stack. A small object is searched for a repeated key
+// at once; in a large one it is found when close makes the index.
 func (d *decoder) add(base int, k *Str, s Slot) {
 	if open := d.entries[base:]; len(open) <= smallMap {
 		for i := range open {
@@ -397,8 +398,8 @@ var stops = func() (t [256]bool) {
 	return t
 }()
 
-// scan reads a string at its opening quote and gives its bytes, which are good
-// until the next scan.
+// scan reads a string from its opening quote and gives its bytes, which are
+// valid until the next scan.
 func (d *decoder) scan() (seg []byte, ok bool) {
 	data := d.data
 	from := d.at + 1
@@ -423,8 +424,8 @@ func (d *decoder) scan() (seg []byte, ok bool) {
 	return d.scanSlow(from, i)
 }
 
-// scanSlow goes on at i, where the string that starts at from has an escape, a
-// byte beyond ASCII, or a mistake.
+// scanSlow continues at i a string that starts at from: at i there is an escape,
+// a byte beyond ASCII, or a mistake.
 func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	data := d.data
 	d.text = d.text[:0]
@@ -472,8 +473,8 @@ func (d *decoder) scanSlow(from, i int) (seg []byte, ok bool) {
 	return nil, false
 }
 
-// escape reads the escape at i into the text and gives its length, 0 after an
-// error.
+// escape decodes the escape at i into d.text and gives the escape's length; 0
+// means an error.
 func (d *decoder) escape(i int) int {
 	if i+1 >= len(d.data) {
 		d.at = len(d.data)

@@ -105,7 +105,7 @@ func TestParseMessage(t *testing.T) {
 }
 
 // oracle reads text with encoding/json and writes it as AppendJSON would; ok is
-// false when the text is an error to it.
+// false when encoding/json refuses the text.
 func oracle(data []byte) (s Slot, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -167,9 +167,9 @@ func oracleValue(d *json.Decoder) (Slot, bool) {
 	return Nil, false
 }
 
-// FuzzParse holds Parse against encoding/json: the same texts are accepted,
-// but for invalid UTF-8 and lone surrogates, and read as the same value; what
-// is read survives being written.
+// FuzzParse compares Parse with encoding/json. Both accept the same texts,
+// except for invalid UTF-8 and lone surrogates, and read the same values. A
+// value that was read is the same after it has been written and read again.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"a":[1,2.5,"x\n\u00e9\ud83d\ude00",null,true],"a":{}}`, `[-0,1e5,9223372036854775808]`,
 		"\"\xff\"", `{"type":"q","id":1}`, `[[[`, `"0123456789abcdef\""`, `{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9,"a":0}`} {

@@ -10,10 +10,10 @@ import (
 // AppendJSON appends s as compact JSON (spec/11-emit.md): integral Floats keep
 // `.0`, inf and NaN are null, keys keep their order, references are their text.
 //
-// A value nested beyond maxNesting panics with a *Fault, as all that walks
-// values does: the VM makes it a fault of the program.
-// So does a text longer than MaxText: values that hold others twice, and so on,
-// can be much longer to write than they are.
+// It panics with a *Fault, which the VM makes a fault of the program, when a
+// value is nested beyond maxNesting, like everything here that walks values, and
+// when the text gets longer than MaxText: a value that holds another one several
+// times can be much longer as text than in memory.
 func AppendJSON(dst []byte, s Slot) []byte { return appendJSON(dst, s, nest{bound: &unbound}) }
 
 // AppendJSONWithin is AppendJSON up to a length.
@@ -21,8 +21,8 @@ func AppendJSONWithin(dst []byte, s Slot, b *Bound) []byte {
 	return appendJSON(dst, s, nest{bound: b})
 }
 
-// Bound is how long a text may get, and the pace at which it is written. A longer
-// one panics with Beyond.
+// Bound is how long a text may get, and the pace at which it is written. A
+// longer text panics with Beyond.
 type Bound struct {
 	Most   int    // in bytes; 0 is MaxText
 	Beyond *Fault // nil when Most is 0
@@ -31,8 +31,8 @@ type Bound struct {
 
 var unbound Bound
 
-// nest is where a value stands that is being written: how deep, and how long
-// the whole text may get.
+// nest is the place of a value that is being written: its depth, and the bound
+// of the whole text.
 type nest struct {
 	depth int
 	bound *Bound
@@ -53,8 +53,8 @@ func (n nest) check(dst []byte) {
 	n.bound.Pace.Step(1)
 }
 
-// room is how much of n bytes it is safe to take in advance: what comes may be
-// shorter than it seems.
+// room is how much memory to allocate for an estimate of bytes. It stays below
+// the bound: the text may turn out shorter than estimated.
 func (n nest) room(bytes int) int {
 	bytes += bytes / 32 // numbers get longer
 	if n.bound.Most > 0 {
@@ -63,7 +63,7 @@ func (n nest) room(bytes int) int {
 	return min(bytes, MaxText)
 }
 
-// maxNesting is how deep values may nest to be written or compared: deeper ones
+// maxNesting is the depth to which values are written or compared: deeper ones
 // would outgrow Go's stack.
 const maxNesting = 100_000
 

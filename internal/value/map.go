@@ -5,8 +5,9 @@ import (
 )
 
 // Map is a map in insertion order. Keys are Strings, Ints or Bools. Up to
-// smallMap entries are searched in a row, more through an index with linear
-// probing. Deleted entries stay as tombstones until there are too many.
+// smallMap entries are searched one after the other; a larger map has an index
+// with linear probing. A deleted entry stays as a tombstone until there are too
+// many.
 type Map struct {
 	Head
 	index   []place // length a power of two
@@ -15,11 +16,12 @@ type Map struct {
 	last    uint32 // the entry that was looked up or set last, or any
 }
 
-// A place of the index is, in as many of its lower bits as the index has
-// numbers, an entry's number plus one, and above them the same bits of the
-// entry's hash; 0 is empty. With a part of the hash at hand, probing looks at no
-// entry but, as a rule, the one that is sought. Four bytes, not eight with all
-// of the hash: what a large map costs is the memory its index touches.
+// A place is an element of the index; 0 is an empty one. For an index of 2^k
+// places, the lower k bits are an entry's number plus one, and the others are
+// those same bits of the entry's hash. With that part of the hash at hand,
+// probing rarely looks at an entry other than the wanted one. A place takes four
+// bytes, where the whole hash would make it eight: a large map's cost is the
+// memory that its index touches.
 type place uint32
 
 func placeOf(hash uint32, i, mask int) place { return place(hash)&^place(mask) | place(i+1) }
@@ -37,8 +39,9 @@ func (e *entry) dead() bool { return e.key.Ref == nil }
 
 const smallMap = 8
 
-// withEntries is a map with room for its first entries in the same allocation:
-// most maps of records get no more than they are made with.
+// withEntries is a map with room for its first entries in the same allocation.
+// Most maps that serve as records never get more entries than they are made
+// with.
 type withEntries[T any] struct {
 	Map
 	room T
@@ -143,8 +146,8 @@ func (m *Map) probe(key Slot, hash uint32) int {
 	return -1
 }
 
-// home is where a hash is first looked for. Hashes are odd: their lowest bit
-// says nothing.
+// home is the place where the search for a hash begins. The lowest bit of every
+// hash is 1, so it is left out.
 func home(hash uint32, mask int) int { return int(hash>>1) & mask }
 
 // Get gives the value of key, which must be hashable; ok is false when there
@@ -156,10 +159,10 @@ func (m *Map) Get(key Slot) (v Slot, ok bool) {
 	return Nil, false
 }
 
-// Look gives the place of key's value, which must be hashable, nil when there is
-// none. It is for the one goroutine that may change the map, and good until the
-// next change. The entry is remembered, so that another Look or Set of the same
-// key need not search.
+// Look gives a pointer to the value of key, which must be hashable; nil when
+// there is none. Only the goroutine that may change the map may call it; the
+// pointer is valid until the next change. The map remembers the entry, so that
+// another Look or Set of the same key need not search.
 func (m *Map) Look(key Slot) *Slot {
 	if v := m.Last(key); v != nil {
 		return v
@@ -172,8 +175,9 @@ func (m *Map) Look(key Slot) *Slot {
 	return &m.entries[i].value
 }
 
-// Last gives the place of the value that was looked up or set last, when key is
-// its key: the same slot, not only the same text. Else it is nil.
+// Last gives a pointer to the value that was looked up or set last, when key is
+// the same slot as its key (an equal text in another String is not enough); else
+// nil.
 func (m *Map) Last(key Slot) *Slot {
 	if i := int(m.last); i < len(m.entries) && m.entries[i].key == key && key.Ref != nil {
 		return &m.entries[i].value
@@ -186,8 +190,8 @@ func (m *Map) GetString(key string) (v Slot, ok bool) {
 	return m.Get(Slot{0, unsafe.Pointer(&Str{Head: Head{Kind: KindString}, S: key})})
 }
 
-// Set puts value under key, which must be hashable, in its present place or at
-// the end; the map is owned.
+// Set puts value under key, which must be hashable. A new key comes last; one
+// that is there keeps its place in the order. The caller owns the map.
 func (m *Map) Set(key, value Slot) {
 	if v := m.Last(key); v != nil {
 		*v = value
@@ -223,8 +227,9 @@ func (m *Map) Set(key, value Slot) {
 // SetString is Set with a String key.
 func (m *Map) SetString(key string, value Slot) { m.Set(String(key), value) }
 
-// add appends an entry whose key is not there. Room doubles: append's quarter
-// more copies large maps four times as often.
+// add appends an entry whose key is not in the map. Capacity doubles: append
+// grows long slices by a quarter only, and would copy large maps four times as
+// often.
 func (m *Map) add(key, value Slot) {
 	if len(m.entries) == cap(m.entries) {
 		grown := make([]entry, len(m.entries), roomAfter(cap(m.entries)))
@@ -274,8 +279,8 @@ func (m *Map) compact() {
 	m.entries = kept
 }
 
-// newIndex makes an empty index for n entries, nil for so few that they need
-// none.
+// newIndex makes an empty index for n entries; nil when they are so few that
+// they need none.
 func newIndex(n int) []place {
 	if n <= smallMap {
 		return nil
@@ -287,8 +292,8 @@ func newIndex(n int) []place {
 	return make([]place, size)
 }
 
-// Delete removes key and gives its value; ok is false when it was not there.
-// The map is owned.
+// Delete removes key and gives its value; ok is false when it was not there. The
+// caller owns the map.
 func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	i := m.find(key)
 	if i < 0 {
@@ -303,7 +308,7 @@ func (m *Map) Delete(key Slot) (v Slot, ok bool) {
 	return v, true
 }
 
-// Clear removes every entry; the map is owned.
+// Clear removes every entry; the caller owns the map.
 func (m *Map) Clear() { m.index, m.entries, m.live = nil, nil, 0 }
 
 // Each calls f with every entry in order until f gives false. f must not
@@ -316,8 +321,8 @@ func (m *Map) Each(f func(key, value Slot) bool) {
 	}
 }
 
-// pairChunk is how many tuples of Pairs share one allocation, and so live as
-// long as the last of them.
+// pairChunk is the number of tuples of Pairs that share one allocation. All of
+// them stay in memory as long as one of them is used.
 const pairChunk = 32
 
 // Pairs gives the entries in order as an array of tuples. Containers among the

@@ -13,8 +13,8 @@ func ParseMessage(line []byte) (typ string, id []byte, payload Slot, err error) 
 	return ParseMessageIn(line, unbounded)
 }
 
-// ParseMessageIn is ParseMessage that asks for room before it takes memory, in
-// bytes: room panics when there is none.
+// ParseMessageIn is ParseMessage that calls room with a number of bytes before
+// it allocates them; room panics when there is no memory left for them.
 func ParseMessageIn(line []byte, room func(n int)) (typ string, id []byte, payload Slot, err error) {
 	d := decoders.Get().(*decoder)
 	d.data, d.at, d.room = line, 0, room

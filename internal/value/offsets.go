@@ -9,11 +9,13 @@ import (
 	"unsafe"
 )
 
-// Offsets finds the characters of long texts that are not ASCII: of the few texts
-// used last it knows where every chartEach-th character begins. It belongs to one
-// goroutine. A nil one finds them by walking from the nearer end of the text.
+// Offsets finds the characters of long texts that are not ASCII. For the few
+// texts that were used last it knows where every chartEach-th character begins.
+// An Offsets belongs to one goroutine. A nil *Offsets walks to a character from
+// the nearer end of the text.
 //
-// A text that is not used any more is let go after the second collection.
+// The chart of a text that is no longer used is dropped after the second garbage
+// collection.
 type Offsets struct {
 	Intern *InternCache // makes short parts; nil without one
 

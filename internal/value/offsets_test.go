@@ -62,8 +62,9 @@ func walks(o *Offsets, f func()) int {
 	return o.walked - before
 }
 
-// The work for a character does not grow with its text, in whatever order they are
-// asked for, of several texts by turns and of texts that grow.
+// TestOffsetsAreQuick: the work to find a character does not grow with its text.
+// This holds for any order of characters, for several texts in turn, and for
+// texts that grow.
 func TestOffsetsAreQuick(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for script := range scripts {

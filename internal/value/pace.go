@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Pace is told of work that may be long, so that it can be interrupted: of each
-// element that is gone over, or of each eight bytes, as one step. A nil Pace lets
-// everything go on.
+// Pace makes long work interruptible. Work reports its progress in steps: one
+// for each element it visits, or for each eight bytes. A nil Pace interrupts
+// nothing.
 type Pace struct {
 	Left int        // steps to the next look
 	Look func() int // gives how many come then; panics when the work is to end
@@ -31,8 +31,8 @@ func (p *Pace) Bytes(n int) { p.Step(n >> 3) }
 // paceWindow is how many bytes, or steps, fast work may take at once.
 const paceWindow = 1 << 15
 
-// Windows gives a text in parts of some KiB that end between characters, and
-// tells of each.
+// Windows gives a text in parts of at most paceWindow bytes that end between
+// characters, and reports the steps of each.
 func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
@@ -46,8 +46,8 @@ func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	}
 }
 
-// CutText is how long a beginning of s is that ends between characters: about
-// most bytes, all when s has no more.
+// CutText gives the length of the longest beginning of s that has at most so
+// many bytes and ends between characters.
 func CutText(s string, most int) int {
 	if len(s) <= most {
 		return len(s)
@@ -67,8 +67,8 @@ func (p *Pace) Parts(n int, f func(from, to int)) {
 	}
 }
 
-// shortSearch is how long a text may be that is searched without telling the pace:
-// a call takes as long.
+// shortSearch is the length in bytes up to which a text is searched without a
+// step: reporting the step would take as long as the search.
 const shortSearch = 256
 
 // IndexIn is strings.Index under a pace.

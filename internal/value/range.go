@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// A range is a block of two Ints, its first and the one after its last. The
-// greatest Int has none after it: a range that ends with it has a third slot.
+// A range is a block of two Ints: its first, and the one after its last. No Int
+// comes after the greatest one: a range that ends with it has the last itself
+// there, and a third slot as its mark.
 
 // NewRange makes lo..hi; hi is exclusive.
 func NewRange(lo, hi int64) Slot {
@@ -24,8 +25,8 @@ func NewRangeTo(lo, last int64) Slot {
 	return New(KindRange, 0, nil, Int(lo), Int(last), Bool(true))
 }
 
-// Range gives the first and the last Int of a range; of an empty one, the last
-// is less than the first.
+// Range gives the first and the last Int of a range. The last is less than the
+// first when the range is empty.
 func (s Slot) Range() (first, last int64) {
 	f := fields(s.Ref)
 	first, last = f[0].AsInt(), f[1].AsInt()
@@ -35,15 +36,16 @@ func (s Slot) Range() (first, last int64) {
 	return first, last
 }
 
-// RangeBounds gives the bounds of a range as slices take them: hi is exclusive,
-// or the greatest Int, as far as which nothing reaches.
+// RangeBounds gives the bounds of a range that slices something: hi is
+// exclusive. For a range that ends with the greatest Int, hi is that Int: no
+// array or text is as long.
 func (s Slot) RangeBounds() (lo, hi int64) {
 	f := fields(s.Ref)
 	return f[0].AsInt(), f[1].AsInt()
 }
 
-// RangeLen counts the Ints of a range; ok is false of the one that holds all
-// 2^64.
+// RangeLen counts the Ints of a range; ok is false for the range of all 2^64
+// Ints, whose count does not fit.
 func (s Slot) RangeLen() (n uint64, ok bool) {
 	first, last := s.Range()
 	if last < first {

@@ -25,8 +25,8 @@ func Shared(s Slot) bool {
 	return s.Ref != nil && (*Head)(s.Ref).Flags&FlagShared != 0
 }
 
-// Own gives a container that only the caller holds: s itself, or when it is
-// shared a shallow copy. Anything else is given back.
+// Own gives a container that only the caller holds: s itself, or a shallow copy
+// when s is shared. Any other value is given back.
 func Own(s Slot) Slot {
 	if !Shared(s) {
 		return s
@@ -34,8 +34,8 @@ func Own(s Slot) Slot {
 	return Copy(s)
 }
 
-// Copy makes a shallow copy of the container in s and marks its children
-// shared. Anything else is given back.
+// Copy makes a shallow copy of the container in s and marks its children shared.
+// Any other value is given back.
 func Copy(s Slot) Slot {
 	switch s.Kind() {
 	case KindArray:

@@ -11,8 +11,9 @@ const (
 	placeSize = int(unsafe.Sizeof(place(0)))
 )
 
-// Size is the memory of what s refers to, in bytes, without that of what it
-// holds in turn. A string that is a part of another counts with its own text.
+// Size is the memory of the object that s refers to, in bytes, without the
+// objects that this one refers to. A string that is a part of another counts
+// with its own length.
 func Size(s Slot) int {
 	switch s.Kind() {
 	case KindString:

@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// Str is a String: valid UTF-8, immutable. The count of code points and the
-// hash are found when first wanted.
+// Str is a String: valid UTF-8, immutable. The code points are counted, and the
+// hash computed, when first wanted.
 type Str struct {
 	Head
 	S     string
@@ -14,8 +14,8 @@ type Str struct {
 	hash  uint32
 }
 
-// The empty and the one-character ASCII strings, complete, so that nothing
-// writes to them and runs may share them.
+// The empty string and the ASCII strings of one character. They are complete:
+// nothing writes to them, so that runs may share them.
 var (
 	emptyStr  = completeStr("")
 	asciiStrs [utf8.RuneSelf]Str
@@ -27,8 +27,8 @@ func init() {
 	}
 }
 
-// completeStr makes a Str on which nothing is left to be found later, so that
-// it may be read from several goroutines.
+// completeStr makes a Str with its hash and count of code points, so that
+// reading it writes nothing and several goroutines may do so.
 func completeStr(s string) *Str {
 	x := &Str{Head: Head{Kind: KindString}, S: s}
 	x.Len()
@@ -60,8 +60,8 @@ type withText[T any] struct {
 	text T
 }
 
-// Up to where a String holds its text itself, in bytes: what makes a size that
-// Go's allocator has.
+// The lengths in bytes up to which a String holds its text in its own
+// allocation: with them a String has the size of one of Go's size classes.
 const (
 	tinyText   = 16
 	ShortText  = 32
@@ -99,8 +99,9 @@ func (x *Str) holds(text []byte) Slot {
 	return Slot{0, unsafe.Pointer(x)}
 }
 
-// StringTaking makes a String of text, which must be valid UTF-8 and is not used
-// any more: the String holds its memory, unless too much of that is unused.
+// StringTaking makes a String of text, which must be valid UTF-8. It takes over
+// the memory, which the caller must not use any more, unless too much of that is
+// spare: then it copies.
 func StringTaking(text []byte) Slot {
 	if spare := cap(text) - len(text); spare > len(text)/8 {
 		return StringOf(text)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestStringsOfEveryLength: a String is its text, however it was made and
-// wherever it holds it, and it does not change with the memory it was made of.
+// TestStringsOfEveryLength: a String has its text, however it was made and
+// wherever the text is stored. It does not change when the memory that it was
+// made from does.
 func TestStringsOfEveryLength(t *testing.T) {
 	for n := range 200 {
 		want := strings.Repeat("aé", n)[:n/2*3+n%2]
@@ -26,8 +27,8 @@ func TestStringsOfEveryLength(t *testing.T) {
 	}
 }
 
-// TestSplitOfEveryLength: the parts are those of strings.Split, and the array is
-// one like any other: it grows, and shrinks at both ends.
+// TestSplitOfEveryLength: the parts are those of strings.Split. Their array is
+// like any other: it grows, and shrinks at both ends.
 func TestSplitOfEveryLength(t *testing.T) {
 	for n := 1; n < 70; n++ {
 		parts := make([]string, n)
@@ -52,8 +53,8 @@ func TestSplitOfEveryLength(t *testing.T) {
 	}
 }
 
-// TestLongArrayAsJSON: room that is taken in advance changes nothing, whether
-// the first elements are the long or the short ones.
+// TestLongArrayAsJSON: the text is right although its room is estimated from the
+// first elements, whether those are longer or shorter than the others.
 func TestLongArrayAsJSON(t *testing.T) {
 	for _, lengths := range [][2]int{{1, 300}, {300, 1}, {7, 7}} {
 		a, want := NewArray(), []string{}

@@ -4,12 +4,13 @@ import (
 	"unsafe"
 )
 
-// A text is split into an array of ReprStrs: the Strings stand in it one after
-// the other, in its own allocation when they are few. So there is no slot for
-// each, and one object in all; the workload strings takes 0.9 of its time.
+// A text is split into an array of ReprStrs: its elements are the Strings
+// themselves, one after the other, and a few of them are in the array's own
+// allocation. This saves the slots, and makes one object instead of many; the
+// workload strings takes 0.9 of its time.
 //
-// Such an array is only read, by the VM's loop. Whatever else wants it asks with
-// Slot.Array, which puts it into slots.
+// Only the VM's loop reads such an array as it is. All other code uses
+// Slot.Array, which converts the array to ReprSlots.
 
 // StrSize is how far the Strings of a ReprStrs array stand apart.
 const StrSize = unsafe.Sizeof(Str{})
@@ -20,8 +21,8 @@ type withStrs[T any] struct {
 	strs T
 }
 
-// mostPacked is how many Strings share one allocation, at most, and so live as
-// long as the last of them.
+// mostPacked is the largest number of Strings that share one allocation. All of
+// them stay in memory as long as one of them is used.
 const mostPacked = stringChunk
 
 // Split makes an array of the n parts of s between sep, which is not empty.
@@ -86,8 +87,8 @@ func roomForStrs(n int) (*Array, []Str) {
 	return &x.Array, x.strs[:n]
 }
 
-// unpack puts an array of ReprStrs into slots. That may be shared: what it holds
-// stays the same.
+// unpack converts an array of ReprStrs to ReprSlots. The array may be shared, as
+// its elements stay the same.
 func (a *Array) unpack() {
 	strs := unsafe.Slice((*Str)(a.Data), a.Len)
 	slots := make([]Slot, len(strs))

@@ -40,8 +40,8 @@ var typeKindNames = [...]string{"invalid", "int", "float", "string", "bool", "ni
 
 func (k TypeKind) String() string { return typeKindNames[k] }
 
-// TypeKindOf finds a form by its name in the IR; TypeInvalid when there is
-// none of that name.
+// TypeKindOf finds a form by its name in the IR; TypeInvalid when no form has
+// that name.
 func TypeKindOf(name string) TypeKind {
 	for i, n := range typeKindNames {
 		if n == name {
@@ -73,8 +73,8 @@ type Field struct {
 	Default    Slot // its own value when HasDefault; marked shared
 }
 
-// Variant is a variant of an enum. Unit, the one value of a variant without
-// payload, is shared by all who use it.
+// Variant is a variant of an enum. Unit is the one value of a variant without
+// payload; all uses share it.
 type Variant struct {
 	Name   string
 	Named  bool // the payload's fields have names

@@ -1,11 +1,12 @@
-// Package value holds what programs compute with: slots, the objects they
-// refer to, copy-on-write, equality, order, JSON and text. It is a leaf; it
-// performs no effect and knows no type checker.
+// Package value holds the values that programs compute with: slots and the
+// objects that they refer to, with copy-on-write, equality, order, JSON and
+// text. It depends on no other package of Concerto, performs no effect, and
+// knows no static types.
 //
-// Invariants. Every slot in the heap is self-describing: nil is {0, nil}, a
-// scalar's ref is the address of a static head, anything else's ref is its
-// object's first word. Only VM registers may hold stale refs. Whatever
-// dereferences a ref checks the head first.
+// Invariants. A slot on the heap tells its own kind. The slot of nil is {0,
+// nil}; a scalar's Ref points to a static head; any other Ref points to its
+// object's first word, which is a Head. Only VM registers may hold stale Refs.
+// Code that dereferences a Ref checks the head first.
 package value
 
 import (
@@ -150,8 +151,9 @@ func init() {
 	}
 }
 
-// TypeNameOf is TypeName as a String. Those of kinds are made once: with it a
-// match on typeof allocates nothing, and json takes 0.95 of its time.
+// TypeNameOf is TypeName as a String. The Strings of kinds are made once, so
+// that a match on typeof allocates nothing: the workload json takes 0.95 of its
+// time.
 func TypeNameOf(s Slot) Slot {
 	switch k := s.Kind(); k {
 	case KindStruct, KindEnum, KindHandle:

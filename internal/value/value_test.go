@@ -166,8 +166,8 @@ func TestTypeNames(t *testing.T) {
 	}
 }
 
-// TestDeepValues: values too deep to walk are a fault, not the end of the
-// process.
+// TestDeepValues: a value too deep to walk is a fault of the program, and does
+// not end the process.
 func TestDeepValues(t *testing.T) {
 	deep, other := ArrayOf(), ArrayOf()
 	for range maxNesting + 10 {
