@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// anthropic is Anthropic's messages. A schema is asked for as a tool that the
-// model has to call.
+// anthropic is the form of Anthropic's Messages API. A schema travels as a tool
+// that the model has to call.
 type anthropic struct{}
 
-// anthropicMaxTokens is sent when the agent sets no max_tokens: the wire
-// demands one.
+// anthropicMaxTokens is sent when the agent sets no max_tokens, which the API
+// requires.
 const anthropicMaxTokens = 4096
 
 func openAnthropic(c *Connection, w *world) (Provider, error) {
@@ -86,8 +86,8 @@ type anthropicPiece struct {
 	Input json.RawMessage `json:"input"`
 }
 
-// anthropicUsage counts tokens. What is read from a cache and written to one is
-// counted apart from the rest of the input.
+// anthropicUsage counts tokens. The API counts input tokens that it reads from
+// its cache, or writes there, apart from the rest of the input.
 type anthropicUsage struct {
 	Input      int64 `json:"input_tokens"`
 	CacheWrite int64 `json:"cache_creation_input_tokens"`
@@ -162,8 +162,8 @@ func (m *anthropicReply) result(w *wanted) *effect.AgentReply {
 	return out
 }
 
-// anthropicMessages is the conversation in the wire's form: system texts apart,
-// roles alternating, tool results in user messages.
+// anthropicMessages is the conversation in the API's form: the system texts are
+// apart, the roles alternate, and tool results are in user messages.
 func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 	system = req.System
 	for _, m := range req.Messages {
@@ -196,8 +196,9 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 	return system, out
 }
 
-// objectOrEmpty is a call's arguments as the wire demands them: an object.
-// Arguments that are none were answered with a tool error, which follows.
+// objectOrEmpty is a call's arguments as the APIs require them: a JSON object. A
+// call whose arguments were no object is sent as {}; the error with which it was
+// answered follows in the conversation.
 func objectOrEmpty(args string) json.RawMessage {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(args), &o) != nil || o == nil {
@@ -274,8 +275,8 @@ func (s *anthropicStream) event(data []byte) (string, error) {
 	return "", nil
 }
 
-// add appends to a part and gives what of it is the reply's text: of a text,
-// or of the answer in a schema.
+// add appends to part i. It gives the text back when the part is of the reply's
+// text: a text part, or the answer to a schema.
 func (s *anthropicStream) add(i int, text string) string {
 	s.parts[i].WriteString(text)
 	if b := &s.m.Content[i]; b.Type == "text" || b.Type == "tool_use" && s.w != nil && b.Name == s.w.name {

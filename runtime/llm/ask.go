@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// ask asks the call's connection, and where that fails in a way that another
-// may not, its fallbacks, in their order. piece, unless nil, takes the reply's
-// text as it comes.
+// ask asks the call's connection. When that fails in a way in which another
+// connection may not, it asks the fallbacks in their order. piece, unless nil,
+// gets the reply's text as it comes.
 func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (effect.Result, error) {
 	start, inner := c.cfg.Now(), ctx
 	defer c.hear(Event{What: EventEnd, Call: req.AgentCall})
@@ -56,8 +56,8 @@ func after(err error, before []string) error {
 	return err
 }
 
-// askLine asks one connection. With an error comes the failure behind it, nil
-// when nothing was tried.
+// askLine asks one connection. An error comes with the Failure behind it, which
+// is nil when no attempt was made.
 func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bool, piece func(string)) (*effect.AgentReply, *Failure, error) {
 	var err error
 	if req.Model, err = l.model(req.AgentCall, fallback); err != nil {
@@ -91,8 +91,9 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 	return reply, nil, nil
 }
 
-// model is the model to ask: the agent's, which may be an alias, or the
-// connection's. To a fallback the agent's means something only as an alias.
+// model is the model to ask: the agent's, or an alias's full name, or the
+// connection's default. A fallback has other models, so for it the agent's model
+// counts only when it is one of its aliases or it has no default.
 func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	model := call.Model
 	_, alias := l.Models[model]
@@ -112,8 +113,8 @@ func (l *line) model(call *effect.AgentCall, fallback bool) (string, error) {
 	return model, nil
 }
 
-// timedOut is the error of a call that took too long. f is how its last attempt
-// ended, or nil.
+// timedOut is the error of a call that took longer than bound, in seconds. f is
+// how its last attempt failed, or nil.
 func timedOut(l *line, req *Request, bound float64, f *Failure) error {
 	message := fmt.Sprintf("agent '%s' timed out after %s seconds (connection '%s', model %s)",
 		req.Agent, strings.TrimSuffix(fmt.Sprintf("%.3f", bound), ".000"), l.Name, req.Model)

@@ -26,8 +26,8 @@ const (
 	ClassPermission    Class = "permission"     // the run may not use the connection
 )
 
-// classes say, for each class, whether the same request may succeed later,
-// whether another connection may do what this one cannot, and the next step.
+// classes say for each class whether the same request may succeed later, whether
+// another connection may succeed now, and what the user can do next.
 var classes = map[Class]struct {
 	retry, elsewhere bool
 	hint             string
@@ -50,8 +50,8 @@ var classes = map[Class]struct {
 	ClassPermission:    {},
 }
 
-// classOf is the class of an HTTP status, when the answer's body says nothing
-// better.
+// classOf is the class of an HTTP status. It counts when the answer's body does
+// not tell the class.
 func classOf(status int) Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestInTurn: connections that take no time are made a few at a time; those
-// that take long do not keep others waiting for more than a moment.
+// TestInTurn: quick connections are made a few at a time; slow ones hold up the
+// others for dialWait at most.
 func TestInTurn(t *testing.T) {
 	const wanted = 3 * dialsAtOnce
 	for _, c := range []struct {

@@ -35,8 +35,9 @@ type sampleSchema struct {
 // maxSample bounds the nesting of a sample: a schema may refer to itself.
 const maxSample = 32
 
-// sample is the smallest value that the schema allows: the first of an enum,
-// required members only, empty strings and arrays, zeros.
+// sample is a small value that the schema allows: its const or default, the
+// first value of an enum, the first alternative, only required members, empty
+// strings and arrays, zeros.
 func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	switch {
 	case s == nil || depth > maxSample:

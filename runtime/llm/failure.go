@@ -52,8 +52,8 @@ func (l *line) agentError(req *Request, err error) error {
 	return e
 }
 
-// configError is the error of a connection that cannot be used as it is
-// written.
+// configError is the error for a connection that cannot be used as it is
+// configured.
 func configError(connection, format string, args ...any) *effect.Error {
 	return effect.Errorf("AgentError", format, args...).
 		With("provider", connection).With("retryable", false).With("reason", string(ClassConfig))

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testllm"
 )
 
-// chain makes a client whose connection `main` falls back on `second`, and that
-// on nothing.
+// chain makes a client whose connection `main` has the fallback `second`, which
+// has none.
 func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server, *testllm.Server) {
 	s1, main := server(t, "openai", first)
 	s2, other := server(t, "anthropic", second)
@@ -21,8 +21,9 @@ func chain(t *testing.T, first, second testllm.Reply) (*Client, *testllm.Server,
 	return c, s1, s2
 }
 
-// What another connection may do better goes to the fallback; what is wrong with
-// the request, the key or the prompt stays an error.
+// TestFallback: a failure that another connection may not have leads to the
+// fallback. What is wrong with the request, the key or the prompt is an error at
+// once.
 func TestFallback(t *testing.T) {
 	for class, c := range map[Class]struct {
 		status int
@@ -70,8 +71,8 @@ func TestFallbacksFail(t *testing.T) {
 	}
 }
 
-// A connection's own timeout leads to the fallback; the agent's is for the whole
-// call.
+// TestFallbackAfterTimeout: a connection's own timeout leads to the fallback;
+// the agent's timeout bounds the whole call.
 func TestFallbackAfterTimeout(t *testing.T) {
 	s1, main := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	main.Timeout, main.Fallback = 0.05, []string{"second"}
@@ -106,8 +107,8 @@ func TestUnknownFallback(t *testing.T) {
 	}
 }
 
-// The meter is asked before each attempt, with what the attempt may take, and
-// hears what was reported.
+// TestMeter: the meter is asked before each attempt, with the tokens that the
+// attempt may take, and is told afterwards what the provider reported.
 func TestMeter(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", TokensIn: 7, TokensOut: 3, Repeat: true})
 	conn.Prices = map[string]Price{"m": {1, 2}, AnyModel: {3, 4}}

@@ -9,11 +9,10 @@ import (
 // Event is something in the course of a call, for whoever follows a run.
 type Event struct {
 	What EventKind
-	// Call is the request as it was made of the client: the same for all events of a
-	// call.
+	// Call is the request that the client got, the same for all events of a call.
 	Call *effect.AgentCall
-	// Connection and Model are asked in attempt Attempt of Of. Of an EventFallback
-	// they are what takes over.
+	// Connection and Model are asked, in attempt Attempt of Of. In an
+	// EventFallback, Connection is the one that takes over.
 	Connection, Model string
 	Attempt, Of       int64
 

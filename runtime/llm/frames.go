@@ -50,9 +50,10 @@ func newFrames(r io.Reader, f framing) *frames {
 	return &frames{in: bufio.NewReaderSize(r, 4096), sse: f == framedSSE}
 }
 
-// next gives the data of the next event, valid until the next call; io.EOF
-// after the last one. An event that the end cuts off is left out, a line that
-// it cuts off is given: it is JSON or not.
+// next gives the data of the next event, valid until the next call, or io.EOF
+// after the last one. When the answer breaks off, an unfinished SSE event is
+// dropped; an unfinished NDJSON line is given, and decoding tells whether its
+// JSON is complete.
 func (f *frames) next() ([]byte, error) {
 	f.event = f.event[:0]
 	for data := false; ; {

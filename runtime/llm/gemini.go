@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// gemini is Google's generateContent. A schema is a field of the request;
-// with tools beside it, which the field excludes in most models, it is a
-// function that the model has to call.
+// gemini is the form of Google's generateContent. A schema is a field of the
+// request. Most models refuse that field together with tools: then the schema is
+// a function that the model has to call.
 type gemini struct{}
 
 func openGemini(c *Connection, w *world) (Provider, error) {
@@ -127,8 +127,8 @@ func (gemini) body(req *Request, w *wanted, _ bool) any {
 	return body
 }
 
-// geminiContents is the conversation in the wire's form: system texts apart,
-// roles alternating, results of functions under the function's name.
+// geminiContents is the conversation in the API's form: the system texts are
+// apart, the roles alternate, and results carry their function's name.
 func geminiContents(req *Request) []geminiContent {
 	out := []geminiContent{}
 	called := map[string]string{} // a call's id to its function
@@ -170,8 +170,9 @@ func geminiContents(req *Request) []geminiContent {
 	return out
 }
 
-// A call of a thinking model has a signature that must come back with it. It
-// travels in the call's id, which means nothing to anyone else.
+// A thinking model signs its calls, and wants each signature back with its call.
+// The signature is kept behind this mark in the call's id, which nobody else
+// interprets.
 const signed = "~"
 
 func splitSignature(id string) (plain, signature string) {
@@ -221,8 +222,8 @@ func (gemini) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 
 func (gemini) assemble(w *wanted) assembly { return &geminiStream{w: w} }
 
-// geminiStream puts the parts of an answer together; a whole one is a stream of
-// one event.
+// geminiStream puts the parts of an answer together. An answer that is not
+// streamed is read as a stream of one event.
 type geminiStream struct {
 	w          *wanted
 	out        effect.AgentReply

@@ -18,26 +18,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/provider"
 )
 
-// connectTimeout is how long a connection may take to be made when the
-// manifest says nothing, in seconds.
+// connectTimeout is the time for making a connection when the manifest sets
+// none, in seconds.
 const connectTimeout = 10.0
 
-func within(c *Connection) time.Duration {
+// connectBound is the time for making a connection.
+func connectBound(c *Connection) time.Duration {
 	return seconds(firstPositive(c.ConnectTimeout, connectTimeout))
 }
 
-// newHTTP makes what a connection's requests go through. Unlike an http.Client
-// it follows no redirect, so that a key goes nowhere but where the manifest says.
+// newHTTP makes the transport of a connection's requests. Unlike an http.Client
+// it follows no redirect, so that a key goes only where the manifest says.
 func newHTTP(c *Connection) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	// The system's own interval and count are good enough, and cost no calls.
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
-	t.DialContext = inTurn((&net.Dialer{Timeout: within(c), KeepAliveConfig: alive}).DialContext)
-	t.TLSHandshakeTimeout = within(c)
+	t.DialContext = inTurn((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
+	t.TLSHandshakeTimeout = connectBound(c)
 	// As many calls as go on at once find their connection again.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
-	// A thousand of them should fit into a small memory. What is longer goes past
-	// the buffers.
+	// A thousand connections should fit into little memory. Larger reads and
+	// writes bypass the buffers.
 	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10
 	return t
 }
@@ -47,9 +48,9 @@ const (
 	dialWait    = 5 * time.Millisecond
 )
 
-// inTurn has connections that are wanted at once made a few at a time, where
-// that takes next to no time: each takes a large stack while it is made. One
-// that has waited for dialWait is made beside the others.
+// inTurn makes at most dialsAtOnce connections at the same time, because each
+// takes a large stack while it is made. One that has waited for dialWait is made
+// at once, so that slow ones do not hold it up.
 func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	turns := make(chan struct{}, dialsAtOnce)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -92,8 +93,8 @@ type endpoint struct {
 	first     time.Duration // until the first event of a stream; 0 means no bound
 }
 
-// openEndpoint makes the endpoint of a connection, at its own address or the
-// provider's.
+// openEndpoint makes the endpoint of a connection, at the connection's own
+// address or else the provider's.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	base, p := c.Address(), provider.Named(c.Provider)
 	if c.BaseURL == "" && p.NeedsKey && c.APIKeyEnv == "" {
@@ -104,7 +105,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 		return nil, err
 	}
 	return &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
-		connect: within(c), first: seconds(c.FirstTokenTimeout),
+		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
 		},
@@ -112,7 +113,7 @@ func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	}, nil
 }
 
-// authorize sends a key as a bearer token, unless it names its scheme itself, as
+// authorize sends a key as a bearer token, unless the key names its scheme, as
 // "Basic dXNlcjpwYXNz" does.
 func authorize(h http.Header, key string) {
 	if scheme, _, ok := strings.Cut(key, " "); !ok || !strings.EqualFold(scheme, "Basic") && !strings.EqualFold(scheme, "Bearer") {
@@ -123,8 +124,8 @@ func authorize(h http.Header, key string) {
 
 var version = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+[a-z0-9]*$`) })
 
-// rootOf is where a provider's paths are appended: base, with the version when
-// it does not end in one (spec/07-agents.md).
+// rootOf is the address to which a provider's paths are appended: base, with the
+// version segment added when it does not end in one (spec/07-agents.md).
 func rootOf(base, segment string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -179,8 +180,8 @@ func (e *endpoint) key() (string, error) {
 	return v, nil
 }
 
-// broken is the failure of a request that got no whole answer, of which got
-// bytes had come.
+// broken is the failure of a request without a whole answer; got is how many
+// bytes of the answer had come.
 func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	if context.Cause(ctx) == errNoFirst {
 		return &Failure{Class: ClassTimeout, Sent: true, Message: fmt.Sprintf("the reply did not begin within %s seconds (raise first_token_timeout, or give the connection a fallback)",
@@ -224,8 +225,8 @@ func (e *endpoint) broken(ctx context.Context, err error, got int64) error {
 	return f
 }
 
-// retryAfter reads a Retry-After header: seconds, or a date. 0 when it says
-// nothing.
+// retryAfter reads a Retry-After header, which is seconds or a date; 0 when it
+// is missing or unreadable.
 func retryAfter(h string) time.Duration {
 	if s, err := strconv.ParseFloat(strings.TrimSpace(h), 64); err == nil && s > 0 && s < 1e6 {
 		return time.Duration(s * float64(time.Second))

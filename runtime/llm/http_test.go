@@ -159,8 +159,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A server that takes the connection and never says a word of TLS: the time for
-// connecting ends it, and nothing has been sent.
+// TestConnectTimeout: connect_timeout ends a request to a server that accepts
+// the connection and never answers the TLS handshake; nothing was sent.
 func TestConnectTimeout(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -176,8 +176,8 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// A server that speaks plain HTTP behind an https address, and one whose
-// certificate nobody knows.
+// TestTLSMistakes: a server that speaks plain HTTP at an https address, and one
+// whose certificate is not trusted.
 func TestTLSMistakes(t *testing.T) {
 	plain, conn := server(t, "openai", testllm.Reply{Text: "x"})
 	conn.BaseURL = "https://" + strings.TrimPrefix(plain.URL, "http://")
@@ -210,8 +210,8 @@ func TestBrokenKey(t *testing.T) {
 	}
 }
 
-// TestScheme: a key that names its scheme is sent as it is; an address that holds
-// a password is refused without being shown.
+// TestScheme: a key that names its scheme is sent as it is; an address with a
+// password in it is refused, and the error does not show it.
 func TestScheme(t *testing.T) {
 	for key, want := range map[string]string{"secret-key": "Bearer secret-key", "Basic bWU6c2VjcmV0": "Basic bWU6c2VjcmV0", "bearer x": "bearer x"} {
 		s, conn := server(t, "openai", testllm.Reply{Text: "yes: secret bWU6c2VjcmV0"})

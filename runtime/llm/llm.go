@@ -1,25 +1,25 @@
 // Package llm performs the requests that agents make of models
-// (effect.AgentCall): it finds the connection and the model, speaks the
-// provider's wire form, tries again where that can help, and turns every
-// failure into an AgentError; its API promises nothing. The tool loop, memory and the re-prompting of
-// structured output lie above it, in Concerto code.
+// (effect.AgentCall); its API promises nothing. It finds the connection and the
+// model, speaks the provider's API, retries where that can help, and turns every
+// failure into an AgentError. The tool loop, memory and the re-prompting of
+// structured output are above it, in Concerto code.
 //
-// Keys come from the environment by the name that a connection gives, are read
-// at the time of the call, and occur in no error, log or request record.
+// A key comes from the environment variable that its connection names, and is
+// read for each call. It occurs in no error, log or request record.
 //
 // # Scripted replies
 //
-// The provider "scripted" plays replies from the manifest, so that examples
-// and tests run without a network or a key. A request takes the first reply in
-// the list that is not used up and that fits: whose `match`, a regular
-// expression, is found in the prompt (the last user message), and whose
-// `agent` is the asking agent. A reply with `repeat` is never used up. When
-// none fits, the call fails and says which prompt found no reply.
+// The provider "scripted" plays replies from the manifest, so that examples and
+// tests run without a network or a key. A request takes the first unused reply
+// that fits: its `match`, a regular expression, is found in the prompt (the last
+// user message), and its `agent` is the asking agent. A reply with `repeat` can
+// be used any number of times. When none fits, the call fails with an error that
+// names the prompt.
 //
-// A scripted connection without any replies echoes: it answers "scripted reply
-// to: " and the prompt, or, when a schema is asked for, the smallest value that
-// the schema allows. The connection named "scripted" exists in every program,
-// in this mode, unless the manifest defines it.
+// A scripted connection without replies echoes. It answers "scripted reply to: "
+// and the prompt or, when a schema is asked for, a small value that the schema
+// allows. Every program has a connection "scripted" that echoes, unless the
+// manifest defines one of that name.
 package llm
 
 import (
@@ -38,11 +38,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/spell"
 )
 
-// Connection is a way to a model, as the manifest's [connections.X] says it.
-// Timeout is in seconds for one call with all its attempts, 0 means
-// DefaultTimeout; ConnectTimeout, in seconds, for making the connection, 0
-// means 10; FirstTokenTimeout for a reply to begin, 0 means no such bound.
-// Origin is the place of the section for messages ("Concerto.toml:8"), or "".
+// Connection is a way to a model, as the manifest's [connections.X] gives it.
+// All times are in seconds. Timeout is for one call with all its attempts; 0
+// means DefaultTimeout. ConnectTimeout is for making the connection; 0 means 10.
+// FirstTokenTimeout is for a reply to begin; 0 means no bound. Origin is the
+// section's place, for messages ("Concerto.toml:8"), or "".
 type Connection struct {
 	Name              string            `json:"-"`
 	Provider          string            `json:"provider"`
@@ -73,8 +73,8 @@ func ParseConnection(name string, config []byte) (Connection, error) {
 	return c, nil
 }
 
-// DefaultTimeout bounds a call for which neither agent nor connection says how
-// long it may take, in seconds.
+// DefaultTimeout bounds a call, in seconds, when neither the agent nor the
+// connection sets a timeout.
 const DefaultTimeout = 120.0
 
 // Config is what a Client needs of the world. Only Getenv must be given.
@@ -106,8 +106,8 @@ type Client struct {
 
 func (c *Client) noKey(message string) { c.unkeyed.CompareAndSwap(nil, &message) }
 
-// Unkeyed says which key was not there when a model was to be asked, the first one;
-// "" when all were.
+// Unkeyed is the error message for the first key that was missing when a model
+// was asked; "" when none was missing.
 func (c *Client) Unkeyed() string {
 	if m := c.unkeyed.Load(); m != nil {
 		return *m
@@ -152,8 +152,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Close ends what is still under way and drops network connections. Calls in
-// flight end with their contexts.
+// Close aborts open streams, waits for the calls that Start began, and closes
+// idle network connections. Contexts must end those calls: Close does not.
 func (c *Client) Close() {
 	c.streams.close()
 	c.started.Wait()
@@ -166,11 +166,11 @@ func (c *Client) Close() {
 	}
 }
 
-// Perform performs a request to a model: an *effect.AgentCall, whose result is
-// an *effect.AgentReply, or one of a stream. What goes wrong is an
-// *effect.Error of kind AgentError with the fields model, provider, reason (a
-// Class), status, retryable, request_id and raw_response; when ctx ends, its
-// cause is returned.
+// Perform performs a request to a model. The result of an *effect.AgentCall is
+// an *effect.AgentReply; the requests of streams have results of their own. A
+// failure is an *effect.Error of kind AgentError with the fields model,
+// provider, reason (a Class), status, retryable, request_id and raw_response.
+// When ctx ends, its cause is returned.
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.AgentCall:
@@ -186,8 +186,9 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	return nil, fmt.Errorf("llm: a request of kind %s is not for a model", r.Kind())
 }
 
-// Start begins a call of a scripted connection: the reply is chosen at once, so
-// that calls made beside each other use the script up in their order.
+// Start begins a call of a scripted connection. The reply is chosen before Start
+// returns, so that concurrent calls use the script in the order in which they
+// were started. ok is false for any other request.
 func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	call, ok := r.(*effect.AgentCall)
 	if !ok {
@@ -206,7 +207,7 @@ func (c *Client) Start(ctx context.Context, r effect.Request, done func(effect.R
 }
 
 // choose chooses the reply of a scripted connection; false when the connection
-// is of another sort.
+// is not scripted.
 func (c *Client) choose(req *Request) bool {
 	l, err := c.line(req.Connection)
 	if err != nil {

@@ -6,28 +6,28 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Meter is asked before each attempt whether it may be made, and hears
-// afterwards what it used. granted bounds the reply of a call that nothing else
-// bounds; 0 means no bound. settle is called once with what the provider
-// reported; answered is false when there was no reply. An error says why the
-// attempt may not be made. Safe for concurrent use.
+// Meter is asked before each attempt whether it may be made; an error says why
+// not. granted bounds, in tokens, the reply of a call that sets no bound itself;
+// 0 means no bound. settle is called once, with the tokens that the provider
+// reported; answered is false when there was no reply. A Meter is safe for
+// concurrent use.
 type Meter func(m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
 
 // Metered is one attempt as a Meter sees it. In is an estimate of the prompt's
-// tokens, Out the bound of the reply's, 0 without one. Price is nil when the
-// manifest names none.
+// tokens. Out is the bound on the reply's tokens, 0 without one. Price is nil
+// when the manifest gives none.
 type Metered struct {
 	Connection, Model string
 	Price             *Price
 	In, Out           int64
 }
 
-// AnyModel is the name under which a connection's prices hold for the models
-// that it does not name.
+// AnyModel is the key of a connection's prices for models that have no price of
+// their own.
 const AnyModel = "*"
 
-// price is what a model costs. What a script answers is free unless the
-// manifest gives it a price.
+// price is what a model costs; nil when that is not known. Scripted replies are
+// free unless the manifest gives them a price.
 func (l *line) price(model string) *Price {
 	for _, name := range []string{model, AnyModel} {
 		if p, ok := l.Prices[name]; ok {

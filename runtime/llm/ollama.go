@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// ollama is Ollama's chat, whose server runs models on a machine of one's own.
-// A schema is a field of the request; as that would keep a model from calling
-// tools, with tools the schema stands in the prompt.
+// ollama is the form of Ollama's chat API. A schema is a field of the request.
+// That field would keep a model from calling tools, so with tools the schema is
+// put into the prompt.
 type ollama struct{}
 
 func openOllama(c *Connection, w *world) (Provider, error) {
@@ -71,8 +71,8 @@ func (ollama) body(req *Request, w *wanted, stream bool) any {
 	return body
 }
 
-// ollamaMessages is the conversation in the wire's form: results of tools
-// stand under the tool's name, as calls have no id.
+// ollamaMessages is the conversation in the API's form. Tool results carry their
+// tool's name, as calls have no id.
 func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
 	var out []ollamaMessage
 	if system := w.system(req.System); system != "" {
@@ -123,8 +123,8 @@ func (ollama) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 
 func (ollama) assemble(w *wanted) assembly { return &ollamaStream{w: w} }
 
-// ollamaStream puts the lines of an answer together; a whole one is a stream of
-// one line.
+// ollamaStream puts the lines of an answer together. An answer that is not
+// streamed is read as a stream of one line.
 type ollamaStream struct {
 	w    *wanted
 	out  effect.AgentReply

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// openAI is OpenAI's chat completions, which many servers understand. own is
-// true for OpenAI's own: it has bounds that others need not have, and has
-// renamed max_tokens.
+// openAI is the form of OpenAI's chat completions, which many servers take. own
+// is true for OpenAI's own servers: they have bounds that other servers need not
+// have, and have renamed max_tokens.
 type openAI struct{ own bool }
 
 func openOpenAI(c *Connection, w *world) (Provider, error) {
@@ -233,8 +233,8 @@ func contentText(raw json.RawMessage) string {
 	return b.String()
 }
 
-// argumentsText is the text of a call's arguments. The wire holds it as a
-// string; some servers send the object itself.
+// argumentsText is a call's arguments as JSON text. The API gives them as a
+// string; some servers give the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
@@ -369,8 +369,8 @@ func bodyError(body []byte) string {
 	return string(o.Error)
 }
 
-// errorInside is the failure of an answer that has a good status and an error
-// in its body; nil without one.
+// errorInside is the failure of an answer whose status is good and whose body
+// holds an error; nil when there is none.
 func errorInside(member json.RawMessage, read func([]byte) refusal, answer []byte) error {
 	if len(member) == 0 || string(member) == "null" {
 		return nil

@@ -10,16 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/secret"
 )
 
-// Provider is one wire form: it puts a request to a model, once. Safe for
-// concurrent use.
+// Provider sends a request to a model, once, in the form of one API. It is safe
+// for concurrent use.
 type Provider interface {
 	// Capabilities say what the provider can do.
 	Capabilities() Capabilities
-	// Ask sends req and gives the reply, whose Provider and LatencyMS are set
-	// by the caller. An error is a *Failure, or what ctx ended with.
+	// Ask sends req and gives the reply. The caller sets the reply's Provider and
+	// LatencyMS. An error is a *Failure, or ctx's error.
 	Ask(ctx context.Context, req *Request) (*effect.AgentReply, error)
-	// Stream is Ask with the reply's text also handed to piece as it comes, on
-	// this goroutine. When piece has been called, an error comes after a part of
+	// Stream is Ask that also hands the reply's text to piece as it comes, on
+	// this goroutine. After an error, piece may have been called with a part of
 	// the reply.
 	Stream(ctx context.Context, req *Request, piece func(text string)) (*effect.AgentReply, error)
 }
@@ -83,8 +83,8 @@ type world struct {
 	secrets *secret.Set
 }
 
-// adapters say of each provider (internal/provider) how a connection to it is
-// opened; the error says what is wrong with the connection.
+// adapters open a connection of each provider in internal/provider. The error
+// says what is wrong with the connection.
 var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testllm"
 )
 
-// remotes are the providers that are reached by HTTP: what is true of one is
-// true of all. The server holds every request against the API's published form.
+// remotes are the providers that are reached by HTTP: each test runs for all of
+// them. The test server checks every request against the API's published form.
 var remotes = func() (names []string) {
 	for _, p := range provider.All {
 		if p.Base != "" {
@@ -100,8 +100,8 @@ func conversation() effect.AgentCall {
 	}
 }
 
-// Whatever a request holds, it has the API's published form; the reply comes
-// back whole, also in pieces of one byte each.
+// TestConversation: every request has the API's published form, whatever it
+// holds. The reply comes back whole, also when the answer comes byte by byte.
 func TestConversation(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		reply := testllm.Reply{Text: "Grüße, 世界 🌍!", TokensIn: 9, TokensOut: 4, Chunk: 1, Repeat: true, Pieces: []string{"Grü", "ße, 世", "界 🌍", "!"}}
@@ -140,8 +140,8 @@ func TestBareRequest(t *testing.T) {
 	})
 }
 
-// A model's calls come back with what identifies them, whole and streamed; a
-// second round with their results has the API's form.
+// TestToolRounds: a model's calls come back with their ids, streamed or not. A
+// second request with their results has the API's form.
 func TestToolRounds(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		calls := testllm.Reply{Text: "First a tool.", ToolCalls: []testllm.Call{
@@ -177,8 +177,8 @@ func TestToolRounds(t *testing.T) {
 	})
 }
 
-// An answer in a schema is the reply's text, by whatever means the API has; a
-// schema that is no object travels in one.
+// TestSchemas: an answer to a schema is the reply's text, however the API
+// carries it. A schema that is no object is wrapped in one.
 func TestSchemas(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		for name, c := range map[string]struct{ schema, reply, want string }{
@@ -313,8 +313,8 @@ func TestRefusedBeforehand(t *testing.T) {
 	}
 }
 
-// OpenAI's own server wants max_completion_tokens and has a bound on stops;
-// servers like it do not.
+// TestOpenAIOwn: OpenAI's own server gets max_completion_tokens, and its bound
+// on stop sequences holds; other servers get neither.
 func TestOpenAIOwn(t *testing.T) {
 	req := &Request{AgentCall: &effect.AgentCall{MaxTokens: ptr(int64(5))}, Model: "m"}
 	for own, want := range map[bool]string{

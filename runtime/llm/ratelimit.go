@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// RateLimit bounds what a connection does; 0 means no such bound. Requests
-// beyond a bound wait. All tasks of a run share it.
+// RateLimit bounds a connection's requests; 0 means no bound. Requests beyond a
+// bound wait. All tasks of a run share one RateLimit.
 type RateLimit struct {
 	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
 	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
@@ -30,8 +30,8 @@ type limiter struct {
 	waiting []func()    // wake those that wait for tokens
 }
 
-// spending is the tokens of one request: what it may take while it is under
-// way, what it took when it has ended.
+// spending is the tokens of one request: an estimate while the request is under
+// way (open), then what it used.
 type spending struct {
 	at     time.Time
 	tokens int64
@@ -46,8 +46,8 @@ func newLimiter(limit RateLimit, now func() time.Time, sleep func(context.Contex
 	return l
 }
 
-// enter waits until a request may start that may take as many tokens as
-// expected. done must be called when it has ended, with the tokens that it used.
+// enter waits until a request may start; expected is its estimate in tokens.
+// When the request has ended, done must be called with the tokens that it used.
 func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens int64), err error) {
 	if l.slots != nil {
 		select {
@@ -63,7 +63,7 @@ func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens i
 	}
 	for {
 		woken, wake := context.WithCancel(ctx)
-		s, wait := l.take(expected, wake)
+		s, wait := l.tryStart(expected, wake)
 		if s == nil {
 			err = l.sleep(woken, wait)
 		}
@@ -92,9 +92,10 @@ func (l *limiter) settle(s *spending, tokens int64) {
 	l.waiting = nil
 }
 
-// take starts a request, or says how long to wait before asking again; wake
-// ends the wait when less has been taken than expected.
-func (l *limiter) take(expected int64, wake func()) (s *spending, wait time.Duration) {
+// tryStart starts a request if the limits allow it now. Else s is nil, and wait
+// is how long to wait before the next try; wake is called earlier when a request
+// has ended.
+func (l *limiter) tryStart(expected int64, wake func()) (s *spending, wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer func() {
@@ -110,7 +111,7 @@ func (l *limiter) take(expected int64, wake func()) (s *spending, wait time.Dura
 	if n := l.limit.RequestsPerMinute; n > 0 && int64(len(l.starts)) >= n {
 		return nil, l.starts[0].Sub(old)
 	}
-	if wait := l.tokens(expected, now, old); wait > 0 {
+	if wait := l.tokenWait(expected, now, old); wait > 0 {
 		return nil, wait
 	}
 	if l.limit.RequestsPerMinute > 0 {
@@ -123,9 +124,9 @@ func (l *limiter) take(expected int64, wake func()) (s *spending, wait time.Dura
 	return s, 0
 }
 
-// tokens says how long a request has to wait for its tokens. One that wants
-// more than the bound goes alone.
-func (l *limiter) tokens(expected int64, now, old time.Time) (wait time.Duration) {
+// tokenWait is how long a request has to wait for its tokens. A request that
+// expects more than the whole bound runs when no other tokens count.
+func (l *limiter) tokenWait(expected int64, now, old time.Time) (wait time.Duration) {
 	if l.limit.TokensPerMinute <= 0 {
 		return 0
 	}

@@ -78,8 +78,8 @@ func TestCancelledWaitLeaves(t *testing.T) {
 	})
 }
 
-// What a request may take counts while it is under way; when it took less, those
-// that wait go on at once.
+// TestTokensUnderWay: the estimate of a request counts while it is under way.
+// When it used less, waiting requests start at once.
 func TestTokensUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)

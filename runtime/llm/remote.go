@@ -14,15 +14,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// remote is a provider that is reached by HTTP: it does the exchange, its wire
+// remote is a provider that is reached by HTTP. It does the exchange; its wire
 // says what the bytes mean.
 type remote struct {
 	wire
 	*endpoint
 }
 
-// exchange is one request with its answer's head. Its body is read by
-// bounded.
+// exchange is one request and the head of its answer. The answer's body is read
+// through in.
 type exchange struct {
 	*remote
 	ctx  context.Context
@@ -63,8 +63,8 @@ func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool)
 	return x, nil
 }
 
-// request makes the HTTP request. It is apart from open so that what it needs
-// is off the stack while a thousand calls wait.
+// request makes the HTTP request. It is a function of its own so that its
+// variables are off the stack while a thousand calls wait.
 func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bool) (*http.Request, error) {
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		p.world.secrets.AddHeader(p.keyEnv, key)
 		p.authorize(h, key)
 	}
-	// The body can be read anew, so that net/http may send it again on another
-	// connection when one that was kept turns out to be closed.
+	// A bytes.Reader can be read again: so net/http can resend the request when a
+	// kept connection turns out to be closed.
 	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(data))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot be made: " + err.Error()}
@@ -127,8 +127,9 @@ func (x *exchange) all() ([]byte, error) {
 	return io.ReadAll(x.in)
 }
 
-// cleaned gives the reply the request's name when its body had none, and takes
-// the secrets out of what only decoding has put together.
+// cleaned sets the reply's request id when the answer's headers have one. It
+// also removes secrets that only decoding has put together: the body's JSON may
+// have held them with escapes.
 func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 	if id := x.requestID(); id != "" {
 		reply.RequestID = id
@@ -196,8 +197,8 @@ const (
 	maxBody    = 2000
 )
 
-// redact takes the secrets out of a failure, and only then what is too long:
-// half a key must not be left.
+// redact removes the secrets from a failure, and then shortens it. The other
+// order could leave half a key.
 func (x *exchange) redact(err error) error {
 	if f, ok := err.(*Failure); ok {
 		known := x.world.secrets

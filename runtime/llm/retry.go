@@ -9,10 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// attempts asks one connection until there is a reply, an error that cannot get
-// better, or no attempt left. The agent's policy counts, else the connection's,
-// else there is one attempt. Once a part of the reply has been handed on there
-// is no other.
+// attempts asks one connection until there is a reply, an error that a retry
+// cannot help, or no attempt left. The agent's retry policy counts, else the
+// connection's; without one there is one attempt. After a part of the reply has
+// been handed to piece there is no retry.
 func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	policy := effect.Retry{MaxAttempts: 1}
 	switch {
@@ -109,8 +109,8 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	return reply, err
 }
 
-// put hands a request to the provider. Where the beginning of a reply has its
-// own time, the reply is streamed even when nobody wants it in pieces.
+// put sends a request to the provider. With a FirstTokenTimeout it streams the
+// reply even when nobody wants pieces, to see when the reply begins.
 func (l *line) put(ctx context.Context, req *Request, piece func(string)) (*effect.AgentReply, error) {
 	switch {
 	case piece != nil:
@@ -141,9 +141,10 @@ func delay(p effect.Retry, n int64) time.Duration {
 	return time.Duration(max(ms, 0)) * time.Millisecond
 }
 
-// spread moves a wait by chance (0 to 1), so that tasks that failed together do
-// not try together: down to half of it, but never below what the provider
-// asked for, which is extended by a tenth at most.
+// spread varies a wait by chance (0 to 1), so that tasks that failed together do
+// not retry together. It shortens the wait to no less than half, and never below
+// asked, the wait that the provider asked for. A wait of exactly that length
+// grows by at most a tenth, and at most a second.
 func spread(wait, asked time.Duration, chance float64) time.Duration {
 	if asked > 0 && wait == asked {
 		return wait + time.Duration((1-chance)*float64(min(wait/10, time.Second)))

@@ -69,8 +69,8 @@ func TestRetriesAreAlike(t *testing.T) {
 	}
 }
 
-// Chance moves a delay down to half of it; what the provider asks for is kept,
-// and extended by a tenth at most.
+// TestSpread: chance shortens a delay to no less than half. A delay that the
+// provider asks for is never shortened, and grows by a tenth at most.
 func TestSpread(t *testing.T) {
 	for _, c := range []struct {
 		wait, asked time.Duration

@@ -200,8 +200,8 @@ func colon(text string) string {
 	return ": " + text
 }
 
-// offered is the tool that a script means: of that name, else the first whose
-// name ends in it.
+// offered is the full name of the tool that a script names: the tool of that
+// name, else the first one whose name ends in it, in any case of letters.
 func offered(name string, tools []effect.ToolSpec) string {
 	for _, t := range tools {
 		if t.Name == name {

@@ -129,8 +129,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// A schema that needs itself has no smallest value; the sample ends all the
-// same.
+// TestEchoEnds: a schema that requires itself has no finite value; making its
+// sample ends all the same.
 func TestEchoEnds(t *testing.T) {
 	c := New(Config{})
 	schema := `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"}},"required":["a"]}}}`

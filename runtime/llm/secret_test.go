@@ -50,8 +50,8 @@ func TestStreamIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// A key is taken out of all that a reply holds, streamed or not, in whatever form
-// its JSON writes it.
+// TestKeyInReplies: a key is removed from all parts of a reply, streamed or not,
+// however its JSON escapes it.
 func TestKeyInReplies(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		args := `{"at":"\u0073k-very-secret","b":1}`

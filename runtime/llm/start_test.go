@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// TestStartChoosesReplies: calls that are started use a script up in their
-// order, however long each takes; a stopped one ends.
+// TestStartChoosesReplies: calls that are started use a script in their order,
+// however long each takes. A call that is stopped ends.
 func TestStartChoosesReplies(t *testing.T) {
 	c, _ := script(t, `[{"text": "one"}, {"text": "two", "delay_ms": 5}, {"text": "three"}]`)
 	type outcome struct {

@@ -16,7 +16,7 @@ type streams struct {
 }
 
 // stream is one such call. Its goroutine asks the model and leaves the pieces
-// here; when too much waits, it waits.
+// here. When too many bytes are not taken yet, the goroutine waits.
 type stream struct {
 	cancel context.CancelFunc
 
@@ -30,8 +30,8 @@ type stream struct {
 	room  chan struct{} // has an element when something has been taken
 }
 
-// maxWaiting bounds the text that waits to be taken, in bytes; a provider that
-// sends more is slowed.
+// maxWaiting bounds the text that has come and is not taken yet, in bytes. A
+// provider that sends faster has to wait.
 const maxWaiting = 1 << 20
 
 // openStream begins a call. Of a script the reply is chosen at once.
@@ -44,7 +44,7 @@ func (c *Client) openStream(ctx context.Context, call *effect.AgentCall) (effect
 	id := c.streams.add(s)
 	c.started.Go(func() {
 		defer cancel()
-		res, err := c.ask(ctx, req, func(text string) { s.put(ctx, text) })
+		res, err := c.ask(ctx, req, func(text string) { s.putText(ctx, text) })
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reply, _ = res.(*effect.AgentReply)
@@ -62,8 +62,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// put adds text, when there is room or ctx has ended.
-func (s *stream) put(ctx context.Context, text string) {
+// putText adds text, when there is room or ctx has ended.
+func (s *stream) putText(ctx context.Context, text string) {
 	for {
 		s.mu.Lock()
 		if s.size < maxWaiting || ctx.Err() != nil {
@@ -87,7 +87,7 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 		return nil, fmt.Errorf("llm: there is no stream %d", id)
 	}
 	for {
-		if p, err := s.take(); p != nil || err != nil {
+		if p, err := s.takePiece(); p != nil || err != nil {
 			if err != nil || p.Reply != nil {
 				c.streams.end(id)
 			}
@@ -104,9 +104,9 @@ func (c *Client) nextPiece(ctx context.Context, id int64) (effect.Result, error)
 	}
 }
 
-// take gives the next piece, nil when there is none. The reply and an error are
-// given after the text that came before them.
-func (s *stream) take() (*effect.StreamPiece, error) {
+// takePiece gives the next piece, or nil when there is none yet. The reply, or
+// the error, comes after all the text.
+func (s *stream) takePiece() (*effect.StreamPiece, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

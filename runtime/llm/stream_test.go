@@ -80,8 +80,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	<-s.Gone
 }
 
-// A stream that breaks off gives what came, then the error; it is not tried
-// again, as a part of the reply is out.
+// TestCutStream: a stream that breaks off gives the text that came, then the
+// error. There is no retry, as a part of the reply has been given.
 func TestCutStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", CutAfter: twoPieces[provider]})
@@ -160,8 +160,9 @@ func TestHTMLStream(t *testing.T) {
 	}
 }
 
-// A stream without end is ended by the call's timeout, or by its size; a reader
-// that is slow slows the provider instead of filling the memory.
+// TestEndlessStream: a stream without end is ended by the call's timeout or by
+// the bound on its size. A slow reader slows the provider; it does not fill the
+// memory.
 func TestEndlessStream(t *testing.T) {
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
 		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), Endless: true})
@@ -201,8 +202,8 @@ func TestSlowReader(t *testing.T) {
 	<-s.Gone
 }
 
-// Silence amid a stream, and an answer that comes byte by byte, end with the
-// timeout, which says how much had come.
+// TestSilentStream: silence amid a stream, and an answer that comes byte by
+// byte, end with the timeout, which says how much had come.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
 		s, conn := server(t, provider, testllm.Reply{Text: "a b c", HangAfter: 3, Chunk: 1})
@@ -218,8 +219,8 @@ func TestSilentStream(t *testing.T) {
 	})
 }
 
-// A reply that does not begin in time: the next connection is asked, also when
-// nobody wants pieces.
+// TestFirstTokenTimeout: when a reply does not begin in time, the next
+// connection is asked, also when nobody wants pieces.
 func TestFirstTokenTimeout(t *testing.T) {
 	s, conn := server(t, "openai", testllm.Reply{Hang: true, Repeat: true})
 	conn.FirstTokenTimeout = 0.05

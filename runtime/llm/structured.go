@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// wanted is the reply's JSON Schema in the form that providers take: they want
-// an object at the top, so any other schema is wrapped into one with the
+// wanted is the reply's JSON Schema in the form that providers take. They want
+// an object at the top: any other schema is wrapped into an object with the
 // member "value".
 type wanted struct {
 	by      SchemaBy
@@ -59,8 +59,8 @@ func (w *wanted) native() bool { return w != nil && w.by == SchemaNative }
 // asTool says whether the schema is that of a tool which the model must call.
 func (w *wanted) asTool() bool { return w != nil && w.by == SchemaTool }
 
-// system is the system prompt, with the schema when words are all that can
-// carry it.
+// system is the system prompt. The schema is added to it when the provider can
+// take it in no other way.
 func (w *wanted) system(prompt string) string {
 	if w == nil || w.by != SchemaPrompted {
 		return prompt
@@ -71,8 +71,8 @@ func (w *wanted) system(prompt string) string {
 	return prompt + "When you give the answer, give nothing but JSON that fits this JSON Schema:\n" + string(w.schema)
 }
 
-// text is a reply's text with the wrapping taken off. What is not wrapped, as
-// by a model that ignored the schema, stays as it is.
+// text is a reply's text without the wrapping object. A text that is not
+// wrapped, because the model ignored the schema, stays as it is.
 func (w *wanted) text(t string) string {
 	if w == nil || !w.wrapped {
 		return t
@@ -95,9 +95,9 @@ const answerTool = "Give the answer with this tool."
 var strictKeywords = map[string]bool{"type": true, "properties": true, "required": true, "additionalProperties": true, "items": true,
 	"enum": true, "const": true, "anyOf": true, "description": true, "$ref": true, "$defs": true, "title": true}
 
-// strict says whether OpenAI's strict mode takes the schema: every object names
-// all of its members as required and allows no other, and there is nothing
-// that the mode does not know.
+// strict says whether OpenAI's strict mode takes the schema. Each object must
+// require all of its members and allow no others, and each keyword must be one
+// of strictKeywords.
 func strict(schema json.RawMessage) bool {
 	var o map[string]json.RawMessage
 	if json.Unmarshal(schema, &o) != nil || len(o) == 0 {

@@ -2,8 +2,8 @@ package llm
 
 import "github.com/concerto-lang/concerto/internal/effect"
 
-// wire is the form in which one provider's API takes requests and gives
-// answers. It holds no connection and no state: remote does the exchange.
+// wire is the form in which one provider's API takes requests and gives answers.
+// It has no connection and no state; remote does the exchange.
 type wire interface {
 	Capabilities() Capabilities
 	// path is where a request goes, below the connection's base.
@@ -20,7 +20,7 @@ type wire interface {
 
 // assembly puts a streamed answer together.
 type assembly interface {
-	// event takes the data of one event and gives the text that it adds to the
+	// event reads the data of one event and gives the text that it adds to the
 	// reply. Its error is a *Failure, or one of decoding.
 	event(data []byte) (text string, err error)
 	// reply is the whole reply; ok is false when the stream broke off before
