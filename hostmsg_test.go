@@ -18,8 +18,8 @@ func TestHostMessages(t *testing.T) {
 		"fn emitted(channel: String) -> Int { test_emits().filter(|e| e.channel == channel).len() }\n")
 	manifest.WriteString("[hosts.w]\ncommand = \"none\"\n[hosts.d]\ncommand = \"none\"\nquestion_timeout = 1\n")
 	for _, m := range hostmsg.Messages() {
-		if m.Default != "" {
-			fmt.Fprintf(&manifest, "%s = %q\n", m.Default, "by "+m.Default)
+		if line := fmt.Sprintf("%s = %q\n", m.Default, "by "+m.Default); m.Default != "" && !strings.Contains(manifest.String(), line) {
+			manifest.WriteString(line)
 		}
 		if m.Sender == hostmsg.Host {
 			played(&program, &m)

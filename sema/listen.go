@@ -133,7 +133,9 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 		typ := m.Type
 		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !misspeltIn(seen, typ) &&
 			d.Host != nil && !b.hasDefault(d.Host, m.Default) && b.maySend(d.Host, typ) {
-			open, defaults = append(open, typ), append(defaults, m.Default)
+			if open = append(open, typ); !slices.Contains(defaults, m.Default) {
+				defaults = append(defaults, m.Default)
+			}
 		}
 	}
 	if len(open) == 0 {
@@ -141,7 +143,9 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	}
 	dg := diag.Unanswered.At(e.Head, "no handler for %s, and host `%s` declares no default", listed(open), d.Host.Name)
 	for _, key := range defaults {
-		if _, declared := hostFields[key]; declared {
+		if key == "" {
+			dg.Hint("add a handler: nothing else answers it")
+		} else if _, declared := hostFields[key]; declared {
 			dg.Hint("add a handler, or `%s: \"…\"` to the host", key)
 		} else {
 			dg.Hint("add a handler, or `%s` to [hosts.%s]", key, d.Host.Connector)
