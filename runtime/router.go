@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 )
@@ -15,7 +14,7 @@ type router map[effect.Kind]effect.Performer
 func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	p := t[r.Kind()]
 	if p == nil {
-		return nil, fmt.Errorf("nothing performs %s", r.Kind())
+		return nil, &effect.Unperformed{Who: "this run", Kind: r.Kind()}
 	}
 	return p.Perform(ctx, r)
 }

@@ -111,7 +111,6 @@ func New(c Config) *Runtime {
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
-	timer, chance := clock.New(), random.New(c.Seed)
 	r.files = fs.New(fs.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {
 			return policy.Refuse(permit.Write, path, false)
@@ -122,46 +121,10 @@ func New(c Config) *Runtime {
 	r.store = store.New(c.Stores)
 	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
-	performers := router{
-		effect.KindMCPOpen:       r.mcp,
-		effect.KindMCPNext:       r.mcp,
-		effect.KindMCPReply:      r.mcp,
-		effect.KindAgentCall:     r.llm,
-		effect.KindStreamOpen:    r.llm,
-		effect.KindStreamNext:    r.llm,
-		effect.KindStreamClose:   r.llm,
-		effect.KindStep:          nothing,
-		effect.KindExchangeOpen:  r.hosts,
-		effect.KindExchangeNext:  r.hosts,
-		effect.KindExchangeReply: r.hosts,
-		effect.KindExchangeClose: r.hosts,
-		effect.KindEmit:          r.sink,
-		effect.KindAwaitEmit:     r.sink,
-		effect.KindPrint:         r.sink,
-		effect.KindLog:           r.log,
-		effect.KindEnv:           environment,
-		effect.KindEnvAll:        environment,
-		effect.KindArgs:          environment,
-		effect.KindSleep:         clock.NewSleeper(),
-		effect.KindClock:         timer,
-		effect.KindZone:          timer,
-		effect.KindRandom:        chance,
-		effect.KindRandomSeed:    chance,
-		effect.KindSecret:        chance,
-		effect.KindHTTP:          r.http,
-		effect.KindCommand:       command.New(command.Options{Environ: c.Environ, EnvAllowed: policy.Environment(), Dir: c.Dir}),
-	}
-	for _, k := range fs.Kinds {
-		performers[k] = r.files
-	}
-	for _, k := range store.Kinds {
-		performers[k] = r.store
-	}
-	for _, k := range mock.Kinds {
-		performers[k] = mock.Outside
-	}
-	for k, p := range performers {
-		performers[k] = policy.Guard(k, p)
+	areas := r.areas(&c, policy, environment)
+	performers := router{}
+	for _, row := range effect.Table() {
+		performers[row.Kind] = policy.Guard(row.Kind, areas[row.By])
 	}
 	r.Performer = performers
 	for i := len(c.Layers) - 1; i >= 0; i-- {
@@ -169,6 +132,16 @@ func New(c Config) *Runtime {
 	}
 	r.Performer = &clean{next: r.Performer, secrets: r.secrets, log: r.log}
 	return r
+}
+
+// areas are those who perform: a row of the table of effects says which.
+func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
+	return [effect.Areas]effect.Performer{
+		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: r.hosts, effect.Servers: r.mcp,
+		effect.Environment: environment, effect.Clocks: clock.New(), effect.Timers: clock.NewSleeper(), effect.Chance: random.New(c.Seed),
+		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.http, effect.Tests: mock.Outside,
+		effect.Commands: command.New(command.Options{Environ: c.Environ, EnvAllowed: policy.Environment(), Dir: c.Dir}),
+	}
 }
 
 // policy is what the run may touch.

@@ -4,30 +4,47 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/env"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/runtime/store"
 )
 
-// requests is one request of each kind that a program can make.
-var requests = []effect.Request{
-	&effect.AgentCall{}, &effect.Step{}, &effect.ExchangeOpen{}, &effect.ExchangeNext{}, &effect.ExchangeReply{}, &effect.ExchangeClose{},
-	&effect.Emit{}, &effect.AwaitEmit{}, &effect.Print{}, &effect.Log{}, &effect.Env{}, &effect.EnvAll{}, &effect.Args{}, &effect.Sleep{},
-	&effect.Clock{}, &effect.Zone{}, &effect.Random{}, &effect.RandomSeed{}, &effect.Secret{}, &effect.HTTP{Timeout: 1},
-	&effect.ReadFile{}, &effect.WriteFile{}, &effect.FileInfo{}, &effect.ListDir{}, &effect.RemoveFile{}, &effect.MakeDir{},
-	&effect.CopyFile{}, &effect.MoveFile{}, &effect.Glob{}, &effect.TempDir{}, &effect.Command{},
-}
-
+// TestEveryKindHasAPerformer: whoever performs an area of the table of effects
+// knows all of its kinds.
 func TestEveryKindHasAPerformer(t *testing.T) {
-	r := New(Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}})
-	for _, q := range requests {
-		_, err := r.Perform(t.Context(), q)
-		if err != nil && err.Error() == "nothing performs "+string(q.Kind()) {
+	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: store.Options{InMemory: true}}
+	r := New(c)
+	areas := r.areas(&c, c.policy(), env.New(nil, nil))
+	var unperformed *effect.Unperformed
+	for _, row := range effect.Table() {
+		p := areas[row.By]
+		if p == nil {
+			t.Errorf("nobody performs %s", row.Kind)
+			continue
+		}
+		q := row.Request()
+		if s, ok := q.(interface{ At() *effect.Store }); ok {
+			kind, _, _ := strings.Cut(string(row.Kind), ".")
+			*s.At() = effect.Store{File: "s.db", Kind: strings.Replace(kind, "store", "hashmap", 1), Name: "s"}
+		}
+		if _, err := p.Perform(t.Context(), q); errors.As(err, &unperformed) {
 			t.Error(err)
+		}
+		if s, ok := p.(effect.Starter); ok && !row.Inline {
+			done := make(chan error, 1)
+			if stop, ok := s.Start(t.Context(), row.Request(), func(_ effect.Result, err error) { done <- err }); ok {
+				stop()
+				if err := <-done; errors.As(err, &unperformed) {
+					t.Error(err)
+				}
+			}
 		}
 	}
 	if err := r.Close(t.Context()); err != nil {
@@ -87,7 +104,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %v", q.Kind(), err)
 		}
 	}
-	if _, err := perform(unknown{}); err == nil || err.Error() != "nothing performs telepathy" {
+	if _, err := perform(unknown{}); err == nil || err.Error() != "this run cannot perform telepathy" {
 		t.Error(err)
 	}
 	if _, err := perform(&effect.Log{Level: "info", Message: "m"}); err != nil || logged.String() != "info: m\n" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +128,7 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if slices.Contains(fs.Kinds, r.Kind()) {
+	if effect.Of(r.Kind()).By == effect.Files {
 		return w.files.Perform(ctx, r)
 	}
 	switch r := r.(type) {

@@ -34,7 +34,7 @@ var libraries = []struct{ path, by string }{
 
 // pure are the packages that never touch the world: everything that comes
 // before the runtime.
-var pure = strings.Fields(`internal/source internal/value internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/jsonrepair internal/redfa`)
+var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/jsonrepair internal/redfa`)
 
 // worldly are the packages of Go's library by which a program touches the
 // world.

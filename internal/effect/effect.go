@@ -81,23 +81,14 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// inline lists the kinds that never wait: the VM performs them on its own
-// goroutine.
-var inline = map[Kind]bool{KindEmit: true, KindPrint: true, KindLog: true, KindClock: true, KindEnv: true, KindExchangeReply: true,
-	KindStep: true, KindStreamOpen: true, KindStreamClose: true, KindMCPOpen: true, KindMCPReply: true,
-	KindEnvAll: true, KindArgs: true, KindZone: true, KindRandom: true, KindRandomSeed: true, KindSecret: true,
-	KindReadFile: true, KindWriteFile: true, KindFileInfo: true, KindListDir: true, KindRemoveFile: true,
-	KindMakeDir: true, KindCopyFile: true, KindMoveFile: true, KindGlob: true, KindTempDir: true,
-	KindStoreRead: true, KindStoreWrite: true, KindStoreAdd: true, KindStoreDelete: true, KindStoreList: true, KindStoreLen: true,
-	KindStoreClear: true, KindStoreExpire: true, KindLedgerPut: true, KindLedgerDelete: true, KindLedgerFind: true, KindMemoryAppend: true, KindMemoryList: true,
-	KindMockScript: true, KindMockNext: true, KindMockAnswer: true, KindMockEnv: true, KindMockArgs: true, KindMockTime: true,
-	KindMockHTTP: true, KindMockFile: true, KindMockCommand: true, KindRecord: true}
+// Unperformed is the error of a performer that is given a request of a kind that
+// it does not perform: a fault of who wired it.
+type Unperformed struct {
+	Who  string
+	Kind Kind
+}
 
-// Inline says whether requests of kind k return at once, so that performing
-// one needs no goroutine and no task gives way. A reply into a full queue and a
-// store's file that another process is writing are the exceptions: the performer
-// waits, or gives ErrWaits to who asked AtOnce.
-func Inline(k Kind) bool { return inline[k] }
+func (e *Unperformed) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
 
 // ErrWaits is what Perform gives for a request made AtOnce that would have to
 // wait. Nothing has happened then: it is made again by who can wait.

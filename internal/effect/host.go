@@ -2,6 +2,7 @@ package effect
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/value"
 )
@@ -41,7 +42,7 @@ type ExchangeNext struct {
 // request that a withdraw in the same batch takes back is left out, with the
 // withdraw.
 type ExchangeMessages struct {
-	Messages []HostMessage
+	Messages []HostMessage `json:"messages"`
 }
 
 // HostMessage is one message from a host. ID is the `id` member as JSON text,
@@ -52,6 +53,33 @@ type HostMessage struct {
 	ID      string
 	Payload value.Slot
 	Text    []byte
+}
+
+// messageData is a HostMessage as JSON.
+type messageData struct {
+	Type    string          `json:"type"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Payload json.RawMessage `json:"payload"`
+	Text    string          `json:"text"`
+}
+
+// MarshalJSON writes the message as data.
+func (m HostMessage) MarshalJSON() ([]byte, error) {
+	return json.Marshal(messageData{m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), string(m.Text)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *HostMessage) UnmarshalJSON(text []byte) error {
+	var d messageData
+	if err := json.Unmarshal(text, &d); err != nil {
+		return err
+	}
+	payload, err := value.Parse(d.Payload)
+	if err != nil {
+		return fmt.Errorf("read the payload of a host's message: %w", err)
+	}
+	*m = HostMessage{Type: d.Type, ID: string(d.ID), Payload: payload, Text: []byte(d.Text)}
+	return nil
 }
 
 // ExchangeReply answers a message: with Value (JSON), or with Error when that

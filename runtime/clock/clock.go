@@ -4,7 +4,6 @@ package clock
 
 import (
 	"context"
-	"fmt"
 	"time"
 	_ "time/tzdata" // for systems without
 
@@ -29,7 +28,7 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.Zone:
 		return zone(r)
 	}
-	return nil, fmt.Errorf("the clock cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "the clock", Kind: r.Kind()}
 }
 
 // maxSleep keeps milliseconds within time.Duration: some 292 years.

@@ -3,7 +3,6 @@ package clock
 import (
 	"container/heap"
 	"context"
-	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -38,7 +37,7 @@ type asleep struct {
 func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	s, ok := r.(*effect.Sleep)
 	if !ok {
-		return nil, fmt.Errorf("a sleeper cannot perform %s", r.Kind())
+		return nil, &effect.Unperformed{Who: "a sleeper", Kind: r.Kind()}
 	}
 	return nil, sleep(ctx, s.Milliseconds)
 }

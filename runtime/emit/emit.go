@@ -9,7 +9,6 @@ package emit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -94,7 +93,7 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 	case *effect.AwaitEmit:
 		return s.await(ctx, r)
 	}
-	return nil, fmt.Errorf("emits cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "emits", Kind: r.Kind()}
 }
 
 func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {

@@ -5,7 +5,6 @@ package env
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -60,7 +59,7 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 	case *effect.Args:
 		return &effect.ArgsValue{Args: e.args}, nil
 	}
-	return nil, fmt.Errorf("the environment cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "the environment", Kind: r.Kind()}
 }
 
 func (e *Environment) variable(q *effect.Env) (effect.Result, error) {

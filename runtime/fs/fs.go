@@ -31,10 +31,6 @@ const maxFile = 256 << 20
 
 var errTooLarge = errors.New("it is larger than 256 MiB")
 
-// Kinds are the requests that Files performs.
-var Kinds = []effect.Kind{effect.KindReadFile, effect.KindWriteFile, effect.KindFileInfo, effect.KindListDir, effect.KindRemoveFile,
-	effect.KindMakeDir, effect.KindCopyFile, effect.KindMoveFile, effect.KindGlob, effect.KindTempDir}
-
 // Options say where files are and which may be used.
 type Options struct {
 	// Dir is what relative paths are read from; "" is the working directory.
@@ -113,7 +109,7 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.TempDir:
 		return f.tempDir()
 	}
-	return nil, fmt.Errorf("files cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "files", Kind: r.Kind()}
 }
 
 // failed makes the FsError of something that was tried on a path. An error

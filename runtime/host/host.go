@@ -136,7 +136,7 @@ func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	case *effect.ExchangeClose:
 		return nil, h.close(r)
 	}
-	return nil, fmt.Errorf("hosts cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "hosts", Kind: r.Kind()}
 }
 
 // remark says something of a host in the run's log.

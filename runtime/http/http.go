@@ -65,7 +65,7 @@ func (c *Client) Close() {
 func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.HTTP)
 	if !ok {
-		return nil, fmt.Errorf("the HTTP client cannot perform %s", r.Kind())
+		return nil, &effect.Unperformed{Who: "the HTTP client", Kind: r.Kind()}
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, timeout(q.Timeout), errTimeout)
 	defer cancel()

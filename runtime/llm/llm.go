@@ -183,7 +183,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 		c.streams.end(r.ID)
 		return nil, nil
 	}
-	return nil, fmt.Errorf("llm: a request of kind %s is not for a model", r.Kind())
+	return nil, &effect.Unperformed{Who: "the models' client", Kind: r.Kind()}
 }
 
 // Start begins a call of a scripted connection. The reply is chosen before Start

@@ -158,7 +158,7 @@ func TestConnectionErrors(t *testing.T) {
 
 func TestOtherRequestsAreRefused(t *testing.T) {
 	c, _ := client(t)
-	if _, err := c.Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "llm: a request of kind sleep is not for a model" {
+	if _, err := c.Perform(context.Background(), &effect.Sleep{}); err == nil || err.Error() != "the models' client cannot perform sleep" {
 		t.Error(err)
 	}
 }

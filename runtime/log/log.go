@@ -6,7 +6,6 @@ package log
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ type record struct {
 func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	q, ok := r.(*effect.Log)
 	if !ok {
-		return nil, fmt.Errorf("the log cannot perform %s", r.Kind())
+		return nil, &effect.Unperformed{Who: "the log", Kind: r.Kind()}
 	}
 	out := record{Level: q.Level, Message: q.Message}
 	if fields := string(q.Fields); fields != "" && fields != "{}" && fields != "null" {

@@ -97,7 +97,7 @@ func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result,
 		}
 		return nil, nil
 	}
-	return nil, fmt.Errorf("the MCP client cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "the MCP client", Kind: r.Kind()}
 }
 
 func (s *Servers) open(r *effect.MCPOpen) (effect.Result, error) {

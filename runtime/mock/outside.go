@@ -6,10 +6,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Kinds are the kinds of request that only a test makes.
-var Kinds = []effect.Kind{effect.KindMockScript, effect.KindMockNext, effect.KindMockAnswer, effect.KindMockEnv, effect.KindMockArgs, effect.KindMockTime, effect.KindMockHTTP,
-	effect.KindMockFile, effect.KindMockCommand, effect.KindRecord}
-
 // Outside performs what only a test may ask for where there is no test: it
 // refuses, as an error that the program can catch.
 var Outside effect.Performer = effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) {

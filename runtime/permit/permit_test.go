@@ -3,58 +3,19 @@ package permit
 import (
 	"context"
 	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// effectKinds reads the kinds of requests from the source of package effect.
-func effectKinds(t *testing.T) []effect.Kind {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", "internal", "effect", "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	var out []effect.Kind
-	for _, path := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			v, ok := n.(*ast.ValueSpec)
-			if !ok || v.Type == nil || len(v.Values) != 1 {
-				return true
-			}
-			if id, ok := v.Type.(*ast.Ident); ok && id.Name == "Kind" {
-				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out = append(out, effect.Kind(text))
-			}
-			return true
-		})
-	}
-	return out
-}
-
 // TestEveryEffectHasARow: whoever adds an effect says here what it needs.
 func TestEveryEffectHasARow(t *testing.T) {
-	kinds := effectKinds(t)
-	if len(kinds) < 50 {
-		t.Fatalf("only %d kinds of requests were found", len(kinds))
-	}
-	for _, k := range kinds {
-		w := rows[k]
+	for _, e := range effect.Table() {
+		k, w := e.Kind, rows[e.Kind]
 		switch {
 		case w == nil:
 			t.Errorf("%s has no row in table.go: say what it needs, or why it needs nothing", k)
@@ -62,8 +23,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 			t.Errorf("%s: a row says either why nothing is needed, or what is, its kinds and how it is refused", k)
 		}
 	}
-	if len(rows) != len(kinds) {
-		t.Errorf("%d rows for %d kinds of requests", len(rows), len(kinds))
+	if n := len(effect.Table()); len(rows) != n {
+		t.Errorf("%d rows for %d kinds of requests", len(rows), n)
 	}
 }
 

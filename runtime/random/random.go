@@ -7,7 +7,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 
@@ -52,7 +51,7 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 		crand.Read(b) // never fails
 		return &effect.SecretBytes{Bytes: b}, nil
 	}
-	return nil, fmt.Errorf("chance cannot perform %s", r.Kind())
+	return nil, &effect.Unperformed{Who: "chance", Kind: r.Kind()}
 }
 
 func (s *Source) next() uint64 {

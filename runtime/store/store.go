@@ -19,11 +19,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Kinds are the requests that Stores performs.
-var Kinds = []effect.Kind{effect.KindStoreRead, effect.KindStoreWrite, effect.KindStoreAdd, effect.KindStoreDelete, effect.KindStoreList,
-	effect.KindStoreLen, effect.KindStoreClear, effect.KindStoreExpire, effect.KindLedgerPut, effect.KindLedgerDelete, effect.KindLedgerFind,
-	effect.KindMemoryAppend, effect.KindMemoryList}
-
 // defaultWait is how long a request waits for other processes.
 const defaultWait = 10 * time.Second
 
@@ -76,7 +71,7 @@ func (s *Stores) Close() error {
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	op, at := operationOf(r)
 	if op == nil {
-		return nil, fmt.Errorf("stores cannot perform %s", r.Kind())
+		return nil, &effect.Unperformed{Who: "stores", Kind: r.Kind()}
 	}
 	f := s.file(at.File)
 	result, err := f.perform(ctx, op)
