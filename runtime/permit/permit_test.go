@@ -30,7 +30,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 
 var stored = effect.Store{File: "s.db", Kind: "ledger", Name: "s"}
 
-// limited is a request of each kind that needs something.
+// limited are requests that need something. That none is forgotten is held by
+// TestPermissionsOfEffects of cmd/concerto, which runs a program for each.
 var limited = []struct {
 	request effect.Request
 	want    string // the error under a sandbox
@@ -74,13 +75,11 @@ func config(g Grants) Config {
 		Servers:     map[string]Reach{"Local": {Command: "./bin/server"}, "Far": {Address: "http://mcp.example", Env: []string{"TOKEN"}}}}
 }
 
-// TestSandbox: each effect that needs something is refused by an error that names
+// TestSandbox: an effect that needs something is refused by an error that names
 // the flags to give; and with these it is permitted.
 func TestSandbox(t *testing.T) {
-	seen := map[effect.Kind]bool{effect.KindCommand: true} // what the manifest does not list is refused by it: TestManifest
 	for _, c := range limited {
 		k := c.request.Kind()
-		seen[k] = true
 		w := rows[k]
 		for _, n := range w.needs(New(config(Grants{})), c.request) {
 			if !slices.Contains(w.kinds, n.Kind) {
@@ -103,11 +102,6 @@ func TestSandbox(t *testing.T) {
 		}
 		if err := New(config(given(t, "--"+flags))).refusal(w, c.request); err != nil {
 			t.Errorf("%s with --%s: %v", k, flags, err)
-		}
-	}
-	for k, w := range rows {
-		if w.free == "" && !seen[k] {
-			t.Errorf("no request of %s is tried", k)
 		}
 	}
 }
