@@ -17,27 +17,30 @@ type body struct {
 	scope *scope
 	flow  flow
 	loops []*loop
-	vars  []pendingVar
 	pipes []pipedCall
+	purpose
+	unsettled
 
-	unread []*Local // told of when nothing is wrong
-	failed bool
-	errors int
-
-	receiver ast.Expr // what a method is being called on: a pipeline stands only there
-	method   string   // that is being called on it
-	// configField is the field of a declaration whose value is being checked.
-	configField string
-
-	patternDepth, patternStart int // the names of one pattern must differ
-
+	names     patternNames
+	errors    int
 	unreached int                     // constructs around the place at hand that control does not come to
-	throwing  bool                    // a `throw` is looking for where it goes
-	subject   ast.Expr                // of the match whose patterns are being checked
-	root      *Function               // whose body it is; nil for a stage's or a constant's
 	typed     map[ast.Expr]types.Type // arguments that have been looked at already
+}
 
-	late []func() // checks that wait until the types they look at are fixed
+// purpose says what the expression at hand is for, as messages need it.
+type purpose struct {
+	receiver    ast.Expr // what a method is being called on: a pipeline stands only there
+	method      string   // that is being called on it
+	configField string   // the field of a declaration whose value is being checked
+	subject     ast.Expr // of the match whose patterns are being checked
+	throwing    bool     // a `throw` is looking for where it goes
+}
+
+// unsettled is what only the whole body shows.
+type unsettled struct {
+	vars   []pendingVar
+	late   []func() // checks that wait until the types they look at are fixed
+	unread []*Local // told of when nothing is wrong
 }
 
 // frame is what `return` and `?` leave: a function, a closure, a handler or a
@@ -128,7 +131,7 @@ type pendingVar struct {
 
 func (c *checker) newBody(m *module, ts *typeScope, f *frame) *body {
 	f.home = f
-	return &body{c: c, m: m, info: m.info, ts: ts, root: f.fn, frame: f, scope: &scope{}}
+	return &body{c: c, m: m, info: m.info, ts: ts, frame: f, scope: &scope{}}
 }
 
 // checkFunction checks a function's defaults and body.
@@ -181,7 +184,7 @@ func (b *body) finish() {
 			b.report(diag.CannotInfer.At(p.at, "nothing says what %s", p.what).Hint("%s", p.hint))
 		}
 	}
-	if !b.failed && !b.m.info.Library {
+	if !b.failed() && !b.m.info.Library {
 		for _, l := range b.unread {
 			b.c.unread = append(b.c.unread, unread{b.m, l})
 		}
@@ -190,10 +193,21 @@ func (b *body) finish() {
 
 func (b *body) report(d *diag.Diagnostic) {
 	if d.Severity() == diag.Error {
-		b.failed = true
 		b.errors++
 	}
 	b.c.report(b.m, d)
+}
+
+// failed says whether anything in the body is wrong.
+func (b *body) failed() bool { return b.errors > 0 }
+
+// owner is the function whose body it is; nil for a stage's or a constant's.
+func (b *body) owner() *Function {
+	f := b.frame
+	for f.parent != nil {
+		f = f.parent
+	}
+	return f.fn
 }
 
 // freshVar makes an inference variable that must be fixed by the end of the

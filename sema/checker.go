@@ -12,29 +12,38 @@ type checker struct {
 	cfg   Config
 	prog  *Program
 	diags diag.List
+	entry *module
+	conformance
+	libraryUse
 
-	entry   *module
-	library map[*ast.File]*module
-	configs []func()        // checks of declarations' constants, once all names are known
-	impls   map[any][]*impl // by head of the target type
-	froms   []conversion
-	decls   []*types.Decl   // that the program declares
-	refused map[string]bool // names of methods whose trait or impl was refused
-	traits  map[*types.Trait]*traitDecl
-	// traitOrder are the traits in the order of their declaration.
-	traitOrder []*traitDecl
-	// genericTraits says that a trait with arguments is implemented.
-	genericTraits bool
-	places        map[storePlace]bool // of stores in files
+	configs []func()            // checks of declarations' constants, once all names are known
+	decls   []*types.Decl       // that the program declares
+	places  map[storePlace]bool // of stores in files
+	special specialiser
+	unread  []unread
+	vars    int // how many inference variables there are
 
 	references map[*Info]map[*Info]reference
 	handingOn  bool // a `pub use` is being read
-	special    specialiser
-	pending    []*Function // library functions whose bodies are still to be checked
-	unread     []unread
-	vars       int
-	prelude    []string // preludeNames
+}
+
+// conformance is what types implement.
+type conformance struct {
+	impls      map[any][]*impl // by head of the target type
 	methods    map[any]methodList
+	refused    map[string]bool // names of methods whose trait or impl was refused
+	froms      []conversion
+	traits     map[*types.Trait]*traitDecl
+	traitOrder []*traitDecl // the traits in the order of their declaration
+	// genericTraits says that a trait with arguments is implemented.
+	genericTraits bool
+}
+
+// libraryUse is what of the library the program uses.
+type libraryUse struct {
+	library map[*ast.File]*module
+	pending []*Function // whose bodies are still to be checked
+	prelude []string    // preludeNames
 }
 
 // entity is what a name of a module stands for: a value (Object), or a type.
@@ -77,8 +86,12 @@ type impl struct {
 }
 
 func newChecker(cfg Config) *checker {
-	c := &checker{cfg: cfg, library: map[*ast.File]*module{}, impls: map[any][]*impl{}, refused: map[string]bool{},
-		traits: map[*types.Trait]*traitDecl{}, references: map[*Info]map[*Info]reference{}}
+	c := &checker{
+		cfg:         cfg,
+		conformance: conformance{impls: map[any][]*impl{}, refused: map[string]bool{}, traits: map[*types.Trait]*traitDecl{}},
+		libraryUse:  libraryUse{library: map[*ast.File]*module{}},
+		references:  map[*Info]map[*Info]reference{},
+	}
 	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c

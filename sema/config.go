@@ -225,7 +225,7 @@ func (c *checker) toolErrorHook(m *module, a *Agent, f *ast.ConfigField) {
 			return
 		}
 	}
-	if !b.failed {
+	if !b.failed() {
 		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`on_tool_error` takes the name of a function").Hint("write `fn recover(e: ToolError) -> String? { … }`, and `on_tool_error: recover`"))
 	}
 }

@@ -46,11 +46,11 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 	b.finish()
 	errors := c.diags.Errors()
-	if !b.failed { // else that it is no constant follows from it
+	if !b.failed() { // else that it is no constant follows from it
 		k.Value = c.evaluate(m, d.Value, k.Type)
 	}
 	k.state = constDone
-	if k.Value == nil && (k.Type == types.Bad || c.diags.Errors() > errors || b.failed || k.Type != types.Nil) {
+	if k.Value == nil && (k.Type == types.Bad || c.diags.Errors() > errors || b.failed() || k.Type != types.Nil) {
 		k.state = constFailed
 	}
 }

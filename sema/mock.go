@@ -56,7 +56,7 @@ func (b *body) mock(s *ast.MockStmt) {
 		ft, ok := known[f.Name.Name]
 		switch {
 		case !ok:
-			b.failed = true
+			b.errors++
 			b.c.unknownConfig(b.m, "a mock", f.Name, known)
 			b.checkAs(f.Value, types.Any, reason{})
 			continue
@@ -115,7 +115,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 			return map[string]fieldType{}
 		}
 	}
-	b.failed = true
+	b.errors++
 	if !e.refused {
 		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
 			Hint("what is not the outside world needs no mock: it runs in tests as it is"))

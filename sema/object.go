@@ -47,12 +47,7 @@ type Function struct {
 	// functions (Box::new) have Owner but no Recv.
 	Recv    types.Type
 	MutSelf bool
-	// Native is the registered name of a Go function, Effect of an effect; the
-	// body is then ignored. Wraps says that the declared result is a Result,
-	// made by the call (the wrap operand of CallNative and Perform).
-	Native string
-	Effect string
-	Wraps  bool
+	Outside
 	// Shape says that calls pass, behind the declared arguments, the run-time
 	// type of each type argument (LoadType) as parameters of type Shape.
 	Shape bool
@@ -74,6 +69,16 @@ type Function struct {
 	checked bool
 	// instance says that it is another function for some type arguments.
 	instance bool
+}
+
+// Outside says what is done in place of a function's body, which is then
+// ignored.
+type Outside struct {
+	Native string // the registered name of a Go function
+	Effect string // of an effect
+	// Wraps says that the declared result is a Result, made by the call (the
+	// wrap operand of CallNative and Perform).
+	Wraps bool
 }
 
 // Param is a parameter. Default is nil without one; it is evaluated in the

@@ -9,15 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
+// patternNames are those of one pattern, which must differ: the variables of the
+// scope from start on. depth counts the patterns around the one at hand.
+type patternNames struct{ depth, start int }
+
 // pattern checks a pattern against values of type t and binds its names.
 func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
 	t = types.Resolve(t)
 	b.info.types[p.ID()] = t
-	if b.patternDepth == 0 {
-		b.patternStart = len(b.scope.locals)
+	if b.names.depth == 0 {
+		b.names.start = len(b.scope.locals)
 	}
-	b.patternDepth++
-	defer func() { b.patternDepth-- }()
+	b.names.depth++
+	defer func() { b.names.depth-- }()
 	switch p := p.(type) {
 	case *ast.NamePat:
 		b.namePattern(p, t, mut)
@@ -44,7 +48,7 @@ func (b *body) pattern(p ast.Pattern, t types.Type, mut bool) {
 }
 
 func (b *body) bindName(id ast.ID, name *ast.Ident, t types.Type, mut bool) {
-	for _, l := range b.scope.locals[b.patternStart:] {
+	for _, l := range b.scope.locals[b.names.start:] {
 		if l.Name == name.Name {
 			b.report(diag.DuplicateName.At(name.Sp, "`%s` is bound twice in one pattern", name.Name).Label(l.At, "first here").
 				Hint("rename one of them"))

@@ -15,7 +15,7 @@ func (b *body) shown(e ast.Expr, where string) {
 	}
 	b.late = append(b.late, func() {
 		t := types.Resolve(b.info.types[e.ID()])
-		if b.failed {
+		if b.failed() {
 			return // what is shown follows from the mistake
 		}
 		what := ""
