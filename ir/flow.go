@@ -47,138 +47,68 @@ func (fl *flow) clone(s Classes) Classes {
 	return t
 }
 
-// block finds the states of b from its entry state and checks every
-// instruction against its own. States are kept where control can arrive from
-// elsewhere; in between one state is carried along. Each state before an
-// instruction is handed to visit, if any, in every walk: what it does must be
-// a join.
+// block finds the states of b from its entry state and checks every instruction
+// against its own. Each state before an instruction is handed to visit, if any,
+// in every round: what it does must be a join.
 func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
-	w := fl.enter(b, visit)
-	defer fl.leave()
-	s := fl.registers(len(entry))
-	for again := true; again && fl.c.err == nil; {
-		w.again = false
-		copy(s, entry)
-		alive := true
-		for pc, i := range b.Code {
-			w.landRegions(pc)
-			if at := w.states[pc]; at != nil {
-				if alive {
-					at.Meet(s)
-				}
-				copy(s, at)
-				alive = true
-			}
-			if !alive {
-				continue
-			}
-			w.instruction(pc, i, s)
-			if fl.c.err != nil {
-				return
-			}
-			alive = !Shapes[i.Op].Ends
-		}
-		again = w.again
-	}
-}
-
-// walk is the dataflow over one block.
-type walk struct {
-	fl      *flow
-	b       *Block
-	states  []Classes // where jumps and regions lead, once reached
-	targets []Classes // what each region's target knows
-	again   bool      // a state changed behind the walk
-	visit   func(s Classes)
-}
-
-// enter starts the walk over a block.
-func (fl *flow) enter(b *Block, visit func(s Classes)) *walk {
 	if fl.depth == len(fl.walks) {
 		fl.walks = append(fl.walks, &walk{fl: fl})
 	}
 	w := fl.walks[fl.depth]
 	fl.depth++
-	w.b, w.visit, w.again = b, visit, false
-	w.states, w.targets = none(w.states, len(b.Code)), none(w.targets, len(b.Regions))
-	return w
+	w.code, w.visit = b.Code, visit
+	w.graph.Build(b.Code, b.Regions)
+	copy(w.known.Start(len(w.graph.Runs), len(entry)), entry)
+	w.known.Solve(&w.graph, w)
+	fl.depth--
 }
 
-func (fl *flow) leave() { fl.depth-- }
-
-// none gives n states that are not known, in the memory of old when it is
-// enough.
-func none(old []Classes, n int) []Classes {
-	if n > cap(old) {
-		return make([]Classes, n, 2*n)
-	}
-	old = old[:n]
-	clear(old)
-	return old
+// walk is the dataflow over one block.
+type walk struct {
+	fl    *flow
+	code  []Instr
+	graph Graph
+	known Forward[Class]
+	lost  Classes // what the error of a call leaves
+	visit func(s Classes)
 }
 
-// arrive joins s into the state of instruction to.
-func (w *walk) arrive(from, to int, s Classes) {
-	switch {
-	case w.states[to] == nil:
-		w.states[to] = w.fl.clone(s)
-	case !w.states[to].Meet(s):
+// Step checks one instruction against the state before it.
+func (w *walk) Step(pc int, s, raised []Class) {
+	c, i := w.fl.c, w.code[pc]
+	if c.err != nil {
 		return
 	}
-	w.again = w.again || to <= from
-}
-
-// landRegions lets control arrive at the targets of regions here. A target
-// stands behind its region.
-func (w *walk) landRegions(pc int) {
-	for n, r := range w.b.Regions {
-		if r.Target == pc && w.targets[n] != nil {
-			w.arrive(pc-1, pc, w.targets[n])
-		}
-	}
-}
-
-// instruction checks one instruction against the state before it, and makes
-// of s the state after it.
-func (w *walk) instruction(pc int, i Instr, s Classes) {
 	if w.visit != nil {
 		w.visit(s)
 	}
-	w.raises(pc, i, s)
-	w.fl.c.step(pc, i, s)
-	if w.fl.c.err != nil {
-		return
-	}
-	if i.Op == OpListenBegin {
+	w.raise(i, s, raised)
+	c.step(pc, i, s)
+	if i.Op == OpListenBegin && c.err == nil {
 		copy(s, w.fl.listen(i, s))
-		w.raises(pc, i, s)
+		w.raise(i, s, raised)
 		s[i.A] = Full
-	}
-	if Shapes[i.Op].Target {
-		w.arrive(pc, int(i.Imm), s)
 	}
 }
 
-// raises joins the state before an instruction into the targets of the regions
-// that it stands in.
-func (w *walk) raises(pc int, i Instr, s Classes) {
-	for n, r := range w.b.Regions {
-		if pc < r.From || pc >= r.To {
-			continue
-		}
-		t := s
-		if Shapes[i.Op].Frame {
-			t = w.fl.clone(s)
-			w.fl.c.calls.Raised(i, t)
-		}
-		if w.targets[n] == nil {
-			w.targets[n] = w.fl.clone(t)
-		} else {
-			w.targets[n].Meet(t)
-		}
-		w.targets[n][r.Register] = Full
+// raise meets what an instruction's error leaves of state s.
+func (w *walk) raise(i Instr, s, raised Classes) {
+	if raised == nil {
+		return
 	}
+	if Shapes[i.Op].Frame {
+		s = append(w.lost[:0], s...)
+		w.lost = s
+		w.fl.c.calls.Raised(i, s)
+	}
+	raised.Meet(s)
 }
+
+// Catch lets the target of a region read the error.
+func (w *walk) Catch(s []Class, register int) { s[register] = Full }
+
+// Meet keeps what may be read on both ways.
+func (w *walk) Meet(s, t []Class) bool { return Classes(s).Meet(t) }
 
 // listen walks the handlers of a listen from state s and gives the state that
 // it leaves behind: a handler may have run up to any instruction.

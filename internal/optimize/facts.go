@@ -23,11 +23,8 @@ type facts struct {
 	// by memory
 	elems, lens, fields, maps, cells, owns, elemOwns, fieldOwns bitset
 
-	in      []uint64 // by block
-	reached []bool   // by block
-	now     bitset   // within the block under way
-	raised  bitset   // what its errors leave
-	landed  bitset
+	flow ir.Forward[uint64]
+	now  bitset // for each visit
 
 	alike  index   // the first fact of those that differ in their register only
 	last   []int32 // of those that are alike with the first, the last
@@ -112,7 +109,9 @@ func (u *unit) facts(what, end int) *facts {
 		return k
 	}
 	k.sets()
-	k.flow()
+	g := u.graph()
+	clear(k.flow.Start(g.Until(end), k.words))
+	k.flow.Solve(g, k)
 	return k
 }
 
@@ -164,9 +163,7 @@ func (k *facts) sets() {
 	for _, s := range []*bitset{&k.elems, &k.lens, &k.fields, &k.maps, &k.cells, &k.owns, &k.elemOwns, &k.fieldOwns} {
 		zeroed((*[]uint64)(s), n)
 	}
-	for _, s := range []*bitset{&k.now, &k.raised, &k.landed} {
-		room((*[]uint64)(s), n)
-	}
+	room((*[]uint64)(&k.now), n)
 	for n := range k.list {
 		in := k.list[n]
 		s := ir.ShapeOf(in)
@@ -207,65 +204,6 @@ func (k *facts) sets() {
 // part is a register's part of a set by registers.
 func (k *facts) part(sets []uint64, r int) bitset { return sets[r*k.words : (r+1)*k.words] }
 
-// at is what holds at the beginning of a block.
-func (k *facts) at(block int) bitset { return k.in[block*k.words : (block+1)*k.words] }
-
-// flow walks the blocks until nothing changes.
-func (k *facts) flow() {
-	g := k.u.graph()
-	n := g.until(k.end)
-	room(&k.in, n*k.words)
-	zeroed(&k.reached, n)
-	k.reached[0] = true
-	clear(k.at(0))
-	for again := true; again; {
-		again = false
-		for i := range n {
-			if k.reached[i] {
-				again = k.block(g, i) || again
-			}
-		}
-	}
-}
-
-// block follows the facts through a block and says whether a block before it
-// must be looked at again.
-func (k *facts) block(g *graph, i int) (again bool) {
-	b := &g.blocks[i]
-	around := g.around(b)
-	copy(k.now, k.at(i))
-	if len(around) > 0 {
-		copy(k.raised, k.now)
-	}
-	for pc := b.from; pc < b.to; pc++ {
-		k.step(pc, k.now)
-		if len(around) > 0 {
-			k.raised.meet(k.now)
-		}
-	}
-	for _, to := range b.succs() {
-		again = k.arrive(int(to), k.now) && int(to) <= i || again
-	}
-	for _, c := range around {
-		copy(k.landed, k.raised)
-		k.forget(k.landed, c.register)
-		k.arrive(int(c.to), k.landed) // it stands behind
-	}
-	return again
-}
-
-func (k *facts) arrive(to int, s bitset) (changed bool) {
-	if to >= len(k.reached) {
-		return false
-	}
-	if !k.reached[to] {
-		k.reached[to] = true
-		copy(k.at(to), s)
-		return true
-	}
-	return k.at(to).meet(s)
-}
-
 // forget drops what is known of and from a register.
 func (k *facts) forget(s bitset, r int) { s.without(k.part(k.about, r)) }
 
@@ -281,8 +219,21 @@ func (k *facts) forgetFrom(s bitset, r int) {
 	s.without(k.part(k.above, r))
 }
 
-// step makes of what holds before an instruction what holds after it. What an
+// Step makes of what holds before an instruction what holds after it. What an
 // error leaves is a part of that.
+func (k *facts) Step(pc int, s, raised []uint64) {
+	k.step(pc, s)
+	if raised != nil {
+		bitset(raised).meet(s)
+	}
+}
+
+// Catch drops what is known of the register that gets an error.
+func (k *facts) Catch(s []uint64, register int) { k.forget(s, register) }
+
+// Meet keeps what holds on both ways.
+func (k *facts) Meet(s, t []uint64) bool { return bitset(s).meet(t) }
+
 func (k *facts) step(pc int, s bitset) {
 	in := k.u.code[pc]
 	if in == nop {
@@ -359,16 +310,16 @@ func (k *facts) each(visit func(pc int, holds bitset)) {
 	if len(k.list) == 0 {
 		return
 	}
-	flow := k.u.classFlow(k.end)
+	classes := k.u.classFlow(k.end)
 	g := k.u.graph()
-	k.classes = flow.at
-	for i, reached := range k.reached {
+	k.classes = classes.at
+	for i, reached := range k.flow.Reached {
 		if !reached {
 			continue
 		}
-		copy(k.now, k.at(i))
-		copy(k.classes, flow.in(i))
-		for pc := g.blocks[i].from; pc < g.blocks[i].to; pc++ {
+		copy(k.now, k.flow.In(i))
+		copy(k.classes, classes.known.In(i))
+		for pc := g.Runs[i].From; pc < g.Runs[i].To; pc++ {
 			visit(pc, k.now)
 			k.u.stepClasses(k.u.code[pc], k.classes)
 			k.step(pc, k.now)

@@ -111,9 +111,9 @@ func (u *unit) closureCallsNear() bool {
 // nearClosure looks for a closure that is known around the instruction at pc, or
 // has been made in the same block before it.
 func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
-	b := &u.graph().blocks[u.s.graph.at[pc]]
+	b := &u.graph().Runs[u.s.graph.At[pc]]
 	var written regs
-	for at := pc; at >= b.from; at-- {
+	for at := pc; at >= b.From; at-- {
 		in := u.code[at]
 		set, _, lost := u.sets(in)
 		switch {

@@ -15,27 +15,27 @@ func (u *unit) liveness() *liveness {
 	g := u.graph()
 	l := &u.s.live
 	l.u = u
-	zeroed(&l.out, len(g.blocks))
-	zeroed(&l.in, len(g.blocks))
+	zeroed(&l.out, len(g.Runs))
+	zeroed(&l.in, len(g.Runs))
 	for again := true; again; {
 		again = false
-		for i := len(g.blocks) - 1; i >= 0; i-- {
-			b := &g.blocks[i]
+		for i := len(g.Runs) - 1; i >= 0; i-- {
+			b := &g.Runs[i]
 			out := &l.out[i]
-			for _, s := range b.succs() {
+			for _, s := range b.Succs() {
 				out.join(&l.in[s])
 			}
 			in := *out
 			around := l.around(b)
 			in.join(&around)
-			for pc := b.to - 1; pc >= b.from; pc-- {
+			for pc := b.To - 1; pc >= b.From; pc-- {
 				l.before(u.code[pc], &in)
 				if around != (regs{}) {
 					in.join(&around)
 				}
 			}
 			// What comes later in the code has been here already, if it leads here.
-			again = again || b.head && in != l.in[i]
+			again = again || b.Head && in != l.in[i]
 			l.in[i] = in
 		}
 	}
@@ -43,11 +43,11 @@ func (u *unit) liveness() *liveness {
 }
 
 // around are the registers that live all through a block.
-func (l *liveness) around(b *block) regs {
+func (l *liveness) around(b *ir.Run) regs {
 	var s regs
-	for _, c := range l.u.s.graph.around(b) {
-		t := l.in[c.to]
-		t.drop(c.register)
+	for _, c := range l.u.s.graph.Around(b) {
+		t := l.in[c.To]
+		t.drop(c.Register)
 		s.join(&t)
 	}
 	s.join(&l.u.kept)
@@ -82,11 +82,11 @@ func (l *liveness) before(i ir.Instr, s *regs) {
 
 // backwards visits the instructions of a block from its end, each with what
 // lives behind it, and may take them out. It gives what then lives before them.
-func (l *liveness) backwards(b *block, i int, visit func(pc int, after *regs)) regs {
+func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) regs {
 	s := l.out[i]
 	around := l.around(b)
 	s.join(&around)
-	for pc := b.to - 1; pc >= b.from; pc-- {
+	for pc := b.To - 1; pc >= b.From; pc-- {
 		visit(pc, &s)
 		l.before(l.u.code[pc], &s)
 		s.join(&around)
@@ -96,9 +96,9 @@ func (l *liveness) backwards(b *block, i int, visit func(pc int, after *regs)) r
 
 // lead finds anew what lives behind the end of a block, after those behind it
 // have changed.
-func (l *liveness) lead(b *block, i int) {
+func (l *liveness) lead(b *ir.Run, i int) {
 	l.out[i] = regs{}
-	for _, s := range b.succs() {
+	for _, s := range b.Succs() {
 		l.out[i].join(&l.in[s])
 	}
 }

@@ -194,7 +194,7 @@ func (u *unit) end() int {
 // the values that a loop leaves are taken up.
 func (u *unit) blocks() int {
 	g := u.graph()
-	return min(g.until(u.end())+1, len(g.blocks))
+	return min(g.Until(u.end())+1, len(g.Runs))
 }
 
 // inLoop says whether an instruction stands in a loop.

@@ -5,8 +5,7 @@ import "github.com/concerto-lang/concerto/ir"
 // scratch is the memory of the analyses. It serves one function after the
 // other, and within a function one analysis of a kind after the other.
 type scratch struct {
-	graph graph
-	leads []bool
+	graph ir.Graph
 	calls []int32
 
 	live    liveness

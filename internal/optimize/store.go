@@ -9,14 +9,14 @@ import "github.com/concerto-lang/concerto/ir"
 func store(u *unit) {
 	l, g := u.liveness(), u.graph()
 	for i := u.blocks() - 1; i >= 0; i-- {
-		b := &g.blocks[i]
+		b := &g.Runs[i]
 		around := l.around(b)
 		l.lead(b, i)
 		l.in[i] = l.backwards(b, i, func(pc int, after *regs) {
 			if u.dead(pc, after) {
 				u.remove(pc)
 			} else {
-				u.forward(b.from, pc, after, &around)
+				u.forward(b.From, pc, after, &around)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func boxes(in ir.Instr) bool {
 // costs.
 func (u *unit) mayUnbox() bool {
 	some, plain := false, false
-	for pc, in := range u.code[:u.graph().blocks[u.blocks()-1].to] {
+	for pc, in := range u.code[:u.graph().Runs[u.blocks()-1].To] {
 		some = some || boxes(in)
 		plain = plain || (boxes(in) || in.Op == ir.OpField) && u.plainSoon(pc)
 		if some && plain {
@@ -241,7 +241,7 @@ const soon = 100
 // could go anywhere else, itself or through moves.
 func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
-	end := min(g.blocks[g.at[pc]].to, pc+soon)
+	end := min(g.Runs[g.At[pc]].To, pc+soon)
 	holders := append(u.s.holders[:0], n)
 	defer func() { u.s.holders = holders }()
 	for at := pc + 1; at < end; at++ {

@@ -29,9 +29,8 @@ type unit struct {
 // place is a line and column.
 type place struct{ line, column int32 }
 
-// nop marks a deleted instruction: a Jump to itself, which no program holds
-// since jumps lead forwards.
-var nop = ir.Instr{Op: ir.OpJump, Imm: -1}
+// nop marks a deleted instruction.
+var nop = ir.Nop
 
 func (u *unit) remove(pc int) { u.set(pc, nop) }
 
@@ -180,11 +179,11 @@ func (u *unit) pack() {
 	g := u.graph()
 	moved := room(&u.s.moved, len(u.code)+1)
 	kept := 0
-	for i := range g.blocks {
-		b := &g.blocks[i]
-		for pc := b.from; pc < b.to; pc++ {
+	for i := range g.Runs {
+		b := &g.Runs[i]
+		for pc := b.From; pc < b.To; pc++ {
 			moved[pc] = int32(kept)
-			if b.reached && u.code[pc] != nop {
+			if b.Reached && u.code[pc] != nop {
 				u.code[kept], u.places[kept] = u.code[pc], u.places[pc]
 				kept++
 			}

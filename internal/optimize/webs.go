@@ -81,7 +81,7 @@ func (u *unit) webs() *webs {
 	w.nodes, w.parent, w.reads = w.nodes[:0], w.parent[:0], w.reads[:0]
 	w.blocks = u.blocks()
 	w.loopDepth()
-	room(&w.def, g.blocks[w.blocks-1].to)
+	room(&w.def, g.Runs[w.blocks-1].To)
 	room(&w.cur, u.f.Registers)
 	room(&w.entry, w.blocks)
 	for r := 1; r <= len(u.f.Params); r++ {
@@ -93,7 +93,7 @@ func (u *unit) webs() *webs {
 		w.l.in[i].each(func(r int) { w.node(node{pc: -1, reg: uint8(r), fixed: i == 0}) })
 	}
 	for _, r := range u.regions {
-		if to := g.at[r.Target]; w.lives(to, r.Register) && int(to) < w.blocks {
+		if to := g.At[r.Target]; w.lives(to, r.Register) && int(to) < w.blocks {
 			w.nodes[w.arrival(to, r.Register)].fixed = true
 		}
 	}
@@ -143,7 +143,7 @@ func (w *webs) join(a, b int32) {
 
 // block follows the registers through a block.
 func (w *webs) block(i int) {
-	u, b := w.u, &w.u.s.graph.blocks[i]
+	u, b := w.u, &w.u.s.graph.Runs[i]
 	cur := w.cur
 	for r := range cur {
 		cur[r] = -1
@@ -155,7 +155,7 @@ func (w *webs) block(i int) {
 		n++
 	})
 	w.afterCalls(b, i)
-	for pc := b.from; pc < b.to; pc++ {
+	for pc := b.From; pc < b.To; pc++ {
 		in := u.code[pc]
 		w.def[pc] = -1
 		if in == nop {
@@ -183,7 +183,7 @@ func (w *webs) block(i int) {
 			w.caught(b, keeps, cur[keeps])
 		}
 	}
-	for _, s := range b.succs() {
+	for _, s := range b.Succs() {
 		if int(s) >= w.blocks {
 			w.l.in[s].each(func(r int) {
 				if cur[r] >= 0 {
@@ -202,19 +202,19 @@ func (w *webs) block(i int) {
 	}
 }
 
-func (w *webs) set(b *block, pc, r int, n int32) {
+func (w *webs) set(b *ir.Run, pc, r int, n int32) {
 	w.cur[r] = n
 	w.def[pc] = n
 	w.caught(b, r, n)
 }
 
 // caught joins a value with what the targets of the regions around it see.
-func (w *webs) caught(b *block, r int, n int32) {
-	for _, c := range w.u.s.graph.around(b) {
+func (w *webs) caught(b *ir.Run, r int, n int32) {
+	for _, c := range w.u.s.graph.Around(b) {
 		switch {
-		case r == c.register || !w.lives(c.to, r):
-		case int(c.to) < w.blocks:
-			w.join(w.arrival(c.to, r), n)
+		case r == c.Register || !w.lives(c.To, r):
+		case int(c.To) < w.blocks:
+			w.join(w.arrival(c.To, r), n)
 		default:
 			w.nodes[n].fixed = true
 		}
@@ -225,10 +225,10 @@ func (w *webs) caught(b *block, r int, n int32) {
 }
 
 // afterCalls notes what lives behind each call of a block.
-func (w *webs) afterCalls(b *block, i int) {
+func (w *webs) afterCalls(b *ir.Run, i int) {
 	w.after = w.after[:0]
 	calls := false
-	for pc := b.from; pc < b.to && !calls; pc++ {
+	for pc := b.From; pc < b.To && !calls; pc++ {
 		calls = ir.ShapeOf(w.u.code[pc]).Frame
 	}
 	if !calls {

@@ -1,0 +1,146 @@
+package ir
+
+// Nop stands in place of an instruction that has been deleted while code is
+// worked on: a Jump to nowhere, which no program holds.
+var Nop = Instr{Op: OpJump, Imm: -1}
+
+// Graph is the flow of control through one list of instructions, by runs of them
+// that are entered at the first and left behind the last. Raised errors are edges
+// too: from every instruction of a region to its target. All edges lead forwards,
+// but for those of loops. A Graph's memory serves one list after the other.
+type Graph struct {
+	Runs  []Run
+	At    []int32 // the run of each instruction
+	catch []Catch
+	leads []bool
+	work  []int32
+}
+
+// Run is instructions [From, To) that run one after the other.
+type Run struct {
+	From, To        int
+	succ            [2]int32 // the first next of it
+	next            uint8
+	Reached         bool  // control may come here; filled in by Reach
+	Head            bool  // a loop leads back to it
+	catches, caught int32 // its part of Graph.catch
+}
+
+// Catch is a region around a run: the run that it leads to, and the register that
+// the error is put into.
+type Catch struct {
+	To       int32
+	Register int
+}
+
+// Succs are the runs that may come after one.
+func (r *Run) Succs() []int32 { return r.succ[:r.next] }
+
+func (r *Run) lead(to int) {
+	r.succ[r.next] = int32(to)
+	r.next++
+}
+
+// Around are the regions around a run, the innermost first.
+func (g *Graph) Around(r *Run) []Catch { return g.catch[r.catches:r.caught] }
+
+// Until is how many runs there are before instruction end, where one ends.
+func (g *Graph) Until(end int) int {
+	if end == 0 {
+		return 0
+	}
+	return int(g.At[end-1]) + 1
+}
+
+// Build makes the graph of code, of one instruction at least, with its regions.
+func (g *Graph) Build(code []Instr, regions []Region) {
+	n := len(code)
+	leads := resized(&g.leads, n+1)
+	clear(leads)
+	leads[0] = true
+	for pc := range code {
+		in := &code[pc]
+		if *in == Nop {
+			continue
+		}
+		s := &Shapes[in.Op]
+		if s.Target {
+			leads[in.Imm], leads[pc+1] = true, true
+		} else if s.Ends {
+			leads[pc+1] = true
+		}
+	}
+	for _, r := range regions {
+		leads[r.From], leads[r.To], leads[r.Target] = true, true, true
+	}
+	at := resized(&g.At, n)
+	runs := g.Runs[:0]
+	for pc := range n {
+		if leads[pc] {
+			if len(runs) > 0 {
+				runs[len(runs)-1].To = pc
+			}
+			runs = append(runs, Run{From: pc})
+		}
+		at[pc] = int32(len(runs) - 1)
+	}
+	runs[len(runs)-1].To = n
+	g.Runs, g.catch = runs, g.catch[:0]
+	for i := range runs {
+		g.link(code, regions, i)
+	}
+}
+
+// link finds where control goes from run i.
+func (g *Graph) link(code []Instr, regions []Region, i int) {
+	b := &g.Runs[i]
+	b.catches = int32(len(g.catch))
+	for _, r := range regions {
+		if r.From <= b.From && b.From < r.To {
+			g.catch = append(g.catch, Catch{g.At[r.Target], r.Register})
+		}
+	}
+	b.caught = int32(len(g.catch))
+	last := code[b.To-1]
+	s := &Shapes[last.Op]
+	if last != Nop && s.Target {
+		to := int(g.At[last.Imm])
+		b.lead(to)
+		g.Runs[to].Head = g.Runs[to].Head || to <= i
+	}
+	if b.To < len(code) && (last == Nop || !s.Ends) {
+		b.lead(i + 1)
+	}
+}
+
+// Reach marks the runs that control comes to from one.
+func (g *Graph) Reach(from int32) {
+	work := append(g.work[:0], from)
+	g.Runs[from].Reached = true
+	for len(work) > 0 {
+		b := &g.Runs[work[len(work)-1]]
+		work = work[:len(work)-1]
+		visit := func(to int32) {
+			if !g.Runs[to].Reached {
+				g.Runs[to].Reached = true
+				work = append(work, to)
+			}
+		}
+		for _, to := range b.Succs() {
+			visit(to)
+		}
+		for _, c := range g.Around(b) {
+			visit(c.To)
+		}
+	}
+	g.work = work
+}
+
+// resized gives n elements in the memory of *s, whatever they hold.
+func resized[T any](s *[]T, n int) []T {
+	if cap(*s) < n {
+		*s = make([]T, n, n+n/2)
+	}
+	*s = (*s)[:n]
+	return *s
+}
