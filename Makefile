@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover kill check arch conformance mcp-reference
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference
 
 all: build
 
@@ -62,6 +62,12 @@ spec:
 cover:
 	go test -coverpkg=./... -coverprofile=cover.out ./...
 	go tool cover -func=cover.out | tail -1
+
+# Small changes of the code that no test notices; -n says how many are tried of a
+# package, -seed which.
+MUTANTS ?= -n 100
+mutants:
+	go run ./internal/mutants/run $(MUTANTS)
 
 # A writing program is killed 200 times; what it had acknowledged is there.
 kill:

@@ -42,6 +42,7 @@ var Policy = []Rule{
 	{Package: "internal/jsonrepair"},
 	{Package: "internal/golden", Tests: true},
 	{Package: "internal/arch"},
+	{Package: "internal/mutants"},
 	{Package: "internal/progen", Tests: true},
 	{Package: "internal/seeds", Tests: true},
 	{Package: "internal/talkgen", Imports: "internal/hostmsg", Tests: true},
@@ -101,6 +102,7 @@ var Policy = []Rule{
 	{Package: "stdlib/gen", Imports: "stdlib"},
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
+	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
 		runtime/mcp internal/doc internal/driver internal/procgroup
 		internal/secret internal/spell internal/terminal`},

@@ -1,0 +1,23 @@
+package mutants
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// same is a mutant that no test can notice, and why: what it changes is only how
+// fast something is found, or a case that cannot be.
+type same struct{ pkg, file, fn, change, why string }
+
+// equal are the mutants that are left out.
+var equal = []same{}
+
+// is says whether it is a mutant of its package.
+func (s same) is(m *Mutant) bool {
+	return s.file == filepath.Base(m.File) && s.fn == m.Func && s.change == m.Change
+}
+
+// isEqual says whether a mutant of a package is among those.
+func isEqual(pkg string, m *Mutant) bool {
+	return slices.ContainsFunc(equal, func(s same) bool { return s.pkg == pkg && s.is(m) })
+}

@@ -1,0 +1,265 @@
+package mutants
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// swaps are the operators that take another's place. What is compared with == or
+// != is negated where it decides, and swapped elsewhere.
+var swaps = map[token.Token]token.Token{
+	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
+	token.EQL: token.NEQ, token.NEQ: token.EQL,
+	token.LAND: token.LOR, token.LOR: token.LAND,
+	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.MUL,
+	token.AND: token.OR, token.OR: token.AND, token.SHL: token.SHR, token.SHR: token.SHL,
+}
+
+// finder collects the mutants of one file.
+type finder struct {
+	*code
+	f     *file
+	path  string
+	named string          // the function that we are in
+	funcs []*ast.FuncType // and those around, innermost last
+	out   []*Mutant
+}
+
+// find gives all mutants of a package, in the order of the text.
+func (c *code) find() []*Mutant {
+	var out []*Mutant
+	for path, f := range c.files {
+		fi := &finder{code: c, f: f, path: path}
+		for _, d := range f.tree.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+				fi.function(d)
+			}
+		}
+		out = append(out, fi.out...)
+	}
+	slices.SortFunc(out, inText)
+	seen := map[string]int{}
+	for _, m := range out {
+		key := strings.Join([]string{filepath.Base(m.File), m.Func, m.Change}, "\x00")
+		m.nth = seen[key]
+		seen[key]++
+	}
+	return out
+}
+
+func (fi *finder) function(d *ast.FuncDecl) {
+	fi.named = d.Name.Name
+	fi.funcs = []*ast.FuncType{d.Type}
+	fi.inside(d.Body)
+}
+
+// inside looks at everything in a node.
+func (fi *finder) inside(n ast.Node) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			fi.funcs = append(fi.funcs, n.Type)
+			fi.inside(n.Body)
+			fi.funcs = fi.funcs[:len(fi.funcs)-1]
+			return false
+		case *ast.IfStmt:
+			fi.negated(n.Cond)
+		case *ast.ForStmt:
+			fi.negated(n.Cond)
+		case *ast.SwitchStmt:
+			if n.Tag == nil {
+				for _, c := range n.Body.List {
+					for _, x := range c.(*ast.CaseClause).List {
+						fi.negated(x)
+					}
+				}
+			}
+		case *ast.BinaryExpr:
+			fi.swapped(n)
+		case *ast.BasicLit:
+			fi.shifted(n)
+		case *ast.BlockStmt:
+			fi.statements(n.List)
+		case *ast.CaseClause:
+			fi.statements(n.Body)
+		case *ast.CommClause:
+			fi.statements(n.Body)
+		}
+		return true
+	})
+}
+
+// add notes a mutant of a node's text.
+func (fi *finder) add(n ast.Node, change, woven string) {
+	fi.out = append(fi.out, &Mutant{
+		File: fi.path, Line: fi.fset.Position(n.Pos()).Line, Func: fi.named, Change: strings.Join(strings.Fields(change), " "),
+		start: fi.offset(n.Pos()), end: fi.offset(n.End()), woven: woven,
+	})
+}
+
+func (fi *finder) offset(p token.Pos) int { return fi.fset.Position(p).Offset }
+
+// text gives what is written between two places, so that formatting it again
+// gives the same.
+func (fi *finder) text(from, to token.Pos) string {
+	return strings.ReplaceAll(string(fi.f.text[fi.offset(from):fi.offset(to)]), "%", "%%")
+}
+
+func (fi *finder) of(n ast.Node) string { return fi.text(n.Pos(), n.End()) }
+
+// plain is a text as it is shown.
+func plain(s string) string { return strings.ReplaceAll(s, "%%", "%") }
+
+// negated has a condition decide the other way.
+func (fi *finder) negated(x ast.Expr) {
+	if x == nil {
+		return
+	}
+	fi.add(x, fmt.Sprintf("not (%s)", plain(fi.of(x))), "mutantOn(%d) != ("+fi.of(x)+")")
+}
+
+// swapped puts another operator between two operands.
+func (fi *finder) swapped(x *ast.BinaryExpr) {
+	other, ok := swaps[x.Op]
+	tv := fi.info.Types[x]
+	if !ok || tv.Value != nil || x.Op == token.ADD && isText(tv.Type) {
+		return
+	}
+	if isNil(fi, x.X) || isNil(fi, x.Y) {
+		return // its negation, where it decides, says as much
+	}
+	result, ok := fi.written(tv.Type)
+	if !ok {
+		return
+	}
+	changed := fi.text(x.Pos(), x.OpPos) + other.String() + fi.text(x.OpPos+token.Pos(len(x.Op.String())), x.End())
+	fi.choose(x, result, changed)
+}
+
+// choose weaves another expression beside one.
+func (fi *finder) choose(x ast.Expr, result, other string) {
+	fi.add(x, plain(fi.of(x))+" -> "+plain(other),
+		"func() "+result+" { if mutantOn(%d) { return "+other+" }; return "+fi.of(x)+" }()")
+}
+
+func isText(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return !ok || b.Info()&types.IsString != 0
+}
+
+func isNil(fi *finder, x ast.Expr) bool { return fi.info.Types[x].IsNil() }
+
+// written gives how a type is written in the file; false for one that the file
+// cannot name.
+func (fi *finder) written(t types.Type) (string, bool) {
+	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
+		t = types.Default(t)
+	}
+	foreign := false
+	text := types.TypeString(t, func(p *types.Package) string {
+		if p.Path() == fi.code.path {
+			return ""
+		}
+		foreign = foreign || !slices.ContainsFunc(fi.f.tree.Imports, func(i *ast.ImportSpec) bool {
+			return i.Name == nil && i.Path.Value == fmt.Sprintf("%q", p.Path())
+		})
+		return p.Name()
+	})
+	return text, !foreign
+}
+
+// shifted makes a number one greater.
+func (fi *finder) shifted(x *ast.BasicLit) {
+	tv := fi.info.Types[x]
+	if x.Kind != token.INT || tv.Type == nil || tv.Value == nil {
+		return
+	}
+	result, ok := fi.written(tv.Type)
+	if !ok {
+		return
+	}
+	other := constant.BinaryOp(tv.Value, token.ADD, constant.MakeInt64(1))
+	fi.choose(x, result, other.ExactString())
+}
+
+// statements drops each of those that nothing after needs to compile, and has
+// returns give nothing.
+func (fi *finder) statements(list []ast.Stmt) {
+	for _, s := range list {
+		switch s := s.(type) {
+		case *ast.AssignStmt:
+			if s.Tok != token.DEFINE {
+				fi.dropped(s)
+			}
+		case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt, *ast.DeferStmt, *ast.BranchStmt:
+			fi.dropped(s)
+		case *ast.ReturnStmt:
+			fi.returned(s)
+		}
+	}
+}
+
+func (fi *finder) dropped(s ast.Stmt) {
+	fi.add(s, "without "+plain(fi.of(s)), "if !mutantOn(%d) { "+fi.of(s)+" }")
+}
+
+// returned has a function give the zero values of its results, or a Bool the
+// other one; one that gives nothing goes on.
+func (fi *finder) returned(s *ast.ReturnStmt) {
+	fn := fi.funcs[len(fi.funcs)-1]
+	switch {
+	case len(s.Results) == 0:
+		fi.dropped(s)
+		return
+	case len(s.Results) == 1 && isBool(fi.info.Types[s.Results[0]].Type):
+		fi.negated(s.Results[0])
+		return
+	case !slices.ContainsFunc(s.Results, func(x ast.Expr) bool { return !fi.zero(x) }):
+		return
+	}
+	var declared, names []string
+	for _, r := range fn.Results.List {
+		for range max(1, len(r.Names)) {
+			name := fmt.Sprint("mutantZero", len(names))
+			names = append(names, name)
+			declared = append(declared, "var "+name+" "+fi.of(r.Type))
+		}
+	}
+	fi.add(s, plain(fi.of(s))+" -> zero",
+		"if mutantOn(%d) { "+strings.Join(declared, "; ")+"; return "+strings.Join(names, ", ")+" }; "+fi.of(s))
+}
+
+func isBool(t types.Type) bool {
+	if t == nil {
+		return false
+	}
+	b, ok := t.(*types.Basic)
+	return ok && b.Info()&types.IsBoolean != 0
+}
+
+// zero says whether an expression is its type's zero value, as far as one sees.
+func (fi *finder) zero(x ast.Expr) bool {
+	tv := fi.info.Types[x]
+	if tv.IsNil() {
+		return true
+	}
+	if lit, ok := x.(*ast.CompositeLit); ok {
+		return len(lit.Elts) == 0
+	}
+	if tv.Value == nil {
+		return false
+	}
+	switch tv.Value.Kind() {
+	case constant.String:
+		return constant.StringVal(tv.Value) == ""
+	case constant.Bool:
+		return !constant.BoolVal(tv.Value)
+	}
+	return constant.Sign(tv.Value) == 0
+}

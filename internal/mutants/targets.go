@@ -1,0 +1,20 @@
+package mutants
+
+// Target is a package whose tests must notice changes.
+type Target struct {
+	Package string // its folder, from the module's root
+	// Further are packages whose tests decide where the package's own let a
+	// mutant live: what is tested from there on purpose.
+	Further []string
+}
+
+// Targets are the packages that say what a program means.
+var Targets = []Target{
+	{"lexer", nil},
+	{"parser", []string{"sema", "internal/format"}},
+	{"sema", []string{"internal/driver", "codegen", "internal/diag", "spec"}},
+	{"internal/schema", []string{"stdlib", "vm"}},
+	{"internal/optimize", []string{"codegen", "spec"}},
+	{"vm", []string{"codegen", "stdlib", "spec"}},
+	{"runtime/host", nil},
+}
