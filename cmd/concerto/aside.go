@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// stderrOf is the process's standard error. A pipe may be full, when whoever should
-// read it does not: it is written aside, so that this stops no program.
+// stderrOf is the process's standard error. When it is a pipe that nobody reads,
+// it fills up and blocks. So a pipe is written by a goroutine of its own, and no
+// program is blocked by it.
 func stderrOf(f *os.File) (w io.Writer, flush func()) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
@@ -27,9 +28,10 @@ const (
 	asideLimit = 4 << 20                // bytes that wait for a stuck pipe
 )
 
-// aside writes on a goroutine of its own. A write waits until it is through, unless
-// that takes long: then it is left waiting, and so are all that follow until there
-// is room again. What exceeds the limit is dropped and counted. Safe for concurrent use.
+// aside writes to w on a goroutine of its own. Write waits until its bytes are
+// written, but not longer than patience: then the writer counts as stuck, and
+// Write only stores bytes until all of them are written. Bytes beyond limit are
+// dropped, and the writes counted. Safe for concurrent use.
 type aside struct {
 	w     io.Writer
 	limit int

@@ -20,8 +20,8 @@ func (s *slow) Write(b []byte) (int, error) {
 	return s.got.Write(b)
 }
 
-// TestAside: a pipe that is stuck holds up one write for a moment and no other; what
-// exceeds the limit is counted, and all the rest is written in order.
+// TestAside: a stuck pipe delays one write for a moment and no other. Writes
+// beyond the limit are counted; all others are written in order.
 func TestAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{take: make(chan struct{})}

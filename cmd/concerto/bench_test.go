@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkRun is what a run of a one-line program costs without the process's
-// start.
+// BenchmarkRun is the time of a run of a one-line program, without starting a
+// process.
 func BenchmarkRun(b *testing.B) {
 	dir := b.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`fn main() { emit("x", 1); }`), 0o666); err != nil {

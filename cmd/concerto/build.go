@@ -78,8 +78,8 @@ func passNames() string {
 	return b.String()
 }
 
-// build writes a stage: to out, or to stdout when it was asked for by name,
-// else to a file named after the entry.
+// build writes a stage of the compilation: to out; else to stdout when emit
+// names the stage; else to a file named after the entry.
 func (a *app) build(path, emit, out string, on optimize.Set) error {
 	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
 	if err != nil {

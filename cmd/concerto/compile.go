@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 )
 
-// compile compiles a source and shows what was found. With errors the error is
-// an exitError.
+// compile compiles a source and shows its diagnostics. When there are errors
+// among them, the error is an exitError.
 func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
 	s.Loaded = func(entry, manifest string) {
 		if manifest == "" {
@@ -23,8 +23,8 @@ func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
 	return p, a.show(found)
 }
 
-// refused makes an error of reading what should be compiled one of usage: a
-// file that cannot be read is no program that failed.
+// refused makes an error about reading sources a usage error: a file that cannot
+// be read is not a program that failed.
 func refused(err error) error {
 	if _, ok := err.(*concerto.PathError); ok {
 		return err
@@ -32,8 +32,8 @@ func refused(err error) error {
 	return usage("", "%v", err)
 }
 
-// show writes diagnostics to stderr, warnings unless --quiet. With errors it
-// adds their number and gives an exitError.
+// show writes diagnostics to stderr; with --quiet, errors only. When there are
+// errors it adds their number and gives an exitError.
 func (a *app) show(found concerto.Diagnostics) error {
 	all := found.Sorted()
 	shown := all

@@ -115,8 +115,8 @@ func (a *app) completions(root *cobra.Command) {
 	}
 }
 
-// completePermissions completes what a program may be allowed: paths as the shell
-// does, and names of variables.
+// completePermissions completes the values of the permission flags: paths as the
+// shell does, and names of variables.
 func (a *app) completePermissions(c *cobra.Command) {
 	for _, k := range concerto.Permissions {
 		if k.Kind == concerto.PermitRead || k.Kind == concerto.PermitWrite {

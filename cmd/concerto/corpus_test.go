@@ -20,10 +20,10 @@ import (
 // corpusRun is a line of a script that runs a source file and lets it end.
 var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
 
-// TestCorpusBothWays runs every program that a script runs twice, each time in
-// a fresh directory: from its source, and compiled, with other optimisations. Its output, its exit code
-// and its standard error are the same; what the compiler has to say comes when
-// the program is built.
+// TestCorpusBothWays runs every program of the scripts twice, each time in a
+// fresh directory: from its source, and compiled with other optimisations. Both
+// runs must have the same output, exit code and standard error; the compiler's
+// diagnostics come when the program is built.
 func TestCorpusBothWays(t *testing.T) {
 	if raced {
 		t.Skip("the scripts run the same programs")
@@ -102,9 +102,10 @@ func (c *corpusCase) test(t *testing.T) {
 	}
 }
 
-// passes chooses the optimisations of the compiled program: by turns none, all,
-// one alone and, everywhere, all but one, so that the corpus shows that they
-// change nothing.
+// passes chooses the optimisations of the compiled program from its source's
+// hash: none, all, one alone, or all but one in all functions (not only hot
+// ones). Over the whole corpus this shows that no optimisation changes what a
+// program does.
 func (c *corpusCase) passes() string {
 	h := fnv.New32a()
 	for _, f := range c.files.Files {
@@ -133,8 +134,8 @@ func (c *corpusCase) unpack(t *testing.T) string {
 	return dir
 }
 
-// outcome is what a run leaves, with all durations 0 and its directory named
-// DIR.
+// outcome is what a run left behind, with each duration replaced by 0 and the
+// run's directory by DIR.
 type outcome struct {
 	stdout, stderr string
 	code           int

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto"
 )
 
-// coverage is what the tests reached: of each file its lines with code, and its
-// listen handlers. The tests themselves do not count.
+// coverage is what the tests reached: the lines with code of each file, and the
+// handlers of listens. The tests' own lines do not count.
 type coverage struct {
 	Lines    int            `json:"lines"`
 	Covered  int            `json:"covered"`
@@ -39,8 +39,8 @@ type handlerCover struct {
 	Covered  bool   `json:"covered"`
 }
 
-// summarize makes the coverage of a program of the points that its tests
-// reached.
+// summarize makes the coverage of a program from its points, which say whether
+// the tests reached them.
 func summarize(p *concerto.Program, points []concerto.Point) *coverage {
 	c := &coverage{Handlers: []handlerCover{}, Files: []*fileCover{}}
 	skip := testLines(p, points)
@@ -79,8 +79,8 @@ func summarize(p *concerto.Program, points []concerto.Point) *coverage {
 	return c
 }
 
-// testLines says which points are within tests: from where a test's function
-// begins to its last line.
+// testLines gives a function that says whether a point is within a test: from
+// the line where the test's function begins to its last line.
 func testLines(p *concerto.Program, points []concerto.Point) func(concerto.Point) bool {
 	type span struct{ from, to int }
 	spans := map[string][]span{}

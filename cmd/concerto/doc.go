@@ -116,8 +116,8 @@ func docContents(w io.Writer) error {
 	return b.Flush()
 }
 
-// prose breaks the paragraphs of a comment into lines; a line of its own that
-// is a call or an element of a list keeps its place.
+// prose fills the paragraphs of a comment to the width of the output. A line
+// that is a call or an element of a list stays a line of its own.
 func prose(text string) string {
 	var out, paragraph []string
 	end := func() {

@@ -27,8 +27,8 @@ type fmtFlags struct {
 	width int
 }
 
-// Line widths that fmt takes: a narrower one breaks words apart from their
-// commas, a wider one is a mistake in the command line.
+// The line widths that fmt accepts: a narrower line would separate words from
+// their commas, a wider one is probably a mistake.
 const minWidth, maxWidth = 40, 400
 
 func (a *app) fmtCommand() *cobra.Command {
@@ -98,7 +98,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// errHasMistakes says that a file does not parse; the mistakes have been
+// errHasMistakes says that a file does not parse. Its diagnostics have been
 // shown.
 var errHasMistakes = errors.New("the file has mistakes")
 
@@ -155,8 +155,8 @@ func (a *app) fmtFile(name string, f *fmtFlags) (differs bool, err error) {
 	return true, nil
 }
 
-// sources gives the files that paths lead to, each once, as the user would
-// name them.
+// sources gives the source files that paths name or contain, each once, named as
+// the user would name them.
 func (a *app) sources(paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		root, err := a.projectDir()
@@ -194,8 +194,8 @@ func (a *app) sources(paths []string) ([]string, error) {
 	}), nil
 }
 
-// projectDir is the directory of the manifest here or above, as seen from
-// here.
+// projectDir is the nearest directory with a manifest, from the working
+// directory up, relative to the working directory.
 func (a *app) projectDir() (string, error) {
 	found, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
 	if !ok {
@@ -208,8 +208,8 @@ func (a *app) projectDir() (string, error) {
 	return dir, nil
 }
 
-// sourcesBelow gives the sources in a directory and all below it, in order.
-// Hidden directories and other people's packages are left out.
+// sourcesBelow gives the sources in a directory and its subdirectories, in
+// order, except hidden directories and node_modules.
 func (a *app) sourcesBelow(dir string) (files []string, err error) {
 	root := a.abs(dir)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -36,8 +36,8 @@ func (c *codeFlag) Type() string { return "string" }
 // onStdin is the PATH that stands for standard input.
 const onStdin = "-"
 
-// source says where the program is: what path leads to, or code, when it is not nil, or
-// what stands on standard input. Each is read once.
+// source is the program to run: what path names, or code when it is not nil, or
+// the text on standard input. Code and standard input are read once.
 func (a *app) source(path string, code *string) (concerto.Source, error) {
 	s := concerto.Source{Path: path, Dir: a.dir}
 	switch {

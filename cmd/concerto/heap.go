@@ -9,39 +9,43 @@ import (
 // How much Go's heap may grow between two collections, in percent of what the
 // last one left.
 const (
-	// usualGrowth: programs live shortly and allocate in bursts, so collecting
-	// less often is worth the memory. The first collection comes at 16 MiB.
+	// usualGrowth replaces Go's 100: programs run for a short time and allocate
+	// in bursts, so rarer collections are worth the memory. The first collection
+	// comes at 16 MiB.
 	usualGrowth = 400
-	// fillingGrowth is for the collection after one that found most of the heap in
-	// use: it would soon find the same.
+	// fillingGrowth is for one collection after most of the heap was found in
+	// use: the next one would soon find the same.
 	fillingGrowth = 1000
 )
 
 const (
 	// filling is how much is left in a heap that fills, in bytes.
 	filling = 4 << 20
-	// firstMarked is how large the heap is at least when the first collection begins:
-	// with usualGrowth Go begins it between 12 and 16 MiB.
+	// firstMarked is the least size of the heap when the first collection begins
+	// to mark, in bytes: with usualGrowth Go begins between 12 and 16 MiB.
 	firstMarked = 12 << 20
 	// pagedRoom is for how much of the heap large pages are asked for, in bytes.
 	pagedRoom = 256 << 20
-	// pagedSlack is how much the program may take while they are, in bytes: at
-	// that the limit of memory collects.
+	// pagedSlack is how many bytes the program may allocate while makeRoom has
+	// collections switched off: beyond that the memory limit starts one.
 	pagedSlack = 32 << 20
-	// smallHeap is how much memory Go may use while marking is slow and the heap
-	// does not fill, in bytes.
+	// smallHeap is how much memory Go may use, in bytes, while the heap only
+	// seems to fill because marking is slow.
 	smallHeap = 40 << 20
 )
 
-// growHeap looks after collections of a run that has the process for itself
-// whether the heap is filling. Until it is, nothing is different: to look at 8 MiB
-// already would save json a twentieth, but 10,000 waiting tasks would take 2 MB more.
+// growHeap makes collections rarer when the heap fills up. It is for a run that
+// has the process to itself. After each collection it looks whether the heap
+// fills; until then nothing changes. Looking from 8 MiB on, not 16, would save
+// the workload json a twentieth of its time, but 10,000 waiting tasks would take
+// 2 MB more.
 func growHeap() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
 
-// growHeapAfter looks after so many collections; limit is the user's for all
-// memory. What a collection finds in use includes what was allocated while it
-// marked, which on a busy machine may be most of it: so a heap that seems to fill
-// is collected once more, and that is taken off.
+// growHeapAfter looks whether the heap fills after so many more collections.
+// limit is the user's limit on all memory, in bytes. The memory that a
+// collection finds in use includes what was allocated while it marked; on a busy
+// machine that may be most of it. So a heap that seems to fill is collected once
+// more, and the share allocated while marking is subtracted.
 func growHeapAfter(collections int, limit int64) {
 	afterCollection(func() {
 		switch {
@@ -58,7 +62,8 @@ func growHeapAfter(collections int, limit int64) {
 	})
 }
 
-// makeRoom lets the heap fill large pages. From then on limit is that of all
+// makeRoom gives the heap large pages to grow into, and lets it grow by
+// fillingGrowth until the next collection. At the end limit holds again for all
 // memory.
 func makeRoom(limit int64) {
 	debug.SetMemoryLimit(min(limit, int64(heapBytes().mapped+pagedRoom+pagedSlack)))
@@ -99,17 +104,17 @@ func collected() (before, after heapSize) {
 	return before, heapBytes()
 }
 
-// fills says whether a collection has left much, besides what was allocated while
-// it marked.
+// fills says whether a collection found much in use, without the bytes that were
+// allocated while it marked.
 func fills(before, after heapSize) bool {
 	since := max(after.objects, after.live) - after.live // it was done
 	marking := max(after.allocated-before.allocated, since) - since
 	return after.live > filling+marking
 }
 
-// fillsAtOnce says that the first collection has left so much that it need not be
-// asked again. Before it nothing was taken off, so that of what has been allocated
-// at least firstMarked stood there when it began to mark.
+// fillsAtOnce says that the heap fills already after the first collection, so
+// that no second one is needed to measure. All that was allocated beyond
+// firstMarked counts as allocated while marking.
 func fillsAtOnce(now heapSize) bool {
 	now.objects = now.live
 	return now.collections == 1 && fills(heapSize{allocated: firstMarked}, now)

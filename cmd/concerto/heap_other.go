@@ -2,6 +2,6 @@
 
 package main
 
-// leaveLargePages: other systems choose their pages themselves, and the race
-// detector notes each byte that is allocated.
+// leaveLargePages does nothing here: other systems choose page sizes themselves,
+// and the race detector tracks each byte that is allocated.
 func leaveLargePages(int) bool { return false }

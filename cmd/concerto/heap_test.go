@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A heap that fills grows faster, once, and has room for which large pages were
-// asked for where they must be.
+// TestHeapThatFills: a heap that fills is allowed to grow faster, once. It gets
+// room in large pages on systems where these must be asked for.
 func TestHeapThatFills(t *testing.T) {
 	usual := debug.SetGCPercent(usualGrowth)
 	defer debug.SetGCPercent(usual)

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// templateFiles are the projects that init makes, a folder each, and what all
-// of them have. {{name}} in a text becomes the project's name.
+// templateFiles are the projects that init makes, in a directory each, and the
+// files that all of them get. {{name}} in a file stands for the project's name.
 //
 //go:embed templates
 var templateFiles embed.FS
@@ -26,7 +26,7 @@ var templateFiles embed.FS
 // template is a kind of project.
 type template struct{ name, about string }
 
-// templates are in the order in which they are offered; the first is the
+// templates are in the order in which init offers them; the first is the
 // default.
 var templates = []template{
 	{"hello", "an agent that answers"},
@@ -115,8 +115,8 @@ func (a *app) init(dir, kind string) error {
 	return nil
 }
 
-// projectName is what a project may be called: it is a directory's name, and
-// part of others, on every system.
+// projectName matches the names that a project may have: they are valid as the
+// name of a directory, or a part of it, on every system.
 var projectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
 
 func checkName(name string) error {
@@ -131,8 +131,8 @@ func checkName(name string) error {
 	return usage(hint, "%q cannot be the name of a project", name)
 }
 
-// vacant says whether a project may be made in a directory: where nothing is,
-// or an empty directory.
+// vacant gives an error unless dir does not exist or is an empty directory: only
+// there may a project be made.
 func (a *app) vacant(dir string) error {
 	entries, err := os.ReadDir(a.abs(dir))
 	switch {
@@ -206,8 +206,8 @@ func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
 	return "", usage("", "read the answer: %v", err)
 }
 
-// scaffold writes a template's files into dir. When one of them cannot be
-// written, all that was made is removed.
+// scaffold writes a template's files into dir. When a file cannot be written,
+// all that it made is removed.
 func (a *app) scaffold(dir, name, kind string) error {
 	s := scaffold{root: a.abs(dir), name: name}
 	err := s.mkdir(s.root)

@@ -1,6 +1,6 @@
 // Command concerto checks, builds and runs Concerto programs. It turns flags
-// into calls of package concerto and results into text and exit codes;
-// everything else is below it (spec/18-cli.md).
+// into calls of package concerto, and their results into text and exit codes
+// (spec/18-cli.md).
 package main
 
 import (
@@ -50,23 +50,23 @@ func main() {
 	os.Exit(code)
 }
 
-// app is what all commands share: where they read and write, and the global
-// flags.
+// app is what all commands share: the standard streams, the environment, the
+// working directory and the global flags.
 type app struct {
 	stdin   io.Reader
 	stdout  io.Writer
 	stderr  io.Writer
 	environ []string
-	// ownProcess says that the process is the command's alone, so that a run may
-	// say how many processors it uses.
+	// ownProcess says that the process runs nothing but this command, so that a
+	// run may set how many processors it uses.
 	ownProcess bool
 	// ownHeap says the same of how Go's heap grows.
 	ownHeap bool
 	dir     string // working directory; -C changes it
 	terminals
 	asking concerto.Prompter // made when it is first needed: one reads what is typed
-	// pause is what --watch does between two looks at the files; nil waits for a
-	// moment.
+	// pause waits between two looks of --watch at the files; nil waits for
+	// lookEvery.
 	pause func(context.Context) error
 
 	began    time.Time // of a run with --emit-detail; else zero
@@ -80,8 +80,8 @@ type app struct {
 // terminals say which of the standard streams are terminals, and what they can do.
 type terminals struct {
 	terminal bool // stdin is one: awaited emits may be asked for
-	// outTerminal and errTerminal say that stdout and stderr are terminals, which
-	// others' texts must not steer.
+	// outTerminal and errTerminal say that stdout and stderr are terminals.
+	// There, text from models and hosts must not contain control sequences.
 	outTerminal, errTerminal bool
 	color                    bool // stderr takes colours
 	outColor                 bool // stdout does

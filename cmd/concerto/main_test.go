@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// start runs the command in a directory with a main.conc, as a terminal's user
-// who types input.
+// start runs the command in a directory with a main.conc. stdin is a terminal on
+// which input has been typed.
 func start(t *testing.T, program, input string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,8 +37,8 @@ fn main() { ask("a"); ask("b"); ask("c"); }`
 	}
 }
 
-// An answer that a type is wanted of is asked for until it fits; the prompt says
-// what is wanted.
+// TestPromptTyped: when a typed answer is wanted, the prompt names the type, and
+// asks again until the answer fits.
 func TestPromptTyped(t *testing.T) {
 	const program = `
 schema Decision { allow: Bool, why?: String }

@@ -215,8 +215,9 @@ func (a *app) manifestDir() string {
 	}
 }
 
-// mcpBlock is the text of the declarations. A tool whose names are none in
-// Concerto, or those of another, stands there as a remark.
+// mcpBlock is the source text that declares a server's tools. A tool whose name
+// or parameter is no name in Concerto, or whose name is taken, is mentioned in a
+// comment only.
 func mcpBlock(name string, functions []mcp.Function) (string, error) {
 	var schemas, body strings.Builder
 	written := map[string]bool{}

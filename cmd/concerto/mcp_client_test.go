@@ -51,8 +51,8 @@ pub pipeline Write {
 
 fn main() { println(Shape::Dot); }`
 
-// TestServeReference holds what is served to the protocol's reference client, which
-// comes with the reference server.
+// TestServeReference checks `concerto mcp serve` with the protocol's reference
+// client, which is installed with the reference server.
 func TestServeReference(t *testing.T) {
 	sdk, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", "@modelcontextprotocol", "sdk"))
 	if err != nil {

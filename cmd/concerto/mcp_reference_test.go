@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestMCPReference holds the client to the protocol's reference server: its
-// tools are declared by `mcp add`, and a program calls them; its resources and
-// prompts are read.
+// TestMCPReference checks the client with the protocol's reference server: `mcp
+// add` declares its tools, a program calls them, and its resources and prompts
+// are read.
 func TestMCPReference(t *testing.T) {
 	server, err := filepath.Abs(filepath.Join("..", "..", "bin", "npm", "node_modules", ".bin", "mcp-server-everything"))
 	if err != nil {

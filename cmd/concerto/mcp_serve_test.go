@@ -53,8 +53,8 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestServeHTTP: a program is served over HTTP, called by another one through the
-// SDK's client, and ends when it is interrupted.
+// TestServeHTTP: a program is served over HTTP, another program calls it through
+// the SDK's client, and an interrupt ends it.
 func TestServeHTTP(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
@@ -132,8 +132,9 @@ pub tool Work {
 
 fn main() {}`
 
-// TestServeEndsCalls: calls under way, and those whose turn has not come, end with
-// the server: when it is interrupted, when its client goes away, when one panics.
+// TestServeEndsCalls: calls that run, and calls that wait for their turn, end
+// with the server: when it is interrupted, when its client goes away, and when a
+// call panics.
 func TestServeEndsCalls(t *testing.T) {
 	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
 		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(errInterrupted) },

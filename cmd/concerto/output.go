@@ -10,9 +10,9 @@ import (
 
 // What the command writes besides its standard streams.
 
-// writeFile makes data all that a file holds, whole or not at all. Links are
-// followed, a file that is there keeps its mode, and what is no ordinary file, as
-// a device or a pipe, is written into.
+// writeFile replaces the contents of a file by data, whole or not at all. Links
+// are followed. An existing file keeps its mode. A device, a pipe, or anything
+// else that is no regular file is written into.
 func writeFile(path string, data []byte) error {
 	path, err := followed(path)
 	if err != nil {
@@ -88,9 +88,9 @@ func overwrite(path string, data []byte) error {
 	return cause(errors.Join(err, f.Close()))
 }
 
-// privateFile opens a file to be written while a run goes on, which others may not
-// read when it is new: it tells of what was said. Links are followed; a device or
-// a pipe is written into.
+// privateFile opens a file that is written while a run goes on. A new file
+// cannot be read by other users, as it holds what models and programs say. Links
+// are followed; a device or a pipe is written into.
 func privateFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 }

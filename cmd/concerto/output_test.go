@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestOutputsAreNotReplaced: where something else than an ordinary file is, what
-// is built is written into it, and links are followed.
+// TestOutputsAreNotReplaced: when the output's path names something other than a
+// regular file, the output is written into it; links are followed.
 func TestOutputsAreNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -66,8 +66,8 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 	}
 }
 
-// TestOutputsFollowLinks: a link stays one, also to a file that is not there; a
-// file keeps its mode and is never seen in part.
+// TestOutputsFollowLinks: a link stays a link, also one to a file that does not
+// exist yet. A file keeps its mode and is never seen half written.
 func TestOutputsFollowLinks(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -20,8 +20,8 @@ type permissionFlags struct {
 // everything is the value of a flag that is given without one.
 const everything = "*"
 
-// permissionHelp teaches the flags. It is a part of the help of each command that
-// has them.
+// permissionHelp explains the flags. It is a part of the help of each command
+// that has them.
 func permissionHelp(command string) string {
 	var b strings.Builder
 	b.WriteString(`What the program may touch (spec/19-permissions.md) can be narrowed. A flag

@@ -19,8 +19,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
-// touching is a program for each effect that needs something: it has that effect
-// and prints ok. Those of MCP servers are two, for there are two ways to one.
+// touching has a program for each effect that needs a permission: the program
+// performs the effect and prints ok. Effects of MCP servers have two programs,
+// one for each transport.
 var touching = map[effect.Kind][]string{
 	effect.KindReadFile:   {`use std::fs; fn main() { fs::read_file("data/in")?; println("ok"); }`},
 	effect.KindWriteFile:  {`use std::fs; fn main() { fs::write_file("data/new", "x")?; println("ok"); }`},
@@ -114,9 +115,10 @@ headers_env = { X-Team = "TEAM" }
 
 var advice = regexp.MustCompile(`not permitted: allow it with (--[^\n]*)\n`)
 
-// TestPermissionsOfEffects: under --sandbox each effect that needs something is
-// refused, by an error that says what to allow; who does what errors say comes to
-// a run that goes well, with no more allowed than the effect's kinds.
+// TestPermissionsOfEffects: under --sandbox each effect that needs a permission
+// is refused by an error that names the flags to add. Adding the flags that
+// errors name, one after the other, makes the run succeed, and grants only
+// permissions that the effect needs.
 func TestPermissionsOfEffects(t *testing.T) {
 	for _, k := range permit.Effects() {
 		if len(touching[k]) == 0 {

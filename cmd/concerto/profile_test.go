@@ -36,8 +36,7 @@ fn main() {
 
 // TestProfile: `go tool pprof` reads the profile of a run, also of one that
 // fails, and finds functions, lines, natives and waits in it. A busy machine may
-// leave the clock of the samples no time while the program works: then the run is
-// made again.
+// take no sample while the program works; then the run is repeated.
 func TestProfile(t *testing.T) {
 	for _, args := range [][]string{nil, {"--", "fail"}} {
 		var missing string

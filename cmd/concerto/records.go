@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto"
 )
 
-// With --emit-detail all that a run says on stderr is a JSON object a line, with
-// a level as the log's.
+// With --emit-detail everything that a run writes to stderr is a JSON object on
+// a line, with the levels of the log.
 
 // message is a record of the command itself.
 type message struct {
@@ -36,8 +36,9 @@ type failure struct {
 	Task      int64   `json:"task,omitempty"`
 }
 
-// call is a call of a trace, or how many are left out of it. One that begins a
-// cycle says how many calls that has, and how often it was repeated.
+// call is one call of a trace, or, as Left, the number of calls that the trace
+// leaves out. When a call begins a cycle, Cycle is how many calls the cycle has,
+// and Times how often it was repeated.
 type call struct {
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -78,8 +79,8 @@ func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.stderr, format, args...)
 }
 
-// record writes one to stderr. Nothing can be done about a writer that takes no
-// more.
+// record writes one record to stderr. A failed write is ignored: there is
+// nowhere to report it.
 func (a *app) record(r any) {
 	e := json.NewEncoder(a.stderr)
 	e.SetEscapeHTML(false)

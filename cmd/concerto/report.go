@@ -45,8 +45,8 @@ func (a *app) report(e *concerto.Uncaught) {
 	}
 }
 
-// writeFailure writes what went wrong with the place, its line, and the calls
-// that led there. Nothing can be done about a writer that takes no more.
+// writeFailure writes an error's message with its place, source line and trace.
+// A failed write is ignored: there is nowhere to report it.
 func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color, onTerminal bool) {
 	say := func(format string, args ...any) {
 		_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...), onTerminal))

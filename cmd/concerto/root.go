@@ -143,8 +143,8 @@ func flagError(c *cobra.Command, err error) error {
 	return usage(hint, "%v", err)
 }
 
-// onePath takes at most one argument, before `--`; what follows is the
-// program's when rest says so.
+// onePath accepts at most one argument before `--`. Arguments after it are the
+// program's; they are accepted when rest is true.
 func onePath(rest bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		before := args

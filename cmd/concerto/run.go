@@ -151,10 +151,11 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 		return err
 	}
 	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
-		// A listen hands each message from goroutine to goroutine, and nothing
-		// runs beside them but the host: waking another processor for each costs
-		// a third of the messages a second (bench: questions 0.61 of bare Go with
-		// two processors, 0.81 with one; one-way messages the same with either).
+		// A listen passes each message from one goroutine to another, and only the
+		// host runs at the same time. Waking a second processor for each message
+		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
+		// bare Go's rate with two processors, and 0.81 with one. One-way messages
+		// are as fast with either.
 		runtime.GOMAXPROCS(1)
 	}
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
@@ -173,8 +174,8 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	return err
 }
 
-// recording runs with the files open that a profile, a trace and a transcript go
-// to.
+// recording calls run with the files open to which its profile, trace and
+// transcript are written.
 func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
@@ -197,8 +198,8 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	return run()
 }
 
-// program compiles or loads what a source names. dir is where the relative paths
-// of a loaded program's manifest start.
+// program compiles or loads the program that a source names. dir is the
+// directory at which the manifest's relative paths start.
 func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
 		return a.load(ctx, s.Given.Name, a.dir, s.Given.Text, f, g)

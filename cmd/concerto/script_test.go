@@ -24,9 +24,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 )
 
-// The programs of the scripts are this test binary: concerto itself, testhost
-// and testllm, which play scripts, exits, which looks at exit codes and sends
-// signals, peak, which looks at memory, and spans, which reads traces.
+// The scripts run this test binary under several names: concerto itself;
+// testhost, testllm and testmcp, which play scripts; exits, which checks exit
+// codes and sends signals; peak, which bounds memory; and spans, which reads
+// traces.
 func TestMain(m *testing.M) {
 	driver.Strict = true // in the processes of scripts too
 	testscript.Main(m, map[string]func(){
@@ -85,8 +86,8 @@ func setup(env *testscript.Env) error {
 	return nil
 }
 
-// writeManifest gives a directory with *.host files and no manifest one with a
-// section for each.
+// writeManifest writes a manifest with a section for each *.host file, when
+// there are such files in the directory and no manifest.
 func writeManifest(dir string) error {
 	hosts, err := filepath.Glob(filepath.Join(dir, "*.host"))
 	if err != nil || len(hosts) == 0 {
@@ -104,8 +105,8 @@ func writeManifest(dir string) error {
 	return os.WriteFile(manifest, []byte(b.String()), 0o666)
 }
 
-// leftovers looks for hosts of a script that met what they did not expect, or
-// that still run.
+// leftovers gives an error when a host of the script got something that it did
+// not expect, or still runs.
 func leftovers(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 		if err != nil {
@@ -172,8 +173,8 @@ func startMCP(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LLM_URL", s.URL)
 }
 
-// requests checks how many requests the model server got, and, with
-// expressions, what their texts hold.
+// requests checks how many requests the model server got and, when expressions
+// are given, what the requests' texts contain.
 func requests(ts *testscript.TestScript, neg bool, args []string) {
 	v, ok := servers.Load(ts)
 	if !ok || len(args) == 0 || neg {

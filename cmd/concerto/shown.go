@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/terminal"
 )
 
-// shown is a text that may be of others as it is shown: on a terminal what would
-// steer it is escaped.
+// shown is a text for output. On a terminal its control characters are escaped,
+// as it may come from a model or a host.
 func shown(text string, onTerminal bool) string {
 	if onTerminal {
 		return terminal.Escape(text)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestTerminalIsNotSteered: what others say is escaped on a terminal, on stdout
-// and stderr; a program's own colours pass. Elsewhere it is as it is.
+// TestTerminalIsNotSteered: control sequences in texts from outside the program
+// are escaped on a terminal, on stdout and stderr; a program's own colours are
+// kept. Where there is no terminal, nothing is changed.
 func TestTerminalIsNotSteered(t *testing.T) {
 	dir := t.TempDir()
 	program := `use std::log;

@@ -21,15 +21,17 @@ type interrupts struct {
 	cancel  context.CancelCauseFunc
 }
 
-// catch gives a context that the first Ctrl-C (or SIGTERM, SIGHUP) ends with
-// errInterrupted. The second one closes kill: nothing is waited for then.
+// catch gives a context that ends with errInterrupted at the first Ctrl-C (or
+// SIGTERM, SIGHUP). The second one closes kill: from then on nothing is waited
+// for.
 //
-// SIGPIPE is caught and dropped, so that a reader who goes away shows as a
-// failed write, which ends the hosts too, and not as our sudden death.
+// SIGPIPE is caught and ignored. So a reader that goes away shows as a failed
+// write, which ends the run and its hosts in order; the signal would kill the
+// process.
 //
-// Catching a signal takes the Go runtime two switches of threads, so it is done
-// beside the compiling; ready must be awaited before anything is started that a
-// signal has to end.
+// To catch a signal takes the Go runtime two switches of threads, so this is
+// done while the program is compiled. Wait for ready before starting anything
+// that a signal has to end.
 func catch(parent context.Context) (context.Context, *interrupts) {
 	if parent == nil { // a command that was not executed with one
 		parent = context.Background()

@@ -34,8 +34,8 @@ func (a *app) tellStats(s *stats, asJSON bool) {
 	}
 }
 
-// statsTable writes a line for each model, and where there are several for each
-// agent, stage and task.
+// statsTable writes a line for each model. Agents, stages and tasks have a line
+// each where there are several of them.
 func (a *app) statsTable(s *stats) {
 	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.stderr, "stats:")

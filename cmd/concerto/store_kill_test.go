@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// writing stores in every kind of store and in every way, and acknowledges each
-// round of it on stdout once all of it has returned.
+// writing is a program that writes to every kind of store, in every way, in
+// rounds. When all writes of a round have returned, it acknowledges the round on
+// stdout.
 const writing = `
 struct Order { item: String, amount: Float }
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("kill.db");
@@ -37,8 +38,8 @@ fn main() {
 }
 `
 
-// checking holds what is there against the rounds that were acknowledged: all of
-// each is there, and nothing is there by half.
+// checking is a program that compares the stores with the acknowledged rounds:
+// each of these must be there in full, and no other may be there in part.
 const checking = `
 use std::{fs, collections::Set};
 struct Order { item: String, amount: Float }
@@ -86,9 +87,9 @@ func programs(t *testing.T, texts map[string]string) string {
 	return dir
 }
 
-// TestKill ends a writing program by SIGKILL at random moments. What it had
-// acknowledged is there, in every round, and the file stays in use from round to
-// round. CONCERTO_KILL_ROUNDS says how many rounds; `make kill` does 200.
+// TestKill kills a writing program by SIGKILL at random moments, in rounds on
+// the same file. All that the program acknowledged must then be in the file.
+// CONCERTO_KILL_ROUNDS is the number of rounds; `make kill` does 200.
 func TestKill(t *testing.T) {
 	rounds := 20
 	if raced {
@@ -123,8 +124,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d rounds, %d of them killed before a write was acknowledged; all of %d acknowledged are there", rounds, early, all)
 }
 
-// killed runs the writing program, kills it a while after it has acknowledged
-// some rounds, and gives all that it acknowledged.
+// killed runs the writing program and kills it a while after it has acknowledged
+// some rounds. It gives all that the program acknowledged.
 func killed(dir string, some int, after time.Duration) (lines []string, err error) {
 	c := command(dir, "run", "write.conc")
 	var problem bytes.Buffer

@@ -18,7 +18,7 @@ import (
 )
 
 // TestTalks plays generated conversations of a program and a host: compiled, in
-// the VM, with processes.
+// the VM, with real processes.
 func TestTalks(t *testing.T) {
 	talk := func(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Level: talkgen.Listen}) }
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }

@@ -114,8 +114,8 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	return a.watch(ctx, false, run)
 }
 
-// testOnce compiles and runs the tests. It tells seen which files they depend
-// on.
+// testOnce compiles and runs the tests. It calls seen with each file that they
+// depend on.
 func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
 	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Tests: true, Seen: seen})
 	if err != nil {

@@ -93,8 +93,8 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 	return e.Encode(out)
 }
 
-// The report of --format junit, as build servers read it: a suite for each
-// group, and one a file for the tests without.
+// The report of --format junit, as build servers read it. A suite is a group of
+// tests, or the tests of a file that are in no group.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Tests    int          `xml:"tests,attr"`

@@ -17,9 +17,9 @@ type traceEvent struct {
 	Args              map[string]any
 }
 
-// spans reads a trace, fails unless all of its spans are balanced and lie one in
-// the other, and prints them as a tree for each thread, with their arguments but
-// times and sizes:
+// spans reads a trace and prints it as a tree for each thread, with the spans'
+// arguments except times and sizes. It fails unless every span ends and spans of
+// a thread are nested:
 //
 //	spans FILE
 func spans(args []string) int {

@@ -18,18 +18,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/terminal"
 )
 
-// Compiled programs come from anywhere. One that asks for commands, hosts, files
-// or network hosts runs when it was built by this user, when the flags say what
-// it may do of each kind that it asks for, with --trust, or when the user has
-// been shown what it asks for and has agreed. Builds and agreements are kept as
-// files named by the program's hash, in concerto/trusted of the directory that
-// XDG_STATE_HOME names.
+// Compiled programs come from anywhere. A program that asks for commands, hosts,
+// files or network hosts runs when one of these holds: this user built it; the
+// flags decide every kind of permission that it asks for; --trust is given; the
+// user has been shown what it asks for and has agreed. Builds and agreements are
+// remembered as files named by the program's hash, in concerto/trusted below
+// XDG_STATE_HOME.
 
 // maxTrusted bounds how many programs are remembered; the oldest go.
 const maxTrusted = 1000
 
-// consent makes sure that a compiled program may run. root is where its relative
-// paths start.
+// consent gives an error unless a compiled program may run. root is the
+// directory at which the program's relative paths start.
 func (a *app) consent(ctx context.Context, path, root string, data []byte, p *concerto.Program, f *worldFlags, g *concerto.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x concerto.Ask) bool { return !g.Decides(x.Kind) }) || a.trusts(data) {
@@ -74,14 +74,14 @@ func listed(asks []concerto.Ask) string {
 	return b.String()
 }
 
-// plain is a program's own text as it may be shown: on one line, and nothing in it
-// steers the terminal.
+// plain is a program's own text for output: on one line, with control characters
+// escaped.
 func plain(s string) string { return terminal.Escape(oneLine.Replace(s)) }
 
 var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // flagsOf are the flags that allow what a program asks for, one for each kind.
-// root is where the paths start that it names.
+// root is the directory at which the program's relative paths start.
 func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
 	var out []string
 	for _, k := range concerto.Permissions {
@@ -104,8 +104,8 @@ func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
 	return out
 }
 
-// named is what a program asks for as the flags name it: paths are seen from the
-// working directory.
+// named is what a program asks for, as a flag names it: a path is relative to
+// the working directory.
 func (a *app) named(x concerto.Ask, root string) string {
 	if x.Kind != concerto.PermitRead && x.Kind != concerto.PermitWrite || filepath.IsAbs(x.Name) {
 		return x.Name
@@ -113,8 +113,8 @@ func (a *app) named(x concerto.Ask, root string) string {
 	return a.shown(filepath.Join(root, x.Name))
 }
 
-// trustedDir is where trusted programs are remembered, "" when there is no place
-// for it.
+// trustedDir is the directory in which trusted programs are remembered; "" when
+// neither XDG_STATE_HOME nor HOME names one.
 func (a *app) trustedDir() string {
 	state := procgroup.Getenv(a.environ, "XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
@@ -157,8 +157,8 @@ func (a *app) trusting(data []byte) error {
 	return forgetOldest(dir)
 }
 
-// built remembers a program that was compiled here, when it will be asked for.
-// Where that cannot be kept, its run will ask.
+// built remembers a program that was compiled here and would need the user's
+// consent. When that fails, running the program asks for consent.
 func (a *app) built(data []byte) {
 	p, err := concerto.Load(data)
 	if err != nil || len(p.Asks()) == 0 {

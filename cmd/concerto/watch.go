@@ -15,8 +15,9 @@ import (
 	"github.com/concerto-lang/concerto"
 )
 
-// lookEvery is how often --watch looks at the files. Looking works on every file
-// system and for every way to save; a hundred files take half a millisecond.
+// lookEvery is how often --watch looks at the files. Polling works on every file
+// system and for every way of saving; looking at a hundred files takes half a
+// millisecond.
 const lookEvery = 200 * time.Millisecond
 
 // clearScreen empties a terminal's screen and what can be scrolled back to.
@@ -25,10 +26,10 @@ const clearScreen = "\x1b[2J\x1b[3J\x1b[H"
 // errChanged is the cause of the end of what runs while a file of it changes.
 var errChanged = errors.New("a file has changed")
 
-// watch runs something, and again whenever a file that it has seen changes, until
-// ctx ends. With restart a change ends what still runs. What is wrong with the
-// program is shown and waited on; only a path that leads to none at the start
-// ends it.
+// watch calls run, and again whenever a file changes that the run has seen,
+// until ctx ends. With restart, a change ends a run that still goes on. A
+// mistake in the program is shown, and watch waits for a change; only a path
+// that names no program at the start is an error.
 func (a *app) watch(ctx context.Context, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.screen {
@@ -42,8 +43,8 @@ func (a *app) watch(ctx context.Context, restart bool, run func(ctx context.Cont
 	}
 }
 
-// untilChange runs once and gives the file that changed then, or meanwhile with
-// restart.
+// untilChange calls run once and gives the file that changed afterwards; with
+// restart, also one that changed meanwhile.
 func (a *app) untilChange(ctx context.Context, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
@@ -127,15 +128,15 @@ func counted(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// stamps are files and directories as they were when they were seen first. Safe
+// stamps are the stamps of files and directories when a run first saw them. Safe
 // for concurrent use.
 type stamps struct {
 	mu   sync.Mutex
 	seen map[string]stamp
 }
 
-// stamp is what shows that a file has changed. It is zero for one that is not
-// there.
+// stamp is what shows that a file has changed. The stamp of a file that does not
+// exist is zero.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -177,8 +178,9 @@ func (s *stamps) there() int {
 	return n
 }
 
-// await waits for a change and for its end: who saves may write in several
-// steps. It gives the first of the files that have changed.
+// await waits until files have changed and then stay the same between two looks,
+// as an editor may save in several steps. It gives the first of the changed
+// files.
 func (s *stamps) await(ctx context.Context, pause func(context.Context) error) (string, error) {
 	before := s.taken()
 	for {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// watched is `concerto test --watch` in a directory. It looks at the files when
-// the test lets it, and stands still otherwise.
+// watched is `concerto test --watch` in a directory. It looks at the files only
+// when the test lets it.
 type watched struct {
 	t            *testing.T
 	dir          string
@@ -81,8 +81,8 @@ func (w *watched) wrote() (out, err string) {
 	return w.out.String(), w.err.String()
 }
 
-// changed is what was written after a change: it is noticed at the first look,
-// and has come to its end at the second.
+// changed gives the output that follows a change. The first look sees the
+// change, the second that it is over.
 func (w *watched) changed() (out, err string) {
 	w.t.Helper()
 	w.look()
@@ -191,8 +191,8 @@ func TestWatchNothing(t *testing.T) {
 	}
 }
 
-// live is a command whose files are looked at beside what runs: it goes on looking
-// for as long as something is waited for.
+// live is a command that looks at the files while a program runs. It goes on
+// looking for as long as the test waits for output.
 type live struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -222,8 +222,8 @@ func (l *live) pause(ctx context.Context) error {
 	}
 }
 
-// until waits for texts, written in this order, and drops them with what stands
-// before.
+// until waits until these texts have been written in this order, and drops the
+// output up to the last of them.
 func (l *live) until(texts ...string) {
 	l.t.Helper()
 	for _, text := range texts {
@@ -249,8 +249,8 @@ func (l *live) take(text string) bool {
 	return ok
 }
 
-// TestWatchRun: a program runs again when a file of it changes; what still runs is
-// ended.
+// TestWatchRun: a program runs again when one of its files changes; a run that
+// still goes on is ended.
 func TestWatchRun(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto"
 )
 
-// worldFlags say what stands for the world around a program, and what of it the
+// worldFlags say what replaces parts of the world around a program, and what the
 // program may touch.
 type worldFlags struct {
 	answers     []string
@@ -26,8 +26,9 @@ func (f *worldFlags) add(c *cobra.Command) {
 	f.permissions.add(c)
 }
 
-// prepare compiles or loads what a source names, with the options that every way
-// of running it shares. When it returns, signals are caught.
+// prepare compiles or loads the program that a source names, and makes the
+// options that all commands that run it share. When it returns, signals are
+// caught.
 func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
 	fixed, err := answers(f.answers)
 	if err != nil {
