@@ -11,12 +11,14 @@ import (
 	"testing"
 )
 
-// mostNames is how many exported names the embedding API may have: the package's
-// own, and the methods of what it takes over from others.
+// mostNames bounds the number of exported names of the embedding API: the
+// package's own, and the methods of types that it takes over from other
+// packages.
 const mostNames = 120
 
-// TestAPINamesItsTypes: whoever embeds Concerto needs no other package of ours.
-// What an exported declaration mentions of one has a name here.
+// TestAPINamesItsTypes: an application that embeds Concerto needs no other
+// package of ours. When an exported declaration mentions a type of another
+// package, this package has a name for it.
 func TestAPINamesItsTypes(t *testing.T) {
 	for _, f := range ownFiles(t) {
 		ours := importedOurs(f)
@@ -100,7 +102,7 @@ func parsed(t *testing.T, dir string) []*ast.File {
 }
 
 // importedOurs gives the directories of our packages that a file imports, by the
-// names that it knows them by.
+// names under which it imports them.
 func importedOurs(f *ast.File) map[string]string {
 	out := map[string]string{}
 	for _, i := range f.Imports {
@@ -118,8 +120,9 @@ func importedOurs(f *ast.File) map[string]string {
 	return out
 }
 
-// promised are the parts of a declaration that its users see. What an alias or a
-// value stands for is not one: that is where other packages' names are taken over.
+// promised are the parts of a declaration that its users see. The right side of
+// an alias or of a value is none of them: names of other packages are taken over
+// there.
 func promised(d ast.Decl) []ast.Node {
 	var out []ast.Node
 	switch d := d.(type) {

@@ -43,8 +43,8 @@ func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Res
 	return a.Performer.Perform(ctx, r)
 }
 
-// Start hands an awaited emit to the application at once, so that it comes in
-// the program's order, and has it answered meanwhile.
+// Start hands an awaited emit to the application at once, so that emits come in
+// the program's order. It is answered while the program goes on.
 func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if e, isAwait := r.(*effect.AwaitEmit); isAwait && (a.o.OnEmit != nil || a.o.OnAwait != nil) {
 		a.receive(e.Channel, e.Payload)

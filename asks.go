@@ -14,8 +14,8 @@ import (
 )
 
 // Ask is something outside of the run that a program may use. Name is what the
-// flag of its Kind lists, "" stands for all there is; Detail says what it is for,
-// or what stands behind the name.
+// flag of its Kind would list; "" means everything of that kind. Detail says
+// what it is for, or what the name stands for.
 type Ask struct {
 	Kind   Permission
 	Name   string
@@ -24,7 +24,7 @@ type Ask struct {
 
 // Asks lists the commands, hosts, files and network hosts that the program may
 // use, each once, by kind. It is read from the program's code and declarations:
-// what is in neither cannot be used.
+// a program cannot use what neither of them mentions.
 func (p *Program) Asks() []Ask {
 	a := &asking{ir: p.ir, performs: performed(p.ir)}
 	a.hosts()
@@ -106,8 +106,8 @@ func hostname(address string) string {
 	return address
 }
 
-// models adds where the connections lead that agents use, themselves or as
-// another's fallback.
+// models adds the addresses of the connections that agents use, directly or as a
+// fallback of another one.
 func (a *asking) models() {
 	var next []string
 	for i := range a.ir.Agents {
@@ -147,8 +147,8 @@ func (a *asking) stores() {
 	}
 }
 
-// sources are the effects whose targets only a run shows, and what of the
-// library they are of.
+// sources are the permissions whose targets are known only when the program
+// runs, with the part of the library that uses them.
 var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std::fs", permit.Net: "std::http", permit.Run: "std::tools::RunCommand"}
 
 // declared are the effects whose targets the declarations have shown.

@@ -36,18 +36,18 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Program is a compiled program. It can be run any number of times, also at
-// once.
+// Program is a compiled program. It can be run any number of times, also
+// concurrently.
 type Program struct {
 	ir   *ir.Program
 	root string // where the manifest's relative paths start; "" for a loaded program
 }
 
-// Compile compiles the program that path leads to: a .conc file, a directory
-// with a manifest, or "" for the manifest in dir or above. path is seen from
-// dir. The list holds errors and warnings; with errors the program is nil. The
-// Go error, a *PathError or one of reading, says that there was nothing to
-// compile.
+// Compile compiles the program that path names: a .conc file, a directory with a
+// manifest, or "" for the nearest manifest from dir up. A relative path starts
+// at dir. The Diagnostics are errors and warnings; with errors the program is
+// nil. The Go error says that there was nothing to compile: it is a *PathError,
+// or one of reading.
 func Compile(path, dir string) (*Program, Diagnostics, error) {
 	return CompileSource(Source{Path: path, Dir: dir})
 }
@@ -87,12 +87,12 @@ func Load(data []byte) (*Program, error) {
 	return &Program{ir: p}, nil
 }
 
-// Encode gives the program as Load reads it: the same bytes for the same
-// sources, wherever they lie.
+// Encode gives the program in the form that Load reads. The same sources give
+// the same bytes, in whatever directory they are.
 func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
 
-// MaxMemory is what the manifest allows the program's values, in MiB; 0 is no
-// limit.
+// MaxMemory is the manifest's limit on the memory of the program's values, in
+// MiB; 0 means no limit.
 func (p *Program) MaxMemory() int64 { return p.ir.Limits.MaxMemoryMB }
 
 // Hosts names the hosts that the program declares.
@@ -110,9 +110,9 @@ func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 // Run runs the program's main until it ends, ctx ends, or the manifest's
 // max_run_seconds are over. When it returns, every process and goroutine of the
 // run has ended. The error is an *Uncaught when the program failed, the cause of
-// ctx's end, or what else kept it from running. The manifest's max_memory_mb is
-// measured on the process's heap: what the application itself takes meanwhile
-// counts too.
+// ctx's end, or the reason why the program could not run. The manifest's
+// max_memory_mb is measured on the process's heap: memory that the application
+// allocates meanwhile counts too.
 func (p *Program) Run(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
 }
@@ -196,9 +196,9 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	return err
 }
 
-// unkeyed says of a run that failed by something else that a model could not be
-// asked for want of its key, "" when none was: a program that goes on without the
-// reply mostly fails because of that.
+// unkeyed is a hint for a failed run: that a model was not asked because its key
+// was missing; "" when no key was, or when the error says so itself. A program
+// that goes on without the reply often fails because of that.
 func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
 	message := world.Unkeyed()
 	if message == "" || strings.Contains(failed.Message, message) {
@@ -263,8 +263,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	return c, nil
 }
 
-// mocked are the connections with those played that lead to a provider, and
-// those added that only agents name.
+// mocked are the connections of a mocked run: each that leads to a provider
+// becomes a scripted one, and connections that only agents name are added.
 func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
 	known := map[string]bool{}
 	for i, c := range conns {
@@ -296,8 +296,8 @@ func table(pairs []ir.Pair) map[string]string {
 	return out
 }
 
-// hostConfig is a host as its performer wants it. Paths of the manifest start
-// at root.
+// hostConfig is a host in the form that package host takes. The manifest's
+// relative paths start at root.
 func hostConfig(h *ir.Host, root string) host.Config {
 	c := host.Config{
 		Name: h.Name, Connector: h.Connector, Transport: h.Transport, Command: h.Command, Args: h.Args,

@@ -25,8 +25,9 @@ type following struct {
 	out      io.WriteCloser // nil without a transcript
 }
 
-// follow has the recorder hear of a runtime that is about to be made. Its second
-// half is with, which comes before the first request.
+// follow makes the runtime that is about to be made report its calls of models
+// to the recorder. The recorder itself is made by with, which must be called
+// before the first request.
 func (o *Options) follow(c *runtime.Config) *following {
 	if o.Records.Transcript == nil && o.Records.Steps == NoSteps && o.Records.OnShares == nil {
 		return nil

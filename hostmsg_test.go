@@ -9,9 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
-// TestHostMessages plays each row of the table of messages in a program: handled,
-// handled too slowly, withdrawn, not handled with and without a default, and
-// under execute. What a host waits for is answered in all of them, or taken back.
+// TestHostMessages plays each row of the table of messages in a program: with a
+// handler, with one that is too slow, withdrawn, without a handler (with and
+// without a default), and under execute. In each case, what a host waits for
+// must be answered or taken back.
 func TestHostMessages(t *testing.T) {
 	var program, manifest strings.Builder
 	program.WriteString("use std::time;\nhost W { connector: w, output_format: \"json\" }\nhost D { connector: d, output_format: \"json\" }\nfn main() {}\n" +

@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What this package's own declarations name of the other packages, under names of
-// its own: these are promised, those packages are not. A test finds one that is
-// missing.
+// Types of other packages that this package's declarations mention, under names
+// of its own: users may rely on these names, and not on those packages. A test
+// finds a type that has no name here.
 type (
 	// Source says where a program is: Path seen from Dir, or Given.
 	Source = driver.Request
@@ -43,16 +43,16 @@ type (
 	// Listen says where a program is served over HTTP, and to whom.
 	Listen = mcp.Listen
 
-	// ModelUsage is what a run has used of one model, or of all: the tokens are
-	// exactly those that providers reported.
+	// ModelUsage is what a run has used of one model, or of all models. The
+	// tokens are those that providers reported.
 	ModelUsage = limit.Usage
 	// Shares are what a run has used of models, by agent, stage and task.
 	Shares = transcript.Usage
 	// Share is one of Shares.
 	Share = transcript.Share
 
-	// Uncaught is how Run reports an error that the program did not catch, or a
-	// panic: what it was, where, and by which calls.
+	// Uncaught is the error of Run when the program failed: an error that it did
+	// not catch, or a panic, with its place and trace.
 	Uncaught = vm.Uncaught
 	// Broken is how Run reports a compiled program that was changed.
 	Broken = vm.Broken

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Options say what a run gets of the world. The zero Options give it nothing:
-// no environment, no output, nobody who answers. Files, the network, commands
-// and hosts are the process's own, as far as Allow and the program's
+// Options say what a run gets from outside. The zero Options give it no
+// environment, no output, and no answers to awaited emits. Files, the network,
+// commands and hosts are those of the process, as far as Allow and the program's
 // [permissions] grant them.
 type Options struct {
-	// WorkDir is where the relative paths that the program itself uses start; ""
-	// is the process's working directory.
+	// WorkDir is the directory at which the relative paths in the program start;
+	// "" means the process's working directory.
 	WorkDir string
-	// Dir is where the relative paths of a loaded program's manifest start; a
-	// compiled one starts at its project's root.
+	// Dir is the directory at which the relative paths of a loaded program's
+	// manifest start. A program that was compiled here uses its project's root.
 	Dir string
-	// Allow narrows what the program may touch besides its own [permissions]; the
-	// zero Grants allow everything (spec/19-permissions.md). What is refused is an
-	// error of the program, which names the command's flag.
+	// Allow narrows what the program may touch, beyond its own [permissions]; the
+	// zero Grants allow everything (spec/19-permissions.md). A refusal is an
+	// error of the program, whose message names the command's flag.
 	Allow Grants
 	// Args are what std::env::args gives.
 	Args []string
-	// Environ is the environment as "NAME=value": of the program, of its hosts,
-	// and where the keys of models are.
+	// Environ is the environment as "NAME=value": for the program, its hosts and
+	// servers, and the keys of models.
 	Environ []string
 
 	// Output takes emits and printed text, unless OnEmit does.
@@ -33,25 +33,25 @@ type Options struct {
 	// Answers answer awaited emits, unless OnAwait does.
 	Answers Answers
 	// OnEmit receives every emit, awaited ones too, instead of Output. It is
-	// called in the program's order, one at a time, and holds the program up
-	// until it returns.
+	// called in the program's order, one call at a time. The program waits until
+	// it returns.
 	OnEmit func(channel string, payload json.RawMessage)
-	// OnAwait answers awaited emits instead of all Answers. Its error is the
-	// program's EmitError.
+	// OnAwait answers awaited emits; Answers are then not used. Its error becomes
+	// the program's EmitError.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
 	// Log takes the run's log; nil drops it. LogLevel is one of LogLevels, "" for
 	// "info".
 	Log      io.Writer
 	LogLevel string
-	// Mock plays every connection that is not scripted, also one that the manifest
-	// does not have, with the same answers each time: shaped by the schema where
-	// there is one, else naming the prompt.
+	// Mock makes every connection scripted, also those that the manifest does not
+	// have. Replies are the same in each run: a value of the schema where there
+	// is one, else a text that repeats the prompt.
 	Mock bool
 	// Records are what is written down of the run besides.
 	Records Records
-	// Kill, when closed, ends at once what a cancelled run still waits for:
-	// hosts that take their time to leave.
+	// Kill, when closed, ends at once what a cancelled run still waits for: hosts
+	// that take their time to end.
 	Kill <-chan struct{}
 }
 
@@ -59,17 +59,16 @@ type Options struct {
 type Output struct {
 	To   io.Writer // nil drops them
 	Mode Mode
-	// Terminal says that To is one: characters that steer a terminal are shown
-	// escaped, so that others' texts cannot.
+	// Terminal says that To is a terminal: control characters in texts are shown
+	// escaped, as texts may come from models or hosts.
 	Terminal bool
-	// Detail, when it is not zero, is when the run began. Then events and the lines
-	// of NDJSON say in seconds since then when they came, from which task and in
-	// which exchange with a host, and the log is a JSON object a line
-	// (spec/11-emit.md).
+	// Detail, when not zero, is the time when the run began. Each event and
+	// NDJSON line then gives the seconds since, its task, and its exchange with a
+	// host; each line of the log is a JSON object (spec/11-emit.md).
 	Detail time.Time
 }
 
-// Answers are where the answers of awaited emits come from, in the order of the
+// Answers are the sources of answers to awaited emits, tried in the order of the
 // fields (spec/11-emit.md).
 type Answers struct {
 	Fixed []Answer
@@ -85,15 +84,16 @@ type Records struct {
 	OnUsage func(each []ModelUsage, all ModelUsage)
 	// OnShares is called once too, with the same by agent, stage and task.
 	OnShares func(Shares)
-	// Transcript takes what the program and its models say to each other, as records
-	// (spec/20-transcript.md): whole conversations, without the run's secrets. nil
-	// takes none.
+	// Transcript receives what the program and its models say to each other, in
+	// full, as records (spec/20-transcript.md). The run's secrets are removed.
+	// nil means no transcript.
 	Transcript io.Writer
 	// Steps is how much of that is said in the log.
 	Steps Steps
-	// Profile takes a CPU profile of the run for `go tool pprof`, Trace its tasks
-	// and effects as trace events for Perfetto; nil takes none. Both are written
-	// when Run returns, however the run ended, Trace also before.
+	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
+	// receives its tasks and effects as trace events for Perfetto. nil means
+	// none. Both are complete when Run returns, however the run ended; Trace is
+	// also written while the run goes on.
 	Profile io.Writer
 	Trace   io.Writer
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// everything concurrent at once: tasks, joins, races, bounded loops, errors,
-// cancelling, closures over shared cells.
+// replayed uses all that is concurrent at once: tasks, joins, races, bounded
+// loops, errors, cancelling, closures over shared cells.
 const replayed = `
 async fn ask(who: String) -> String {
     let answer = await emit("ask:${who}");
@@ -61,9 +61,9 @@ fn main() {
 }
 `
 
-// TestReplay: the same completions in the same order give the same run, byte for
-// byte, whatever the timing: four recorded orders, each replayed 250 times under
-// random delays.
+// TestReplay: when the same requests complete in the same order, the run is the
+// same, byte for byte, whatever the timing. Four recorded orders are replayed
+// 250 times each, under random delays.
 func TestReplay(t *testing.T) {
 	p := compileText(t, replayed)
 	different := map[string]bool{}
@@ -87,7 +87,7 @@ func TestReplay(t *testing.T) {
 }
 
 // TestReplayRandom: random programs of tasks, races, loops, errors and
-// cancelling end with nothing under way, and replay.
+// cancelling end with no request under way, and can be replayed.
 func TestReplayRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
@@ -158,8 +158,8 @@ func (g *tangle) expr(depth int) string {
 	return fmt.Sprintf("%s.await", g.call(depth-1))
 }
 
-// conductor performs requests in memory. What waits it completes from a
-// goroutine of its own: in the order that it was given, or in a random one,
+// conductor performs requests in memory. It completes those that wait from a
+// goroutine of its own: in the order that it was given, or in a random order,
 // which it records.
 type conductor struct {
 	random *rand.Rand
@@ -249,8 +249,8 @@ func (c *conductor) conduct() {
 	}
 }
 
-// next is the number of the request to complete as the n-th, -1 while there is
-// none.
+// next is the number of the request to complete as the n-th; -1 when that one
+// has not been made yet.
 func (c *conductor) next(n int) int {
 	if c.replay {
 		if n < len(c.order) && c.order[n] < len(c.requests) {

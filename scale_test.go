@@ -38,8 +38,8 @@ func (c *counting) Start(ctx context.Context, r effect.Request, done func(effect
 	return stop, ok
 }
 
-// TestWaitingTasksAreSmall: memory of tasks that wait, with all that belongs to
-// their requests.
+// TestWaitingTasksAreSmall bounds the memory of a waiting task, with all that
+// its request needs.
 func TestWaitingTasksAreSmall(t *testing.T) {
 	for _, c := range []struct {
 		program    string
@@ -88,8 +88,8 @@ func inUse() int {
 	return int(s.HeapAlloc + s.StackInuse)
 }
 
-// TestTokenRing: 50,000 tasks hand a token around, each made as the next one is
-// awaited; in time that grows with their number, not with its square.
+// TestTokenRing: 50,000 tasks pass a number on, each from the task before, which
+// it awaits. The time must grow with their number, not with its square.
 func TestTokenRing(t *testing.T) {
 	p := compileText(t, `
 async fn first() -> Int { std::time::sleep(1); 0 }
@@ -121,8 +121,8 @@ func compileText(t *testing.T, text string) *Program {
 	return p
 }
 
-// TestNothingIsLeft: in a world where time is virtual, tasks end by their times,
-// races and errors end what is still asleep, and no goroutine outlives the run.
+// TestNothingIsLeft: with virtual time, tasks end at their times, races and
+// errors end the tasks that still sleep, and no goroutine outlives the run.
 func TestNothingIsLeft(t *testing.T) {
 	p := compileText(t, `
 async fn say(ms: Int) -> Int { std::time::sleep(ms); emit("at", [ms, std::time::monotonic_ms()]); ms }
@@ -173,8 +173,8 @@ func (n noting) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return n.Starter.Perform(ctx, r)
 }
 
-// TestAppendingIsLinear: whatever way a program writes it, text that grows by
-// appends costs bytes in proportion to its length.
+// TestAppendingIsLinear: a text that grows by appends allocates bytes in
+// proportion to its length, in whatever way the program writes the appends.
 func TestAppendingIsLinear(t *testing.T) {
 	for name, body := range map[string]string{
 		"variable":      `let mut s = ""; for i in 0..N { s += "line ${i}\n"; } s`,
@@ -213,7 +213,7 @@ func TestAppendingIsLinear(t *testing.T) {
 	}
 }
 
-// TestSlicesAreLinear: what takes an array apart from one end, by slices or
+// TestSlicesAreLinear: taking an array apart from one end, by slices or
 // patterns, allocates in proportion to its length.
 func TestSlicesAreLinear(t *testing.T) {
 	for name, body := range map[string]string{
@@ -254,8 +254,8 @@ func allocated() uint64 {
 	return s[0].Value.Uint64()
 }
 
-// TestCompilingIsLinear: compiling much of one thing in one place takes work in
-// proportion.
+// TestCompilingIsLinear: when a program has many of one construct in one place,
+// the work to compile it grows in proportion.
 func TestCompilingIsLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a second")

@@ -19,8 +19,8 @@ import (
 // ErrNothingOffered says that a program has nothing to serve.
 var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
 
-// ServeOptions say where a program is served: over In and Out, or over HTTP when
-// HTTP has an address. Ready is called with the URL then.
+// ServeOptions say where a program is served: over In and Out or, when HTTP has
+// an address, over HTTP. Ready is then called with the URL.
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
@@ -89,8 +89,9 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	return err
 }
 
-// input is what a client sends. Its end ends the VM before the calls under way are
-// cancelled one by one: the end of one would be the turn of another.
+// input is what a client sends. When it ends, the VM is ended at once. If the
+// calls under way were cancelled one by one, the end of one would begin the turn
+// of the next.
 type input struct {
 	io.ReadCloser
 	end context.CancelCauseFunc
@@ -166,8 +167,8 @@ func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	return r
 }
 
-// progress is how far a call has come, as what it emits says: each emit is a step,
-// and a pipeline's stages that are complete are whole ones.
+// progress counts how far a call has come, from its emits: each emit is a step,
+// and each stage that a pipeline completes is a whole one.
 type progress struct {
 	offer  vm.Offer
 	report func(mcp.Progress)

@@ -90,8 +90,8 @@ func TestStoresAreTheSame(t *testing.T) {
 	}
 }
 
-// TestStoresReplay: requests and results of stores are data. A run that was
-// written down goes the same way again where there is no store.
+// TestStoresReplay: requests and results of stores are data. A recorded run can
+// be replayed where there is no store, and goes the same way.
 func TestStoresReplay(t *testing.T) {
 	p := compileText(t, keeping)
 	s := store.New(store.Options{InMemory: true})
@@ -139,8 +139,9 @@ func TestStoresReplay(t *testing.T) {
 	}
 }
 
-// TestStoreGivesWay: while another process writes to a store's file, the other
-// tasks go on; who waits gets its answer.
+// TestStoreGivesWay: while a request to a store has to wait, as when another
+// process writes to the store's file, other tasks go on. The request gets its
+// answer afterwards.
 func TestStoreGivesWay(t *testing.T) {
 	p := compileText(t, `
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("s.db");

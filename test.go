@@ -37,13 +37,13 @@ type TestOptions struct {
 	Select func(Test) bool
 	// Parallel is how many tests run at a time; 0 means one a processor.
 	Parallel int
-	// Live lets tests reach what they do not mock: models, hosts, the network,
-	// in real time.
+	// Live lets tests use the models, hosts and network that they do not mock, in
+	// real time.
 	Live bool
 	// Environ is the environment, as "NAME=value".
 	Environ []string
-	// WorkDir is where the relative paths that tests use start; "" is the
-	// process's working directory.
+	// WorkDir is the directory at which relative paths in tests start; "" means
+	// the process's working directory.
 	WorkDir string
 	// Allow narrows what tests may touch, as Options.Allow does.
 	Allow Grants
@@ -51,12 +51,12 @@ type TestOptions struct {
 	// nil drops it.
 	Log      io.Writer
 	LogLevel string
-	// Seed decides which random numbers each test draws; a live run draws others
+	// Seed decides which random numbers each test draws. A live run draws others
 	// each time.
 	Seed int64
-	// Limit is how long one test may run, in real time: 0 means what the manifest
-	// says, else DefaultTestLimit, but nothing bounds the tests of a live run; less
-	// than 0 means no limit.
+	// Limit is how long one test may run, in real time. 0 means the manifest's
+	// limit, or DefaultTestLimit when it has none; tests of a live run have no
+	// limit then. Less than 0 means no limit.
 	Limit time.Duration
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
@@ -77,13 +77,13 @@ type TestResult struct {
 	Took    time.Duration
 	// Record is what the test emitted, printed and logged.
 	Record TestRecord
-	// Seed gave the random numbers that the test drew, nil when it drew none or
-	// those of a live run.
+	// Seed is the seed of the random numbers that the test drew; nil when it drew
+	// none, and in a live run.
 	Seed *int64
 }
 
-// TestFailure says why a test failed. Place and Trace are empty where no place
-// is to blame.
+// TestFailure says why a test failed. Place and Trace are empty when the failure
+// has no place in the program.
 type TestFailure struct {
 	Kind    string // the error's type, "panic", or "" for what is no error of the program
 	Message string
@@ -91,8 +91,8 @@ type TestFailure struct {
 	Trace   []Place
 }
 
-// Tests lists the tests of a program whose Source asked for them, in the order of
-// its files and of the functions in them.
+// Tests lists the tests of a program whose Source asked for them, in the order
+// of its files, and of the functions in a file.
 func (p *Program) Tests() []Test {
 	var out []Test
 	for i := range p.ir.Tests {
@@ -110,10 +110,10 @@ func (p *Program) Tests() []Test {
 	return out
 }
 
-// RunTests runs the tests, each in a fresh VM and a world of its own, and gives
-// their results in the order of Tests, with the points that they reached when
-// those are counted. The error is the cause of ctx's end, or says what kept the
-// tests from running; the results are then those until then.
+// RunTests runs the tests, each in a fresh VM and a world of its own. It gives
+// their results in the order of Tests and, when o.Cover is set, the points that
+// they reached. The error is the cause of ctx's end, or the reason why tests
+// could not be run; the results are those of the tests that had ended by then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []Point, error) {
 	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
 	if err != nil {
@@ -315,8 +315,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%g seconds", d.Seconds())
 }
 
-// leftOver is the failure of a test that passed and left something undone:
-// tasks that it did not await, or parts of its script.
+// leftOver is the failure of a test that passed but left something undone: tasks
+// that it did not await, or unused parts of its script.
 func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 	left := scene.Leftovers()
 	for _, p := range o.Unfinished {
@@ -401,8 +401,8 @@ func mergePoints(all [][]Point) []Point {
 	return merged
 }
 
-// Text gives the text of one of the program's own files by its name in results
-// and points; "" for any other.
+// Text gives the text of a source file of the program by its name in results and
+// points; "" for any other file.
 func (p *Program) Text(file string) string {
 	for _, f := range p.ir.Files {
 		if f.Name == file {

@@ -75,8 +75,8 @@ fn use_all() {
 use std::time;
 `
 
-// Tests see nothing of one another, however many run at a time; results come in
-// the program's order.
+// TestTestsAreApart: tests do not affect one another, however many run at a
+// time. Results come in the program's order.
 func TestTestsAreApart(t *testing.T) {
 	p := compileTests(t, map[string]string{"main.conc": leaky, "Concerto.toml": "[hosts.w]\ncommand = \"./none\"\n"})
 	missing := "four: agent `A` has no mock: add `mock A { response: \"…\" }` to the test before this call, or run it with --live"

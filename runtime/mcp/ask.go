@@ -10,9 +10,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tapped is a transport whose progress notifications are seen as they are read:
-// the SDK hands them out beside the results, so that a call's last ones could come
-// after its end.
+// tapped is a transport that sees progress notifications when they are read. The
+// SDK delivers them on another goroutine than results, so that a call's last
+// notifications could come after its end.
 type tapped struct {
 	sdk.Transport
 	server *server
@@ -39,9 +39,10 @@ func (t tap) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-// elicited asks the program for what a server wants to know, while the clocks of
-// the calls stand still that it may be for. A server of an older protocol does not
-// say for which: then it is asked in the name of the oldest one.
+// elicited asks the program for what a server wants to know. The call that the
+// question is for does not spend its time meanwhile. A server of an older
+// protocol does not name the call: then the question is put to the oldest call,
+// and the clocks of all calls stand still.
 func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
 	c, ok := ctx.Value(callKey{}).(*call)
 	held := []*call{c}
@@ -69,9 +70,9 @@ func (s *server) elicited(ctx context.Context, r *sdk.ElicitRequest) (*sdk.Elici
 	}
 }
 
-// elicitation is an application's answer as the protocol wants it: an object is
-// the content; another value that of the only member asked for; nil, false and
-// "no" decline.
+// elicitation is the program's answer in the protocol's form. An object is the
+// content. Any other value is that of the schema's member when there is only
+// one. nil, false and "no" decline.
 func elicitation(answer json.RawMessage, schema any) *sdk.ElicitResult {
 	var v any
 	if len(answer) == 0 || json.Unmarshal(answer, &v) != nil || v == nil || v == false {

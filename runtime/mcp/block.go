@@ -10,12 +10,12 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Function is a server's tool as a declaration: the schemas that it needs, the
-// lines of its description and decorators, and its signature, which is "" when the
-// tool or a parameter has a name that is none in Concerto. Nothing of what the
-// server says stands there as code but names: the rest is comments and string
-// literals, with what steers a terminal escaped. Words of the language are not
-// looked for.
+// Function is a server's tool as a declaration in Concerto: the schemas that it
+// needs, the lines of its description and decorators, and its signature.
+// Signature is "" when the tool or a parameter has a name that is no name in
+// Concerto; keywords are not recognised here. Of the server's texts, only such
+// names become code. All else is in comments and string literals, with control
+// characters escaped.
 type Function struct {
 	Name      string
 	Schemas   []string
@@ -24,7 +24,7 @@ type Function struct {
 }
 
 // Inspect connects to a server and gives its tools as the functions of an mcp
-// block, in the server's order.
+// block, in the server's order. Its errors are those of connecting.
 func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
 	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), errTimeout)
@@ -88,8 +88,8 @@ func doc(description string) []string {
 	return lines
 }
 
-// typeOf is a JSON Schema as a type. An object whose members it lists becomes a
-// schema of its own, by that name or one like it.
+// typeOf is a JSON Schema as a Concerto type. An object schema that lists its
+// members becomes a declared schema, named name or similar.
 func (w *declarer) typeOf(s *shape, name string) string {
 	k := kinds(s)
 	switch {
@@ -161,8 +161,9 @@ func optional(t string) string {
 	return t + "?"
 }
 
-// resultType is what a tool gives: text, unless it says what its structured
-// result is. One that is no object stands in a `result`.
+// resultType is the type of a tool's result: String, unless the tool describes a
+// structured result. A structured result that is no object is in the member
+// `result`.
 func (w *declarer) resultType(tool *sdk.Tool) string {
 	if tool.OutputSchema == nil {
 		return "String"
@@ -179,8 +180,9 @@ func text(s string) string {
 	return `"` + escaped(strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(s)) + `"`
 }
 
-// escaped is a text whose characters that are not printed, such as controls and
-// those that turn the direction of the text, are written as in a string literal.
+// escaped is a text in which characters that cannot be printed are written as in
+// a string literal: control characters, and those that change the direction of
+// writing.
 func escaped(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -14,8 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// FuzzDeclaration: whatever a server says of a tool, its declaration is one
-// function of its name and parameters, with schemas, or is no program at all.
+// FuzzDeclaration: whatever a server says of a tool, the declaration is one
+// function with the tool's name and parameters, and its schemas; or it does not
+// parse, and `concerto mcp add` leaves it out.
 func FuzzDeclaration(f *testing.F) {
 	for _, h := range testmcp.Hostile {
 		f.Add(h.Name, h.Description, "x", h.Description, h.Name)

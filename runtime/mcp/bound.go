@@ -19,8 +19,8 @@ const (
 	maxConnections = 1024             // at once
 )
 
-// wholeBody reads a request's body before it is handled, in a bounded time: the
-// answer may take as long as it takes.
+// wholeBody reads a request's body within readTime before the request is
+// handled. The answer may then take any time.
 func wholeBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {

@@ -88,8 +88,8 @@ type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
-// TestConnectionsAreBounded: one too many is told to come later, and comes in when
-// another has gone.
+// TestConnectionsAreBounded: a connection beyond the bound is told to come
+// later, and is accepted when another one has gone.
 func TestConnectionsAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -31,8 +31,8 @@ type call struct {
 	asked  []chan json.RawMessage // who waits for the program's answers, in the order of their events
 }
 
-// newCall makes a call and the context that it runs in, whose cause is
-// errTimeout when the server has had its time.
+// newCall makes a call and the context that it runs in. The context's cause is
+// errTimeout when the call's time is over.
 func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*call, context.Context) {
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
@@ -64,8 +64,8 @@ func (c *call) run(ctx context.Context) {
 	c.add(e, nil)
 }
 
-// attempt makes the call over the connection that there is, or a new one; again
-// says that the connection had ended before the call.
+// attempt makes the call over the present connection, or over a new one. again
+// says that the connection had ended before the server saw the call.
 func (c *call) attempt(ctx context.Context) (e *effect.MCPEvent, err error, again bool) {
 	l, err := c.server.reach(ctx, c.request.Declared)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// clock bounds the time of a call. It stands still while the server waits for
-// the program: how long a person takes to answer is not the server's matter.
+// clock bounds the time of a call. It stands still while the server waits for an
+// answer of the program, which a person may have to give.
 type clock struct {
 	mu    sync.Mutex
 	timer *time.Timer

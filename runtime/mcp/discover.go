@@ -8,9 +8,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// discoverTime is how long a server may keep silent about `server/discover`. A
-// server of an older protocol should refuse it, and some say nothing instead: then
-// it gets the `initialize` that it knows.
+// discoverTime is how long a server may take to answer `server/discover`. A
+// server of an older protocol should refuse that request, but some do not answer
+// at all. After this time the server gets the older `initialize`.
 const discoverTime = 2 * time.Second
 
 var errSilent = errors.New("no answer to server/discover")

@@ -19,9 +19,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// TestSilentAboutDiscover: a server that says nothing to server/discover is
-// initialised in the old way after two seconds; when the answer comes late, it is
-// passed over.
+// TestSilentAboutDiscover: a server that does not answer server/discover is
+// initialised in the old way after two seconds. An answer that comes later is
+// ignored.
 func TestSilentAboutDiscover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var methods []string
@@ -84,8 +84,8 @@ func old(conn sdk.Connection, methods *[]string) {
 
 const initialized = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}`
 
-// TestSilentOverHTTP: the same over HTTP, where the request that nobody answers is
-// given up.
+// TestSilentOverHTTP: the same over HTTP, where the request without an answer is
+// cancelled.
 func TestSilentOverHTTP(t *testing.T) {
 	given := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

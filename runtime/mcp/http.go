@@ -82,8 +82,8 @@ func (x exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// overheard is a stream of events whose progress notifications are seen as they
-// are read, for the reason that tapped tells.
+// overheard is a stream of events that sees progress notifications when they are
+// read, for the reason given at tapped.
 type overheard struct {
 	io.ReadCloser
 	server *server

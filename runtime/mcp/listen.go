@@ -44,8 +44,8 @@ func ServeHTTP(ctx context.Context, name, version string, offers []Offer, l List
 	return context.Cause(ctx)
 }
 
-// loopback is an address whose host, when there is none, is the loopback's: a port
-// alone opens nothing to others.
+// loopback is address with the loopback's host when it names none: a port alone
+// must not be open to other machines.
 func loopback(address string) string {
 	if !strings.Contains(address, ":") {
 		return net.JoinHostPort("127.0.0.1", address)
@@ -67,8 +67,9 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// guard refuses web pages of elsewhere, whose browser would call for them, also by
-// a name of theirs that leads here, and whoever does not have the token.
+// guard refuses clients without the token, and requests that a browser makes for
+// a web page from elsewhere. A page may reach this server under a host name of
+// its own (DNS rebinding): the Origin header still shows where it is from.
 func (l Listen) guard(next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte("Bearer " + l.Token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,11 +1,11 @@
-// Package mcp performs the calls of MCP servers' tools, and reads their resources
-// and prompts (spec/10-tools-mcp.md); its API promises nothing.
-// A server is reached when it is first called, by a subprocess's standard
-// streams or by streamable HTTP, and again when the connection has ended. What
-// the program declares of it is checked then.
+// Package mcp performs the calls of MCP servers' tools, and reads their
+// resources and prompts (spec/10-tools-mcp.md); its API promises nothing. A
+// server is connected to when it is first called, and again when the connection
+// has ended: over the standard streams of a subprocess, or over streamable HTTP.
+// Then the program's declarations are checked against what the server has.
 //
-// Invariants: every call has a goroutine that ends with it; every subprocess is
-// ended by Close.
+// Invariants: every call has a goroutine that ends with it; Close ends every
+// subprocess.
 package mcp
 
 import (
@@ -20,8 +20,8 @@ import (
 )
 
 // Config is a server, as the manifest describes it. Timeout, in seconds, bounds
-// one call with connecting, but not how long the program takes to answer what the
-// server asks meanwhile; 0 means DefaultTimeout.
+// one call, including the time for connecting, but not the time that the program
+// takes to answer the server's questions; 0 means DefaultTimeout.
 type Config struct {
 	Name       string
 	Transport  string // "stdio" or "http"
@@ -45,24 +45,24 @@ func (c *Config) timeout() time.Duration {
 	return time.Duration(c.Timeout * float64(time.Second))
 }
 
-// Options are the servers and the world around them. Log gets what servers write
-// to their standard error.
+// Options are the servers and what they get from outside. Log receives what
+// servers write to their standard error.
 type Options struct {
 	Configs []Config
 	Environ []string
 	Log     func(server, line string)
-	// Played says that all models are: a server that is not there has no tools to
-	// offer them, which is no error then.
+	// Played says that all models are played. Then a server that cannot be
+	// reached is no error: it offers no tools to models.
 	Played bool
-	// Refused says why an address that a server redirects to may not be called, ""
-	// when it may; nil permits all.
+	// Refused says why an address to which a server redirects may not be called;
+	// "" when it may. nil permits all.
 	Refused func(address string) string
 
 	dial func() sdk.Transport // of tests: what is connected to
 }
 
-// Servers performs the effects of package effect's mcp.go. Safe for concurrent
-// use.
+// Servers performs the effects that internal/effect/mcp.go declares. It is safe
+// for concurrent use.
 type Servers struct {
 	servers map[string]*server
 

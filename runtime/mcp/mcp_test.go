@@ -72,8 +72,9 @@ func answered(t *testing.T, s *Servers, id int64) string {
 
 var nameSchema = map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string"}}}
 
-// asking is a server whose tool `ask` takes 40 seconds, asks, and takes 40 more:
-// in the protocol's way of today, or by a request of its own.
+// asking is a server whose tool `ask` works for 40 seconds, asks, and works for
+// 40 more. It asks in the way of today's protocol or, when old, by a request of
+// its own.
 func asking(old bool) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "asking", Version: "1"}, nil)
 	params := &sdk.ElicitParams{Message: "Your name?", RequestedSchema: nameSchema}
@@ -110,8 +111,8 @@ func asking(old bool) *sdk.Server {
 	return s
 }
 
-// TestElicitationTakesItsTime: what the program takes to answer is not the
-// server's time; the server's own is.
+// TestElicitationTakesItsTime: the time that the program takes to answer does
+// not count as the server's; the server's own time does.
 func TestElicitationTakesItsTime(t *testing.T) {
 	for name, old := range map[string]bool{"within the call": false, "by a request": true} {
 		t.Run(name, func(t *testing.T) {
@@ -143,8 +144,8 @@ func TestElicitationTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestAnswersInOrder: answers belong to the questions in their order, also when
-// one is withdrawn before its answer comes.
+// TestAnswersInOrder: answers go to the questions in the order in which these
+// were asked, also when a question is withdrawn before its answer comes.
 func TestAnswersInOrder(t *testing.T) {
 	c, _ := newCall(t.Context(), 1, &server{}, &effect.MCPOpen{})
 	defer c.clock.stop()
@@ -157,8 +158,8 @@ func TestAnswersInOrder(t *testing.T) {
 	}
 }
 
-// sessions is a server over HTTP, of the protocol that has sessions, which can
-// forget them.
+// sessions is a server over HTTP, with the protocol version that has sessions.
+// It can forget its sessions.
 type sessions struct {
 	mu      sync.Mutex
 	handler http.Handler
@@ -201,8 +202,8 @@ func overHTTP(t *testing.T, h http.Handler, headers map[string]string) *Servers 
 	return s
 }
 
-// TestSessionLost: a server that has forgotten the session is connected to again,
-// once for a call.
+// TestSessionLost: when a server has forgotten the session, the call connects
+// again, once.
 func TestSessionLost(t *testing.T) {
 	h := &sessions{}
 	h.forget()
@@ -228,8 +229,8 @@ func TestSessionLost(t *testing.T) {
 	}
 }
 
-// TestRefused: a server that wants other credentials says so by its status; what
-// is secret goes to the server alone.
+// TestRefused: a server that wants other credentials says so by its HTTP status.
+// Secrets go to no other server.
 func TestRefused(t *testing.T) {
 	seen := make(chan string, 1)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,8 +11,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Offer is a tool that a server of ours has. Output is the JSON Schema of its
-// results' objects, nil when it has none. Call's error is the tool's.
+// Offer is a tool that our server offers. Output is the JSON Schema of the
+// object that is its result, or nil. An error of Call is the tool's error.
 type Offer struct {
 	Name        string
 	Description string
@@ -27,8 +27,8 @@ type Result struct {
 	Object json.RawMessage
 }
 
-// Progress is how far a call has come: Done grows from one to the next. Total is
-// 0 when nobody knows.
+// Progress is how far a call has come. Done grows from one report to the next.
+// Total is 0 when it is unknown.
 type Progress struct {
 	Done, Total float64
 	Message     string
@@ -59,8 +59,9 @@ func newServer(name, version string, offers []Offer) *sdk.Server {
 	return s
 }
 
-// reports sends the progress of one call, on a goroutine of its own: a client that
-// does not read holds up nobody. Without a token nobody wants it.
+// reports sends the progress of one call, on a goroutine of its own, so that a
+// client that does not read blocks no call. Without a progress token the client
+// wants no reports.
 type reports struct {
 	wanted bool
 	ended  sync.WaitGroup

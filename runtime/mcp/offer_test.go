@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestDeafClient: a client that reads nothing does not keep a server that is to
-// end.
+// TestDeafClient: a client that reads nothing does not keep a server from
+// ending.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -42,8 +42,8 @@ func TestDeafClient(t *testing.T) {
 	})
 }
 
-// TestReports: of too many reports the oldest are dropped, and all that are left
-// have been given when it is closed.
+// TestReports: of too many reports the oldest are dropped. When close returns,
+// all that are left have been sent.
 func TestReports(t *testing.T) {
 	x := &reports{wanted: true, more: make(chan struct{}, 1)}
 	for i := range maxReports + 10 {

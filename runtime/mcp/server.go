@@ -22,8 +22,8 @@ import (
 var errTimeout = errors.New("timed out")
 
 const (
-	// farewell is how long a server may take to end after its input has: not every
-	// one listens to that.
+	// farewell is how long a server may take to end after its input has been
+	// closed. Not every server ends then.
 	farewell = time.Second
 	// grace is how long it may take after it has been asked to end.
 	grace = 2 * time.Second
@@ -120,9 +120,9 @@ func (s *server) drop(l *link) {
 	}
 }
 
-// end ends the subprocess, if there is one, as the protocol wants it: by the end
-// of its input, by SIGTERM when it does not take that, then by force. It does not
-// wait for any of them once stop is closed.
+// end ends the subprocess, if there is one, as the protocol prescribes: it
+// closes its input, then sends SIGTERM, then kills it. Once stop is closed it
+// does not wait between the steps.
 func (l *link) end(stop <-chan struct{}) {
 	p := l.process
 	if p == nil {
@@ -139,8 +139,9 @@ func (l *link) end(stop <-chan struct{}) {
 	p.End(grace, stop)
 }
 
-// free ends a process that does not read what a call writes, when the call should
-// have ended: nothing else would end the writing. It says whether it had to.
+// free kills a process that does not read what a call writes, when ctx has ended
+// and done is still open: nothing else would end the write. It says whether it
+// did so.
 func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	if l.process == nil {
 		return false
@@ -161,9 +162,9 @@ func (l *link) free(ctx context.Context, done <-chan struct{}) (ended bool) {
 	}
 }
 
-// lost looks at why a call failed. A connection that has ended is forgotten;
-// again says that it had ended before the call, which the server has not seen
-// then.
+// lost gives the reason why a call failed. When the connection has ended, it is
+// dropped. again says that it had ended before the call, which the server then
+// has not seen.
 func (s *server) lost(ctx context.Context, c *call, l *link, err error) (why error, again bool) {
 	var answered *jsonrpc.Error
 	var own *effect.Error
@@ -188,8 +189,8 @@ func ended(err error) bool {
 	return false
 }
 
-// exited says how a process ended, with the last of what it wrote to its standard
-// error.
+// exited is an error that says how a process ended, with the end of what it
+// wrote to its standard error.
 func exited(p *procgroup.Process, what string) error {
 	<-p.Gone()
 	e := p.Exit()
@@ -205,8 +206,9 @@ func exited(p *procgroup.Process, what string) error {
 	return errors.New(what)
 }
 
-// connect makes a connection and holds what the program declares against what
-// the server has. With an error there may be a process to end. s.mu is held.
+// connect makes a connection and checks the program's declarations against what
+// the server has. With an error, the link may still have a process to end. The
+// caller holds s.mu.
 func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link, error) {
 	l := &link{}
 	transport, err := s.transport(l)
@@ -257,8 +259,8 @@ func (s *server) unreachable(err error) error {
 		With("tool", s.config.Name)
 }
 
-// transport starts the server's process, which is the link's then, or says where
-// its address is.
+// transport makes the link's transport: it starts the server's process, which l
+// then holds, or uses the server's address.
 func (s *server) transport(l *link) (sdk.Transport, error) {
 	c := &s.config
 	if s.options.dial != nil {
