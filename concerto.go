@@ -164,7 +164,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 }
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world, Detail: !o.Output.Detail.IsZero()}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero()}
 	observers := f.observers(nil)
 	if o.Records.Trace != nil {
 		out := world.Secrets().Writer(o.Records.Trace)

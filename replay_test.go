@@ -188,7 +188,7 @@ func newConductor(order []int, random *rand.Rand) *conductor {
 // run runs the program and gives what it emitted, a line each.
 func (c *conductor) run(t *testing.T, p *Program) string {
 	t.Helper()
-	m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: c})
+	m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: c})
 	if err != nil {
 		t.Fatal(err)
 	}

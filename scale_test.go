@@ -63,7 +63,7 @@ fn main() {
 			used = inUse() - before
 			cancel(enough)
 		}
-		m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+		m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ fn main() {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
 		world := runtime.New(runtime.Config{Layers: []effect.Layer{func(next effect.Performer) effect.Performer { return noting{next.(effect.Starter), &got} }}})
-		m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+		m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func TestAppendingIsLinear(t *testing.T) {
 			const n = 20_000
 			p := compileText(t, strings.ReplaceAll("struct Out { text: String }\nimpl Out { fn add(mut self, s: String) { self.text += s; } }\nfn build() -> String { "+body+" }\nfn main() { assert(build().len() > 0); }", "N", strconv.Itoa(n)))
 			world := runtime.New(runtime.Config{})
-			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,7 +229,7 @@ func TestSlicesAreLinear(t *testing.T) {
 			const n = 16_000
 			p := compileText(t, strings.ReplaceAll(body, "N", strconv.Itoa(n)))
 			world := runtime.New(runtime.Config{})
-			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+			m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world})
 			if err != nil {
 				t.Fatal(err)
 			}

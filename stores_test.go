@@ -31,7 +31,7 @@ func (e *emits) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 
 func runWith(t *testing.T, p *Program, world effect.Performer) {
 	t.Helper()
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Natives(), Performer: world})
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world})
 	if err == nil {
 		_, err = machine.Run(context.Background())
 	}

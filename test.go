@@ -183,7 +183,7 @@ func (r *testRun) run(ctx context.Context) error {
 
 // work runs tests until there are none left. A worker loads the program once.
 func (r *testRun) work(ctx context.Context) error {
-	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Natives(), Cover: r.options.Cover})
+	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Cover: r.options.Cover})
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}

@@ -42,7 +42,7 @@ fn total(xs: Array<Int>) -> Int { let mut s = 1000; for x in xs { s += x; } s + 
 fn last(xs: Array<Int>) -> Int { xs[xs.len() - 1] }
 fn grown(mut xs: Array<Int>, i: Int) -> Array<Int> { xs.push(i); xs }
 fn main() { `+c.code+" }\n")
-			m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: &world{}})
+			m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: &world{}})
 			if err != nil {
 				t.Fatal(err)
 			}

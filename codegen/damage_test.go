@@ -121,7 +121,7 @@ func runDamaged(p *ir.Program) (broken error) {
 			broken = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: &world{}, MaxStack: 1 << 14})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: &world{}, MaxStack: 1 << 14})
 	if err != nil {
 		return nil // it is refused
 	}

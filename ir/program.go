@@ -1,6 +1,9 @@
 package ir
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
@@ -340,6 +343,12 @@ type Permissions struct {
 
 	ToolsLimited bool
 	Tools        []string
+}
+
+// LetsCall says whether models, hosts and dispatch_tool may call a tool's function.
+// p is nil without the section.
+func (p *Permissions) LetsCall(tool, function string) bool {
+	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
 }
 
 // Test is an @test function. Name is its description, or the function's name.

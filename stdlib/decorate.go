@@ -7,6 +7,7 @@ import (
 
 var decorateNatives = []native{
 	{"same", func(a *vm.Args) (value.Slot, error) { return lend(a.Slot(0)), nil }},
+	{"decorate.bound", func(a *vm.Args) (value.Slot, error) { return vm.NewBound(a.Int(0)), nil }},
 	{"decorate.failure", func(a *vm.Args) (value.Slot, error) {
 		if s := a.Slot(0); s.IsResult() && s.Variant() == value.VariantErr {
 			return lend(s.Fields()[0]), nil

@@ -3,12 +3,39 @@ package stdlib
 import (
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 var httpNatives = []native{
+	{"http", httpCall},
 	{"http.__body", httpBody},
+}
+
+// httpCall is (method, url, headers, body, timeout_ms) and gives (status, headers,
+// body).
+func httpCall(a *vm.Args) (value.Slot, error) {
+	r := &effect.HTTP{Method: a.String(0), URL: a.String(1), Timeout: a.Int(4)}
+	a.Step(4 * a.Map(2).Len())
+	a.Map(2).Each(func(k, v value.Slot) bool {
+		r.Headers = append(r.Headers, effect.Header{Name: value.Text(k), Value: value.Text(v)})
+		return true
+	})
+	if !a.Slot(3).IsNil() {
+		body := a.String(3)
+		r.Body = &body
+	}
+	return a.Ask(r, httpResponse)
+}
+
+func httpResponse(r effect.Result) (value.Slot, error) {
+	response := r.(*effect.HTTPResponse)
+	headers := value.NewMap(len(response.Headers))
+	for _, h := range response.Headers {
+		headers.SetString(h.Name, value.String(h.Value))
+	}
+	return value.Tuple(value.Int(response.Status), headers.Slot(), value.String(response.Body)), nil
 }
 
 func httpBody(a *vm.Args) (value.Slot, error) {

@@ -10,24 +10,24 @@ import (
 // A ledger in a file is known here by its place alone; its limits are checked
 // before the effect is asked for.
 
-func keptInsert(p *store.Place, e effect.LedgerEntry) (value.Slot, error) {
+func keptInsert(a *vm.Args, p *store.Place, e effect.LedgerEntry) (value.Slot, error) {
 	if err := store.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
 	}
-	return asks(&effect.LedgerPut{Store: vm.StoreOf(p), Entry: e}, nothing)
+	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
 }
 
 // keptUpdate replaces one part of an entry; problem says that it is beyond a
 // limit.
-func keptUpdate(p *store.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
+func keptUpdate(a *vm.Args, p *store.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)
 	}
-	return asks(&effect.LedgerPut{Store: vm.StoreOf(p), Entry: e, Update: part}, found)
+	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e, Update: part}, found)
 }
 
-func keptIdentifiers(p *store.Place) (value.Slot, error) {
-	return asks(&effect.LedgerFind{Store: vm.StoreOf(p)}, func(r effect.Result) (value.Slot, error) {
+func keptIdentifiers(a *vm.Args, p *store.Place) (value.Slot, error) {
+	return a.Ask(&effect.LedgerFind{Store: p.Request()}, func(r effect.Result) (value.Slot, error) {
 		var out []string
 		for _, e := range r.(*effect.LedgerEntries).Entries {
 			out = append(out, e.Identifier)
@@ -37,11 +37,11 @@ func keptIdentifiers(p *store.Place) (value.Slot, error) {
 }
 
 // keptFind searches as ledgerFind does and gives values of the type entry.
-func keptFind(p *store.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
+func keptFind(a *vm.Args, p *store.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
 	if how == "entries" {
 		how, texts = "", nil
 	}
-	return asks(&effect.LedgerFind{Store: vm.StoreOf(p), By: how, Texts: texts}, func(r effect.Result) (value.Slot, error) {
+	return a.Ask(&effect.LedgerFind{Store: p.Request(), By: how, Texts: texts}, func(r effect.Result) (value.Slot, error) {
 		found := r.(*effect.LedgerEntries).Entries
 		out := value.NewArray()
 		out.Reserve(len(found))

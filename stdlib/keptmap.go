@@ -15,7 +15,7 @@ import (
 // keptMap is a hashmap in a file with the arguments of one call.
 type keptMap struct {
 	*vm.Args
-	vm.KeptMap
+	store.Kept
 	h *store.HashMap
 }
 
@@ -26,20 +26,11 @@ func either(memory vm.Native, kept func(m keptMap) (value.Slot, error)) vm.Nativ
 		if h.Place == nil {
 			return memory(a)
 		}
-		return kept(keptMap{a, vm.KeptMap{Place: h.Place, Name: h.Name()}, h})
+		return kept(keptMap{a, h.Kept(a.Pace()), h})
 	}
 }
 
-// asks is what a native gives whose answer is an effect's.
-func asks(r effect.Request, give func(effect.Result) (value.Slot, error)) (value.Slot, error) {
-	return value.Nil, &vm.Asks{Request: r, Value: give}
-}
-
-func nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
-
 func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.StoreFound).Found), nil }
-
-func (m keptMap) store() effect.Store { return vm.StoreOf(m.Place) }
 
 // key gives argument 1, a key, and as it is stored.
 func (m keptMap) key() (k value.Slot, raw []byte, err error) {
@@ -55,8 +46,8 @@ func (m keptMap) one(give func(k, v value.Slot, ok bool) (value.Slot, error)) (v
 	if err != nil {
 		return value.Nil, err
 	}
-	kept := m.KeptMap
-	return asks(&effect.StoreRead{Store: m.store(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
+	kept := m.Kept
+	return m.Ask(&effect.StoreRead{Store: m.Request(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
 		v, ok, err := kept.ReadValue(k, r.(*effect.StoreEntries).Entries[0].Value)
 		if err != nil {
 			return value.Nil, err
@@ -90,14 +81,14 @@ func keptHas(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return asks(&effect.StoreRead{Store: m.store(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
+	return m.Ask(&effect.StoreRead{Store: m.Request(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
 		return value.Bool(r.(*effect.StoreEntries).Entries[0].Value != nil), nil
 	})
 }
 
 func keptGetMany(m keptMap) (value.Slot, error) {
-	keys, kept := m.Array(1), m.KeptMap
-	q := &effect.StoreRead{Store: m.store()}
+	keys, kept := m.Array(1), m.Kept
+	q := &effect.StoreRead{Store: m.Request()}
 	var all []value.Slot
 	for i := range keys.Len {
 		m.Step(16)
@@ -111,7 +102,7 @@ func keptGetMany(m keptMap) (value.Slot, error) {
 		}
 		all, q.Keys = append(all, k), append(q.Keys, raw)
 	}
-	return asks(q, func(r effect.Result) (value.Slot, error) {
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
 		out := value.NewArray()
 		for i, e := range r.(*effect.StoreEntries).Entries {
 			v, ok, err := kept.ReadValue(all[i], e.Value)
@@ -128,8 +119,8 @@ func keptGetMany(m keptMap) (value.Slot, error) {
 }
 
 func keptKeys(m keptMap) (value.Slot, error) {
-	kept := m.KeptMap
-	return asks(&effect.StoreList{Store: m.store(), Keys: true}, func(r effect.Result) (value.Slot, error) {
+	kept := m.Kept
+	return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true}, func(r effect.Result) (value.Slot, error) {
 		out := value.NewArray()
 		for _, e := range r.(*effect.StoreEntries).Entries {
 			k, err := kept.ReadKey(e.Key)
@@ -147,8 +138,8 @@ func keptValues(m keptMap) (value.Slot, error) { return keptEntries(valuesOf)(m)
 // keptEntries gives what f makes of the entries.
 func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
 	return func(m keptMap) (value.Slot, error) {
-		kept, pace := m.KeptMap, m.Pace()
-		return asks(&effect.StoreList{Store: m.store(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
+		kept, pace := m.Kept, m.Pace()
+		return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
 			all, err := kept.ReadMap(r)
 			if err != nil {
 				return value.Nil, err
@@ -161,7 +152,7 @@ func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMa
 func itself(_ *value.Pace, all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
 
 func keptLen(m keptMap) (value.Slot, error) {
-	return asks(&effect.StoreLen{Store: m.store()}, vm.Count)
+	return m.Ask(&effect.StoreLen{Store: m.Request()}, store.Count)
 }
 
 func keptPut(m keptMap) (value.Slot, error) {
@@ -174,9 +165,9 @@ func keptPut(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	h, kept := m.h, m.KeptMap
-	q := &effect.StoreWrite{Store: m.store(), Entries: []effect.StoreEntry{{Key: raw, Value: text}}, Before: h.Watched(k)}
-	return asks(q, func(r effect.Result) (value.Slot, error) {
+	h, kept := m.h, m.Kept
+	q := &effect.StoreWrite{Store: m.Request(), Entries: []effect.StoreEntry{{Key: raw, Value: text}}, Before: h.Watched(k)}
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
 		if r == nil {
 			return value.Nil, nil
 		}
@@ -189,8 +180,8 @@ func keptPut(m keptMap) (value.Slot, error) {
 }
 
 func keptPutMany(m keptMap) (value.Slot, error) {
-	h, kept := m.h, m.KeptMap
-	q := &effect.StoreWrite{Store: m.store(), Before: h.AnyWatched()}
+	h, kept := m.h, m.Kept
+	q := &effect.StoreWrite{Store: m.Request(), Before: h.AnyWatched()}
 	var keys, values []value.Slot
 	var err error
 	m.Map(1).Each(func(k, v value.Slot) bool {
@@ -205,7 +196,7 @@ func keptPutMany(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return asks(q, func(r effect.Result) (value.Slot, error) {
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
 		told := value.NewArray()
 		if r == nil {
 			return told.Slot(), nil
@@ -230,8 +221,8 @@ func keptAdd(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	h, kept := m.h, m.KeptMap
-	return asks(&effect.StoreAdd{Store: m.store(), Key: raw, By: by}, func(r effect.Result) (value.Slot, error) {
+	h, kept := m.h, m.Kept
+	return m.Ask(&effect.StoreAdd{Store: m.Request(), Key: raw, By: by}, func(r effect.Result) (value.Slot, error) {
 		both := r.(*effect.StoreEntries).Entries
 		before, had, err := kept.ReadValue(k, both[0].Value)
 		if err != nil {
@@ -260,12 +251,12 @@ func keptDelete(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return asks(&effect.StoreDelete{Store: m.store(), Key: raw}, found)
+	return m.Ask(&effect.StoreDelete{Store: m.Request(), Key: raw}, found)
 }
 
 func keptClear(m keptMap) (value.Slot, error) {
-	kept := m.KeptMap
-	return asks(&effect.StoreClear{Store: m.store(), List: m.h.AnyWatched()}, func(r effect.Result) (value.Slot, error) {
+	kept := m.Kept
+	return m.Ask(&effect.StoreClear{Store: m.Request(), List: m.h.AnyWatched()}, func(r effect.Result) (value.Slot, error) {
 		if r == nil {
 			return value.NewMap(0).Slot(), nil
 		}

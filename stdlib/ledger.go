@@ -39,7 +39,7 @@ func stringsOf(x *value.Array) []string {
 func ledgerInsert(a *vm.Args) (value.Slot, error) {
 	l, e := ledger(a), effect.LedgerEntry{Identifier: a.String(1), Keys: stringsOf(a.Array(2)), Value: a.String(3)}
 	if l.Place != nil {
-		return keptInsert(l.Place, e)
+		return keptInsert(a, l.Place, e)
 	}
 	if err := l.Insert(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
@@ -50,7 +50,7 @@ func ledgerInsert(a *vm.Args) (value.Slot, error) {
 func ledgerDelete(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return asks(&effect.LedgerDelete{Store: vm.StoreOf(l.Place), Identifier: a.String(1)}, found)
+		return a.Ask(&effect.LedgerDelete{Store: l.Place.Request(), Identifier: a.String(1)}, found)
 	}
 	return value.Bool(l.Delete(a.String(1))), nil
 }
@@ -58,7 +58,7 @@ func ledgerDelete(a *vm.Args) (value.Slot, error) {
 func ledgerUpdate(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return keptUpdate(l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", store.CheckValue(a.String(2)))
+		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", store.CheckValue(a.String(2)))
 	}
 	return updated(l.Update(a.String(1), a.String(2)))
 }
@@ -66,7 +66,7 @@ func ledgerUpdate(a *vm.Args) (value.Slot, error) {
 func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
 	l, keys := ledger(a), stringsOf(a.Array(2))
 	if l.Place != nil {
-		return keptUpdate(l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", store.CheckKeys(keys))
+		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", store.CheckKeys(keys))
 	}
 	return updated(l.UpdateKeys(a.String(1), keys))
 }
@@ -74,7 +74,7 @@ func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
 func ledgerLen(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return asks(&effect.StoreLen{Store: vm.StoreOf(l.Place)}, vm.Count)
+		return a.Ask(&effect.StoreLen{Store: l.Place.Request()}, store.Count)
 	}
 	return value.Int(int64(l.Len())), nil
 }
@@ -82,7 +82,7 @@ func ledgerLen(a *vm.Args) (value.Slot, error) {
 func ledgerClear(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return asks(&effect.StoreClear{Store: vm.StoreOf(l.Place)}, nothing)
+		return a.Ask(&effect.StoreClear{Store: l.Place.Request()}, vm.Nothing)
 	}
 	l.Clear()
 	return value.Nil, nil
@@ -99,7 +99,7 @@ func updated(found bool, err error) (value.Slot, error) {
 func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return keptIdentifiers(l.Place)
+		return keptIdentifiers(a, l.Place)
 	}
 	var out []string
 	a.Step(l.Len())
@@ -114,7 +114,7 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
 	if l.Place != nil {
-		return keptFind(l.Place, a.String(1), words, entry)
+		return keptFind(a, l.Place, a.String(1), words, entry)
 	}
 	var found []*store.Entry
 	a.Step(l.Len() >> 3)

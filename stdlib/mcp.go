@@ -1,12 +1,63 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mcpNatives = []native{{"mcp.read", mcpRead}}
+var mcpNatives = []native{
+	{"mcp.open", mcpOpen},
+	{"mcp.next", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MCPNext{ID: a.Int(0)}, mcpEvent) }},
+	{"mcp.reply", func(a *vm.Args) (value.Slot, error) {
+		answer := value.AppendJSONWithin(nil, value.Flat(a.Slot(1)), a.TextBound())
+		return a.Ask(&effect.MCPReply{ID: a.Int(0), Answer: answer}, vm.Nothing)
+	}},
+	{"mcp.read", mcpRead},
+}
+
+// mcpOpen is (server, method, about, args).
+func mcpOpen(a *vm.Args) (value.Slot, error) {
+	r := &effect.MCPOpen{Server: a.String(0), Tool: a.String(2), Declared: declaredBy(a, a.String(0))}
+	if method := a.String(1); method != effect.MCPCallTool {
+		r.Method = method
+	}
+	if args := value.Flat(a.Slot(3)).Map(); args != nil && (r.Method == "" || args.Len() > 0) {
+		r.Args = value.AppendJSONWithin(nil, args.Slot(), a.TextBound())
+	}
+	return a.Ask(r, func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.MCPOpened).ID), nil })
+}
+
+// declaredBy lists what the program declares of an MCP server.
+func declaredBy(a *vm.Args, server string) []effect.MCPTool {
+	var out []effect.MCPTool
+	for _, x := range a.Tools(value.Nil) {
+		if x.Info().Server != server {
+			continue
+		}
+		for i := range x.Functions() {
+			f := &x.Functions()[i]
+			info := f.Info()
+			out = append(out, effect.MCPTool{Name: info.Name, Signature: info.Signature, Parameters: f.Parameters(), Undeclared: !info.Described})
+		}
+	}
+	return out
+}
+
+// mcpEvent gives (kind, data, text).
+func mcpEvent(r effect.Result) (value.Slot, error) {
+	e := r.(*effect.MCPEvent)
+	data := value.Nil
+	if len(e.Data) > 0 {
+		v, err := value.Parse(e.Data)
+		if err != nil {
+			return value.Nil, err
+		}
+		data = v
+	}
+	return value.Tuple(value.String(e.Kind), data, value.String(e.Text)), nil
+}
 
 // mcpRead reads a tool's result: its structured value, also as the `result` in
 // it, as servers wrap what is no object; else the JSON in its text; a String is

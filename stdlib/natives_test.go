@@ -20,7 +20,16 @@ type call struct {
 	after  string
 }
 
-var natives = Natives()
+// natives are all of the library by name.
+var natives = func() map[string]vm.Native {
+	all := map[string]vm.Native{}
+	for _, family := range registry {
+		for _, n := range family {
+			all[n.name] = n.f
+		}
+	}
+	return all
+}()
 
 // args reads arguments: a JSON array. Within it {"range": [lo, hi]},
 // {"ok": v}, {"err": v}, {"some": v}, {"tuple": […]}, {"float": "NaN"} and

@@ -84,7 +84,7 @@ func compileText(t *testing.T, name, text string) *ir.Program {
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Natives(), Performer: w, AlwaysCopy: copies, Cover: copies})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w, AlwaysCopy: copies, Cover: copies})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // What is made of random bits, which the program asks of the runtime.
 var randomNatives = []native{
+	{"random", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Random{}, randomBits) }},
+	{"random.seed", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RandomSeed{Seed: a.Int(0)}, vm.Nothing) }},
+	{"random.secret", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Secret{Bytes: a.Int(0)}, secretBytes) }},
 	{"random.__float", func(a *vm.Args) (value.Slot, error) {
 		return value.Float(float64(uint64(a.Int(0))>>11) / (1 << 53)), nil
 	}},
@@ -22,6 +26,19 @@ var randomNatives = []native{
 		}
 		return value.String(uuid(b)), nil
 	}},
+}
+
+func randomBits(r effect.Result) (value.Slot, error) {
+	return value.Int(int64(r.(*effect.RandomBits).Bits)), nil
+}
+
+// secretBytes gives the bytes as an array of Ints.
+func secretBytes(r effect.Result) (value.Slot, error) {
+	var ints []int64
+	for _, b := range r.(*effect.SecretBytes).Bytes {
+		ints = append(ints, int64(b))
+	}
+	return value.IntArray(ints), nil
 }
 
 // uuid writes bytes as a UUID of version 4.

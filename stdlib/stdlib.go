@@ -1,12 +1,11 @@
 // Package stdlib is the library of Concerto: declarations, and what Concerto
 // says well, in .conc files; pure leaves in Go beside them (spec/std); its API promises nothing. The
 // checker is handed the declarations through Library, each parsed when a program
-// first uses it; the VM is handed the functions through Natives.
+// first uses it; the VM finds the functions by Native.
 //
 // Invariants: a Go function never calls the VM and touches nothing but its
 // arguments; whatever takes a closure or runs between effects is Concerto.
-// Declarations marked @native and registered functions match one to one, but
-// for those of package vm, which look into its own values.
+// Declarations marked @native or @effect and registered functions match one to one.
 package stdlib
 
 import (
@@ -17,7 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 //go:embed *.conc
@@ -133,28 +131,4 @@ func textOf(file string) *text {
 		}
 		return layout(all)
 	})
-}
-
-// native is a Go function with the name it is registered under.
-type native struct {
-	name string
-	f    vm.Native
-}
-
-// Natives gives the library's Go functions by registered name: `Type.method`
-// for methods, `module.f` for a module's, the plain name for others. The map is
-// the caller's own.
-func Natives() map[string]vm.Native {
-	m := make(map[string]vm.Native, 192)
-	for _, table := range [][]native{
-		preludeNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
-		rangeNatives, errorNatives, jsonNatives, mathNatives, timeNatives, shapeNatives, agentNatives,
-		hashMapNatives, ledgerNatives, collectionsNatives, fmtNatives, randomNatives, regexNatives, cryptoNatives,
-		promptNatives, httpNatives, toolsNatives, decorateNatives, mcpNatives, partialNatives,
-	} {
-		for _, n := range table {
-			m[n.name] = n.f
-		}
-	}
-	return m
 }

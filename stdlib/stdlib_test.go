@@ -117,12 +117,15 @@ func decorator(fn *ast.FnDecl, name string) *ast.Decorator {
 	return nil
 }
 
-// registered lists the natives that declarations ask for.
+// registered lists the natives and effects that declarations ask for.
 func registered(t *testing.T) []string {
 	var names []string
 	for i := range files {
 		eachFunction(&files[i], tree(t, files[i].name), func(fn *ast.FnDecl, name string) {
 			d := decorator(fn, "native")
+			if d == nil {
+				d = decorator(fn, "effect")
+			}
 			if d == nil {
 				return
 			}
@@ -136,21 +139,20 @@ func registered(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// ofCompiler are names that the compiler turns into instructions; ofVM are
-// natives that look into values of package vm, which registers them itself.
-var (
-	ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic", "rethrow"}
-	ofVM       = []string{"Agent.with_context", "Agent.with_memory", "Agent.with_tools", "Agent.without_tools",
-		"Host.__with_schema", "Host.with_context", "Host.with_tools", "Host.without_tools", "agent.knowledge", "agent.parts", "agent.request", "agent.streamed", "cache.get", "cache.key", "cache.put", "cache.read", "cache.sweep", "cache.write", "decorate.bound", "host.parts",
-		"memory.append", "memory.clear", "memory.len", "memory.list", "mock.by", "mock.closure", "mock.function", "mock.given", "mock.tool", "mock.tools", "Task.cancel", "Task.is_done", "tool.listed", "tool.marks", "tool.remote", "tool.server", "tool.unlisted"}
-)
+// ofCompiler are names that the compiler turns into instructions.
+var ofCompiler = []string{"dispatch_tool", "dispatch_tool_among", "panic", "rethrow"}
 
 // TestNatives: declarations and Go functions match one to one.
 func TestNatives(t *testing.T) {
 	want := registered(t)
-	have := slices.Concat(ofCompiler, ofVM)
-	for name := range Natives() {
-		have = append(have, name)
+	have := slices.Clone(ofCompiler)
+	for _, family := range registry {
+		for _, n := range family {
+			have = append(have, n.name)
+			if Native(n.name) == nil {
+				t.Errorf("%s is not found", n.name)
+			}
+		}
 	}
 	slices.Sort(have)
 	if diff := cmp.Diff(want, have); diff != "" {

@@ -203,6 +203,9 @@ func (a *asm) runIn(ctx context.Context, t testing.TB, config Config) (*Outcome,
 		}
 	}
 	config.Program = &a.Program
+	if config.Natives == nil {
+		config.Natives = library(nil)
+	}
 	if config.Performer == nil {
 		config.Performer = effectless
 	}

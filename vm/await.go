@@ -128,10 +128,10 @@ func (m *VM) ended(t *task) {
 	m.sched.unlink(t)
 	t.tellEnd()
 	if r := t.raised; r != nil {
-		m.closeStreams(t)
+		m.closeHoldings(t)
 		m.failed(t, r)
 	} else if t.group != nil {
-		m.passStreams(t, t.group.t)
+		m.holdings.pass(t, t.group.t)
 	}
 	if isErr(t.result) && (t == m.main || len(t.watch) == 0) {
 		way := m.left.way(m.left.next, t.result.Ref)
@@ -247,34 +247,6 @@ func (t *task) awaiting() []*task {
 		all = append(all, w.waiter())
 	}
 	return all
-}
-
-// taskNatives are the methods of Task<T>.
-func (m *VM) taskNatives(name string) Native {
-	switch name {
-	case "Task.is_done":
-		return func(a *Args) (value.Slot, error) {
-			t := a.task()
-			return value.Bool(t.ended || t.stop), nil
-		}
-	case "Task.cancel":
-		return func(a *Args) (value.Slot, error) {
-			t := a.task()
-			t.seen = true
-			m.cancel(t)
-			return value.Nil, nil
-		}
-	}
-	return nil
-}
-
-// task gives the task in argument 0.
-func (a *Args) task() *task {
-	t := taskOf(a.Slot(0))
-	if t == nil {
-		a.wrong(0, "a Task")
-	}
-	return t
 }
 
 // bodyOf gives the closure's function when it is a body of a concurrent

@@ -15,11 +15,8 @@ import (
 // bound is what the value stands for: so many milliseconds.
 type bound struct{ ms int64 }
 
-func init() {
-	ownNatives["decorate.bound"] = func(a *Args) (value.Slot, error) {
-		return value.NewHandle("Task", "", bound{max(a.Int(0), 0)}), nil
-	}
-}
+// NewBound makes a bound of so many milliseconds, as an element of a race.
+func NewBound(ms int64) value.Slot { return value.NewHandle("Task", "", bound{max(ms, 0)}) }
 
 // boundOf gives the bound that an element of a race stands for.
 func boundOf(v value.Slot) (b bound, ok bool) {

@@ -89,10 +89,12 @@ func opCallNative(t *task, in *ins) status {
 			return st
 		}
 	}
-	if err != nil {
-		if asks, ok := err.(*Asks); ok {
-			return t.ask(asks.Request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, perform: &performing{value: asks.Value}})
+	if t.m.args.asked.request != nil {
+		if x := t.m.args.takeAsked(); err == nil {
+			return t.ask(x.request, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, give: x.give})
 		}
+	}
+	if err != nil {
 		e, program := err.(*value.Error)
 		if !program || in.c == 0 {
 			return t.throwError(err)

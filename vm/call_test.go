@@ -197,7 +197,7 @@ func TestNatives(t *testing.T) {
 		a.str("s")
 		a.Natives = []string{"add", "push", "replace", "fail", "fault"}
 		a.fn("main() Full 8", code)
-		out, err := a.run(t, Config{Natives: natives})
+		out, err := a.run(t, Config{Natives: library(natives)})
 		got := ""
 		if err != nil {
 			got = "error " + err.Error()

@@ -78,7 +78,7 @@ func TestPerform(t *testing.T) {
 	run := func(code, want string, log ...string) {
 		t.Helper()
 		a := newAsm()
-		for _, s := range []string{"print", "log", "clock", "env", "UNSET", "env.args"} {
+		for _, s := range []string{"print", "log", "clock", "known"} {
 			a.str(s)
 		}
 		a.performs(t, newStage(), code, want, log...)
@@ -86,9 +86,7 @@ func TestPerform(t *testing.T) {
 	run("LoadConst r3 k0\nLoadBool r4 1\nBoxBool r4 r4\nPerform r2 2 0 k0\nReturn r2", "null", `print "print" true`)
 	run("LoadConst r3 k0\nLoadConst r4 k1\nLoadConst r5 k1\nLoadConst r6 k2\nNewMap r5 r5 1\nPerform r2 3 1 k1\nReturn r2", `{"ok":null}`, `log print log {"log":"clock"}`)
 	run("Perform r2 0 0 k2\nReturn r2", "[1000005,5]")
-	run("LoadConst r3 k0\nPerform r2 1 0 k3\nReturn r2", `"v of print"`)
-	run("LoadConst r3 k4\nPerform r2 1 0 k3\nReturn r2", "null")
-	run("Perform r2 0 0 k5\nReturn r2", `["a","b"]`)
+	run("Perform r2 0 1 k3\nReturn r2", `{"ok":7}`) // without asking
 
 	a := newAsm()
 	a.str("unknown")
@@ -198,7 +196,7 @@ func TestDispatchTool(t *testing.T) {
 		a.str(c.name)
 		a.Natives = []string{"args"}
 		a.fn("main() Full 16", "CallNative r5 0 0 n0\nMove r8 r5\nLoadNil r6\nLoadConst r7 k2\nDispatchTool r5\nMove r1 r5\nLoadTool r3 d0\nField r2 r3 0\nNewTuple r1 r1 2\nReturn r1")
-		out, err := a.run(t, Config{Natives: map[string]Native{"args": func(*Args) (value.Slot, error) { return value.Parse([]byte(c.args)) }}})
+		out, err := a.run(t, Config{Natives: library(map[string]Native{"args": func(*Args) (value.Slot, error) { return value.Parse([]byte(c.args)) }})})
 		got := ""
 		if err != nil {
 			got = "error " + err.Error()
@@ -217,88 +215,11 @@ func TestDispatchTool(t *testing.T) {
 	}
 }
 
-// TestAgentCall: the request holds the declaration and the tools, the reply is
-// a tuple.
-func TestAgentCall(t *testing.T) {
-	a := toolProgram()
-	a.str("agent.call")
-	a.str("user")
-	a.str("")
-	a.performs(t, newStage(), `
-		LoadAgent r6 d0
-		LoadConst r10 k3
-		LoadConst r11 k1
-		NewArray r12 r12 0
-		LoadConst r13 k4
-		LoadBool r14 0
-		BoxBool r14 r14
-		NewTuple r7 r10 5
-		NewArray r7 r7 1
-		LoadNil r8
-		LoadConst r9 k4
-		Perform r5 4 1 k2
-		Return r5`, `{"ok":["hi",[["1","T_m","{}"]],1,2,"m","p",3,"end",null]}`,
-		`agent {"agent":"A","connection":"c","model":"m","system":"s","messages":[{"role":"user","content":"bad"}],"tools":[`+
-			`{"name":"T_add","description":"adds","parameters":{"type":"object","properties":{"by":{"type":"integer"}},"required":[],"additionalProperties":false}},`+
-			`{"name":"T_fail","description":"fails","parameters":{"type":"object","properties":{},"required":[],"additionalProperties":false}},`+
-			`{"name":"T_get","description":"gets","parameters":{"type":"object","properties":{"of":{"type":"array","items":{"type":"integer"}}},"required":["of"],"additionalProperties":false}}]}`)
-}
-
-// TestBuilders: builders copy the agent, parts see what they set, a memory is
-// one thing for all.
-func TestBuilders(t *testing.T) {
-	a := toolProgram()
-	a.str("ctx")
-	a.Stores = []ir.Store{{Name: "m", Kind: "memory", Window: 2}}
-	a.Natives = []string{"Agent.with_context", "Agent.with_memory", "Agent.with_tools", "Agent.without_tools", "agent.parts", "memory.append", "memory.list", "memory.len", "memory.clear"}
-	a.performs(t, newStage(), `
-		LoadAgent r11 d0
-		LoadConst r12 k2
-		CallNative r10 2 0 n0
-		Move r11 r10
-		LoadStore r12 d0
-		LoadBool r13 0
-		BoxBool r13 r13
-		CallNative r10 3 0 n1
-		Move r11 r10
-		CallNative r10 1 0 n3
-		Move r11 r10
-		LoadTool r12 d1
-		NewArray r12 r12 1
-		CallNative r10 2 0 n2
-		Move r11 r10
-		CallNative r10 1 0 n4
-		Move r1 r10
-		LoadStore r11 d0
-		LoadConst r12 k2
-		LoadConst r13 k1
-		NewTuple r12 r12 2
-		NewArray r12 r12 1
-		CallNative r10 2 0 n5
-		LoadStore r11 d0
-		LoadInt r12 -1
-		BoxInt r12 r12
-		CallNative r10 2 0 n6
-		Move r2 r10
-		LoadStore r11 d0
-		CallNative r10 1 0 n7
-		Move r3 r10
-		LoadStore r11 d0
-		CallNative r10 1 0 n8
-		LoadAgent r11 d0
-		CallNative r10 1 0 n4
-		Move r4 r10
-		LoadAgent r5 d0
-		NewTuple r1 r1 5
-		Return r1`, `[["A","<memory m>",false,"\"ctx\"",["<tool U>"],10,3,"m","c",null,null,64],[["ctx","bad"]],1,["A",null,true,null,["<tool T>"],10,3,"m","c",null,null,64],"<agent A>"]`)
-}
-
-func TestHostParts(t *testing.T) {
+func TestLoadDeclared(t *testing.T) {
 	a := newAsm()
-	no := "no"
-	a.Hosts = []ir.Host{{Name: "H", ApprovalDefault: &no}}
-	a.Natives = []string{"host.parts"}
-	a.performs(t, newStage(), "LoadHost r2 d0\nCallNative r1 1 0 n0\nReturn r1", `["H",[],null,"no",null]`)
+	a.Agents = []ir.Agent{{Name: "A", Memory: 0}}
+	a.Stores = []ir.Store{{Name: "m", Kind: "memory", Window: 2}}
+	a.performs(t, newStage(), "LoadAgent r1 d0\nLoadStore r2 d0\nNewTuple r1 r1 2\nReturn r1", `["<agent A>","<memory m>"]`)
 }
 
 func TestLoadType(t *testing.T) {

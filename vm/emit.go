@@ -16,28 +16,6 @@ func init() {
 	slow[ir.OpEmitBare] = func(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
 	slow[ir.OpAwaitEmit] = func(t *task, in *ins) status { return t.awaitEmit(in, nil) }
 	slow[ir.OpAwaitEmitAs] = func(t *task, in *ins) status { return t.awaitEmit(in, t.m.types[in.imm]) }
-	performs["print"] = &performing{
-		request: func(_ *task, a *Args) (effect.Request, error) {
-			text := a.Slot(0)
-			if text.Kind() != value.KindString {
-				text = value.String(string(value.AppendTextWithin(nil, text, a.TextBound())))
-			}
-			return &effect.Print{Text: text.AsString(), Newline: a.Bool(1)}, nil
-		},
-		value: nothing,
-	}
-	performs["log"] = &performing{
-		request: func(_ *task, a *Args) (effect.Request, error) {
-			l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
-			if a.Len() > 2 {
-				if f := value.Flat(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
-					l.Fields = value.AppendJSONWithin(nil, f.Slot(), a.TextBound())
-				}
-			}
-			return l, nil
-		},
-		value: nothing,
-	}
 }
 
 // json writes a value for the world.

@@ -104,5 +104,5 @@ func sameShape(t *testing.T, name string, loaded, fresh reflect.Value) {
 
 func freshConfig(a *asm) Config {
 	fine := func(*Args) (value.Slot, error) { return value.Nil, nil }
-	return Config{Program: &a.Program, Performer: effectless, Natives: map[string]Native{"fine": fine}}
+	return Config{Program: &a.Program, Performer: effectless, Natives: library(map[string]Native{"fine": fine})}
 }

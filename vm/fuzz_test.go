@@ -27,7 +27,7 @@ func FuzzRun(f *testing.F) {
 		if ir.Verify(&a.Program) != nil {
 			return
 		}
-		m, err := New(Config{Program: &a.Program, Performer: silent, MaxStack: 1 << 14, Natives: fuzzNatives})
+		m, err := New(Config{Program: &a.Program, Performer: silent, MaxStack: 1 << 14, Natives: library(fuzzNatives)})
 		if err != nil {
 			return
 		}
@@ -193,7 +193,7 @@ func fuzzProgram() *asm {
 // TestFuzzProgram: the program that FuzzRun changes runs as it stands.
 func TestFuzzProgram(t *testing.T) {
 	a := fuzzProgram()
-	out, err := a.run(t, Config{Performer: silent, Natives: fuzzNatives})
+	out, err := a.run(t, Config{Performer: silent, Natives: library(fuzzNatives)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,7 +160,7 @@ func TestCancelTask(t *testing.T) {
 		CallNative r10 1 0 n0
 		Await r1 r5
 		ReturnNil`)
-	a.Natives = []string{"Task.cancel", "Task.is_done"}
+	a.Natives = []string{"task.cancel", "task.done"}
 	a.fn("stubborn(Full) Full 8", "@a: Move r4 r1\nAwaitEmit r3 1\n@b: Return r3\n@c: LoadConst r3 k4\nEmit r3 r3\nReturnNil\ncatch @a @b @c r3")
 	plays(t, a, "", "uncaught the awaited task was cancelled", "start a", "stop a", `emit got true`)
 }

@@ -18,8 +18,8 @@ type image struct {
 	origin      []int32 // code[pc] comes from instruction origin[pc] of its block
 	blocks      []block // by start
 	functions   []function
-	closures    []value.Slot          // of functions without captures, made when first wanted
-	performing  map[int32]*performing // by constant
+	closures    []value.Slot // of functions without captures, made when first wanted
+	natives     []native     // the program's, then those that its effects are asked by
 	constants   []value.Slot
 	reciprocals map[int32]int32  // by divisor: where in constants
 	texts       []map[string]int // of opSwitchText: which of its cases a String is

@@ -15,6 +15,15 @@ func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err
 
 // InvokeIn is Invoke under a pace.
 func (f Native) InvokeIn(pace *value.Pace, name string, window []value.Slot) (result value.Slot, err error) {
+	return f.invoke(&Args{name: name, pace: pace}, window)
+}
+
+// Invoke calls a native as one that knows this run, which is not under way.
+func (m *VM) Invoke(f Native, pace *value.Pace, name string, window []value.Slot) (result value.Slot, err error) {
+	return f.invoke(&Args{vm: m, name: name, pace: pace}, window)
+}
+
+func (f Native) invoke(a *Args, window []value.Slot) (result value.Slot, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -24,5 +33,6 @@ func (f Native) InvokeIn(pace *value.Pace, name string, window []value.Slot) (re
 			panic(p)
 		}
 	}()
-	return f(&Args{base: unsafe.Pointer(unsafe.SliceData(window)), n: len(window), name: name, pace: pace})
+	a.base, a.n = unsafe.Pointer(unsafe.SliceData(window)), len(window)
+	return f(a)
 }

@@ -62,9 +62,9 @@ func opListenBegin(t *task, in *ins) status {
 	if host.Kind() != value.KindHost || prompt == nil {
 		return t.badOperand(in)
 	}
-	f := host.Fields()
+	f := host.Party()
 	s := &scope{t: t, l: &t.m.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
-		host: host, decl: &t.m.program.Hosts[f[partyIndex].AsInt()]}
+		host: host, decl: &t.m.program.Hosts[f.Index()]}
 	started, err := t.now()
 	if err != nil {
 		return t.broken(err)
@@ -81,7 +81,7 @@ func opListenBegin(t *task, in *ins) status {
 		return t.finish(s, s.busy())
 	}
 	r := &effect.ExchangeOpen{Host: s.decl.Name, Prompt: prompt.S}
-	if c := f[partyContext]; !c.IsNil() {
+	if c := f[value.PartyContext]; !c.IsNil() {
 		r.Context = value.AppendJSON(nil, c)
 	}
 	switch x := *t.slot(in.a + 3); x.Kind() {
@@ -90,8 +90,8 @@ func opListenBegin(t *task, in *ins) status {
 	case value.KindTypeDesc:
 		r.Schema = schema.Text(x.TypeDesc())
 	default:
-		if !f[partySchema].IsNil() {
-			r.Schema = json.RawMessage(f[partySchema].AsString())
+		if !f[value.PartySchema].IsNil() {
+			r.Schema = json.RawMessage(f[value.PartySchema].AsString())
 		}
 	}
 	return t.request(r, &wait{kind: waitOpen, scope: s})
@@ -296,7 +296,7 @@ func (s *scope) handler(typ string) *handler {
 		if !h.info.Implicit {
 			return h
 		}
-		if s.t.m.toolsOf(s.host).Array().Len > 0 {
+		if s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
 			implicit = h
 		}
 	}

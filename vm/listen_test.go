@@ -60,7 +60,7 @@ func newListening(handlers ...string) *listening {
 func (l *listening) play(t *testing.T, s *stage, want string, log ...string) {
 	t.Helper()
 	l.main = nil
-	out, err := l.run(t, Config{Performer: s, Natives: map[string]Native{}})
+	out, err := l.run(t, Config{Performer: s})
 	got := ""
 	var u *Uncaught
 	switch {
@@ -382,15 +382,13 @@ func TestListenPerformerError(t *testing.T) {
 func TestListenExecuteMode(t *testing.T) {
 	l := newListening("progress", "LoadNil r10\nBlockEnd r10")
 	l.Functions[0].Listens[0].Execute = true
-	l.Natives = []string{"Host.with_context", "Host.__with_schema"}
+	l.Natives = []string{"host.with"}
 	l.str("S")
 	l.Functions[0].Block = assemble(`
 		LoadHost r6 d0
 		LoadConst r7 k1
-		CallNative r5 2 0 n0
-		Move r6 r5
-		LoadConst r7 k1
-		CallNative r5 2 0 n1
+		LoadConst r8 k1
+		CallNative r5 3 0 n0
 		Move r6 r5
 		LoadConst r7 k0
 		LoadNil r8
@@ -501,7 +499,7 @@ func TestListenWithdrawBetweenWaits(t *testing.T) {
 	w := &betweenWaits{}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	out, err := l.runIn(ctx, t, Config{Performer: w, Natives: map[string]Native{}})
+	out, err := l.runIn(ctx, t, Config{Performer: w})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,25 +46,46 @@ func (m *loader) load() error {
 	if err := m.loadTypes(); err != nil {
 		return err
 	}
+	if err := m.loadNatives(); err != nil {
+		return err
+	}
 	return m.loadCode()
 }
 
-func (m *VM) loadNatives() error {
+func (m *loader) loadNatives() error {
 	m.natives = make([]native, len(m.program.Natives))
 	for i, name := range m.program.Natives {
-		call := m.config.Natives[name]
-		if call == nil {
-			call = ownNatives[name]
-		}
-		if call == nil {
-			call = m.bind(name)
-		}
+		call := m.find(name)
 		if call == nil {
 			return fmt.Errorf("the program needs the library function %s, which this version does not have", name)
 		}
 		m.natives[i] = native{name, call}
 	}
 	return nil
+}
+
+// find finds a function of the library.
+func (m *loader) find(name string) Native {
+	if m.config.Natives == nil {
+		return nil
+	}
+	return m.config.Natives(name)
+}
+
+// effect gives the number of the native that an effect is asked by; ok is false when
+// there is none of that name.
+func (m *loader) effect(name string) (n int32, ok bool) {
+	for i := len(m.program.Natives); i < len(m.natives); i++ {
+		if m.natives[i].name == name {
+			return int32(i), true
+		}
+	}
+	call := m.find(name)
+	if call == nil {
+		return 0, false
+	}
+	m.natives = append(m.natives, native{name, call})
+	return int32(len(m.natives) - 1), true
 }
 
 // declare makes the values of agents, hosts, stores and tools. The state of tools is
@@ -81,15 +102,15 @@ func (m *VM) declare() {
 		if a.Memory >= 0 && a.Memory < len(m.stores) {
 			memory = m.stores[a.Memory]
 		}
-		m.agents[i] = newParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory)
+		m.agents[i] = value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory)
 	}
 	m.hosts = make([]value.Slot, len(p.Hosts))
 	for i, h := range p.Hosts {
-		m.hosts[i] = newParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: h.Name}, i, value.Nil)
+		m.hosts[i] = value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: h.Name}, i, value.Nil)
 	}
-	m.tools = make([]*tool, len(m.toolDecls))
+	m.tools = make([]*Tool, len(m.toolDecls))
 	for i, d := range m.toolDecls {
-		m.tools[i] = &tool{toolDecl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)}
+		m.tools[i] = &Tool{decl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)}
 	}
 }
 
@@ -268,13 +289,11 @@ func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 		}
 	case ir.OpPerform:
 		name := m.constants[i.Imm]
-		if name.Str() == nil || performs[name.AsString()] == nil {
+		n, ok := m.effect(name.AsString())
+		if name.Str() == nil || !ok {
 			return in, fmt.Errorf("no effect %s", value.Text(name))
 		}
-		if m.performing == nil {
-			m.performing = map[int32]*performing{}
-		}
-		m.performing[i.Imm] = performs[name.AsString()]
+		in.imm = n
 	case ir.OpCheck:
 		in.c = uint8(unconverted(m.types[i.Imm]))
 	case ir.OpOwn, ir.OpOwnField, ir.OpOwnElem:

@@ -94,7 +94,7 @@ func TestRoom(t *testing.T) {
 		a.Natives = []string{"ask", "text"}
 		a.Limits.MaxMemoryMB = 8
 		a.fn("main() Full 8", code+"\nReturn r1")
-		_, err := a.run(t, Config{Natives: natives})
+		_, err := a.run(t, Config{Natives: library(natives)})
 		return err
 	}
 	if err := run("LoadConst r2 k0\nCallNative r1 1 0 n0"); err != nil {

@@ -11,7 +11,7 @@ import (
 // *value.Fault as a RuntimeError, any other error as a RuntimeError of its
 // text. Arguments are borrowed: what a native keeps in its result it marks
 // with value.Share. The receiver of a mutating native is owned already. A native
-// whose answer is an effect's gives an *Asks as its error.
+// whose answer is an effect's gives what Args.Ask does.
 type Native func(*Args) (value.Slot, error)
 
 // Args is the window of a native's arguments, all Full. It is valid during the
@@ -22,6 +22,8 @@ type Args struct {
 	name string
 	vm   *VM         // nil outside a run
 	pace *value.Pace // the VM's, or one of who calls outside a run
+
+	asked asked
 }
 
 // Pace is to be told of what goes over many elements or much text, so that the
@@ -61,7 +63,7 @@ func (a *Args) Room(n int) {
 
 // TextBound is how long a text may get.
 func (a *Args) TextBound() *value.Bound {
-	if a.vm == nil {
+	if a.vm == nil || a.pace != &a.vm.pace {
 		return &value.Bound{Pace: a.pace}
 	}
 	return &a.vm.memory.text
@@ -77,8 +79,8 @@ func (a *Args) slot(i int) *value.Slot {
 	return (*value.Slot)(unsafe.Add(a.base, uintptr(i)*value.SlotSize))
 }
 
-// wrong faults because argument i is not what was wanted.
-func (a *Args) wrong(i int, want string) {
+// Wrong faults because argument i is not what was wanted.
+func (a *Args) Wrong(i int, want string) {
 	panic(value.Faultf("%s: expected %s, got %s", a.name, want, value.TypeName(*a.slot(i))))
 }
 
@@ -93,7 +95,7 @@ func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 func (a *Args) Int(i int) int64 {
 	s := a.slot(i)
 	if s.Kind() != value.KindInt {
-		a.wrong(i, "an Int")
+		a.Wrong(i, "an Int")
 	}
 	return s.AsInt()
 }
@@ -102,7 +104,7 @@ func (a *Args) Int(i int) int64 {
 func (a *Args) Float(i int) float64 {
 	f, ok := a.slot(i).Number()
 	if !ok {
-		a.wrong(i, "a Float")
+		a.Wrong(i, "a Float")
 	}
 	return f
 }
@@ -111,7 +113,7 @@ func (a *Args) Float(i int) float64 {
 func (a *Args) Bool(i int) bool {
 	s := a.slot(i)
 	if s.Kind() != value.KindBool {
-		a.wrong(i, "a Bool")
+		a.Wrong(i, "a Bool")
 	}
 	return s.AsBool()
 }
@@ -124,7 +126,7 @@ func (a *Args) String(i int) string { return a.Str(i).S }
 func (a *Args) Str(i int) *value.Str {
 	x := a.slot(i).Str()
 	if x == nil {
-		a.wrong(i, "a String")
+		a.Wrong(i, "a String")
 	}
 	return x
 }
@@ -133,7 +135,7 @@ func (a *Args) Str(i int) *value.Str {
 func (a *Args) Array(i int) *value.Array {
 	x := a.slot(i).Array()
 	if x == nil {
-		a.wrong(i, "an Array")
+		a.Wrong(i, "an Array")
 	}
 	return x
 }
@@ -142,7 +144,7 @@ func (a *Args) Array(i int) *value.Array {
 func (a *Args) Map(i int) *value.Map {
 	x := a.slot(i).Map()
 	if x == nil {
-		a.wrong(i, "a Map")
+		a.Wrong(i, "a Map")
 	}
 	return x
 }
@@ -151,7 +153,7 @@ func (a *Args) Map(i int) *value.Map {
 func (a *Args) Type(i int) *value.Type {
 	t := a.slot(i).TypeDesc()
 	if t == nil {
-		a.wrong(i, "a type")
+		a.Wrong(i, "a type")
 	}
 	return t
 }

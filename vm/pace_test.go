@@ -36,15 +36,14 @@ func long() map[string]*asm {
 		for _, f := range prepare {
 			f(a)
 		}
-		a.Natives = append(a.Natives, "ints", "steps", "cache.key", "copy")
+		a.Natives = append(a.Natives, "ints", "steps", "copy")
 		a.fn("main() Full 20", "CallNative r2 0 0 n0\n@t: "+code+"\nReturnNil\n@c: LoadIntConst r3 k1\nBoxInt r3 r3\nReturn r3\ncatch @t @c @c r3")
 		programs[name] = a
 	}
 	add("a native", "CallNative r4 0 0 n1")
-	add("a key", "LoadConst r5 k0\nMove r6 r2\nCallNative r4 2 0 n2")
 	add("an interpolation", "Interpolate r4 r2 1")
 	add("an emit", "LoadConst r4 k0\nEmit r4 r2")
-	add("a comparison", "Move r5 r2\nCallNative r4 1 0 n3\nEqual r6 r2 r4\nBoxBool r6 r6")
+	add("a comparison", "Move r5 r2\nCallNative r4 1 0 n2\nEqual r6 r2 r4\nBoxBool r6 r6")
 	add("a range", "LoadInt r4 0\nLoadIntConst r5 k1\nNewRange r4 r4 r5 0\nIterate r4 r4")
 	add("a conversion", "Check r4 r2 t1", func(a *asm) {
 		a.typ(ir.TypeInfo{Kind: "float"})
@@ -72,7 +71,7 @@ func TestLongOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, looks := range []int{3, 10} {
-				m, err := New(Config{Program: &a.Program, Performer: effectless, Natives: longNatives})
+				m, err := New(Config{Program: &a.Program, Performer: effectless, Natives: library(longNatives)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +90,7 @@ func TestLongOperations(t *testing.T) {
 // TestBoundInNative: a race's bound ends a member that is in a native.
 func TestBoundInNative(t *testing.T) {
 	a := newAsm()
-	a.Natives = []string{"decorate.bound", "forever"}
+	a.Natives = []string{"race.bound", "forever"}
 	a.fn("main() Full 8", "NewClosure r2 r2 0 f1\nLoadInt r5 5\nBoxInt r5 r5\nCallNative r4 1 0 n0\nMove r3 r4\nRace r1 r2 2\nReturn r1")
 	body := a.fn("body() Full 4", "CallNative r1 0 0 n1\nReturn r1")
 	body.Body = true
@@ -108,13 +107,13 @@ func TestBoundInNative(t *testing.T) {
 		asked <- s.Milliseconds
 		return nil, nil
 	})
-	m, err := New(Config{Program: &a.Program, Performer: performer, Natives: map[string]Native{
+	m, err := New(Config{Program: &a.Program, Performer: performer, Natives: library(map[string]Native{
 		"forever": func(a *Args) (value.Slot, error) {
 			for {
 				a.Step(1)
 			}
 		},
-	}})
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,29 +9,63 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// performing is one effect that library code performs by name: how its request
-// is made of the arguments, and its value of the result.
-type performing struct {
-	request func(*task, *Args) (effect.Request, error)
-	value   func(effect.Result) (value.Slot, error)
+// Give makes a native's value of an effect's result.
+type Give func(effect.Result) (value.Slot, error)
+
+// Nothing is the Give of an effect without result.
+func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
+
+// asked is the effect that a native has asked for.
+type asked struct {
+	request effect.Request // nil for none
+	give    Give
 }
 
-// performs are the effects of Perform. Each family adds its own in its file.
-var performs = map[string]*performing{}
+// Ask makes an effect's result what the native gives: the VM performs r, and gives
+// the program what give makes of its result. A native returns what Ask does; its
+// arguments are not there any more when give is called.
+func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
+	a.asked = asked{r, give}
+	return value.Nil, nil
+}
 
-// nothing is the value of an effect without result.
-func nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
+// AskToHold is Ask of something that stays open in the world, and that the task
+// holds from then on: when it ends by an error, or is cancelled, the VM closes it.
+// held says by the result what number the thing has, and how it is closed. LetGo
+// ends that.
+func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
+	m := a.vm
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		id, closing := held(result)
+		m.holdings.hold(m.current, holding{id, closing})
+		return give(result)
+	})
+}
+
+// takeAsked gives the effect that the native just called has asked for.
+func (a *Args) takeAsked() asked {
+	x := a.asked
+	a.asked = asked{}
+	return x
+}
 
 func init() { slow[ir.OpPerform] = opPerform }
 
+// opPerform performs the effect that a native asks for.
 func opPerform(t *task, in *ins) status {
-	p := t.m.performing[in.imm]
-	args := t.arguments(in, t.m.constants[in.imm].AsString())
-	r, err := p.request(t, args)
+	n := &t.m.natives[in.imm]
+	args := t.arguments(in, n.name)
+	v, err := n.call(args)
+	w := &wait{kind: waitPerform, window: in.a, wrap: in.c != 0}
 	if err != nil {
 		return t.throwError(err)
 	}
-	return t.request(r, &wait{kind: waitPerform, window: in.a, wrap: in.c != 0, perform: p})
+	x := args.takeAsked()
+	if x.request == nil { // it knew what the effect would give
+		return t.gave(w, v)
+	}
+	w.give = x.give
+	return t.request(x.request, w)
 }
 
 // arguments describes the window of a native or an effect.
@@ -41,29 +75,51 @@ func (t *task) arguments(in *ins, name string) *Args {
 	return a
 }
 
+// ask performs what a native called by CallNative, or an operation on a store in a
+// file, asks for. The task goes on at once, unless another process holds the file.
+func (t *task) ask(r effect.Request, w *wait) status {
+	t.m.stats.Requests++
+	if t.alone() {
+		w.result, w.err = t.performWaiting(r)
+		return t.complete(w)
+	}
+	w.result, w.err = t.perform(t.m.atOnce, r)
+	if !errors.Is(w.err, effect.ErrWaits) {
+		return t.complete(w)
+	}
+	t.m.stats.Requests-- // start makes it again
+	w.result, w.err = nil, nil
+	w.request = r
+	f := &pendingRequest{t: t, wait: w}
+	t.m.start(r, f)
+	w.end = f.end
+	return t.park(w)
+}
+
 func (t *task) performed(w *wait) status {
-	d := t.slot(w.window)
 	var e *effect.Error
 	if errors.As(w.err, &e) {
 		if w.wrap {
-			*d = value.Err(programError(e))
+			*t.slot(w.window) = value.Err(programError(e))
 			return running
 		}
 		return t.throw(programError(e))
 	}
-	if s, ok := w.result.(*effect.StreamOpened); ok {
-		t.m.opened(t, s.ID)
-	}
-	v, err := w.perform.value(w.result)
+	v, err := w.give(w.result)
 	if err != nil {
 		return t.throwError(err)
 	}
+	return t.gave(w, v)
+}
+
+// gave puts what an effect has given where it is wanted.
+func (t *task) gave(w *wait, v value.Slot) status {
 	st := t.weigh(v)
 	if st == running {
 		if w.wrap {
 			v = value.Ok(v)
 		}
-		*d = v
+		*t.slot(w.window) = v
 	}
 	return st
 }

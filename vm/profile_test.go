@@ -47,7 +47,7 @@ func TestProfile(t *testing.T) {
 		p.Due.Store(7)
 		return value.Nil, nil
 	}}
-	out, err := a.run(t, Config{Profile: p, Natives: natives})
+	out, err := a.run(t, Config{Profile: p, Natives: library(natives)})
 	if err != nil || value.Text(out.Value) != "8" {
 		t.Fatal(out, err)
 	}

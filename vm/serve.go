@@ -25,7 +25,7 @@ type Offer struct {
 	Pipeline string
 	Stages   int
 
-	method *toolMethod
+	method *ToolFunction
 }
 
 // BadArguments is the error of a call whose arguments do not fit: nothing ran.
@@ -41,10 +41,10 @@ func badArguments(o Offer, format string, args ...any) error {
 // and says of each pipeline that it does not why.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
 	for _, x := range m.tools {
-		for i := range x.methods {
-			method := &x.methods[i]
-			if x.info.Public && method.info.Described && !method.info.Approve && m.permits(method) {
-				offers = append(offers, m.offer(x.info.Name+"_"+method.info.Name, method))
+		for i := range x.decl.methods {
+			method := &x.decl.methods[i]
+			if x.decl.info.Public && method.info.Described && !method.info.Approve && m.permits(method) {
+				offers = append(offers, m.offer(x.decl.info.Name+"_"+method.info.Name, method))
 			}
 		}
 	}
@@ -60,8 +60,8 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 	return offers, withheld
 }
 
-func (m *VM) offer(name string, method *toolMethod) Offer {
-	o := Offer{Name: name, Description: method.info.Description, Parameters: method.parameters(), method: method}
+func (m *VM) offer(name string, method *ToolFunction) Offer {
+	o := Offer{Name: name, Description: method.info.Description, Parameters: method.Parameters(), method: method}
 	t := m.types[method.info.Result]
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		t = t.Args[0]

@@ -210,16 +210,16 @@ func (m *VM) look() (steps int) {
 // wait is what a parked task waits for, as data: who goes on with the result.
 type wait struct {
 	kind    waitKind
-	window  uint8       // where in the running frame the result goes
-	wrap    bool        // the result becomes a Result
-	refused bool        // of waitOpen: it would wait for itself, and is being ended
-	off     bool        // nothing is waited for any more: the task is ready
-	perform *performing // of waitPerform
-	scope   *scope      // of a listen's waits
-	payload value.Slot  // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
-	task    *task       // of waitTask
-	group   *group      // of waitGroup
-	end     func()      // asks the request to end; nil without one under way
+	window  uint8      // where in the running frame the result goes
+	wrap    bool       // the result becomes a Result
+	refused bool       // of waitOpen: it would wait for itself, and is being ended
+	off     bool       // nothing is waited for any more: the task is ready
+	give    Give       // of waitPerform
+	scope   *scope     // of a listen's waits
+	payload value.Slot // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
+	task    *task      // of waitTask
+	group   *group     // of waitGroup
+	end     func()     // asks the request to end; nil without one under way
 	request effect.Request
 	since   int64 // with Config.Profile: when the wait began
 	result  effect.Result

@@ -18,27 +18,41 @@ type toolDecl struct {
 	index   int // in the program's tools
 	info    *ir.Tool
 	typ     *value.Type
-	methods []toolMethod
+	methods []ToolFunction
 }
 
-// tool is a tool in a run: its one value, whose slots are its state.
-type tool struct {
-	*toolDecl
-	self  value.Slot
-	rest  []remote // functions of a server that has been asked for them
-	asked bool
-	any   bool // in a test, without a mock: whatever is called is its function
+// Tool is a tool in a run: its one value, whose slots are its state.
+type Tool struct {
+	decl *toolDecl
+	self value.Slot
+	// Besides are functions that it has without having declared them, for messages.
+	Besides []string
 }
 
-// toolMethod is a tool function that models and hosts may call. Its stub is a
+// Info is the tool's declaration.
+func (x *Tool) Info() *ir.Tool { return x.decl.info }
+
+// Value is the tool as the program has it.
+func (x *Tool) Value() value.Slot { return x.self }
+
+// Functions are those that are declared, in order.
+func (x *Tool) Functions() []ToolFunction { return x.decl.methods }
+
+// ToolFunction is a tool function that models and hosts may call. Its stub is a
 // function the loader writes: it fills in defaults, calls the function, unwraps
 // an Ok, and makes every error a ToolError.
-type toolMethod struct {
+type ToolFunction struct {
 	tool   *toolDecl // nil for a pipeline
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
 }
+
+// Info is what the program says of the function.
+func (x *ToolFunction) Info() *ir.ToolMethod { return x.info }
+
+// Tool is the name of the tool that has it.
+func (x *ToolFunction) Tool() string { return x.tool.info.Name }
 
 // absentHead marks an argument that was not given, in a stub's window.
 var absentHead value.Head
@@ -81,19 +95,19 @@ func (m *loader) loadTools() error {
 // pipeline is a public pipeline.
 type pipeline struct {
 	info *ir.Pipeline
-	run  toolMethod
+	run  ToolFunction
 }
 
 // name is how traces show the function.
-func (x *toolMethod) name() string {
+func (x *ToolFunction) name() string {
 	if x.tool == nil {
 		return x.info.Name + ".run"
 	}
 	return x.tool.info.Name + "." + x.info.Name
 }
 
-func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (toolMethod, error) {
-	method := toolMethod{tool: x, info: info}
+func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (ToolFunction, error) {
+	method := ToolFunction{tool: x, info: info}
 	if info.Function < 0 || info.Function >= len(m.functions) {
 		return method, fmt.Errorf("method %s: no function %d", info.Name, info.Function)
 	}
@@ -109,7 +123,7 @@ func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (toolMethod, e
 
 // writeStub appends the stub of a tool function. Its registers: 1 is the tool, if
 // there is one, then the parameters, then a window for calls.
-func (m *loader) writeStub(x *toolMethod) *function {
+func (m *loader) writeStub(x *ToolFunction) *function {
 	first := 1 // register of the first parameter
 	if x.tool != nil {
 		first = 2
@@ -186,15 +200,15 @@ func (t *task) throwTool(v value.Slot) status {
 // initTools computes the first state of every tool, before anything else runs.
 func (m *VM) initTools(ctx context.Context) error {
 	for _, x := range m.tools {
-		if x.info.Init < 0 || x.info.Init >= len(m.functions) {
+		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.functions) {
 			continue
 		}
-		v, err := m.runTask(ctx, &m.functions[x.info.Init], nil)
+		v, err := m.runTask(ctx, &m.functions[x.decl.info.Init], nil)
 		if err != nil {
 			return err
 		}
 		if copy(x.self.Fields(), v.Fields()) < len(x.self.Fields()) {
-			return fmt.Errorf("tool %s: its first state has too few fields", x.info.Name)
+			return fmt.Errorf("tool %s: its first state has too few fields", x.decl.info.Name)
 		}
 	}
 	return nil
@@ -210,7 +224,7 @@ func opDispatchTool(t *task, in *ins) status {
 	fail := func(format string, a ...any) status {
 		return t.throw(value.NewError("ToolError", fmt.Sprintf(format, a...), value.ErrorField{Name: "tool", Value: value.String(name.S)}))
 	}
-	x, problem := findTool(t.m.offered(*t.slot(in.a + 1)), name.S)
+	x, problem := FindFunction(t.m.offered(*t.slot(in.a + 1), &t.m.pace), name.S)
 	if x == nil {
 		return fail("%s", problem)
 	}
@@ -233,21 +247,54 @@ func opDispatchTool(t *task, in *ins) status {
 
 // permits says whether [permissions] lets models, hosts and dispatch_tool call a
 // tool's function.
-func (m *image) permits(x *toolMethod) bool { return m.permitsName(x.tool.info.Name, x.info.Name) }
+func (m *image) permits(x *ToolFunction) bool {
+	return m.program.Permissions.LetsCall(x.tool.info.Name, x.info.Name)
+}
 
-func (m *image) permitsName(tool, function string) bool {
-	p := m.program.Permissions
-	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
+// toolsOf gives the tools that a party may call, as an Array: the declared
+// ones unless they are off, then the added ones, each once.
+func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
+	p := s.Party()
+	declared := []int(nil)
+	if s.Kind() == value.KindAgent {
+		declared = m.program.Agents[p.Index()].Tools
+	} else {
+		declared = m.program.Hosts[p.Index()].Tools
+	}
+	all := value.NewArray()
+	add := func(t value.Slot) {
+		pace.Step(1 + all.Len>>2)
+		for i := range all.Len {
+			if all.At(i) == t {
+				return
+			}
+		}
+		all.Push(t)
+	}
+	if !p[value.PartyToolsOff].AsBool() {
+		for _, i := range declared {
+			if i >= 0 && i < len(m.tools) {
+				add(m.tools[i].self)
+			}
+		}
+	}
+	if added := p[value.PartyTools].Array(); added != nil {
+		for i := range added.Len {
+			add(added.At(i))
+		}
+	}
+	return all.Slot()
 }
 
 // offered lists the tools of an Array of Tool, or all declared ones for nil.
-func (m *VM) offered(list value.Slot) []*tool {
+func (m *VM) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
 	if a == nil {
 		return m.tools
 	}
-	var tools []*tool
+	var tools []*Tool
 	for i := range a.Len {
+		pace.Step(1 + len(m.tools)>>2)
 		for _, x := range m.tools {
 			if x.self == a.At(i) {
 				tools = append(tools, x)
@@ -257,17 +304,17 @@ func (m *VM) offered(list value.Slot) []*tool {
 	return tools
 }
 
-// findTool finds a function by "T::m", "T_m", or "m" when only one tool has it.
-func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
-	var plain []*toolMethod
+// FindFunction finds a function by "T::m", "T_m", or "m" when only one tool has it.
+func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) {
+	var plain []*ToolFunction
 	var known []string
 	for _, tool := range tools {
-		for i := range tool.methods {
-			m := &tool.methods[i]
+		t := tool.decl.info.Name
+		for i := range tool.decl.methods {
+			m := &tool.decl.methods[i]
 			if !m.info.Described {
 				continue
 			}
-			t := tool.info.Name
 			if name == t+"::"+m.info.Name || name == t+"_"+m.info.Name || name == t+"."+m.info.Name {
 				return m, ""
 			}
@@ -276,8 +323,8 @@ func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
 			}
 			known = append(known, t+"::"+m.info.Name)
 		}
-		for _, r := range tool.rest {
-			known = append(known, tool.info.Name+"::"+r.name)
+		for _, name := range tool.Besides {
+			known = append(known, t+"::"+name)
 		}
 	}
 	if len(plain) == 1 {
@@ -297,24 +344,9 @@ func findTool(tools []*tool, name string) (x *toolMethod, problem string) {
 	return nil, fmt.Sprintf("no tool %s; there are %s", name, strings.Join(known, ", "))
 }
 
-// toolMarks gives, of the function that name finds among tools, its full name,
-// whether it is @sequential and @approve, and its description; of none the name.
-func (m *VM) toolMarks(a *Args) (value.Slot, error) {
-	tools := m.offered(a.Slot(0))
-	if of, r := m.findRemote(tools, a.String(1)); r != nil {
-		return value.Tuple(value.String(of.info.Name+"."+r.name), value.Bool(false), value.Bool(false), value.String(r.description)), nil
-	}
-	x, _ := findTool(tools, a.String(1))
-	if x == nil {
-		return value.Tuple(a.Slot(1), value.Bool(false), value.Bool(false), value.String("")), nil
-	}
-	return value.Tuple(value.String(x.tool.info.Name+"."+x.info.Name), value.Bool(x.info.Sequential), value.Bool(x.info.Approve),
-		value.String(x.info.Description)), nil
-}
-
 // arguments checks a call's arguments and puts them into the order of the
 // parameters; absent stands where the default is to be computed.
-func (x *toolMethod) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
+func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
 	given = make([]value.Slot, len(x.params))
 	for i := range x.params {
 		p := &x.params[i]
@@ -347,7 +379,7 @@ func (x *toolMethod) arguments(args *value.Map) (given []value.Slot, errs []sche
 }
 
 // noArgument says of a name that is no parameter's what there is.
-func (x *toolMethod) noArgument() string {
+func (x *ToolFunction) noArgument() string {
 	if len(x.params) == 0 {
 		return "there is no such argument; it takes none"
 	}
@@ -358,8 +390,8 @@ func (x *toolMethod) noArgument() string {
 	return "there is no such argument; it takes " + strings.Join(names, ", ")
 }
 
-// parameters gives a tool function's parameters as a JSON Schema.
-func (x *toolMethod) parameters() []byte {
+// Parameters gives a tool function's parameters as a JSON Schema.
+func (x *ToolFunction) Parameters() []byte {
 	fields := append([]value.Field(nil), x.params...)
 	for i := range fields {
 		fields[i].Optional = x.info.Params[i].Default >= 0

@@ -16,8 +16,8 @@ import (
 
 // Config is what a run needs.
 type Config struct {
-	Program   *ir.Program       // passed ir.Verify
-	Natives   map[string]Native // the library's, by registered name
+	Program   *ir.Program              // passed ir.Verify
+	Natives   func(name string) Native // finds a function of the library by its registered name; nil when there is none
 	Performer effect.Performer
 
 	// AlwaysCopy makes every copy-on-write copy, to show that no program can
@@ -70,7 +70,6 @@ type VM struct {
 	*image
 	config Config
 	declared
-	natives []native // those that read declarations belong to one VM
 	methodCache
 
 	args   Args       // of the native being called
@@ -88,9 +87,8 @@ type VM struct {
 	stats  Stats
 	counts counts
 
-	mocks   mocks
-	cache   cache             // what @cache keeps
-	streams map[*task][]int64 // open streams of models, by who opened them
+	own      map[any]any // what natives keep: see Own
+	holdings holdings
 }
 
 // declared are the values of a program's declarations.
@@ -98,7 +96,7 @@ type declared struct {
 	agents []value.Slot
 	hosts  []value.Slot
 	stores []value.Slot
-	tools  []*tool
+	tools  []*Tool
 }
 
 // counts are the last numbers given.
@@ -146,7 +144,7 @@ func newRun(config Config, i *image) (*VM, error) {
 		m.maxStack = 8 << 20
 	}
 	m.declare()
-	return m, m.loadNatives()
+	return m, nil
 }
 
 // ErrNoMain says that a program has no main to run.

@@ -60,12 +60,12 @@ var Policy = []Rule{
 	{Package: "internal/optimize", Imports: "ir"},
 	{Package: "internal/schema", Imports: "internal/value"},
 	{Package: "internal/effect", Imports: "internal/value"},
-	{Package: "internal/store", Imports: "internal/value"},
+	{Package: "internal/store", Imports: "internal/value internal/effect internal/schema"},
 	{Package: "vm", Imports: "internal/value internal/hostmsg ir internal/effect internal/schema internal/store"},
 	{Package: "internal/profile", Imports: "vm internal/cputime"},
 	{Package: "internal/trace", Imports: "internal/effect vm"},
 	{Package: "internal/redfa"},
-	{Package: "stdlib", Imports: `internal/source ast parser sema internal/value internal/schema internal/store internal/effect vm
+	{Package: "stdlib", Imports: `internal/source ast parser sema ir internal/value internal/schema internal/store internal/effect vm
 		internal/hostmsg internal/jsonrepair internal/redfa`},
 	{Package: "runtime/permit", Imports: "internal/effect"},
 	{Package: "runtime/clock", Imports: "internal/effect"},

@@ -127,6 +127,6 @@ func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool
 	if ir.Verify(p) != nil {
 		return true
 	}
-	got, failed, err := perform(p, stdlib.Natives(), false)
+	got, failed, err := perform(p, stdlib.Native, false)
 	return err != nil || got+trace(failed) != want
 }

@@ -183,7 +183,7 @@ func trace(failed *vm.Uncaught) (out string) {
 // end runs a program to its end, which may be an error that it did not catch.
 func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Uncaught) {
 	t.Helper()
-	out, failed, err := perform(p, stdlib.Natives(), copies)
+	out, failed, err := perform(p, stdlib.Native, copies)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -192,7 +192,7 @@ func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Unc
 
 // perform runs a program; failed is the error that it did not catch, err what else
 // ended it.
-func perform(p *ir.Program, natives map[string]vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
+func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
 	m, err := vm.New(vm.Config{Program: p, Natives: natives, Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
 	if err != nil {

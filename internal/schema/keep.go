@@ -16,8 +16,11 @@ import (
 //     String, an array, or a map with Strings as keys.
 //
 // The error says what cannot be written, and where in the value it is.
-func Keep(s value.Slot, t *value.Type) ([]byte, error) {
-	k := keeper{}
+func Keep(s value.Slot, t *value.Type) ([]byte, error) { return KeepIn(nil, s, t) }
+
+// KeepIn is Keep under a pace.
+func KeepIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, error) {
+	k := keeper{pace: pace}
 	k.put(s, t, nil)
 	if k.err != nil {
 		return nil, k.err
@@ -28,12 +31,15 @@ func Keep(s value.Slot, t *value.Type) ([]byte, error) {
 // Kept reads what Keep has written for the type, which may have changed since:
 // a field that is not there gets its default, one that t does not have any more
 // is ignored. The value is good only when there are no errors.
-func Kept(raw []byte, t *value.Type) (value.Slot, []FieldError) {
-	s, err := value.Parse(raw)
+func Kept(raw []byte, t *value.Type) (value.Slot, []FieldError) { return KeptIn(nil, raw, t) }
+
+// KeptIn is Kept under a pace.
+func KeptIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
+	s, err := value.ParseIn(raw, nil, pace)
 	if err != nil {
 		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
 	}
-	c := converter{fresh: true, kept: true}
+	c := converter{pace: pace, fresh: true, kept: true}
 	return c.convert(s, t, nil), c.errs
 }
 
@@ -73,6 +79,7 @@ func keptFloat(s value.Slot) (value.Slot, bool) {
 
 // keeper writes one value.
 type keeper struct {
+	pace  *value.Pace
 	dst   []byte
 	depth int // of arrays and objects
 	err   error
@@ -116,7 +123,7 @@ func (k *keeper) put(s value.Slot, t *value.Type, p *path) {
 		return
 	case value.TypeNil, value.TypeInt, value.TypeBool, value.TypeString, value.TypeUnion:
 		if want, ok := kinds[t.Kind]; !ok && s.Kind() == value.KindString || ok && s.Kind() == want {
-			k.dst = value.AppendJSON(k.dst, s)
+			k.plain(s)
 			return
 		}
 	case value.TypeFloat:
@@ -200,6 +207,11 @@ func (k *keeper) option(s value.Slot, t *value.Type, p *path) {
 	}
 }
 
+// plain writes what is the same in JSON.
+func (k *keeper) plain(s value.Slot) {
+	k.dst = value.AppendJSONWithin(k.dst, s, &value.Bound{Pace: k.pace})
+}
+
 // any writes what JSON reads back as it was.
 func (k *keeper) any(s value.Slot, p *path) {
 	if k.err != nil {
@@ -207,7 +219,7 @@ func (k *keeper) any(s value.Slot, p *path) {
 	}
 	switch s.Kind() {
 	case value.KindNil, value.KindInt, value.KindBool, value.KindString:
-		k.dst = value.AppendJSON(k.dst, s)
+		k.plain(s)
 	case value.KindFloat:
 		if f := s.AsFloat(); math.IsNaN(f) || math.IsInf(f, 0) {
 			k.fail(p, "%s cannot be kept as Any: it would be read back as a String", value.Text(s))
@@ -226,6 +238,7 @@ func (k *keeper) any(s value.Slot, p *path) {
 
 func (k *keeper) list(n int, at func(int) value.Slot, typ func(int) *value.Type, p *path) {
 	for i := 0; i < n && k.err == nil; i++ {
+		k.pace.Step(2)
 		k.separate(i)
 		k.put(at(i), typ(i), &path{up: p, index: i})
 	}
@@ -235,6 +248,7 @@ func (k *keeper) mapping(m *value.Map, key, elem *value.Type, p *path) {
 	k.within("{}", p, func() {
 		n := 0
 		m.Each(func(x, v value.Slot) bool {
+			k.pace.Step(4)
 			k.separate(n)
 			n++
 			if x.Kind() != value.KindString && key.Kind == value.TypeAny {
@@ -258,6 +272,7 @@ func (k *keeper) fields(slots []value.Slot, fields []value.Field, p *path) {
 			if f.Optional && slots[i].IsNil() {
 				continue
 			}
+			k.pace.Step(4)
 			k.separate(n)
 			n++
 			k.dst = value.AppendString(k.dst, f.Name)

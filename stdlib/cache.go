@@ -1,9 +1,10 @@
-package vm
+package stdlib
 
 import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // The answers that `@cache` keeps, for as long as the run. What has expired is
@@ -11,8 +12,7 @@ import (
 
 type cache struct {
 	kept  map[string]cached
-	sweep int                // entries at which expired ones are looked for
-	swept map[keptCache]bool // in files: whose expired entries were removed
+	sweep int // entries at which expired ones are looked for
 }
 
 type cached struct {
@@ -50,31 +50,28 @@ func (c *cache) put(key string, v value.Slot, now, ttl int64) {
 	c.kept[key] = cached{v, until}
 }
 
-// cacheNatives are those of @cache.
-func (m *VM) cacheNatives(name string) Native {
-	switch name {
-	case "cache.key":
-		return func(a *Args) (value.Slot, error) {
-			k := keyer{of: a.String(0), pace: a.Pace()}
-			return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
-		}
-	case "cache.get":
-		return func(a *Args) (value.Slot, error) {
-			v, ok := m.cache.get(a.String(0), a.Int(1))
-			if !ok {
-				return value.Nil, nil
-			}
-			value.Share(v)
-			return value.Tuple(v, value.Nil), nil
-		}
-	case "cache.put":
-		return func(a *Args) (value.Slot, error) {
-			value.Share(a.Slot(1))
-			m.cache.put(a.String(0), a.Slot(1), a.Int(2), a.Int(3))
+// The arguments of cache.get are (key, now), of cache.put (key, value, now, ttl_ms).
+var cacheNatives = []native{
+	{"cache.key", cacheKey},
+	{"cache.get", func(a *vm.Args) (value.Slot, error) {
+		v, ok := vm.Own[cache](a).get(a.String(0), a.Int(1))
+		if !ok {
 			return value.Nil, nil
 		}
-	}
-	return nil
+		return value.Tuple(lend(v), value.Nil), nil
+	}},
+	{"cache.put", func(a *vm.Args) (value.Slot, error) {
+		vm.Own[cache](a).put(a.String(0), lend(a.Slot(1)), a.Int(2), a.Int(3))
+		return value.Nil, nil
+	}},
+	{"cache.read", cacheRead},
+	{"cache.write", cacheWrite},
+	{"cache.sweep", cacheSweep},
+}
+
+func cacheKey(a *vm.Args) (value.Slot, error) {
+	k := keyer{of: a.String(0), pace: a.Pace()}
+	return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
 }
 
 // keyer writes the text of a key: it differs where the values differ. An agent

@@ -1,4 +1,4 @@
-package vm
+package stdlib
 
 import (
 	"strings"
@@ -6,27 +6,29 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/store"
 	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // mostKnown is how many entries of one ledger go along with a prompt.
 const mostKnown = 20
 
-// knowledge gives what an agent's ledger, number argument 1 of them, says about
+// agentKnowledge gives what an agent's ledger, number argument 1 of them, says about
 // the prompt in argument 2: a text with an entry a paragraph, "" for nothing; nil
 // when the agent has no such ledger.
-func (m *VM) knowledge(a *Args) (value.Slot, error) {
-	of := m.program.Agents[a.party(0)[partyIndex].AsInt()].Knowledge
+func agentKnowledge(a *vm.Args) (value.Slot, error) {
+	of := a.Agent(0).Knowledge
 	i := a.Int(1)
 	if i >= int64(len(of)) {
 		return value.Nil, nil
 	}
-	l, ok := m.stores[of[i]].Handle().Object.(*store.Ledger)
+	l, ok := a.Store(of[i]).Handle().Object.(*store.Ledger)
 	if !ok {
 		panic(value.Faultf("the knowledge of an agent is no ledger"))
 	}
 	if l.Place != nil {
-		return value.Nil, &Asks{&effect.LedgerFind{Store: StoreOf(l.Place), By: "text", Texts: []string{a.String(2)}}, knownEntries}
+		return a.Ask(&effect.LedgerFind{Store: l.Place.Request(), By: "text", Texts: []string{a.String(2)}}, knownEntries)
 	}
+	a.Step(l.Len()>>3 + len(a.String(2))>>3)
 	var text strings.Builder
 	for i, e := range l.FromText(a.String(2)) {
 		addKnown(&text, i, e.Identifier, e.Value)

@@ -1,0 +1,24 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var commandNatives = []native{
+	{"command", command},
+}
+
+// command is (command, args, timeout_ms) and gives (exit_code, stdout, stderr).
+func command(a *vm.Args) (value.Slot, error) {
+	r := &effect.Command{Command: a.String(0), Timeout: a.Int(2)}
+	a.Step(a.Array(1).Len)
+	for i := range a.Array(1).Len {
+		r.Args = append(r.Args, value.Text(a.Array(1).At(i)))
+	}
+	return a.Ask(r, func(r effect.Result) (value.Slot, error) {
+		o := r.(*effect.CommandOutput)
+		return value.Tuple(value.Int(o.ExitCode), value.String(o.Stdout), value.String(o.Stderr)), nil
+	})
+}

@@ -1,0 +1,45 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// The effects of files. Paths are Strings.
+var fsNatives = []native{
+	{"fs.read", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ReadFile{Path: a.String(0)}, fileText) }},
+	{"fs.info", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.FileInfo{Path: a.String(0)}, fileStatus) }},
+	{"fs.list", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ListDir{Path: a.String(0)}, fileNames) }},
+	{"fs.glob", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Glob{Pattern: a.String(0)}, fileNames) }},
+	{"fs.remove", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RemoveFile{Path: a.String(0)}, vm.Nothing) }},
+	{"fs.make_dir", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MakeDir{Path: a.String(0)}, vm.Nothing) }},
+	{"fs.copy", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.CopyFile{From: a.String(0), Path: a.String(1)}, vm.Nothing)
+	}},
+	{"fs.move", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MoveFile{From: a.String(0), Path: a.String(1)}, vm.Nothing)
+	}},
+	{"fs.write", func(a *vm.Args) (value.Slot, error) { // (path, text, append)
+		return a.Ask(&effect.WriteFile{Path: a.String(0), Text: a.String(1), Append: a.Bool(2)}, vm.Nothing)
+	}},
+	{"fs.temp_dir", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.TempDir{}, func(r effect.Result) (value.Slot, error) {
+			return value.String(r.(*effect.FileNames).Names[0]), nil
+		})
+	}},
+}
+
+func fileText(r effect.Result) (value.Slot, error) {
+	return value.String(r.(*effect.FileText).Text), nil
+}
+
+// fileStatus is (exists, is_dir, size).
+func fileStatus(r effect.Result) (value.Slot, error) {
+	s := r.(*effect.FileStatus)
+	return value.Tuple(value.Bool(s.Exists), value.Bool(s.IsDir), value.Int(s.Size)), nil
+}
+
+func fileNames(r effect.Result) (value.Slot, error) {
+	return value.StringArray(r.(*effect.FileNames).Names), nil
+}

@@ -1,0 +1,138 @@
+package stdlib
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// What a test scripts and reads back (spec/16-tests.md). A mock's closure stays
+// with the run, since only that can call one: the library calls it before the
+// request and hands over what it gave. All else leaves by the door.
+var mockNatives = []native{
+	{"mock.by", mockBy},
+	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
+	{"mock.script", mockScript},
+	{"mock.next", mockNext},
+	{"mock.answer", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MockAnswer{Channel: a.String(0), Value: jsonOf(a, 1)}, vm.Nothing)
+	}},
+	{"mock.env", mockEnv},
+	{"mock.args", func(a *vm.Args) (value.Slot, error) {
+		a.Step(a.Array(0).Len)
+		return a.Ask(&effect.MockArgs{Args: stringsOf(a.Array(0))}, vm.Nothing)
+	}},
+	{"mock.http", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MockHTTP{URL: a.String(0), Answer: jsonOf(a, 1)}, vm.Nothing)
+	}},
+	{"mock.command", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MockCommand{Line: a.String(0), Outcome: jsonOf(a, 1)}, vm.Nothing)
+	}},
+	{"mock.file", mockFile},
+	{"mock.time", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MockTime{Unix: a.Int(0)}, vm.Nothing) }},
+	{"mock.replies", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "replies") }},
+	{"mock.prompts", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "prompts") }},
+	{"test.emits", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "emits") }},
+	{"test.output", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "output") }},
+	{"test.requests", func(a *vm.Args) (value.Slot, error) { return askRecord(a, "requests") }},
+}
+
+// mocks are the closures that answer for agents and hosts in a run.
+type mocks struct{ closures map[int]value.Slot }
+
+// mockKey is the agent in argument 0 by its index, or the host by that below -1.
+func mockKey(a *vm.Args) int {
+	index := a.Party(0).Index()
+	if a.Slot(0).Kind() == value.KindHost {
+		return -1 - index
+	}
+	return index
+}
+
+// mockBy makes argument 1 what answers, if it is a closure; else nothing does.
+func mockBy(a *vm.Args) (value.Slot, error) {
+	key, m := mockKey(a), vm.Own[mocks](a)
+	delete(m.closures, key)
+	if f := value.Flat(a.Slot(1)); f.Kind() == value.KindClosure {
+		if m.closures == nil {
+			m.closures = map[int]value.Slot{}
+		}
+		m.closures[key] = f
+	}
+	return value.Nil, nil
+}
+
+// jsonOf writes argument i for the world.
+func jsonOf(a *vm.Args, i int) []byte { return value.AppendJSONWithin(nil, a.Slot(i), a.TextBound()) }
+
+// partyName gives the name of the agent or host in argument 0, and whether it is a
+// host.
+func partyName(a *vm.Args) (name string, isHost bool) {
+	if a.Slot(0).Kind() == value.KindHost {
+		return a.Host(0).Name, true
+	}
+	return a.Agent(0).Name, false
+}
+
+// mockScript is (party, fields). A closure among the fields is left out: it answers
+// by mock.next.
+func mockScript(a *vm.Args) (value.Slot, error) {
+	fields := value.Flat(a.Slot(1)).Map()
+	if fields == nil {
+		a.Wrong(1, "a Map")
+	}
+	r := &effect.MockScript{}
+	r.Name, r.Host = partyName(a)
+	plain := value.NewMap(fields.Len())
+	fields.Each(func(k, v value.Slot) bool {
+		a.Step(1)
+		if value.Flat(v).Kind() == value.KindClosure {
+			r.By = true
+		} else {
+			plain.Set(k, lend(v))
+		}
+		return true
+	})
+	r.Script = value.AppendJSONWithin(nil, plain.Slot(), a.TextBound())
+	return a.Ask(r, vm.Nothing)
+}
+
+func mockNext(a *vm.Args) (value.Slot, error) {
+	r := &effect.MockNext{Prompt: a.String(1), Answer: jsonOf(a, 2)}
+	r.Party, r.Host = partyName(a)
+	return a.Ask(r, vm.Nothing)
+}
+
+func mockEnv(a *vm.Args) (value.Slot, error) {
+	r := &effect.MockEnv{Name: a.String(0)}
+	if !a.Slot(1).IsNil() {
+		r.Value, r.Set = a.String(1), true
+	}
+	return a.Ask(r, vm.Nothing)
+}
+
+func mockFile(a *vm.Args) (value.Slot, error) {
+	r := &effect.MockFile{Path: a.String(0), Missing: a.Slot(1).IsNil()}
+	if !r.Missing {
+		r.Text = a.String(1)
+	}
+	return a.Ask(r, vm.Nothing)
+}
+
+// askRecord asks for what the test has recorded, of the party in argument 0 where
+// there is one.
+func askRecord(a *vm.Args, what string) (value.Slot, error) {
+	r := &effect.Record{What: what}
+	if a.Len() > 0 {
+		r.Party, _ = partyName(a)
+	}
+	return a.Ask(r, func(r effect.Result) (value.Slot, error) {
+		v, err := value.Parse(r.(*effect.Recorded).Value)
+		if err != nil {
+			return value.Nil, fmt.Errorf("read the test's record: %w", err)
+		}
+		return v, nil
+	})
+}

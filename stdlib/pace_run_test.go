@@ -1,0 +1,118 @@
+package stdlib
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// shortEffects are, likewise, those that ask for an effect with what they are given as it is, or
+// that read what the program declares.
+var shortEffects = strings.Fields(`
+	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.with_context Host.without_tools
+	Task.cancel Task.is_done agent.step agent.stream.close agent.stream.next agent.streamed cache.get cache.put cache.sweep cache.read
+	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
+	fs.temp_dir fs.write mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
+	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
+	test.requests tool.server`)
+
+// declaring is a run of a program that declares one of each.
+func declaring(t *testing.T) *vm.VM {
+	p := &ir.Program{Version: ir.Version,
+		Types:  []ir.TypeInfo{{Kind: "tool", Name: "T"}},
+		Stores: []ir.Store{{Kind: "ledger", Name: "L"}},
+		Agents: []ir.Agent{{Name: "A", Memory: -1, Tools: []int{0}, Knowledge: []int{0}}},
+		Hosts:  []ir.Host{{Name: "H", Tools: []int{0}}},
+		Tools:  []ir.Tool{{Name: "T", State: 0, Init: -1}},
+	}
+	m, err := vm.New(vm.Config{Program: p, Natives: Native})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// longEffects are calls of natives that ask for an effect, or know the run.
+func longEffects(t *testing.T, m *vm.VM) []longCall {
+	var calls []longCall
+	add := func(name string, window ...value.Slot) {
+		calls = append(calls, longCall{name, func() []value.Slot { return append([]value.Slot(nil), window...) }, m})
+	}
+	s, n, f := value.String, value.Int, value.Bool(false)
+	call := func(name string, window ...value.Slot) value.Slot {
+		v, err := m.Invoke(natives[name], nil, name, window)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		return v
+	}
+	agent := value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: "A"}, 0, value.Nil)
+	host := value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: "H"}, 0, value.Nil)
+	tool := call("agent.parts", agent).Fields()[4].Array().At(0)
+
+	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
+	entries, listed := value.NewMap(0), value.NewArray()
+	known := store.NewMemory(longInts)
+	for range longInts / 4 {
+		words.Push(s("word"))
+		entries.SetString(string(rune('a'+entries.Len())), s("v"))
+		pairs.Push(value.Tuple(s("user"), s("hello")))
+		messages.Push(value.Tuple(s("user"), s("hello"), value.NewArray().Slot(), s(""), f))
+		tools.Push(tool)
+		function := value.NewMap(1)
+		function.SetString("name", s("f"))
+		listed.Push(function.Slot())
+		known.Append("user", "hello")
+	}
+	all := words.Slot()
+	of := func(kind string, x value.Slot) value.Slot { // an agent or a host with many tools
+		return call(kind+".with_tools", x, tools.Slot())
+	}
+	for _, name := range []string{"agent.call", "agent.stream.open"} {
+		add(name, agent, messages.Slot(), value.Nil, s(""))
+		add(name, of("Agent", agent), value.NewArray().Slot(), value.Nil, s(""))
+	}
+	add("agent.request", of("Agent", agent))
+	add("agent.parts", of("Agent", agent))
+	add("agent.parts", call("Agent.with_context", agent, all))
+	add("host.parts", of("Host", host))
+	add("Agent.with_tools", agent, tools.Slot())
+	add("Host.with_tools", host, tools.Slot())
+	for _, name := range []string{"tool.marks", "tool.remote"} {
+		add(name, tools.Slot(), s("f"))
+	}
+	add("tool.unlisted", tools.Slot())
+	add("tool.listed", tool, listed.Slot())
+	add("agent.knowledge", agent, n(0), s(strings.Repeat("word ", longText)))
+	memory := value.NewHandle("Memory", "m", known)
+	add("memory.append", memory, pairs.Slot())
+	add("memory.list", memory, n(-1))
+	add("cache.key", s("f"), all)
+	array := &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeString}}}
+	add("cache.write", s("file"), s("name"), s("key"), all, n(0), value.NewTypeDesc(array))
+	add("command", s("c"), all, n(1))
+	add("http", s("GET"), s("url"), entries.Slot(), value.Nil, n(1))
+	add("print", all, f)
+	add("log", s("info"), s("m"), entries.Slot())
+	add("mcp.open", s("server"), s("tools/call"), s("f"), entries.Slot())
+	add("mcp.reply", n(1), all)
+	add("mock.answer", s("c"), all)
+	add("mock.args", all)
+	add("mock.http", s("url"), all)
+	add("mock.command", s("c"), all)
+	add("mock.next", agent, s("p"), all)
+	add("mock.script", agent, entries.Slot())
+
+	kept := store.NewHashMap("h")
+	kept.Place = &store.Place{File: "f", Kind: "hashmap", Name: "h", Key: array.Args[0], Value: array}
+	one := value.NewMap(1)
+	one.SetString("k", all)
+	add("HashMap.__put", kept.Value(), s("k"), all)
+	add("HashMap.__put_many", kept.Value(), one.Slot())
+	add("HashMap.get_many", kept.Value(), all)
+	return calls
+}

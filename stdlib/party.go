@@ -1,0 +1,111 @@
+package stdlib
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// The builders of agents and hosts, and what their loops need to know of them.
+var partyNatives = []native{
+	{"Agent.with_context", partyWithContext},
+	{"Agent.with_memory", withMemory},
+	{"Agent.with_tools", withTools},
+	{"Agent.without_tools", withoutTools},
+	{"Host.with_context", partyWithContext},
+	{"Host.with_tools", withTools},
+	{"Host.without_tools", withoutTools},
+	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
+		return with(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
+	}},
+	{"agent.parts", agentParts},
+	{"host.parts", hostParts},
+}
+
+// with copies the party in argument 0 and lets set change the copy.
+func with(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
+	fields := a.Party(0)
+	s := a.Slot(0)
+	c := value.New(s.Kind(), 0, s.Type(), fields...)
+	for _, f := range fields {
+		value.Share(f)
+	}
+	set(c.Party())
+	return c, nil
+}
+
+func partyWithContext(a *vm.Args) (value.Slot, error) {
+	value.Share(a.Slot(1))
+	return with(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
+}
+
+func withMemory(a *vm.Args) (value.Slot, error) {
+	return with(a, func(p value.Party) {
+		p[value.PartyMemory], p[value.PartyAuto] = a.Slot(1), value.Bool(a.Len() < 3 || a.Bool(2))
+	})
+}
+
+// withTools adds argument 1, an Array of Tool, to the party's tools.
+func withTools(a *vm.Args) (value.Slot, error) {
+	added := a.Array(1)
+	return with(a, func(p value.Party) {
+		all := value.NewArray()
+		if old := p[value.PartyTools].Array(); old != nil {
+			a.Step(old.Len >> 3)
+			all.Extend(old)
+		}
+		a.Step(added.Len >> 3)
+		all.Extend(added)
+		p[value.PartyTools] = all.Slot()
+	})
+}
+
+func withoutTools(a *vm.Args) (value.Slot, error) {
+	return with(a, func(p value.Party) { p[value.PartyTools], p[value.PartyToolsOff] = value.Nil, value.Bool(true) })
+}
+
+// What an agent has when it says nothing.
+const (
+	maxToolRounds  = 10
+	maxToolCalls   = 64
+	schemaAttempts = 3
+)
+
+func orElse(n, other int64) value.Slot {
+	if n > 0 {
+		return value.Int(n)
+	}
+	return value.Int(other)
+}
+
+// agentParts gives name, memory, whether it is added to, context as JSON text,
+// tools, max_tool_rounds, schema_attempts, model, connection, decorator
+// on_tool_error and max_tool_calls.
+func agentParts(a *vm.Args) (value.Slot, error) {
+	d, p := a.Agent(0), a.Party(0)
+	context := value.Nil
+	if c := p[value.PartyContext]; !c.IsNil() {
+		context = value.StringTaking(value.AppendJSONWithin(nil, c, a.TextBound()))
+	}
+	return value.Tuple(value.String(d.Name), p[value.PartyMemory], p[value.PartyAuto], context, a.ToolsOf(a.Slot(0)),
+		orElse(d.MaxToolRounds, maxToolRounds), orElse(d.SchemaAttempts, schemaAttempts),
+		value.String(d.Model), value.String(d.Connection), a.Function(d.Decorator), a.Function(d.OnToolError), orElse(d.MaxToolCalls, maxToolCalls)), nil
+}
+
+// hostParts gives name, tools, question_default, approval_default and decorator.
+func hostParts(a *vm.Args) (value.Slot, error) {
+	d := a.Host(0)
+	question, approval := value.Nil, value.Nil
+	if d.QuestionDefault != nil {
+		v, err := value.Parse(*d.QuestionDefault)
+		if err != nil {
+			return value.Nil, fmt.Errorf("question_default of host %s: %w", d.Name, err)
+		}
+		question = v
+	}
+	if d.ApprovalDefault != nil {
+		approval = value.String(*d.ApprovalDefault)
+	}
+	return value.Tuple(value.String(d.Name), a.ToolsOf(a.Slot(0)), question, approval, a.Function(d.Decorator)), nil
+}

@@ -1,0 +1,32 @@
+package stdlib
+
+import (
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var printNatives = []native{
+	{"print", printText},
+	{"log", logMessage},
+}
+
+// printText is (value, newline).
+func printText(a *vm.Args) (value.Slot, error) {
+	text := a.Slot(0)
+	if text.Kind() != value.KindString {
+		text = value.String(string(value.AppendTextWithin(nil, text, a.TextBound())))
+	}
+	return a.Ask(&effect.Print{Text: text.AsString(), Newline: a.Bool(1)}, vm.Nothing)
+}
+
+// logMessage is (level, message, fields).
+func logMessage(a *vm.Args) (value.Slot, error) {
+	l := &effect.Log{Level: a.String(0), Message: value.Text(a.Slot(1))}
+	if a.Len() > 2 {
+		if f := value.Flat(a.Slot(2)).Map(); f != nil && f.Len() > 0 {
+			l.Fields = value.AppendJSONWithin(nil, f.Slot(), a.TextBound())
+		}
+	}
+	return a.Ask(l, vm.Nothing)
+}

@@ -1,0 +1,172 @@
+package stdlib
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// The functions of an MCP server that its block leaves to `..`: what they are is
+// known when the server has been asked, which the library does before a model or a
+// host gets to know of them.
+
+// remote is such a function.
+type remote struct {
+	own         string // the server's name for it
+	name        string // as Concerto writes it
+	description string
+	parameters  []byte // JSON Schema
+}
+
+// remotesOf are those of a tool.
+type remotesOf struct {
+	functions []remote
+	asked     bool // the server
+	any       bool // in a test, without a mock: whatever is called is its function
+}
+
+// remotes are those of a run.
+type remotes map[*vm.Tool]*remotesOf
+
+// of gives those of a tool.
+func (m *remotes) of(x *vm.Tool) *remotesOf {
+	r := (*m)[x]
+	if r == nil {
+		if *m == nil {
+			*m = remotes{}
+		}
+		r = &remotesOf{}
+		(*m)[x] = r
+	}
+	return r
+}
+
+// begin forgets what was known of a tool: it is being asked.
+func (r *remotesOf) begin(x *vm.Tool) {
+	*r = remotesOf{asked: true}
+	x.Besides = nil
+}
+
+// add adds a function of tool x, unless the block declares it or [permissions] does
+// not let it be called.
+func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
+	for i := range x.Functions() {
+		if info := x.Functions()[i].Info(); info.Described && info.Name == f.name {
+			return
+		}
+	}
+	for _, other := range r.functions {
+		if other.name == f.name {
+			return
+		}
+	}
+	if a.Program().Permissions.LetsCall(x.Info().Name, f.name) {
+		r.functions, x.Besides = append(r.functions, f), append(x.Besides, f.name)
+	}
+}
+
+// anyObject is the schema of arguments of which nothing is known.
+const anyObject = `{"type":"object"}`
+
+// toolUnlisted gives of an Array of Tool the servers that have to be asked, each with
+// the function that does. A mocked one has the functions that its mock names.
+func toolUnlisted(a *vm.Args) (value.Slot, error) {
+	all, known := value.NewArray(), vm.Own[remotes](a)
+	for _, x := range a.Tools(a.Slot(0)) {
+		if x.Info().List == nil {
+			continue
+		}
+		r := known.of(x)
+		if mock := (*vm.Own[mockedServers](a))[x.Info().Server]; mock != nil {
+			r.begin(x)
+			mock.Each(func(key, _ value.Slot) bool {
+				if name := value.Text(key); !slices.Contains(effect.MCPMethods, name) {
+					r.add(a, x, remote{own: name, name: name, parameters: []byte(anyObject)})
+				}
+				return true
+			})
+		} else if !r.asked {
+			all.Push(value.Tuple(x.Value(), a.Function(x.Info().List)))
+		}
+	}
+	return all.Slot(), nil
+}
+
+// toolListed takes what a server, argument 0, says that it has: an Array of maps.
+func toolListed(a *vm.Args) (value.Slot, error) {
+	x, found := tool(a), a.Array(1)
+	r := vm.Own[remotes](a).of(x)
+	r.begin(x)
+	for i := range found.Len {
+		a.Step(8)
+		said := value.Flat(found.At(i)).Map()
+		if said == nil {
+			continue
+		}
+		if _, r.any = said.GetString("any"); r.any {
+			break
+		}
+		f := remote{parameters: []byte(anyObject)}
+		if v, ok := said.GetString("name"); ok {
+			f.own = value.Text(v)
+			f.name = remoteName(f.own)
+		}
+		if v, ok := said.GetString("description"); ok {
+			f.description = value.Text(v)
+		}
+		if v, ok := said.GetString("parameters"); ok && value.Flat(v).Map() != nil {
+			f.parameters = value.AppendJSONWithin(nil, v, a.TextBound())
+		}
+		r.add(a, x, f)
+	}
+	return value.Nil, nil
+}
+
+// remoteName is a server's name for a tool as Concerto writes it.
+func remoteName(own string) string {
+	return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(own)
+}
+
+// find finds such a function by a name that vm.FindFunction takes, where no
+// declared one has it.
+func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
+	if x, _ := vm.FindFunction(tools, name); x != nil {
+		return nil, nil
+	}
+	var of *vm.Tool
+	var found *remote
+	for _, x := range tools {
+		all := m.of(x).functions
+		for i := range all {
+			r, tool := &all[i], x.Info().Name
+			switch name {
+			case tool + "::" + r.name, tool + "_" + r.name, tool + "." + r.name:
+				return x, r
+			case r.name:
+				if found != nil {
+					return nil, nil // ambiguous
+				}
+				of, found = x, r
+			}
+		}
+	}
+	for _, x := range tools {
+		if rest, ok := strings.CutPrefix(name, x.Info().Name+"_"); ok && m.of(x).any {
+			return x, &remote{own: rest, name: rest}
+		}
+	}
+	return of, found
+}
+
+// toolRemote gives, of the function that a name finds among tools, the function
+// that calls it, the server and its own name there; nil when there is none.
+func toolRemote(a *vm.Args) (value.Slot, error) {
+	x, r := vm.Own[remotes](a).find(a.Tools(a.Slot(0)), a.String(1))
+	if r == nil || x.Info().Call == nil {
+		return value.Nil, nil
+	}
+	return value.Tuple(a.Function(x.Info().Call), value.String(x.Info().Server), value.String(r.own)), nil
+}

@@ -1,0 +1,65 @@
+package vm
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+// A holding is something that a task has open in the world, such as a model's
+// stream. The library closes it; what a task holds that is cancelled, or ends by an
+// error, is closed here.
+type holding struct {
+	id      int64
+	closing effect.Request
+}
+
+// holdings are those of a run, by the task that holds them.
+type holdings map[*task][]holding
+
+func (h *holdings) hold(t *task, x holding) {
+	if *h == nil {
+		*h = holdings{}
+	}
+	(*h)[t] = append((*h)[t], x)
+}
+
+// LetGo says that what AskToHold opened under a number is being closed, whichever
+// task holds it.
+func (a *Args) LetGo(id int64) { a.vm.holdings.letGo(a.vm.current, id) }
+
+func (h holdings) letGo(t *task, id int64) {
+	same := func(x holding) bool { return x.id == id }
+	owners := []*task{t}
+	if !slices.ContainsFunc(h[t], same) { // another task has handed it on
+		owners = owners[:0]
+		for o, held := range h {
+			if slices.ContainsFunc(held, same) {
+				owners = append(owners, o)
+			}
+		}
+	}
+	for _, o := range owners {
+		if h[o] = slices.DeleteFunc(h[o], same); len(h[o]) == 0 {
+			delete(h, o)
+		}
+	}
+}
+
+// pass makes what t holds another task's: a stream that a body of `race` or
+// `await (…)` has opened outlives it.
+func (h holdings) pass(t, to *task) {
+	if held := h[t]; len(held) > 0 {
+		h[to] = append(h[to], held...)
+		delete(h, t)
+	}
+}
+
+// closeHoldings closes what t holds. Closing does not wait, and what it says does
+// not matter any more.
+func (m *VM) closeHoldings(t *task) {
+	for _, x := range m.holdings[t] {
+		_, _ = t.perform(m.ctx, x.closing)
+	}
+	delete(m.holdings, t)
+}
