@@ -84,9 +84,9 @@ type VariantPat struct {
 	Rest  int
 }
 
-// Parts are the patterns of a variant's n parts: a `..` stands for those that no
-// element is for, as Skipped. Without a `..` they are the
-// elements, however many the variant has.
+// Parts gives a pattern for each of a variant's count parts: for those that a
+// `..` stands for, Skipped. Without a `..` it gives the elements, however many
+// parts the variant has.
 func (n *VariantPat) Parts(count int) []Pattern {
 	if n.Rest < 0 || len(n.Elems) > count {
 		return n.Elems

@@ -6,10 +6,9 @@ type Stmt interface {
 	stmt()
 }
 
-// Block is `{ stmts tail }`; Tail is nil when the last statement ends in `;`
-// or is a statement-like expression whose value nobody takes. The parser puts
-// a final statement-like expression (if, match, try, loop, block, …) without
-// `;` into Tail.
+// Block is `{ stmts tail }`. Tail is the expression at the end without a `;`,
+// also one that is like a statement (if, match, try, loop, block, …); nil when
+// there is none.
 type Block struct {
 	Base
 	Stmts []Stmt

@@ -29,8 +29,9 @@ func (l *lexer) labelAhead() int {
 	return 0
 }
 
-// loopAhead is the word of a loop, for, while or loop, when text goes on with `:`
-// and it, and what stands behind; "" when it does not.
+// loopAhead looks for `:` and the word of a loop (for, while, loop) at the start
+// of text. It gives the word and the text behind it, "" when text begins
+// otherwise.
 func loopAhead(text string) (word, rest string) {
 	text = strings.TrimLeft(text, blanks)
 	if !strings.HasPrefix(text, ":") || strings.HasPrefix(text, "::") {

@@ -17,8 +17,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// space is what a text may mostly be: the library's files with only the parts
-// in use.
+// space is what most of a text may be: of a library file, only the declarations
+// in use are left between blanks.
 var space = []byte{' '}
 
 // Lex splits a file into tokens and comments. It never fails: what cannot be
@@ -304,8 +304,8 @@ func (l *lexer) stray() {
 	}
 }
 
-// otherQuotes reads a string between quotes that are none here, up to their
-// other one on the line: one mistake, however many characters.
+// otherQuotes reads a string in quotes that Concerto does not have, such as “…”,
+// up to the closing one on the line: one mistake, whatever stands between.
 func (l *lexer) otherQuotes(first rune) bool {
 	closing := closingQuotes[first]
 	line := l.src[l.pos:]
@@ -337,8 +337,8 @@ func (l *lexer) otherQuotes(first rune) bool {
 // closingQuotes are the characters that end what one of them begins.
 var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
 
-// refers says whether an `&` stands before an operand alone, as those of
-// references do elsewhere.
+// refers says whether the `&` here takes a reference, as it does in other
+// languages: it stands right before an operand.
 func (l *lexer) refers() bool {
 	if len(l.toks) < 2 {
 		return true

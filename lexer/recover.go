@@ -33,11 +33,11 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// endsLate judges a string over several lines by what stands right behind its
-// closing quote. A word there cannot follow a string: the quote opens the next
-// one, and this string lacks its own; endsLate then handles it as unclosed.
-// Some other characters only make it a suspect, should the end show that a
-// quote is missing.
+// endsLate looks at what stands right behind the closing quote of a string over
+// several lines. A word cannot follow a string: where one does, the quote was
+// meant to open the next string, and this one is never closed; endsLate then
+// handles it so and gives true. A few other characters make the string a
+// suspect, to go back to when the end of the file shows that a quote is missing.
 func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
 	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {

@@ -120,9 +120,9 @@ func (l *lexer) single() {
 	l.openString(from, from.pos, String)
 }
 
-// isApostrophe says whether the `'` at hand stands within a word, as in `'it's'`,
-// of a string that another one closes on the same line. No word can follow a
-// string.
+// isApostrophe says whether the `'` here belongs to the string, as in `'it's'`,
+// and does not end it: a word goes on behind it, which can follow no string, and
+// another `'` stands on the same line.
 func (l *lexer) isApostrophe() bool {
 	rest := l.src[l.pos+1:]
 	letter := func(c byte) bool { return classes[c]&isStart != 0 || c >= utf8.RuneSelf }

@@ -87,8 +87,9 @@ func (p *parser) left(b braces) bool {
 	return b.open == p.culprit && (here < open || here == open && p.k != lexer.RBrace)
 }
 
-// strayClosing says whether the `}` here is the one too many: it does not
-// close the line that the `{` stands on, as the others do.
+// strayClosing says whether the `}` here is the one too many: it stands neither
+// on the line of its `{` nor, as the first of its line, below that line's
+// beginning.
 func (p *parser) strayClosing(b braces) bool {
 	open := max(b.open, 0)
 	sameLine := true
@@ -98,8 +99,9 @@ func (p *parser) strayClosing(b braces) bool {
 	return !sameLine && !(p.newLine() && p.indent(p.i) == p.indent(open))
 }
 
-// unclosed reports the `{` that is never closed, once for the file: the one
-// that indentation gives away. An error within its braces has told of it.
+// unclosed reports the `{` that is never closed, once for the file: the one that
+// indentation gives away. It is silent when an error within these braces has
+// told of it.
 func (p *parser) unclosed(b braces) {
 	at := p.findCulprit()
 	if at < 0 {
@@ -138,8 +140,8 @@ func (p *parser) failUnclosed(open int) {
 // that takes: each is looked for in the whole file.
 const maxCulprits = 20
 
-// settle notes that the `{` at token at has been told of. At the end of the
-// file nothing more is to be told.
+// settle notes that the `{` at token at has been reported. At the end of the
+// file nothing more is to be reported.
 func (p *parser) settle(at int) {
 	p.blamed = append(p.blamed, at)
 	p.culprit = -2

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// inHeadOf reads an expression in the head of a form, where a bare `{` opens
-// the body.
+// inHeadOf reads an expression in the head of a match, a listen and the like,
+// where a bare `{` opens the body.
 func (p *parser) inHeadOf(read func() ast.Expr) ast.Expr {
 	head := p.inHead
 	p.inHead = true
@@ -93,8 +93,8 @@ func (p *parser) matchExpr() ast.Expr {
 	return n
 }
 
-// rows reads the braces of match and listen, where values stand: as members,
-// with the state of heads and slices put aside.
+// rows reads the braces of match and listen: rows that are guarded one by one,
+// as members are, and are no part of a head or slice around.
 func (p *parser) rows(one func(b braces)) {
 	outer := p.apart()
 	b := p.openBraces(nil)
@@ -201,8 +201,8 @@ func (p *parser) loopExpr() ast.Expr {
 	return nil
 }
 
-// foreignHeader passes, and reports, the headers that a `for` has elsewhere:
-// `(let i = 0; …)`, `(const x of xs)`.
+// foreignHeader passes, and reports, the headers that a `for` has in other
+// languages: `(let i = 0; …)`, `(const x of xs)`.
 func (p *parser) foreignHeader() bool {
 	if p.k != lexer.LParen {
 		return false

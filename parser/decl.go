@@ -233,8 +233,9 @@ func (p *parser) fnBody() *ast.Block {
 	})
 }
 
-// fnHead reads a signature. When it is wrong but its body can be told, the
-// body is read for its own mistakes before the declaration is given up.
+// fnHead reads a signature. When it is wrong but the body behind it can be
+// found, the body is read for mistakes of its own before the declaration is
+// given up.
 func (p *parser) fnHead(start int) *ast.FnDecl {
 	var n *ast.FnDecl
 	if !p.guard(func() {

@@ -201,8 +201,9 @@ func (p *parser) commentedOut() bool {
 // failName reports that no name stands here.
 func (p *parser) failName() { p.fail(p.noName(p.i)) }
 
-// shortField refuses a field that stands for a variable of its name, where no
-// variable can have it; what is to stand behind its `:`.
+// shortField refuses `{ name }`, which is short for `{ name: name }`, where the
+// name is a reserved word: a field may be called so, a variable may not. what is
+// what the hint has behind the `:`.
 func (p *parser) shortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)

@@ -6,8 +6,9 @@ import (
 )
 
 // misfit is a token that the grammar does not allow where it stands, but which
-// people write there from habit: what it looks like, and what is written here.
-// Texts stand in rows; rules look at the tokens around the one at hand.
+// people write there from habit, with the hint that says how it is written here.
+// Words are found in the tables of package foreign; these rows look at the
+// tokens around the one at hand.
 type misfit struct {
 	k    lexer.Kind
 	when func(p *parser) bool
@@ -122,7 +123,7 @@ func (p *parser) macroHint() string {
 }
 
 // prefixed says whether a string stands right behind a letter or two, as f"…"
-// and b"…" do elsewhere.
+// and b"…" do in other languages.
 func (p *parser) prefixed() bool {
 	return p.after(lexer.Ident) && p.adjoins() && len(p.prevText()) <= 2
 }

@@ -2,10 +2,9 @@ package parser
 
 import "github.com/concerto-lang/concerto/lexer"
 
-// argScan is what the last failed search for type arguments saw: it ran from
-// the `<` at from to the token at until, past the last `>` at greater. A
-// search that starts after that `>` and before until must fail, too; knowing
-// that keeps `a < b, c < d, …` linear.
+// argScan is what the last failed search for type arguments saw: the last `>`,
+// at token greater, and where it gave up, at token until. A search that starts
+// between the two fails as well; knowing that keeps `a < b, c < d, …` linear.
 type argScan struct{ greater, until int }
 
 // typeArgsAhead says whether the `<` here starts type arguments: its matching
@@ -24,8 +23,8 @@ func (p *parser) typeArgsAhead() bool {
 	return false
 }
 
-// closedTypeArgs says whether the `<` here, after `as T`, has a matching `>`
-// with types between: `x as Int < 3` compares.
+// closedTypeArgs says whether the `<` here, after `as T`, starts type arguments:
+// a matching `>` with nothing but types between. `x as Int < 3` compares.
 func (p *parser) closedTypeArgs() bool { return p.matchingGreater() >= 0 }
 
 // matchingGreater finds the `>` that closes the `<` here if only what types

@@ -182,8 +182,8 @@ func (p *parser) tuplePattern() ast.Pattern {
 	return &ast.TuplePat{IDBase: p.base(start), Elems: elems}
 }
 
-// arrayPattern reads `[a, ..rest, b]`. In it `..` is the rest, but before a
-// number, where it is a range.
+// arrayPattern reads `[a, ..rest, b]`. A `..` in it stands for the rest, but
+// right before a number it begins a range.
 func (p *parser) arrayPattern() ast.Pattern {
 	start, open := p.here(), p.i
 	p.next()

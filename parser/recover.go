@@ -16,8 +16,8 @@ const (
 	inStages
 )
 
-// startsStmt holds the words that only statements and declarations start with
-// when they stand first on a line.
+// startsStmt holds the words that, where they stand first on a line, begin a
+// statement or declaration and nothing else.
 var startsStmt = [lexer.NumKinds]bool{
 	lexer.Let: true, lexer.For: true, lexer.While: true, lexer.Loop: true, lexer.Return: true, lexer.Break: true,
 	lexer.Continue: true, lexer.Throw: true, lexer.If: true, lexer.Match: true, lexer.Emit: true, lexer.Try: true,
@@ -120,7 +120,8 @@ func (p *parser) openBrackets(start int) (stack []lexer.Kind) {
 }
 
 // passCulprit says whether token i is the `{` that is never closed: recovery
-// must not look for its `}`. The error that led here has told of it.
+// must not look for its `}`. It then counts as reported, by the error that led
+// here.
 func (p *parser) passCulprit(i int) bool {
 	if p.toks[i].Kind != lexer.LBrace || p.findCulprit() != i {
 		return false

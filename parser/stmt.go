@@ -134,8 +134,8 @@ func (p *parser) mockStmt() *ast.MockStmt {
 	return s
 }
 
-// endsInBlock says whether the statement here starts with a form that ends at
-// its `}` and needs no `;`.
+// endsInBlock says whether the statement here starts with an expression that
+// ends at its `}` and needs no `;`.
 func (p *parser) endsInBlock() bool {
 	switch p.k {
 	case lexer.If, lexer.Match, lexer.Loop, lexer.For, lexer.While, lexer.Try, lexer.Listen, lexer.Label, lexer.At:

@@ -88,8 +88,8 @@ func (p *parser) failType() {
 	p.fail(d)
 }
 
-// namedType reads `a::Name<T>`. args says whether `<` starts type arguments
-// in any case; else only where they are what follows reads as.
+// namedType reads `a::Name<T>`. With args a `<` always starts type arguments,
+// without only where what follows can be read as such.
 func (p *parser) namedType(args bool) *ast.NamedType {
 	start := p.here()
 	n := &ast.NamedType{Segments: []*ast.Ident{p.ident()}}

@@ -16,8 +16,8 @@ type allowance struct {
 	codes []string
 }
 
-// allowances reads the `@allow` of a file's declarations, those within others
-// included. Few files have any.
+// allowances reads the `@allow` of a file's declarations, also of those within
+// others. Few files have any.
 func (c *checker) allowances(m *module) {
 	f := m.info.File
 	if m.info.Library || f.Source == nil || !bytes.Contains(f.Source.Text, []byte("@allow")) {

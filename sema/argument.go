@@ -106,8 +106,8 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 }
 
-// unbound checks the arguments of a call that is wrong as a whole: what they
-// leave open is no mistake of their own.
+// unbound checks the arguments of a call that has been refused. Types that they
+// leave open are not reported.
 func (b *body) unbound(args []*ast.Arg) {
 	pending := len(b.vars)
 	b.arguments(args)
@@ -291,8 +291,8 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 }
 
-// arguments checks arguments whose callee is unknown. What a closure among
-// them takes is unknown too, and no further mistake.
+// arguments checks arguments whose callee is unknown. The types of a closure's
+// parameters are unknown then, too, which is not reported.
 func (b *body) arguments(args []*ast.Arg) {
 	for _, a := range args {
 		cl, ok := unparen(a.Value).(*ast.Closure)

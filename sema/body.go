@@ -79,8 +79,8 @@ type scope struct {
 	// declares are the names of the block's own declarations, which hide
 	// variables around it.
 	declares map[string]bool
-	// latest is the last variable of each name among the first known ones, once
-	// there are many.
+	// latest holds, once there are many variables, the last of each name among
+	// the first known ones.
 	latest map[string]*Local
 	known  int
 }
@@ -326,8 +326,8 @@ func (f flow) clone() flow {
 	return f
 }
 
-// asReached checks what stands where control does not come as if it came there, so
-// that only what leaves by itself has type Never. What it gives ends that.
+// asReached has code that control does not come to checked as if it did, so that
+// in it only what leaves by itself has type Never. It gives what ends that.
 func (b *body) asReached() (end func()) {
 	if !b.flow.dead {
 		return func() {}

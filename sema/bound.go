@@ -10,8 +10,8 @@ import (
 // What bounds demand of type arguments, and what they give: which impls a type
 // has of a trait, and which type arguments follow from them.
 
-// implFits says whether an impl gives t its trait, with the arguments of a bound; in
-// holds what its own parameters are then.
+// implFits says whether an impl gives type t the trait of a bound, with the
+// bound's arguments. in then holds what the impl's type parameters stand for.
 func (c *checker) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
 	if implKey(im.target) != implKey(t) || !matches(im, t) {
 		return nil, false
@@ -81,8 +81,9 @@ func (c *checker) implemented(t types.Type, trait *types.Trait) (out []*types.Bo
 	return out
 }
 
-// inferFromBounds settles what stands open in the arguments of a bound by the one
-// impl that the type has of the trait.
+// inferFromBounds settles type parameters that are open and stand in the
+// arguments of a bound: by the impl of the trait, if the bound type has just
+// one.
 func (b *body) inferFromBounds(in *instance) {
 	for _, p := range in.params {
 		t := in.solved[p]
@@ -159,14 +160,14 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 // candidate is a method that a call may mean.
 type candidate struct {
 	fn *Function
-	// known are the type parameters of the method's trait, shown also those of its
-	// impl, as far as the receiver settles them.
+	// known holds what the type parameters of the method's trait stand for,
+	// shown also those of its impl, as far as the receiver tells.
 	known, shown map[*types.Param]types.Type
 	bound        *types.Bound // by which it is found
 }
 
-// boundMethods are the methods of a name that a type parameter's bounds give it:
-// those of the first trait that has it.
+// boundMethods gives the methods of a name that a type parameter has by its
+// bounds: those of the first bound whose trait has the name.
 func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
 	for _, bound := range p.Bounds {
 		td := c.traits[bound.Trait]
@@ -180,8 +181,9 @@ func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
 	return out
 }
 
-// implMethods are the methods of a name that a type has of a generic trait, when it
-// is such a trait's method that is found first.
+// implMethods gives the methods of a name that a type has from impls of a
+// generic trait, which may be several; none when the method found first is no
+// such trait's.
 func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 	if !c.genericTraits {
 		return nil
@@ -256,8 +258,8 @@ func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	return narrowed(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
 }
 
-// narrowed are the candidates whose type is the one that is there, else those that
-// it converts to.
+// narrowed gives the candidates that take exactly the type there, or, when none
+// does, those that it converts to.
 func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
 	var same, fit []candidate
 	for i := range all {
@@ -283,8 +285,8 @@ func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, wa
 	return all
 }
 
-// seen is an argument's type, which choosing the callee needs before it is known
-// what is wanted of the argument.
+// seen checks an argument before its callee is chosen, so without knowing what
+// is wanted of it, and gives its type. It is checked once.
 func (b *body) seen(x ast.Expr) types.Type {
 	if b.typed == nil {
 		b.typed = map[ast.Expr]types.Type{}
@@ -308,8 +310,8 @@ func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
 		Hint("say what it gives, as in `let x: %s = …`, or call it in a function whose parameter is bound by the one meant", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
 }
 
-// ambiguousAnywhere reports a method that a call on an Any cannot mean, since a type
-// has several of its trait.
+// ambiguousAnywhere reports a call on an Any of a method that it cannot mean:
+// the method is of a generic trait, and some type has several impls of that.
 func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
 	for _, td := range b.c.traitOrder {
 		if len(td.params) == 0 || td.methods[name.Name] == nil {

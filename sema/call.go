@@ -173,8 +173,8 @@ func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.
 	}
 }
 
-// hasOwnParams says that a type's arguments are its declaration's parameters,
-// so that they say nothing.
+// hasOwnParams says whether a type's arguments are just the parameters of its
+// declaration: nobody has written any.
 func hasOwnParams(n *types.Named) bool {
 	return len(n.Args) > 0 && n.Args[0] == types.Type(n.Decl.Params[0])
 }

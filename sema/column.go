@@ -52,8 +52,8 @@ func (c *column) looks(ctor string) bool {
 	return false
 }
 
-// taking are the rows that take values of a constructor, which is no array's,
-// perhaps with others.
+// taking gives the rows that match values of a constructor, alone or among
+// others. An array's constructors are not asked for here.
 func (c *column) taking(ctor string) [][]cell {
 	if c.by == nil {
 		return c.rows

@@ -13,9 +13,9 @@ import (
 // each element, the loop's body for all (spec/14-concurrency.md).
 type Concurrent struct {
 	Bodies []*Body
-	// Leaves is what the whole expression does with an error that left a body
-	// by `?` or `throw`: as if it stood at the expression. A LeaveBody's Site
-	// says which. Errors that go the same way share one.
+	// Leaves are the ways in which an error that ended a body, by `?` or
+	// `throw`, leaves the whole expression: as if it stood there. The Site of a
+	// LeaveBody is the index of its way; errors that go the same way share one.
 	Leaves []*Leave
 }
 
@@ -146,8 +146,9 @@ func (b *body) plainTask(x ast.Expr) bool {
 	return false
 }
 
-// concurrentFrame is the innermost body that has only the values of what is
-// around it, between the current place and the frame of a variable, nil when there is none.
+// concurrentFrame is the innermost concurrent body between the current place and
+// the frame of a variable: it has only a copy of the variable's value. nil when
+// there is none.
 func (b *body) concurrentFrame(l *Local) *frame {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.concurrent != nil || f.again {

@@ -198,8 +198,9 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	}
 }
 
-// meantHost reports an agent with the field that says which program a host is, which
-// is all that there is to say of it.
+// meantHost says whether an agent has the field that names a host's program. It
+// reports that field and nothing else of the agent, which was meant to be a
+// host.
 func (c *checker) meantHost(m *module, a *Agent) bool {
 	for _, f := range a.Decl.Fields {
 		if f.Name.Name == "connector" {

@@ -116,9 +116,8 @@ func builtinVariant(name string) *VariantRef {
 	return nil
 }
 
-// variantType is the type of a variant's value. The side of a Result that
-// nothing fixes may stay open until a use fixes it; nothing demands that one
-// does.
+// variantType is the type of a variant's value. A side of a Result that nothing
+// fixes yet stays open: a later use may fix it, but none has to.
 func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Type {
 	for _, p := range in.params {
 		if in.solved[p] == nil && in.hints[p] == nil {
@@ -147,8 +146,8 @@ func variantExample(d *types.Decl, v *types.Variant) string {
 	return s + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// constructor is a variant with values whose name stands alone: the function that
-// makes one, where a function may stand.
+// constructor checks the bare name of a variant that has values: where a
+// function may stand, it is the function that makes the variant.
 func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
 	if named := v.Variant != nil && v.Variant.Named; named || hint != nil && !mayBeFunc(hint) {
 		b.noValues(e, v)

@@ -101,8 +101,8 @@ func (b *body) joinBranches(vs []branchValue) types.Type {
 	return b.joinValues(vs, "branch", "make the branches agree, or end each with `;` when no value is meant")
 }
 
-// joinValues is joinBranches of what is called so, with what to do when there is
-// no join.
+// joinValues joins the types of branches, which messages call what. repair is
+// the hint when there is no join.
 func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 	var joined types.Type = types.Never
 	first := -1

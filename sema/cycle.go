@@ -30,8 +30,8 @@ func (c *checker) noteReference(m, in *module, at source.Span) {
 	}
 }
 
-// noteUse remembers that m's file uses what e is, where it is declared: modules on
-// the way there, which may hand it on, are not used by it, nor does a `pub use`
+// noteUse remembers that m's file uses the file that declares e. The modules on
+// the path to it only hand it on and are not used by that; nor does a `pub use`
 // use what it hands on.
 func (c *checker) noteUse(m *module, e *entity, at source.Span) {
 	if e != nil && e.module == nil && e.mod != nil && !c.handingOn {

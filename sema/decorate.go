@@ -81,8 +81,8 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	return out
 }
 
-// written are the parameters that a decorator's arguments are for: all of its
-// own, but for a run-time type at the end.
+// written gives the parameters that a decorator's written arguments fill: all
+// that are its own but the run-time type that may stand last.
 func written(fn *Function) []*Param {
 	params := fn.Params[OwnParam:]
 	for n := len(params); n > 0 && params[n-1].Type == types.Shape; n-- {
@@ -96,8 +96,9 @@ func (d *Decoration) persists() bool {
 	return d.Name == "cache" && len(d.Args) > 1 && d.Args[1] != ""
 }
 
-// keep has a `@cache` with `persist` keep values of t, of a Result the good ones.
-// decl has the decorators.
+// keep notes the type t of the values that each `@cache` with `persist` keeps,
+// of a Result only the Ok ones, and refuses what cannot stand in a file. decl
+// are the decorators as written.
 func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
 	for _, d := range ds {
 		if !d.persists() {

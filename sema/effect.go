@@ -35,8 +35,9 @@ func (b *body) idle(e ast.Expr) {
 	b.report(diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint))
 }
 
-// idleTail warns of what is clearly meant to do something, at the end of a block
-// whose value nobody takes. Any other value may stand there for want of a better.
+// idleTail warns of an expression at the end of a block whose value nobody
+// takes, when it was clearly meant to do something: a comparison, or a function
+// that is not called. Other values may stand there, to end an arm or branch.
 func (b *body) idleTail(e ast.Expr) {
 	switch x := unparen(e).(type) {
 	case *ast.Binary:

@@ -108,8 +108,8 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	return false
 }
 
-// relaxed is a cell for a place that takes no pattern that may fail: what takes
-// an Any apart is checked at run time, so it counts as one that always fits.
+// relaxed is a cell for a place where only a pattern that always fits may stand.
+// One that takes an Any apart counts as such, since it is checked at run time.
 func relaxed(c cell, t types.Type) cell {
 	t = types.Resolve(t)
 	if types.IsAny(t) {

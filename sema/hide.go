@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// hides warns of a declaration that takes a name of the library, whose own cannot
-// be used from there on and is meant by messages that show the same name.
+// hides warns of a declaration that takes a name of the library's: the library's
+// own cannot be used from there on, and messages that mention it seem to mean
+// this one.
 func (c *checker) hides(m *module, name string, at source.Span) {
 	if m.info.Library {
 		return
@@ -35,8 +36,9 @@ func (c *checker) hides(m *module, name string, at source.Span) {
 		Hint("choose another name, such as `%s`", instead))
 }
 
-// hidesFunctions is hides for the variables that a `let` has bound since: only
-// names that are called can be missed.
+// hidesFunctions is hides for the variables that a `let` has just bound: it
+// warns only where the library's is a function, which someone could want to
+// call.
 func (b *body) hidesFunctions(bound []*Local) {
 	if b.info.Library {
 		return

@@ -22,15 +22,15 @@ type Program struct {
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
-	// Asked, when not nil, is called with host and prompt before each exchange: a
-	// test mocks some host by a closure.
+	// Asked is called with host and prompt before each exchange, where a test
+	// mocks a host by a closure; else nil.
 	Asked *Function
 	// Dynamic lists what calls on Any may reach.
 	Dynamic []Dynamic
 	// Partial says that it cannot be generated: it is longer than Config.Most.
 	Partial bool
-	// CallsUntyped says that functions may be called with what their types do not
-	// allow: by way of an Any. They look at their arguments then.
+	// CallsUntyped says that functions may be called with what their types do
+	// not allow, by way of an Any: they then check their arguments themselves.
 	CallsUntyped bool
 
 	checker *checker

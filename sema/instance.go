@@ -251,9 +251,10 @@ func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 	in.solve(declared, t)
 }
 
-// unwrapHint lets a parameter that is the whole result, wanted as an Option, be
-// the Option's element when its first argument is no Option: the result is
-// converted, not what goes into it.
+// unwrapHint is for a function whose result is a mere type parameter, where an
+// Option is wanted. When the parameter's first argument is no Option, the
+// parameter becomes the Option's element: the result is converted, and not the
+// argument.
 func (in *instance) unwrapHint(declared, t types.Type) {
 	p, ok := types.Resolve(declared).(*types.Param)
 	if !ok || p != in.whole || in.solved[p] != nil || in.hints[p] == nil {
@@ -332,8 +333,8 @@ func (in *instance) closure(b *body, a instanceArg) {
 }
 
 // openResult is the result wanted of a closure when only its form is known: an
-// Option or Result of something, which decides where `?` goes. A bare parameter
-// says nothing.
+// Option or Result of something, which decides where `?` goes. nil for a mere
+// type parameter, which tells nothing.
 func (in *instance) openResult(b *body, t types.Type) types.Type {
 	switch types.Resolve(t).(type) {
 	case *types.Option, *types.Result:
@@ -342,8 +343,8 @@ func (in *instance) openResult(b *body, t types.Type) types.Type {
 	return nil
 }
 
-// vars puts what the place of the whole wants for the parameters that are
-// still open, else inference variables.
+// vars is t with each parameter that is still open replaced: by what is wanted
+// of the whole, or else by an inference variable.
 func (in *instance) vars(b *body, t types.Type) types.Type {
 	types.Walk(t, func(u types.Type) bool {
 		p, ok := u.(*types.Param)

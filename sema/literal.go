@@ -95,8 +95,8 @@ func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
 	return &types.Array{Elem: anyDeclared(b.join(b.parts(e.Elems), "elements"))}
 }
 
-// anyDeclared is the type of a place that is to hold what t is now: of an
-// agent, host or tool not only the one that stands there first.
+// anyDeclared is the type of a place that at first holds a value of type t. Of
+// an agent, host or tool it may later hold any, and not only the first.
 func anyDeclared(t types.Type) types.Type {
 	if d, ok := types.Resolve(t).(*types.Declared); ok && d.Kind != nil {
 		return d.Kind

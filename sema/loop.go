@@ -33,8 +33,8 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	return types.Nil
 }
 
-// iterated is the element type of what `for` goes over. lazily says whether it
-// may be what gives its elements one after the other.
+// iterated is the element type of what `for` goes over. lazily says whether that
+// may be a source, which gives its elements one after the other.
 func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	t := types.Loose(b.expr(x, nil))
 	switch s := t.(type) {

@@ -33,8 +33,8 @@ func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	return b.invoke(e, b.c.undeclared(t, e, given), t.Type, nil, nil)
 }
 
-// undeclared gives the function for calls with the given arguments, the same for
-// all of them.
+// undeclared gives the function that is called with arguments of these names:
+// one for all such calls.
 func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) *Function {
 	for _, fn := range t.Methods {
 		if fn.Undeclared && fn.Decl.Name.Name == e.Name.Name && fn.takes(given) {

@@ -116,8 +116,8 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	b.report(d)
 }
 
-// methodWithin is the repair of a method that not the receiver has, but what it
-// holds.
+// methodWithin is the repair of a call whose method the receiver lacks, but what
+// it holds has.
 func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 	has := func(t types.Type) bool { return b.c.method(t, e.Name.Name) != nil }
 	inner := held(t)

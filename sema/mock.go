@@ -20,7 +20,7 @@ type Mock struct {
 // Mock is the detail of a MockStmt.
 func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
 
-// mockFields are the fields of a mock, any of which says all there is to say
+// mockFields are the fields of a mock, each of which alone says how it answers
 // (spec/16-tests.md). A response, and a host's messages, may be given by a
 // closure over the prompt.
 var mockFields = map[string]fieldType{

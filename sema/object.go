@@ -21,8 +21,8 @@ type Local struct {
 	Late  bool
 	Cell  bool
 	Param bool
-	// Offered says that those outside the program give it by its name: of a tool
-	// function that models may call.
+	// Offered says that callers outside of the program give it by its name: it
+	// is a parameter of a tool function that models may call.
 	Offered bool
 	At      source.Span
 
@@ -43,8 +43,8 @@ type Function struct {
 	Generics []*types.Param
 	Params   []*Param // the receiver first, when there is one
 	Result   types.Type
-	// Recv is the receiver's type, nil for plain functions. Associated
-	// functions (Box::new) have Owner but no Recv.
+	// Recv is the receiver's type; nil for plain functions and associated ones
+	// (Box::new).
 	Recv    types.Type
 	MutSelf bool
 	Outside
@@ -53,11 +53,10 @@ type Function struct {
 	Shape bool
 	// Async says that a call starts a task and gives Task<Result>.
 	Async bool
-	// Tool is set for tool functions, which are generated full and whose self
-	// is the tool itself.
+	// Tool is set for tool functions, whose self is the tool itself.
 	Tool *Tool
-	// Undeclared says that calls made it: a server's function that its block
-	// leaves to `..`.
+	// Undeclared says that no declaration names it: it is a server's function
+	// that the `mcp` block leaves to `..`, made for the calls of it.
 	Undeclared bool
 	// Decorations stand around each call, the outermost first.
 	Decorations []*Decoration

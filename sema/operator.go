@@ -45,8 +45,8 @@ func (b *body) condition(e ast.Expr) {
 	}
 }
 
-// truth is the condition that was meant by an expression that is none: only a
-// Bool is true or false.
+// truth is the condition that was probably meant by an expression of type t
+// where a Bool is wanted: nothing else is true or false.
 func (b *body) truth(e ast.Expr, t types.Type) string {
 	isBool := func(t types.Type) bool { return t == types.Bool }
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
@@ -252,8 +252,8 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 	return x
 }
 
-// known reports an operand whose type nothing says yet, and says whether it is
-// known. The variable is given up: one complaint about it is enough.
+// known says whether the type of an operand is known, and reports it when not.
+// The type counts as wrong from there on, so it is reported once.
 func (b *body) known(e ast.Expr, t types.Type) bool {
 	v, ok := types.Resolve(t).(*types.Var)
 	if !ok {

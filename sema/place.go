@@ -119,8 +119,8 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	}
 }
 
-// given notes what gives the variables of the scope at hand, which a pattern has
-// just bound.
+// given notes what the variables of the scope at hand, which a pattern has just
+// bound, were given by: messages name it.
 func (b *body) given(by string) {
 	for _, l := range b.scope.locals {
 		l.given = by

@@ -85,8 +85,8 @@ func numberType(s string) types.Type {
 	return nil
 }
 
-// textRepair is for a String that is wanted: of a record with a text that is
-// meant, of anything else its text.
+// textRepair is for places where a String is wanted: of a record that holds a
+// text, that text; anything else made into text.
 func (b *body) textRepair(e ast.Expr, got, want types.Type) string {
 	if want != types.String {
 		return ""

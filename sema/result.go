@@ -78,8 +78,8 @@ func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 	return b.leaveFrame(err, none, at)
 }
 
-// leaveHeld decides where an error goes of which nothing is known before the run:
-// it is returned where any error is, else raised.
+// leaveHeld decides where an error goes whose type is known only in the run: it
+// is returned where any error may be, else raised.
 func (b *body) leaveHeld() *Leave {
 	raise := &Leave{Kind: LeaveRaise}
 	if ts := b.frame.try; ts != nil {

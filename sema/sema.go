@@ -23,9 +23,9 @@ type Config struct {
 	// root, found being false when there is none. Nil refuses `mod x;`.
 	Dir  string
 	Open func(name string) (file *ast.File, list diag.List, found bool)
-	// Most is how many lines a program may have of which everything is checked that
-	// generating it needs. Of a longer one the bodies of the library's functions,
-	// which have no mistakes, are left alone. 0 is no bound.
+	// Most bounds what is checked beside the program itself: when the program
+	// has more lines, the bodies of library functions, which hold no mistakes
+	// but which code is generated from, are left unchecked. 0 is no bound.
 	Most int
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
@@ -81,8 +81,8 @@ type ManifestHost struct {
 	OutputFormat string
 	// MessageTypes is nil when not declared.
 	MessageTypes []string
-	// Defaults are the keys that are given of those that answer what nobody does
-	// (hostmsg.Message.Default).
+	// Defaults are the keys in the manifest that give an answer where no handler
+	// does (hostmsg.Message.Default).
 	Defaults map[string]bool
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
-// shown warns where a Result, an Option or a Task itself becomes text or leaves
-// the program, and hardly what it holds was not meant: the next model would read
+// shown warns where a Result, an Option or a Task is made into text or leaves
+// the program as it is. That is hardly meant: the next model would read
 // `{"ok":…}`. It looks once the types are fixed.
 func (b *body) shown(e ast.Expr, where string) {
 	if b.info.Library {

@@ -32,9 +32,8 @@ func heldOr(t types.Type) types.Type {
 	return t
 }
 
-// takeOut says how to take out of e what its type t holds, when that would do
-// where e stands; fits says what does. It is empty when taking it out is no
-// repair.
+// takeOut says how to take out of e what its type t holds; fits says which types
+// would do where e stands. It is empty when taking it out is no repair.
 func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) string {
 	inner := held(t)
 	if inner == nil || isVar(inner) {
@@ -65,8 +64,8 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) str
 	return ""
 }
 
-// agree is how two values that should have one type get one, when one of them is
-// wrapped and the other is what it holds.
+// agree says how to give two values one type where one is wrapped in a Result,
+// an Option or a Task and the other is what that holds.
 func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) string {
 	if x == nil || y == nil {
 		return ""

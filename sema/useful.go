@@ -40,8 +40,8 @@ type witness struct {
 	cell cell
 }
 
-// useful gives, for a row that some values reach past the rows above it, one
-// such value a column; else nil.
+// useful gives a value that a row matches and no row above it does, as a witness
+// for each column; nil when there is none.
 func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 	if len(row) == 0 {
 		if len(rows) == 0 {
@@ -115,8 +115,9 @@ func looksAtLength(rows [][]cell, k ctorInfo) bool {
 	return false
 }
 
-// usefulDefault looks past the first column of rows that do not look at it.
-// absent is a constructor that none of the others is, to name as witness.
+// usefulDefault is useful for values whose first column is a constructor that no
+// row names: only rows that take anything there count. absent is such a
+// constructor, for the witness.
 func usefulDefault(rows [][]cell, row []cell, ts []types.Type, absent *ctorInfo) []witness {
 	var rest [][]cell
 	looked := false

@@ -49,8 +49,8 @@ func readers(list []*form) ([]byte, error) {
 	return format.Source(w.Bytes())
 }
 
-// writer writes readers. The tokens are looked at one ahead: what starts a term
-// decides about it.
+// writer writes readers. A reader looks at the current token alone: it decides
+// whether a term is there, and which.
 type writer struct {
 	bytes.Buffer
 	grammar
@@ -58,8 +58,9 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// reader writes the method that reads f. The current token starts the form,
-// as those know who call it; only a word may yet turn out not to name a field.
+// reader writes the method that reads f. Its callers have seen that the current
+// token starts the form; only where that is a word they leave it to the reader
+// whether it names a field.
 func (w *writer) reader(f *form) {
 	w.line("\nfunc (f *%s) read(p *parser) {", f.name)
 	if !w.held(f) {
