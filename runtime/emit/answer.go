@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// answerer is one of those who may answer an awaited emit. A nil value leaves
-// it to the next one.
+// answerer is a source of answers to awaited emits. When it gives a nil value,
+// the next source is asked.
 type answerer interface {
 	answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error)
 }
@@ -28,15 +28,16 @@ func (f fixed) answer(_ context.Context, r *effect.AwaitEmit) (*effect.Answer, e
 	return f[r.Channel], nil
 }
 
-// Prompter shows the user a prompt, such as the channel of an awaited emit that has
-// been printed before, and gives the text typed. io.EOF means that no answer can be
-// had. When ctx ends it gives up with ctx's cause.
+// Prompter asks the user. It shows a prompt, such as the channel of an awaited
+// emit, whose payload has been printed before, and gives the text typed. io.EOF
+// means that there can be no answer. When ctx ends, it gives up with ctx's
+// cause.
 type Prompter interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
-// asking answers with what the user types, who is told what is wanted and asked
-// again when it is something else.
+// asking answers with what the user types. It says what is wanted, and asks
+// again when the text does not fit.
 type asking struct{ p Prompter }
 
 func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {

@@ -11,12 +11,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// events are the channels, by their beginnings, on which the library tells of
-// what goes on; with detail their payloads say more.
+// events are the prefixes of the channels on which the library reports what goes
+// on. With detail, members are added to their payloads.
 var events = []string{"listen:", "pipeline:", "host:"}
 
-// detail is what a piece of output says of itself, besides its channel and
-// payload.
+// detail is what is added to a piece of output: when it was put out, and by
+// which task in which exchange.
 type detail struct {
 	at   time.Duration // since the run began
 	from effect.From
@@ -43,8 +43,8 @@ func (d *detail) task() member { return member{"task", strconv.FormatInt(d.from.
 
 func (d *detail) exchange() member { return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)} }
 
-// event gives an event's payload with the exchange, the task and the time, but
-// for members that it has already: a host's own message may have any.
+// event adds the exchange, the task and the time to an event's payload. A member
+// that the payload has already stays: a host's own message may have any.
 func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage {
 	var has map[string]json.RawMessage
 	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
@@ -59,15 +59,14 @@ func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage 
 	return appendMembers(bytes.Clone(payload), len(has) == 0, members)
 }
 
-// line adds to a line of b, which is an object, when it was put out and by which
-// task.
+// line adds the time and the task to the line in b, which holds an object.
 func (d *detail) line(b []byte) []byte {
 	b = appendMembers(bytes.TrimSuffix(b, []byte{'\n'}), false, []member{d.t(), d.task()})
 	return append(b, '\n')
 }
 
-// appendMembers adds members to the object that b ends with; empty says that it
-// has none yet.
+// appendMembers adds members to the object at the end of b; empty says that the
+// object has no member yet.
 func appendMembers(b []byte, empty bool, members []member) []byte {
 	b = b[:len(b)-1]
 	for _, m := range members {

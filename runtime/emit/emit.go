@@ -1,9 +1,10 @@
 // Package emit performs a program's output: emits, printed text, and awaited
-// emits with the answers that the command line provides (spec/11-emit.md); its API promises nothing.
+// emits with the answers that the command line provides (spec/11-emit.md); its
+// API promises nothing.
 //
-// It stands behind the door. Output is ordered and complete: what one request
-// put out comes before what the next one does, each is on its way at once, and
-// Close writes what is left. Nothing else writes to the output.
+// Output is ordered and complete: what a request puts out comes before what the
+// next one puts out, is written as soon as possible, and Close writes the rest.
+// Nothing else writes to the output.
 package emit
 
 import (
@@ -22,12 +23,12 @@ type Options struct {
 	Out  io.Writer // standard output; written to from one goroutine
 	// Terminal says that Out is one: what steers it is shown escaped.
 	Terminal bool
-	// Detail, when it is not zero, is when the run began: what is put out then
-	// says when, by which task and in which exchange it was (see detail.go).
+	// Detail, when not zero, is the time when the run began. Output then says
+	// when, by which task and in which exchange it was put out (see detail.go).
 	Detail time.Time
 
-	// Answers are the answers of `--answer channel=value`; the last one for a
-	// channel holds.
+	// Answers are those of `--answer channel=value`. Of several for a channel,
+	// the last one counts.
 	Answers []Fixed
 	// Handler is the command of `--emit-handler`, run by sh; "" means none.
 	// It runs in HandlerDir with the environment Environ, as "NAME=value".
@@ -40,8 +41,8 @@ type Options struct {
 	Log func(line string)
 }
 
-// Fixed is an answer given beforehand: Value, a String, for every awaited emit
-// on Channel.
+// Fixed is an answer given in advance: the String Value answers every awaited
+// emit on Channel.
 type Fixed struct {
 	Channel string
 	Value   string
@@ -61,8 +62,8 @@ type Sink struct {
 	answering sync.WaitGroup // awaited emits that were started
 }
 
-// New makes a Sink. It starts nothing: the handler's process comes with the
-// first emit that needs it.
+// New makes a Sink. It starts no process: the handler is started by the first
+// emit that needs it.
 func New(o Options) *Sink {
 	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail}
 	if o.Terminal {
@@ -118,8 +119,8 @@ func (s *Sink) print(ctx context.Context, r *effect.Print) error {
 	return s.put(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
 }
 
-// put puts out what write appends; with detail it is told of that, and lines
-// that are objects get it.
+// put puts out what write appends. With detail, write gets the detail, and lines
+// that are objects get its members.
 func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
 	if s.detail.IsZero() {
 		return s.out.add(ctx, func(b []byte) []byte { return write(b, nil) })
@@ -145,8 +146,9 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 	return s.answer(ctx, r)
 }
 
-// Start prints an awaited emit at once, so that it stands where the program made
-// it, and has it answered meanwhile; other requests it leaves to Perform.
+// Start prints an awaited emit at once, so that it has its place in the
+// program's order. It is answered while the program goes on. Other requests are
+// left to Perform.
 func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	a, ok := r.(*effect.AwaitEmit)
 	if !ok {
@@ -170,8 +172,8 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	return stop, true
 }
 
-// known gives what is answered on a channel where nobody has to be asked: those
-// who wait for such answers get them in the order of their emits.
+// known gives the answer on a channel when nobody has to be asked for it.
+// Awaited emits get such answers in their order.
 func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
 	rest := s.answers
 	if len(rest) > 0 {
@@ -215,9 +217,9 @@ func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, 
 // Flush returns when all output so far is written, or ctx ends.
 func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
 
-// Close writes what is left, ends the handler with its group, and waits for
-// both; when ctx ends, the handler is killed and unwritten output lost. Its
-// error is the output's.
+// Close writes the rest of the output, ends the handler and its process group,
+// and waits for both. When ctx ends, the handler is killed, and output that is
+// not written yet is lost. The error is that of writing the output.
 func (s *Sink) Close(ctx context.Context) error {
 	s.answering.Wait()
 	err := s.out.close(ctx)

@@ -19,8 +19,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/testhost"
 )
 
-// TestMain makes the test binary the handler that plays scripts when it is
-// started as one.
+// TestMain makes this test binary a scripted handler when it is started as one.
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))
@@ -117,8 +116,8 @@ func TestEmitReachesReaderAtOnce(t *testing.T) {
 	finish(t, s)
 }
 
-// TestBurstIsCompleteAndOrdered: what comes while the reader is slow is written
-// later, all of it, in order.
+// TestBurstIsCompleteAndOrdered: what is put out while the reader is slow is
+// written later, in full and in order.
 func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -139,8 +138,8 @@ func TestBurstIsCompleteAndOrdered(t *testing.T) {
 	}
 }
 
-// TestSlowReaderHoldsUpProgram: unwritten output is bounded; waiting for room
-// ends with the context.
+// TestSlowReaderHoldsUpProgram: the program waits when too much output is not
+// written yet. This wait ends with the context.
 func TestSlowReaderHoldsUpProgram(t *testing.T) {
 	r, w := io.Pipe()
 	s := New(Options{Out: w})
@@ -346,8 +345,8 @@ read
 	answered(t, s, "a", `"again"`)
 }
 
-// TestHandlerThatLeaves: one that answers once and ends is started again for
-// each, even when the next emit comes before its end is known.
+// TestHandlerThatLeaves: a handler that answers once and ends is started again
+// for each emit, also when the next emit comes before its end is noticed.
 func TestHandlerThatLeaves(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what a process has not read")
@@ -366,8 +365,8 @@ func TestHandlerCannotBeFound(t *testing.T) {
 	finish(t, s)
 }
 
-// TestAnswersKeepTheirOrder: awaits of several tasks wait side by side, and one
-// that gives up does not take another's answer.
+// TestAnswersKeepTheirOrder: several tasks wait for answers at the same time,
+// and one that gives up does not get another's answer.
 func TestAnswersKeepTheirOrder(t *testing.T) {
 	up := make(chan string, 1)
 	s, _ := withHandler(t, `
@@ -408,8 +407,8 @@ await go
 	}
 }
 
-// TestStubbornHandlerIsEnded: neither the end of its input nor SIGTERM moves
-// it; the end of ctx does.
+// TestStubbornHandlerIsEnded: a handler that ignores the end of its input and
+// SIGTERM is killed when ctx ends.
 func TestStubbornHandlerIsEnded(t *testing.T) {
 	s, file := withHandler(t, "ignore-sigterm\nspawn-grandchild child ignore-sigterm\nread\n< {\"value\":1}\nhang\n", Options{})
 	answered(t, s, "a", "1")

@@ -23,8 +23,8 @@ const (
 // Modes are the modes by their names on the command line.
 var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
 
-// format writes one mode's output; a nil function writes nothing. Lines are
-// objects where lines says so: then they take the detail as members.
+// format writes the output of one mode; a nil function writes nothing. When
+// lines is true, lines are objects, which then get the detail as members.
 type format struct {
 	emit  func(b []byte, channel string, payload json.RawMessage) []byte
 	print func(b []byte, p *effect.Print) []byte
@@ -37,7 +37,7 @@ var formats = [...]format{
 	None:   {},
 }
 
-// onTerminal are the formats of an output that is a terminal: what steers it is
+// onTerminal are the formats of output to a terminal: control characters are
 // escaped.
 var onTerminal = [...]format{
 	Text: {
@@ -58,12 +58,13 @@ var onTerminal = [...]format{
 	None: {},
 }
 
-// indent stands before each further line of an emit, so that none of them can be
-// taken for an emit of its own.
+// indent begins each further line of an emit, so that none of them can be taken
+// for an emit of its own.
 const indent = "  "
 
-// textEmit writes "[channel] payload": a String as it is, its further lines
-// indented, anything else as compact JSON, and "[channel]" without a payload.
+// textEmit writes "[channel] payload". A String is written raw, with its further
+// lines indented; anything else as compact JSON. Without a payload it writes
+// "[channel]".
 func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	begin := len(b)
 	b = append(b, '[')
@@ -120,8 +121,8 @@ func textPrint(b []byte, p *effect.Print) []byte {
 	return b
 }
 
-// jsonEmit writes one object a line; without a payload it is null, so every
-// line has both members.
+// jsonEmit writes an object on a line. A missing payload is written as null, so
+// that every line has both members.
 func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	if payload == nil {
 		payload = json.RawMessage("null")
@@ -132,8 +133,8 @@ func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '}', '\n')
 }
 
-// jsonPrint makes printed text an emit on channel print; the newline is the
-// terminal's, not the text's.
+// jsonPrint writes printed text as an emit on channel print. The newline that
+// println adds is left out.
 func jsonPrint(b []byte, p *effect.Print) []byte {
 	return jsonEmit(b, "print", value.AppendString(nil, p.Text))
 }

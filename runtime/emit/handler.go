@@ -16,17 +16,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
-// How long a handler may take to leave by itself once its input has ended, and
-// between the end of its output and its exit.
+// How long a handler may take to end after its input has ended, and to exit
+// after its output has ended.
 const (
 	leaveTime   = 200 * time.Millisecond
 	exitSettles = time.Second
 )
 
-// handler answers through the subprocess of --emit-handler: a line
-// {"channel":…,"payload":…} goes out for each awaited emit, and a line
-// {"value":…} or {"error":"…"} comes back for each, in the same order. It is
-// started when first needed, and again when it has ended since.
+// handler answers awaited emits through the subprocess of --emit-handler. Each
+// emit is a line {"channel":…,"payload":…} to the process, which answers with a
+// line {"value":…} or {"error":"…"}, in the same order. The process is started
+// for the first emit, and again when it has ended.
 type handler struct {
 	command string
 	dir     string
@@ -70,8 +70,8 @@ func newHandler(o *Options) *handler {
 	return h
 }
 
-// answer sends the emit and waits for its line. When ctx ends first, the line
-// that comes for it later is dropped.
+// answer sends the emit and waits for its answer. When ctx ends first, an answer
+// that comes later is dropped.
 func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
 	select {
 	case <-h.turn:
@@ -96,9 +96,9 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answ
 	}
 }
 
-// send queues all for the next answers and writes their lines. Its caller has
-// the turn; it is given back when all is written: a handler that does not read
-// holds up the next line, but not who gives up waiting.
+// send queues all for the next answers and starts to write their lines. The
+// caller holds the turn, which is given back when all is written. So a handler
+// that does not read delays the next line, but not a caller that gives up.
 func (h *handler) send(all ...*ask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,9 +192,10 @@ func (h *handler) read(run *handlerRun) {
 	}
 }
 
-// leftOver takes back those who wait for a process that has ended. again says
-// that it had answered others before and has read nothing of these: a handler
-// that answers once and leaves is started for each.
+// leftOver removes the asks that wait for a process that has ended, and gives
+// them. again says that they should be sent to a new process: this one had
+// answered others and has read nothing of them, like a handler that answers one
+// emit and ends.
 func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -246,8 +247,7 @@ func (h *handler) whyEnded(p *procgroup.Process, end error) error {
 	return errors.New(msg)
 }
 
-// close ends the handler's process: its input ends, then it is asked to, then
-// made to leave.
+// close ends the handler's process: by the end of its input, then by signals.
 func (h *handler) close(ctx context.Context) {
 	h.mu.Lock()
 	h.closed = true

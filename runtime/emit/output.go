@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// outputLimit is how many bytes may wait for a slow reader before the program
-// waits for it.
+// outputLimit is how many bytes may wait to be written before the program has to
+// wait.
 const outputLimit = 1 << 20
 
-// output writes from one goroutine, so that a program is not held up by each
-// line and yet each is written at once: what comes while a write is under way
-// goes out with the next.
+// output writes on a goroutine of its own, so that the program does not wait for
+// each line. Output is written at once; what comes during a write goes out with
+// the next one.
 type output struct {
 	w io.Writer
 
@@ -38,8 +38,8 @@ func newOutput(w io.Writer) *output {
 	return o
 }
 
-// add appends what write appends. It waits while too much is unwritten, and
-// fails when writing has failed or ctx ends meanwhile.
+// add appends what write appends. It waits while too much is not written yet. It
+// fails when writing has failed, or when ctx ends meanwhile.
 func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,8 +67,8 @@ func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
 	return nil
 }
 
-// wait waits, with the lock held but while waiting, until ok or writing has
-// failed. Its error is ctx's.
+// wait waits until ok or until writing has failed; it fails only when ctx ends.
+// The caller holds the lock, which is released while waiting.
 func (o *output) wait(ctx context.Context, ok func() bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		o.mu.Lock()
@@ -149,8 +149,8 @@ func (o *output) flush(ctx context.Context) error {
 	return o.err
 }
 
-// close writes what is left and ends the writer; a write that nobody takes is
-// left alone when ctx ends.
+// close writes the rest and ends the writer. When ctx ends, it does not wait any
+// longer for a write that blocks.
 func (o *output) close(ctx context.Context) error {
 	err := o.flush(ctx)
 	o.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// TestStart: an awaited emit that is started is printed there and then, before
-// it is answered; what can be answered without asking anybody is, at once.
+// TestStart: an awaited emit that is started is printed at once, before it is
+// answered. It is answered at once when nobody has to be asked.
 func TestStart(t *testing.T) {
 	var out bytes.Buffer
 	p := &held{asked: make(chan string), answer: make(chan string)}

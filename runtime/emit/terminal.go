@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/terminal"
 )
 
-// Terminal is the Prompter of a terminal: a line of input is an answer.
-// Questions are asked one after the other.
+// Terminal is the Prompter of a terminal: a line of input is an answer. It asks
+// one question at a time.
 type Terminal struct {
 	in   io.Reader
 	out  io.Writer
@@ -24,16 +24,16 @@ type Terminal struct {
 }
 
 // NewTerminal makes a Terminal that reads answers from in and writes prompts to
-// out. Reading begins with the first question and, as nothing can interrupt it
-// on a terminal, goes on in a goroutine until in ends.
+// out. A goroutine begins to read with the first question and goes on until in
+// ends, as a read from a terminal cannot be interrupted.
 func NewTerminal(in io.Reader, out io.Writer) *Terminal {
 	t := &Terminal{in: in, out: out, turn: make(chan struct{}, 1), lines: make(chan string)}
 	t.turn <- struct{}{}
 	return t
 }
 
-// Ask prompts and takes the next line. A line typed after a question was given up
-// answers the next one.
+// Ask prompts and gives the next line. A line that is typed after its question
+// was given up answers the next question.
 func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
 	select {
 	case <-t.turn:

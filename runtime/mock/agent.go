@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// agent is a mocked agent: fixed answers each time, or turns one after the
-// other. With by a closure of the test makes each turn just before its use.
+// agent is a mocked agent: one fixed answer for every call, or a list of turns.
+// With by, a closure of the test makes each turn just before its use.
 type agent struct {
 	name  string
 	fixed *answer
@@ -79,8 +79,8 @@ func (w *World) nextAnswer(r *effect.MockNext) error {
 	return nil
 }
 
-// parseAnswer reads a response: a text, or an object for all else that a model
-// can do.
+// parseAnswer reads a response: a text, or an object for everything else that a
+// model can do.
 func parseAnswer(what string, raw json.RawMessage) (*answer, error) {
 	a := &answer{raw: raw}
 	a.reply.StopReason = "end"
@@ -188,7 +188,7 @@ func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Perfor
 		w.mu.Unlock()
 		return next.Perform(ctx, r)
 	}
-	turn := a.take(r)
+	turn := a.answerTo(r)
 	delete(a.given, r)
 	w.mu.Unlock()
 	if turn == nil {
@@ -212,9 +212,9 @@ func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Perfor
 	return &reply, nil
 }
 
-// take gives the answer to a request, nil when there is none left. Asked again
-// for the same request it gives the same.
-func (a *agent) take(r *effect.AgentCall) *answer {
+// answerTo gives the answer to a request; nil when there is none left. The same
+// request gets the same answer when it is asked for again.
+func (a *agent) answerTo(r *effect.AgentCall) *answer {
 	if t, ok := a.given[r]; ok {
 		return t
 	}

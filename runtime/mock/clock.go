@@ -8,7 +8,8 @@ import (
 )
 
 // clock is a test's time, in milliseconds. It stands still while the program
-// runs and jumps to when the next thing happens once all wait.
+// runs. When all tasks wait, it jumps to the time of the next thing that
+// happens.
 type clock struct {
 	unix      int64 // since 1970
 	monotonic int64 // since the test began
@@ -36,9 +37,10 @@ func (w *World) now(ctx context.Context, r *effect.Clock, next effect.Performer)
 	return &effect.Time{Unix: w.clock.unix, Monotonic: w.clock.monotonic}, nil
 }
 
-// Choose says which of the requests that wait is performed next: what needs no
-// time, in order; then the next message of a host; then what is due first, when
-// the clock jumps to that. It is the VM's Config.Choose.
+// Choose says which of the waiting requests is performed next: first those that
+// need no time, in order; then the next message of a host; then the one that is
+// due first, for which the clock jumps to its time. It is the VM's
+// Config.Choose.
 func (w *World) Choose(waiting []effect.Request) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,7 +95,7 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 		}
 	case *effect.AgentCall:
 		if a := w.agents[r.Agent]; a != nil {
-			if t := a.take(r); t != nil {
+			if t := a.answerTo(r); t != nil {
 				return w.after(r, t.delayMS), rankPlain
 			}
 		}

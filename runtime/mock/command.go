@@ -13,8 +13,8 @@ func lineOf(r *effect.Command) string {
 	return strings.Join(append([]string{r.Command}, r.Args...), " ")
 }
 
-// mockCommand adds an outcome: a String is what it writes; a Map has stdout,
-// stderr, exit_code, delay_ms, or error.
+// mockCommand adds an outcome of a command. A String is what the command writes;
+// a Map has stdout, stderr, exit_code, delay_ms, or error.
 func (w *World) mockCommand(r *effect.MockCommand) error {
 	what, o := "the outcome of "+r.Line, &scripted[effect.CommandOutput]{raw: r.Outcome}
 	if s, ok := text(r.Outcome); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// file is one that the test has to itself; there is none at its path when it is
-// missing.
+// file is a file that only the test sees, in place of the real one. missing
+// means that the test has removed it.
 type file struct {
 	text    string
 	missing bool
@@ -83,8 +83,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 	return nil, nil, false
 }
 
-// carry makes the file at path, one of the test's from here on, hold what the
-// one at from holds.
+// carry copies the content of the file at from to a file of the test's at path.
 func (w *World) carry(ctx context.Context, verb, from, path string, next effect.Performer) error {
 	text := ""
 	if f := w.known(from); f == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// host is a mocked host: its conversations one after the other, or one that is
-// the same each time. With by a closure of the test makes each conversation just
+// host is a mocked host: a list of conversations, or one fixed conversation for
+// every exchange. With by, a closure of the test makes each conversation just
 // before its use.
 type host struct {
 	name    string
@@ -90,8 +90,8 @@ func (h *host) messages() int {
 	return n
 }
 
-// nextTalk adds a conversation that the mock's closure has made of a prompt: a
-// list of messages, or what a host's response may be.
+// nextTalk adds a conversation that the mock's closure has made for a prompt: a
+// list of messages, or anything that a `response` may be.
 func (w *World) nextTalk(r *effect.MockNext) error {
 	h := w.hosts[r.Party]
 	if h == nil || !h.by {
@@ -134,15 +134,15 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 		h.busy[0].expire() // the clock has waited for it
 	}
 	h.busy = append(h.busy, x)
-	// Exchanges of a live run that are not mocked have the runtime's numbers,
-	// which are positive.
+	// The ids of mocked exchanges are negative. In a live run other exchanges
+	// have the runtime's ids, which are positive.
 	id := -1 - int64(len(w.exchanges))
 	w.exchanges[id] = x
 	return &effect.ExchangeOpened{ID: id}, nil
 }
 
-// begin takes the next conversation, of those that a closure has made the one
-// for this prompt. It says whether there is one.
+// begin removes the next conversation and gives its steps; of conversations that
+// a closure has made, the one for this prompt. It says whether there was one.
 func (h *host) begin(prompt string) ([]step, bool) {
 	if h.fixed != nil {
 		return h.fixed, true
@@ -234,8 +234,8 @@ func (x *exchange) reply(r *effect.ExchangeReply) error {
 	return nil
 }
 
-// close ends an exchange. Cancelled before its terminal message, the host says
-// the rest of the conversation to nobody.
+// close ends an exchange. When that is before the terminal message, the rest of
+// the conversation is dropped.
 func (x *exchange) close() {
 	x.w.mu.Lock()
 	defer x.w.mu.Unlock()

@@ -20,7 +20,7 @@ type httpRequest struct {
 
 func urlOf(r *effect.HTTP) string { return r.URL }
 
-// mockHTTP adds an answer: a String is the body of a 200; a Map has status,
+// mockHTTP adds an answer. A String is the body of a 200; a Map has status,
 // headers, body (a String, or anything as JSON), delay_ms, or error.
 func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	what := "the answer of " + r.URL

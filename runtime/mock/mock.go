@@ -1,11 +1,12 @@
 // Package mock is the world of a test (spec/16-tests.md): a layer around the
 // runtime that records what the test emits and prints, plays the agents and
 // hosts that it mocks, gives it a clock of its own, and lets nothing reach a
-// network or start a process unless the test run is live; its API promises nothing.
+// network or start a process unless the test run is live; its API promises
+// nothing.
 //
-// A World belongs to one test. With its Choose given to the VM, a test runs the
-// same way every time: requests are performed one after the other, and time
-// passes only where all that is left to do is to wait.
+// A World belongs to one test. When the VM uses its Choose, a test runs the same
+// way every time: requests are performed one after the other, and time passes
+// only when all tasks wait.
 package mock
 
 import (
@@ -25,8 +26,8 @@ import (
 
 // Options is what a World needs.
 type Options struct {
-	// Live lets agents, hosts and whatever else the test does not mock be
-	// reached, in real time.
+	// Live lets the test reach, in real time, the agents, hosts and other things
+	// that it does not mock.
 	Live bool
 	// Hosts are the program's, by declaration.
 	Hosts map[string]Host
@@ -64,8 +65,8 @@ type Record struct {
 	Emits  []Emit
 	Output string   // what it printed
 	Log    []string // log lines: "warn: text"
-	// Files are the paths of real files and directories that it looked at, in
-	// order, as it named them.
+	// Files are the paths of real files and directories that the test looked at,
+	// in order, as the test named them.
 	Files []string
 	// Drew says that it drew random numbers, which its seed decides.
 	Drew bool
@@ -87,8 +88,8 @@ func New(o Options) *World {
 		secrets: rand.NewChaCha8(key), clock: newClock()}
 }
 
-// Missing is the error of a request that a test may not make: what it calls has
-// no mock. It ends the test.
+// Missing is the error of a request to something outside that the test has not
+// mocked. It ends the test.
 type Missing struct {
 	What string // "agent `Writer`"
 	Mock string // the mock to add
@@ -108,8 +109,9 @@ func (w *World) Layer(next effect.Performer) effect.Performer {
 	})
 }
 
-// anyTool is the call that lists the tools of a server without a mock. A model that
-// is mocked is offered nothing; what it calls all the same is the missing mock.
+// anyTool is the number of the call that lists the tools of a server without a
+// mock. The list is empty. When the model calls a tool all the same, that call
+// fails for want of a mock.
 const anyTool = -1
 
 func (w *World) perform(ctx context.Context, r effect.Request, next effect.Performer) (effect.Result, error) {

@@ -66,8 +66,8 @@ func TestBadScripts(t *testing.T) {
 	}
 }
 
-// What reaches the network or starts a process is refused by name; the rest
-// goes on.
+// TestReaches: requests that reach the network or start a process are refused by
+// name; all others go on.
 func TestReaches(t *testing.T) {
 	w := New(Options{})
 	for _, c := range []struct {
@@ -101,8 +101,8 @@ type other effect.Kind
 
 func (o other) Kind() effect.Kind { return effect.Kind(o) }
 
-// Requests are performed in the order in which a world without waiting would
-// have them done: at once, then messages, then by time.
+// TestChoose: requests are performed in the order of Choose: those that need no
+// time, then messages, then by time.
 func TestChoose(t *testing.T) {
 	w := New(Options{Hosts: map[string]Host{"H": {Timeout: 1}}})
 	perform(t, w, &effect.MockScript{Name: "H", Host: true, Script: json.RawMessage(`{"messages":[{"wait_ms":40},{"type":"progress"},{"wait_ms":5000},{"type":"result"}]}`)})
@@ -336,8 +336,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// The environment is the world's but for what the test has set; secrets are the
-// same each time.
+// TestEnvironmentAndSecrets: the environment is the real one, except for what
+// the test has set. Secrets are the same in each run.
 func TestEnvironmentAndSecrets(t *testing.T) {
 	w := New(Options{})
 	outside := effect.PerformerFunc(func(_ context.Context, r effect.Request) (effect.Result, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// recorded takes what the test puts out, answers awaited emits, and reads the
-// record.
+// recorded performs the requests of output: it records what the test puts out,
+// answers awaited emits, and lets the test read the record.
 func (w *World) recorded(r effect.Request) (effect.Result, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,8 +81,8 @@ func (w *World) Record() Record {
 	return r
 }
 
-// Leftovers says what the test scripted and never used, a sentence each: nothing
-// scripted is silently left over.
+// Leftovers lists what the test scripted and never used, a sentence each. It
+// fails the test, so that nothing scripted goes unnoticed.
 func (w *World) Leftovers() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// script is what a test says that requests R to the outside give: outcomes by
-// what is asked (a URL, a command line), in turn.
+// script holds the scripted outcomes of requests R to the outside: a queue for
+// each thing that is asked for (a URL, a command line).
 type script[R effect.Request, T any] struct {
 	name   func(R) string
 	queues map[string][]*scripted[T]
@@ -24,8 +24,8 @@ type scripted[T any] struct {
 	raw     json.RawMessage // as it was scripted
 }
 
-// read reads an outcome that is scripted as a Map: those of its members, which may
-// be delay_ms and error too, that have a place into it.
+// read reads an outcome that is scripted as a Map. It stores the members for
+// which to has a place, and delay_ms and error, and gives all members.
 func (o *scripted[T]) read(what string, members []string, to map[string]any) (map[string]json.RawMessage, error) {
 	if len(o.raw) == 0 || o.raw[0] != '{' {
 		return nil, bad("%s is neither a String nor a Map", what)
@@ -49,9 +49,9 @@ func newScript[R effect.Request, T any](name func(R) string) script[R, T] {
 
 func (s *script[R, T]) add(name string, o *scripted[T]) { s.queues[name] = append(s.queues[name], o) }
 
-// take gives the outcome of a request, nil when there is none. Asked again for
-// the same request it gives the same.
-func (s *script[R, T]) take(r R) *scripted[T] {
+// outcomeOf gives the outcome of a request; nil when there is none. The same
+// request gets the same outcome when it is asked for again.
+func (s *script[R, T]) outcomeOf(r R) *scripted[T] {
 	o, ok := s.given[r]
 	if queue := s.queues[s.name(r)]; !ok && len(queue) > 0 {
 		o, s.queues[s.name(r)] = queue[0], queue[1:]
@@ -60,24 +60,24 @@ func (s *script[R, T]) take(r R) *scripted[T] {
 	return o
 }
 
-// last is take for a request that is not asked for again.
+// last is outcomeOf for a request that is not asked for again.
 func (s *script[R, T]) last(r R) *scripted[T] {
-	o := s.take(r)
+	o := s.outcomeOf(r)
 	delete(s.given, r)
 	return o
 }
 
-// pause is how long a request takes that waits no longer than timeout, in
-// milliseconds.
+// pause is how long a request takes, in milliseconds, when it waits for timeout
+// at most.
 func (s *script[R, T]) pause(r R, timeout int64) int64 {
-	if o := s.take(r); o != nil {
+	if o := s.outcomeOf(r); o != nil {
 		return min(o.delayMS, timeout)
 	}
 	return 0
 }
 
-// leftovers says what was scripted by a function and not used: answers to
-// requests, or what else they are.
+// leftovers says what was scripted and not used. function is what scripts it;
+// answer and request are the words for its outcomes and requests.
 func (s *script[R, T]) leftovers(function, answer, request string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {

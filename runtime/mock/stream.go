@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// stream is a mocked agent's reply in pieces: its words. Its turn is taken when
-// the stream is opened; the prompt counts, and time passes, before its first
-// piece.
+// stream is a mocked agent's reply in pieces, which are its words. Opening the
+// stream uses up the turn. The prompt is recorded, and the delay passes, before
+// the first piece.
 type stream struct {
 	call   *effect.AgentCall
 	begun  bool
@@ -18,8 +18,8 @@ type stream struct {
 	reply  *effect.AgentReply
 }
 
-// openStream begins a mocked reply. The numbers of mocked streams are negative:
-// they are no others.
+// openStream begins a mocked reply. The ids of mocked streams are negative,
+// those of others positive.
 func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
@@ -31,7 +31,7 @@ func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effec
 		return nil, missingAgent(r.Agent)
 	}
 	defer w.mu.Unlock()
-	a.take(&r.AgentCall)
+	a.answerTo(&r.AgentCall)
 	w.opened++
 	w.streams[-w.opened] = &stream{call: &r.AgentCall}
 	return &effect.StreamOpened{ID: -w.opened}, nil

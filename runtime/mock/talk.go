@@ -14,7 +14,7 @@ type talk struct {
 	steps  []step
 }
 
-// step is one of a conversation's: a message, time that passes before the next
+// step is a step of a conversation: a message, time that passes before the next
 // one, or the end of the process.
 type step struct {
 	line   []byte // the message as the host would write it
@@ -114,8 +114,8 @@ func resultLine(s string) []byte {
 	return append(value.AppendString([]byte(`{"type":"`+hostmsg.Result+`","text":`), s), '}')
 }
 
-// outcome is the conversation of an exchange that has nothing but its end: a
-// text, the members of a result, or an `error`.
+// outcome is a conversation that has nothing but its terminal message: a text,
+// the members of a result, or an `error`.
 func outcome(what string, raw json.RawMessage) ([]step, error) {
 	if s, ok := text(raw); ok {
 		return []step{{line: resultLine(s), typ: hostmsg.Result}}, nil

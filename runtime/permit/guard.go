@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Guard puts the policy before the performer of a kind of request. Where nothing
-// of what the kind needs is limited, that is the performer itself.
+// Guard is the performer of a kind of request, with the policy before it. It is
+// next itself when no side limits anything that the kind needs.
 func (p *Policy) Guard(k effect.Kind, next effect.Performer) effect.Performer {
 	w := rows[k]
 	switch {

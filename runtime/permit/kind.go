@@ -18,8 +18,8 @@ const (
 	Host              // hosts of the program
 )
 
-// Info is all there is to say about a kind: the flags of the command, their
-// help, the messages of refusals and the list before a first run are made of it.
+// Info describes a kind. The command's flags with their help, the messages of
+// refusals, and the list before a first run are all made from it.
 type Info struct {
 	Kind  Kind
 	Flag  string // of the command, without dashes
@@ -46,8 +46,8 @@ var Kinds = [...]Info{
 		"starting the host %s", "start the host %s", "start any host"},
 }
 
-// Give is how the command's flag for some things is written, fit for a shell;
-// without any it stands for the whole kind.
+// Give is the command's flag that allows these names, quoted for a shell;
+// without names, the flag that allows the whole kind.
 func (k Kind) Give(names ...string) string {
 	flag := "--" + Kinds[k].Flag
 	if len(names) == 0 {
@@ -95,8 +95,8 @@ func (g *Grants) Decides(k Kind) bool {
 	return given || g.Sandbox
 }
 
-// Check finds what can stand for nothing in what is granted, and says how it is
-// written.
+// Check finds a name in the grants that can never match, such as an address
+// where a host is wanted. The error says how to write it.
 func (g *Grants) Check() error {
 	for _, name := range g.Allow[Net].Names {
 		if scheme, rest, ok := strings.Cut(name, "://"); ok {

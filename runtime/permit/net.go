@@ -30,8 +30,8 @@ func plainHost(target string) string {
 	return target
 }
 
-// matchesHost says whether a pattern ("host" at any port, "host:port", or
-// "*.host" for all below it) stands for a host with its port.
+// matchesHost says whether a pattern covers a target "host:port". A pattern is
+// "host" (at any port), "host:port", or "*.host" (all hosts below it).
 func matchesHost(pattern, target string) bool {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 )
 
 // Real is where a path leads: absolute, with every link on the way followed as
-// far as the path exists. The last element, where it is a link, is followed only
-// with last: what removes or moves a link does not.
+// far as the path exists. When the last element is a link, it is followed only
+// with last, as removing or moving a link does not follow it.
 func Real(path string, last bool) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -27,8 +27,8 @@ func Real(path string, last bool) string {
 	if !last {
 		return at
 	}
-	// It is not there, or a link that leads to what is not there: to write it
-	// makes that.
+	// The path does not exist, or is a link to a path that does not exist, which
+	// writing would create.
 	for range maxLinks {
 		target, err := os.Readlink(at)
 		if err != nil {
@@ -42,8 +42,8 @@ func Real(path string, last bool) string {
 	return at
 }
 
-// maxLinks bounds how many links that lead to nothing are followed; more are a
-// circle, which no one can open.
+// maxLinks bounds how many dangling links are followed, one after the other.
+// More of them are a circle, which cannot be opened.
 const maxLinks = 40
 
 // Below says whether a path is root or in it; both are Real.
@@ -64,8 +64,8 @@ func reals(names []string, dir string) []string {
 	return out
 }
 
-// common are the trees that are in one of a and one of b: of two of which one is
-// in the other, the inner one.
+// common are the trees that both a and b contain: where a tree of one is within
+// a tree of the other, the inner one.
 func common(a, b []string) []string {
 	out := []string{}
 	for _, x := range a {

@@ -30,8 +30,8 @@ func TestEveryEffectHasARow(t *testing.T) {
 
 var stored = effect.Store{File: "s.db", Kind: "ledger", Name: "s"}
 
-// limited are requests that need something. That none is forgotten is held by
-// TestPermissionsOfEffects of cmd/concerto, which runs a program for each.
+// limited are requests that need a permission. TestPermissionsOfEffects in
+// cmd/concerto, which runs a program for each, makes sure that none is missing.
 var limited = []struct {
 	request effect.Request
 	want    string // the error under a sandbox
@@ -75,8 +75,8 @@ func config(g Grants) Config {
 		Servers:     map[string]Reach{"Local": {Command: "./bin/server"}, "Far": {Address: "http://mcp.example", Env: []string{"TOKEN"}}}}
 }
 
-// TestSandbox: an effect that needs something is refused by an error that names
-// the flags to give; and with these it is permitted.
+// TestSandbox: an effect that needs a permission is refused by an error that
+// names the flags to give. With these flags it is permitted.
 func TestSandbox(t *testing.T) {
 	for _, c := range limited {
 		k := c.request.Kind()
@@ -122,8 +122,9 @@ func given(t *testing.T, flags string) Grants {
 	return g
 }
 
-// TestManifest: what [permissions] does not grant is refused by its own words,
-// whatever the caller allows, but for what a section of the manifest names.
+// TestManifest: what [permissions] does not grant is refused with an error that
+// says so, whatever the caller allows. Only what a section of the manifest names
+// is exempt.
 func TestManifest(t *testing.T) {
 	c := config(Grants{})
 	c.Manifest = &Manifest{FS: []string{"data"}}
@@ -157,8 +158,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestSides: what both sides allow is permitted. A kind without a flag is as the
-// manifest says, unless the caller gives a sandbox.
+// TestSides: what both sides allow is permitted. When no flag is given for a
+// kind, the manifest decides it, unless the caller gives a sandbox.
 func TestSides(t *testing.T) {
 	c := config(Grants{Allow: map[Kind]List{Read: {Names: []string{"p", "q"}}, Env: {Names: []string{"B", "C"}}, Run: {Names: []string{"git", "./p/x"}}, Host: {Names: []string{"section"}}}})
 	c.Manifest = &Manifest{FS: []string{"data", ".."}, Env: []string{"A", "B"}, Run: []string{"git", "ls", "./x", "x"}}

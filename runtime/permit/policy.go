@@ -1,11 +1,12 @@
 // Package permit decides what a run may touch: files, the network, environment
-// variables, commands and hosts (spec/19-permissions.md); its API promises nothing. Two sides grant: the
-// program's own [permissions], and its caller. What both allow is permitted.
+// variables, commands and hosts (spec/19-permissions.md); its API promises
+// nothing. There are two sides that grant: the program's own [permissions], and
+// its caller. What both allow is permitted.
 //
-// It is one place for all effects: table.go says what each kind of request
-// needs, and Guard holds every performer to it. A performer asks besides only
-// for what it meets on its way: the address that a server redirects to, the
-// files below a directory.
+// All effects are decided here: table.go says what each kind of request needs,
+// and Guard checks a request before its performer gets it. A performer asks
+// again (Refuse) only about what it learns on the way: the address that a server
+// redirects to, the files below a directory.
 package permit
 
 import (
@@ -21,13 +22,13 @@ type Config struct {
 	Caller Grants
 	// Manifest is the program's [permissions]; nil without the section.
 	Manifest *Manifest
-	// Dir is where relative paths of the caller and of the program start, Root
-	// where those of the manifest and of stores do; "" is the working directory.
+	// Relative paths of the caller and of the program start at Dir, those of the
+	// manifest and of stores at Root; "" is the working directory.
 	Dir, Root string
 	// Hosts gives each declared host's other name, its section of the manifest.
 	Hosts map[string]string
-	// Connections and Servers say what the models' connections and the MCP servers
-	// reach, by name.
+	// Connections and Servers say what the models' connections and the MCP
+	// servers use, by name.
 	Connections, Servers map[string]Reach
 	// StoresInMemory says that no store is in a file.
 	StoresInMemory bool
@@ -38,9 +39,9 @@ type Manifest struct {
 	FS, Env, Net, Run []string
 }
 
-// Reach is what a section of the manifest leads to. Address is a URL, Command a
-// command, "" without one; Env are the variables whose values are sent to the
-// address.
+// Reach is what a section of the manifest makes the run use. Address is a URL
+// and Command a command, or ""; Env are the variables whose values are sent to
+// the address.
 type Reach struct {
 	Address string
 	Command string
@@ -89,8 +90,8 @@ func newLimit(k Kind, names []string, limited bool, dir string) limit {
 	return l
 }
 
-// Roots are the trees whose files may be read, or written with Write, as Real
-// gives them; nil when all may be.
+// Roots are the directories and files, as Real gives them, below which files may
+// be read, or written when k is Write; nil when all may be.
 func (p *Policy) Roots(k Kind) []string {
 	a, b := p.manifest[k], p.caller[k]
 	switch {
@@ -128,15 +129,15 @@ func (p *Policy) Environment() []string {
 // Need is what an effect needs: a kind of permission for a target.
 type Need struct {
 	Kind Kind
-	// Target is a path, variable, command or host as the program names it, of Net
-	// a host with its port.
+	// Target is a path, variable, command or host as the program names it; with
+	// Net, a host with its port.
 	Target string
 	// Base is where a relative path or command starts.
 	Base string
 	// Link says that a path's last element is not followed where it is a link.
 	Link bool
-	// Declared says that a section of the manifest names the target, and so grants
-	// it.
+	// Declared says that a section of the manifest names the target: the manifest
+	// grants it by that.
 	Declared bool
 }
 
@@ -160,9 +161,9 @@ func (p *Policy) allows(s *side, n Need) bool {
 	return slices.Contains(l.names, n.Target)
 }
 
-// sameCommand says whether a command that a side lists is the one that is
-// needed. What is a file is compared by where it lies, for the two may start at
-// different directories.
+// sameCommand says whether a command that a side lists is the one needed.
+// Commands that are paths are compared by the file they lead to, as relative
+// ones may start at different directories.
 func (p *Policy) sameCommand(s *side, name string, n Need) bool {
 	if s == &p.manifest || !strings.Contains(name, "/") || !strings.Contains(n.Target, "/") {
 		return name == n.Target
@@ -201,9 +202,9 @@ func (p *Policy) refusal(w *row, r effect.Request) error {
 	return w.refused(r, first, ofCaller(first, flags...))
 }
 
-// Refuse gives the error text of what a performer meets on its way: of a
-// redirection's address with Net, of a path with Read or Write; "" when it is
-// permitted.
+// Refuse is the text of the refusal of what a performer learns on its way: with
+// Net the address of a redirection, with Read or Write a path. It is "" when the
+// target is permitted.
 func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	n := Need{Kind: k, Target: target, Base: p.config.Dir, Declared: declared}
 	if k == Net {
@@ -227,8 +228,8 @@ func ofManifest(n Need) string {
 	return n.doing() + " is not permitted: add it to `" + key + "` in [permissions]"
 }
 
-// ofCaller says that the caller has not allowed something, and by which flags it
-// would be.
+// ofCaller is a refusal's text: the caller has not allowed something, and these
+// flags would.
 func ofCaller(n Need, flags ...string) string {
 	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
 }

@@ -18,8 +18,8 @@ type row struct {
 	needs func(p *Policy, r effect.Request) []Need
 	// refused makes the program's error of a need that is not met.
 	refused func(r effect.Request, n Need, text string) *effect.Error
-	// filter takes out of a result what is not permitted, for requests that ask
-	// for all there is; nil for others.
+	// filter removes from a result what is not permitted, for requests that ask
+	// for all there is; nil for other requests.
 	filter func(p *Policy, r effect.Result) effect.Result
 }
 
@@ -238,8 +238,8 @@ func (p *Policy) reach(x Reach) []Need {
 	return out
 }
 
-// RefuseConnection says why a connection may not be used, by its name; "" when it
-// may be.
+// RefuseConnection says why the connection of this name may not be used; "" when
+// it may be.
 func (p *Policy) RefuseConnection(name string) string {
 	q := &effect.AgentCall{Connection: name}
 	if err := p.refusal(&row{needs: needsModel, refused: envRefused}, q); err != nil {

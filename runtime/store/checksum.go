@@ -13,12 +13,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Every row that holds what a program stored has a checksum of it, which is
-// compared whenever its value is read. SQLite itself notices a damaged structure,
-// not a damaged text.
+// Every row that holds what a program stored has a checksum, which is checked
+// whenever the row's value is read. SQLite itself notices a damaged structure,
+// but not a damaged text.
 
-// sumColumn is what a row's checksum is in the tables since format 2, as SQLite
-// writes a column that was added.
+// sumColumn is the checksum's column in the tables since format 2, written in
+// the way in which SQLite writes a column that was added later.
 const sumColumn = ", sum INTEGER NOT NULL DEFAULT 0"
 
 // summed are the columns that a table's checksum is of.
@@ -53,8 +53,9 @@ func sum(columns ...any) int64 {
 // formerly is the text of a table in format 1, which had no checksums.
 func formerly(table string) string { return strings.Replace(table, sumColumn, "", 1) }
 
-// migrate brings a database of format 1 to this one: every row gets the checksum of
-// what it holds now. Who comes second finds it done.
+// migrate brings a database of format 1 to the present format: every row gets
+// the checksum of its present content. When another process was faster, nothing
+// is left to do.
 func (f *file) migrate() error {
 	if err := f.conn.CreateFunction("checksum", -1, sqlite3.DETERMINISTIC, checksumOf); err != nil {
 		return err
@@ -107,7 +108,7 @@ func shownStore(at effect.Store) string {
 }
 
 // sectionsFit checks the names of all sections, once: a store whose name is
-// damaged would look like one that holds nothing.
+// damaged would be taken for an empty store.
 func (f *file) sectionsFit() error {
 	if f.sectionsRead {
 		return nil

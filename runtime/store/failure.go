@@ -70,8 +70,8 @@ func (f *file) reason(err error) string {
 	return err.Error()
 }
 
-// noRoom says whether a file in a directory cannot be written for want of room.
-// SQLite tells of its own failure to write only that there was one.
+// noRoom says whether a file in this directory cannot be written because the
+// disk is full. SQLite reports only that it could not write.
 func noRoom(dir string) bool {
 	trial, err := os.CreateTemp(dir, ".concerto-*")
 	if err == nil {

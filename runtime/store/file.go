@@ -19,12 +19,12 @@ type file struct {
 
 	turn chan struct{} // held by the request under way; all below is its
 	conn *sqlite3.Conn // nil while it is not open
-	// statements are the prepared ones, by text; sections the ids of stores and
-	// scopes that are in the database.
+	// statements are prepared statements, by their text; sections are the ids of
+	// stores and scopes that are in the database.
 	statements map[string]*sqlite3.Stmt
 	sections   map[effect.Store]int64
-	// sectionsRead says that their names have been looked at; old that the file is
-	// of format 1.
+	// sectionsRead says that sectionsFit has been called; old that the file has
+	// format 1.
 	sectionsRead, old bool
 	began             time.Time // the request under way
 }
@@ -47,8 +47,9 @@ func (f *file) perform(ctx context.Context, op operation) (effect.Result, error)
 	defer func() { <-f.turn }()
 	f.began = time.Time{}
 	for tries := 0; ; tries++ {
-		// SQLite asks busy itself, but not everywhere: what it could not begin or
-		// finish has changed nothing, and is tried again from the start.
+		// SQLite calls busy by itself, but not in all places. An operation that it
+		// could not begin or finish has changed nothing: it is tried again from
+		// the start.
 		result, err := f.attempt(ctx, op)
 		if !errors.Is(err, sqlite3.BUSY) || !f.busy(ctx, tries) {
 			return result, err
@@ -67,8 +68,8 @@ func (f *file) attempt(ctx context.Context, op operation) (effect.Result, error)
 	return op(f)
 }
 
-// busy decides whether to try again for a lock that another connection holds,
-// and waits before that.
+// busy is called when another connection holds a lock. It waits a moment and
+// says whether to try again.
 func (f *file) busy(ctx context.Context, tries int) bool {
 	if effect.IsAtOnce(ctx) {
 		return false
@@ -90,8 +91,8 @@ func (f *file) busy(ctx context.Context, tries int) bool {
 	}
 }
 
-// close ends the connection. The last one to a file brings all that was written
-// into the file itself.
+// close ends the connection. SQLite then writes the log into the file when this
+// was the last connection to it.
 func (f *file) close() error {
 	if f.conn == nil {
 		return nil
@@ -145,8 +146,8 @@ func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	return err
 }
 
-// transaction runs do so that all of what it writes is kept, on the disk when
-// this returns, or nothing.
+// transaction calls do. Either all that do writes is kept, and on the disk when
+// transaction returns, or nothing.
 func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMEDIATE", do) }
 
 // snapshot runs do so that all it reads is of one moment.
@@ -166,8 +167,7 @@ func (f *file) within(begin string, do func() error) error {
 	return err
 }
 
-// rollback undoes a transaction; where SQLite has done so already, its error is
-// that there is none.
+// rollback undoes a transaction, unless SQLite has already done so.
 func (f *file) rollback() {
 	clear(f.sections) // some may have been made in it
 	old := f.conn.SetInterrupt(context.Background())
@@ -182,8 +182,8 @@ const (
 	sqlAddSection = `INSERT INTO section (kind, name, scope, sum) VALUES (?, ?, ?, ?)`
 )
 
-// section gives the id of a store or scope; ok is false when it has never held
-// anything.
+// section gives the id of a store or scope; ok is false when nothing was ever
+// stored in it.
 func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	if id, ok = f.sections[at]; ok {
 		return id, true, nil
@@ -199,8 +199,8 @@ func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
 	return id, ok, err
 }
 
-// sectionToWrite is section, and makes the one that is not there. It belongs
-// into a transaction.
+// sectionToWrite is section that makes a missing section. It must be called
+// within a transaction.
 func (f *file) sectionToWrite(at effect.Store) (int64, error) {
 	id, ok, err := f.section(at)
 	if ok || err != nil {

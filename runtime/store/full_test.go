@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// TestDiskFull: on a disk without room the error says so, what was being stored is
-// taken back, and what was there before can still be read.
+// TestDiskFull: on a full disk the error says so, the store is as it was before,
+// and can still be read.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {

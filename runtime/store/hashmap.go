@@ -124,8 +124,9 @@ func keyText(key json.RawMessage) string {
 	return string(key)
 }
 
-// expire removes the entries of a cache that are older than a date. Their values
-// begin with the date, in digits of one number, so that texts compare as dates.
+// expire removes the entries of a cache that are valid until before a date. An
+// entry's value begins with the date until which it is valid, always in the same
+// number of digits, so that comparing texts compares dates.
 func (f *file) expire(q *effect.StoreExpire) error {
 	section, ok, err := f.section(q.Store)
 	if !ok || err != nil {
@@ -136,8 +137,8 @@ func (f *file) expire(q *effect.StoreExpire) error {
 	})
 }
 
-// plus adds two numbers as hashmaps hold them, a as 0 when it is nil. The sum is
-// an Int when b is.
+// plus adds two numbers in the form in which hashmaps hold them; a is 0 when it
+// is nil. When b is an Int, a must be one too, and so is the sum.
 func plus(a, b json.RawMessage) (json.RawMessage, error) {
 	if a == nil {
 		a = json.RawMessage("0")
@@ -203,8 +204,8 @@ func (f *file) list(q *effect.StoreList) (effect.Result, error) {
 	return out, err
 }
 
-// entries lists a hashmap. Where only keys are wanted, no value is read, and no
-// checksum compared.
+// entries lists a hashmap. When only keys are wanted, no value is read and no
+// checksum checked.
 func (f *file) entries(at effect.Store, section int64, keys, values bool) (out []effect.StoreEntry, err error) {
 	if !values {
 		err = f.run(sqlKeys, func(s *sqlite3.Stmt) { out = append(out, effect.StoreEntry{Key: raw(s, 0)}) }, section)

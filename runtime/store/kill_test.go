@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writing is what a writer does: of all writers that share a file the n-th, from
-// the first operation on, perhaps with a mistake.
+// writing describes one writer: which of the writers that share a file it is,
+// the operation it begins with, and perhaps a mistake that it makes.
 type writing struct {
 	Seed    uint64
 	N       int
@@ -48,8 +48,8 @@ const (
 	writesInParts     = "parts" // what belongs together by several requests
 )
 
-// writeOn writes until it is killed, and acknowledges each operation by its
-// number on the standard output.
+// writeOn writes until the process is killed. It acknowledges each operation by
+// printing its number.
 func writeOn(job string) error {
 	time.AfterFunc(time.Minute, func() { os.Exit(99) })
 	var w writing
@@ -73,7 +73,7 @@ func writeOn(job string) error {
 }
 
 // change is an operation on the stores of one writer, or on the number that all
-// of them count.
+// writers count up.
 type change struct {
 	number int
 	set    []int // keys of the hashmap that get the operation's number
@@ -187,8 +187,8 @@ func contentOf(t *testing.T, s *Stores, n int) content {
 	return x
 }
 
-// killed runs a writer in dir and kills it a moment after it has acknowledged
-// some operations. It gives the number of the next one that it has not
+// killed runs a writer in dir, and kills it a moment after it has acknowledged
+// some operations. It gives the number of the first operation that was not
 // acknowledged.
 func killed(dir string, w writing, some int, moment time.Duration) (next int, err error) {
 	job, err := json.Marshal(w)
@@ -227,8 +227,8 @@ func killed(dir string, w writing, some int, moment time.Duration) (next int, er
 	return next, nil
 }
 
-// rounds has writers write in one file, kills them, and holds what is there
-// against what they acknowledged, several times over. It gives what is wrong.
+// rounds lets writers write to one file, kills them, and compares the file with
+// what they acknowledged, several times over. It gives what is wrong.
 func rounds(t *testing.T, seed uint64, n int, mistake string) string {
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
@@ -302,8 +302,8 @@ func (x content) is(y content) bool {
 	return maps.Equal(x.Numbers, y.Numbers) && maps.Equal(x.Notes, y.Notes) && slices.Equal(x.Said, y.Said)
 }
 
-// TestKilled kills processes that write in one file. What each acknowledged is
-// there, and of the operation under way all or nothing.
+// TestKilled kills processes that write to one file. What each acknowledged must
+// be in the file; of the operation under way, all or nothing.
 func TestKilled(t *testing.T) {
 	show := func(seed uint64) string {
 		var b strings.Builder

@@ -38,8 +38,8 @@ var (
 	byKey  = posting{"record_key", "key"}
 )
 
-// mostTexts is how many different words an identifier can have at most: every
-// other character is one. Keys are fewer.
+// mostTexts bounds the number of different words in an identifier, where at most
+// every other character is a word. An entry has fewer keys.
 const mostTexts = pure.MaxIdentifier/2 + 1
 
 const unreadableKeys = "the keys of a ledger's entry cannot be read"
@@ -234,8 +234,9 @@ func (f *file) find(q *effect.LedgerFind) (effect.Result, error) {
 	return out, err
 }
 
-// all takes the records that have every one of the texts, in order: all of them
-// when there is none. It goes over those of the rarest text.
+// all calls take with each record that has all of the texts (words or keys), in
+// order; without texts, with every record. It looks only at the records of the
+// rarest text.
 func (f *file) all(p posting, section int64, texts []string, take func(*sqlite3.Stmt)) error {
 	if len(texts) == 0 {
 		return f.run(sqlRecords, take, section)
@@ -257,8 +258,8 @@ func (f *file) all(p posting, section int64, texts []string, take func(*sqlite3.
 	return f.once(sql.String(), take, args...)
 }
 
-// rarestFirst brings the text that the fewest records have to the front. It
-// counts no further than needed to know.
+// rarestFirst moves the text that the fewest records have to the front. It
+// counts only as far as needed to find it.
 func (f *file) rarestFirst(p posting, section int64, texts []string) error {
 	if len(texts) == 1 {
 		return nil
@@ -316,8 +317,8 @@ func (f *file) anyOfMany(section int64, keys []string, take func(*sqlite3.Stmt))
 	return nil
 }
 
-// once is run for a statement whose text depends on its arguments: one of few
-// arguments is kept for the next time.
+// once is run for a statement whose text depends on the number of its arguments.
+// Only a statement with few arguments stays prepared.
 func (f *file) once(sql string, row func(*sqlite3.Stmt), args ...any) error {
 	const few = 8
 	err := f.run(sql, row, args...)

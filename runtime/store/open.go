@@ -19,16 +19,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// A file of ours says so in SQLite's header: application is "Conc" in its
-// application_id, and user_version the format, the one below.
+// The marks of our files in SQLite's header: application is the application_id
+// ("Conc"), format the user_version.
 const (
 	application = 0x436f6e63
 	format      = 2
 )
 
-// tables are all that a database has. A section is a store or a scope of one.
-// Entries are in the order of their ids. Ledgers are found by the words of their
-// identifiers and by their keys, both folded.
+// tables are all tables and indexes of a database. A section is a store, or a
+// scope of one. The order of entries is that of their ids. The words of
+// identifiers and the keys by which ledgers are searched are folded.
 var tables = []string{
 	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL` + sumColumn + `, UNIQUE (kind, name, scope)) STRICT`,
 	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, key)) STRICT`,
@@ -76,9 +76,9 @@ func (f *file) open(ctx context.Context) error {
 	return f.use(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
 }
 
-// private makes the file, when there is none, so that its user alone may read it,
-// and names it for a connection whose log gets the mode of the file. One that is
-// there keeps its mode.
+// private creates the file if there is none, so that only its user may read it;
+// an existing file keeps its mode. It gives the file's URI with the parameter
+// that makes SQLite's log have the same mode.
 func private(path string) (string, error) {
 	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err == nil {
@@ -90,8 +90,8 @@ func private(path string) (string, error) {
 	return address(path, url.Values{"modeof": {path}}), nil
 }
 
-// use connects to the database and runs first; it stays connected unless that
-// fails.
+// use connects to the database and calls first. The connection stays open unless
+// first fails.
 func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) error {
 	conn, err := sqlite3.OpenFlags(name, flags)
 	if err != nil {
@@ -106,8 +106,9 @@ func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) erro
 	return err
 }
 
-// hasLog says whether a database is in use, or was when its process ended: then
-// its log or, from the time when it was made, its journal is part of it.
+// hasLog says whether a database has a log, or a journal from the time when it
+// was created, which is then a part of its content. This is so while it is in
+// use, and when its last process was killed.
 func hasLog(path string) bool {
 	for _, name := range []string{path + "-wal", path + "-journal"} {
 		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
@@ -130,15 +131,15 @@ func address(path string, parameters url.Values) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
 }
 
-// prepare makes a new connection ready for requests, and a new file ours. verified
-// says that the file has been looked at already.
+// prepare prepares a new connection for requests, and makes a new file a store.
+// verified says that the file has been verified already.
 func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	if err := f.conn.BusyHandler(f.busy); err != nil {
 		return err
 	}
 	f.conn.SetInterrupt(ctx)
-	// FULL: a commit is on the disk before it returns, so that it survives the
-	// machine's end too, not only the process's.
+	// FULL: a commit is on the disk before it returns. It survives a crash of the
+	// machine, not only of the process.
 	err := f.conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000`)
 	if err != nil {
 		return err
@@ -193,8 +194,8 @@ func (f *file) create() error {
 	})
 }
 
-// verify checks what SQLite reads of a database: marks, tables, and for a file
-// that is not large every page.
+// verify checks a database through SQLite: its marks, its tables and, up to the
+// size checked, every page.
 func (f *file) verify(size int64) error {
 	id, version, err := f.marks()
 	if err == nil {
@@ -247,8 +248,9 @@ func whose(id, version int64) error {
 // headerSize is the length of SQLite's header, in bytes.
 const headerSize = 100
 
-// inspect looks at a file before SQLite does and gives its size, 0 when it is
-// not there. What SQLite would refuse, or take for its own, is refused here.
+// inspect looks at a file before SQLite opens it, and gives its size in bytes, 0
+// when it does not exist. It refuses files that are no stores, some of which
+// SQLite would take for new databases.
 func inspect(path string) (size int64, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -281,8 +283,8 @@ func inspect(path string) (size int64, err error) {
 	return info.Size(), inspectLength(path, header, info.Size())
 }
 
-// inspectLength refuses a file whose end is missing. While there is a log, the
-// file may be shorter than its header says: the rest is in the log.
+// inspectLength refuses a file whose end is missing. A file that has a log may
+// be shorter than its header says: the rest is in the log.
 func inspectLength(path string, header []byte, size int64) error {
 	if hasLog(path) {
 		return nil

@@ -72,9 +72,9 @@ func foreign(t *testing.T) []byte {
 	return data
 }
 
-// TestRefused: a file that is not ours, of a newer version or damaged is refused
-// by every request, with the reason, and is left byte for byte as it was, with
-// nothing new beside it.
+// TestRefused: a file that is not ours, damaged, or of a newer version is
+// refused by every request, with the reason. It stays byte for byte as it was,
+// with no new file beside it.
 func TestRefused(t *testing.T) {
 	good := sample(t)
 	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
@@ -166,8 +166,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a file that cannot be written is refused before anything is read
-// of it.
+// TestReadOnly: a file that cannot be written is refused before it is read.
 func TestReadOnly(t *testing.T) {
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("everything can be written here")
@@ -183,8 +182,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestEmptyFile: a file without content is a new one, as who died while making it
-// leaves it.
+// TestEmptyFile: an empty file is taken as a new one: a process that is killed
+// while it creates a file leaves one behind.
 func TestEmptyFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s.db"), nil, 0o666); err != nil {
@@ -196,8 +195,8 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// TestMadeHalf: a process that ends while it makes the file leaves a journal that
-// takes it all back; the next one makes the file anew.
+// TestMadeHalf: a process that is killed while it creates the tables leaves a
+// journal, which undoes them; the next process creates them anew.
 func TestMadeHalf(t *testing.T) {
 	dir := t.TempDir()
 	journal := make([]byte, 512)
@@ -216,8 +215,8 @@ func TestMadeHalf(t *testing.T) {
 	}
 }
 
-// TestDamagedLater: damage that shows only when it is come upon is told then, with
-// the store and the key; what is damaged can be replaced and removed.
+// TestDamagedLater: damage that is found only when the value is read is reported
+// then, with the store and the key. A damaged entry can be replaced and removed.
 func TestDamagedLater(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
@@ -300,7 +299,7 @@ func TestDamagedName(t *testing.T) {
 }
 
 // TestMigrate: a file of format 1 gets its checksums when it is first used, and
-// keeps all that it holds.
+// keeps its content.
 func TestMigrate(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "s.db")
@@ -364,8 +363,8 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// FuzzFile: whatever bytes a file has, every request succeeds or fails as one
-// the program can catch; a file that is refused stays as it was.
+// FuzzFile: whatever bytes a file has, every request succeeds or fails with an
+// error that the program can catch. A file that is refused stays as it was.
 func FuzzFile(f *testing.F) {
 	good := sample(f)
 	f.Add(uint32(60), []byte{0, 0, 0, 2})

@@ -1,11 +1,12 @@
 // Package store performs the effects of stores in files (spec/12-stores.md):
-// hashmaps, ledgers and memories, any number of them in one SQLite database; its API promises nothing.
+// hashmaps, ledgers and memories, any number of them in one SQLite database; its
+// API promises nothing.
 //
-// A request is one transaction. When a writing one has returned, what it wrote
-// is on the disk. Processes that use one file at a time wait for each other's
-// transactions, for a bounded time. A file is looked at before SQLite may touch
-// it: one that is damaged, of a newer version or not ours is refused and left as
-// it is.
+// A request is one transaction. When a request that writes has returned, what it
+// wrote is on the disk. Processes that use the same file wait for each other's
+// transactions, for a bounded time. A file is inspected before SQLite opens it:
+// one that is damaged, of a newer version or not ours is refused, and stays as
+// it was.
 package store
 
 import (
@@ -26,8 +27,8 @@ const defaultWait = 10 * time.Second
 type Options struct {
 	// Dir is where relative paths start; "" is the working directory.
 	Dir string
-	// InMemory keeps every file's stores in memory until Close, apart from those
-	// of any other Stores, and touches no file.
+	// InMemory keeps the stores of every file in memory until Close, separate
+	// from those of other Stores, and touches no file.
 	InMemory bool
 	// Wait bounds how long a request waits for other processes; 0 means 10 s.
 	Wait time.Duration
@@ -66,8 +67,8 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// Perform performs one request. Its errors that are no *effect.Error are
-// effect.ErrWaits and the cause of ctx's end.
+// Perform performs one request. An error is an *effect.Error, effect.ErrWaits,
+// or the cause of ctx's end.
 func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	op, at := operationOf(r)
 	if op == nil {
@@ -100,8 +101,8 @@ func (s *Stores) file(name string) *file {
 // operation is what a request does within its file.
 type operation func(f *file) (effect.Result, error)
 
-// operationOf gives a request's operation and its store, nil for a request that
-// is none of a store.
+// operationOf gives a request's operation and its store; nil when the request is
+// not about a store.
 func operationOf(r effect.Request) (operation, effect.Store) {
 	switch q := r.(type) {
 	case *effect.StoreRead:

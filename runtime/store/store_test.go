@@ -169,8 +169,8 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestExpire: of a cache's entries those go that hold until before a date; other
-// caches, and stores of other kinds, stay as they are.
+// TestExpire: of a cache's entries, those that are valid until before a date are
+// removed; other caches and other kinds of store stay as they are.
 func TestExpire(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
 		s := next()
@@ -192,7 +192,7 @@ func TestExpire(t *testing.T) {
 	})
 }
 
-// TestLedger holds a ledger in a file against one in memory, over many random
+// TestLedger compares a ledger in a file with one in memory, over many random
 // operations on few words.
 func TestLedger(t *testing.T) {
 	both(t, func(t *testing.T, next func() *Stores) {
@@ -338,8 +338,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSmallerWindow: a window that became smaller shows no more than it has, and
-// drops the rest with the next message.
+// TestSmallerWindow: when a memory's window has become smaller, only the latest
+// messages are shown; the others are removed with the next message.
 func TestSmallerWindow(t *testing.T) {
 	s, at := opened(t, Options{InMemory: true}), at("memory")
 	var many []effect.MemoryMessage
@@ -379,8 +379,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestBusy: who comes while another run writes waits for a bounded time, not at
-// all when asked AtOnce, and no longer than its context.
+// TestBusy: while another process writes, a request waits for a bounded time and
+// no longer than its context; with AtOnce it does not wait at all.
 func TestBusy(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, Options{Dir: dir})
@@ -463,8 +463,8 @@ func TestStrangeName(t *testing.T) {
 	}
 }
 
-// TestFiles: paths start at Dir, two names of one file are one database, and
-// nothing is made before it is needed.
+// TestFiles: paths start at Dir, two names of one file are one database, and no
+// file is created before it is needed.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, Options{Dir: dir})
