@@ -4,8 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/vm"
+	"github.com/concerto-lang/concerto/internal/trial"
 )
 
 // TestCopies bounds how often a program copies a container: what is only read,
@@ -32,7 +31,7 @@ func TestCopies(t *testing.T) {
 		{"an error on the way", `let mut xs = [0]; for i in 0..100 { try { xs = grown(xs, i); if i % 2 == 0 { throw "x"; } } catch {} } emit("n", xs.len());`, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := compile(t, `struct Bag { xs: Array<Int>, n: Int }
+			p := trial.Compile(t, `struct Bag { xs: Array<Int>, n: Int }
 impl Bag {
     fn size(self) -> Int { self.xs.len() }
     fn add(mut self, x: Int) { self.xs.push(x); self.n += 1; }
@@ -42,13 +41,9 @@ fn total(xs: Array<Int>) -> Int { let mut s = 1000; for x in xs { s += x; } s + 
 fn last(xs: Array<Int>) -> Int { xs[xs.len() - 1] }
 fn grown(mut xs: Array<Int>, i: Int) -> Array<Int> { xs.push(i); xs }
 fn main() { `+c.code+" }\n")
-			m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: &world{}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := m.Run(context.Background())
-			if err != nil {
-				t.Fatal(err)
+			out, failed, err := trial.Run(context.Background(), trial.Config(p, &world{}, false))
+			if err != nil || failed != nil {
+				t.Fatal(err, failed)
 			}
 			if out.Stats.Copied > c.most {
 				t.Errorf("%d containers are copied, want at most %d", out.Stats.Copied, c.most)

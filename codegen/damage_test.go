@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -58,7 +58,7 @@ func encodedPrograms(t testing.TB) (all [][]byte) {
 			if f.Name != "main.conc" {
 				continue
 			}
-			if p := compile(t, string(f.Data)); p.Entry >= 0 {
+			if p := trial.Compile(t, string(f.Data)); p.Entry >= 0 {
 				all = append(all, ir.Encode(p))
 				optimize.Program(p, optimize.All)
 				all = append(all, ir.Encode(p))
@@ -121,7 +121,9 @@ func runDamaged(p *ir.Program) (broken error) {
 			broken = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: &world{}, MaxStack: 1 << 14})
+	c := trial.Config(p, &world{}, false)
+	c.MaxStack = 1 << 14
+	m, err := vm.New(c)
 	if err != nil {
 		return nil // it is refused
 	}

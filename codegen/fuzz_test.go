@@ -7,13 +7,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/stdlib"
 )
 
 // FuzzGenerate compiles whatever the checker takes: generating never panics,
@@ -41,17 +37,8 @@ func FuzzGenerate(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
-		if diags.HasErrors() {
-			return
-		}
-		checked, diags := sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
-			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}}}}, tree)
-		if diags.HasErrors() {
-			return
-		}
-		p, diags := codegen.Generate(checked, codegen.ManifestData{})
-		if diags.HasErrors() {
+		p, _ := trial.Source(text)
+		if p == nil {
 			return
 		}
 		if err := ir.Verify(p); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -49,7 +50,7 @@ func TestOptimized(t *testing.T) {
 			}
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			sameOptimized(t, compile(t, text), script, choices())
+			sameOptimized(t, trial.Compile(t, text), script, choices())
 		})
 	}
 }

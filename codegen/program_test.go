@@ -8,16 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // TestPrograms compiles and runs the archives of testdata. Section main.conc
@@ -28,9 +23,9 @@ import (
 // `---` ends an exchange.
 func TestPrograms(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
-		p := compile(t, a.Input("main.conc"))
+		p := trial.Compile(t, a.Input("main.conc"))
 		if a.Has("asm") {
-			a.Check("asm", assembly(p))
+			a.Check("asm", trial.Assembly(p))
 		}
 		var script string
 		if a.Has("host") {
@@ -57,48 +52,6 @@ func TestPrograms(t *testing.T) {
 	})
 }
 
-// compile makes the IR of a program without mistakes.
-func compile(t testing.TB, text string) *ir.Program {
-	t.Helper()
-	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
-	var program *ir.Program
-	if !diags.HasErrors() {
-		var checked *sema.Program
-		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{
-			Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
-		}}, tree)
-		if !diags.HasErrors() {
-			program, diags = codegen.Generate(checked, codegen.ManifestData{
-				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker", Instances: 8}}},
-			})
-		}
-	}
-	for _, d := range diags.Sorted() {
-		if d.Severity() == 0 {
-			p := d.File.Position(d.Span.Start)
-			t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
-		}
-	}
-	if diags.HasErrors() {
-		t.FailNow()
-	}
-	if err := ir.Verify(program); err != nil {
-		t.Fatal(err)
-	}
-	return program
-}
-
-// assembly is the code of the program's own functions.
-func assembly(p *ir.Program) string {
-	var b strings.Builder
-	for i := range p.Functions {
-		if p.Functions[i].File == 0 {
-			b.WriteString(ir.DisassembleFunction(p, i))
-		}
-	}
-	return b.String()
-}
-
 // run gives what a program does, a line each.
 func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	t.Helper()
@@ -106,42 +59,12 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	for _, part := range strings.Split(script, "---\n") {
 		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
 	}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
+	_, failed, err := trial.Run(context.Background(), trial.Config(p, w, copies))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Run(context.Background())
-	var uncaught *vm.Uncaught
-	switch {
-	case errors.As(err, &uncaught):
-		fmt.Fprintf(&w.out, "uncaught %s: %s\n", uncaught.Kind, uncaught.Message)
-		for _, p := range uncaught.Trace {
-			fmt.Fprintf(&w.out, "  in %s at %s:%d:%d\n", p.Function, p.File, p.Line, p.Column)
-		}
-	case err != nil:
-		t.Fatal(err)
-	}
+	w.out.WriteString(trial.Failure(failed) + trial.Trace(failed))
 	return w.out.String()
-}
-
-// sampled is a profile that wants a sample at each of the first marks; nil when
-// off.
-func sampled(on bool) *vm.Profile {
-	if !on {
-		return nil
-	}
-	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
-	left := 100
-	p.Sample = func(stack []vm.Place, n int) {
-		if n < 1 || len(stack) == 0 {
-			panic("a sample of nothing")
-		}
-		if left--; left > 0 {
-			p.Due.Store(1)
-		}
-	}
-	p.Due.Store(1)
-	return p
 }
 
 // world notes what a program does and plays one host.
@@ -220,7 +143,7 @@ func (w *world) next(id int) (effect.Result, error) {
 func TestDeterminism(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")
-		if x, y := ir.Encode(compile(t, text)), ir.Encode(compile(t, text)); string(x) != string(y) {
+		if x, y := ir.Encode(trial.Compile(t, text)), ir.Encode(trial.Compile(t, text)); string(x) != string(y) {
 			t.Error("two generations differ")
 		}
 	})

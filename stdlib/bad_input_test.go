@@ -6,12 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -76,7 +71,7 @@ func TestOddValues(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	t.Logf("%d calls", calls)
-	runProgram(t, compileOdd(t, oddModules+text.String()), false)
+	runProgram(t, trial.Compile(t, oddModules+text.String()), false)
 }
 
 // oddModules are those of the library that touch nothing.
@@ -177,23 +172,4 @@ func split(list string) []string {
 		}
 	}
 	return out
-}
-
-// compileOdd compiles a program that warnings may be given of.
-func compileOdd(t *testing.T, text string) *ir.Program {
-	t.Helper()
-	f := source.NewFile("odd.conc", []byte(text))
-	tree, found := parser.Parse(f)
-	checked, more := sema.Check(sema.Config{Name: "odd", Library: stdlib.Library()}, tree)
-	found.Append(more)
-	if found.HasErrors() {
-		for _, d := range found.Sorted() {
-			if d.Severity() == diag.Error {
-				t.Errorf("%s in %s", d.Message, f.Line(f.Position(d.Span.Start).Line))
-			}
-		}
-		t.FailNow()
-	}
-	p, _ := codegen.Generate(checked, codegen.ManifestData{})
-	return p
 }

@@ -3,7 +3,6 @@ package stdlib_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,18 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/fs"
 	"github.com/concerto-lang/concerto/runtime/random"
-	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/stdlib"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // TestPrograms runs the programs of testdata, which use every public function
@@ -49,55 +43,21 @@ func compile(t *testing.T, path string) *ir.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compileText(t, filepath.Base(path), string(text))
-}
-
-func compileText(t *testing.T, name, text string) *ir.Program {
-	t.Helper()
-	tree, diags := parser.Parse(source.NewFile(name, []byte(text)))
-	var program *ir.Program
-	if diags.Len() == 0 {
-		var checked *sema.Program
-		checked, diags = sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
-			Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
-		}}, tree)
-		if diags.Len() == 0 {
-			program, diags = codegen.Generate(checked, codegen.ManifestData{
-				Hosts: []codegen.ManifestHost{{Section: "worker"}},
-			})
-		}
-	}
-	for _, d := range diags.Sorted() {
-		p := d.File.Position(d.Span.Start)
-		t.Errorf("%s:%d:%d: %s", d.File.Name, p.Line, p.Column, d.Message)
-	}
-	if diags.Len() > 0 {
-		t.FailNow()
-	}
-	if err := ir.Verify(program); err != nil {
-		t.Fatal(err)
-	}
-	return program
+	return trial.CompileClean(t, string(text))
 }
 
 // runProgram runs p and gives the world it ran in.
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: w, AlwaysCopy: copies, Cover: copies})
+	c := trial.Config(p, w, copies)
+	c.MaxStack = 0
+	_, failed, err := trial.Run(context.Background(), c)
 	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Run(context.Background())
-	var uncaught *vm.Uncaught
-	switch {
-	case errors.As(err, &uncaught):
-		t.Errorf("%s: %s", uncaught.Kind, uncaught.Message)
-		for _, p := range uncaught.Trace {
-			t.Logf("  %s at %s:%d:%d", p.Function, p.File, p.Line, p.Column)
-		}
-	case err != nil:
 		t.Error(err)
+	}
+	if failed != nil {
+		t.Error(trial.Failure(failed) + trial.Trace(failed))
 	}
 	return w
 }

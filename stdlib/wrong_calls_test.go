@@ -6,11 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -88,16 +85,8 @@ ledger l: Ledger = Ledger::new();
 memory m: Memory = Memory::new();
 async fn soon() -> Int { 1 }
 fn main() { ` + stmt + "; }\n"
-	tree, list := parser.Parse(source.NewFile("main.conc", []byte(text)))
-	program, found := sema.Check(sema.Config{Name: "test", Library: stdlib.Library(), Manifest: &sema.Manifest{
-		Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
-	}}, tree)
-	list.Append(found)
-	if list.HasErrors() {
-		return
-	}
-	code, list := codegen.Generate(program, codegen.ManifestData{Hosts: []codegen.ManifestHost{{Section: "worker"}}})
-	if list.HasErrors() {
+	code, _ := trial.Source(text)
+	if code == nil {
 		return
 	}
 	if err := ir.Verify(code); err != nil {

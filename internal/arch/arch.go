@@ -67,6 +67,8 @@ var Policy = []Rule{
 	{Package: "internal/redfa"},
 	{Package: "stdlib", Imports: `internal/source ast parser sema ir internal/value internal/schema internal/store internal/effect vm
 		internal/hostmsg internal/jsonrepair internal/redfa`},
+	{Package: "internal/trial", Tests: true,
+		Imports: "internal/source internal/diag internal/effect parser sema ir codegen vm stdlib"},
 	{Package: "runtime/permit", Imports: "internal/effect"},
 	{Package: "runtime/clock", Imports: "internal/effect"},
 	{Package: "runtime/command", Imports: "internal/effect internal/procgroup"},

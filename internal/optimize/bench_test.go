@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkProgram(b *testing.B) {
 `, i, i, i, i, max(i-1, 0))
 	}
 	text.WriteString("fn main() { emit(\"x\", f0(1)); }\n")
-	plain := ir.Encode(compile(b, text.String()))
+	plain := ir.Encode(trial.Compile(b, text.String()))
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()

@@ -5,14 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/golden"
 	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/stdlib"
 )
 
 // TestPasses shows what each pass does: section main.conc is a program, passes
@@ -28,45 +24,19 @@ func TestPasses(t *testing.T) {
 		for _, name := range strings.Split(names, ",") {
 			shown[name] = true
 		}
-		p := compile(t, a.Input("main.conc"))
-		a.Check("before", assembly(p))
+		p := trial.Compile(t, a.Input("main.conc"))
+		a.Check("before", trial.Assembly(p))
 		optimize.Program(p, on)
 		if err := ir.Verify(p); err != nil {
 			t.Fatal(err)
 		}
-		a.Check("after", assembly(p))
+		a.Check("after", trial.Assembly(p))
 	})
 	for _, p := range optimize.Passes {
 		if !shown[p.Name] {
 			t.Errorf("no archive shows pass %s", p.Name)
 		}
 	}
-}
-
-// assembly is the code of the program's own functions.
-func assembly(p *ir.Program) string {
-	var b strings.Builder
-	for i := range p.Functions {
-		if p.Functions[i].File == 0 {
-			b.WriteString(ir.DisassembleFunction(p, i))
-		}
-	}
-	return b.String()
-}
-
-func compile(t testing.TB, text string) *ir.Program {
-	t.Helper()
-	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
-	if !diags.HasErrors() {
-		var checked *sema.Program
-		if checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(),
-			Manifest: &sema.Manifest{Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}}}}, tree); !diags.HasErrors() {
-			p, _ := codegen.Generate(checked, codegen.ManifestData{})
-			return p
-		}
-	}
-	t.Fatal(diags.Sorted()[0].Message)
-	return nil
 }
 
 // TestParse reads choices of passes.

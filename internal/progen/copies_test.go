@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -23,7 +24,7 @@ func TestCopies(t *testing.T) {
 
 func copies(t *testing.T, seed uint64) {
 	text, want := progen.Copies(seed)
-	p := compile(t, text)
+	p := trial.Compile(t, text)
 	try := func(name string, p *ir.Program, always bool) {
 		if got := run(t, p, text, always); got != want {
 			t.Fatalf("with passes %s (copies %v): %s\n%s", name, always, differ(want, got), text)
@@ -79,7 +80,7 @@ func TestCopiesFinds(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(copiesSeeds) {
 				text, want := progen.Copies(seed)
-				p := compile(t, text)
+				p := trial.Compile(t, text)
 				for i := range p.Functions {
 					for pc, in := range p.Functions[i].Code {
 						if m.instead != nil && in.Op == m.op {

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/stdlib"
 )
 
 const flowSeeds = 96
@@ -29,11 +29,11 @@ func TestFlowFound(t *testing.T) {
 func flows(t *testing.T, seed uint64) {
 	form := []progen.Form{progen.Plain, progen.Handled, progen.Captured, progen.Plain, progen.Nested, progen.Crowded}[seed%6]
 	text := progen.FromSeed(progen.Flow, seed, form)
-	p := compile(t, text)
+	p := trial.Compile(t, text)
 	want := whole(t, p, text)
 	if form != progen.Plain {
 		plain := progen.FromSeed(progen.Flow, seed, progen.Plain)
-		if got, want := run(t, p, text, false), run(t, compile(t, plain), plain, false); got != want {
+		if got, want := run(t, p, text, false), run(t, trial.Compile(t, plain), plain, false); got != want {
 			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- plain --\n%s", form, differ(want, got), text, plain)
 		}
 	}
@@ -115,7 +115,7 @@ func TestFlowFinds(t *testing.T) {
 // or changes what the program does.
 func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool {
 	t.Helper()
-	p := compile(t, text)
+	p := trial.Compile(t, text)
 	want := whole(t, p, text)
 	optimize.Program(p, choices[1].on)
 	for i := range p.Functions {
@@ -127,6 +127,6 @@ func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool
 	if ir.Verify(p) != nil {
 		return true
 	}
-	got, failed, err := perform(p, stdlib.Native, false)
-	return err != nil || got+trace(failed) != want
+	got, failed, err := perform(p, nil, false)
+	return err != nil || got+trial.Trace(failed) != want
 }

@@ -2,24 +2,19 @@ package progen_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/progen"
 	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/trial"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/parser"
-	"github.com/concerto-lang/concerto/sema"
-	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -55,7 +50,7 @@ func FuzzForms(f *testing.F) {
 
 func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	plain := make(progen.Plain)
-	p := compile(t, plain)
+	p := trial.Compile(t, plain)
 	want := run(t, p, plain, false)
 	if got := run(t, p, plain, true); got != want {
 		t.Fatalf("with every copy made it prints otherwise:\n%s\n%s", differ(want, got), plain)
@@ -70,7 +65,7 @@ func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	optimized(t, p, plain, want)
 	for _, form := range others {
 		text := make(form)
-		p := compile(t, text)
+		p := trial.Compile(t, text)
 		if got := run(t, p, text, false); got != want {
 			t.Fatalf("form %s prints otherwise:\n%s\n%s\n-- %s --\n%s", form, differ(want, got), plain, form, text)
 		}
@@ -120,42 +115,6 @@ func differ(want, got string) string {
 	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
 }
 
-func compile(t *testing.T, text string) *ir.Program {
-	t.Helper()
-	tree, diags := parser.Parse(source.NewFile("main.conc", []byte(text)))
-	var p *ir.Program
-	if !diags.HasErrors() {
-		var checked *sema.Program
-		checked, diags = sema.Check(sema.Config{Name: "main", Library: stdlib.Library(), Manifest: &sema.Manifest{
-			Hosts: map[string]sema.ManifestHost{"worker": {OutputFormat: "json"}},
-		}}, tree)
-		if !diags.HasErrors() {
-			defer func() {
-				if r := recover(); r != nil {
-					t.Fatalf("%v\n%s", r, text)
-				}
-			}()
-			p, diags = codegen.Generate(checked, codegen.ManifestData{
-				Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker", Instances: 8}}},
-			})
-		}
-	}
-	if diags.HasErrors() {
-		var b strings.Builder
-		for _, d := range diags.Sorted() {
-			if d.Severity() == 0 {
-				at := d.File.Position(d.Span.Start)
-				fmt.Fprintf(&b, "%d:%d: %s\n", at.Line, at.Column, d.Message)
-			}
-		}
-		t.Fatalf("%s%s", b.String(), text)
-	}
-	if err := ir.Verify(p); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return p
-}
-
 // run gives what a program prints.
 func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 	t.Helper()
@@ -167,65 +126,31 @@ func run(t *testing.T, p *ir.Program, text string, copies bool) string {
 func whole(t *testing.T, p *ir.Program, text string) string {
 	t.Helper()
 	out, failed := end(t, p, text, false)
-	return out + trace(failed)
-}
-
-func trace(failed *vm.Uncaught) (out string) {
-	if failed == nil {
-		return ""
-	}
-	for _, p := range failed.Trace {
-		out += fmt.Sprintf("  in %s at %s:%d:%d\n", p.Function, p.File, p.Line, p.Column)
-	}
-	return out
+	return out + trial.Trace(failed)
 }
 
 // end runs a program to its end, which may be an error that it did not catch.
 func end(t *testing.T, p *ir.Program, text string, copies bool) (string, *vm.Uncaught) {
 	t.Helper()
-	out, failed, err := perform(p, stdlib.Native, copies)
+	out, failed, err := perform(p, nil, copies)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return out, failed
 }
 
-// perform runs a program; failed is the error that it did not catch, err what else
-// ended it.
+// perform runs a program, with some natives in place of the library's, if given;
+// failed is the error that it did not catch, err what else ended it.
 func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out string, failed *vm.Uncaught, err error) {
 	w := &world{}
-	m, err := vm.New(vm.Config{Program: p, Natives: natives, Performer: w, AlwaysCopy: copies, Cover: copies, Profile: sampled(copies), MaxStack: 1 << 16})
-	if err != nil {
-		return "", nil, err
+	c := trial.Config(p, w, copies)
+	if natives != nil {
+		c.Natives = natives
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	_, err = m.Run(ctx)
-	if errors.As(err, &failed) {
-		fmt.Fprintf(&w.out, "uncaught %s: %s\n", failed.Kind, failed.Message)
-		err = nil
-	}
-	return w.out.String(), failed, err
-}
-
-// sampled is a profile that wants a sample at each of the first marks; nil when
-// off.
-func sampled(on bool) *vm.Profile {
-	if !on {
-		return nil
-	}
-	p := &vm.Profile{Now: func() int64 { return 1 }, Waited: func([]vm.Place, int64) {}}
-	left := 100
-	p.Sample = func(stack []vm.Place, n int) {
-		if n < 1 || len(stack) == 0 {
-			panic("a sample of nothing")
-		}
-		if left--; left > 0 {
-			p.Due.Store(1)
-		}
-	}
-	p.Due.Store(1)
-	return p
+	_, failed, err = trial.Run(ctx, c)
+	return w.out.String() + trial.Failure(failed), failed, err
 }
 
 // world notes what is printed and plays the host: each exchange is one message
