@@ -1,7 +1,7 @@
-// Package doc is what `concerto doc` knows: the library's reference, the
+// Package doc holds what `concerto doc` shows: the library's reference, the
 // reserved words, the decorators and the manifest's keys, each with an example.
-// The pages of spec/ that say the same are written from here, from the library
-// and from the manifest's table, so that there is one text of each.
+// The pages of spec/ with the same contents are generated from it, so that each
+// text exists once.
 package doc
 
 import (
@@ -34,8 +34,8 @@ func (t *Topic) Summary() string {
 	return text
 }
 
-// Group is a part of what there is: a page of the library, the words, a section
-// of the manifest.
+// Group is a group of topics: a page of the library, the words, or a section of
+// the manifest.
 type Group struct {
 	Name   string // what it can be asked for by: "json", "Array", "keywords", "hosts.*"
 	Title  string
@@ -95,8 +95,8 @@ func wordTopics(rows []word) []Topic {
 	return out
 }
 
-// Find gives the topics of a name, and the group of that name. The whole name
-// is looked for first, then names that end in it: `parse` finds json::parse and
+// Find gives the topics of a name, and the group of that name. Full names are
+// preferred to names of which it is the last part: `parse` finds json::parse and
 // time::parse.
 func Find(name string) (topics []Topic, group *Group) {
 	name = plain(name)
@@ -139,8 +139,8 @@ func Members(typ string) []Topic {
 	return out
 }
 
-// Near is the name most like one that is not there, "" without any. Whole names
-// come before last parts.
+// Near is the existing name that is most like one that does not exist; "" when
+// none is. Full names are preferred to last parts.
 func Near(name string) string {
 	for _, part := range []func(string) string{plain, func(name string) string { return last(plain(name)) }} {
 		var names []string

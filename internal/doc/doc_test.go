@@ -65,8 +65,8 @@ func TestAllTypes(t *testing.T) {
 	}
 }
 
-// A name stands once in its group: what it means for one type or another is told
-// there.
+// TestNoNameTwice: a name occurs once in its group. When it means several
+// things, one topic tells all of them.
 func TestNoNameTwice(t *testing.T) {
 	for _, g := range doc.Groups() {
 		seen := map[string]bool{}
@@ -84,8 +84,8 @@ func TestNoNameTwice(t *testing.T) {
 	}
 }
 
-// Every key of the manifest is found by its path, also with a name of one's own
-// in it, and what is shown of it is a manifest.
+// TestAllKeys: every key of the manifest is found by its path, also with a
+// user's own name in the path, and its example is a valid manifest.
 func TestAllKeys(t *testing.T) {
 	for _, k := range manifest.Keys() {
 		for _, name := range []string{k.Path, strings.Replace(k.Path, "*", "mine", 1)} {
@@ -97,8 +97,9 @@ func TestAllKeys(t *testing.T) {
 	}
 }
 
-// Each example of the words compiles and its tests pass; those of constructs of
-// later versions are refused as such and for nothing else.
+// TestExamplesOfWords: each example of the words compiles and its tests pass.
+// Examples of words reserved for later versions are refused for that reason
+// alone.
 func TestExamplesOfWords(t *testing.T) {
 	done := map[string]bool{}
 	for _, group := range []string{"keywords", "decorators", "types"} {
@@ -147,8 +148,8 @@ func runExample(t *testing.T, text string) {
 	}
 }
 
-// What is asked for is found by its whole name, by its last word, and as the
-// one who asks may write it.
+// TestFind: a topic is found by its full name, by its last part, and as a user
+// may write it.
 func TestFind(t *testing.T) {
 	for name, want := range map[string]string{
 		"json::parse":                         "json::parse",

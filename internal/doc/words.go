@@ -1,7 +1,7 @@
 package doc
 
-// word is a row of the tables of words: the reserved words and decorators that
-// one example shows, each with what it says.
+// word is a row of the tables of words: reserved words and decorators that share
+// one example, each with its explanation.
 type word struct {
 	words   []explained
 	example string // a program's declarations; a test compiles it and runs its tests

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Build checks a program and generates its IR, with what of the manifest it
-// needs in it. The program is nil when the list has errors. It depends on the
-// sources alone: not on the working directory, nor on where the project lies.
+// Build checks a program and generates its IR, including what it needs of the
+// manifest. The program is nil when there are errors. It depends on the sources
+// only, not on the working directory or on where the project is.
 func Build(in *Input) (*ir.Program, diag.List) {
 	checked, l := check(in, 0)
 	if checked == nil {

@@ -101,8 +101,8 @@ func TestBuildEmbedsTheManifest(t *testing.T) {
 	}
 }
 
-// The same sources give the same bytes, wherever they lie and wherever one
-// stands.
+// TestBuildIsTheSameAnywhere: the same sources give the same bytes, wherever
+// they are and whatever the working directory is.
 func TestBuildIsTheSameAnywhere(t *testing.T) {
 	a, b := tree(t, hosts), tree(t, hosts)
 	first := ir.Encode(build(t, "", a))

@@ -16,14 +16,15 @@ import (
 // Parse parses the entry file.
 func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
 
-// mostVerified is how many lines a program may have that Check also generates and
-// verifies, so that what no machine could run is told before it runs. That takes
-// seven tenths of checking; a longer program is verified when it is built or run.
+// mostVerified is the number of lines up to which Check also generates and
+// verifies a program, so that code which no machine could run is reported before
+// it runs. Generating and verifying takes seven tenths of the time of checking;
+// a longer program is verified when it is built or run.
 const mostVerified = 2000
 
-// Check parses and checks a program, and verifies what would be generated. The list
-// holds everything found, the manifest's mistakes first. What lies behind a syntax
-// error is not checked: it would be guesswork.
+// Check parses and checks a program, and verifies the code that would be
+// generated. The list holds all findings, the manifest's first. What follows a
+// syntax error is not checked, as its findings would be guesses.
 func Check(in *Input) diag.List {
 	checked, l := check(in, mostVerified)
 	if checked == nil || checked.Partial {
@@ -37,8 +38,8 @@ func Check(in *Input) diag.List {
 	return l
 }
 
-// check is Check without verifying; the program, nil when it has errors, can be
-// generated unless it has more than most lines; 0 is no bound.
+// check is Check without verifying. The program is nil when it has errors. It
+// can be generated unless it has more than most lines; 0 means no bound.
 func check(in *Input, most int) (*sema.Program, diag.List) {
 	p, l := in.checked(most)
 	if in.Manifest != nil {
@@ -74,8 +75,8 @@ func (in *Input) checked(most int) (*sema.Program, diag.List) {
 	return p, l
 }
 
-// keys reports the connections that agents use and that cannot work, since
-// they name no key.
+// keys reports the connections that agents use and that cannot work because they
+// name no key.
 func (in *Input) keys(p *sema.Program, l *diag.List) {
 	if in.Manifest == nil {
 		return
@@ -100,8 +101,8 @@ func (in *Input) name() string {
 	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
 }
 
-// unread says whether a manifest could not be read for its syntax: what it lacks
-// is not known then.
+// unread says whether a manifest has a syntax error: then it is not known what
+// is missing in it.
 func unread(found diag.List) bool {
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSyntax {

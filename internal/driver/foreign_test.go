@@ -71,8 +71,7 @@ func declared(f *ast.File) (names []string) {
 	return names
 }
 
-// reserved says whether a word may not be a name, which is what the words of the
-// language are.
+// reserved says whether a word of the language may not be used as a name.
 func reserved(word string) bool {
 	in := &Input{Entry: source.NewFile("word.conc", []byte("fn "+word+"() { }"))}
 	_, found := Parse(in)

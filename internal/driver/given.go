@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// Given is a program that is in no file. Name is what users see where a file's
-// name would stand. With Body, a text without a main is what a main does; what it
-// declares before its first statement stays outside of that.
+// Given is a program that is in no file. Messages show Name in the place of a
+// file's name. With Body, a text without a main is taken as the body of main;
+// declarations before its first statement stay outside of main.
 type Given struct {
 	Name string
 	Text []byte
@@ -36,8 +36,8 @@ func (in *Input) given(g *Given) error {
 	return nil
 }
 
-// withMain puts the statements of a text that has no main into one. What is shown
-// of the program is the text with it.
+// withMain puts the statements of a text without a main into one. Messages show
+// the text with this main.
 func withMain(g *Given) []byte {
 	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
 	for _, d := range file.Decls {

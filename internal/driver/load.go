@@ -1,11 +1,10 @@
-// Package driver is the one way from a path to a checked and generated
-// program, for the command line, tests and embedding alike: it finds the entry
-// file and its manifest (load.go), then parses, checks and generates.
+// Package driver is the one way from a path to a checked and generated program,
+// for the command line, tests and embedding alike: it finds the entry file and
+// its manifest (load.go), then parses, checks and generates.
 //
-// It reads files and nothing else of the world. What it reads is shown to
-// users by the path that they gave, and known to the program by the path
-// relative to the project's root, so that a program does not depend on where
-// it lies.
+// It reads files and nothing else outside of the process. Users see a file by
+// the path that they gave. The program knows it by the path relative to the
+// project's root, and so does not depend on where the project is.
 package driver
 
 import (
@@ -26,24 +25,26 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Request says what to load: Path, a .conc file or a directory with a
-// manifest, seen from the directory Dir; "" is the manifest in Dir or above.
+// Request says what to load. Path is a .conc file, or a directory with a
+// manifest; "" is the nearest manifest from Dir up. A relative path starts at
+// Dir.
 type Request struct {
 	Path string
 	Dir  string
-	// Given, when not nil, is the program itself, in no file: Path is not looked at.
-	// It is as if it lay in Dir.
+	// Given, when not nil, is the program itself, as if it were in a file in Dir.
+	// Path is then ignored.
 	Given *Given
 	// Tests makes the @test functions part of the program.
 	Tests bool
-	// Seen, when not nil, is told the absolute path of each file just before it
-	// is looked at, also of those that are not there; one at a time.
+	// Seen, when not nil, is called with the absolute path of each file just
+	// before the file is looked at, also when it does not exist; one call at a
+	// time.
 	Seen func(path string)
-	// Loaded, when not nil, is told what is compiled: the entry and the manifest as
-	// the user sees them, the latter "" when there is none.
+	// Loaded, when not nil, is called with the entry and the manifest as the user
+	// sees them; the latter is "" when there is none.
 	Loaded func(entry, manifest string)
-	// Mock says that the program is run with every connection mocked: they need
-	// not be there, and need no key.
+	// Mock says that the program is run with every connection mocked: connections
+	// may be missing, and need no key.
 	Mock bool
 }
 
@@ -53,11 +54,11 @@ type Input struct {
 	EntryName string             // its path relative to Root, with slashes
 	Root      string             // absolute: the manifest's directory, or the entry's without one
 	Manifest  *manifest.Manifest // nil without one
-	// Scripts are the replies that scripted connections take from files, as
-	// JSON arrays, by the connection's name.
+	// Scripts are the replies that scripted connections take from files, as JSON
+	// arrays, by connection.
 	Scripts map[string]json.RawMessage
-	// Passes are the optimisations that Build applies. Load chooses all, for tests
-	// none: their coverage is told by lines, as they are written.
+	// Passes are the optimisations that Build applies. Load chooses all; for
+	// tests none, as their coverage counts the lines as they are written.
 	Passes optimize.Set
 	// Diagnostics are the manifest's and the scripts'.
 	Diagnostics diag.List
@@ -93,7 +94,7 @@ const (
 )
 
 // Load finds and reads what a request names. The error is a *PathError when the
-// path is wrong, else what reading gave. Mistakes within the files are in the
+// path is wrong, else an error of reading. Mistakes within the files are in the
 // Input's Diagnostics.
 func Load(r Request) (*Input, error) {
 	in, err := load(r)
@@ -202,8 +203,8 @@ func (in *Input) project(path string) error {
 	return nil
 }
 
-// manifest reads the manifest and the scripts that it names; its directory is
-// the root.
+// manifest reads the manifest and the scripts that it names. The manifest's
+// directory becomes the root.
 func (in *Input) manifest(path string) error {
 	f, err := in.read(path)
 	if err != nil {
@@ -246,9 +247,9 @@ func (in *Input) entry(path string) error {
 	return nil
 }
 
-// Name is a file's path relative to the root, with slashes: what the program
-// knows it by. A file outside the root, which only a manifest's odd entry can
-// lead to, keeps its way out.
+// Name is a file's path relative to the root, with slashes, by which the program
+// knows it. For a file outside the root, to which only an unusual entry in a
+// manifest leads, it begins with "..".
 func (in *Input) Name(path string) string {
 	rel, err := filepath.Rel(in.Root, path)
 	if err != nil {
@@ -267,7 +268,7 @@ func (in *Input) Read(name string) (*source.File, error) {
 	return f, err
 }
 
-// read reads a file and names it as the user sees it: by the path from the
+// read reads a file. Its name is the one that the user sees: relative to the
 // working directory, or absolute when the user wrote it so.
 func (in *Input) read(path string) (*source.File, error) {
 	shown := path
@@ -329,8 +330,8 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// cause drops what os puts around an error: the operation and the path, which
-// our own message names.
+// cause removes what package os puts around an error: the operation and the
+// path, which our own message names.
 func cause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {

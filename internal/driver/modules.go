@@ -15,9 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A moduleLoader reads and parses the files of modules ahead, on all processors: as
-// soon as a file is parsed, those that it names are begun. The checker asks for
-// them in its own order, so that what it finds does not depend on who was first.
+// A moduleLoader reads and parses the files of modules ahead, on all processors.
+// When a file is parsed, the files of the modules in it are begun. The checker
+// asks for them in its own order, so that its findings do not depend on which
+// was ready first.
 type moduleLoader struct {
 	in    *Input
 	slots chan struct{} // one for each file that is being read
@@ -39,9 +40,9 @@ func newModuleLoader(in *Input) *moduleLoader {
 	return &moduleLoader{in: in, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
 }
 
-// ahead begins the files of the modules that decls declare, which stand in the
-// folder dir. Of the two files that a module may have, the second is begun when
-// there is no first.
+// ahead begins to load the files of the modules that decls declare; dir is their
+// folder. A module's file may have one of two names: the second is tried when
+// there is no file of the first.
 func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
 	for _, d := range decls {
 		d, ok := d.(*ast.ModDecl)

@@ -10,9 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/golden"
 )
 
-// What people write who come from other languages, or have never seen this one:
-// each directory of an archive is a project, the section NAME.diag what the author
-// reads of it. Whoever reads it should know the next keystroke.
+// TestNewcomers: what people write who come from other languages, or have never
+// seen this one. Each directory of an archive is a project; the section
+// NAME.diag is the output that its author gets, which should tell the next
+// keystroke.
 func TestNewcomers(t *testing.T) {
 	programs := 0
 	golden.Run(t, "testdata/newcomer/*.txtar", func(t *testing.T, a *golden.Archive) {

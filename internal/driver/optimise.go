@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Strict makes what the passes break a panic. Tests set it, so that none of them
-// goes past such a mistake of ours; for everybody else the program runs without
-// the passes.
+// Strict makes a panic of code that a pass has broken. Tests set it, so that
+// they notice such a bug of ours; for users the program runs without the passes.
 var Strict bool
 
-// generate gives the verified code of a program without mistakes. When the passes
-// have made of it what the machine cannot run, that is our mistake and no reason
-// to keep the program from running: it stays as it was generated, with a warning.
+// generate gives the verified code of a program without mistakes. When the
+// passes have made code that the machine cannot run, which is a bug of ours, the
+// program is still run: it keeps the code from before the passes, with a
+// warning.
 func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 	p, l := codegen.Generate(checked, in.embedded())
 	if l.HasErrors() {
@@ -39,8 +39,8 @@ func (in *Input) generate(checked *sema.Program) (*ir.Program, diag.List) {
 	return p, l
 }
 
-// verify stops on a program that is as it was generated and that the machine cannot
-// run.
+// verify panics when the machine cannot run a program as it was generated,
+// before any pass.
 func (in *Input) verify(p *ir.Program) {
 	if in.generated != nil {
 		in.generated(p)
@@ -50,8 +50,8 @@ func (in *Input) verify(p *ir.Program) {
 	}
 }
 
-// optimise applies the passes and verifies what they leave. The error says what is
-// wrong with it, or how a pass failed.
+// optimise applies the passes and verifies the result. The error says what is
+// wrong with the result, or how a pass failed.
 func (in *Input) optimise(p *ir.Program) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

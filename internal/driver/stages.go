@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// A Stage shows what a program is after one of the compiler's stages. Write's
-// list holds what was found, and nothing is written where that keeps the stage
-// from being reached; its error is w's.
+// A Stage shows a program after one of the compiler's stages. Write's list is
+// what was found on the way; when it keeps the stage from being reached, nothing
+// is written. The error is one of writing to w.
 type Stage struct {
 	Name  string
 	Write func(w io.Writer, in *Input) (diag.List, error)

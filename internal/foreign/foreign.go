@@ -1,8 +1,7 @@
-// Package foreign knows what people bring along from other languages: names
-// and words that mean nothing here, and what is written instead. It is one table
-// (table.go), which the parser and the checker ask by the place where the name
-// stands. It knows nothing of what a program declares; whoever asks has looked
-// there first.
+// Package foreign knows names and words of other languages that mean nothing in
+// Concerto, and what is written instead. It is one table (table.go). The parser
+// and the checker look up a name there by the place where it stands, after they
+// have found no declaration of that name.
 package foreign
 
 import (
@@ -17,8 +16,8 @@ type Place uint8
 const (
 	// Declaration: at the start of a declaration.
 	Declaration Place = iota
-	// Start: before the token that cannot follow, where the word starts a statement
-	// elsewhere.
+	// Start: before a token that cannot follow a name, where the word would start
+	// a statement in another language.
 	Start
 	// Between: where an operand or a body was expected to end.
 	Between
@@ -40,9 +39,9 @@ const (
 	Server
 )
 
-// Word is what is written here for a foreign name. Ours is the word itself; for a
-// Member the methods of the library that may be meant, the most likely first.
-// Hint says it in full where the word alone does not.
+// Word is what is written in Concerto for a foreign name. Ours is the word
+// itself; for a Member, the methods of the library that may be meant, the most
+// likely first. Hint is the whole hint when the word alone does not say enough.
 type Word struct {
 	Ours []string
 	Hint string
@@ -56,12 +55,12 @@ func (w Word) Say() string {
 	return "did you mean `" + w.Ours[0] + "`?"
 }
 
-// Hint is the hint for a name at a place other than Member, "" when the table
-// does not have it.
+// Hint is the hint for a name at a place other than Member; "" when the table
+// does not have the name.
 func (p Place) Hint(name string) string { return index()[key{p, "", name}].Say() }
 
-// Find is the Word of a name at a place other than Member, the zero Word when the
-// table does not have it.
+// Find is the Word of a name at a place other than Member; the zero Word when
+// the table does not have it.
 func (p Place) Find(name string) Word { return index()[key{p, "", name}] }
 
 // Declares says whether a word at a place declares a variable elsewhere.
@@ -70,8 +69,9 @@ func (p Place) Declares(name string) bool {
 	return len(w.Ours) > 0 && w.Ours[0] == "let"
 }
 
-// FindMember is the Word of a member of a type, which is named as its methods'
-// file is. Letter case and underscores do not count.
+// FindMember is the Word of a member of a type. typ is the name of the file in
+// the library that has the type's methods. Letter case and underscores of name
+// do not count.
 func FindMember(typ, name string) Word {
 	name = Plain(name)
 	if w, ok := index()[key{Member, typ, name}]; ok {
@@ -80,8 +80,8 @@ func FindMember(typ, name string) Word {
 	return index()[key{Member, "", name}]
 }
 
-// Plain is a name in lower case without underscores: `mapErr` and `map_err` are
-// the same to people who change languages.
+// Plain is a name in lower case without underscores: people who change languages
+// do not distinguish `mapErr` and `map_err`.
 func Plain(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
 // Words are all Words of a place.
@@ -99,7 +99,7 @@ type key struct {
 	on, name string
 }
 
-// index is the table by place and name, made when a program first has a
+// index is the table by place and name. It is made when a program has its first
 // mistake.
 var index = sync.OnceValue(func() map[key]Word {
 	m := make(map[key]Word, 2*len(table))

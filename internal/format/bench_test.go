@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// BenchmarkSource tells how many lines a second are formatted: 16,700 make a
-// million a minute.
+// BenchmarkSource measures how many lines are formatted in a second; 16,700 a
+// second are a million a minute.
 func BenchmarkSource(b *testing.B) {
 	var all strings.Builder
 	for _, name := range []string{"../../stdlib/agent.conc", "../../stdlib/host.conc", "../../stdlib/array.conc", "../../examples/supervise/main.conc"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// links gives what a postfix expression starts with, and its links in the
-// order of the text: fields, indices, calls, `?`, `.await`.
+// links takes a postfix expression apart: the expression it starts with, and its
+// fields, indices, calls, `?` and `.await` in the order of the text.
 func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 	for {
 		var x ast.Expr
@@ -43,9 +43,9 @@ func links(e ast.Expr) (root ast.Expr, list []ast.Expr) {
 	return e, list
 }
 
-// chain writes a postfix expression. With several method calls it stands on
-// one line, but for the last call's arguments, or has a line for each call.
-// It is broken where the source ends a line before a call, too.
+// chain writes a postfix expression. With several method calls it stands on one
+// line, apart from the arguments of the last call, or has a line for each call.
+// It has a line for each call also when the source ends a line before a call.
 func (p *printer) chain(e ast.Expr) {
 	root, list := links(e)
 	calls, first, last := 0, -1, -1 // first and last that may start a line

@@ -23,9 +23,10 @@ type comment struct {
 	doc        bool
 }
 
-// placed finds the place of each comment. It depends only on which tokens
-// stand around a comment and where lines end, both of which formatting keeps:
-// that is why formatting twice changes nothing.
+// placed finds the place of each comment: at the end of a line, on lines of its
+// own, or amid a line. The place depends only on the tokens around the comment
+// and on line ends, and formatting keeps both: so formatting twice changes
+// nothing.
 func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment {
 	out := make([]comment, len(comments))
 	t := 0 // the token that follows
@@ -56,9 +57,9 @@ func placed(src string, toks []lexer.Token, comments []lexer.Comment) []comment 
 	return out
 }
 
-// leads writes the comments between the tokens before and the current one.
-// dangling says that the current token closes what they stand in: they are
-// the last thing in it, and no blank line follows them; after, then, that
+// leads writes the comments between the token before and the current one. With
+// dangling, the current token is a closing bracket: the comments are the last
+// thing in the brackets, and no blank line follows them. after then says that
 // something comes before them.
 func (p *printer) leads(dangling, after bool) {
 	for first := true; p.comesBefore(); first = false {
@@ -95,8 +96,8 @@ func (p *printer) comesBefore() bool {
 	return p.c < len(p.comments) && p.comments[p.c].start < int(p.toks[p.i].Start)
 }
 
-// commented says whether a comment stands, or has just been written, between
-// the token before and the current one.
+// commented says whether there is a comment between the token before and the
+// current one, written already or not.
 func (p *printer) commented() bool { return p.tail >= 0 || p.comesBefore() }
 
 // lineComment says whether one of them makes the current token start a line.
@@ -117,8 +118,8 @@ func (p *printer) nextStart() int {
 	return int(p.toks[p.i].Start)
 }
 
-// gapBlank says whether the source has a blank line before the current token
-// and its comments.
+// gapBlank says whether the source has a blank line before the current token and
+// the comments before it.
 func (p *printer) gapBlank() bool { return blankIn(p.src[p.prevEnd:p.nextStart()]) }
 
 func blankIn(gap string) bool {

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// What the project itself has written in Concerto is in the style. The seeds
-// stand as they came.
+// TestOwnSourcesAreFormatted: the project's own Concerto sources are in the
+// style. The seeds are left as they were given.
 func TestOwnSourcesAreFormatted(t *testing.T) {
 	checked := 0
 	for _, root := range []string{"../../stdlib", "../../examples", "../../cmd/concerto/templates", "../../bench"} {

@@ -5,9 +5,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// item writes the i-th of the declarations of a module or of the members of
-// one: a blank line parts those that take several lines. last is the group of
-// the one before.
+// item writes the i-th declaration of a module, or member of a declaration. A
+// declaration of several lines has a blank line before and after it. last is the
+// group of the one before.
 func (p *printer) item(i int, last *int32, write func()) {
 	if i > 0 {
 		p.forceAll()
@@ -85,8 +85,8 @@ func (p *printer) decl(d ast.Decl) {
 	}
 }
 
-// orchestra writes the rest of the declarations that start with a word and a
-// name: those of agents, hosts, tools, pipelines and stores.
+// orchestra writes what follows the name in declarations of agents, hosts,
+// tools, pipelines and stores.
 func (p *printer) orchestra(d ast.Decl) {
 	switch d := d.(type) {
 	case *ast.AgentDecl:
@@ -123,8 +123,9 @@ func (p *printer) orchestra(d ast.Decl) {
 	}
 }
 
-// prefix writes decorators, each on the line where the source has it, and
-// `pub`. gap is what parts a decorator from what stands on its line.
+// prefix writes decorators, each on the line that it has in the source, and
+// `pub`. gap writes what separates a decorator from the text after it on the
+// same line.
 func (p *printer) prefix(ds []*ast.Decorator, pub bool, gap func()) {
 	for _, d := range ds {
 		p.decorator(d)
@@ -140,8 +141,8 @@ func (p *printer) pub(pub bool) {
 	}
 }
 
-// decorated writes a member with its decorators: each is on the line where
-// the source has it, if the rest fits there, too.
+// decorated writes a member with its decorators. A decorator stays on the
+// member's line when it is there in the source and all of it fits.
 func (p *printer) decorated(ds []*ast.Decorator, write func()) {
 	for _, d := range ds {
 		p.group()
@@ -172,8 +173,8 @@ func (p *printer) afterDecorator(gap func()) {
 	}
 }
 
-// fn writes a function. One that is too long for a line is broken after its
-// decorators first, then at its parameters.
+// fn writes a function. One that is too long for a line is broken first after
+// its decorators, then at its parameters.
 func (p *printer) fn(n *ast.FnDecl) {
 	var params int32
 	p.decorated(n.Decorators, func() {
@@ -198,8 +199,8 @@ func (p *printer) fn(n *ast.FnDecl) {
 	p.end()
 }
 
-// signature writes `(params) -> T` and gives the group of the parameters. The
-// result stays on its line where there are parameters to be broken at.
+// signature writes `(params) -> T` and gives the group of the parameters. When
+// there are parameters, the line is broken at them and not before the result.
 func (p *printer) signature(params []*ast.Param, result ast.Type) (group int32) {
 	group = p.next()
 	p.params(params)

@@ -42,8 +42,9 @@ const (
 	isDoc                   // opTrail: a doc comment, which belongs to the token that comes next
 )
 
-// op is one operation. Widths are in characters; cum is the flat width of all
-// that stands before, so that the width of a stretch is a difference.
+// op is one operation. Widths are in characters. cum is the width on one line of
+// all that comes before, so that the width of a stretch is the difference of two
+// cums.
 type op struct {
 	kind  opKind
 	flags uint16
@@ -62,10 +63,10 @@ type frame struct {
 	width   int32
 }
 
-// doc is a sequence of layout operations under construction. Which groups
-// cannot be flat is settled while they are written: those with a hard line
-// end, those where text follows a comment that ends its line, and those where
-// text precedes a comment that starts one.
+// doc is a sequence of layout operations under construction. A group cannot be
+// flat when it has a hard line end, when text follows a comment that ends its
+// line, or when text precedes a comment on lines of its own. Such groups are
+// marked while the operations are written.
 type doc struct {
 	src      string
 	ops      []op
@@ -84,8 +85,8 @@ func (d *doc) add(o op) {
 
 func (d *doc) next() int32 { return int32(len(d.ops)) }
 
-// text adds src[a:b]. A hopping text, `,` or `;`, keeps the comment before it
-// at the end of the line, but for a doc comment: moved behind a comma, that
+// text adds src[a:b]. With hop, the text (a `,` or `;`) is written before a
+// comment that ends the line. A doc comment stays before it: behind a comma it
 // would document what comes next.
 func (d *doc) text(a, b int, hop bool) {
 	s := d.src[a:b]
@@ -108,8 +109,8 @@ func (d *doc) text(a, b int, hop bool) {
 	d.add(o)
 }
 
-// settle says that text comes: groups that hold the comments before it and
-// the text have a line end between them.
+// settle says that text comes: a group that holds both the text and the comments
+// before it has a line end between them.
 func (d *doc) settle(hop bool) {
 	if d.tail >= 0 && !hop {
 		d.force(d.tail)
@@ -117,8 +118,8 @@ func (d *doc) settle(hop bool) {
 	}
 }
 
-// force breaks the open groups that began before an operation. A forced
-// group's outer groups are forced, so the walk ends at the first such.
+// force breaks the open groups that began before an operation. The groups around
+// a forced group are forced already, so the walk outwards ends there.
 func (d *doc) force(before int32) {
 	for i := len(d.frames) - 1; i >= 0; i-- {
 		f := &d.frames[i]
@@ -135,8 +136,8 @@ func (d *doc) force(before int32) {
 
 func (d *doc) forceAll() { d.force(math.MaxInt32) }
 
-// comma adds the comma after a list's last element. With fixed comments that
-// end the line of its own stay behind it.
+// comma adds the comma after a list's last element. With fixed, comments that
+// end the comma's line stay behind it.
 func (d *doc) comma(fixed bool) {
 	d.settle(!fixed)
 	o := op{kind: opComma, flags: hops}
@@ -178,7 +179,7 @@ func (d *doc) group() {
 	d.add(op{kind: opGroup})
 }
 
-// groupAfter begins a group that is broken where the earlier one, which has
+// groupAfter begins a group that is broken when an earlier group, which has
 // ended, is broken.
 func (d *doc) groupAfter(earlier int32) {
 	d.group()
@@ -199,9 +200,9 @@ func (d *doc) end() {
 	d.add(op{kind: opEnd})
 }
 
-// hug marks where the last part of the innermost group begins: the group may
-// stay on its line up to there while this part is broken. endHug says that
-// the part is over.
+// hug marks where the last part of the innermost group begins. The group may
+// then stay on its line up to there while only this part is broken. endHug marks
+// the part's end.
 func (d *doc) hug() {
 	f := &d.frames[len(d.frames)-1]
 	f.hugging = true
@@ -220,8 +221,8 @@ func (d *doc) lead(a, b int, flags uint16) {
 	d.add(op{kind: opLead, a: int32(a), b: int32(b), flags: flags})
 }
 
-// inline adds a comment amid a line. One that comes last in its brackets has
-// no width, like those at the end of a line, which it is where they are broken.
+// inline adds a comment amid a line. The last comment in brackets has no width,
+// as it ends a line when the brackets are broken.
 func (d *doc) inline(a, b int, last bool) {
 	d.settle(false)
 	d.lastText = d.next()
@@ -232,8 +233,8 @@ func (d *doc) inline(a, b int, last bool) {
 	d.add(o)
 }
 
-// trail adds a comment at the end of a line. It has no width: code is not
-// broken for the sake of a comment.
+// trail adds a comment at the end of a line. It has no width, as code is not
+// broken to make room for a comment.
 func (d *doc) trail(a, b int, doc bool) {
 	if d.tail < 0 {
 		d.tail = d.next()

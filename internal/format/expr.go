@@ -154,8 +154,9 @@ func (p *printer) structLit(n *ast.StructLit) {
 	})
 }
 
-// rhs writes the value after `=` or `=>`. A text or name that does not fit
-// goes to the next line; all else has places of its own to be broken at.
+// rhs writes the value after `=` or `=>`. A text or name that does not fit goes
+// to the next line; other values have places of their own where they can be
+// broken.
 func (p *printer) rhs(e ast.Expr) {
 	switch {
 	case p.lineComment():
@@ -186,8 +187,8 @@ func isAtom(e ast.Expr) bool {
 	return false
 }
 
-// operands writes `a op b op c`, which may be broken before each operator of
-// the same strength, within the group that the caller opened.
+// operands writes `a op b op c`. It may be broken before each operator of the
+// same precedence. The caller has opened the group.
 func (p *printer) operands(n *ast.Binary) {
 	list := operandsOf(n)
 	p.expr(list[0])

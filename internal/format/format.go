@@ -1,21 +1,21 @@
-// Package format writes Concerto source in its one style: four spaces a step,
-// lines of a hundred characters, a comma after the last element of a list that
-// is broken over lines. It stands beside the checker, over the parser, and
-// knows nothing of what programs mean.
+// Package format writes Concerto source in its one style: four spaces for each
+// level, lines of a hundred characters, a comma after the last element of a list
+// that is broken over lines. It uses the parser, and knows nothing of what
+// programs mean.
 //
-// The tree says how tokens belong together (decl.go, stmt.go, expr.go,
-// chain.go, pattern.go, type.go), the source's own tokens are what is written
-// (token.go), each with its comments (comment.go). What comes of it is a
-// sequence of layout operations (doc.go), which layout.go makes lines of.
+// The tree says how tokens belong together (decl.go, stmt.go, expr.go, chain.go,
+// pattern.go, type.go). The tokens of the source are written (token.go), each
+// with its comments (comment.go), as a sequence of layout operations (doc.go),
+// which layout.go turns into lines.
 //
-// What the author decides and the style keeps: single blank lines; whether a
-// block of one statement, a map, an array, a list of fields or arms stands on
-// one line where it fits; whether a chain of calls or a pipe has a line for
-// each part; which line a decorator is on.
+// The author decides, and the style keeps: single blank lines; whether a block
+// of one statement, a map, an array, or a list of fields or arms stands on one
+// line when it fits; whether a chain of calls or a pipe has a line for each
+// part; the line of each decorator.
 //
-// Invariants: the formatted text has the source's tokens, but for commas
-// before closing brackets, and its comments, in their order; formatting twice
-// changes nothing. Literals stand as they were written.
+// Invariants: the formatted text has the tokens of the source, except for commas
+// before closing brackets, and its comments, in their order. Formatting twice
+// changes nothing. Literals are written as in the source.
 package format
 
 import (
@@ -31,9 +31,9 @@ import (
 // DefaultWidth is how many characters a line may have.
 const DefaultWidth = 100
 
-// Source formats a file for lines of at most width characters, where that can
-// be had; 0 means DefaultWidth. A text that does not parse is refused: the
-// result is nil, and the list says why. It is safe for concurrent use.
+// Source formats a file for lines of at most width characters, as far as its
+// tokens allow; 0 means DefaultWidth. When the text does not parse, the result
+// is nil and the list says why. It is safe for concurrent use.
 func Source(f *source.File, width int) ([]byte, diag.List) {
 	file, list := parser.Parse(f)
 	if list.HasErrors() {

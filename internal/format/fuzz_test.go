@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Any text is refused or formatted, without a panic: the tree stays the same,
-// and formatting again changes nothing. noise strews comments and line ends
-// between the tokens.
+// FuzzFormat: any text is refused or formatted without a panic. The tree stays
+// the same, and formatting again changes nothing. noise adds comments and line
+// ends between the tokens.
 func FuzzFormat(f *testing.F) {
 	all := programs(f)
 	for i, name := range slices.Sorted(maps.Keys(all)) {

@@ -18,9 +18,9 @@ const (
 	hugged             // on one line up to its last part, which is broken
 )
 
-// engine turns layout operations into text. Spaces, line ends and comments
-// that end a line are held back until it is known what follows them, so no
-// line ends in a space and no code lands behind a `//`.
+// engine turns layout operations into text. Spaces, line ends and comments that
+// end a line are held back until the next text is known: so no line ends in a
+// space, and no code is written behind a `//`.
 type engine struct {
 	*doc
 	limit int32 // width of a line
@@ -108,8 +108,9 @@ func (e *engine) op(i int32) {
 	}
 }
 
-// text writes s, after what was held back. written says that the text stands
-// in the source: nothing of it comes between a doc comment and its token.
+// text writes s after what was held back. With hop, a comment that ends the line
+// is written after s, unless s is written in the source and the comment is a doc
+// comment: nothing of the source may come between that and its token.
 func (e *engine) text(s string, hop, written bool) {
 	if len(e.pending) > 0 && (!hop || written && e.pendingDoc()) {
 		e.flush()
@@ -142,8 +143,8 @@ func (e *engine) raw(s string) {
 	e.col = int32(utf8.RuneCountInString(s[strings.LastIndexByte(s, '\n')+1:]))
 }
 
-// newline ends the line, if anything stands on it; the next one is indented
-// by indent.
+// newline ends the line, if anything is on it. indent is the indentation of the
+// next one.
 func (e *engine) newline(indent int32, withBlank bool) {
 	e.flush()
 	if !e.fresh {
@@ -166,8 +167,8 @@ func (e *engine) pendingDoc() bool {
 	return false
 }
 
-// flush writes the comments that end the line. What comes without a line end
-// of its own goes on in the next line, a step further in.
+// flush writes the comments that end the line. Text that follows without a line
+// end of its own continues on the next line, one level further in.
 func (e *engine) flush() {
 	if len(e.pending) == 0 {
 		return
@@ -198,8 +199,8 @@ func (e *engine) lead(o *op) {
 	e.ended, e.withBlank = indent, o.flags&blankAfter != 0
 }
 
-// inline writes a comment amid a line: with a space before it but behind an
-// opening bracket, and one after it but before what closes.
+// inline writes a comment amid a line, with spaces around it, but none after an
+// opening bracket or before a closing one.
 func (e *engine) inline(i int32) {
 	o := &e.ops[i]
 	e.spaced = e.spaced || len(e.out) > 0 && !e.fresh && bytes.IndexByte([]byte("(["), e.out[len(e.out)-1]) < 0
@@ -219,8 +220,8 @@ func (e *engine) inline(i int32) {
 	}
 }
 
-// comment writes a comment where the line stands. The further lines of one
-// that moved move along.
+// comment writes a comment at the present place. All lines of a block comment
+// are shifted by the same amount.
 func (e *engine) comment(o *op) {
 	if e.fresh {
 		e.startLine()
@@ -293,9 +294,9 @@ func (e *engine) choose(i int32) mode {
 	return broken
 }
 
-// restFits says whether what follows operation i, up to where a line may end,
-// takes at most room characters. The groups around are decided, those that
-// begin later are not.
+// restFits says whether the text after operation i, up to the next possible line
+// end, takes at most room characters. The groups around i have been laid out;
+// those that begin later count as possible line ends.
 func (e *engine) restFits(i, room int32) bool {
 	outer, inner := len(e.modes)-1, 0
 	start := e.cumAt(i)
@@ -326,8 +327,8 @@ func (e *engine) restFits(i, room int32) bool {
 	return e.cum-start <= room
 }
 
-// firstLineFits says whether what stands from operation i on, up to where a
-// line may first end, takes at most room characters.
+// firstLineFits says whether the text from operation i up to the first possible
+// line end takes at most room characters.
 func (e *engine) firstLineFits(i, room int32) bool {
 	start := e.cumAt(i)
 	for ; int(i) < len(e.ops); i++ {

@@ -80,8 +80,8 @@ func (p *printer) between(st style) {
 	}
 }
 
-// comma writes the comma after an element. The last one's is not the
-// source's to decide, but where it makes a tuple of one.
+// comma writes the comma after an element. After the last element the layout
+// decides whether there is one, except in a tuple of one, which needs it.
 func (p *printer) comma(last bool, st style, n int) {
 	written := p.at(lexer.Comma)
 	switch {
@@ -142,16 +142,16 @@ func (p *printer) args(args []*ast.Arg) {
 	})
 }
 
-// exprs writes expressions in brackets. An element that is the only one may
-// be broken while the brackets stay at it.
+// exprs writes expressions in brackets. An only element may be broken while the
+// brackets stay on its first and last lines.
 func (p *printer) exprs(open, shut lexer.Kind, list []ast.Expr, st style) {
 	st.hugs = st.hugs || len(list) == 1 && lastHugs(list)
 	p.list(open, shut, len(list), st, func(i int) { p.expr(list[i]) })
 }
 
-// lastHugs says whether the last of the expressions may be broken while the
-// brackets around them stay on its first line: one with a body in braces, or
-// a literal after nothing but names and constants.
+// lastHugs says whether the last expression may be broken while the opening
+// bracket before it stays on its first line: an expression that ends in braces
+// with code, or a literal when all before it are names and constants.
 func lastHugs(list []ast.Expr) bool {
 	n := len(list) - 1
 	if n < 0 {
@@ -191,8 +191,8 @@ func endsInBody(args []*ast.Arg) bool {
 	return n > 0 && hasBody(args[n-1].Value)
 }
 
-// isLiteral says whether an expression is a literal that takes several lines
-// well.
+// isLiteral says whether an expression is a map, array or struct literal with
+// elements, which can be broken over lines.
 func isLiteral(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.MapLit:
@@ -205,8 +205,8 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// wraps says whether an expression is little more than brackets of its own
-// around something.
+// wraps says whether an expression is something in brackets of its own, with
+// little else.
 func wraps(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.TupleLit, *ast.ParenExpr, *ast.AwaitAll, *ast.Race, *ast.EmitExpr:

@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// docEnds are the white space that ends the lines of doc comments in a dump:
-// it is no part of their texts.
+// docEnds matches the white space at the ends of the lines of doc comments in a
+// dump: it is no part of their texts.
 var docEnds = regexp.MustCompile(`[ \t]+(\\n|"$|" )`)
 
 // tree is a text's tree without places; ok is false when it does not parse.
@@ -45,12 +45,12 @@ func tree(t *testing.T, text string) (dump string, ok bool) {
 	return out.String(), true
 }
 
-// widths are the line widths that the properties are held at: the narrow one
-// breaks everything.
+// widths are the line widths with which the properties are tested: with the
+// narrowest, everything is broken.
 var widths = []int{1, 40, DefaultWidth}
 
-// hold checks that formatting keeps the tree and the comments, and that doing
-// it twice is doing it once. It says whether the text parses.
+// hold checks that formatting keeps the tree and the comments, and that
+// formatting twice changes nothing. It says whether the text parses.
 func hold(t *testing.T, text string) bool {
 	t.Helper()
 	want, ok := tree(t, text)
@@ -115,8 +115,8 @@ func checkShape(t *testing.T, text string) {
 
 var specBlock = regexp.MustCompile("(?s)```concerto([^\n]*)\n(.*?)```")
 
-// programs gives all programs of the repository, and of the documents and the
-// black-box suite beside it where they lie at hand, by name.
+// programs gives all Concerto programs of the repository by name, and those of
+// the documents and the black-box suite beside it when these are there.
 func programs(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}

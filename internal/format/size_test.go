@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// deepest is how deep the nested ones are: each level is indented, so that the
-// result is as long as the square of it.
+// deepest is the depth of the nested programs. Each level is indented, so the
+// length of the result grows with the square of it.
 const deepest = 2_000
 
 // Texts that are deep, long or wide take work in proportion to their length.

@@ -5,9 +5,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// block writes a block. It stays on one line where it is so in the source and
-// holds one statement and one value at most; the lines are those of the group
-// around it.
+// block writes a block. It stays on one line when it is on one line in the
+// source and holds at most one statement and a value. Its line ends belong to
+// the group around it.
 func (p *printer) block(b *ast.Block) { p.blockOpened(b, nil) }
 
 // blockOpened is block with a hook that runs when the `{` is written.
@@ -32,9 +32,10 @@ func (p *printer) blockOpened(b *ast.Block, opened func()) {
 	})
 }
 
-// body writes what follows a `{`: n things, each of which comes with what
-// separates it from the one before, and the `}`. Few of them may stand on one
-// line; edge writes the line ends that there are then or otherwise.
+// body writes n items and the `}` after a `{` that has been written. Each item
+// writes what separates it from the one before. When there are few, and the
+// source has them on one line, they may stay there. edge writes the line ends of
+// either form.
 func (p *printer) body(n int, few bool, item func(i int, edge func(withBlank bool))) {
 	if n == 0 {
 		p.shut(lexer.RBrace)
@@ -171,8 +172,8 @@ func (p *printer) control(e ast.Expr) {
 	}
 }
 
-// ifExpr writes an if with all its branches: either each is on the one line,
-// or none.
+// ifExpr writes an if with all its branches: either all of them are on one line,
+// or each has lines of its own.
 func (p *printer) ifExpr(n *ast.IfExpr) {
 	for {
 		p.tok(lexer.If)
@@ -194,8 +195,8 @@ func (p *printer) ifExpr(n *ast.IfExpr) {
 }
 
 // head writes a condition and the block after it. When the operands of the
-// condition stand on several lines, so does the `{`: it parts them from the
-// block's first line.
+// condition take several lines, the `{` has a line of its own, which separates
+// them from the block's first line.
 func (p *printer) head(cond ast.Expr, body *ast.Block) {
 	b, ok := cond.(*ast.Binary)
 	if !ok {

@@ -7,10 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// printer walks the tree and the tokens side by side: the tree says what a
-// token is for, the tokens are what is written. So nothing is lost that the
-// tree does not hold, such as parentheses around a type or the form of a
-// literal, and comments stay with their tokens.
+// printer walks the tree and the tokens side by side. The tree says what a token
+// is for; the tokens are written. So nothing is lost that is not in the tree,
+// such as parentheses around a type or the form of a literal, and comments stay
+// with their tokens.
 type printer struct {
 	doc
 	toks     []lexer.Token
@@ -51,8 +51,9 @@ func (p *printer) any() {
 	p.past()
 }
 
-// hasTrail says whether comments end the line of the current token. Those of
-// the token before may then not move behind it: they would become one.
+// hasTrail says whether comments follow the current token on its line. Then the
+// comments of the token before may not move behind it, where the two would
+// become one.
 func (p *printer) hasTrail() bool {
 	next := p.toks[p.i]
 	for _, c := range p.comments[p.c:] {
@@ -95,8 +96,8 @@ func (p *printer) afterNumber() bool {
 	return k == lexer.Float || k == lexer.Int && (p.i == 1 || p.toks[p.i-2].Kind != lexer.Dot)
 }
 
-// question writes one `?`, which may be half of a `??` token. Two of them
-// that stood apart do so still where joined they would be read as `??`.
+// question writes one `?`, which may be half of a `??` token. Two separate `?`
+// keep a space between them, as together they would be read as `??`.
 func (p *printer) question() {
 	t := p.toks[p.i]
 	if !p.half && p.i > 0 && p.toks[p.i-1].Kind == lexer.Question && p.lastText == p.next()-1 {

@@ -6,9 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// wrapped writes the parentheses and bars before a type or pattern that
-// starts at a place: the tree does not hold them. It gives how many
-// parentheses there are to close.
+// wrapped writes the parentheses and bars before a type or pattern that begins
+// at start, which are not in the tree. It gives the number of parentheses to
+// close.
 func (p *printer) wrapped(start source.Pos) (parens int) {
 	for p.toks[p.i].Start < start {
 		if p.at(lexer.Bar) {

@@ -8,10 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/lexer"
 )
 
-// sameTokens says how a formatted text differs from its source in more than
-// white space and commas before closing brackets. No program is changed by
-// that: it guards against mistakes of this package, before a file is
-// overwritten.
+// sameTokens gives an error when a formatted text differs from its source in
+// more than white space and commas before closing brackets. No program should
+// lead to one: it finds mistakes of this package before a file is overwritten.
 func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []byte) error {
 	f := source.NewFile("", out)
 	gotToks, gotComments, list := lexer.Lex(f)
@@ -43,8 +42,8 @@ func sameTokens(src string, toks []lexer.Token, comments []lexer.Comment, out []
 	return nil
 }
 
-// pastComma gives the place of the token to compare: a comma before a closing
-// bracket, or after a match arm's block, is passed over.
+// pastComma gives the index of the next token to compare. It skips a comma
+// before a closing bracket or after a match arm's block.
 func pastComma(toks []lexer.Token, i int) int {
 	if toks[i].Kind != lexer.Comma {
 		return i
@@ -59,8 +58,8 @@ func pastComma(toks []lexer.Token, i int) int {
 	return i
 }
 
-// sameComment compares comments but for white space at the ends of lines and
-// indentation.
+// sameComment compares comments, except for indentation and white space at the
+// ends of lines.
 func sameComment(a, b string) bool {
 	if a == b {
 		return true

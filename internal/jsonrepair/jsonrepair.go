@@ -1,10 +1,12 @@
-// Package jsonrepair finds the JSON in a model's text and mends what models
-// get wrong: fences and prose around it, trailing or missing commas, comments,
+// Package jsonrepair finds the JSON in a model's text and mends what models get
+// wrong: fences and prose around it, trailing or missing commas, comments,
 // single or curly quotes, bare keys and words, Python's literals, raw control
-// characters, and closers that a cut-off answer lacks.
+// characters, and closing brackets that are missing because the answer was cut
+// off.
 //
-// It never invents a value, and says of each candidate what it mended. What
-// could be read in two ways is no candidate. Its time is linear in the text.
+// It never invents a value, and says for each candidate what it mended. A text
+// that could be read in two ways is no candidate. Its time is linear in the
+// text's length.
 package jsonrepair
 
 import (
@@ -16,8 +18,8 @@ import (
 	"strings"
 )
 
-// ErrNone says that a text holds no JSON, nor anything that can be mended into
-// some.
+// ErrNone says that a text contains no JSON, and nothing that can be mended to
+// become JSON.
 var ErrNone = errors.New("the text holds no JSON")
 
 // maxDepth bounds the nesting of what is mended.
@@ -28,8 +30,9 @@ type Candidate struct {
 	JSON    json.RawMessage
 	Repairs []string // what was mended; none when it stands in the text as it is, alone
 	// Cut says that the text ends within a string or a member, so that the value
-	// is not what its writer meant, only its beginning; or, without JSON, that it
-	// could not be read at all. It is the last one.
+	// is only the beginning of what its writer meant. When JSON is nil, it says
+	// that the candidate could not be read at all. Only the last candidate can be
+	// cut.
 	Cut bool
 	// Bare says that it stood in the text itself, not in a fence.
 	Bare bool
@@ -38,12 +41,12 @@ type Candidate struct {
 	valid      bool
 }
 
-// Find gives the values in a text, in their order: the whole text when that is
-// JSON, else the objects and arrays in it and what stands in fences.
+// Find gives the values in a text, in their order: the whole text when it is
+// JSON; else the objects and arrays in it, and the contents of fences.
 func Find(text string) []Candidate { return FindIn(text, nil) }
 
-// FindIn is Find that tells of its steps, some eight bytes each: step may panic
-// to end it, and may be nil.
+// FindIn is Find that reports its steps, one for about eight bytes. step may
+// panic to end the work; it may be nil.
 func FindIn(text string, step func(n int)) []Candidate {
 	return find(text, pace(step))
 }
@@ -88,9 +91,9 @@ func find(text string, p pace) []Candidate {
 	return out
 }
 
-// Extract gives the JSON value that text means: the whole text when that is
-// JSON, else the longest object or array in it (or what stands in a fence) that
-// is JSON, else the longest that can be mended. The error is ErrNone.
+// Extract gives the JSON value that a text means: the whole text when it is
+// JSON; else the longest object, array or content of a fence that is JSON; else
+// the longest of these that can be mended. The error is ErrNone.
 func Extract(text string) (json.RawMessage, error) {
 	best := Candidate{start: 0, end: -1}
 	for _, c := range Find(text) {
@@ -110,8 +113,8 @@ func Extract(text string) (json.RawMessage, error) {
 // span is a stretch of a text.
 type span struct{ start, end int }
 
-// fences are the insides of ``` blocks. One that does not end goes to the end
-// of the text.
+// fences are the contents of ``` blocks. A block that is not closed extends to
+// the end of the text.
 func fences(text string) []span {
 	var out []span
 	for at := 0; ; {
@@ -137,8 +140,9 @@ func fences(text string) []span {
 	}
 }
 
-// brackets reads the outermost objects and arrays of a text.
-// seen are the stretches that it looked into: nothing in them stands for itself.
+// brackets reads the outermost objects and arrays of a text. seen are the
+// stretches of text that it has read: a fence in them is no candidate of its
+// own.
 func brackets(text string, fences []span, p pace) (out []Candidate, seen []span) {
 	f := finder{text: text, fences: fences, budget: 4 * len(text), pace: p}
 	for i := 0; i < len(text); {
@@ -176,8 +180,8 @@ type finder struct {
 	pace   pace
 }
 
-// skip gives the place behind a remark in brackets: what stands in it is no
-// value of its own. A bracket that is never closed is a character like others.
+// skip gives the offset behind a remark in brackets, which starts at start and
+// has no values in it. A bracket that is never closed is skipped alone.
 func (f *finder) skip(start int) int {
 	if f.budget < 0 {
 		return start + 1
@@ -190,8 +194,8 @@ func (f *finder) skip(start int) int {
 	return start + n
 }
 
-// bracket reads the object or array that begins at start, and says where to go
-// on when it can be read.
+// bracket reads the object or array that begins at start. next is where to
+// continue when it can be read.
 func (f *finder) bracket(start int) (c Candidate, next int, ok bool) {
 	text, end := f.text, 0
 	if f.budget < 0 { // what is read goes no further than what is skipped then
@@ -248,16 +252,16 @@ func (r *reader) candidate(start int) (Candidate, bool) {
 	return c, ok
 }
 
-// end is where the object or array that begins at start ends, going by the
-// brackets alone.
+// end is the offset where the object or array that begins at start ends, judged
+// by its brackets alone.
 func (f *finder) end(start int) int {
 	n, _ := extent(f.text[start:])
 	f.pace.step(n >> 3)
 	return start + n
 }
 
-// extent is the length of the object or array that text begins with: to its
-// closer, or, when it is not closed, to the end.
+// extent is the length in bytes of the object or array with which text begins:
+// to its closing bracket or, when it has none, to the end of the text.
 func extent(text string) (n int, closed bool) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -281,7 +285,7 @@ func extent(text string) (n int, closed bool) {
 // maxLead bounds how far a bracket in prose is looked into.
 const maxLead = 256
 
-// begins says whether a bracket in prose looks like the start of JSON and not
+// begins says whether a bracket in prose looks like the beginning of JSON, not
 // of a remark.
 func begins(text string) bool {
 	r := &reader{text: text[:min(len(text), maxLead)], pos: 1}
@@ -319,8 +323,8 @@ var words = map[string]string{
 	"undefined": "null", "NaN": "null", "Infinity": "null", "nil": "null", "TRUE": "true", "FALSE": "false", "NULL": "null",
 }
 
-// compact is valid JSON, or nothing when b is none: the last check on what was
-// mended.
+// compact is b as compact JSON; ok is false when b is not valid. This is the
+// last check on a mended value.
 func compact(b []byte) (json.RawMessage, bool) {
 	var out bytes.Buffer
 	if json.Compact(&out, b) != nil {
@@ -329,9 +333,9 @@ func compact(b []byte) (json.RawMessage, bool) {
 	return out.Bytes(), true
 }
 
-// InRow says whether values of a text follow one another as the lines of NDJSON
-// do: nothing but blanks and commas between them, and no line before or behind
-// them that could be one more.
+// InRow says whether the values of a text follow one another like the lines of
+// NDJSON: with only blanks and commas between them, and no line before or after
+// them that could be a further value.
 func InRow(text string, values []Candidate) bool {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	for i := 1; i < len(values); i++ {

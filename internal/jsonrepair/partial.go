@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Partial reads the value in a text while the text comes, with the same
-// tolerance as Find, and hands what it has read to a Builder. Each byte is
-// looked at once, but for those of a token that is not complete. It reads the
-// first object or array of the text, and gives up where Find would have to see
-// more to know what is meant: what the whole text means is for Find to say.
+// Partial reads the value in a text while the text still comes, with the same
+// tolerance as Find, and hands what it has read to a Builder. It looks at each
+// byte once, except for those of an incomplete token. It reads the first object
+// or array of the text. It gives up when the meaning depends on text that is
+// still to come: then only Find, on the whole text, can tell.
 type Partial struct {
 	to   Builder
 	rest string // what has come and not been read
@@ -26,15 +26,16 @@ type Partial struct {
 
 // Builder takes what a Partial reads, in the order of the text.
 type Builder interface {
-	// Open begins an object or array, which is the value of the last key, or the
-	// next element. False when no such value can be meant: reading ends then.
+	// Open begins an object or array as the value of the last key or as the next
+	// element. It gives false when no such value is possible there: then reading
+	// ends.
 	Open(array bool) bool
 	// Close ends the innermost one.
 	Close()
 	// Key names the member whose value follows.
 	Key(name string)
-	// Text begins a String with what has come of it, or adds to it; done says that
-	// it is complete.
+	// Text begins a String with the text that has come, or adds to it; done says
+	// that it is complete.
 	Text(more string, done bool)
 	// Scalar is a number, true, false or null, as JSON.
 	Scalar(raw string)
@@ -68,7 +69,7 @@ const maxToken = 4096
 // NewPartial makes a reader of a text that has not begun.
 func NewPartial(to Builder) *Partial { return &Partial{to: to} }
 
-// Over says that no more is read: the value is complete, or cannot be read any
+// Over says that nothing more is read: the value is complete, or cannot be read
 // further.
 func (p *Partial) Over() bool { return p.over }
 
@@ -270,8 +271,8 @@ func (p *Partial) valued() {
 	p.open[len(p.open)-1].gap = false
 }
 
-// quote is the quote that s begins with; not known when it may be the beginning
-// of a fence.
+// quote is the quote with which s begins. known is false when s may be the
+// beginning of a fence.
 func quote(s string) (q string, known bool) {
 	if s == "`" || s == "``" {
 		return "", false
@@ -415,8 +416,8 @@ func (p *Partial) text() bool {
 	return done || n > 0
 }
 
-// quoted reads what has come of the inside of quotes: the text that it means,
-// how much that is, and whether the closing quote is behind it.
+// quoted reads as much of a quoted string as has come: the text that it means,
+// its length in the source, and whether the closing quote follows.
 func (p *Partial) quoted() (text string, n int, done bool) {
 	s := p.rest
 	plain := 0

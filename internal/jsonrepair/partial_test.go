@@ -94,8 +94,8 @@ func inPieces(text string, n int) (*Partial, *writer) {
 	return p, w
 }
 
-// What a Partial has read in the end is what Extract finds, however the text
-// comes.
+// TestPartial: when the text is complete, a Partial has read what Extract finds,
+// in whatever pieces the text came.
 func TestPartial(t *testing.T) {
 	for _, text := range []string{
 		` {"a": [1, 2.50]} `, "\ufeff[]", "Here you are:\n```json\n{\"a\": 1}\n```\nAnything else?", `{}`, `[[], {}, [{}]]`,

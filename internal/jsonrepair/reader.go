@@ -19,9 +19,9 @@ type reader struct {
 	pace pace
 }
 
-// refuses says that what was read could also be something else: words without
-// quotes, or values without commas between them, may be the prose behind a
-// value whose closers are missing.
+// refuses says that what was read could also be something else. Words without
+// quotes, and values without commas between them, may be prose after a value
+// that lacks its closing brackets.
 func (r *reader) refuses() bool {
 	n := &r.repairs.count
 	return n[missingCloser] > 0 && n[bareWord]+n[missingComma] > 0
@@ -83,8 +83,8 @@ func (r *reader) value(depth int) bool {
 	return false
 }
 
-// list reads an object or array up to its closer, another's closer, or the
-// end.
+// list reads an object or array up to its closing bracket, one that does not
+// fit, or the end of the text.
 func (r *reader) list(depth int, closer byte) bool {
 	r.out = append(r.out, r.text[r.pos])
 	r.pos++
@@ -140,7 +140,7 @@ func (r *reader) list(depth int, closer byte) bool {
 	}
 }
 
-// element reads a member or an element. It is not whole when the text ends
+// element reads a member or an element. It is incomplete when the text ends
 // before a member's value.
 func (r *reader) element(depth int, closer byte, keys *map[string]bool) (whole, ok bool) {
 	if closer == ']' {
@@ -252,8 +252,8 @@ func (r *reader) string() {
 	r.out = append(r.out, '"')
 }
 
-// plainLength is how much of s, up to a quote that begins with q, stands in a
-// JSON string as it is.
+// plainLength is the length of the beginning of s that needs no escape in a JSON
+// string, up to a quote that begins with the byte q.
 func plainLength(s string, q byte) int {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c == q || c == '"' || c == '\\' || c < 0x20 {
@@ -263,8 +263,9 @@ func plainLength(s string, q byte) int {
 	return len(s)
 }
 
-// escape copies an escape that JSON has; of another it keeps what stands
-// there.
+// escape copies an escape that JSON knows, and mends any other: it drops the
+// backslash before a quote or `$`, joins a line that ends in one to the next,
+// and elsewhere keeps the backslash as a character.
 func (r *reader) escape() {
 	s := r.rest()
 	switch {
@@ -295,8 +296,8 @@ func isHex(s string) bool {
 	return err == nil
 }
 
-// number reads a number in JSON's form, or with what people add: a plus sign,
-// a bare point, leading zeros, `_` between digits, hexadecimal.
+// number reads a number in JSON's form, or with what people write besides: a
+// plus sign, a bare point, leading zeros, `_` between digits, hexadecimal.
 func (r *reader) number() bool {
 	s := r.rest()
 	if inf := strings.TrimLeft(s, "+-"); strings.HasPrefix(inf, "Infinity") {

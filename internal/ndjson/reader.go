@@ -1,10 +1,10 @@
-// Package ndjson frames lines: one JSON text (or plain text) a line, UTF-8,
-// ended by '\n'. It is what hosts, emit handlers and journals read and write
-// with; it knows nothing of the messages in the lines.
+// Package ndjson reads and writes lines: one JSON text (or plain text) per line,
+// UTF-8, ended by '\n'. Hosts, emit handlers and journals use it. It knows
+// nothing of the messages in the lines.
 //
-// Invariants. The reader's memory is bounded by the line limit plus one chunk.
-// A line is a slice of a chunk that is never written again, so lines need no
-// copy and may be kept; keeping a short one keeps its chunk.
+// Invariants. The reader's memory is bounded by the line limit plus one chunk. A
+// line is a slice of a chunk that is never written again, so lines may be kept
+// without a copy; keeping a short line keeps its chunk.
 package ndjson
 
 import (
@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultLimit is the longest line a Reader takes when not told otherwise, in
-// bytes without the line end.
+// DefaultLimit is the length of the longest line that a Reader accepts by
+// default, in bytes without the line end.
 const DefaultLimit = 16 << 20
 
 // chunkSize is what one read may fetch: what a pipe holds.
@@ -26,15 +26,15 @@ const chunkSize = 64 << 10
 const minRead = 4 << 10
 
 // Line is one line without its end. Half says that the input ended before the
-// line did. Offset is the position of its first byte in the input.
+// line did. Offset is the byte offset of the line in the input.
 type Line struct {
 	Text   []byte
 	Offset int64
 	Half   bool
 }
 
-// TooLongError reports a line over the limit; the reader is of no use after
-// it. Size is how much of the line had been read.
+// TooLongError reports a line longer than the limit. The reader cannot be used
+// after it. Size is how many bytes of the line had been read.
 type TooLongError struct {
 	Offset int64
 	Size   int
@@ -45,8 +45,8 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("line of more than %d bytes at offset %d (%d read)", e.Limit, e.Offset, e.Size)
 }
 
-// EncodingError reports a line that is not UTF-8. Size is the line's, At the
-// position of the first bad byte in it.
+// EncodingError reports a line that is not UTF-8. Size is the line's length in
+// bytes, At the offset of the first bad byte in it.
 type EncodingError struct {
 	Offset int64
 	Size   int
@@ -57,9 +57,9 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("invalid UTF-8 in a line of %d bytes at offset %d (byte %d of it)", e.Size, e.Offset, e.At)
 }
 
-// A Reader takes lines from a stream. A byte order mark before the first line
-// and the '\r' of a "\r\n" are dropped, lines of nothing but white space are
-// skipped. Not safe for concurrent use.
+// A Reader reads lines from a stream. It drops a byte order mark before the
+// first line and the '\r' of a "\r\n", and skips lines of white space. Not safe
+// for concurrent use.
 type Reader struct {
 	src     io.Reader
 	limit   int
@@ -81,9 +81,9 @@ func NewReader(src io.Reader, limit int) *Reader {
 	return &Reader{src: src, limit: limit}
 }
 
-// Next gives the next line that is not blank. It fails with io.EOF at the end,
-// *TooLongError, *EncodingError, or what the source failed with after all
-// whole lines before the failure were given.
+// Next gives the next line that is not blank. The error is io.EOF at the end, a
+// *TooLongError, an *EncodingError, or the source's error. That comes after all
+// whole lines before it.
 func (r *Reader) Next() (Line, error) {
 	if l := r.ahead; l.Text != nil {
 		r.ahead = Line{}
@@ -127,8 +127,8 @@ func (r *Reader) Ready() bool {
 	return true
 }
 
-// find gives the length of the line at start, or -1 when its end has not been
-// read.
+// find gives the length of the line at start; -1 when its end has not been read
+// yet.
 func (r *Reader) find() int {
 	if i := bytes.IndexByte(r.buf[r.scanned:r.end], '\n'); i >= 0 {
 		r.scanned += i
@@ -175,8 +175,8 @@ func (r *Reader) fail(err error) error {
 	return err
 }
 
-// fill reads once into the chunk, or into a new one that the unfinished line
-// moves to.
+// fill reads once into the chunk, or into a new chunk to which the unfinished
+// line is moved.
 func (r *Reader) fill() error {
 	have := r.end - r.start
 	if have > r.limit+len("\xef\xbb\xbf\r") {

@@ -76,7 +76,7 @@ func TestLimit(t *testing.T) {
 }
 
 // TestLimitCutsEndlessLine: a line that never ends fails soon after the limit,
-// whatever the source would still give.
+// however much the source could still give.
 func TestLimitCutsEndlessLine(t *testing.T) {
 	src := &endless{}
 	_, err := readAll(src, 1<<20)
@@ -121,8 +121,8 @@ func TestInvalidEncoding(t *testing.T) {
 	}
 }
 
-// TestSourceFailure: a failing source is not an end, so what is left of a line
-// is not handed on.
+// TestSourceFailure: when the source fails, the beginning of a line is not given
+// as a line, as it is at the end of the input.
 func TestSourceFailure(t *testing.T) {
 	broken := errors.New("broken")
 	got, err := readAll(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), 0)

@@ -2,8 +2,9 @@ package ndjson
 
 import "bytes"
 
-// Append adds the JSON text as one line to dst. Line breaks, which JSON allows
-// between its tokens only, become blanks, so any valid text stays one line.
+// Append adds the JSON text to dst as one line. JSON allows line breaks only
+// between its tokens; they become blanks, so that any valid text becomes one
+// line.
 func Append(dst, text []byte) []byte {
 	at := len(dst)
 	dst = append(dst, text...)

@@ -1,5 +1,5 @@
-// Package parallel spreads work whose parts do not depend on each other over
-// the processors, for the stages of the compiler.
+// Package parallel distributes independent parts of work over the processors,
+// for the stages of the compiler.
 package parallel
 
 import (
@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// Do cuts the numbers from 0 to n into consecutive parts, as many as there are
-// processors and none shorter than least, and calls work for each. It returns
-// when all are done. A panic of a part is the caller's; of several, the
-// first part's.
+// Do cuts the numbers from 0 to n (exclusive) into consecutive parts, at most
+// one for each processor and none shorter than least, and calls work for each
+// part concurrently. It returns when all calls have returned. A panic in a part
+// is raised in the caller; of several panics, the first part's.
 func Do(n, least int, work func(from, to int)) {
 	parts := min(runtime.GOMAXPROCS(0), n/max(least, 1))
 	if parts <= 1 {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// groupAlive says whether a process of the group can still run. Ended ones that
-// their parent has not collected answer to a signal but do not count: in a
-// container nobody may ever collect them.
+// groupAlive says whether a process of the group can still run. Zombies, which
+// still accept signals, do not count: in a container perhaps nobody ever
+// collects them.
 func groupAlive(pgid int) bool {
 	if errors.Is(syscall.Kill(-pgid, 0), syscall.ESRCH) {
 		return false
@@ -36,8 +36,8 @@ func groupAlive(pgid int) bool {
 	return false
 }
 
-// runsIn reads a line of /proc/N/stat: "N (name) state parent group …"; the
-// name may hold anything.
+// runsIn reads a line of /proc/N/stat: "N (name) state parent group …". The name
+// may contain any character.
 func runsIn(stat []byte, pgid int) bool {
 	i := bytes.LastIndexByte(stat, ')')
 	if i < 0 {

@@ -15,8 +15,8 @@ var (
 	ErrIsDirectory   = errors.New("a directory")
 )
 
-// Find gives the file that the command names: one with a slash is taken from
-// dir, any other is looked for in the directories of env's PATH. It fails with
+// Find gives the file that the command names. A name with a slash is relative to
+// dir; any other is looked for in the directories of env's PATH. The error is
 // ErrNotFound, ErrNotExecutable or ErrIsDirectory.
 func Find(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, '/') {
@@ -49,8 +49,8 @@ func Find(command, dir string, env []string) (string, error) {
 	return "", found
 }
 
-// Getenv gives the value of name in an environment, "" when it is not set; the
-// last entry holds.
+// Getenv gives the value of name in an environment, "" when it is not set. Of
+// several entries the last one counts.
 func Getenv(env []string, name string) string {
 	v, _ := LookupEnv(env, name)
 	return v

@@ -51,8 +51,8 @@ func (o *output) readWait(b []byte) (n int, err error) {
 	return n, err
 }
 
-// readNow reads what lies in the pipe without waiting; 0 and nil mean that it
-// is empty or at its end.
+// readNow reads what is in the pipe without waiting; 0 and nil mean that the
+// pipe is empty or at its end.
 func (o *output) readNow(b []byte) (n int, err error) {
 	rc, err := o.f.SyscallConn()
 	if err != nil {
@@ -82,9 +82,9 @@ func (o *output) take(fd int, b []byte) (int, error) {
 	}
 }
 
-// WriteNow writes as much to the pipe as it takes without waiting, and gives how
-// much that was: none after a failure, which the next ordinary write meets too.
-// Nothing else may be writing.
+// WriteNow writes as many bytes to the pipe as it takes without waiting, and
+// gives their number. After a failure that is 0; the next ordinary write reports
+// the failure. There must be no other writer.
 func WriteNow(f *os.File, b []byte) int {
 	rc, err := f.SyscallConn()
 	if err != nil {

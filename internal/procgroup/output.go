@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// output is the read end of a pipe that the process writes. Once the process
-// has ended, reading no longer waits: what lies in the pipe is given, then
-// io.EOF, though a descendant may hold the other end for ever.
+// output is the read end of a pipe to which the process writes. When the process
+// has ended, reading no longer waits: it gives what is in the pipe, then io.EOF,
+// although a descendant may still have the other end open.
 type output struct {
 	f    *os.File
 	mu   sync.Mutex

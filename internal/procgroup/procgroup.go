@@ -1,10 +1,10 @@
-// Package procgroup starts a command in a process group of its own, hands out
-// its pipes, and ends it with everything it started. Hosts, emit handlers and
+// Package procgroup starts a command in a process group of its own, gives access
+// to its pipes, and ends it with everything it started. Hosts, emit handlers and
 // MCP servers run in it.
 //
 // Invariants. Every started process is waited for. Its output ends when the
-// process has ended and what it wrote has been read, even when a descendant
-// still holds the pipe. A group that outlives its leader is ended as well. No
+// process has ended and its output has been read, even when a descendant still
+// holds the pipe. A group that outlives its leader is ended as well. No
 // goroutine outlives Gone.
 package procgroup
 
@@ -21,13 +21,14 @@ import (
 // DefaultGrace is the time between asking a group to end and killing it.
 const DefaultGrace = 5 * time.Second
 
-// settle bounds the wait for a killed group to vanish: processes that nobody
-// collects stay listed for ever.
+// settle bounds the wait for a killed group to disappear, as zombies that nobody
+// collects stay for ever.
 const settle = time.Second
 
 // Command says what to start. Env is the whole environment, as "NAME=value".
-// Stderr is called with each line of the standard error, without its end, from
-// one goroutine; nil drops them (the last ones are kept for Exit all the same).
+// Stderr is called from one goroutine with each line of the standard error,
+// without its line end. nil drops the lines; Exit has the last of them in either
+// case.
 type Command struct {
 	Path   string // resolved: see Find
 	Args   []string
@@ -46,8 +47,8 @@ type Exit struct {
 	Stderr string
 }
 
-// A Process is a started command with its group. Its methods may be called
-// from any goroutine; Stdin and Stdout from one each.
+// A Process is a started command with its group. Its methods may be called from
+// any goroutine; Stdin and Stdout may each be used by one goroutine at a time.
 type Process struct {
 	Stdin  *os.File // write end; closing it is the end of the process's input
 	Stdout io.Reader
@@ -67,8 +68,8 @@ type Process struct {
 	void bool // no member of the group is left: its number may be another's
 }
 
-// Start starts the command as the leader of a new group. Its error is an
-// *os.PathError or *exec.Error of the system's.
+// Start starts the command as the leader of a new group. The error is an
+// *os.PathError or an *exec.Error.
 func Start(c Command) (*Process, error) {
 	p := &Process{grace: c.Grace, done: make(chan struct{}), gone: make(chan struct{})}
 	if p.grace <= 0 {
@@ -111,13 +112,13 @@ func Start(c Command) (*Process, error) {
 // Pid is the leader's process number, which is its group's number as well.
 func (p *Process) Pid() int { return p.pgid }
 
-// Unread is how many of the bytes written to Stdin the process has not read;
-// -1 when the system does not tell.
+// Unread is how many bytes written to Stdin the process has not read yet; -1
+// when the system does not tell.
 func (p *Process) Unread() int { return inPipe(p.Stdin) }
 
-// Written is how many bytes the process has written to its standard output by
-// now. Where the system does not tell what lies in a pipe, it is how many have
-// been read.
+// Written is how many bytes the process has written to its standard output so
+// far. Where the system does not tell how many are in a pipe, it is how many
+// have been read.
 func (p *Process) Written() int64 { return p.out.written() }
 
 // Done is closed when the process has ended and its standard error has been
@@ -168,8 +169,8 @@ func (p *Process) signal(s groupSignal) {
 	}
 }
 
-// empty looks whether the group has no member left that could still run, and
-// remembers it: the number is not signalled again.
+// empty says whether no member of the group can still run. Once that is so, the
+// group's number is never signalled again, as it may be reused.
 func (p *Process) empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,8 +180,8 @@ func (p *Process) empty() bool {
 	return p.void
 }
 
-// watch waits for the process, then sees its group off. It owns all that Start
-// began, but for Stdin.
+// watch waits for the process, then for the end of its group. It owns all that
+// Start opened, except Stdin.
 func (p *Process) watch(stderr func(string)) {
 	read := make(chan struct{})
 	go func() {

@@ -168,8 +168,8 @@ func TestStubbornIsKilled(t *testing.T) {
 	}
 }
 
-// TestGrandchildHoldsPipes: the leader has ended, a child of it still holds the
-// pipes. Its output ends, and the child is ended.
+// TestGrandchildHoldsPipes: when the leader has ended and its child still holds
+// the pipes, the output ends, and the child is ended.
 func TestGrandchildHoldsPipes(t *testing.T) {
 	p := start(t, "parent", Command{})
 	out, err := io.ReadAll(p.Stdout)

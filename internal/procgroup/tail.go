@@ -21,8 +21,9 @@ type tail struct {
 	bytes int
 }
 
-// read takes lines from r until it ends, keeps the last ones and hands each to
-// each. A line without end is handed on in pieces, so memory stays bounded.
+// read reads the lines of r until it ends, keeps the last ones and calls each
+// with every line. A very long line is passed on in pieces, so that memory stays
+// bounded.
 func (t *tail) read(r io.Reader, each func(string)) {
 	buf := make([]byte, 4<<10)
 	n := 0

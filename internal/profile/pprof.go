@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// The form is github.com/google/pprof's proto/profile.proto, a gzipped protocol
-// buffer. Its own package costs every start of the process a quarter of a
-// millisecond for reading forms that are never read here; the tests read with it.
+// The format is github.com/google/pprof's proto/profile.proto, a gzipped
+// protocol buffer. Importing its own package would cost every start of the
+// process a quarter of a millisecond, for code that is needed only to read
+// profiles; the tests use it to read.
 
 // Write writes the profile, when the run is over.
 func (r *Recorder) Write(w io.Writer) error {

@@ -1,6 +1,6 @@
-// Package profile makes a CPU profile of a run in the form of pprof: how much
-// time the program's functions and lines take, the library's natives and the
-// effects among them, and how long its tasks wait. `go tool pprof` reads it.
+// Package profile makes a CPU profile of a run in the format of pprof: how much
+// time the program's functions and lines take, with the library's natives and
+// the effects, and how long its tasks wait. `go tool pprof` reads it.
 package profile
 
 import (
@@ -75,9 +75,10 @@ func (r *Recorder) Start() {
 			case <-r.stop:
 				return
 			case <-tick.C:
-				// Ticks may be late, as with one processor; then one counts for more. The
-				// program is one thread: it has worked no longer than has passed, nor
-				// than the whole process.
+				// A tick may be late, for example with one processor, and then
+				// stands for more time. The program is one thread: it cannot have
+				// worked longer than the time that has passed, nor longer than the
+				// whole process.
 				p, w := time.Since(started), cputime.Used()
 				owed += min(p-passed, w-worked)
 				passed, worked = p, w

@@ -8,24 +8,26 @@ import (
 // edge stands for the beginning or the end of the text.
 const edge rune = -1
 
-// symbols are what the table of steps is indexed by: the ASCII characters and
-// the edge. Other characters have a map a state.
+// symbols is the number of columns in the table of steps: the ASCII characters
+// and the edge of the text. Steps for other characters are in a map for each
+// state.
 const (
 	symbols    = 129
 	edgeSymbol = 128
 )
 
-// maxStates bounds an automaton; one that wants more gives up. A state takes
-// half a KiB.
+// maxStates bounds an automaton, which gives up when it needs more. A state
+// takes half a KiB.
 const maxStates = 4096
 
 // dead is the state that nothing comes after.
 const dead int32 = 0
 
-// dfa is the automaton of a program, built as far as texts have led. A state is
-// the threads of the program that wait for a character, by priority, before
-// what they ask of the text beside is known; the character before says one half
-// of that, the next one the other. So a match shows one step late.
+// dfa is the automaton of a program, with the states that texts have needed so
+// far. A state is the list of the program's threads that wait for a character,
+// by priority. What a thread asks of its surroundings (such as \b) needs the
+// characters on both sides: the state knows the one before, and the step brings
+// the one after. So a match is seen one step late.
 type dfa struct {
 	prog     *syntax.Prog
 	backward bool // the text is read backwards, and the longest match wanted
@@ -33,8 +35,9 @@ type dfa struct {
 
 	states []state
 	ids    map[string]int32
-	// steps are by state and symbol: the next state doubled, and 1 more when
-	// there was a match before the symbol; -1 is not known yet.
+	// steps are the next states, by state and symbol. An entry is twice the next
+	// state, plus 1 when there was a match before the symbol; -1 is not computed
+	// yet.
 	steps []int32
 
 	begin [4]int32 // the first state, by the kind of the character before; -1 is not known yet
@@ -106,8 +109,8 @@ func (d *dfa) add(waiting []uint32, kind uint8) int32 {
 	return id
 }
 
-// step gives the step of a state with the next character. Not ok means that
-// there are too many states.
+// step gives the entry of steps for a state and the next character, computed if
+// need be. ok is false when there are too many states.
 func (d *dfa) step(at int32, c rune) (step int32, ok bool) {
 	symbol := int(c)
 	switch {
@@ -142,8 +145,8 @@ func (d *dfa) step(at int32, c rune) (step int32, ok bool) {
 	return step, true
 }
 
-// make computes a step: what the threads ask of the text beside is answered,
-// then those that take the character wait behind it.
+// make computes a step. It decides what the threads ask of their surroundings,
+// and keeps those that accept the character, behind it.
 func (d *dfa) make(at int32, c rune) int32 {
 	s := &d.states[at]
 	var beside syntax.EmptyOp
@@ -179,8 +182,8 @@ func (d *dfa) make(at int32, c rune) int32 {
 	return step
 }
 
-// follow goes on to the instructions that take a character. Going forwards, a
-// match ends what has a lower priority.
+// follow goes on from pc to the instructions that accept a character. Forwards,
+// a match ends all threads of lower priority.
 func (d *dfa) follow(pc uint32, beside syntax.EmptyOp) {
 	if d.mark[pc] == d.marks || d.matched && !d.backward {
 		return

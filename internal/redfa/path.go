@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// path follows a program from one position by priority, turning back where it
-// fails. Of most expressions the first way is the right one, and it notes where
-// the groups begin and end as it goes. It does a bounded amount of work: what
-// takes more is left to others, so that a search stays linear.
+// path runs a program by backtracking from one position, in the order of
+// priority, and records the groups. For most expressions the first attempt
+// succeeds. Its work is bounded, so that a search stays linear: beyond the
+// bound, the automata or package regexp take over.
 type path struct {
 	prog  *syntax.Prog
 	ascii [][2]uint64 // by instruction: the ASCII characters that it takes
@@ -16,14 +16,15 @@ type path struct {
 	tight []bool      // by instruction: a loop over characters that is never left early
 	jobs  []job
 
-	// first are the ASCII characters that a match may begin with; any is set when
+	// first are the ASCII characters with which a match may begin. any says that
 	// a match may be empty, and so begin anywhere.
 	first [2]uint64
 	any   bool
 }
 
-// job is a way that has not been tried: an instruction at a position, or, when
-// slot is not negative, a group's offset to be put back.
+// job is an alternative that has not been tried: an instruction at a position.
+// When slot is not negative, it is instead the old offset at of that slot in
+// caps, to be restored.
 type job struct {
 	pc   uint32
 	slot int32
@@ -49,9 +50,9 @@ func newPath(p *syntax.Prog) *path {
 	return x
 }
 
-// isTight says whether the instruction is a greedy loop over characters of which
-// none can be what follows, or after which the match is there: taking all of
-// them is the only way to try.
+// isTight says whether the instruction is a greedy loop over characters that
+// must take all it can: what follows cannot be one of these characters, or
+// nothing follows.
 func (x *path) isTight(pc uint32) bool {
 	loop := &x.prog.Inst[pc]
 	if loop.Op != syntax.InstAlt || !takesCharacter(&x.prog.Inst[loop.Out]) || x.prog.Inst[loop.Out].Out != pc {
@@ -79,8 +80,8 @@ func takesCharacter(i *syntax.Inst) bool {
 	return false
 }
 
-// all is the position behind all characters from at on that an instruction
-// takes.
+// all gives the position after all characters from at on that an instruction
+// accepts.
 func (x *path) all(pc uint32, text string, at int) int {
 	class := x.ascii[pc]
 	for at < len(text) {
@@ -121,8 +122,8 @@ func (x *path) begins(pc uint32, seen []bool) {
 	}
 }
 
-// candidate is the first position from pos on where a match may begin, -1
-// without one. Characters beyond ASCII are taken to begin any.
+// candidate is the first position from pos on where a match may begin; -1
+// without one. Any character beyond ASCII counts as one.
 func (x *path) candidate(text string, pos int) int {
 	for ; pos < len(text); pos++ {
 		if c := text[pos]; c >= utf8.RuneSelf || x.first[c>>6]>>(c&63)&1 != 0 {
@@ -139,8 +140,8 @@ const (
 	tooMuch
 )
 
-// try looks for the match that begins at a position, and notes it in caps. It
-// takes at most work steps and says how many are left.
+// try looks for a match that begins at start, and records it in caps. It takes
+// at most work steps and gives how many are left.
 func (x *path) try(text string, start, work int) (outcome, left int) {
 	for i := range x.caps {
 		x.caps[i] = -1

@@ -1,11 +1,12 @@
 // Package redfa finds the matches of regular expressions by deterministic
 // automata that are built while they run, several times as fast as package
-// regexp on large texts. What an automaton does not do well, and what it gives
-// up, package regexp does: the matches are the same, always.
+// regexp on large texts. Package regexp takes over what automata do badly, and
+// after an automaton has given up. The matches are always those of package
+// regexp.
 //
 // A search runs forwards from a position to the end of the leftmost match, then
 // backwards from there to its start, with the automaton of the reversed
-// expression. Groups are looked for within the match alone.
+// expression. Groups are then searched within the match only.
 package redfa
 
 import (
@@ -81,8 +82,9 @@ func after(tree *syntax.Regexp) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anything, tree}}
 }
 
-// reversed is the expression of the same texts read backwards. What it says of
-// the text around keeps its sense: an automaton knows in which direction it goes.
+// reversed is the expression that matches the same texts read backwards.
+// Assertions such as ^ stay as they are: a backward automaton swaps the two
+// sides itself.
 func reversed(tree *syntax.Regexp) *syntax.Regexp {
 	out := *tree
 	out.Rune = slices.Clone(tree.Rune)
@@ -109,9 +111,9 @@ func looksAround(p *syntax.Prog) bool {
 	return false
 }
 
-// MatchString says whether the expression matches anywhere in the text. step
-// hears of the steps of the search, some thousand at a time, each a character's;
-// it may panic to end it.
+// MatchString says whether the expression matches anywhere in the text. step is
+// called with the number of characters searched, some thousand at a time. It may
+// panic to end the search.
 func (r *Regexp) MatchString(text string, step func(n int)) bool {
 	if r.forward == nil {
 		return r.stdNext(text, 0, step) != nil
@@ -133,9 +135,9 @@ func (r *Regexp) MatchString(text string, step func(n int)) bool {
 	return r.stdNext(text, 0, step) != nil
 }
 
-// All calls found with at most n matches, all when n is negative, in order, as
-// offsets of pairs: of the match and, with groups, of each group. The slice is
-// valid during the call. step is MatchString's.
+// All calls found with the matches in order: at most n, or all when n is
+// negative. match holds pairs of byte offsets: of the match and, with groups, of
+// each group. The slice is valid during the call. step is as for MatchString.
 func (r *Regexp) All(text string, n int, groups bool, step func(n int), found func(match []int)) {
 	groups = groups && r.std.NumSubexp() > 0
 	if r.forward == nil || groups && r.looks {
@@ -182,15 +184,15 @@ func (r *Regexp) All(text string, n int, groups bool, step func(n int), found fu
 	}
 }
 
-// work bounds what a path may do: so many steps for each character of a match,
-// and some more.
+// The bound on the work of a path, in steps: workEach for each byte of a match,
+// and workExtra.
 const (
 	workEach  = 4
 	workExtra = 256
 )
 
-// groups adds the groups of a match, which the path has found already when they
-// are known.
+// groups appends the groups of a match. known says that path has recorded them
+// already.
 func (r *Regexp) groups(match []int, text string, known bool) []int {
 	start, end := match[0], match[1]
 	if !known {
@@ -209,8 +211,8 @@ func (r *Regexp) groups(match []int, text string, known bool) []int {
 	return match
 }
 
-// next gives the leftmost match from pos on; end is -1 without one. The path
-// knows its groups when known says so. Not ok means that the automaton has given
+// next gives the leftmost match from pos on; end is -1 without one. known says
+// that path has recorded its groups. ok is false when the automaton has given
 // up.
 func (r *Regexp) next(text string, pos int) (start, end int, known, ok bool) {
 	if r.guesses {
@@ -230,9 +232,9 @@ func (r *Regexp) next(text string, pos int) (start, end int, known, ok bool) {
 	return start, end, false, ok
 }
 
-// guess tries the places where a match may begin, one after the other, for as
-// long as that is little work: most matches are found so. With the outcome
-// tooMuch no match begins before start.
+// guess runs path at each place where a match may begin, one after the other,
+// while that takes little work: most matches are found this way. When the
+// outcome is tooMuch, no match begins before start.
 func (r *Regexp) guess(text string, pos int) (start, outcome int) {
 	for {
 		if pos = r.likely(text, pos); pos < 0 {
@@ -300,8 +302,8 @@ func (r *Regexp) build() bool {
 // giveUp leaves the expression to package regexp, and frees the automata.
 func (r *Regexp) giveUp() { r.ahead, r.reverse, r.path, r.tooLarge = nil, nil, nil, true }
 
-// end runs forwards from pos and gives where the leftmost match ends, -1 without
-// one; any match will do when it is asked for the first.
+// end runs forwards from pos and gives the end of the leftmost match; -1 without
+// one. With first, any match will do.
 func (r *Regexp) end(text string, pos int, first bool) (end int, ok bool) {
 	d, end := r.ahead, -1
 	at := d.start(before(text, pos))
@@ -342,8 +344,8 @@ func (r *Regexp) end(text string, pos int, first bool) (end int, ok bool) {
 	}
 }
 
-// start runs backwards from the end of a match and gives its start, which is
-// not before pos.
+// start runs backwards from the end of a match and gives its start, which is not
+// before pos.
 func (r *Regexp) start(text string, pos, end int) (start int, ok bool) {
 	d, start := r.reverse, end
 	at := d.start(behind(text, end))
@@ -371,8 +373,8 @@ func (r *Regexp) start(text string, pos, end int) (start int, ok bool) {
 	}
 }
 
-// before and behind are the characters beside a position, edge where the text
-// ends.
+// before and behind give the characters on the two sides of a position; edge at
+// either end of the text.
 func before(text string, i int) rune {
 	if i == 0 {
 		return edge

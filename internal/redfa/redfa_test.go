@@ -74,8 +74,8 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// An automaton that grows too large hands over to package regexp, in the middle
-// of a text.
+// TestGivesUp: an automaton that gets too large hands over to package regexp in
+// the middle of a text.
 func TestGivesUp(t *testing.T) {
 	const expr = `(a|b)*a(a|b){14}c`
 	var b strings.Builder

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// What package regexp is asked for. Of a string it searches without a pause, so
-// long texts are handed to it character by character.
+// Searches by package regexp. It searches a string without a pause, so long
+// texts are given to it character by character.
 
-// stretch is how many characters are searched between two calls of step, and up
-// to how long a text package regexp searches as a string.
+// stretch is the number of characters between two calls of step, and the length
+// up to which package regexp searches a text as a string.
 const stretch = 1 << 12
 
 // runes reads a text by its characters.
@@ -58,16 +58,16 @@ func (r *Regexp) stdNext(text string, pos int, step func(n int)) []int {
 	return m
 }
 
-// behind is the expression as a group behind one character and whatever else: so
-// it is searched for from a position on by what sees what stands before. It is nil
-// when that is too large.
+// behind is the expression as a group after one character and any text. So
+// package regexp searches from a position on and still sees the character before
+// it. It is nil when that expression is too large.
 func (r *Regexp) behind() *regexp.Regexp {
 	r.behindOnce.Do(func() { r.behindOne, _ = regexp.Compile(`\A(?s:.)(?s:.*?)(` + r.std.String() + `)`) })
 	return r.behindOne
 }
 
-// rest finds what is left, from pos on, with package regexp; last is where the
-// match before ended.
+// rest finds the remaining matches, from pos on, with package regexp. last is
+// the end of the match before.
 func (r *Regexp) rest(text string, pos, last, n int, groups bool, step func(n int), found func([]int)) {
 	if len(text) <= stretch || r.behind() == nil {
 		r.restOfShort(text, pos, last, n, groups, found)

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Answer reads what a person wrote as a value of type t: where t is a String, the
-// text itself, else JSON (spec/11-emit.md). A word that is no JSON is what that
-// word in quotes would be, such as the name of a variant.
+// Answer reads what a person wrote as a value of type t: the text itself when t
+// is a String, else JSON (spec/11-emit.md). A word that is no JSON is read as if
+// it were in quotes, for example the name of a variant.
 func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
 	if textual(t) {
 		return Convert(value.String(text), t)
@@ -29,8 +29,8 @@ func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
 // textual says whether values of t are Strings.
 func textual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
 
-// Wanted says what a person may write where Answer reads a t, "" when any text
-// will do.
+// Wanted says what a person may write for Answer to read a value of type t; ""
+// when any text will do.
 func Wanted(t *value.Type) string {
 	switch t.Kind {
 	case value.TypeString, value.TypeAny:
@@ -81,8 +81,8 @@ func plainNames(t *value.Type) []string {
 // deepSketch is how far a sketch looks into what a value holds.
 const deepSketch = 3
 
-// sketch shows the form of the JSON that a t is: the names of types where the
-// values stand.
+// sketch shows the form of the JSON of a t, with the names of types in the
+// places of values.
 func sketch(t *value.Type, depth int) string {
 	deeper := func(n int) string { return sketch(arg(t, n), depth+1) }
 	switch t.Kind {

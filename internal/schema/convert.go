@@ -1,6 +1,6 @@
 // Package schema reads data as values of a run-time type, with an error for
-// every field that does not fit, and writes the JSON Schema of a type. It
-// stands over package value; the VM, models and tools use it alike.
+// every field that does not fit, and writes the JSON Schema of a type. It builds
+// on package value only, and serves the VM, models and tools alike.
 package schema
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// FieldError is one thing in which data does not fit its type. Path leads to
-// it ("items[3].price"); it is "" for the whole.
+// FieldError is one place where data does not fit its type. Path leads to it
+// ("items[3].price"); "" is the whole.
 type FieldError struct {
 	Path    string
 	Message string
@@ -53,9 +53,9 @@ func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErro
 	return c.convert(s, t, nil), c.errs
 }
 
-// Convert is Decode for data that is decoded already, or for any value whose
-// type is only known at run time: a value of type t is itself. What the result
-// shares with s is marked.
+// Convert is Decode for data that is decoded already, and for any value whose
+// type is known only at run time. A value that is of type t already is given
+// back. Containers that the result shares with s are marked shared.
 func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return ConvertIn(nil, s, t) }
 
 // ConvertIn is Convert under a pace.
@@ -355,8 +355,8 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 	return out
 }
 
-// absent says whether null stands for a field that is not there. What Keep
-// wrote is there.
+// absent says whether null means that the field is not there. In what Keep wrote
+// it does so only for a field declared `name?`.
 func (c *converter) absent(f *value.Field) bool {
 	if c.kept {
 		return f.Optional

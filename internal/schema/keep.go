@@ -28,9 +28,9 @@ func KeepIn(pace *value.Pace, s value.Slot, t *value.Type) ([]byte, error) {
 	return k.dst, nil
 }
 
-// Kept reads what Keep has written for the type, which may have changed since:
-// a field that is not there gets its default, one that t does not have any more
-// is ignored. The value is good only when there are no errors.
+// Kept reads a value that Keep has written. The type may have changed since: a
+// new field gets its default, a field that t no longer has is ignored. The value
+// is good only when there are no errors.
 func Kept(raw []byte, t *value.Type) (value.Slot, []FieldError) { return KeptIn(nil, raw, t) }
 
 // KeptIn is Kept under a pace.
@@ -43,8 +43,8 @@ func KeptIn(pace *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldErr
 	return c.convert(s, t, nil), c.errs
 }
 
-// wrapped says whether Some of a value of type t is written as {"some":…}:
-// the value may be nil itself.
+// wrapped says whether Some(x) with x of type t is written as {"some":…}. This
+// is so when x may be nil.
 func wrapped(t *value.Type) bool {
 	return t.Kind == value.TypeOption || t.Kind == value.TypeNil || t.Kind == value.TypeAny
 }

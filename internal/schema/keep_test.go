@@ -100,8 +100,8 @@ func TestKeepRefuses(t *testing.T) {
 	}
 }
 
-// TestKeptChanged: a type may gain fields with defaults and lose fields; what
-// else has changed is told by its path.
+// TestKeptChanged: a type may gain fields with defaults, and lose fields. An
+// error names any other change by its path.
 func TestKeptChanged(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"ratio":1,"gone":true}`, `{"ratio":1.0,"limit":5,"twice":null,"extra":null}`},
@@ -120,8 +120,8 @@ func TestKeptChanged(t *testing.T) {
 	}
 }
 
-// FuzzKept: whatever a file holds, reading it gives errors or a value that is
-// written and read again as the same text.
+// FuzzKept: whatever a file holds, reading it gives errors, or a value that
+// stays the same when it is written and read again.
 func FuzzKept(f *testing.F) {
 	all := []*value.Type{intT, floatT, levelT, itemT, orderT, shapeT, treeT, kept, option(option(floatT)), mapOf(intT, array(option(value.AnyType))),
 		tuple(intT, boolT), resultOf(kept, shapeT), value.AnyType}

@@ -12,16 +12,16 @@ import (
 // Reading is what a text written by a model is as a value of a type.
 type Reading struct {
 	Value value.Slot // good only without Errors
-	// Errors are the misfits, Repairs what was read as something else than it
-	// is: a number in quotes, a choice in other letters, members that the type
-	// does not have.
+	// Errors are what does not fit. Repairs are what was read in another way than
+	// it was written: a number in quotes, a choice in another letter case,
+	// members that the type does not have.
 	Errors, Repairs []FieldError
 	Hits            int // members of the type that were there
 }
 
-// Read is Decode for what a model wrote. Where a type leaves one reading only,
-// it takes a number in quotes, a choice in other letters, and yes or no for a
-// Bool. It invents nothing, and says what it did.
+// Read is Decode for what a model wrote. When the type leaves only one reading,
+// it accepts a number in quotes, a choice in another letter case, and yes or no
+// for a Bool. It invents nothing, and lists what it repaired.
 func Read(raw []byte, t *value.Type) Reading { return ReadIn(nil, raw, t) }
 
 // ReadIn is Read under a pace.
@@ -102,8 +102,8 @@ func fromText(text string, t *value.Type) (value.Slot, bool) {
 	return value.Nil, false
 }
 
-// choice finds the one of n names that a text is in other letters; -1 when
-// there is none, or more than one.
+// choice finds the one of n names that equals a text but for letter case; -1
+// when there is none, or more than one.
 func choice(text string, n int, name func(int) string) int {
 	found := -1
 	for i := range n {

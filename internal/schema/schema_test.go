@@ -95,7 +95,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestConvert: a value that has the type is itself, marked as held twice; data
+// TestConvert: a value that has the type is given back, marked shared; the data
 // stays as it was.
 func TestConvert(t *testing.T) {
 	item := itemT.Struct(value.String("a"), value.Float(1), value.Nil, value.String("low"))
@@ -149,8 +149,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestOutputAgainstOracle: the schema of what is written accepts what is, nil in
-// fields of Option types too.
+// TestOutputAgainstOracle: the schema of written values accepts them, also nil
+// in fields of Option types.
 func TestOutputAgainstOracle(t *testing.T) {
 	pair := &value.Type{Kind: value.TypeStruct, Name: "Pair", Fields: []value.Field{{Name: "a", Type: option(intT)}, {Name: "b", Type: option(itemT), Doc: "The other."}}}
 	for _, c := range []struct {

@@ -6,16 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Text gives the JSON Schema of t, as compact JSON, the same for the same type
-// always. Doc comments are descriptions; optional fields and those with a
-// default are not required; string unions and enums of plain names are `enum`.
-// A type that contains itself is a `$ref`: to the root, or into `$defs`.
+// Text gives the JSON Schema of t as compact JSON; the same type always gives
+// the same text. Doc comments become descriptions. Optional fields and those
+// with a default are not required. String unions, and enums whose variants have
+// no payload, are `enum`. A type that contains itself is a `$ref` to the root or
+// into `$defs`.
 func Text(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}}).text()
 }
 
-// Output gives the JSON Schema of values of t as they are written: a field of an
-// Option type is null where Text wants it left out.
+// Output gives the JSON Schema of values of t as programs write them: a missing
+// field of an Option type is null, where Text wants it left out.
 func Output(t *value.Type) []byte {
 	return (&writer{root: t, names: map[*value.Type]string{}, written: true}).text()
 }
@@ -68,9 +69,9 @@ func (w *writer) describe(doc string) {
 	w.raw("}")
 }
 
-// write appends the schema of t. doc is the field's, which goes before the
-// type's own. A definition is written out, elsewhere a recursive type is
-// referred to.
+// write appends the schema of t. doc is the field's description, which takes
+// precedence over the type's own. A recursive type is written out as a
+// definition; elsewhere it is a reference.
 func (w *writer) write(t *value.Type, doc string, definition bool) {
 	if !definition && recursive(t) {
 		w.raw(`{"$ref":`)

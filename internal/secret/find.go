@@ -11,13 +11,13 @@ type finder struct {
 	forms []form
 	// at holds, by its first byte, which forms may begin at a place.
 	at [256][]int
-	// pairs holds the two bytes that a form may begin with, a bit each: what most
-	// places of a text are passed over by.
+	// pairs are the pairs of bytes with which a form may begin, a bit for each
+	// pair. They rule out most places of a text quickly.
 	pairs [1 << 16 / 64]uint64
 }
 
-// form is one way to write a secret: as it is, or as a part of base64. Each of
-// its units may be escaped by itself.
+// form is one way in which a secret is written: as it is, or as a part of
+// base64. Each unit of it may be escaped.
 type form struct {
 	mark  string
 	units []unit
@@ -33,8 +33,8 @@ type unit struct {
 	r   rune // -1 for a byte that is no character
 }
 
-// tail is what base64 may end in behind the characters that the secret alone
-// decides: one whose upper bits are the secret's last, and padding.
+// tail is the end of base64: after the characters that the secret alone decides,
+// there may be one whose upper bits are the secret's last bits, and padding.
 type tail struct {
 	bits uint // how many; 0 for no tail
 	are  byte // what they are
@@ -71,8 +71,9 @@ func units(text string) []unit {
 	return out
 }
 
-// encoded is the base64 of a secret in a longer text, before bytes of which
-// share its first group. What the neighbours decide too is left out.
+// encoded is the form of a secret in the base64 of a longer text. before (0 to
+// 2) is how many bytes precede the secret in its first group of three.
+// Characters that the neighbouring bytes influence are left out.
 func encoded(mark, value string, before int) form {
 	text := base64.StdEncoding.EncodeToString([]byte("\x00\x00"[:before] + value))
 	bits := uint(8 * (before + len(value)))
@@ -131,8 +132,8 @@ func (u *unit) starts() []byte {
 	return out
 }
 
-// clean gives text with marks. Unless it is final, the end that may be the
-// beginning of a secret is kept back in rest.
+// clean replaces the secrets in text by marks. Unless the text is final, an end
+// that may be the beginning of a secret is not cleaned and given as rest.
 func (f *finder) clean(text string, final bool) (out, rest string) {
 	var b strings.Builder
 	from := 0 // what is before it is in b
@@ -173,8 +174,8 @@ func (f *finder) possible(text string, i int) bool {
 	return f.pairs[pair/64]&(1<<(pair%64)) != 0
 }
 
-// longest gives where the longest form ends that begins at i, -1 when none does.
-// more says that what follows the text decides.
+// longest gives the end of the longest form that begins at i; -1 when there is
+// none. more says that this depends on what follows the text.
 func (f *finder) longest(text string, i int) (end int, mark string, more bool) {
 	end = -1
 	for _, at := range f.at[text[i]] {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// JSON gives a JSON text with marks in its strings, each cleaned as what it
-// means, so that it stays JSON. A number that holds a secret becomes a string. A
-// text that is not JSON is cleaned as it is.
+// JSON replaces the secrets in a JSON text by marks. Each string is cleaned by
+// what it means, so that the text stays JSON. A number that contains a secret
+// becomes a string. A text that is not JSON is cleaned like any text.
 func (s *Set) JSON(text []byte) []byte {
 	if s.Empty() || !s.Holds(string(text)) {
 		return text
@@ -27,8 +27,8 @@ func (s *Set) JSON(text []byte) []byte {
 	return out
 }
 
-// scalar is the length of the string or the number that text begins with; 0 for
-// neither.
+// scalar is the length of the string or number with which text begins; 0 for
+// anything else.
 func scalar(text []byte) int {
 	switch c := text[0]; {
 	case c == '"':

@@ -6,15 +6,16 @@ import (
 	"unicode/utf16"
 )
 
-// maxNested bounds how often a text may have been escaped again: JSON doubles
-// the backslashes each time, and a URL writes %25 for each %.
+// maxNested bounds how often a text may have been escaped: JSON doubles the
+// backslashes each time, and a URL writes %25 for each %.
 const (
 	maxBackslashes = 15
 	maxPercents    = 4
 )
 
-// matching is how far a form has been found: after each unit, the few places where
-// it may end, since what may be an escape can stand for itself.
+// matching is the state of a search for a form. After each unit there are a few
+// places where it may end, since what looks like an escape may also be plain
+// text.
 type matching struct {
 	text string
 	self int // how many backslashes a backslash is written as
@@ -22,8 +23,8 @@ type matching struct {
 	more bool // a way to write the unit reaches the end of the text
 }
 
-// match gives where the form ends that begins at i, at the furthest, and -1 when
-// it does not. more says that what follows the text decides.
+// match gives the furthest end of the form when it begins at i, and -1 when it
+// does not. more says that this depends on what follows the text.
 func (x *form) match(text string, i int) (end int, more bool) {
 	end = -1
 	for self := 1; self <= maxBackslashes; self *= 2 {
@@ -115,8 +116,8 @@ func (m *matching) backslashes(p int) {
 	m.add(p + m.self)
 }
 
-// escaped finds u behind backslashes: JSON's escapes, of text that may have been
-// JSON before. Those before a character that needs none are taken with it.
+// escaped finds u after backslashes, in JSON that may have been escaped several
+// times. Backslashes before a character that needs none belong to the match.
 func (m *matching) escaped(u *unit, p int) {
 	q := p
 	for q < len(m.text) && m.text[q] == '\\' && q-p < maxBackslashes {

@@ -1,10 +1,10 @@
-// Package secret holds the secrets that a run knows, keys above all, and takes
-// them out of whatever is shown, logged or kept: providers, proxies and
-// subprocesses quote them in what they answer.
+// Package secret keeps the secrets that a run knows, mostly keys, and removes
+// them from whatever is shown, logged or stored: providers, proxies and
+// subprocesses quote them in their answers.
 //
-// A secret is found as it stands, as JSON, URLs and base64 write it, and when it
-// comes in several pieces; a mark with its name stands in its place. What is
-// derived from it otherwise, such as a hash, is not found.
+// A secret is found as it is, in the forms in which JSON, URLs and base64 write
+// it, and when it comes in several pieces. A mark with its name replaces it.
+// Anything else derived from it, such as a hash, is not found.
 package secret
 
 import (
@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 )
 
-// MinLength is how long a secret is at least, in bytes. What is shorter would be
+// MinLength is the least length of a secret, in bytes. Shorter ones would be
 // found in ordinary words.
 const MinLength = 6
 
@@ -35,15 +35,15 @@ func Mark(name string) string { return "***" + name + "***" }
 // words are those by which the name of a variable says that its value is secret.
 var words = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH"}
 
-// Named says whether the name of an environment variable tells that its value is
-// secret.
+// Named says whether the name of an environment variable suggests that its value
+// is secret.
 func Named(name string) bool {
 	name = strings.ToUpper(name)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// Add makes the value of a variable known, without the white space around it. A
-// value below MinLength is left out, and so is one that is known.
+// Add adds the value of a variable, without the white space around it. A value
+// shorter than MinLength is ignored.
 func (s *Set) Add(name, value string) {
 	value = strings.TrimSpace(value)
 	if s == nil || len(value) < MinLength {
@@ -58,8 +58,8 @@ func (s *Set) Add(name, value string) {
 	s.find.Store(newFinder(s.known))
 }
 
-// AddHeader makes the value of a header known, and what it holds of credentials
-// behind the name of a scheme: the token of "Bearer …", the password of "Basic …".
+// AddHeader adds the value of a header and, when the value begins with a scheme,
+// the credentials after it: the token of "Bearer …", the password of "Basic …".
 func (s *Set) AddHeader(name, value string) {
 	s.Add(name, value)
 	scheme, credentials, ok := strings.Cut(strings.TrimSpace(value), " ")

@@ -194,8 +194,8 @@ func disguise(text string, r *rand.Rand) string {
 	return b.String()
 }
 
-// FuzzSecret: whatever a secret is, however it is written and wherever the text
-// is cut, it does not come through; a text without it comes through unchanged.
+// FuzzSecret: a secret never comes through, whatever it is, however it is
+// written, and wherever the text is cut. A text without the secret is unchanged.
 func FuzzSecret(f *testing.F) {
 	f.Add("sk-proj/a+b=c", "the key ", " is wrong", uint64(1))
 	f.Add(`\\\\"\n\u0073`, `\`, `\`, uint64(2))
@@ -246,8 +246,8 @@ func cut(s *Set, text string, r *rand.Rand) string {
 	return b.String() + x.Rest()
 }
 
-// without is a text that cannot hold key or its base64: none of its characters,
-// nor those of an escape, nor letters and digits.
+// without is text without the characters that key, its base64 and its escapes
+// may have, so that it cannot contain them.
 func without(key, text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < 0x80 && r != '\n' && r != '.' || strings.ContainsRune(key, r) {
@@ -257,8 +257,8 @@ func without(key, text string) string {
 	}, text)
 }
 
-// TestManyBackslashes: a text that is nothing but beginnings takes no longer than
-// any other.
+// TestManyBackslashes: a text that consists of beginnings of secrets takes no
+// longer than any other.
 func TestManyBackslashes(t *testing.T) {
 	s := one(strings.Repeat(`\`, 100) + "x")
 	s.Add("PERCENT", strings.Repeat("%25", 30)+"x")

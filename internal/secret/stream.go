@@ -2,8 +2,9 @@ package secret
 
 import "io"
 
-// Stream cleans a text that comes in pieces. What may be the beginning of a
-// secret is kept back until the next piece decides. Not safe for concurrent use.
+// Stream cleans a text that comes in pieces. An end that may be the beginning of
+// a secret is held back until the next piece decides. Not safe for concurrent
+// use.
 type Stream struct {
 	set  *Set
 	rest string
@@ -29,8 +30,8 @@ func (t *Stream) Rest() string {
 	return out
 }
 
-// Writer cleans what is written to w. Close writes what was kept back; it leaves
-// w open.
+// Writer is a writer that cleans what it writes to w. Close writes what was held
+// back; it does not close w.
 func (s *Set) Writer(w io.Writer) io.WriteCloser { return &writer{s.Stream(), w} }
 
 type writer struct {

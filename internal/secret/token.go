@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// tokens finds what is a secret by its form alone: keys with the prefixes of their
-// issuers, credentials behind the name of a scheme, JSON web tokens and private
+// tokens matches what is a secret by its form: keys with the prefixes of their
+// issuers, credentials after the name of a scheme, JSON web tokens and private
 // keys.
 var tokens = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:` +
@@ -19,12 +19,13 @@ var tokens = sync.OnceValue(func() *regexp.Regexp {
 		`|(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))`)
 })
 
-// beginnings are what a token has in it. Texts without any need no expression, which
-// takes longer to be compiled than a manifest to be read.
+// beginnings are strings of which every token contains one. A text without any
+// of them needs no expression, which takes longer to compile than a manifest
+// takes to be read.
 var beginnings = []string{"sk-", "k_live_", "k_test_", "gsk_", "hf_", "gh", "glpat-", "xox", "AKIA", "AIza", "eyJ", "Bearer ", "Basic ", "PRIVATE KEY"}
 
-// Tokens gives where in a text something stands that is a secret by its form: the
-// offsets of its first byte and behind its last.
+// Tokens gives the byte offsets, start and end, of each part of a text that is a
+// secret by its form.
 func Tokens(text string) [][]int {
 	if !slices.ContainsFunc(beginnings, func(s string) bool { return strings.Contains(text, s) }) {
 		return nil

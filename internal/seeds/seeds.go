@@ -1,6 +1,6 @@
-// Package seeds runs the tests of what is generated from a seed: the same seeds
-// each time, new ones for a while, or one alone. Every such test has the flags
-// -seed and -fresh; `make fuzz` gives -fresh to all that call Run.
+// Package seeds runs tests of generated inputs from seeds: a fixed set of them,
+// new ones for a time, or a single one. Every test that uses it has the flags
+// -seed and -fresh; `make fuzz` runs all tests that call Run with -fresh.
 package seeds
 
 import (
@@ -19,8 +19,9 @@ var (
 )
 
 // Run runs a test for the first n seeds, an eighth of them with -short. With
-// -fresh it takes new ones until one fails, which is named; with -seed that one
-// alone, whose text show gives. dir is the test's package, from the module's root.
+// -fresh it takes new seeds until one fails, and names that one. With -seed it
+// runs that seed alone, and prints the text that show gives for it. dir is the
+// test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	if testing.Short() {
 		n /= 8

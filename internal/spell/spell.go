@@ -1,6 +1,6 @@
-// Package spell finds the name that was most likely meant by a misspelt one.
-// The parser, the checker, the manifest and the command line use it for their
-// "did you mean" hints. It knows nothing of what the names stand for.
+// Package spell finds the name that was most likely meant by a misspelt one. The
+// parser, the checker, the manifest and the command line use it for their "did
+// you mean" hints. It knows nothing of what the names denote.
 package spell
 
 import (
@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest gives the candidate that was most likely meant by name, or "" when
-// none is near enough to be a slip of the fingers: by edit distance (insertions,
-// deletions, replacements and swaps of neighbours, letter case counting little)
-// and by how far both begin alike, since the beginning is what people get
-// right. They must have more than two letters in common, or all of the shorter
-// one. A name of four letters or more may also be the beginning of what was
-// meant. A candidate equal to name is no suggestion; of equally likely ones the
-// first by the alphabet wins.
+// Nearest gives the candidate that was most likely meant by name; "" when none
+// is near enough to be a typing mistake. What counts is the edit distance
+// (insertions, deletions, replacements, swaps of neighbours; letter case does
+// not count) and the length of the common beginning, since people mostly get the
+// beginning right. The two must have more than two letters in common, or all of
+// the shorter one. A name of four letters or more may also be an abbreviation:
+// the beginning of the candidate. A candidate equal to name is no suggestion. Of
+// equally likely ones the alphabetically first wins.
 func Nearest(name string, candidates []string) string {
 	m := matcher{name: []rune(strings.ToLower(name))}
 	if len(m.name) == 0 {
@@ -35,16 +35,16 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Slips is the distance of two names: how many letters are wrong, missing, too
-// many or swapped with their neighbour, letter case aside.
+// Slips is the edit distance of two names: the number of letters that are wrong,
+// missing, superfluous or swapped with their neighbour, regardless of case.
 func Slips(a, b string) int {
 	var m matcher
 	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
 }
 
-// The price of an edit, what each letter of a common beginning takes off, and
-// how many letters may; abbreviated is the price of what is only a beginning,
-// more than any slip costs.
+// The costs of edits, what each letter of a common beginning takes off, and how
+// many letters may. abbreviated is the cost of an abbreviation, which is more
+// than any edit costs.
 const (
 	perEdit     = 4
 	perLetter   = 1
@@ -58,8 +58,8 @@ type matcher struct {
 	rows        [3][]int
 }
 
-// cost is how unlikely it is that candidate was meant; ok says that it may have
-// been.
+// cost says how unlikely it is that candidate was meant; ok is false when that
+// is out of the question.
 func (m *matcher) cost(candidate string) (cost int, ok bool) {
 	n, most := len(m.name), limit(len(m.name))
 	if k := utf8.RuneCountInString(candidate); k > 3*n || k < n-most || k > n+most && n < 4 {
@@ -105,8 +105,8 @@ func count(rs []rune, r rune) int {
 	return n
 }
 
-// limit is the largest distance of a name of n letters that still counts as
-// near: about a third of it.
+// limit is the largest edit distance at which a name of n letters still counts
+// as near: about a third of n.
 func limit(n int) int {
 	if n <= 3 {
 		return n / 2

@@ -18,8 +18,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Of names at one distance the one that begins like what was written is meant,
-// and two letters in common are none.
+// TestNearestWeighs: of names at the same distance, the one with the longer
+// common beginning wins. Two letters in common are not enough.
 func TestNearestWeighs(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -2,12 +2,12 @@ package store
 
 import "github.com/concerto-lang/concerto/internal/value"
 
-// HashMap is a store of values by key, in the order in which keys were first
-// set (spec/12-stores.md). It is a reference: all who hold it see the same
-// entries. It is not safe for concurrent use.
+// HashMap is a store of values by key, in the order in which keys were first set
+// (spec/12-stores.md). It is a reference: all its holders see the same entries.
+// It is not safe for concurrent use.
 //
-// A scope is a HashMap of its own behind the same declaration: neither sees
-// the other's entries or watchers.
+// A scope is a HashMap of its own behind the same declaration. Neither sees the
+// other's entries or watchers.
 type HashMap struct {
 	scopes[*HashMap]
 	// Place is where the entries are, nil when they are here.
@@ -33,7 +33,7 @@ func (h *HashMap) Get(key value.Slot) (v value.Slot, ok bool) {
 	return v, ok
 }
 
-// Set makes v, which it marks as shared, the value of key, and gives the one
+// Set makes v the value of key and marks it as shared. It gives the value
 // before; had is false when there was none.
 func (h *HashMap) Set(key, v value.Slot) (before value.Slot, had bool) {
 	before, had = h.data.Get(key)
@@ -58,8 +58,8 @@ func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() 
 // change the hashmap.
 func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
 
-// Watch keeps f, a function, among those that are to hear of changes to key.
-// Telling them is the library's.
+// Watch adds f, a function, to the watchers of key. The library calls them when
+// the value changes.
 func (h *HashMap) Watch(key, f value.Slot) {
 	all := value.NewArray()
 	if old, ok := h.watchers.Get(key); ok {
@@ -77,9 +77,9 @@ func (h *HashMap) WatchAny(f value.Slot) {
 	h.any = all
 }
 
-// Watchers gives the functions that are to hear of a change to key, those of
-// the key and those of every key, in the order in which they were added. Both
-// are arrays that stay as they are.
+// Watchers gives the functions to call when key changes, in the order in which
+// they were added: those that watch the key, and those that watch every key.
+// Both arrays are never changed afterwards.
 func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
 	ofKey, ok := h.watchers.Get(key)
 	if !ok {

@@ -11,8 +11,8 @@ type Entry struct {
 	number int // entries are in the order of their numbers
 }
 
-// Ledger is a store of texts under identifiers that are found by their words,
-// and under keys. Entries keep the order in which they were first inserted. It
+// Ledger is a store of texts. An entry has an identifier, whose words find it,
+// and keys. Entries keep the order in which they were first inserted. A Ledger
 // is a reference, and not safe for concurrent use.
 type Ledger struct {
 	scopes[*Ledger]
@@ -32,9 +32,9 @@ func NewLedger(name string) *Ledger {
 	return l
 }
 
-// Insert stores an entry, in place of the one with its identifier if there is
-// one. The ledger keeps keys. The error says which limit the entry is beyond;
-// then nothing has changed.
+// Insert stores an entry; it replaces the entry of the same identifier if there
+// is one. The ledger keeps the slice keys. The error says which limit the entry
+// exceeds; then nothing has changed.
 func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	if err := CheckEntry(identifier, keys, val); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (l *Ledger) Insert(identifier string, keys []string, val string) error {
 	return nil
 }
 
-// Update gives the entry a new value; found is false when there is none. The
-// error says that the value is beyond the limit.
+// Update gives the entry a new value; found is false when there is no such
+// entry. The error says that the value exceeds the limit.
 func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	if err := CheckValue(val); err != nil {
 		return false, err
@@ -65,8 +65,9 @@ func (l *Ledger) Update(identifier, val string) (found bool, err error) {
 	return true, nil
 }
 
-// UpdateKeys gives the entry new keys, which the ledger keeps; found is false
-// when there is none. The error says which limit they are beyond.
+// UpdateKeys gives the entry new keys; found is false when there is no such
+// entry. The ledger keeps the slice keys. The error says which limit they
+// exceed.
 func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
 	if err := CheckKeys(keys); err != nil {
 		return false, err

@@ -24,8 +24,7 @@ func CheckEntry(identifier string, keys []string, val string) error {
 	return CheckValue(val)
 }
 
-// CheckKeys says which limit an entry's keys are beyond, nil when they are
-// within.
+// CheckKeys says which limit an entry's keys exceed; nil when they exceed none.
 func CheckKeys(keys []string) error {
 	if len(keys) > MaxKeys {
 		return fmt.Errorf("a ledger's entry has at most %d keys, this one %d", MaxKeys, len(keys))
@@ -38,8 +37,7 @@ func CheckKeys(keys []string) error {
 	return nil
 }
 
-// CheckValue says that an entry's value is beyond the limit, nil when it is
-// within.
+// CheckValue says that an entry's value exceeds the limit; nil when it does not.
 func CheckValue(val string) error {
 	if len(val) <= MaxValue {
 		return nil

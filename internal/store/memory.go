@@ -1,6 +1,6 @@
-// Package store holds the state behind the language's stores: pure, in memory,
-// deterministic. Of a store in a file they only know its Place: the entries are
-// the runtime's.
+// Package store holds the contents of the language's stores in memory. It is
+// pure and deterministic. A store in a file has a Place here instead of entries,
+// which package runtime/store keeps.
 package store
 
 // Message is one message of a conversation. Role is "user", "assistant",

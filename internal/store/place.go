@@ -7,14 +7,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Place is where a store in a file is. A HashMap, Ledger or Memory that has one
-// holds no entries itself: those are in the file, and every operation on them is
-// an effect. What watches a hashmap is the run's own.
+// Place is where a store in a file is. A HashMap, Ledger or Memory with a Place
+// has no entries itself: they are in the file, and every operation on them is an
+// effect. The watchers of a hashmap are those of this run.
 type Place struct {
 	File string // as the program gives it
 	Kind string // "hashmap", "ledger" or "memory"
 	Name string // the declared store's
-	// Scope is the JSON text of the names that lead to a scope, "" outside of
+	// Scope is the path of a scope as the JSON text of its names; "" outside of
 	// every scope.
 	Scope string
 	// Key and Value are a hashmap's types.

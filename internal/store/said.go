@@ -17,9 +17,9 @@ func WordsSaid(text string) Said {
 	return said
 }
 
-// Score says how much of an entry the text speaks of: how many words its
-// identifier has when it says all of them, and likewise for each key; 0 when it
-// does not speak of the entry.
+// Score says how much of an entry the text mentions. It adds up the different
+// words of the identifier, if the text has all of them, and likewise of each
+// key; 0 means that the text does not mention the entry.
 func (s Said) Score(identifier string, keys []string) int {
 	n := s.all(identifier)
 	for _, k := range keys {
@@ -44,9 +44,9 @@ func (s Said) all(text string) int {
 // Key says whether all words of a key, one at least, were said.
 func (s Said) Key(key string) bool { return s.all(key) > 0 }
 
-// FromText gives the entries that a text speaks of: it says every word of the
-// identifier, or of a key, whatever their case. Those with the most words in it
-// come first.
+// FromText gives the entries that a text mentions: it contains every word of the
+// identifier or of a key, in any letter case. Entries with the most words in the
+// text come first.
 func (l *Ledger) FromText(text string) []*Entry {
 	said := WordsSaid(text)
 	score := map[*Entry]int{}

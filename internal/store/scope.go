@@ -2,9 +2,8 @@ package store
 
 import "github.com/concerto-lang/concerto/internal/value"
 
-// scopes is what a store knows of itself and of the stores within it, T being
-// the store's own type. A scope is made when it is first asked for and is the
-// same one ever after.
+// scopes is the name of a store and the scopes within it. T is the store's type.
+// A scope is made when it is first asked for, and is the same one afterwards.
 type scopes[T any] struct {
 	name  string
 	self  value.Slot // the store as a value, one for its whole life, so that it equals itself
@@ -12,8 +11,8 @@ type scopes[T any] struct {
 	inner map[string]T
 }
 
-// Name is the name that the store was declared with; a scope's has the
-// scope's own behind it.
+// Name is the name with which the store was declared; for a scope, followed by
+// the scope's own name.
 func (s *scopes[T]) Name() string { return s.name }
 
 // Value gives the store as a value.

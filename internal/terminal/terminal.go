@@ -1,6 +1,7 @@
-// Package terminal makes text of others fit to be shown on a terminal: what
-// models, hosts, servers and files say may hold characters that move the cursor,
-// change the title or turn the direction of what follows.
+// Package terminal makes text from outside safe to show on a terminal. What
+// models, hosts, servers and files say may contain characters that move the
+// cursor, change the window's title, or change the direction of the text after
+// them.
 package terminal
 
 import (
@@ -16,11 +17,11 @@ func steers(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
 }
 
-// Escape shows what steers a terminal as `\u{1b}`, and bytes that are not UTF-8 as
+// Escape writes control characters as `\u{1b}` and bytes that are not UTF-8 as
 // `\x9b`. Line feeds and tabs stay.
 func Escape(text string) string { return escape(text, func(string) int { return 0 }) }
 
-// Printed is Escape for what a program prints itself, which may have colours, erase
+// Printed is Escape for what a program prints itself. It may use colours, erase
 // its line and return to the line's beginning.
 func Printed(text string) string { return escape(text, harmless) }
 
@@ -54,8 +55,9 @@ func escape(text string, kept func(string) int) string {
 	return b.String() + text[from:]
 }
 
-// harmless is the length of the carriage return, colour or erasure of the line that
-// text begins with; 0 for anything else. Text that is concealed is none.
+// harmless is the length of the sequence with which text begins, when it is a
+// carriage return, a colour, or one that erases the line; else 0. Concealed text
+// is not harmless.
 func harmless(text string) int {
 	if text[0] == '\r' {
 		return 1
@@ -84,8 +86,8 @@ func harmless(text string) int {
 	return len("\x1b[") + n + 1
 }
 
-// JSON is a JSON text with what steers a terminal escaped in its strings, which
-// mean the same.
+// JSON is a JSON text with the control characters in its strings escaped; the
+// strings keep their meaning.
 func JSON(text string) string {
 	if strings.IndexFunc(text, steers) < 0 {
 		return text

@@ -21,8 +21,8 @@ func decode(s string) (any, error) {
 	return v, nil
 }
 
-// same compares JSON: 1 and 1.0 are the same number, the order of members does
-// not count.
+// same compares two JSON values: 1 and 1.0 are equal, and the order of members
+// does not count.
 func same(got, want any) bool { return match(got, want, false) }
 
 // contains lets got's objects have more members than want's.

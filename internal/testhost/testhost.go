@@ -59,8 +59,8 @@ const lifetime = 60 * time.Second
 // grandchildEnv makes a started copy the grandchild; its value tells what kind.
 const grandchildEnv = "TESTHOST_GRANDCHILD"
 
-// Main plays the script args[0]; further arguments are the script's ${args}. It
-// gives the exit code.
+// Main plays the script args[0]; the other arguments are the script's ${args}.
+// It gives the exit code.
 func Main(args []string) int {
 	time.AfterFunc(lifetime, func() {
 		fmt.Fprintln(os.Stderr, "testhost: nobody ended this host")

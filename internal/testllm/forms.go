@@ -15,8 +15,7 @@ import (
 //go:embed requests/*.json
 var schemas embed.FS
 
-// form is one API: which paths are its own, what a request must be, and how
-// replies look.
+// form is one API: its paths, what a request must be, and how replies look.
 type form struct {
 	name    string
 	paths   []string // endings of its paths
@@ -156,8 +155,8 @@ func (r *Reply) openAI(body map[string]any) any {
 	}
 }
 
-// arguments are a call's arguments as text. A script's string is text that need
-// not be JSON.
+// arguments are a call's arguments as text. When the script gives them as a
+// string, the text need not be JSON.
 func (c *Call) arguments() string {
 	var s string
 	if json.Unmarshal(c.Args, &s) == nil {

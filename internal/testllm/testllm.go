@@ -1,10 +1,10 @@
-// Package testllm is a scripted model server on the loopback interface: what
-// tests of providers and of the command talk to. It answers in the form of the
-// API whose path is asked: OpenAI's chat completions, Anthropic's messages,
-// Google's generateContent, Ollama's chat, whole or streamed. It holds each
-// request against the API's published form (requests/*.json), records it, and
-// can misbehave: errors, broken answers, cut connections, silence, streams
-// without end.
+// Package testllm is a scripted model server on the loopback interface, for
+// tests of providers and of the command. It answers in the form of the API whose
+// path is requested: OpenAI's chat completions, Anthropic's messages, Google's
+// generateContent, Ollama's chat, whole or streamed. It checks each request
+// against the API's published form (requests/*.json), records it, and can
+// misbehave: errors, broken answers, cut connections, silence, streams without
+// end.
 package testllm
 
 import (
@@ -95,7 +95,7 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Misfits say which requests were not in the API's published form. Each was
+// Misfits lists the requests that were not in the API's published form. Each was
 // also answered with 400.
 func (s *Server) Misfits() []string {
 	s.mu.Lock()
@@ -193,7 +193,7 @@ func Load(script []byte) ([]Reply, error) {
 }
 
 // Main serves the script in the file args[0] and writes the server's URL to
-// stdout. It ends, with its exit code, when stdin ends.
+// stdout. It ends when stdin ends, and gives the exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: testllm SCRIPT")

@@ -7,8 +7,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Hostile are tools whose names, descriptions and schemas are written to be taken
-// for code, or to steer a terminal. A server has them when TESTMCP_HOSTILE is set.
+// Hostile are tools whose names, descriptions and schemas try to be taken for
+// code, or contain control sequences of terminals. A server has them when
+// TESTMCP_HOSTILE is set.
 var Hostile = []struct{ Name, Description, Input, Output string }{
 	{"f(); } @test fn t() { std::fs::write(\"owned\", \"x\"); } trait Z { fn g", "", `{"type":"object"}`, ""},
 	{"line\n@test fn t() {}\nmcp Y { fn h", "", `{"type":"object"}`, ""},

@@ -1,5 +1,5 @@
-// Package testmcp is an MCP server for tests, on the official SDK: over standard
-// streams as the command testmcp, or over HTTP.
+// Package testmcp is an MCP server for tests, built on the official SDK. It is
+// served over standard streams, as the command testmcp, or over HTTP.
 package testmcp
 
 import (
@@ -39,9 +39,10 @@ type (
 	}
 )
 
-// New makes the server: echo, add, tags, fail, steps (which reports progress),
-// ask (which elicits), wait, die, deaf, and header, which says who asks; with resources
-// and prompts, unless TESTMCP_BARE is set. Its lists have pages of three.
+// New makes the server. Its tools are echo, add, tags, fail, steps (reports
+// progress), ask (elicits), wait, die, deaf, and header, which gives what header
+// returns. It has resources and prompts unless TESTMCP_BARE is set. Its lists
+// come in pages of three.
 func New(header func() string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "testmcp", Version: "1"}, &mcp.ServerOptions{PageSize: 3})
 	if os.Getenv("TESTMCP_BARE") == "" {
@@ -132,8 +133,8 @@ func addResources(s *mcp.Server) {
 		})
 }
 
-// addPrompts adds review, which takes a file, and greet, which takes nothing and
-// has a picture in it.
+// addPrompts adds review, which takes a file, and greet, which has no argument
+// and contains a picture.
 func addPrompts(s *mcp.Server) {
 	s.AddPrompt(&mcp.Prompt{Name: "review", Description: "Reviews a file", Arguments: []*mcp.PromptArgument{
 		{Name: "file", Description: "which", Required: true}, {Name: "depth"}}},
@@ -151,9 +152,9 @@ func addPrompts(s *mcp.Server) {
 	})
 }
 
-// Main serves standard input and output, and gives the exit code. TESTMCP_FAILS
-// makes it a server that says that and ends, TESTMCP_NOISE one that writes that
-// where the protocol should be.
+// Main serves standard input and output, and gives the exit code. With
+// TESTMCP_FAILS it writes that text to its standard error and ends; with
+// TESTMCP_NOISE it writes that text where the protocol should be.
 func Main() int {
 	if why := os.Getenv("TESTMCP_FAILS"); why != "" {
 		fmt.Fprintln(os.Stderr, why)
@@ -180,8 +181,8 @@ func (e ear) Read(b []byte) (int, error) {
 	return e.File.Read(b[:min(len(b), 1024)])
 }
 
-// Start serves HTTP on the loopback. The tool header gives the header X-Team of
-// the last request.
+// Start serves HTTP on the loopback interface. The tool header gives the header
+// X-Team of the last request.
 func Start() *httptest.Server {
 	team := make(chan string, 1)
 	team <- ""

@@ -13,9 +13,10 @@ func category(r effect.Request) string {
 	return family
 }
 
-// describe gives the name and the arguments of an effect, or that it is too
-// small to be shown. Nothing that a program says, hears or knows gets in: no
-// prompts, payloads, answers, texts, headers, paths of URLs or arguments of commands.
+// describe gives the name and the arguments of an effect; shown is false when
+// the effect is too small to be shown. Nothing that a program says, hears or
+// knows is included: no prompts, payloads, answers, texts, headers, paths of
+// URLs or arguments of commands.
 func describe(r effect.Request) (name string, a args, shown bool) {
 	name, a = string(r.Kind()), args{}
 	switch r := r.(type) {

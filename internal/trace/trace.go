@@ -1,7 +1,7 @@
 // Package trace writes what a run does as trace events, which Perfetto and
-// Chrome's about:tracing show: its tasks with the listens, handlers and effects
-// in them, and its hosts with their exchanges and messages. A trace names what
-// was done and how long it took; it holds no prompts, payloads, answers or
+// Chrome's about:tracing show: its tasks with their listens, handlers and
+// effects, and its hosts with their exchanges and messages. A trace says what
+// was done and how long it took; it contains no prompts, payloads, answers or
 // values of the environment.
 package trace
 
@@ -218,8 +218,8 @@ func (t *Writer) outcome(a args, result effect.Result, err error) {
 	}
 }
 
-// exchange shows a host's exchange and its messages on the host's thread; mu is
-// held. It says whether the effect is to be shown in its task too.
+// exchange shows a host's exchange and its messages on the host's thread. It
+// says whether the effect is to be shown in its task too. The caller holds mu.
 func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool {
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:

@@ -19,8 +19,8 @@ import (
 
 const secret = "hunter2"
 
-// play runs f with a trace whose clock goes on by a microsecond at each look, and
-// gives its events, a line each.
+// play runs f with a trace whose clock advances by a microsecond at each look,
+// and gives its events, a line each.
 func play(t *testing.T, f func(w *Writer)) []string {
 	t.Helper()
 	var out bytes.Buffer

@@ -20,8 +20,8 @@ type header struct {
 	Program string `json:"program,omitempty"`
 }
 
-// event is any other record. Times are in seconds, since the run's begin or as
-// long as something took. Members that a kind does not have are left out.
+// event is any other record. Times are in seconds, either since the run began or
+// as a duration. Members that a kind does not have are omitted.
 type event struct {
 	Time    float64 `json:"t"`
 	Kind    string  `json:"kind"`

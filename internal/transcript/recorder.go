@@ -1,11 +1,11 @@
 // Package transcript follows what a run does with its models: each request and
 // its reply, failure or retry, the tool calls between them, and what became of
-// replies that did not fit. A Recorder writes that as records
-// (spec/20-transcript.md), says it in short to who watches, and counts it by
-// agent, stage and task.
+// replies that did not fit. A Recorder writes this as records
+// (spec/20-transcript.md), reports it in short lines, and counts usage by agent,
+// stage and task.
 //
-// It hears of tasks and steps from the VM, of attempts from the models' client;
-// what they have in common is the request itself.
+// Tasks and steps are reported by the VM, attempts by the client of models. The
+// request, which both name, links them.
 package transcript
 
 import (
@@ -165,8 +165,8 @@ func (r *Recorder) Requested(id int64, q effect.Request) func(effect.Result, err
 	return nil
 }
 
-// asked notes who makes a request. What is refused before an attempt is a
-// failure of its own.
+// asked notes which task makes a request. A request that is refused before any
+// attempt is recorded as a failure.
 func (r *Recorder) asked(id int64, q *effect.AgentCall, whole bool) func(effect.Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// play follows what f does, by a clock that goes on by a second at each look, and
-// gives the records, the lines, and what was used.
+// play follows what f does, with a clock that advances by a second at each look.
+// It gives the records, the lines, and the usage.
 func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []string, used Usage) {
 	t.Helper()
 	var out bytes.Buffer

@@ -8,14 +8,15 @@ import (
 	"github.com/concerto-lang/concerto/runtime/limit"
 )
 
-// Usage is what a run has used of models, by who has used it. Requests outside of
-// every stage are in none of Stages.
+// Usage is what a run has used of models, by its users. Requests outside of
+// every stage are not in Stages.
 type Usage struct {
 	Agents, Stages, Tasks []Share
 }
 
-// Share is what an agent, a stage or a task has used. Only the names of what it
-// is are set. Its usage names no model, and is Priced when every price is known.
+// Share is what an agent, a stage or a task has used. Only the names that
+// identify it are set. Its usage names no model, and is Priced when the prices
+// of all its models are known.
 type Share struct {
 	Agent           string
 	Pipeline, Stage string

@@ -1,8 +1,9 @@
 package types
 
-// Join is the type of something that is an a or a b: Int with Float is Float,
-// T with nil Option<T>, different errors are Error, string unions and literals
-// String, Never anything (spec/03-types.md). It fails when nothing fits both.
+// Join is the type of a value that is an a or a b: Int with Float is Float, T
+// with nil is Option<T>, different errors are Error, string unions and literals
+// are String, Never with T is T (spec/03-types.md). ok is false when no type
+// fits both.
 func Join(a, b Type) (Type, bool) {
 	a, b = Resolve(a), Resolve(b)
 	switch {
@@ -45,8 +46,8 @@ func Join(a, b Type) (Type, bool) {
 	return joinDeclared(a, b)
 }
 
-// joinDeclared joins two agents, hosts or tools: each is a type of its own
-// only for what is declared on it.
+// joinDeclared joins two agents, hosts or tools that come from different
+// declarations: the join is Agent, Host or Tool.
 func joinDeclared(a, b Type) (Type, bool) {
 	x, xok := a.(*Declared)
 	y, yok := b.(*Declared)
@@ -87,8 +88,8 @@ func joinOption(a, b Type) (Type, bool) {
 	return nil, false
 }
 
-// converts says whether going from a to its join e changes the value, which
-// cannot be done to what already stands in a container.
+// converts says whether a value of type a is changed when it becomes a value of
+// the join e. An element that is already in a container cannot be changed so.
 func converts(a, e Type) bool { return !Subtype(a, e) }
 
 func joinStrings(a, b Type) (Type, bool) {
@@ -108,8 +109,8 @@ func joinStrings(a, b Type) (Type, bool) {
 	return nil, false
 }
 
-// joinParts joins containers of the same shape part by part, where that needs
-// no conversion.
+// joinParts joins the type arguments of two containers of the same shape,
+// provided that no element has to be converted.
 func joinParts(a, b Type) (Type, bool) {
 	if !sameShape(a, b) {
 		return nil, false
@@ -160,8 +161,8 @@ func isError(t Type) bool {
 	return ok && n.Decl.Kind == ErrorStruct
 }
 
-// Conversion says whether a value of type a can be given where b is wanted,
-// and whether a conversion is due: Int to Float, T to Option<T>, Any to T,
+// Conversion says whether a value of type a is accepted where b is wanted, and
+// whether it has to be converted: Int to Float, T to Option<T>, Any to T,
 // anything to Nil (spec/03-types.md).
 func Conversion(a, b Type) (ok, convert bool) {
 	a, b = Resolve(a), Resolve(b)

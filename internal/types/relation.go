@@ -76,9 +76,10 @@ func (u *Union) Has(s string) bool {
 	return false
 }
 
-// Subtype says whether every a is a b without any conversion: a string union
-// is a String, any error an Error, anything an Any, and so within containers
-// (spec/03-types.md). Unbound variables in either are bound as needed.
+// Subtype says whether every value of a is a value of b without conversion: a
+// string union is a String, any error an Error, anything an Any, and the same
+// for elements of containers (spec/03-types.md). Unbound variables in a and b
+// are bound as needed.
 func Subtype(a, b Type) bool {
 	a, b = Resolve(a), Resolve(b)
 	if a == b || a == Never || a == Bad || b == Bad {
@@ -148,9 +149,9 @@ func subtypeLists(a, b []Type) bool {
 	return true
 }
 
-// IsErrorLike says whether values of t may stand where an Error is wanted:
-// any value may be thrown, but what is no value of its own (Nil, Option) reads
-// like a mistake.
+// IsErrorLike says whether values of t may stand where an Error is wanted. Any
+// value may be thrown, except those of Nil, Option, Result, function and Task
+// types, which would probably be a mistake.
 func IsErrorLike(t Type) bool {
 	switch x := Resolve(t).(type) {
 	case *Option:
@@ -281,10 +282,9 @@ func rebuildList(ts []Type, f func(Type) Type) ([]Type, bool) {
 	return out, true
 }
 
-// AnyOption is Option<Any>: an Any of which it is known that it may be missing.
-// Its values are those of Any, nil is its None and every other value its own
-// Some, so it takes and gives whatever an Any does; but Option's methods are its
-// own (spec/03-types.md, "Any").
+// AnyOption is Option<Any>. It has the same values as Any: None is nil, and
+// Some(x) is x. So each is accepted where the other is, but AnyOption has the
+// methods of Option (spec/03-types.md, "Any").
 var AnyOption = &Option{Any}
 
 // NewOption is Option<t>.

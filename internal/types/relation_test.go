@@ -142,8 +142,9 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// Any and Option<Any> hold the same values, so each stands for the other, also in
-// containers; they are two types, since their methods differ.
+// TestOptionOfAny: Any and Option<Any> hold the same values, so each is accepted
+// for the other, also in containers. They are two types, since their methods
+// differ.
 func TestOptionOfAny(t *testing.T) {
 	for _, c := range [][2]Type{{Any, AnyOption}, {AnyOption, Any}, {arr(Any), arr(AnyOption)}, {arr(AnyOption), arr(Any)}, {arr(Int), arr(AnyOption)}} {
 		if !Subtype(c[0], c[1]) {

@@ -1,9 +1,9 @@
-// Package types is what a type is to the checker: its forms, and one relation
-// a file: identity, assignability, joins, substitution, printing. It knows
+// Package types holds the types of the checker: their forms, and a file for each
+// relation: identity, assignability, joins, substitution, printing. It knows
 // neither syntax nor diagnostics.
 package types
 
-// Type is a type. Types are compared with Identical; the basic ones are
+// Type is a type. Compare types with Identical; only the basic ones are
 // singletons. Resolve looks through bound inference variables.
 type Type interface {
 	// String is the type as the user would write it.
@@ -14,11 +14,12 @@ type Type interface {
 // Basic is a type without parts.
 type Basic struct{ name string }
 
-// The basic types. Bad absorbs what follows from a mistake that has been
-// reported: everything is assignable to and from it. Error is the type of any
-// error value, held dynamically. Shape is a run-time type as a value, for
-// library code. Agent, Host and Tool are the types of declarations seen
-// through a parameter or field; a declaration's own name has a *Declared type.
+// The basic types. Bad stands for the type of an expression with a reported
+// mistake: everything is assignable to and from it, so that no further mistakes
+// are reported. Error is the type of any error value. Shape is a run-time type
+// as a value, for library code. Agent, Host and Tool are the types of parameters
+// and fields that hold such declarations; a declaration's own name has a
+// *Declared type.
 var (
 	Int    = &Basic{"Int"}
 	Float  = &Basic{"Float"}
@@ -69,8 +70,8 @@ type HashMap struct{ Key, Value Type }
 // written order, without repeats.
 type Union struct{ Values []string }
 
-// Param is a type parameter of a generic declaration. Two are the same only
-// when they are the same object.
+// Param is a type parameter of a generic declaration. Two Params are identical
+// only when they are the same object.
 type Param struct {
 	Name   string
 	Bounds []*Bound
@@ -95,8 +96,8 @@ const (
 
 func (k DeclKind) String() string { return [...]string{"struct", "schema", "enum", "error type"}[k] }
 
-// Decl is the declaration behind Named types. Fields and Variants are filled
-// after all names of the module are known.
+// Decl is the declaration of a Named type. Fields and Variants are set after all
+// names of the module are known.
 type Decl struct {
 	Name     string
 	Kind     DeclKind
@@ -135,8 +136,8 @@ type Trait struct {
 	Origin any
 }
 
-// Declared is the type of an agent's, host's, tool's or pipeline's own name:
-// a subtype of Agent, Host or Tool that remembers the declaration.
+// Declared is the type of an agent's, host's, tool's or pipeline's own name: a
+// subtype of Agent, Host or Tool that knows the declaration.
 type Declared struct {
 	Kind *Basic // Agent, Host, Tool; nil for a pipeline
 	Name string
