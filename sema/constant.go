@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/types"
@@ -221,43 +222,22 @@ func number(v any) (float64, bool) {
 }
 
 func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
-	overflow := func() (any, bool) {
+	compute := map[ast.Op]func(x, y int64) (int64, bool){
+		ast.OpAdd: checked.Add, ast.OpSub: checked.Sub, ast.OpMul: checked.Mul, ast.OpDiv: checked.Div, ast.OpRem: checked.Rem,
+	}[e.Op]
+	if compute == nil {
+		return foldOrder(e.Op, a, b)
+	}
+	n, ok := compute(a, b)
+	switch {
+	case ok:
+		return n, true
+	case b == 0 && (e.Op == ast.OpDiv || e.Op == ast.OpRem):
+		c.report(m, diag.ConstZero.At(e.Y.Span(), "division by zero").Hint("divide by something else"))
+	default:
 		c.report(m, diag.IntRange.At(e.Sp, "this constant does not fit a 64-bit Int").Hint("use a Float for larger numbers"))
-		return nil, false
 	}
-	switch e.Op {
-	case ast.OpAdd:
-		if s := a + b; (s^a)&(s^b) >= 0 {
-			return s, true
-		}
-		return overflow()
-	case ast.OpSub:
-		if d := a - b; (a^b)&(d^a) >= 0 {
-			return d, true
-		}
-		return overflow()
-	case ast.OpMul:
-		if p := a * b; a == 0 || p/a == b && !(a == -1 && b == math.MinInt64) {
-			return p, true
-		}
-		return overflow()
-	case ast.OpDiv, ast.OpRem:
-		if b == 0 {
-			c.report(m, diag.ConstZero.At(e.Y.Span(), "division by zero").Hint("divide by something else"))
-			return nil, false
-		}
-		if e.Op == ast.OpRem {
-			if b == -1 {
-				return int64(0), true
-			}
-			return a % b, true
-		}
-		if a == math.MinInt64 && b == -1 {
-			return overflow()
-		}
-		return a / b, true
-	}
-	return foldOrder(e.Op, a, b)
+	return nil, false
 }
 
 func foldFloat(op ast.Op, a, b float64) (any, bool) {

@@ -1,8 +1,7 @@
 package stdlib
 
 import (
-	"math"
-
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/store"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
@@ -151,11 +150,11 @@ func plus(x, y value.Slot) (value.Slot, error) {
 	if x.Kind() == value.KindFloat {
 		return value.Float(x.AsFloat() + y.AsFloat()), nil
 	}
-	a, b := x.AsInt(), y.AsInt()
-	if b > 0 && a > math.MaxInt64-b || b < 0 && a < math.MinInt64-b {
+	n, ok := checked.Add(x.AsInt(), y.AsInt())
+	if !ok {
 		return value.Nil, value.Faultf("integer overflow")
 	}
-	return value.Int(a + b), nil
+	return value.Int(n), nil
 }
 
 // hashMapClear gives what was there when somebody is to hear of it.

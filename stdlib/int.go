@@ -2,10 +2,9 @@ package stdlib
 
 import (
 	"cmp"
-	"math"
-	"math/bits"
 	"strconv"
 
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -17,9 +16,9 @@ var intNatives = []native{
 	{"Int.to_float", func(a *vm.Args) (value.Slot, error) { return value.Float(float64(a.Int(0))), nil }},
 	{"Int.to_string", textOfValue},
 	{"Int.to_hex", func(a *vm.Args) (value.Slot, error) { return value.String(strconv.FormatInt(a.Int(0), 16)), nil }},
-	{"Int.checked_add", checked(addInt)},
-	{"Int.checked_sub", checked(subInt)},
-	{"Int.checked_mul", checked(mulInt)},
+	{"Int.checked_add", orNone(checked.Add)},
+	{"Int.checked_sub", orNone(checked.Sub)},
+	{"Int.checked_mul", orNone(checked.Mul)},
 	{"Int.wrapping_add", wrapping(func(x, y int64) int64 { return x + y })},
 	{"Int.wrapping_sub", wrapping(func(x, y int64) int64 { return x - y })},
 	{"Int.wrapping_mul", wrapping(func(x, y int64) int64 { return x * y })},
@@ -31,8 +30,8 @@ var intNatives = []native{
 	{"Int.shr", shift(func(x int64, n uint) int64 { return x >> n })},
 }
 
-// checked makes a native that gives None where f overflows.
-func checked(f func(x, y int64) (int64, bool)) vm.Native {
+// orNone makes a native that gives None where f overflows.
+func orNone(f func(x, y int64) (int64, bool)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		n, ok := f(a.Int(0), a.Int(1))
 		if !ok {
@@ -57,27 +56,6 @@ func shift(f func(x int64, n uint) int64) vm.Native {
 	}
 }
 
-func addInt(x, y int64) (int64, bool) {
-	n := x + y
-	return n, (n > x) == (y > 0)
-}
-
-func subInt(x, y int64) (int64, bool) {
-	n := x - y
-	return n, (n < x) == (y > 0)
-}
-
-func mulInt(x, y int64) (int64, bool) {
-	hi, lo := bits.Mul64(magnitude(x), magnitude(y))
-	if hi != 0 {
-		return 0, false
-	}
-	if (x < 0) != (y < 0) {
-		return -int64(lo), lo <= 1<<63
-	}
-	return int64(lo), lo <= math.MaxInt64
-}
-
 // magnitude gives |x|, also of the least Int.
 func magnitude(x int64) uint64 {
 	if x < 0 {
@@ -88,10 +66,11 @@ func magnitude(x int64) uint64 {
 
 func intAbs(a *vm.Args) (value.Slot, error) {
 	n := a.Int(0)
-	if n == math.MinInt64 {
+	minus, ok := checked.Neg(n)
+	if !ok {
 		return value.Nil, value.Faultf("integer overflow: abs of %d", n)
 	}
-	return value.Int(max(n, -n)), nil
+	return value.Int(max(n, minus)), nil
 }
 
 func intClamp(a *vm.Args) (value.Slot, error) { return clamp(a.Int(0), a.Int(1), a.Int(2), value.Int) }
@@ -115,12 +94,12 @@ func intPow(a *vm.Args) (value.Slot, error) {
 	result, square, ok := int64(1), base, true
 	for e := n; e > 0; e >>= 1 {
 		if e&1 == 1 {
-			if result, ok = mulInt(result, square); !ok {
+			if result, ok = checked.Mul(result, square); !ok {
 				break
 			}
 		}
 		if e > 1 {
-			if square, ok = mulInt(square, square); !ok {
+			if square, ok = checked.Mul(square, square); !ok {
 				break
 			}
 		}

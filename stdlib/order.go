@@ -3,6 +3,7 @@ package stdlib
 import (
 	"cmp"
 
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -113,12 +114,12 @@ func arrayOrder(a *vm.Args) (value.Slot, error) {
 // arraySum makes a native that adds up from zero, which is the sum of an empty
 // array: a fold over Ints, over Floats, or, seen through Any, over both.
 func arraySum(zero value.Slot) vm.Native {
-	return fold("sum", zero, addInt, func(x, y float64) float64 { return x + y })
+	return fold("sum", zero, checked.Add, func(x, y float64) float64 { return x + y })
 }
 
 // arrayProduct makes a native that multiplies from one.
 func arrayProduct(one value.Slot) vm.Native {
-	return fold("product", one, mulInt, func(x, y float64) float64 { return x * y })
+	return fold("product", one, checked.Mul, func(x, y float64) float64 { return x * y })
 }
 
 func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), floats func(x, y float64) float64) vm.Native {

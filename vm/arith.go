@@ -2,7 +2,6 @@ package vm
 
 import (
 	"math"
-	"math/bits"
 
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -19,19 +18,6 @@ func init() {
 	slow[ir.OpDivInt], slow[ir.OpDivIntK] = intRest(ir.AnyDiv, false), intRest(ir.AnyDiv, true)
 	slow[ir.OpRemInt], slow[ir.OpRemIntK] = intRest(ir.AnyRem, false), intRest(ir.AnyRem, true)
 	slow[ir.OpNegInt] = func(t *task, in *ins) status { return t.fault("integer overflow") }
-}
-
-// mulOverflows says whether x * y leaves 64 bits.
-func mulOverflows(x, y int64) bool {
-	hi, lo := bits.Mul64(uint64(x), uint64(y))
-	high := int64(hi) // of the signed product
-	if x < 0 {
-		high -= y
-	}
-	if y < 0 {
-		high -= x
-	}
-	return high != int64(lo)>>63
 }
 
 // floatToInt truncates f; ok is false for NaN and what leaves 64 bits.

@@ -3,6 +3,7 @@ package vm
 import (
 	"math"
 
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
@@ -120,31 +121,25 @@ func (t *task) anyArith(op ir.AnyOp, a, b value.Slot) (value.Slot, status) {
 }
 
 func (t *task) intArith(op ir.AnyOp, x, y int64) (value.Slot, status) {
-	over := false
 	var n int64
+	var ok bool
 	switch op {
 	case ir.AnyAdd:
-		n = x + y
-		over = (n^x)&(n^y) < 0
+		n, ok = checked.Add(x, y)
 	case ir.AnySub:
-		n = x - y
-		over = (x^y)&(n^x) < 0
+		n, ok = checked.Sub(x, y)
 	case ir.AnyMul:
-		n = x * y
-		over = mulOverflows(x, y)
+		n, ok = checked.Mul(x, y)
 	case ir.AnyDiv:
-		if y == 0 {
+		if n, ok = checked.Div(x, y); y == 0 {
 			return value.Nil, t.fault("division by zero")
 		}
-		n = x / y
-		over = y == -1 && x == math.MinInt64
 	case ir.AnyRem:
-		if y == 0 {
+		if n, ok = checked.Rem(x, y); y == 0 {
 			return value.Nil, t.fault("remainder by zero")
 		}
-		n = x % y
 	}
-	if over {
+	if !ok {
 		return value.Nil, t.fault("integer overflow")
 	}
 	return value.Int(n), running
@@ -154,10 +149,11 @@ func opAnyNeg(t *task, in *ins) status {
 	s := value.Flat(*t.slot(in.b))
 	switch s.Kind() {
 	case value.KindInt:
-		if s.AsInt() == math.MinInt64 {
+		n, ok := checked.Neg(s.AsInt())
+		if !ok {
 			return t.fault("integer overflow")
 		}
-		*t.slot(in.a) = value.Int(-s.AsInt())
+		*t.slot(in.a) = value.Int(n)
 	case value.KindFloat:
 		*t.slot(in.a) = value.Float(-s.AsFloat())
 	default:

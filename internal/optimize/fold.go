@@ -2,8 +2,8 @@ package optimize
 
 import (
 	"math"
-	"math/bits"
 
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -103,8 +103,10 @@ func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
 		}
 		return neutral(in)
 	case ir.OpNegInt:
-		if x, ok := f.int(b); ok && x != math.MinInt64 {
-			return f.k.u.o.loadInt(d, -x)
+		if x, ok := f.int(b); ok {
+			if n, ok := checked.Neg(x); ok {
+				return f.k.u.o.loadInt(d, n)
+			}
 		}
 	case ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat:
 		x, ok1 := f.float(b)
@@ -186,29 +188,15 @@ func neutral(in ir.Instr) (ir.Instr, bool) {
 func compute(op ir.Op, x, y int64) (n int64, ok bool) {
 	switch op {
 	case ir.OpAddInt, ir.OpAddIntK:
-		n = x + y
-		return n, (n^x)&(n^y) >= 0
+		return checked.Add(x, y)
 	case ir.OpSubInt, ir.OpSubIntK:
-		n = x - y
-		return n, (x^y)&(n^x) >= 0
+		return checked.Sub(x, y)
 	case ir.OpMulInt, ir.OpMulIntK:
-		hi, lo := bits.Mul64(uint64(x), uint64(y))
-		high := int64(hi)
-		if x < 0 {
-			high -= y
-		}
-		if y < 0 {
-			high -= x
-		}
-		return int64(lo), high == int64(lo)>>63
+		return checked.Mul(x, y)
+	case ir.OpDivInt, ir.OpDivIntK:
+		return checked.Div(x, y)
 	}
-	if y == 0 || y == -1 {
-		return 0, false
-	}
-	if op == ir.OpDivInt || op == ir.OpDivIntK {
-		return x / y, true
-	}
-	return x % y, true
+	return checked.Rem(x, y)
 }
 
 func computeFloat(op ir.Op, x, y float64) float64 {

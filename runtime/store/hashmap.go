@@ -9,6 +9,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/concerto-lang/concerto/internal/checked"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
 )
@@ -148,10 +149,11 @@ func plus(a, b json.RawMessage) (json.RawMessage, error) {
 		if err != nil {
 			return nil, refuse("expected Int, got %s", a)
 		}
-		if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
+		n, ok := checked.Add(x, y)
+		if !ok {
 			return nil, effect.Errorf("RuntimeError", "integer overflow")
 		}
-		return strconv.AppendInt(nil, x+y, 10), nil
+		return strconv.AppendInt(nil, n, 10), nil
 	}
 	x, ok := number(a)
 	y, known := number(b)

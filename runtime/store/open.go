@@ -40,8 +40,8 @@ var tables = []string{
 	`CREATE INDEX record_order ON record (section, id)`,
 }
 
-// checked is the size up to which a file is read through each time it is opened.
-const checked = 1 << 20
+// readThrough is the size up to which a file is read through each time it is opened.
+const readThrough = 1 << 20
 
 // open opens the file, and makes it when there is none.
 func (f *file) open(ctx context.Context) error {
@@ -221,7 +221,7 @@ func (f *file) verify(size int64) error {
 	if slices.Sort(found); !slices.Equal(found, want) {
 		return damaged("its tables are not those of a store")
 	}
-	if size > checked {
+	if size > readThrough {
 		return nil
 	}
 	var problem string
