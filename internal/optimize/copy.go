@@ -49,7 +49,7 @@ func (k *facts) source(r int, class ir.Class, holds bitset) (int, bool) {
 
 // known finds a fact about a register.
 func (k *facts) known(r int, holds bitset, want func(ir.Instr) bool) (ir.Instr, bool) {
-	for w, bits := range k.part(k.dest, r) {
+	for w, bits := range k.registers.dest(r) {
 		for bits &= holds[w]; bits != 0; bits &= bits - 1 {
 			if in := k.list[w<<6|trailing(bits)]; want(in) {
 				return in, true

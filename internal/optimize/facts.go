@@ -13,46 +13,18 @@ type facts struct {
 	end   int // of the code that is looked at
 	list  []ir.Instr
 	index index
-	words int
 	// of[pc] is the fact that an instruction makes, -1 for none.
 	of []int32
-	// dest holds, by register, the facts whose register it is, about those and
-	// the ones that read it, above those about it or a later one.
-	dest, about, above []uint64
-	summed             bool // above has been filled in
-	// by memory
-	elems, lens, fields, maps, cells, owns, elemOwns, fieldOwns bitset
+
+	registers byRegister
+	memory    byMemory
+	twins     twins
 
 	flow ir.Forward[uint64]
 	now  bitset // for each visit
-
-	alike  index   // the first fact of those that differ in their register only
-	last   []int32 // of those that are alike with the first, the last
-	next   []int32 // alike with a fact, -1 for none
-	paired bool
 	// classes are those at the instruction that each visits. A fact can hold of a
 	// register that may not be read, when it came there in two classes.
 	classes ir.Classes
-}
-
-type bitset []uint64
-
-func (b bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
-func (b bitset) has(i int) bool { return b[i>>6]>>(i&63)&1 != 0 }
-func (b bitset) without(c bitset) {
-	for i := range c {
-		b[i] &^= c[i]
-	}
-}
-
-// meet keeps what holds in both and says whether that changed b.
-func (b bitset) meet(c bitset) (changed bool) {
-	for i := range b {
-		if n := b[i] & c[i]; n != b[i] {
-			b[i], changed = n, true
-		}
-	}
-	return changed
 }
 
 // traits are those of the operations, by number, so that no index needs a check.
@@ -83,7 +55,8 @@ const (
 // there.
 func (u *unit) facts(what, end int) *facts {
 	k := &u.s.facts
-	k.u, k.list, k.paired, k.end = u, k.list[:0], false, end
+	k.u, k.list, k.end = u, k.list[:0], end
+	k.twins.paired = false
 	k.index.reset(2 * end)
 	room(&k.of, end)
 	for pc, in := range u.code[:end] {
@@ -110,7 +83,7 @@ func (u *unit) facts(what, end int) *facts {
 	}
 	k.sets()
 	g := u.graph()
-	clear(k.flow.Start(g.Until(end), k.words))
+	clear(k.flow.Start(g.Until(end), len(k.now)))
 	k.flow.Solve(g, k)
 	return k
 }
@@ -155,68 +128,19 @@ func (k *facts) lookup(in ir.Instr) int { return k.index.get(in) }
 
 // sets sorts the facts by what makes them untrue.
 func (k *facts) sets() {
-	k.words = (len(k.list) + 63) / 64
-	k.summed = false
-	n, registers := k.words, k.u.f.Registers
-	zeroed(&k.dest, registers*n)
-	zeroed(&k.about, registers*n)
-	for _, s := range []*bitset{&k.elems, &k.lens, &k.fields, &k.maps, &k.cells, &k.owns, &k.elemOwns, &k.fieldOwns} {
-		zeroed((*[]uint64)(s), n)
-	}
-	room((*[]uint64)(&k.now), n)
-	for n := range k.list {
-		in := k.list[n]
-		s := ir.ShapeOf(in)
-		k.part(k.dest, int(in.A)).set(n)
-		k.part(k.about, int(in.A)).set(n)
-		for _, o := range s.Reads {
-			k.part(k.about, in.Get(o.Field)).set(n)
-		}
-		if s.Window {
-			from, many := k.u.window(in)
-			for r := from; r < from+many; r++ {
-				k.part(k.about, r).set(n)
-			}
-		}
-		switch traits[in.Op].Reads() {
-		case ir.Elems:
-			k.elems.set(n)
-		case ir.Lens:
-			k.lens.set(n)
-		case ir.Fields:
-			k.fields.set(n)
-		case ir.Entries:
-			k.maps.set(n)
-		case ir.Cells:
-			k.cells.set(n)
-		case ir.Marks:
-			k.owns.set(n)
-			switch in.Op {
-			case ir.OpOwnElem:
-				k.elemOwns.set(n)
-			case ir.OpOwnField:
-				k.fieldOwns.set(n)
-			}
+	words := (len(k.list) + 63) / 64
+	room((*[]uint64)(&k.now), words)
+	k.registers.reset(words, k.u.f.Registers)
+	k.memory.reset(words)
+	for n, in := range k.list {
+		k.registers.dest(int(in.A)).set(n)
+		k.registers.about(int(in.A)).set(n)
+		k.u.eachRead(in, func(r int) { k.registers.about(r).set(n) })
+		t := traits[in.Op]
+		for m := t.Reads() | t.Changes(); m != 0; m &= m - 1 {
+			k.memory.of(m).set(n)
 		}
 	}
-}
-
-// part is a register's part of a set by registers.
-func (k *facts) part(sets []uint64, r int) bitset { return sets[r*k.words : (r+1)*k.words] }
-
-// forget drops what is known of and from a register.
-func (k *facts) forget(s bitset, r int) { s.without(k.part(k.about, r)) }
-
-// forgetFrom drops what is known of and from a register and all behind it.
-func (k *facts) forgetFrom(s bitset, r int) {
-	if !k.summed {
-		k.summed = true
-		copy(room(&k.above, len(k.about)), k.about)
-		for i := len(k.above) - k.words - 1; i >= 0; i-- {
-			k.above[i] |= k.above[i+k.words]
-		}
-	}
-	s.without(k.part(k.above, r))
 }
 
 // Step makes of what holds before an instruction what holds after it. What an
@@ -229,7 +153,7 @@ func (k *facts) Step(pc int, s, raised []uint64) {
 }
 
 // Catch drops what is known of the register that gets an error.
-func (k *facts) Catch(s []uint64, register int) { k.forget(s, register) }
+func (k *facts) Catch(s []uint64, register int) { bitset(s).without(k.registers.about(register)) }
 
 // Meet keeps what holds on both ways.
 func (k *facts) Meet(s, t []uint64) bool { return bitset(s).meet(t) }
@@ -244,15 +168,15 @@ func (k *facts) step(pc int, s bitset) {
 	}
 	n := k.of[pc]
 	if shape := &ir.Shapes[in.Op]; shape.Frame {
-		k.forgetFrom(s, int(in.A))
+		s.without(k.registers.from(int(in.A)))
 		if in.Op == ir.OpListenBegin {
-			k.u.kept.each(func(r int) { k.forget(s, r) })
+			k.u.kept.each(func(r int) { s.without(k.registers.about(r)) })
 		}
 	} else if shape.Writes != ir.Unset {
 		if in.Op == ir.OpOwn && n >= 0 && s.has(int(n)) {
 			return // what is owned already does not change
 		}
-		k.forget(s, int(in.A))
+		s.without(k.registers.about(int(in.A)))
 	}
 	if n >= 0 {
 		s.set(int(n))
@@ -264,30 +188,17 @@ func (k *facts) step(pc int, s bitset) {
 
 // stepMemory drops what an instruction's change of the heap makes untrue.
 func (k *facts) stepMemory(in ir.Instr, s bitset) {
-	to := changes[in.Op]
-	if to&ir.Elems != 0 {
-		s.without(k.elems)
-		s.without(k.elemOwns)
-	}
-	if to&ir.Lens != 0 {
-		s.without(k.lens)
-	}
-	if to&ir.Fields != 0 {
-		k.stepFields(in, s)
-	}
-	if to&ir.Entries != 0 {
-		s.without(k.maps)
-	}
-	if to&ir.Cells != 0 {
-		s.without(k.cells)
-	}
-	if to&ir.Marks != 0 {
-		s.without(k.owns)
+	for m := changes[in.Op]; m != 0; m &= m - 1 {
+		if m&-m == ir.Fields {
+			k.stepFields(in, s)
+		} else {
+			s.without(k.memory.of(m))
+		}
 	}
 }
 
 // stepFields drops the slots that an instruction may change: those of its own
-// number.
+// number. A Result that has been made is not kept apart.
 func (k *facts) stepFields(in ir.Instr, s bitset) {
 	slot := -1
 	switch in.Op {
@@ -296,9 +207,10 @@ func (k *facts) stepFields(in ir.Instr, s bitset) {
 	case ir.OpOwnField:
 		slot = int(in.C)
 	}
+	fields := k.memory.of(ir.Fields)
 	for w := range s {
-		for x := s[w] & (k.fields[w] | k.fieldOwns[w]); x != 0; x &= x - 1 {
-			if slot < 0 || int(k.list[w<<6|trailing(x)].C) == slot {
+		for x := s[w] & fields[w]; x != 0; x &= x - 1 {
+			if f := k.list[w<<6|trailing(x)]; slot < 0 || int(f.C) == slot || has(f.Op, ir.New) {
 				s[w] &^= x & -x
 			}
 		}

@@ -35,11 +35,11 @@ var moveOf = byClass{ir.Int: ir.OpMoveInt, ir.Float: ir.OpMoveFloat, ir.Bool: ir
 
 // equal finds a register that holds what an instruction would give.
 func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
-	if !k.paired {
-		k.pair()
+	if !k.twins.paired {
+		k.twins.pair(k.list)
 	}
 	in.A = 0
-	for n := k.alike.get(in); n >= 0; n = int(k.next[n]) {
+	for n := k.twins.first.get(in); n >= 0; n = int(k.twins.next[n]) {
 		if holds.has(n) && k.classes.Fits(int(k.list[n].A), ir.ShapeOf(in).Writes) {
 			return k.list[n].A, true
 		}
@@ -47,14 +47,22 @@ func (k *facts) equal(in ir.Instr, holds bitset) (d uint8, ok bool) {
 	return 0, false
 }
 
-// pair chains the facts that differ in their register only, the first ones first.
-func (k *facts) pair() {
-	k.paired = true
-	k.alike.reset(len(k.list))
-	next, last := room(&k.next, len(k.list)), room(&k.last, len(k.list))
-	for n, in := range k.list {
+// twins are facts that differ in their register only, in chains.
+type twins struct {
+	first  index
+	last   []int32 // of the chain that a first one begins
+	next   []int32 // behind a fact, -1 for none
+	paired bool
+}
+
+// pair chains facts, those that come first in front.
+func (t *twins) pair(list []ir.Instr) {
+	t.paired = true
+	t.first.reset(len(list))
+	next, last := room(&t.next, len(list)), room(&t.last, len(list))
+	for n, in := range list {
 		in.A, next[n] = 0, -1
-		first, known := k.alike.find(in)
+		first, known := t.first.find(in)
 		if known {
 			next[last[*first]] = int32(n)
 		} else {

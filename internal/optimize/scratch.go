@@ -5,24 +5,16 @@ import "github.com/concerto-lang/concerto/ir"
 // scratch is the memory of the analyses. It serves one function after the
 // other, and within a function one analysis of a kind after the other.
 type scratch struct {
-	graph ir.Graph
-	calls []int32
-
+	graph   ir.Graph
 	live    liveness
 	classes classFlow
 	webs    webs
 	facts   facts
-
-	in, known     []bool // of an unboxer
-	some, holders []int32
-
-	code, spare    []ir.Instr
-	places, spared []place
-	local          []bool
-	moved, begins  []int32
-	starts         []int32
-	callee         []place
-	targets        []int32
+	unbox   unboxer
+	rewrite rewriting
+	calls   []int32 // to be inlined
+	callee  []place
+	targets []int32 // by instruction: how many jumps lead there
 }
 
 // room gives n elements in the memory of *s, whatever they hold.

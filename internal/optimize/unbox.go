@@ -16,7 +16,8 @@ import (
 // What one class changes leaves the webs of the others as they are.
 func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
-		b := &unboxer{u: u, w: w, class: c}
+		b := &u.s.unbox
+		b.u, b.w, b.class = u, w, c
 		if b.met() && b.candidates() {
 			b.settle()
 			b.rewrite()
@@ -100,6 +101,7 @@ type unboxer struct {
 	// are all of the class.
 	in, known []bool
 	some      []int32 // the webs that may
+	holders   []int32 // of the value that readSoon follows
 }
 
 // byClass is an operation for each class.
@@ -117,16 +119,15 @@ var (
 
 // candidates marks the webs all of whose settings and readers have a plain form.
 func (b *unboxer) candidates() bool {
-	b.in = zeroed(&b.u.s.in, len(b.w.all))
-	b.known = zeroed(&b.u.s.known, len(b.w.all))
-	b.some = b.u.s.some[:0]
+	zeroed(&b.in, len(b.w.all))
+	zeroed(&b.known, len(b.w.all))
+	b.some = b.some[:0]
 	for n := range b.w.all {
 		if x := &b.w.all[n]; !x.fixed && len(x.defs) > 0 && b.plain(x) {
 			b.in[n] = true
 			b.some = append(b.some, int32(n))
 		}
 	}
-	b.u.s.some = b.some
 	return len(b.some) > 0
 }
 
@@ -242,8 +243,8 @@ const soon = 100
 func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
 	end := min(g.Runs[g.At[pc]].To, pc+soon)
-	holders := append(u.s.holders[:0], n)
-	defer func() { u.s.holders = holders }()
+	holders := append(b.holders[:0], n)
+	defer func() { b.holders = holders }()
 	for at := pc + 1; at < end; at++ {
 		in := u.code[at]
 		if in == nop {

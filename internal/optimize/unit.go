@@ -48,7 +48,7 @@ func steers(in ir.Instr) bool { return in != nop && (ir.Shapes[in.Op].Target || 
 func newUnit(o *optimizer, n int) *unit {
 	f := &o.p.Functions[n]
 	u := &unit{o: o, p: o.p, n: n, f: f, s: &o.scratch, code: f.Code, regions: f.Regions, inlined: f.Inlined}
-	u.places = unfold(&u.s.places, &f.Block)
+	u.places = unfold(&u.s.rewrite.places, &f.Block)
 	u.start, u.kept = u.places[0], u.shared()
 	return u
 }
@@ -123,10 +123,20 @@ func (b *buffer) addLocal(in ir.Instr, at place) {
 // with the instruction does not hold it.
 func (b *buffer) ahead() { b.begin = int32(len(b.code)) }
 
+// rewriting is the memory of rewrite: for code that is in use, and for what comes
+// to stand in its place.
+type rewriting struct {
+	code, spare    []ir.Instr
+	places, spared []place
+	local          []bool
+	moved, begins  []int32
+	starts         []int32
+}
+
 // rewrite makes new code: emit adds what stands for instruction pc. moved tells
 // where that begins, begins where without what comes ahead of it.
 func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins []int32) {
-	s := u.s
+	s := &u.s.rewrite
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
 	moved, begins = room(&s.moved, len(u.code)+1), room(&s.begins, len(u.code)+1)
 	for pc, in := range u.code {
@@ -177,7 +187,7 @@ func (u *unit) moveRanges(moved, begins []int32) {
 // reach.
 func (u *unit) pack() {
 	g := u.graph()
-	moved := room(&u.s.moved, len(u.code)+1)
+	moved := room(&u.s.rewrite.moved, len(u.code)+1)
 	kept := 0
 	for i := range g.Runs {
 		b := &g.Runs[i]
