@@ -13,7 +13,7 @@ import (
 // fields are constants by now.
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
-		g.stores[s] = i
+		g.numbers.stores[s] = i
 		out := ir.Store{Name: s.Name, Kind: s.Kind.String(), Window: int(s.Window), File: s.File}
 		if h, ok := s.Type.(*types.HashMap); ok && s.File != "" {
 			out.Key, out.Value = g.typeIndex(h.Key), g.typeIndex(h.Value)
@@ -21,24 +21,24 @@ func (g *generator) declarations() {
 		g.out.Stores = append(g.out.Stores, out)
 	}
 	for i, t := range g.p.Tools {
-		g.tools[t] = i
+		g.numbers.tools[t] = i
 	}
 	for i, a := range g.p.Agents {
-		g.agents[a] = i
+		g.numbers.agents[a] = i
 		g.out.Agents = append(g.out.Agents, g.agent(a))
 	}
 	for i, h := range g.p.Hosts {
-		g.hosts[h] = i
+		g.numbers.hosts[h] = i
 		g.out.Hosts = append(g.out.Hosts, g.host(h))
 	}
 	for _, p := range g.p.Pipelines {
-		g.pipelines[p] = g.reserve()
+		g.numbers.pipelines[p] = g.reserve()
 	}
 	for _, t := range g.p.Tools {
 		g.out.Tools = append(g.out.Tools, g.tool(t))
 	}
 	for _, p := range g.p.Pipelines {
-		g.pipeline(g.pipelines[p], p)
+		g.pipeline(g.numbers.pipelines[p], p)
 		if p.Decl.Pub && !p.Info.Library {
 			g.out.Pipelines = append(g.out.Pipelines, g.publicPipeline(p))
 		}
@@ -62,10 +62,10 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 		out.Stop = append(out.Stop, text(s))
 	}
 	if s, ok := a.Fields["memory"].(*sema.Store); ok {
-		out.Memory = g.stores[s]
+		out.Memory = g.numbers.stores[s]
 	}
 	for _, s := range a.Knowledge {
-		out.Knowledge = append(out.Knowledge, g.stores[s])
+		out.Knowledge = append(out.Knowledge, g.numbers.stores[s])
 	}
 	at := a.Decl.Name.Sp.Start
 	out.Decorator = g.decoratorsOf(a.Info, a.Name, at, a.Decorations)
@@ -126,7 +126,7 @@ func (g *generator) toolList(v any) []int {
 	var out []int
 	for _, x := range list(v) {
 		if t, ok := x.(*sema.Tool); ok {
-			out = append(out, g.tools[t])
+			out = append(out, g.numbers.tools[t])
 		}
 	}
 	return out

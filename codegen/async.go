@@ -97,8 +97,8 @@ func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen fun
 
 // taskName numbers the bodies of a function, for traces.
 func (f *builder) taskName() string {
-	f.bodies++
-	return fmt.Sprintf("%s task %d", f.out.Name, f.bodies)
+	f.inner.bodies++
+	return fmt.Sprintf("%s task %d", f.out.Name, f.inner.bodies)
 }
 
 // takeCapture gives a body its own copy of a variable around it, as it is when

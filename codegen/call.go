@@ -32,7 +32,7 @@ func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hin
 		s := f.g.pipelineSignature(c.Pipeline)
 		w := f.window(hint)
 		f.arguments(in, w, s.params, allKept)
-		f.emit(ir.OpCall, w, 0, 0, int32(f.g.pipelines[c.Pipeline]))
+		f.emit(ir.OpCall, w, 0, 0, int32(f.g.numbers.pipelines[c.Pipeline]))
 		return f.result(w, s.result)
 	case sema.CallErrorNew:
 		return f.callErrorNew(in, hint)
@@ -85,7 +85,7 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 // without knowing of what.
 func (f *builder) givesOption(in arguments) bool {
 	if in.call.Kind == sema.CallAnyMethod {
-		return f.g.optional[in.call.Name]
+		return f.g.dynamic.optional[in.call.Name]
 	}
 	return isOption(in.call.Fn.Gives())
 }
@@ -135,7 +135,7 @@ func (f *builder) invoke(fn *sema.Function, w int) val {
 		v.fresh = true
 		return v
 	}
-	idx, ok := f.g.functions[fn]
+	idx, ok := f.g.numbers.functions[fn]
 	if !ok {
 		bug(fn.Info, fn.Decl.Span(), "%s has no code", fn.Name)
 	}
@@ -173,7 +173,7 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 // callAnyMethod calls a method that is found at run time. One that may change
 // what it is called on works on the receiver's place, if it has one.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
-	if f.g.mutating[in.call.Name] && f.isPlace(in.recv) {
+	if f.g.dynamic.mutating[in.call.Name] && f.isPlace(in.recv) {
 		return f.callMutating(in, types.Any, hint)
 	}
 	w := f.window(hint)

@@ -54,8 +54,8 @@ func (f *builder) closureOver(d, base, count, n int) {
 
 // closureName numbers the closures of a function, for traces.
 func (f *builder) closureName() string {
-	f.closures++
-	return fmt.Sprintf("%s closure %d", f.out.Name, f.closures)
+	f.inner.closures++
+	return fmt.Sprintf("%s closure %d", f.out.Name, f.inner.closures)
 }
 
 // closureCode generates a closure's function.
@@ -118,7 +118,7 @@ func (g *generator) adapter(fn *sema.Function) int {
 	if g.p.CallsUntyped && !fn.Info.Library && g.unchecked(fn) {
 		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
 	}
-	own, generated := g.functions[fn]
+	own, generated := g.numbers.functions[fn]
 	if generated && g.signatureOf(fn).abi == ir.FullABI && !fn.Async {
 		return own
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -40,27 +39,13 @@ type ManifestHost struct {
 // passes ir.Verify. The only diagnostics are about limits of the machine: a
 // function that needs too many registers at once.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
+	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Limits: m.Limits, Entry: -1}
 	g := &generator{
-		p: p, manifest: m,
-		out:       &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Limits: m.Limits, Entry: -1},
-		ints:      map[int64]int{},
-		floats:    map[uint64]int{},
-		strings:   map[string]int{},
-		natives:   map[string]int{},
-		types:     map[string]int{},
-		decls:     map[*types.Decl]int{},
-		forms:     map[*types.Decl][]int{},
-		files:     map[string]int{},
-		functions: map[*sema.Function]int{},
-		mutating:  map[string]bool{},
-		optional:  map[string]bool{},
-		borrowed:  map[*sema.Param]bool{},
-		adapters:  map[any]int{},
-		pipelines: map[*sema.Pipeline]int{},
-		agents:    map[*sema.Agent]int{},
-		hosts:     map[*sema.Host]int{},
-		tools:     map[*sema.Tool]int{},
-		stores:    map[*sema.Store]int{},
+		p: p, manifest: m, out: out, pool: newPool(out), types: newTypeTable(), numbers: newNumbers(),
+		files:    map[string]int{},
+		dynamic:  dynamic{map[string]bool{}, map[string]bool{}},
+		borrowed: map[*sema.Param]bool{},
+		adapters: map[any]int{},
 	}
 	g.program()
 	return g.out, g.diags
@@ -74,40 +59,45 @@ type generator struct {
 	out      *ir.Program
 	diags    diag.List
 
-	ints    map[int64]int
-	floats  map[uint64]int
-	strings map[string]int
-	natives map[string]int
-	types   map[string]int
-	decls   map[*types.Decl]int   // numbered as met, to tell equal names apart
-	forms   map[*types.Decl][]int // a declaration's types, with all the arguments that the program uses
-	files   map[string]int        // by name: a library file can come in parts
+	pool
+	types   typeTable
+	numbers numbers
+	files   map[string]int // by name: a library file can come in parts
 
-	functions map[*sema.Function]int
-	// mutating says of a name that calls find at run time whether one of its
-	// methods changes what it is called on.
-	mutating map[string]bool
-	// optional says it of one that gives an Option.
-	optional map[string]bool
+	dynamic dynamic
 	// borrowed says which parameters are only read (borrow.go).
-	borrowed  map[*sema.Param]bool
-	adapters  map[any]int
-	pipelines map[*sema.Pipeline]int
-	agents    map[*sema.Agent]int
-	hosts     map[*sema.Host]int
-	tools     map[*sema.Tool]int
-	stores    map[*sema.Store]int
+	borrowed map[*sema.Param]bool
+	adapters map[any]int
 
 	// code and positions are memory for the function that comes next; it is copied
 	// when its size is known.
 	code      []ir.Instr
 	positions []ir.Position
 
-	// fault is the type RuntimeError, once needed.
-	fault *types.Named
-
 	// queue holds what has an index and waits for its code.
 	queue []func()
+}
+
+// numbers say where each declaration stands in its table.
+type numbers struct {
+	functions map[*sema.Function]int
+	pipelines map[*sema.Pipeline]int // among the functions
+	agents    map[*sema.Agent]int
+	hosts     map[*sema.Host]int
+	tools     map[*sema.Tool]int
+	stores    map[*sema.Store]int
+}
+
+func newNumbers() numbers {
+	return numbers{map[*sema.Function]int{}, map[*sema.Pipeline]int{}, map[*sema.Agent]int{}, map[*sema.Host]int{},
+		map[*sema.Tool]int{}, map[*sema.Store]int{}}
+}
+
+// dynamic says of a name that calls find at run time what holds of one of its
+// methods at least.
+type dynamic struct {
+	mutating map[string]bool // it changes what it is called on
+	optional map[string]bool // it gives an Option
 }
 
 func (g *generator) program() {
@@ -117,17 +107,17 @@ func (g *generator) program() {
 	g.out.Functions = make([]ir.Function, 0, 2*len(g.p.Functions)) // with their closures
 	for _, fn := range g.p.Functions {
 		if fn.Native == "" && fn.Effect == "" && (fn.Decl.Body != nil || fn.Remote()) {
-			g.functions[fn] = g.reserve()
+			g.numbers.functions[fn] = g.reserve()
 		}
 	}
 	for _, d := range g.p.Dynamic {
-		g.mutating[d.Name] = g.mutating[d.Name] || d.Fn.MutSelf
-		g.optional[d.Name] = g.optional[d.Name] || isOption(d.Fn.Gives())
+		g.dynamic.mutating[d.Name] = g.dynamic.mutating[d.Name] || d.Fn.MutSelf
+		g.dynamic.optional[d.Name] = g.dynamic.optional[d.Name] || isOption(d.Fn.Gives())
 	}
 	g.borrow()
 	g.declarations()
 	for _, fn := range g.p.Functions {
-		if n, ok := g.functions[fn]; ok {
+		if n, ok := g.numbers.functions[fn]; ok {
 			g.function(n, fn)
 			g.drain()
 		}
@@ -139,7 +129,7 @@ func (g *generator) program() {
 		g.drain()
 	}
 	if g.p.Main != nil {
-		g.out.Entry = g.functions[g.p.Main]
+		g.out.Entry = g.numbers.functions[g.p.Main]
 	}
 }
 

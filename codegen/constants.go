@@ -6,49 +6,61 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The constant pool: each value once. Floats are told apart by their bits.
+// pool puts constants and the names of natives into the program, each once.
+// Floats are told apart by their bits.
+type pool struct {
+	out     *ir.Program
+	ints    map[int64]int
+	floats  map[uint64]int
+	strings map[string]int
+	natives map[string]int
+}
 
-func (g *generator) intConst(n int64) int32 {
-	i, ok := g.ints[n]
+func newPool(out *ir.Program) pool {
+	return pool{out, map[int64]int{}, map[uint64]int{}, map[string]int{}, map[string]int{}}
+}
+
+func (p *pool) intConst(n int64) int32 {
+	i, ok := p.ints[n]
 	if !ok {
 		own := n // n itself stays off the heap when it is known
-		i = g.addConst(ir.Const{Int: &own})
-		g.ints[n] = i
+		i = p.addConst(ir.Const{Int: &own})
+		p.ints[n] = i
 	}
 	return int32(i)
 }
 
-func (g *generator) floatConst(f float64) int32 {
-	i, ok := g.floats[math.Float64bits(f)]
+func (p *pool) floatConst(f float64) int32 {
+	i, ok := p.floats[math.Float64bits(f)]
 	if !ok {
 		own := f
-		i = g.addConst(ir.Const{Float: &own})
-		g.floats[math.Float64bits(f)] = i
+		i = p.addConst(ir.Const{Float: &own})
+		p.floats[math.Float64bits(f)] = i
 	}
 	return int32(i)
 }
 
-func (g *generator) stringConst(s string) int32 {
-	i, ok := g.strings[s]
+func (p *pool) stringConst(s string) int32 {
+	i, ok := p.strings[s]
 	if !ok {
 		own := s
-		i = g.addConst(ir.Const{String: &own})
-		g.strings[s] = i
+		i = p.addConst(ir.Const{String: &own})
+		p.strings[s] = i
 	}
 	return int32(i)
 }
 
-func (g *generator) addConst(c ir.Const) int {
-	g.out.Constants = append(g.out.Constants, c)
-	return len(g.out.Constants) - 1
+func (p *pool) addConst(c ir.Const) int {
+	p.out.Constants = append(p.out.Constants, c)
+	return len(p.out.Constants) - 1
 }
 
-func (g *generator) native(name string) int32 {
-	i, ok := g.natives[name]
+func (p *pool) native(name string) int32 {
+	i, ok := p.natives[name]
 	if !ok {
-		i = len(g.out.Natives)
-		g.natives[name] = i
-		g.out.Natives = append(g.out.Natives, name)
+		i = len(p.out.Natives)
+		p.natives[name] = i
+		p.out.Natives = append(p.out.Natives, name)
 	}
 	return int32(i)
 }

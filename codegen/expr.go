@@ -151,15 +151,6 @@ func (f *builder) dropNil(v val) {
 	f.takeBack()
 }
 
-// takeBack removes the last instruction.
-func (f *builder) takeBack() {
-	last := f.next() - 1
-	f.blk.Code, f.placedIn = f.blk.Code[:last], nil
-	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
-		f.blk.Positions = f.blk.Positions[:n-1]
-	}
-}
-
 // path generates what a name stands for.
 func (f *builder) path(e *ast.PathExpr, hint int) val {
 	switch o := f.info.Object(e).(type) {
@@ -185,13 +176,13 @@ func (f *builder) declared(o sema.Object, hint int) val {
 	d := f.target(hint)
 	switch o := o.(type) {
 	case *sema.Agent:
-		f.emit(ir.OpLoadAgent, d, 0, 0, int32(f.g.agents[o]))
+		f.emit(ir.OpLoadAgent, d, 0, 0, int32(f.g.numbers.agents[o]))
 	case *sema.Host:
-		f.emit(ir.OpLoadHost, d, 0, 0, int32(f.g.hosts[o]))
+		f.emit(ir.OpLoadHost, d, 0, 0, int32(f.g.numbers.hosts[o]))
 	case *sema.Tool:
-		f.emit(ir.OpLoadTool, d, 0, 0, int32(f.g.tools[o]))
+		f.emit(ir.OpLoadTool, d, 0, 0, int32(f.g.numbers.tools[o]))
 	case *sema.Store:
-		f.emit(ir.OpLoadStore, d, 0, 0, int32(f.g.stores[o]))
+		f.emit(ir.OpLoadStore, d, 0, 0, int32(f.g.numbers.stores[o]))
 	}
 	return val{reg: d, class: ir.Full, owned: true}
 }

@@ -17,21 +17,7 @@ type builder struct {
 	// info describes the expressions under way, home the function's own file.
 	info, home *sema.Info
 	out        ir.Function
-	// blk is where instructions go: the function's own block or a handler's.
-	blk *ir.Block
-	// pos is the place in the source of what is being generated; placed is the
-	// one that the last instruction has, in the block placedIn.
-	pos, placed source.Pos
-	placedIn    *ir.Block
-	places      source.Cursor
-	// foreign counts the expressions of other files around; the place stays that
-	// of the expression which needs them.
-	foreign int
-	// dead says that control does not reach the next instruction; nothing is
-	// emitted until a label is.
-	dead bool
-	// landed is where the last label was put.
-	landed int
+	emitter
 
 	top   int // the first free register
 	vars  map[*sema.Local]*variable
@@ -49,14 +35,20 @@ type builder struct {
 	loops []*loop
 	pipes []pipedInto
 	tries map[*ast.TryExpr]*try
-	// touched caches what nodes change (touch.go).
-	touched  map[ast.Node]*touch
-	uses     map[*ast.Block]*uses // of those that were asked for (lastuse.go)
-	closures int
-	bodies   int
+	seen  seen
+	inner inner
 	// keepsSelf says that the frame's first register is given back.
 	keepsSelf bool
 }
+
+// seen is what has been found of the tree, since it is asked for again.
+type seen struct {
+	touched map[ast.Node]*touch  // what nodes change (touch.go)
+	uses    map[*ast.Block]*uses // lastuse.go
+}
+
+// inner counts the functions that are named after the one around them.
+type inner struct{ closures, bodies int }
 
 // signature is how a function is called.
 type signature struct {
@@ -97,8 +89,8 @@ func (s signature) isFull() bool {
 
 // newFn starts a function. Its parameters take the registers from 1 on.
 func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signature) *builder {
-	f := &builder{g: g, info: info, home: info, pos: at, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
-		places: source.Cursor{File: info.File.Source}}
+	f := &builder{g: g, info: info, home: info, top: 1 + len(s.params), vars: map[*sema.Local]*variable{},
+		emitter: emitter{pos: at, places: source.Cursor{File: info.File.Source}}}
 	f.out = ir.Function{Name: name, File: g.file(info), Line: f.places.Position(at).Line,
 		Params: s.params, ABI: s.abi, Result: s.result, Registers: f.top}
 	f.out.Code, f.out.Positions = g.code[:0], g.positions[:0]
@@ -208,58 +200,4 @@ func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
 		f.emit(ir.OpNewCell, reg, reg, 0, 0)
 	}
 	f.vars[l] = v
-}
-
-// emit appends an instruction unless control cannot reach it.
-func (f *builder) emit(op ir.Op, a, b, c int, imm int32) {
-	if f.dead {
-		return
-	}
-	f.place()
-	f.blk.Code = append(f.blk.Code, ir.Instr{Op: op, A: uint8(a), B: uint8(b), C: uint8(c), Imm: imm})
-	f.dead = ir.Shapes[op].Ends
-}
-
-// emitBC is emit for the ops whose B and C are one number.
-func (f *builder) emitBC(op ir.Op, a int, bc int16, imm int32) {
-	if f.dead {
-		return
-	}
-	i := ir.Instr{Op: op, A: uint8(a), Imm: imm}
-	i.SetBC(bc)
-	f.place()
-	f.blk.Code = append(f.blk.Code, i)
-}
-
-// place notes the source position of the next instruction when it changes.
-func (f *builder) place() {
-	if f.pos == f.placed && f.blk == f.placedIn {
-		return
-	}
-	f.placed, f.placedIn = f.pos, f.blk
-	p := f.places.Position(f.pos)
-	ps := f.blk.Positions
-	if n := len(ps); n > 0 && ps[n-1].Line == p.Line && ps[n-1].Column == p.Column {
-		return
-	}
-	f.blk.Positions = append(ps, ir.Position{PC: len(f.blk.Code), Line: p.Line, Column: p.Column})
-}
-
-// at sets the place for what f generates and gives the way back.
-func (f *builder) at(p source.Pos) func() {
-	old := f.pos
-	if f.foreign == 0 {
-		f.pos = p
-	}
-	return func() { f.pos = old }
-}
-
-// next is the index of the next instruction.
-func (f *builder) next() int { return len(f.blk.Code) }
-
-// here moves the place on within the expression under way.
-func (f *builder) here(p source.Pos) {
-	if f.foreign == 0 {
-		f.pos = p
-	}
 }

@@ -35,7 +35,7 @@ func (g *generator) host(h *sema.Host) ir.Host {
 	}
 	out.Decorator = g.decoratorsOf(h.Info, h.Name, h.Decl.Name.Sp.Start, h.Decorations)
 	for _, t := range h.Tools {
-		out.Tools = append(out.Tools, g.tools[t])
+		out.Tools = append(out.Tools, g.numbers.tools[t])
 	}
 	return out
 }

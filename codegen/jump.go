@@ -8,42 +8,6 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// label is a place further on in the block that jumps lead to.
-type label struct{ from []int }
-
-// jump emits a jump op to l.
-func (f *builder) jump(op ir.Op, a, b int, l *label) {
-	if f.dead {
-		return
-	}
-	l.from = append(l.from, f.next())
-	f.emit(op, a, b, 0, 0)
-}
-
-func (f *builder) jumpK(op ir.Op, a int, n int16, l *label) {
-	if f.dead {
-		return
-	}
-	l.from = append(l.from, f.next())
-	f.emitBC(op, a, n, 0)
-}
-
-// land puts l here: control arrives if anything jumps to it. A jump that would
-// lead to the next instruction is taken back.
-func (f *builder) land(l *label) {
-	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
-		l.from = l.from[:n]
-		f.takeBack()
-		f.dead = false
-	}
-	for _, pc := range l.from {
-		f.blk.Code[pc].Imm = int32(f.next())
-	}
-	if len(l.from) > 0 {
-		f.dead, f.landed = false, f.next()
-	}
-}
-
 // cond jumps to l when e is `when`, and else goes on.
 func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	if let, ok := unparen(f.info, e).(*ast.LetCond); ok {

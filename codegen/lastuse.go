@@ -63,7 +63,7 @@ type uses struct {
 
 // usesIn looks through a block once.
 func (f *builder) usesIn(b *ast.Block) *uses {
-	if u := f.uses[b]; u != nil {
+	if u := f.seen.uses[b]; u != nil {
 		return u
 	}
 	u := &uses{at: map[*sema.Local][]int{}}
@@ -85,9 +85,9 @@ func (f *builder) usesIn(b *ast.Block) *uses {
 			return true
 		})
 	}
-	if f.uses == nil {
-		f.uses = map[*ast.Block]*uses{}
+	if f.seen.uses == nil {
+		f.seen.uses = map[*ast.Block]*uses{}
 	}
-	f.uses[b] = u
+	f.seen.uses[b] = u
 	return u
 }

@@ -47,7 +47,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	f.emit(ir.OpListenBegin, w, 0, 0, int32(n))
 	info := ir.ListenInfo{Host: -1, Execute: f.info.Library}
 	if l.Host != nil {
-		info.Host = f.g.hosts[l.Host]
+		info.Host = f.g.numbers.hosts[l.Host]
 	}
 	f.free(w + 1)
 	wasVar := f.isVar[w]
@@ -100,13 +100,14 @@ func answeredByTools(l *sema.Listen) []string {
 func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	defer f.free(f.top)
 	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
-	blk, dead, landed, leaving, loops := f.blk, f.dead, f.landed, f.leave, f.loops
-	f.blk, f.dead, f.landed, f.loops = &h.Block, false, -1, nil
-	f.leave = leave{kind: leaveHandler, result: types.Any}
+	back := f.redirect(&h.Block)
+	leaving, loops := f.leave, f.loops
+	f.leave, f.loops = leave{kind: leaveHandler, result: types.Any}, nil
 	f.depth++
 	gen(h.Param)
 	f.depth--
-	f.blk, f.dead, f.landed, f.leave, f.loops = blk, dead, landed, leaving, loops
+	f.leave, f.loops = leaving, loops
+	back()
 	return h
 }
 

@@ -234,7 +234,7 @@ func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
 func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 	own := g.pipelineSignature(p)
 	if own.abi == ir.FullABI {
-		return g.pipelines[p]
+		return g.numbers.pipelines[p]
 	}
 	n := g.reserve()
 	g.later(func() {
@@ -248,7 +248,7 @@ func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 			for i, class := range own.params {
 				f.move(f.alloc(), class, val{reg: 1 + i, class: ir.Full})
 			}
-			f.emit(ir.OpCall, w, 0, 0, int32(g.pipelines[p]))
+			f.emit(ir.OpCall, w, 0, 0, int32(g.numbers.pipelines[p]))
 			f.emit(ir.OpReturn, w, 0, 0, 0)
 			return f.finish()
 		})

@@ -18,17 +18,29 @@ var basicKinds = map[*types.Basic]string{
 	types.Host: "host", types.Tool: "tool", types.Memory: "memory", types.Ledger: "ledger", types.Shape: "any",
 }
 
+// typeTable says where types stand.
+type typeTable struct {
+	byKey map[string]int
+	decls map[*types.Decl]int   // numbered as met, to tell equal names apart
+	forms map[*types.Decl][]int // a declaration's types, with all the arguments that the program uses
+	fault *types.Named          // RuntimeError, once needed
+}
+
+func newTypeTable() typeTable {
+	return typeTable{byKey: map[string]int{}, decls: map[*types.Decl]int{}, forms: map[*types.Decl][]int{}}
+}
+
 // typeIndex gives the place of t in the types table.
 func (g *generator) typeIndex(t types.Type) int {
 	t = types.Resolve(t)
 	key := g.typeKey(t)
-	if n, ok := g.types[key]; ok {
+	if n, ok := g.types.byKey[key]; ok {
 		return n
 	}
 	n := len(g.out.Types)
-	g.types[key] = n
+	g.types.byKey[key] = n
 	if named, ok := t.(*types.Named); ok {
-		g.forms[named.Decl] = append(g.forms[named.Decl], n)
+		g.types.forms[named.Decl] = append(g.types.forms[named.Decl], n)
 	}
 	g.out.Types = append(g.out.Types, ir.TypeInfo{})
 	info := g.typeInfo(t)
@@ -42,10 +54,10 @@ func (g *generator) typeKey(t types.Type) string {
 	case *types.Basic:
 		return basicKinds[t]
 	case *types.Named:
-		id, ok := g.decls[t.Decl]
+		id, ok := g.types.decls[t.Decl]
 		if !ok {
-			id = len(g.decls)
-			g.decls[t.Decl] = id
+			id = len(g.types.decls)
+			g.types.decls[t.Decl] = id
 		}
 		return "#" + strconv.Itoa(id) + g.typeKeys(t.Args)
 	case *types.Array:

@@ -8,7 +8,7 @@ import (
 // tests lists the test functions.
 func (g *generator) tests() {
 	for _, t := range g.p.Tests {
-		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.functions[t.Fn], ExpectFail: t.ExpectFail, Expect: t.Expect})
+		g.out.Tests = append(g.out.Tests, ir.Test{Name: t.Name, Function: g.numbers.functions[t.Fn], ExpectFail: t.ExpectFail, Expect: t.Expect})
 	}
 }
 
@@ -26,9 +26,9 @@ func (f *builder) mock(s *ast.MockStmt) {
 	case d.Server != nil:
 		f.stringValue(d.Server.Server, party)
 	case d.Agent != nil:
-		f.emit(ir.OpLoadAgent, party, 0, 0, int32(f.g.agents[d.Agent]))
+		f.emit(ir.OpLoadAgent, party, 0, 0, int32(f.g.numbers.agents[d.Agent]))
 	default:
-		f.emit(ir.OpLoadHost, party, 0, 0, int32(f.g.hosts[d.Host]))
+		f.emit(ir.OpLoadHost, party, 0, 0, int32(f.g.numbers.hosts[d.Host]))
 	}
 	base := f.top
 	for _, field := range s.Fields {

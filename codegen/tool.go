@@ -14,10 +14,10 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 		out.List, out.Call = &list, &call
 	}
 	for i, fn := range t.Methods {
-		if _, called := g.functions[fn]; fn.Undeclared && !called {
+		if _, called := g.numbers.functions[fn]; fn.Undeclared && !called {
 			continue // only a test calls it
 		}
-		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.functions[fn], Result: g.typeIndex(fn.Result)}
+		m := ir.ToolMethod{Name: fn.Decl.Name.Name, Description: t.Described[i], Function: g.numbers.functions[fn], Result: g.typeIndex(fn.Result)}
 		if fn.Remote() {
 			m.Described, m.Signature = !fn.Undeclared, signatureText(fn)
 		}
@@ -85,14 +85,14 @@ func (g *generator) methods() {
 	for _, d := range g.p.Dynamic {
 		on := []int{g.typeIndex(d.Type)}
 		if named, ok := types.Resolve(d.Type).(*types.Named); ok {
-			on = g.forms[named.Decl]
+			on = g.types.forms[named.Decl]
 		}
 		add := func(fn int) {
 			for _, t := range on {
 				g.out.Methods = append(g.out.Methods, ir.Method{Name: d.Name, Type: t, Function: fn})
 			}
 		}
-		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.mutating[d.Name], checked: g.unchecked(d.Fn)}
+		p := part{fn: d.Fn, params: len(d.Fn.Params), mutself: g.dynamic.mutating[d.Name], checked: g.unchecked(d.Fn)}
 		if p.checked || p.mutself && !d.Fn.MutSelf {
 			add(g.partAdapter(p))
 		} else {
@@ -120,12 +120,12 @@ func (g *generator) unchecked(fn *sema.Function) bool {
 
 // runtimeError is the built-in error type of faults.
 func (g *generator) runtimeError() *types.Named {
-	if g.fault == nil {
-		g.fault = g.p.ErrorType("RuntimeError")
+	if g.types.fault == nil {
+		g.types.fault = g.p.ErrorType("RuntimeError")
 	}
-	if g.fault == nil { // a program without a library
-		g.fault = &types.Named{Decl: &types.Decl{Name: "RuntimeError", Kind: types.ErrorStruct, Library: true,
+	if g.types.fault == nil { // a program without a library
+		g.types.fault = &types.Named{Decl: &types.Decl{Name: "RuntimeError", Kind: types.ErrorStruct, Library: true,
 			Fields: []*types.Field{{Name: "message", Type: types.String}}}}
 	}
-	return g.fault
+	return g.types.fault
 }

@@ -25,14 +25,14 @@ func (f *builder) touches(e ast.Node) *touch {
 	case *ast.PathExpr, *ast.IntLit, *ast.FloatLit, *ast.StringLit, *ast.BoolLit, *ast.NilLit:
 		return nothing
 	}
-	if t := f.touched[e]; t != nil {
+	if t := f.seen.touched[e]; t != nil {
 		return t
 	}
 	t := &touch{}
-	if f.touched == nil {
-		f.touched = map[ast.Node]*touch{}
+	if f.seen.touched == nil {
+		f.seen.touched = map[ast.Node]*touch{}
 	}
-	f.touched[e] = t
+	f.seen.touched[e] = t
 	f.touchInto(t, e)
 	return t
 }

@@ -232,17 +232,6 @@ func (f *builder) dispatch(t *try, d *sema.Try) {
 	}
 }
 
-// catch makes the instructions from `from` to `to` a region whose errors come
-// here, in register r; it says whether there are any.
-func (f *builder) catch(from, to, r int) bool {
-	if from == to {
-		return false
-	}
-	f.blk.Regions = append(f.blk.Regions, ir.Region{From: from, To: to, Target: f.next(), Register: r})
-	f.dead, f.landed = false, f.next()
-	return true
-}
-
 // tryStmt generates a try whose value nobody takes.
 func (f *builder) tryStmt(e *ast.TryExpr) {
 	if f.info.Try(e).Bare {

@@ -1,0 +1,142 @@
+package codegen
+
+import (
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// emitter is where instructions go: a function's own block, or a handler's.
+type emitter struct {
+	blk *ir.Block
+	// dead says that control does not reach the next instruction; nothing is
+	// emitted until a label is.
+	dead bool
+	// landed is where the last label was put.
+	landed int
+
+	// pos is the place in the source of what is being generated; placed is the
+	// one that the last instruction has, in the block placedIn.
+	pos, placed source.Pos
+	placedIn    *ir.Block
+	places      source.Cursor
+	// foreign counts the expressions of other files around; the place stays that
+	// of the expression which needs them.
+	foreign int
+}
+
+// redirect lets instructions go to another block, and gives the way back.
+func (f *emitter) redirect(b *ir.Block) (back func()) {
+	blk, dead, landed := f.blk, f.dead, f.landed
+	f.blk, f.dead, f.landed = b, false, -1
+	return func() { f.blk, f.dead, f.landed = blk, dead, landed }
+}
+
+// label is a place further on in the block that jumps lead to.
+type label struct{ from []int }
+
+// jump emits a jump op to l.
+func (f *emitter) jump(op ir.Op, a, b int, l *label) {
+	if f.dead {
+		return
+	}
+	l.from = append(l.from, f.next())
+	f.emit(op, a, b, 0, 0)
+}
+
+func (f *emitter) jumpK(op ir.Op, a int, n int16, l *label) {
+	if f.dead {
+		return
+	}
+	l.from = append(l.from, f.next())
+	f.emitBC(op, a, n, 0)
+}
+
+// land puts l here: control arrives if anything jumps to it. A jump that would
+// lead to the next instruction is taken back.
+func (f *emitter) land(l *label) {
+	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
+		l.from = l.from[:n]
+		f.takeBack()
+		f.dead = false
+	}
+	for _, pc := range l.from {
+		f.blk.Code[pc].Imm = int32(f.next())
+	}
+	if len(l.from) > 0 {
+		f.dead, f.landed = false, f.next()
+	}
+}
+
+// emit appends an instruction unless control cannot reach it.
+func (f *emitter) emit(op ir.Op, a, b, c int, imm int32) {
+	if f.dead {
+		return
+	}
+	f.place()
+	f.blk.Code = append(f.blk.Code, ir.Instr{Op: op, A: uint8(a), B: uint8(b), C: uint8(c), Imm: imm})
+	f.dead = ir.Shapes[op].Ends
+}
+
+// emitBC is emit for the ops whose B and C are one number.
+func (f *emitter) emitBC(op ir.Op, a int, bc int16, imm int32) {
+	if f.dead {
+		return
+	}
+	i := ir.Instr{Op: op, A: uint8(a), Imm: imm}
+	i.SetBC(bc)
+	f.place()
+	f.blk.Code = append(f.blk.Code, i)
+}
+
+// place notes the source position of the next instruction when it changes.
+func (f *emitter) place() {
+	if f.pos == f.placed && f.blk == f.placedIn {
+		return
+	}
+	f.placed, f.placedIn = f.pos, f.blk
+	p := f.places.Position(f.pos)
+	ps := f.blk.Positions
+	if n := len(ps); n > 0 && ps[n-1].Line == p.Line && ps[n-1].Column == p.Column {
+		return
+	}
+	f.blk.Positions = append(ps, ir.Position{PC: len(f.blk.Code), Line: p.Line, Column: p.Column})
+}
+
+// at sets the place for what f generates and gives the way back.
+func (f *emitter) at(p source.Pos) func() {
+	old := f.pos
+	if f.foreign == 0 {
+		f.pos = p
+	}
+	return func() { f.pos = old }
+}
+
+// next is the index of the next instruction.
+func (f *emitter) next() int { return len(f.blk.Code) }
+
+// here moves the place on within the expression under way.
+func (f *emitter) here(p source.Pos) {
+	if f.foreign == 0 {
+		f.pos = p
+	}
+}
+
+// takeBack removes the last instruction.
+func (f *emitter) takeBack() {
+	last := f.next() - 1
+	f.blk.Code, f.placedIn = f.blk.Code[:last], nil
+	if n := len(f.blk.Positions); n > 0 && f.blk.Positions[n-1].PC == last {
+		f.blk.Positions = f.blk.Positions[:n-1]
+	}
+}
+
+// catch makes the instructions from `from` to `to` a region whose errors come
+// here, in register r; it says whether there are any.
+func (f *emitter) catch(from, to, r int) bool {
+	if from == to {
+		return false
+	}
+	f.blk.Regions = append(f.blk.Regions, ir.Region{From: from, To: to, Target: f.next(), Register: r})
+	f.dead, f.landed = false, f.next()
+	return true
+}
