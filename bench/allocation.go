@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// An allocation is what a run of a Concerto program took from Go's heap, its
-// compiling left out.
+// An allocation is what running a Concerto program took from Go's heap, without
+// compiling it.
 type allocation struct{ bytes, objects int64 }
 
 // allocations runs a program in bench/inside.

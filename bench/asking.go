@@ -37,8 +37,8 @@ func newModelServer(delay time.Duration) *modelServer {
 	return s
 }
 
-// median is the time from one request to the next, in microseconds, of calls
-// that are made one after the other.
+// median is the median time from one request to the next, in microseconds, when
+// the calls are made one after the other.
 func (s *modelServer) median() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,8 @@ func (s *modelServer) median() float64 {
 // askingCalls is how many calls follow one another.
 const askingCalls = 3000
 
-// asking measures an agent's call beside the bare HTTP exchange, as the server
-// sees them: the time from one request to the next.
+// asking measures what an agent's call adds to its bare HTTP exchange, as the
+// server sees both: by the time from one request to the next.
 func asking() measure {
 	return measure{name: "asking", title: "an agent's call over its HTTP exchange, added", unit: "µs", fixed: 150, ours: func(l *lab) (float64, error) {
 		s := newModelServer(0)
@@ -71,8 +71,8 @@ func asking() measure {
 	}}
 }
 
-// askingAtOnce runs a program that makes 1,000 calls at once against a server
-// that takes 100 ms for each.
+// askingAtOnce runs a program that makes 1,000 concurrent calls to a server that
+// takes 100 ms for each.
 func askingAtOnce(name, title, unit string, most float64, read func(outcome) float64) measure {
 	delay := 100 * time.Millisecond
 	peer := func(l *lab) (float64, error) {

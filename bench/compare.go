@@ -42,8 +42,8 @@ func (r *report) compare(l *lab, chosen map[string]bool) error {
 // slow is when a Go VM is not run again, in milliseconds.
 const slow = 3000
 
-// measure runs all entrants in turn, round by round, and holds their results
-// against each other.
+// measure runs all entrants in turn, round by round, and checks that their
+// results are equal.
 func (w workload) measure(l *lab, rounds int) (standing, error) {
 	entrants := l.entrants(w.name)
 	s := standing{workload: w, samples: make([]sample, len(entrants))}

@@ -36,10 +36,10 @@ func parseRate(lines int) func(*lab) (float64, error) {
 	}
 }
 
-// compileTime parses, checks and generates a generated program and rewrites it by
-// the passes, in this process and on one core, and gives the milliseconds of CPU
-// time: the best of some runs. The collector is set as the command sets it, and
-// starts from an empty heap.
+// compileTime parses, checks, generates and optimises a generated program, in
+// this process and on one processor. It gives the milliseconds of CPU time of
+// the best of some runs. The garbage collector is set as in the command, and
+// each run starts from an empty heap.
 func compileTime(lines, runs int, passes optimize.Set) (float64, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

@@ -13,7 +13,7 @@ type lab struct{ dir, root string }
 
 func (l *lab) bin(name string) string { return filepath.Join(l.dir, name) }
 
-// newLab builds the binaries into a scratch directory; peers says whether the
+// newLab builds the binaries in a scratch directory; peers says whether the
 // peers of the workloads are needed.
 func newLab(peers bool) (*lab, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()

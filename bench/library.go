@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// libraryOps are what the library does to 10 MB, or to a million numbers, and
-// CPython's does beside it: library/main.conc and library/main.py.
+// libraryOps are operations on 10 MB of text or a million numbers, which
+// library/main.conc does with Concerto's library and library/main.py with
+// CPython's.
 var libraryOps = []struct{ op, title string }{
 	{"json-parse", "json.parse of 10 MB"},
 	{"json-stringify", "json.stringify of the same"},
@@ -25,8 +26,8 @@ var libraryOps = []struct{ op, title string }{
 	{"split-expression", "regex: split of 10 MB"},
 }
 
-// library are the measures of the library beside CPython's. Both sides time the
-// operation alone, and must come to the same.
+// library are the measures of the library against CPython's. Both sides time the
+// operation alone, and their results must be equal.
 func library() []measure {
 	var out []measure
 	for _, x := range libraryOps {
@@ -68,8 +69,8 @@ var (
 	libraryLevels = []string{"INFO", "WARN", "ERROR"}
 )
 
-// libraryData gives a directory with 10 MB of JSON and 10 MB of a log, made when
-// they are first asked for.
+// libraryData gives a directory with 10 MB of JSON and a log of 10 MB, which it
+// makes when first called.
 func (l *lab) libraryData() (string, error) {
 	dir := l.bin("library")
 	if _, err := os.Stat(dir); err == nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// listening compares messages per second of a listen with those of a bare Go
-// program on the same host.
+// listening compares the messages per second of a listen with those of a bare Go
+// program, both with the same host.
 func listening(name, title, mode string) measure {
 	n := messages(mode)
 	rate := func(p outcome) float64 { return float64(n) / p.wall * 1000 }

@@ -6,8 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/optimize"
 )
 
-// A measure is a row of the second table: something of ours, perhaps a peer,
-// and how much of the peer's figure ours may be (or, for rates, must be).
+// A measure is a row of the second table: a figure of ours, perhaps that of a
+// peer, and the part of the peer's figure that ours may reach (for rates, must
+// reach).
 type measure struct {
 	name   string
 	title  string
@@ -36,8 +37,8 @@ func measures() []measure {
 		asking(),
 		askingAtOnce("agents", "1,000 agents' calls at once, 100 ms each, with process start", "ms", 250, func(p outcome) float64 { return p.wall }),
 		askingAtOnce("agents-memory", "the process that makes 1,000 agents' calls at once", "MB", 60, func(p outcome) float64 { return float64(p.memory) / (1 << 20) }),
-		// What runs in this process comes last: it makes the memory figures of
-		// processes started later meaningless.
+		// The measures in this process come last: they make the memory figures of
+		// processes started after them meaningless.
 		{name: "parse", title: "parse 10k lines", unit: "lines/s", rate: true, ours: parseRate(10_000), fixed: 400_000},
 		{name: "compile", title: "compile 20k lines: parse, check, generate", unit: "lines/s", rate: true, ours: compileRate(20_000, optimize.None), fixed: 300_000},
 		{name: "optimized", title: "the same with all optimisations, and verified", unit: "lines/s", rate: true, ours: compileRate(20_000, optimize.All), fixed: 300_000},

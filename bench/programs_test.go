@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/driver"
 )
 
-// TestPrograms: every workload has a program that compiles, and the peers that
-// all are compared with; every folder belongs to something that is measured.
+// TestPrograms: every workload has a program that compiles, and the peers with
+// which all are compared. Every folder belongs to a workload or a measure.
 func TestPrograms(t *testing.T) {
 	l := &lab{root: ".."}
 	for _, w := range workloads {

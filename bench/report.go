@@ -14,8 +14,8 @@ type report struct {
 	readings  []reading
 }
 
-// write puts the tables into the page, each between two lines of its own. Rows
-// of what was not measured stay as they are.
+// write puts the tables into the page, each between its two marker lines. The
+// rows of what was not measured stay as they are.
 func (r *report) write() error {
 	if r.page == "" {
 		return nil
@@ -128,8 +128,8 @@ func (t *table) add(cells ...string) {
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// over is the table with the rows of the given titles, where they are new, or
-// stood in the old table.
+// over is the table with a row for each of the titles: the new one, or else that
+// of the old table.
 func (t *table) over(old string, titles []string) string {
 	text := row(t.head) + strings.Repeat("| --- ", len(t.head)) + "|\n"
 	before := map[string]string{}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestReport: what was measured replaces its rows in the page's tables, in the
-// order of the definitions; other rows and the text around stay.
+// order of the definitions. Other rows, and the text around the tables, stay.
 func TestReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "README.md")
 	text := "above\n"

@@ -35,7 +35,7 @@ func stores() []measure {
 }
 
 // stored runs one of the programs below, which prints how long it took, and
-// gives the microseconds of each of n operations.
+// gives the microseconds for each of its n operations.
 func (l *lab) stored(program string, n int) (float64, error) {
 	dir, err := l.storeProject()
 	if err != nil {
@@ -52,8 +52,8 @@ func printed(p outcome, err error) (float64, error) {
 	return strconv.ParseFloat(p.out, 64)
 }
 
-// storeProject gives a directory with the programs and a file that is filled,
-// both made when they are first asked for.
+// storeProject gives a directory with the programs and a filled file, both of
+// which it makes when first called.
 func (l *lab) storeProject() (string, error) {
 	dir := l.bin("project-stores")
 	if _, err := os.Stat(filepath.Join(dir, "bench.db")); !errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,8 @@
 package main
 
-// A workload is a program that every entrant runs; each prints the same
-// result. Targets are parts of a peer's CPU time, 0 for none.
+// A workload is a program that every entrant runs; all must print the same
+// result. lua, goVM and python are the targets: our CPU time as a part of that
+// peer's, 0 for none.
 type workload struct {
 	name   string // of its folder in bench/programs
 	title  string
@@ -12,8 +13,8 @@ type workload struct {
 	python float64
 }
 
-// workloads are all programs that Concerto and its peers run. The first six
-// have targets of their own; the others those that stand for all.
+// workloads are all programs that Concerto and its peers run. The first six have
+// targets of their own, the others those of further.
 var workloads = []workload{
 	{name: "fib", title: "fib(32)", ops: 7_049_155, op: "call", lua: 0.45, goVM: 0.12},
 	{name: "loop", title: "integer loop, 30M turns", ops: 30_000_000, op: "turn", lua: 0.75, goVM: 0.10},

@@ -1,6 +1,6 @@
-// Package examples holds programs for readers; its test runs each of them with
-// the real command, from source and compiled, and compares what they print
-// with their want.txt. No example needs a network or a key.
+// Package examples holds programs for readers. Its test runs each of them with
+// the real command, from source and compiled, and compares the output with its
+// want.txt. No example needs a network or a key.
 package examples_test
 
 import (
@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// An example is a folder with a want.txt. flags.txt holds further flags of
-// `concerto run`, env.txt variables that it needs, one a line.
+// TestExamples runs each folder with a want.txt. Its flags.txt has further flags
+// of `concerto run`, its env.txt variables that it needs, one on a line.
 func TestExamples(t *testing.T) {
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
@@ -83,8 +83,9 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestImmutableContext: the program of seeds/004_typed as its document prints it
-// assigns to an immutable variable. It gets that error alone, with its remedy.
+// TestImmutableContext: the program of seeds/004_typed, as its document prints
+// it, assigns to an immutable variable. It gets only that error, with the hint
+// how to repair it.
 func TestImmutableContext(t *testing.T) {
 	path, err := command()
 	if err != nil {
@@ -125,8 +126,8 @@ func needs(t *testing.T, dir string) {
 // duration stands in every listen and pipeline event.
 var duration = regexp.MustCompile(`"duration_ms":\d+`)
 
-// run runs the command in dir and gives its standard output, with all durations
-// 0.
+// run runs the command in dir and gives its standard output, with every duration
+// replaced by 0.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	path, err := command()
@@ -149,8 +150,8 @@ func run(t *testing.T, dir string, args ...string) string {
 	return duration.ReplaceAllString(stdout.String(), `"duration_ms":0`)
 }
 
-// temporary gives a name for a compiled program in dir: a program's relative
-// paths start at its manifest.
+// temporary gives the name of a new file in dir for a compiled program. It must
+// be there because the program's relative paths start at its manifest.
 func temporary(t *testing.T, dir string) string {
 	f, err := os.CreateTemp(dir, "*.conc-ir")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command caller is the peer of agents' calls: `caller URL N` makes the same
-// exchanges with a model's server, one after the other, with net/http alone;
-// `caller URL N at once` makes them beside each other.
+// Command caller is the peer of agents' calls. `caller URL N` makes the same
+// exchanges with a model's server with net/http alone, one after the other;
+// `caller URL N at once` makes them concurrently.
 package main
 
 import (

@@ -7,8 +7,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// gopherLua runs the same file as Lua 5.4. Its stacks may grow as far as deep
-// recursion needs, and do so only then.
+// gopherLua runs the program's Lua file, the one that Lua 5.4 runs, with
+// gopher-lua. Its stacks grow when deep recursion needs it.
 func gopherLua(name string, text []byte, out *bufio.Writer) error {
 	l := lua.NewState(lua.Options{
 		CallStackSize:       1 << 14,

@@ -1,6 +1,6 @@
 // Command host is the host of the listen benchmarks. `host flood N` answers a
-// prompt with N progress messages, `host ask N` with N questions, each sent
-// when the one before it was answered; both end with a result.
+// prompt with N progress messages. `host ask N` answers with N questions, each
+// sent after the answer to the one before. Both end with a result.
 package main
 
 import (

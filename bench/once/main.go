@@ -1,8 +1,9 @@
-// Command once runs a command and writes to descriptor 3 what it took: wall and
-// CPU time in microseconds, and the most bytes that it had resident.
+// Command once runs a command and writes what it took to descriptor 3: wall and
+// CPU time in microseconds, and peak resident memory in bytes.
 //
-// A process counts as its own what whoever started it had resident (Linux keeps
-// the peak over an exec), so a measurement is started by one that has little.
+// On Linux the peak of a process includes the resident memory of the process
+// that started it, as exec keeps it. So measurements are started by this small
+// process.
 package main
 
 import (

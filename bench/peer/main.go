@@ -1,7 +1,7 @@
-// Command peer is what a Go programmer would write to supervise one host by
-// hand: a pipe, a scanner, encoding/json. It is the measure of the listen
-// benchmarks. `peer COMMAND ARGS…` starts the host, prompts it, counts its
-// messages and answers its questions.
+// Command peer supervises one host as a Go programmer would write it by hand:
+// with a pipe, a scanner and encoding/json. The listen benchmarks are compared
+// with it. `peer COMMAND ARGS…` starts the host, prompts it, counts its messages
+// and answers its questions.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command runs tells which runs of instructions, that could be one instruction,
-// programs go through most often: what superinstructions are chosen by.
+// Command runs counts the sequences of instructions that programs execute most
+// often and that could become one instruction. Superinstructions are chosen by
+// its figures.
 //
 //	go run ./bench/runs [-n 2] [-top 20] PROGRAM…
 package main

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/spell"
 )
 
-// Allowable says why a code cannot be allowed, and what to write: both are empty
-// for the code of a warning.
+// Allowable says why a code cannot be allowed, and what to write instead. Both
+// are empty when it is the code of a warning.
 func Allowable(code string) (problem, hint string) {
 	i := Lookup(code)
 	switch {

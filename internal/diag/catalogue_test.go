@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCatalogue holds the list against the definitions: each stands in it once,
-// by its file.
+// TestCatalogue compares the list with the definitions: it has each of them
+// once.
 func TestCatalogue(t *testing.T) {
 	defined, listed := map[string]bool{}, map[string]int{}
 	names, err := filepath.Glob("*.go")

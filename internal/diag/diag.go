@@ -1,6 +1,6 @@
-// Package diag holds what Concerto tells the author of a program: the
-// catalogue of diagnostics, one definition each, and their rendering. A stage
-// reports into a List and goes on; nobody prints while compiling.
+// Package diag holds what Concerto tells the author of a program: the catalogue
+// of diagnostics, with one definition of each, and their rendering. A stage of
+// the compiler reports into a List and goes on; no stage prints.
 package diag
 
 import (
@@ -26,10 +26,10 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Info is one entry of the catalogue. Codes start with E (error) or W
-// (warning). Bad is a program that gives this diagnostic and no other, Good
-// the same program repaired; tests compile both. Fragments may leave out main.
-// More holds further pairs of that kind, for a mistake with several faces.
+// Info is one entry of the catalogue. Codes begin with E (error) or W (warning).
+// Bad is a program that gives this diagnostic and no other, Good the same
+// program repaired; tests compile both. A program here may leave out main. More
+// has further pairs, for a mistake that takes several forms.
 type Info struct {
 	Code    string
 	Title   string
@@ -44,8 +44,8 @@ type Info struct {
 // Pair is a wrong program and the same one repaired.
 type Pair struct{ Bad, Good string }
 
-// Pairs are all pairs of an entry; it has none where no program is short enough
-// to show the mistake.
+// Pairs are all pairs of an entry. There are none when no short program shows
+// the mistake.
 func (i *Info) Pairs() []Pair {
 	if i.Bad == "" {
 		return i.More
@@ -61,8 +61,8 @@ func (i *Info) Severity() Severity {
 	return Error
 }
 
-// Label points at a further place that explains a diagnostic. A nil File
-// means the diagnostic's own.
+// Label points at a further place that explains a diagnostic. A nil File means
+// the diagnostic's own file.
 type Label struct {
 	File *source.File
 	Span source.Span

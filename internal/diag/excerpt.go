@@ -9,7 +9,8 @@ import (
 )
 
 // Excerpt writes the source line of a place with carets under it, as Text does
-// for a diagnostic; for errors of running programs. The only errors are w's.
+// for a diagnostic. Errors of running programs are shown with it. Its error is
+// that of writing to w.
 func Excerpt(w io.Writer, f *source.File, s source.Span, opt TextOptions) error {
 	b := bufio.NewWriter(w)
 	r := renderer{w: b, palette: palette(opt.Color)}

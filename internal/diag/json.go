@@ -31,8 +31,8 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 	return b.Flush()
 }
 
-// Records writes diagnostics as records of a log: JSON's objects, one a line,
-// that begin with the level "error" or "warn".
+// Records writes diagnostics as records of a log: the objects of JSON, one on a
+// line, each beginning with the level "error" or "warn".
 func Records(w io.Writer, ds []*Diagnostic) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)

@@ -1,7 +1,7 @@
 package diag
 
-// ManifestSyntax: a manifest, or a script of replies that it names, is not
-// the TOML or JSON it should be.
+// ManifestSyntax: a manifest is not valid TOML, or a script of replies that it
+// names is not valid JSON.
 var ManifestSyntax = &Info{
 	Code: "E0801", Title: "the manifest is not TOML", Manifest: true,
 	Explain: "Concerto.toml is TOML 1.0: text stands in quotes, every key is defined once, and a table's header stands on a line of its own. " +

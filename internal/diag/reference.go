@@ -10,8 +10,8 @@ import (
 
 //go:generate go run ./gen ../../spec/diagnostics.md
 
-// areas are the parts of the catalogue, by the digits that codes begin with;
-// the order is the manual's.
+// areas are the parts of the catalogue by the first digits of codes, in the
+// order of the manual.
 var areas = []struct{ prefix, title, doc string }{
 	{"00", "Characters", "What is no word of the language."},
 	{"01", "Grammar", "What does not follow the grammar."},
@@ -26,8 +26,8 @@ var areas = []struct{ prefix, title, doc string }{
 	{"10", "The compiler itself", "What is our mistake, not the program's."},
 }
 
-// referenceManifest is what the programs of the catalogue find in
-// Concerto.toml.
+// referenceManifest is the Concerto.toml with which the catalogue's programs are
+// compiled.
 const referenceManifest = `[connections.demo]
 provider = "scripted"
 default_model = "m"
@@ -55,8 +55,8 @@ command = "./files"
 // Longer programs than this are not shown.
 const maxShown = 2000
 
-// Reference is the text of spec/diagnostics.md: every diagnostic by area, with
-// a wrong program and the same one repaired, written from the catalogue.
+// Reference is the text of spec/diagnostics.md, generated from the catalogue:
+// every diagnostic by area, with a wrong program and the same one repaired.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Diagnostics

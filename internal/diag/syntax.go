@@ -132,8 +132,8 @@ var TooDeep = &Info{
 	Good:    "fn main() { emit(\"x\", !!true); }",
 }
 
-// deep has more operators than the parser takes one within the other. It is a
-// constant, so that the linker lays down the whole catalogue.
+// deep nests more operators than the parser accepts. It is a constant, so that
+// the linker lays out the whole catalogue.
 const (
 	not10   = "!!!!!!!!!!"
 	not100  = not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10

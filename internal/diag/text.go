@@ -35,8 +35,8 @@ func Text(w io.Writer, ds []*Diagnostic, opt TextOptions) error {
 	return b.Flush()
 }
 
-// MaxShown is how many errors, and how many warnings, Text shows: whoever mends
-// that many looks again. JSON has all.
+// MaxShown is how many errors, and how many warnings, Text shows: whoever
+// repairs that many compiles again. JSON shows all.
 const MaxShown = 200
 
 // renderer writes diagnostics.
@@ -108,8 +108,8 @@ func (r *renderer) indented(head, text string) {
 	fmt.Fprintf(r.w, "%s%s%s\n", pad, head, strings.ReplaceAll(text, "\n", "\n"+pad+"        "))
 }
 
-// excerpts writes the marked lines, file by file; the first mark's file needs
-// no heading, the message has it.
+// excerpts writes the marked lines, file by file. The first file has no heading,
+// as the message names it.
 func (r *renderer) excerpts(marks []mark) {
 	for i := 0; len(marks) > 0; i++ {
 		f := marks[0].file
@@ -130,8 +130,8 @@ func (r *renderer) excerpts(marks []mark) {
 	}
 }
 
-// excerpt writes the lines of f that marks stand on, each with its marks
-// below, the diagnostic's own first.
+// excerpt writes the lines of f that have marks, with each line's marks below
+// it. The diagnostic's own mark comes first.
 func (r *renderer) excerpt(f *source.File, marks []mark) {
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		return f.LineOf(a.span.Start) - f.LineOf(b.span.Start)
@@ -178,14 +178,14 @@ func (r *renderer) line(f *source.File, n int, marks []mark) {
 	}
 }
 
-// steers says whether a character would steer the terminal: controls, and
-// those that turn the direction of the text.
+// steers says whether a character could control a terminal: control characters,
+// and those that change the direction of writing.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// clean makes text of a message safe to print: line feeds stay, what steers a
-// terminal is shown.
+// clean makes the text of a message safe to print: line feeds stay, other
+// characters that could control a terminal are made visible.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && steers(r) || r == utf8.RuneError }) {
 		return s

@@ -16,15 +16,16 @@ const (
 	lead       = 60
 )
 
-// layout is where the characters of a source line stand when it is shown: tabs
-// as blanks, characters that would upset a terminal as visible ones.
+// layout is the columns of a source line's characters when it is shown: with
+// blanks for tabs, and visible characters for those that could control a
+// terminal.
 type layout struct {
 	line    []byte
 	columns []int32 // the column of each byte offset, and of the line's end
 }
 
 // layouts keeps the layouts of long lines, so that many diagnostics on one line
-// cost no more than many on many lines.
+// are as quick as many on many lines.
 type layouts struct {
 	long    map[*source.File]map[int]*layout
 	scanned int // characters looked at, for tests of how the work grows
@@ -75,8 +76,8 @@ func (v *layout) column(i int) int {
 	return int(v.columns[max(min(i, len(v.columns)-1), 0)])
 }
 
-// window is the part of a line that is shown: all of it, or what is around a
-// place, with marks of omission.
+// window is the part of a line that is shown: all of it, or the text around a
+// place, with marks where text is left out.
 type window struct {
 	*layout
 	text  string

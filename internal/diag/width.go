@@ -17,9 +17,9 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// wide holds the East Asian wide and fullwidth characters and the emoji that
-// terminals draw two columns wide, in the ranges of Unicode's
-// EastAsianWidth.txt, neighbouring ones joined.
+// wide are the characters that terminals draw two columns wide: East Asian wide
+// and fullwidth ones, and emoji. The ranges are those of Unicode's
+// EastAsianWidth.txt, with adjacent ones joined.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3},

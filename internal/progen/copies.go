@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Copies makes a program of a seed about copies of nested values, and says what it
-// prints. The program makes values of structs in arrays in maps in tuples, in
-// enums and Options, of a struct of any type and of a tree, binds them anew, passes
-// them, gives them back, captures and compares them, and changes what it has by
-// any of its names, at any depth. What it prints comes from a model that makes a
-// copy wherever a value gets a further name.
+// Copies makes a program about copies of nested values from a seed, and gives
+// what the program prints. The program makes nested values of structs, arrays,
+// maps, tuples, enums and Options, of a generic struct, and of a tree. It binds,
+// passes, returns, captures and compares them, and changes them by any of their
+// names, at any depth. The expected output comes from a model that copies a
+// value whenever it gets another name.
 func Copies(seed uint64) (program, want string) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := &modeller{gen: &gen{Subject: &Subject{}, choose: func(n int) int { return r.IntN(n) }, left: 80}}
@@ -50,8 +50,9 @@ func (m *modeller) main() (run func()) {
 	}
 }
 
-// modeller is a program in the making, and what it prints. Everything that is
-// written has a function that does the same with the model's values.
+// modeller is a program under construction, with the output that it will have.
+// Each part that is written comes with a function that does the same with the
+// model's values.
 type modeller struct {
 	*gen
 	int, string *shape
@@ -72,7 +73,7 @@ type local struct {
 	holds   any
 }
 
-// callable is a function, or a closure in a variable, of one parameter and a
+// callable is a function, or a closure in a variable, with one parameter and a
 // result of the same type.
 type callable struct {
 	name  string
@@ -168,8 +169,9 @@ func (m *modeller) let(s *shape, mutable bool, t term) func() {
 	return func() { v.holds = t.eval() }
 }
 
-// place is a way into a variable. at finds what it leads to, and raises a fault
-// when it leads nowhere; made says that a map's key may be made.
+// place is a path into a variable. at gives a pointer to the value there, and
+// raises a fault when there is none; made says that a missing key of a map may
+// be added.
 type place struct {
 	text  string
 	shape *shape
@@ -177,8 +179,8 @@ type place struct {
 	safe  bool // it leads somewhere
 }
 
-// places writes a way into a variable that fits and a type that fits; ok is false
-// when nothing was found.
+// place writes a path into a variable that leads to a type that fits; ok is
+// false when it found none.
 func (m *modeller) place(v *local, fits func(*shape) bool) (p place, ok bool) {
 	p = place{v.name, v.shape, func(bool) *any { return &v.holds }, true}
 	var found []place

@@ -15,9 +15,9 @@ import (
 
 const copiesSeeds = 150
 
-// TestCopies holds what programs about copies of nested values print against the
-// model: as they are generated and with all passes, with copy-on-write and with
-// every copy made.
+// TestCopies compares what programs about copies of nested values print with the
+// model: as generated and with all passes, with copy-on-write and with every
+// copy made.
 func TestCopies(t *testing.T) {
 	seeds.Run(t, "internal/progen", copiesSeeds, func(seed uint64) string { text, _ := progen.Copies(seed); return text }, copies)
 }
@@ -44,8 +44,8 @@ func copies(t *testing.T, seed uint64) {
 	}
 }
 
-// forgotten are mistakes with the marks by which copies are put off, as an
-// instruction in place of another or a function of the library's.
+// forgotten are planted mistakes in copy-on-write: one replaces an instruction,
+// or a function of the library, by one that forgets a mark or a copy.
 var forgotten = []struct {
 	name    string
 	op      ir.Op
@@ -72,8 +72,8 @@ func reads(op ir.Op) func(ir.Instr) ir.Instr {
 	return func(in ir.Instr) ir.Instr { in.Op = op; return in }
 }
 
-// Each planted mistake is seen in what the programs of the seeds that TestCopies
-// runs print.
+// TestCopiesFinds: each planted mistake changes what some program of TestCopies
+// prints.
 func TestCopiesFinds(t *testing.T) {
 	for _, m := range forgotten {
 		t.Run(m.name, func(t *testing.T) {

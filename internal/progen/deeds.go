@@ -352,8 +352,8 @@ func (m *modeller) untyped() func() {
 	}
 }
 
-// given has a method give a container that stays where it is, changes what was
-// given, and shows both.
+// given calls a method that gives a container which is still held elsewhere,
+// changes what was given, and shows both.
 func (m *modeller) given() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && container(s.parts[0]) })
 	if !ok {

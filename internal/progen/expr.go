@@ -33,8 +33,8 @@ func (g *gen) expr(k *kind, depth int) string {
 	return g.fill(k.values[g.choose(len(k.values))], depth-1)
 }
 
-// value is what a place of a kind takes: mostly of that kind, sometimes what is
-// converted.
+// value is an expression for a place of a kind: mostly of that kind, sometimes
+// of a type that is converted to it.
 func (g *gen) value(k *kind, depth int) string {
 	if k.also != "" && g.choose(4) == 3 {
 		return g.fill(k.also, depth)
@@ -113,8 +113,8 @@ func (g *gen) call(k *kind, depth int) (string, bool) {
 	return f.name + "(" + strings.Join(args, ", ") + ")", true
 }
 
-// closureCall calls a closure in a variable, which may change what stands
-// beside the call.
+// closureCall calls a closure in a variable. The call may change other variables
+// of the statement.
 func (g *gen) closureCall(k *kind, depth int) (string, bool) {
 	vs := g.visible(func(v *variable) bool { return v.kind == nil && v.result == k })
 	if len(vs) == 0 {

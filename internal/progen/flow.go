@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Flow is about the ways of control: loops within loops, tries, matches and
-// conditions whose branches give a value or leave for somewhere, small functions
-// that the compiler puts in place of their calls, closures given to the library's
-// loops, `?`, and errors on their way through all of them.
+// Flow is about control flow: nested loops, tries, matches and conditions whose
+// branches give a value or leave, small functions that the compiler inlines,
+// closures given to the library's loops, `?`, and errors that pass through all
+// of these.
 var Flow = &Subject{
 	prelude: flowPrelude,
 	kinds:   []*kind{wInt, wInt, wInt, wInt, wString, wResult, wOption, wEnum, wBool},
@@ -37,8 +37,8 @@ fn some(n: Int) -> Option<Int> { if n % 3 == 0 { nil } else { n } }
 fn sized(e: E) -> Int { match e { E::Leaf => 0, E::Num(n) => n, E::Pair(a, b) => a - b, E::Text(s) => s.len() } }
 `
 
-// The kinds of subject Flow are few and small, since what it tries is the way and
-// not what is carried.
+// The kinds of subject Flow are few and small, since it tests paths and not the
+// values on them.
 var (
 	wInt = &kind{
 		name: "Int", constants: []string{"%i"}, cut: "clip",
@@ -57,8 +57,8 @@ var (
 	wInts   = &kind{name: "Array<Int>", constants: []string{"[1, %i, 3]", "[%i, 0, 2, %i]", "[%i]"}, values: []string{"[%n, %n]", "[%n, 1, %n]"}}
 )
 
-// small are the bodies of functions that are put in place of their calls, by the
-// kind of their result; each takes an n, and %c calls one that came before.
+// small are the bodies of functions that the compiler inlines, by the kind of
+// their result. Each has a parameter n; %c calls one of those before it.
 var small = []struct {
 	result *kind
 	body   string

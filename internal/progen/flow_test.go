@@ -12,9 +12,9 @@ import (
 
 const flowSeeds = 96
 
-// TestFlow runs programs that go all ways of control: with no pass, with all, with
-// each alone and with all but each they print the same, and fail at the same
-// place by the same calls.
+// TestFlow runs programs that take all paths of control flow: with no pass, with
+// all passes, with each alone, and with all but each. They print the same, and
+// fail at the same place with the same trace.
 func TestFlow(t *testing.T) { seeds.Run(t, "internal/progen", flowSeeds, plain(progen.Flow), flows) }
 
 // TestFlowFound runs seeds that have shown mistakes beyond the fixed ones.
@@ -50,8 +50,8 @@ func flows(t *testing.T, seed uint64) {
 	}
 }
 
-// choices are the sets of passes that programs are tried with: all, all
-// everywhere, each alone, and everywhere all but each.
+// choices are the sets of passes with which programs are run: all; all in all
+// functions (-hot); each alone; and, in all functions, all but each.
 var choices = func() []choice {
 	everywhere, err := optimize.Parse("-hot")
 	if err != nil {
@@ -78,8 +78,8 @@ func decode(t *testing.T, encoded []byte) *ir.Program {
 	return p
 }
 
-// planted are mistakes in what the passes leave of a region; the first is what
-// hoist did where a region began at a loop's head.
+// planted are mistakes in the regions that the passes leave. The first is one
+// that the pass hoist made where a region began at a loop's head.
 var planted = []struct {
 	name  string
 	wrong func(f *ir.Function, r *ir.Region)
@@ -111,8 +111,8 @@ func TestFlowFinds(t *testing.T) {
 	}
 }
 
-// shows says whether a mistake in a program's regions is refused by the verifier
-// or changes what the program does.
+// shows says whether a mistake in a program's regions is refused by the
+// verifier, or changes what the program does.
 func shows(t *testing.T, text string, wrong func(*ir.Function, *ir.Region)) bool {
 	t.Helper()
 	p := trial.Compile(t, text)

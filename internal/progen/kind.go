@@ -20,8 +20,8 @@ type kind struct {
 
 func (k *kind) String() string { return k.name }
 
-// part is a way into a value: a path suffix with %n for an index, and what it
-// leads to.
+// part is a path into a value: its suffix, with %n for an index, and the kind
+// that it leads to.
 type part struct {
 	path string
 	kind *kind

@@ -37,8 +37,8 @@ type variant struct {
 	parts  []*shape
 }
 
-// A value of the model is an int, a string, nil for None, or a node; what Some
-// holds stands for itself. Values are trees: nothing of one is part of another.
+// node is a structured value of the model. Other values are int, string, and nil
+// for None; Some(x) is x. Values are trees: two of them never share a part.
 type node struct {
 	shape   *shape
 	variant int      // of a choice

@@ -2,18 +2,18 @@
 // for tests that run one program in several ways and compare what it prints.
 //
 // The programs of subject Values assign, nest, mutate, pass, return, capture,
-// catch and match values of every container; those of subject Flow go all ways
-// through loops, tries, matches, closures and functions, and out of them. They
-// print what they hold on the way. They end: loops count to small bounds,
-// functions call only those declared before them, and what grows is cut.
-// Values' may fault, but only within a try that catches.
+// catch and match values of every container. Those of subject Flow take all
+// paths into and out of loops, tries, matches, closures and functions. They
+// print their values as they go. Every program ends: loops count to small
+// bounds, functions call only those declared before them, and growing values are
+// cut. A program of Values raises faults only within a try that catches them.
 //
-// Copies makes programs about copies of nested values together with what they
-// print, by a model.
+// Copies makes programs about copies of nested values, with the output that a
+// model expects.
 //
 // A Form is another way to write the same program: the same choices, with
-// variables read, kept or placed differently. All forms of a program print the
-// same, however the compiler treats them.
+// variables read, held or placed differently. All forms of a program must print
+// the same, whatever the compiler makes of them.
 package progen
 
 import (
@@ -29,19 +29,18 @@ type Form uint8
 const (
 	// Plain writes variables as they are.
 	Plain Form = iota
-	// Passed reads each variable through a generic function that gives back
-	// what it takes, so nothing is read in place or moved out of it.
+	// Passed reads each variable through a generic identity function, so that
+	// nothing is read in place or moved out of its variable.
 	Passed
 	// Bound reads each variable through a block that binds it anew.
 	Bound
-	// Captured has each mutable variable captured by a closure that is never
-	// called, so each lives in a cell.
+	// Captured lets a closure that is never called capture each mutable variable,
+	// so that each is in a cell.
 	Captured
-	// Crowded declares so many variables first that further ones do not fit
-	// into registers.
+	// Crowded declares so many variables first that later ones find no register.
 	Crowded
-	// Handled runs the body of main in the handler of a message that the host
-	// Worker sends, over main's variables.
+	// Handled runs the body of main in the handler of a message from the host
+	// Worker. The handler uses the variables of main.
 	Handled
 	// Nested runs it in a handler within a handler.
 	Nested
@@ -70,8 +69,8 @@ func FromSeed(about *Subject, seed uint64, form Form) string {
 	return generate(about, func(n int) int { return r.IntN(n) }, form)
 }
 
-// FromBytes makes a program whose choices are data, a byte each; when data is
-// used up every choice is the first, which ends what it stands in.
+// FromBytes makes a program from data: each byte is a choice. When data is used
+// up, every choice is the first, which ends the construct at hand.
 func FromBytes(about *Subject, data []byte, form Form) string {
 	return generate(about, func(n int) int {
 		if len(data) == 0 {
@@ -102,22 +101,23 @@ type gen struct {
 type home struct {
 	result *kind // nil: none
 	loops  []loop
-	// closure says that outer variables are captured, inLoop that what is
-	// written runs often.
+	// closure says that the variables outside are captured, inLoop that the code
+	// at hand runs often.
 	closure bool
 	main    bool
 	tries   int // that stand around what is written
 }
 
-// loop is a loop around the place: its label, "" for none, and the kind of its
-// value, nil for none.
+// loop is a loop around the code at hand: its label, or "", and the kind of its
+// value, or nil.
 type loop struct {
 	label string
 	gives *kind
 }
 
-// throws says whether any error may leave by throw: a function that gives an
-// Option has no place for it, one that gives a Result only for its own.
+// throws says whether an error of any type may be thrown out of the function. A
+// function that gives an Option has no place for an error; one that gives a
+// Result takes only its own error type.
 func (h *home) throws() bool { return h.result != kOpt && h.result != kOptArr && h.result != kRes }
 
 type variable struct {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestForms runs the programs of some seeds in every form, with copy-on-write
-// and with every copy made: each prints the same.
+// and with every copy made. All must print the same.
 func TestForms(t *testing.T) {
 	seeds.Run(t, "internal/progen", 60, plain(progen.Values), func(t *testing.T, seed uint64) {
 		agree(t, func(f progen.Form) string { return progen.FromSeed(progen.Values, seed, f) }, everyForm)
@@ -33,8 +33,8 @@ func plain(about *progen.Subject) func(seed uint64) string {
 
 var everyForm = []progen.Form{progen.Passed, progen.Bound, progen.Captured, progen.Crowded, progen.Handled, progen.Nested}
 
-// FuzzForms does so with programs whose choices are the input's bytes, in one
-// other form each.
+// FuzzForms does the same for programs whose choices are the input's bytes, each
+// in one other form.
 func FuzzForms(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a program of some bytes, which are its choices"))
@@ -75,8 +75,8 @@ func agree(t *testing.T, make func(progen.Form) string, others []progen.Form) {
 	}
 }
 
-// optimized runs a program with all passes, also everywhere with every copy made,
-// and by turns with one alone and with all but one.
+// optimized runs a program with all passes, with all passes in all functions and
+// every copy made, with one pass alone, and with all but that one.
 func optimized(t *testing.T, p *ir.Program, text, want string) {
 	t.Helper()
 	plain := ir.Encode(p)
@@ -153,8 +153,8 @@ func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out st
 	return w.out.String() + trial.Failure(failed), failed, err
 }
 
-// world notes what is printed and plays the host: each exchange is one message
-// and a result.
+// world records what is printed, and plays the host: each exchange has one
+// message and a result.
 type world struct {
 	mu   sync.Mutex
 	out  strings.Builder

@@ -141,8 +141,8 @@ func (m *modeller) callClosure() func() {
 	return nil
 }
 
-// inMatch takes what an enum or an Option holds, changes it, and puts it back or
-// not.
+// inMatch matches an enum or an Option, changes the payload, and perhaps puts it
+// back.
 func (m *modeller) inMatch() func() {
 	p, ok := m.mutablePlace(func(s *shape) bool {
 		return s.is == choice && container(s.variants[1].parts[0]) || s.is == perhaps && container(s.parts[0])

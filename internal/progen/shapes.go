@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// declareShapes chooses the program's types: structs and enums made of those
-// before them, arrays, maps, tuples and Options of them, and a tree.
+// declareShapes chooses the program's types: structs and enums of types declared
+// before them, arrays, maps, tuples and Options of these, and a tree.
 func (m *modeller) declareShapes() {
 	m.int, m.string = &shape{name: "Int", is: whole}, &shape{name: "String", is: text}
 	m.shapes = []*shape{m.int, m.string}
@@ -99,8 +99,8 @@ func (m *modeller) declareStruct(s *shape) {
 	m.methods(s.name, "", s)
 }
 
-// methods of a field give it, change it and give what it was, or change it and
-// fail.
+// methods writes three methods for each field: one gives it, one changes it and
+// gives the old value, one changes it and fails.
 func (m *modeller) methods(name, params string, s *shape) {
 	m.write("impl%s %s {", params, name)
 	for i, f := range s.fields {

@@ -127,8 +127,8 @@ func (g *gen) assign() {
 	}
 }
 
-// alias binds what stands in a place anew, changes one of the two, and shows
-// both.
+// alias binds the value of a place to another name, changes it by one of the
+// two, and shows both.
 func (g *gen) alias() {
 	old, k, ok := g.place(func(k *kind) bool { return k.mutators != nil })
 	if !ok {
@@ -344,8 +344,8 @@ func (g *gen) whileStatement() {
 	g.close("}")
 }
 
-// loopValue declares a variable of what the breaks of a loop give, of which one
-// comes for certain.
+// loopValue declares a variable with the value of a loop, which ends by one of
+// its breaks for certain.
 func (g *gen) loopValue() {
 	if len(g.home.loops) >= 3 {
 		return

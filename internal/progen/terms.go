@@ -199,8 +199,8 @@ func (m *modeller) compound(s *shape, depth int) (term, bool) {
 	}
 }
 
-// callTerm calls a function; closures, which change what stands around them, are
-// called in statements of their own.
+// callTerm calls a function. Closures, which may change other variables, are
+// called only in statements of their own.
 func (m *modeller) callTerm(s *shape, depth int) (term, bool) {
 	for _, c := range m.calls {
 		if c.shape == s && !c.closure && m.choose(2) == 0 {

@@ -2,15 +2,16 @@ package progen
 
 import "fmt"
 
-// raises says whether an error that leaves the expression at hand finds a place:
-// a try, or a function that gives it back or lets it pass. Options have none.
+// raises says whether an error may leave the expression at hand: to a try around
+// it, or out of the function. A function that gives an Option has no place for
+// one.
 func (g *gen) raises() bool {
 	h := &g.home
 	return h.tries > 0 || h.result != nil && h.result != wOption
 }
 
-// error is what may be thrown: in a function that gives a Result only its own
-// kind leaves.
+// error is an expression that may be thrown here. In a function that gives a
+// Result it has that Result's error type.
 func (g *gen) error() string {
 	if g.home.result == wResult {
 		return g.expr(wString, 1)
@@ -18,8 +19,8 @@ func (g *gen) error() string {
 	return g.expr([]*kind{wString, wEnum, wInt}[g.choose(3)], 1)
 }
 
-// away is an expression that leaves for somewhere else; "" when there is nowhere
-// to go.
+// away is an expression that leaves (break, continue, return, throw); "" when
+// nothing can be left.
 func (g *gen) away() string {
 	var ways []string
 	if n := len(g.home.loops); n > 0 {
@@ -57,8 +58,8 @@ func (g *gen) breaks(label string, l loop) string {
 	return "break" + label + " " + g.flowValue(l.gives, 1)
 }
 
-// flowValue is an expression of a kind, which may leave by `?` where that goes
-// somewhere.
+// flowValue is an expression of a kind. It may leave by `?` where raises allows
+// that.
 func (g *gen) flowValue(k *kind, depth int) string {
 	if k == wInt && g.raises() && g.choose(3) == 0 {
 		return "(" + g.expr(wResult, depth) + ")?"
@@ -100,8 +101,8 @@ func (g *gen) bump() {
 	}
 }
 
-// construct writes an expression of a kind whose branches have statements of their
-// own, and may leave.
+// construct writes an expression of a kind whose branches have statements, and
+// may leave.
 func (g *gen) construct(head string, k *kind, end string, depth int) {
 	if g.left--; g.left < 0 || depth == 0 {
 		g.write("%s%s%s", head, g.flowValue(k, 1), end)
@@ -161,8 +162,8 @@ func (g *gen) tryFor(head string, k *kind, end string, depth int) {
 	g.catches(end, func() { g.branch(k, depth) })
 }
 
-// catches closes a try with some clauses. Where nothing else may leave the try,
-// the last takes all.
+// catches closes a try with some catch clauses. When an error may not leave the
+// try, the last clause catches all.
 func (g *gen) catches(end string, body func()) {
 	for _, c := range [...]string{"String(m)", "E(x)", "Int(n)"} {
 		if g.choose(3) > 0 {
@@ -282,8 +283,8 @@ func (g *gen) otherwise() {
 	g.bind(&variable{name: name, kind: wInt})
 }
 
-// flowLoop writes a loop of any kind. Every second body begins with what has
-// branches.
+// flowLoop writes a loop of any kind. Every second body begins with a construct
+// that has branches.
 func (g *gen) flowLoop() {
 	if len(g.home.loops) >= 3 {
 		return
@@ -352,8 +353,8 @@ func (g *gen) flowClosure() {
 	}
 }
 
-// inClosure writes a closure's body; it raises only what is caught around it.
-// Within another closure it writes none.
+// inClosure writes a closure's body. The body raises only errors that are caught
+// around the closure. It writes nothing within another closure.
 func (g *gen) inClosure(result *kind, open func(param string), end string) bool {
 	if g.home.closure {
 		return false

@@ -88,8 +88,8 @@ func (o object) String() string {
 	return b.String() + "}"
 }
 
-// Canonical writes JSON in one form: without white space, with the escapes of
-// quote; the order of members stays.
+// Canonical writes JSON in one form: without white space, with the escapes that
+// quote uses. The order of members stays.
 func Canonical(text string) string {
 	var b strings.Builder
 	d := json.NewDecoder(strings.NewReader(text))

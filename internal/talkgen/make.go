@@ -37,8 +37,8 @@ func Make(seed uint64, o Options) *Talk {
 	return t
 }
 
-// host writes the host's side. What it says gathers until it is flushed, in
-// pieces that end anywhere, but within what must come together.
+// host makes the host's side. What it says is collected until it is flushed, and
+// then cut into pieces at random places, but not within the stretches in keep.
 type host struct {
 	*rand.Rand
 	t *Talk
@@ -114,8 +114,8 @@ func (h *host) exchange(i int) {
 		}
 	}
 	h.close(i)
-	// A process may end between two exchanges, unless it may have read the next
-	// prompt together with the replies.
+	// A process may end between two exchanges, except when it may have read the
+	// next prompt together with the replies.
 	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Hear) {
 		h.flush()
 		h.add(Exit, "", h.IntN(2)*3)
@@ -255,8 +255,8 @@ func (h *host) flood() {
 	}
 }
 
-// together adds lines that are written at once, when all that came before has
-// been taken, so that the program gets them at once.
+// together adds lines that are written in one piece after all before it has been
+// taken, so that the program gets them all at once.
 func (h *host) together(lines func()) {
 	h.hear()
 	from := h.said.Len()
@@ -264,8 +264,9 @@ func (h *host) together(lines func()) {
 	h.keep = append(h.keep, [2]int{from, h.said.Len()})
 }
 
-// hear flushes, and hears all replies. When there was none, it is not known what
-// the program has taken: a question finds out.
+// hear flushes, then takes in all replies. When no reply is due, it is unknown
+// how much the program has taken. So it asks a question first: the reply comes
+// when all has been taken.
 func (h *host) hear() {
 	if (!h.synced || h.said.Len() > 0) && h.due == 0 {
 		h.line(h.message("own", h.ident(), `"do":"reply","with":1`))
@@ -350,9 +351,9 @@ func (h *host) terminal() string {
 	return h.message("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
 }
 
-// last says the last line of an exchange and what comes behind it: blank lines,
-// whole lines and the beginning of one, which goes on when the next exchange has
-// begun.
+// last says the last line of an exchange and what follows it at once: blank
+// lines, whole lines, and the beginning of a line that is completed when the
+// next exchange has begun.
 func (h *host) last(text string, exchange int) {
 	from := h.said.Len() + len(text) // a piece may end within the line, not at its end
 	h.said.WriteString(text)
@@ -401,8 +402,9 @@ func (h *host) last(text string, exchange int) {
 	}
 }
 
-// rest is the end of a line that began behind the end of an exchange: the next
-// thing that the host says, if there is a next exchange in this process.
+// rest completes a line that began after the end of an exchange. It is the first
+// thing that the host says in the next exchange of this process, if there is
+// one.
 func (h *host) rest(text string, exchange int) {
 	if exchange+1 >= len(h.t.Exchanges) {
 		return

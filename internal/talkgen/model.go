@@ -11,21 +11,21 @@ import (
 
 // Outcome is what comes of a conversation.
 type Outcome struct {
-	// Seen is what the program sees, for each exchange. At level Wire its messages
-	// as Message writes them, then, unless a terminal message or the program ended
-	// it, the failure as Failed does. At level Listen its emits, as Emitted does.
+	// Seen is what the program sees in each exchange. At level Wire these are its
+	// messages, written by Message, and then the failure, written by Failed,
+	// unless a terminal message or the program ended the exchange. At level
+	// Listen these are its emits, written by Emitted.
 	Seen [][]string
 	// Heard are the lines that each process gets, as Canonical writes them.
 	Heard [][]string
-	// Remarks are made of what the host does wrong, in order. Those of what comes
-	// outside an exchange are only sure of a patient conversation.
+	// Remarks are about the host's mistakes, in order. Remarks about text outside
+	// an exchange are certain only in a patient conversation.
 	Remarks []string
 	// Problems are mistakes of the conversation itself.
 	Problems []string
 }
 
-// Message writes a message that the program got; id is its JSON text, "" without
-// one.
+// Message writes a message that the program got. id is its JSON text, or "".
 func Message(typ, id, payload string) string {
 	return strings.TrimSpace(typ + " " + Canonical(payload) + " " + id)
 }
@@ -38,8 +38,8 @@ func Emitted(channel, payload string) string {
 	return channel + " " + Failed(Canonical(payload))
 }
 
-// where is what a failure says of the place in a line that cannot be read: this
-// package does not know how it is put.
+// where matches the place of the mistake in the failure of a line that cannot be
+// read. This package does not know its wording.
 var where = regexp.MustCompile(` \([^()]* at offset \d+\)`)
 
 // Failed writes the message of a failure.
@@ -64,8 +64,8 @@ func (t *Talk) Expect() *Outcome {
 	return m.out
 }
 
-// model plays a conversation step by step: the host's steps give the pace, the
-// program does at once what it can.
+// model plays a conversation step by step. The host's steps set the pace; the
+// program does at once all that it can.
 type model struct {
 	t       *Talk
 	out     *Outcome
@@ -180,8 +180,8 @@ func (m *model) hear() {
 	m.input = m.input[1:]
 }
 
-// say is what the host writes at once: the program gets all messages of it
-// together.
+// say is text that the host writes in one piece: the program gets all of its
+// messages at once.
 func (m *model) say(text string) {
 	var got []message
 	for _, c := range strings.SplitAfter(text, "\n") {
@@ -204,8 +204,8 @@ func (m *model) say(text string) {
 	m.program(got)
 }
 
-// line is what a whole line is to the exchange in which it began: a message, or
-// why the process is of no more use.
+// line reads a whole line for the exchange in which it began. It gives its
+// message, or the failure that makes the process unusable.
 func (m *model) line(line string, half bool) (got []message, failure string) {
 	if !m.marked {
 		m.marked = true
@@ -333,8 +333,8 @@ func (m *model) ended(message string) {
 	m.see("err " + quote(message))
 }
 
-// cancel is the program that ends the exchange itself. A host that has said its
-// last message already has nothing to be told.
+// cancel ends the exchange on the program's side. Nothing is sent to a host that
+// has said its last message.
 func (m *model) cancel() {
 	m.active = false
 	if m.t.Options.Level == Listen {

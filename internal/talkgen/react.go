@@ -17,8 +17,8 @@ type reaction struct {
 	wait   string   // it gives this signal and handles the message until it is withdrawn
 }
 
-// react says what the program does with a message within e: payload is all of
-// the message but its type.
+// react gives what the program does with a message of exchange e. payload is the
+// message without its type.
 func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
 	switch {
 	case hostmsg.Of(typ).Role == hostmsg.TakesBack:

@@ -1,11 +1,12 @@
-// Package talkgen makes conversations of a program with a host at random, and
-// says by a model of its own what must come of each: what the program sees, what
-// the host gets, and what is remarked (spec/host-protocol.md).
+// Package talkgen makes random conversations of a program with a host, and
+// predicts by a model of its own what comes of each: what the program sees, what
+// the host gets, and what is logged about the host's mistakes
+// (spec/host-protocol.md).
 //
-// A conversation is data: the program's side as a list of exchanges, the host's
-// as the steps of each of its processes. Tests play it over any transport, or
-// under the whole VM, and compare. The package knows the table of messages and
-// none of what is made of it, so that the model shares no mistake with that.
+// A conversation is data: the program's side is a list of exchanges, the host's
+// the steps of each of its processes. Tests play it over any transport, or in
+// the whole VM, and compare. The package shares only the table of messages with
+// the implementation, so that the model does not share its mistakes.
 package talkgen
 
 import (
@@ -23,8 +24,8 @@ import (
 type Level int
 
 const (
-	// Wire is the requests of an exchange: whoever plays the program does with
-	// each message what its member `do` says.
+	// Wire plays the exchange's requests directly: the player does with each
+	// message what the message's member `do` says.
 	Wire Level = iota
 	// Listen is the program that Source gives, whose handlers do that.
 	Listen
@@ -33,9 +34,9 @@ const (
 // Options say for whom a conversation is made.
 type Options struct {
 	Level Level
-	// Patient says that the next exchange begins only when the host has said all
-	// that it says behind the end of one. Without it that comes in one piece with
-	// the end.
+	// Patient says that the next exchange begins only after the host has said
+	// everything that follows the end of the one before. Otherwise the host
+	// writes that in one piece with the end.
 	Patient bool
 }
 
@@ -79,8 +80,8 @@ type Step struct {
 	N    int
 }
 
-// The host's name in the program, its only parameter as its init line, and why a
-// player of level Wire closes an exchange.
+// The host's name in the program, its init line with its only parameter, and the
+// reason with which a player of level Wire closes an exchange.
 const (
 	Host     = "W"
 	InitLine = `{"type":"init","params":{"a":1}}`
@@ -93,7 +94,7 @@ func (e *Exchange) PromptLine() string {
 }
 
 // Script gives the host's side as a script for package testhost. Signals are
-// files beside it.
+// files in the script's directory.
 func (t *Talk) Script() string {
 	var b strings.Builder
 	for i, steps := range t.Starts {
@@ -120,8 +121,8 @@ func (t *Talk) Script() string {
 	return b.String()
 }
 
-// Signals says whether the host signals that all is said behind the i-th
-// exchange.
+// Signals says whether the host signals when it has said everything that follows
+// the i-th exchange.
 func (t *Talk) Signals(i int) bool {
 	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: Said(i)}) })
 }
@@ -162,12 +163,12 @@ func (t *Talk) String() string {
 // types are the types of messages that a program may handle.
 var types = append(hostmsg.Types((*hostmsg.Message).Handled), "own", "typed")
 
-// declared is the one of the defaults that a host's declaration may give; all
-// others stand in the manifest.
+// declared is the key of the default that a host's declaration may give; all
+// other defaults are in the manifest.
 const declared = "question_default"
 
-// Source is the program of level Listen. What its handlers get is emitted on
-// "got"; what comes of an exchange on "ok" or "err".
+// Source is the program of level Listen. It emits what its handlers get on
+// "got", and how an exchange ends on "ok" or "err".
 func (t *Talk) Source() string {
 	var b strings.Builder
 	b.WriteString(`use std::{fs, time};

@@ -9,8 +9,8 @@ import (
 
 var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true}}
 
-// TestSound: every conversation comes to its end in the model, and is the same
-// for the same seed.
+// TestSound: in the model every conversation comes to its end, and the same seed
+// gives the same conversation.
 func TestSound(t *testing.T) {
 	for _, o := range ways {
 		for seed := range uint64(250) {
