@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// Dump writes a file's tree as text, a node a line, children indented below:
-// what `build --emit ast` shows and goldens hold. A line has the field that
-// the node stands in, its kind, its own data, and where it is, as lines and
-// columns. The text depends on the tree alone.
+// Dump writes a file's tree as text: a node on each line, with its children
+// indented below it. `build --emit ast` shows it, and goldens contain it. A line
+// has the field that the node is in, its kind, its own data, and its span as
+// lines and columns. The text depends on the tree only.
 func Dump(w io.Writer, file *File) error {
 	d := dumper{w: bufio.NewWriter(w), file: file.Source}
 	for _, decl := range file.Decls {
@@ -41,8 +41,8 @@ var (
 	stringer  = reflect.TypeFor[fmt.Stringer]()
 )
 
-// node writes the node that v points to, its data on its line, then its
-// children. Which fields are which follows from their types.
+// node writes the node that v points to: a line with its data, then its
+// children. The types of the fields tell which is which.
 func (d *dumper) node(label string, v reflect.Value, depth int) {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -60,8 +60,8 @@ func (d *dumper) node(label string, v reflect.Value, depth int) {
 	d.below(s, n, depth+1)
 }
 
-// data writes the fields that are no nodes, but for zero ones: flags by their
-// name, others as name=value. Names of things count as data.
+// data writes the fields that are no nodes and not zero: flags by their name,
+// others as name=value. Names (Ident) count as data here.
 func (d *dumper) data(s reflect.Value, n Node) {
 	for i := range s.NumField() {
 		f, v := s.Type().Field(i), s.Field(i)
@@ -92,8 +92,8 @@ func (d *dumper) data(s reflect.Value, n Node) {
 	}
 }
 
-// isDefault says whether a field says nothing: zero, or -1 where that stands
-// for none. Literals show their value in any case.
+// isDefault says whether a field is left out because it is zero, or -1 where
+// that means none. Literals show their value in any case.
 func isDefault(n Node, name string, v reflect.Value) bool {
 	switch n := n.(type) {
 	case *IntLit, *FloatLit, *StringLit, *LitType, *TupleIndex:
@@ -136,8 +136,8 @@ func (d *dumper) below(s reflect.Value, n Node, depth int) {
 	}
 }
 
-// isSecond says whether a field refers to a node that stands elsewhere in the
-// tree already.
+// isSecond says whether a field refers to a node that is already shown by
+// another field.
 func isSecond(n Node, field string) bool {
 	_, pipe := n.(*Pipe)
 	return pipe && field == "Call"

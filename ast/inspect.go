@@ -1,7 +1,7 @@
 package ast
 
-// Inspect shows f the node n and the nodes below, parents first; where f
-// gives false, a node's children are left out.
+// Inspect calls f with the node n and the nodes below it, parents first. When f
+// gives false, the node's children are left out.
 func Inspect(n Node, f func(Node) bool) { Walk(inspector(f), n) }
 
 // InspectFile is Inspect over all declarations of a file.

@@ -1,7 +1,8 @@
-// Package ast is the syntax tree of Concerto: what the parser makes, the
-// checker reads and the formatter writes; its API promises nothing. It knows no parser. Nodes are
-// immutable once parsed; what later stages learn stands in tables keyed by
-// the dense ids of expressions and patterns.
+// Package ast is the syntax tree of Concerto: what the parser makes, the checker
+// reads and the formatter writes; its API promises nothing. It does not depend
+// on the parser. Nodes are immutable once parsed. What later stages find out is
+// in tables of their own, indexed by the dense ids of expressions, patterns and
+// types.
 package ast
 
 import "github.com/concerto-lang/concerto/internal/source"

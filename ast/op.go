@@ -46,8 +46,8 @@ type OpInfo struct {
 	Assoc      Assoc
 }
 
-// Precedences of the forms that stand between binary operators but are no
-// Binary: `as`, ranges and assignment.
+// Precedences of forms that are no Binary but compete with binary operators:
+// `as`, ranges and assignment.
 const (
 	PrecAssign = 1
 	PrecPipe   = 2

@@ -75,8 +75,8 @@ type StructPat struct {
 	Rest   bool
 }
 
-// VariantPat is `Path(a, .., b)`, with Ok, Err and Some among the paths. Rest is the
-// place of `..` among the elements, -1 without.
+// VariantPat is `Path(a, .., b)`; Ok, Err and Some are such paths too. Rest is
+// the index of `..` among the elements, -1 without one.
 type VariantPat struct {
 	IDBase
 	Path  *PathExpr
@@ -84,9 +84,9 @@ type VariantPat struct {
 	Rest  int
 }
 
-// Parts gives a pattern for each of a variant's count parts: for those that a
-// `..` stands for, Skipped. Without a `..` it gives the elements, however many
-// parts the variant has.
+// Parts gives a pattern for each of the count parts of a variant's payload:
+// Skipped for those that a `..` stands for. Without a `..` it gives the
+// elements, whatever count is.
 func (n *VariantPat) Parts(count int) []Pattern {
 	if n.Rest < 0 || len(n.Elems) > count {
 		return n.Elems

@@ -7,8 +7,7 @@ type Stmt interface {
 }
 
 // Block is `{ stmts tail }`. Tail is the expression at the end without a `;`,
-// also one that is like a statement (if, match, try, loop, block, …); nil when
-// there is none.
+// which may also be an if, match, try, loop or block; nil when there is none.
 type Block struct {
 	Base
 	Stmts []Stmt

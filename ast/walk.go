@@ -1,21 +1,21 @@
 package ast
 
-// Visitor sees the nodes of a tree. Visit gives the visitor for n's children,
+// Visitor visits the nodes of a tree. Visit gives the visitor for n's children,
 // or nil to leave them out.
 type Visitor interface {
 	Visit(n Node) (w Visitor)
 }
 
-// Walk shows v the node n and, through the visitors that it gives, all nodes
-// below, parents before children, children in the order of the text.
+// Walk calls v with the node n, and the visitors that it gives with all nodes
+// below: parents before children, children in the order of the text.
 func Walk(v Visitor, n Node) {
 	if v = v.Visit(n); v != nil {
 		Children(n, func(c Node) { Walk(v, c) })
 	}
 }
 
-// Children shows visit the nodes right below n, in the order of the text, nil
-// ones left out. Names (Ident) count as nodes.
+// Children calls visit with the nodes directly below n, in the order of the
+// text, without nil ones. Names (Ident) count as nodes.
 func Children(n Node, visit func(Node)) {
 	if p, ok := n.(interface{ children(func(Node)) }); ok {
 		p.children(visit)

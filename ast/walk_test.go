@@ -40,8 +40,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// Where the order of the fields is not that of the text, or two fields show
-// the same node.
+// TestChildrenInTextOrder: nodes whose fields are not in the order of the text,
+// or two of whose fields refer to the same node.
 func TestChildrenInTextOrder(t *testing.T) {
 	short, call := path("x"), &Call{Fn: path("f")}
 	for want, n := range map[string]Node{
@@ -59,8 +59,8 @@ func TestChildrenInTextOrder(t *testing.T) {
 	}
 }
 
-// Every field of every node that holds nodes is shown by Children: each is
-// filled by itself and must be seen.
+// TestChildrenAreComplete: Children visits every field that holds nodes, of
+// every kind of node. Each field is set alone and must be visited.
 func TestChildrenAreComplete(t *testing.T) {
 	fill := map[reflect.Type]Node{
 		reflect.TypeFor[Expr](): path("e"), reflect.TypeFor[Type](): &LitType{}, reflect.TypeFor[Pattern](): &WildPat{},
@@ -104,8 +104,8 @@ func TestChildrenAreComplete(t *testing.T) {
 	}
 }
 
-// elsewhere holds the fields that show a node a second time, or that have a
-// place only beside others; TestChildrenInTextOrder has them.
+// elsewhere are the fields that refer to a node of another field, or that are
+// visited only together with others; TestChildrenInTextOrder tests them.
 var elsewhere = map[string]bool{"Pipe.Call": true, "PathExpr.TypeArgs": true}
 
 // every is one of each node, with what it takes not to hide a field.

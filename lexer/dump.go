@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// Dump writes tokens and comments, in the order of the text, a line each:
-// place, kind, text as a Go string. It is what `build --emit tokens` shows and
-// goldens hold.
+// Dump writes tokens and comments, in the order of the text, one on a line:
+// place, kind, and text as a Go string. `build --emit tokens` shows it, and
+// goldens contain it.
 func Dump(w io.Writer, f *source.File, toks []Token, comments []Comment) error {
 	b := bufio.NewWriter(w)
 	line := func(kind string, start, end source.Pos) {

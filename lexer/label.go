@@ -2,10 +2,10 @@ package lexer
 
 import "strings"
 
-// labelAhead is the length of the label at the current `'`, 0 when a string
-// starts there. A label stands right after break and continue, at the start of a
-// statement before `:` and a loop's word, and anywhere before `: loop {`, since
-// a `loop` is a value.
+// labelAhead is the length of the label at the current `'`; 0 when a string
+// starts there. A label stands directly after break and continue; at the start
+// of a statement before `:` and the word of a loop; and anywhere before `: loop
+// {`, as a `loop` is a value.
 func (l *lexer) labelAhead() int {
 	n := 1
 	for classes[l.at(n)]&(isStart|isDigit) != 0 {
@@ -30,8 +30,8 @@ func (l *lexer) labelAhead() int {
 }
 
 // loopAhead looks for `:` and the word of a loop (for, while, loop) at the start
-// of text. It gives the word and the text behind it, "" when text begins
-// otherwise.
+// of text. It gives the word and the text after it; both are "" when text begins
+// with anything else.
 func loopAhead(text string) (word, rest string) {
 	text = strings.TrimLeft(text, blanks)
 	if !strings.HasPrefix(text, ":") || strings.HasPrefix(text, "::") {

@@ -1,10 +1,10 @@
-// Package lexer turns source text into tokens, with the comments beside them; its API promises nothing.
-// It is the first stage: the parser works on its token slice, the formatter
-// merges tokens and comments again by offset.
+// Package lexer turns source text into tokens and comments; its API promises
+// nothing. It is the first stage: the parser works on its slice of tokens, the
+// formatter merges tokens and comments again by offset.
 //
-// Invariants: tokens and comments are in order, do not overlap, and together
-// with white space tile the text; the last token is EOF at the end of the
-// text; any text whatsoever gives tokens and, where it is wrong, diagnostics.
+// Invariants. Tokens and comments are in order, do not overlap, and together
+// with white space cover the text. The last token is EOF at the end of the text.
+// Any text gives tokens and, where it is wrong, diagnostics.
 package lexer
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// space is what most of a text may be: of a library file, only the declarations
-// in use are left between blanks.
+// space is what long stretches of a text consist of: in a library file, blanks
+// replace the declarations that are not used.
 var space = []byte{' '}
 
-// Lex splits a file into tokens and comments. It never fails: what cannot be
-// read is reported and stands as a Bad token, or as a token of the kind that
-// was meant.
+// Lex splits a file into tokens and comments. It never fails. What cannot be
+// read is reported, and becomes a Bad token or a token of the kind that was
+// meant.
 func Lex(f *source.File) ([]Token, []Comment, diag.List) {
 	l := &lexer{
 		file: f, src: f.String(), plainAt: -1,
@@ -56,8 +56,8 @@ type lexer struct {
 	restarts int
 }
 
-// mode is one open interpolation: the lexer is in the code between `${` and
-// its `}`. It never changes, so that a snapshot may keep it.
+// mode is an open interpolation: the lexer is in the code between `${` and its
+// `}`. It is immutable, so that a snapshot may keep it.
 type mode struct {
 	multi bool        // the string is a """ one
 	from  snapshot    // at the string's first quote: holds what was open around it
@@ -215,8 +215,8 @@ func (l *lexer) operator(c byte) {
 	l.stray()
 }
 
-// word reads a name or reserved word. Letters that names cannot have are
-// taken along and reported, so that one bad name is one token and one error.
+// word reads a name or reserved word. It includes letters that names cannot have
+// and reports them, so that one bad name is one token and one error.
 func (l *lexer) word() {
 	start := l.pos
 	for l.pos < len(l.src) && classes[l.src[l.pos]]&(isStart|isDigit) != 0 {
@@ -229,8 +229,8 @@ func (l *lexer) word() {
 	l.add(wordKind(l.src[start:l.pos]), start)
 }
 
-// letters passes the rest of a word that holds letters beyond ASCII and
-// reports it; false when no such letter comes next.
+// letters reads the rest of a word with letters beyond ASCII and reports it;
+// false when no such letter comes next.
 func (l *lexer) letters(start int) bool {
 	from := l.pos
 	for l.pos < len(l.src) {
@@ -305,7 +305,7 @@ func (l *lexer) stray() {
 }
 
 // otherQuotes reads a string in quotes that Concerto does not have, such as “…”,
-// up to the closing one on the line: one mistake, whatever stands between.
+// up to the closing quote on the line. It is reported as one mistake.
 func (l *lexer) otherQuotes(first rune) bool {
 	closing := closingQuotes[first]
 	line := l.src[l.pos:]
@@ -337,8 +337,8 @@ func (l *lexer) otherQuotes(first rune) bool {
 // closingQuotes are the characters that end what one of them begins.
 var closingQuotes = map[rune]string{'“': "”“", '„': "“”", '‘': "’‘", '’': "’", '`': "`"}
 
-// refers says whether the `&` here takes a reference, as it does in other
-// languages: it stands right before an operand.
+// refers says whether the `&` here would take a reference in another language:
+// it is directly before an operand.
 func (l *lexer) refers() bool {
 	if len(l.toks) < 2 {
 		return true

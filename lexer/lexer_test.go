@@ -18,8 +18,8 @@ func lex(t testing.TB, text string) ([]Token, []Comment, diag.List) {
 	return toks, comments, list
 }
 
-// checkTiling checks that tokens and comments are in order, do not overlap,
-// and leave out nothing but white space.
+// checkTiling checks that tokens and comments are in order, do not overlap, and
+// leave out only white space.
 func checkTiling(t testing.TB, text string, toks []Token, comments []Comment) {
 	t.Helper()
 	at := 0
@@ -65,8 +65,8 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// The table has a row for every kind, and each fixed text finds its kind and
-// is one token.
+// TestTable: the table has a row for every kind, and each fixed text is one
+// token of its kind.
 func TestTable(t *testing.T) {
 	names := map[string]Kind{}
 	for k := range NumKinds {
@@ -122,8 +122,8 @@ func TestTokenSize(t *testing.T) {
 	}
 }
 
-// Time grows with the text also where strings are never closed: each restart
-// goes back, and there are few.
+// TestManyOpenStrings: the time grows in proportion to the text also when
+// strings are never closed, as the number of restarts is bounded.
 func TestManyOpenStrings(t *testing.T) {
 	for _, line := range []string{"f(\"a, 1);\n", "f(\"a ${b, 1);\n", "f('a, 1);\n", "f(\"\"\"a ${ \n", "f(r#\"a\n"} {
 		toks, _, list := lex(t, strings.Repeat(line, 2000))

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 )
 
-// number reads an integer or a float. Right after `.` it reads digits only:
-// `t.0.1` are two indices, not a float.
+// number reads an integer or a float. Directly after `.` it reads digits only:
+// `t.0.1` is two indices, not a float.
 func (l *lexer) number() {
 	start := l.pos
 	if l.last() == Dot {
@@ -86,8 +86,8 @@ func (l *lexer) exponent() bool {
 	return true
 }
 
-// finishNumber adds the token and reports what makes it no number. Letters
-// and digits that follow belong to the mistake.
+// finishNumber adds the token and reports what is wrong with the number. Letters
+// and digits that follow belong to the same mistake.
 func (l *lexer) finishNumber(k Kind, start int) {
 	body := l.src[start:l.pos]
 	rest := l.pos
@@ -127,8 +127,8 @@ func cleanUnderscores(text string) bool {
 	return true
 }
 
-// IntValue reads the text of an Int token. overflow says that the value does
-// not fit 64 bits; it is 0 then, as it is for a malformed text.
+// IntValue is the value of the text of an Int token. overflow says that it does
+// not fit into 64 bits; the value is then 0, as it is for a malformed text.
 func IntValue(text string) (v uint64, overflow bool) {
 	base := 10
 	if len(text) > 2 && text[0] == '0' {
@@ -153,8 +153,8 @@ func IntValue(text string) (v uint64, overflow bool) {
 	return v, false
 }
 
-// FloatValue reads the text of a Float token: +Inf when it is out of range, 0
-// when it is malformed.
+// FloatValue is the value of the text of a Float token: +Inf when it is out of
+// range, 0 when the text is malformed.
 func FloatValue(text string) float64 {
 	if strings.Contains(text, "_") {
 		text = strings.ReplaceAll(text, "_", "")

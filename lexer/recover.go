@@ -6,11 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 )
 
-// A string that lacks its closing quote swallows the text up to the next
-// quote, after which code and strings have changed places. That shows where a
-// word stands right behind a quote, or at the end of the file. The lexer then
-// goes back to the string most likely to blame, ends it on its own line and reads on from there: one
-// mistake, one diagnostic, and the rest of the file is read as it was meant.
+// A string without its closing quote extends to the next quote; from there on,
+// code and strings have changed places. This is noticed when a word follows
+// directly after a closing quote, or at the end of the file. The lexer then goes
+// back to the string that is most likely unclosed, ends it on its own line and
+// continues from there. So there is one diagnostic for one mistake, and the rest
+// of the file is read as it was meant.
 
 // snapshot is a state to go back to.
 type snapshot struct {
@@ -33,11 +34,11 @@ func (l *lexer) restore(s snapshot) {
 	l.restarts++
 }
 
-// endsLate looks at what stands right behind the closing quote of a string over
-// several lines. A word cannot follow a string: where one does, the quote was
-// meant to open the next string, and this one is never closed; endsLate then
-// handles it so and gives true. A few other characters make the string a
-// suspect, to go back to when the end of the file shows that a quote is missing.
+// endsLate looks at what follows the closing quote of a string of several lines.
+// A word cannot follow a string. When one does, the quote was meant to open the
+// next string, and this one is never closed: endsLate calls openString and gives
+// true. A few other characters make the string a suspect, for the case that a
+// quote turns out to be missing at the end of the file.
 func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	c := l.at(0)
 	if (classes[c]&(isStart|isDigit) != 0 || c == '"') && l.restarts < maxRestarts {
@@ -50,8 +51,8 @@ func (l *lexer) endsLate(from snapshot, start int, whole Kind) bool {
 	return false
 }
 
-// openString handles a string that the file's end cuts off: it goes back to
-// the one to blame, this one or an earlier suspect.
+// openString handles a string that is never closed. It goes back to the string
+// that is to blame: this one or an earlier suspect.
 func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	if l.restarts >= maxRestarts {
 		l.add(whole, start)
@@ -88,8 +89,9 @@ func labelled(text string) bool {
 	return n > 0 && strings.HasPrefix(text[n:], ":")
 }
 
-// blameInterpolation goes back to an interpolation that has been open since
-// before the unclosed string, on the same line: `"${a"` opens no second string.
+// blameInterpolation goes back to an interpolation that was opened before the
+// unclosed string on the same line and is still open: in `"${a"` the second
+// quote opens no string.
 func (l *lexer) blameInterpolation(from snapshot) bool {
 	m := l.mode
 	for m != nil && m != from.mode {
@@ -105,9 +107,9 @@ func (l *lexer) blameInterpolation(from snapshot) bool {
 	return true
 }
 
-// reopen handles interpolations left open at the end of the file: the string
-// of the outermost is read again as if `${` were text. False when none is
-// open.
+// reopen handles interpolations that are open at the end of the file: the string
+// of the outermost one is read again, with `${` as text. It gives false when
+// none is open.
 func (l *lexer) reopen() bool {
 	if l.mode == nil {
 		return false
@@ -132,8 +134,8 @@ func (l *lexer) reopenPlain(m *mode) {
 		Hint("close it with `}`, or write `\\${` for the characters themselves")
 }
 
-// firstLineEnd is where a string that is never closed ends for the parser:
-// before the brackets and separators that close its line.
+// firstLineEnd is the offset where an unclosed string is taken to end: on its
+// first line, before brackets and separators at the line's end.
 func (l *lexer) firstLineEnd(from int) int {
 	end := len(l.src)
 	if n := strings.IndexByte(l.src[from:], '\n'); n >= 0 {

@@ -10,8 +10,8 @@ import (
 
 const tripleQuote = `"""`
 
-// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end
-// or to its first `${`.
+// quoted reads a string in double quotes, `"…"` or `"""…"""`, up to its end or
+// its first `${`.
 func (l *lexer) quoted() {
 	from := l.snapshot()
 	multi := strings.HasPrefix(l.src[l.pos:], tripleQuote)
@@ -36,9 +36,9 @@ func (l *lexer) text(from snapshot, multi bool, whole, part Kind) {
 	l.textFrom(from, from.pos, multi, whole, part)
 }
 
-// textFrom reads string text from the current position: a token of kind whole
-// when the string ends, of kind part when an interpolation opens. from is the
-// state at the string's first quote, start the token's first byte.
+// textFrom reads string text from the current position. It adds a token of kind
+// whole when the string ends, of kind part when an interpolation opens. from is
+// the state at the string's first quote, start the token's first byte.
 func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind) {
 	lines := false
 	for l.pos < len(l.src) {
@@ -77,7 +77,7 @@ func (l *lexer) textFrom(from snapshot, start int, multi bool, whole, part Kind)
 	l.openString(from, start, whole)
 }
 
-// single reads what starts with `'`: a label where one may stand, else a
+// single reads what starts with `'`: a label where there may be one, else a
 // string without interpolation.
 func (l *lexer) single() {
 	if n := l.labelAhead(); n > 0 {
@@ -120,9 +120,9 @@ func (l *lexer) single() {
 	l.openString(from, from.pos, String)
 }
 
-// isApostrophe says whether the `'` here belongs to the string, as in `'it's'`,
-// and does not end it: a word goes on behind it, which can follow no string, and
-// another `'` stands on the same line.
+// isApostrophe says whether the `'` here is a character of the string, as in
+// `'it's'`, and does not end it. It is one when a word continues after it, as no
+// word can follow a string, and another `'` is on the same line.
 func (l *lexer) isApostrophe() bool {
 	rest := l.src[l.pos+1:]
 	letter := func(c byte) bool { return classes[c]&isStart != 0 || c >= utf8.RuneSelf }
@@ -186,8 +186,8 @@ func (l *lexer) checkEscape() {
 	l.pos += n
 }
 
-// unescape reads the escape that s starts with: its character and length, at
-// least 1. ok is false for one that means nothing.
+// unescape reads the escape with which s starts: its character and its length,
+// at least 1. ok is false for an escape that does not exist.
 func unescape(s string) (r rune, n int, ok bool) {
 	if len(s) < 2 {
 		return '\\', 1, false
@@ -234,10 +234,10 @@ func unescapeUnicode(s string) (r rune, n int, ok bool) {
 	return r, n, true
 }
 
-// Strings decodes a string literal, given its tokens: one String, or
-// StringHead, StringMid…, StringTail. It gives the text of each token.
-// Malformed escapes, which Lex has reported, stand for themselves. A line end
-// in a string is a line feed, also where the file has CRLF.
+// Strings decodes a string literal, given its tokens: one String, or StringHead,
+// StringMid…, StringTail. It gives the text of each token. Malformed escapes,
+// which Lex has reported, stay as they are written. A line end in a string is a
+// line feed, also in a file with CRLF.
 func Strings(src string, toks ...Token) []string {
 	texts := make([]string, len(toks))
 	first := src[toks[0].Start:]
@@ -290,10 +290,10 @@ func body(text string, k Kind, multi bool) string {
 	return strings.TrimSuffix(text, quote)
 }
 
-// dedent takes the layout out of the parts of a """ string: the line end
-// after the opener; the last line end with the closing delimiter's
-// indentation, where the delimiter stands alone on its line; and that
-// indentation from every line.
+// dedent removes the layout from the parts of a """ string. It removes the line
+// end after the opening quotes. When the closing quotes are alone on their line,
+// it also removes the line end before them, and their indentation from every
+// line.
 func dedent(parts []string) {
 	parts[0] = strings.TrimPrefix(strings.TrimPrefix(parts[0], "\r"), "\n")
 	last := &parts[len(parts)-1]
@@ -312,8 +312,9 @@ func dedent(parts []string) {
 	}
 }
 
-// stripLines takes indent off each line of text that starts within text (and
-// off the first one when atStart); a line with less of it loses what it has.
+// stripLines removes indent from the lines that begin in text, and from the
+// first one when atStart. A line that is indented by less loses the indentation
+// it has.
 func stripLines(text, indent string, atStart bool) string {
 	if !atStart && !strings.Contains(text, "\n") {
 		return text

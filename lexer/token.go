@@ -120,16 +120,16 @@ const (
 	Keyword               // reserved words: the text says it all
 )
 
-// Info is one row of the table of kinds. Text is the token's text where that
-// is fixed, else a word for it.
+// Info is a row of the table of kinds. Text is the token's text when it is
+// fixed, else a word for the kind.
 type Info struct {
 	Name  string
 	Text  string
 	Class Class
 }
 
-// kinds is the table that everything about kinds is read from: the lexer's
-// keywords, the parser's messages, the names in generated code.
+// kinds is the one table of kinds. The lexer's keywords, the parser's messages
+// and the names in generated code are read from it.
 var kinds = [NumKinds]Info{
 	EOF:        {"EOF", "the end of the file", Special},
 	Bad:        {"Bad", "a stray character", Special},
@@ -183,8 +183,8 @@ func (k Kind) Info() *Info { return &kinds[k] }
 // IsKeyword says whether k is a reserved word.
 func (k Kind) IsKeyword() bool { return k >= Let && k < NumKinds }
 
-// IsWord says whether k is a name or a reserved word: what may stand after
-// `.` and before `:` in fields, keys and named arguments.
+// IsWord says whether k is a name or a reserved word. Either may follow `.`, and
+// stand before `:` in fields, keys and named arguments.
 func (k Kind) IsWord() bool { return k == Ident || k.IsKeyword() }
 
 // String is the kind as messages name it: fixed texts in backquotes.
@@ -196,8 +196,8 @@ func (k Kind) String() string {
 	return i.Text
 }
 
-// Token is one token: what it is and where, as byte offsets. Tokens do not
-// overlap; between them stand only white space and comments.
+// Token is one token: its kind, and its span as byte offsets. Tokens do not
+// overlap; between them there are only white space and comments.
 type Token struct {
 	Kind       Kind
 	Start, End source.Pos
@@ -212,7 +212,7 @@ type Comment struct {
 	Doc        bool
 }
 
-// keywordSlots is a hash table of the reserved words: open addressing over
+// keywordSlots is a hash table of the reserved words: open addressing with
 // wordHash, filled once from the table of kinds.
 var keywordSlots = func() (slots [256]Kind) {
 	for k := Let; k < NumKinds; k++ {

@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/runtime/log"
 )
 
-// secrets are those that the configuration names. What the program reads by
-// names that tell of secrets is added when it does (package env).
+// secrets are the values of variables that the configuration names as keys and
+// the like. Package env adds those that the program reads under names that
+// suggest a secret.
 func (c *Config) secrets(lookup func(string) (string, bool)) *secret.Set {
 	known := &secret.Set{}
 	add := func(name string) {
@@ -36,16 +37,16 @@ func (c *Config) secrets(lookup func(string) (string, bool)) *secret.Set {
 	return known
 }
 
-// clean is the outermost layer: it takes the run's secrets out of what goes
-// further than to the program itself, whoever has put them there.
+// clean is the outermost layer. It removes the run's secrets from whatever goes
+// further than to the program itself, whoever put them there.
 type clean struct {
 	next    effect.Performer
 	secrets *secret.Set
 	log     *log.Log
 }
 
-// Perform performs r, with the secrets taken out of it where it is an emit of an
-// error, and out of what an error or an MCP server says.
+// Perform performs r. It removes the secrets from an emit that reports an error,
+// from errors, and from what MCP servers say.
 func (x *clean) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	if x.secrets.Empty() { // of most programs; reading one adds to it
 		return x.next.Perform(ctx, r)
@@ -71,9 +72,9 @@ func (x *clean) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	return s.Start(ctx, r, func(result effect.Result, err error) { done(x.outcome(result, err)) })
 }
 
-// request is r without secrets where it tells of an error. kept is false for
-// what is not to be done: a cache in a file keeps no value that holds a secret,
-// since with a mark in it it would be another.
+// request is r without secrets when it reports an error. kept is false when r
+// must not be performed: a cache in a file stores no value that holds a secret,
+// as the value with a mark would be another one.
 func (x *clean) request(r effect.Request) (clean effect.Request, kept bool) {
 	switch q := r.(type) {
 	case *effect.Emit:

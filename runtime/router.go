@@ -9,8 +9,8 @@ import (
 // router hands each kind of request to its performer.
 type router map[effect.Kind]effect.Performer
 
-// Perform performs r. A kind without a performer ends the run: the VM made a
-// request that this runtime is not built for.
+// Perform performs r. A kind without a performer ends the run, as this runtime
+// is not built for it.
 func (t router) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	p := t[r.Kind()]
 	if p == nil {

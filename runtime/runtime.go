@@ -1,12 +1,11 @@
-// Package runtime joins the performers into the one effect.Performer that a
-// VM runs on: hosts, models, output, files, stores, HTTP, commands, clock, chance,
-// environment and log, each behind the kinds of request that it performs, within the layers
-// that hold for all; its API promises nothing.
+// Package runtime joins the performers into the one effect.Performer that a VM
+// runs on: hosts, models, output, files, stores, HTTP, commands, clock, random
+// numbers, environment and log; its API promises nothing. Each performs its
+// kinds of request, within layers that apply to all.
 //
-// Its Config is plain data: it knows neither the VM nor the IR, and whoever
-// runs a program translates. Performers do not know one another. Close ends
-// every subprocess and goroutine that a run has started, however the run
-// ended.
+// Its Config is plain data: it knows neither the VM nor the IR, and whoever runs
+// a program translates them. Performers do not know one another. Close ends
+// every subprocess and goroutine that a run has started, however the run ended.
 package runtime
 
 import (
@@ -40,38 +39,37 @@ type Config struct {
 	Connections []llm.Connection
 	Servers     []mcp.Config
 	Played      bool // all models are played
-	// Emit says where output goes and who answers awaited emits. Its Environ
-	// and Log are set here.
+	// Emit says where output goes and who answers awaited emits. New sets its
+	// Environ and Log.
 	Emit emit.Options
 	// Environ is the environment, as "NAME=value".
 	Environ []string
 	// Log is where log lines go; LogLevel is one of log.Levels, "" for "info".
 	Log      io.Writer
 	LogLevel string
-	// MaxTokens and MaxCost, in US dollars, bound what all models together use; 0
+	// MaxTokens and MaxCost (in US dollars) bound what all models together use; 0
 	// means no bound.
 	MaxTokens int64
 	MaxCost   float64
-	// Dir is where the paths that the program itself uses start; "" is the working
-	// directory.
+	// Dir is the directory at which the relative paths in the program start; ""
+	// is the working directory.
 	Dir string
 	// Stores says where the files of stores are.
 	Stores store.Options
-	// Allowed is what the run's caller grants, Permissions the program's own
-	// [permissions], nil without the section, with Root, where its relative paths
-	// start.
+	// Allowed is what the run's caller grants. Permissions is the program's own
+	// [permissions], nil without the section; its relative paths start at Root.
 	Allowed     permit.Grants
 	Permissions *permit.Manifest
 	Root        string
-	// Seed makes the run's random numbers the same each time; nil leaves them to
-	// chance.
+	// Seed makes the run's random numbers the same each time; nil means a random
+	// seed.
 	Seed *int64
 	// MaxMemory is what the program's values may take, in bytes; 0 means anything.
 	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
-	// Heard hears of each attempt to ask a model, from any goroutine; nil hears
-	// nothing.
+	// Heard is called for each event of a call of a model, from any goroutine; it
+	// may be nil.
 	Heard func(llm.Event)
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
@@ -189,14 +187,14 @@ func (r *Runtime) meter(m llm.Metered) (granted int64, settle func(in, out int64
 // Remark writes a line to the run's log.
 func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 
-// Unkeyed says which key of a model was not there when it was to be asked, "" when
-// all were.
+// Unkeyed is the error message for the first key that was missing when a model
+// was asked; "" when none was missing.
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
 // Usage gives what the run's models have been used for so far, each and all.
 func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }
 
-// Start begins q where a performer can and every layer lets it; see
+// Start begins q when its performer can and all layers allow it; see
 // effect.Starter.
 func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
 	if s, can := r.Performer.(effect.Starter); can {
@@ -205,8 +203,8 @@ func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.
 	return nil, false
 }
 
-// Kill ends hosts at once, while requests may still be under way: those fail.
-// Close is still to be called.
+// Kill ends the hosts at once. Requests to them that are under way fail. Close
+// must still be called.
 func (r *Runtime) Kill() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -214,10 +212,10 @@ func (r *Runtime) Kill() {
 	_ = r.hosts.Close(ctx)
 }
 
-// Close ends hosts and handlers, writes the output that is left, removes the
-// temporary directory, and drops connections. When ctx ends first, what still
-// runs is killed. Its error is the output's, or what else was left undone;
-// nothing runs after it either way.
+// Close ends hosts and handlers, writes the rest of the output, removes the
+// temporary directory, and closes connections. When ctx ends first, whatever
+// still runs is killed. The error is that of the output, or says what could not
+// be finished. In every case nothing runs afterwards.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
 	err := r.hosts.Close(ctx)

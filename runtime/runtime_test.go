@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/store"
 )
 
-// TestEveryKindHasAPerformer: whoever performs an area of the table of effects
-// knows all of its kinds.
+// TestEveryKindHasAPerformer: the performer of each area in the table of effects
+// performs all kinds of that area.
 func TestEveryKindHasAPerformer(t *testing.T) {
 	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: store.Options{InMemory: true}}
 	r := New(c)

@@ -1,5 +1,5 @@
 // Package arch holds the project's structure as data: which package may import
-// which. Its tests hold the code to it, and the picture in docs to it.
+// which. Its tests compare the code with it, and the picture in docs.
 package arch
 
 import (

@@ -32,8 +32,7 @@ var libraries = []struct{ path, by string }{
 	{"golang.org/x/sys", "internal/procgroup"},
 }
 
-// pure are the packages that never touch the world: everything that comes
-// before the runtime.
+// pure are the packages without contact to the outside: all below the runtime.
 var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/jsonrepair internal/redfa`)
 
 // worldly are the packages of Go's library by which a program touches the
@@ -41,15 +40,15 @@ var pure = strings.Fields(`internal/source internal/value internal/hostmsg inter
 var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc syscall math/rand math/rand/v2 crypto/rand
 	time plugin log log/slog database/sql testing`)
 
-// exceptions say which pure package imports which worldly one, and why that
-// touches nothing.
+// exceptions say which pure package imports which worldly one, and why this is
+// no contact to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
 	{"internal/manifest", "time", "TOML's dates are time.Time values"},
 	{"vm", "time", "how long a cancelled exchange may take to close, as the deadline of a context"},
 }
 
-// ambient are functions of harmless packages that read the clock or the file
-// system after all.
+// ambient are functions of otherwise harmless packages that read the clock or
+// the file system.
 var ambient = map[string][]string{
 	"time":          {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
 	"path/filepath": {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
@@ -109,8 +108,9 @@ func imported(f *ast.File) []string {
 	return out
 }
 
-// TestImports holds every import of ours against the policy, and the policy
-// against the code: a package has one row, and uses every right it has there.
+// TestImports compares every import of ours with the policy, and the policy with
+// the code: each package has one row, and uses every import that the row
+// permits.
 func TestImports(t *testing.T) {
 	imports := importsOfOurs(t)
 	above := map[string]bool{}
@@ -245,8 +245,8 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// promise is what the first sentence of a package says that others could import
-// but should not: what is promised has a name in package concerto.
+// promise must be in the first sentence of each package that others could import
+// but should not: only the names of package concerto are promised.
 const promise = "its API promises nothing"
 
 // TestPromises holds every package that others can import to saying so.
@@ -265,8 +265,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// mostBytes is how large a file may be that is not a test's data: what is larger
-// is read by nobody, and in every clone for ever.
+// mostBytes bounds the size of a file that is not a test's data. Nobody reads a
+// larger one, and every clone has it for ever.
 const mostBytes = 100 << 10
 
 // TestFileSizes finds files that are larger.

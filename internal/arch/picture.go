@@ -135,8 +135,8 @@ func levelled(all []*box) [][]*box {
 	return levels
 }
 
-// settle orders each level by where the neighbours of its boxes stand, once
-// downwards and once upwards, which takes most crossings out (the barycenter
+// settle orders the boxes of each level by the positions of their neighbours,
+// once downwards and once upwards. This removes most crossings (the barycenter
 // method of Sugiyama, Tagawa and Toda, 1981).
 func settle(levels [][]*box) {
 	importers := map[*box][]*box{}
@@ -181,8 +181,8 @@ func sortBy(level []*box, neighbours func(*box) []*box) {
 	})
 }
 
-// place gives every box its coordinates, each level spread over the width of
-// the widest, and returns the picture's width.
+// place gives every box its coordinates. Each level is spread over the width of
+// the widest one. It returns the picture's width.
 func place(levels [][]*box) float64 {
 	widest := 0.0
 	total := func(level []*box) float64 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPicture holds the picture to the policy: it is what would be drawn now,
-// it is well-formed, and every package that belongs there has a box.
+// TestPicture: the picture is the one that the policy gives now, it is
+// well-formed, and every package that belongs there has a box.
 func TestPicture(t *testing.T) {
 	const file = "../../docs/packages.svg"
 	text, err := os.ReadFile(file)

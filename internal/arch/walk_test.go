@@ -14,8 +14,8 @@ import (
 // reference is how the guides name what stands in a file: `sema/stmt.go:let`.
 var reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc))(?::([A-Za-z0-9_]+))?`")
 
-// TestGuides holds the references in the guides for newcomers to the code: each
-// file exists, and declares what is said to stand in it.
+// TestGuides checks the references in the guides for newcomers: each file
+// exists, and declares the names that the guide says it does.
 func TestGuides(t *testing.T) {
 	root := filepath.Join("..", "..")
 	named := 0

@@ -1,5 +1,5 @@
-// Package cputime tells how much processor time the process has used, which
-// unlike the clock does not count what other processes took.
+// Package cputime tells how much processor time the process has used. Unlike the
+// time of a clock, it does not include what other processes took.
 package cputime
 
 import "time"

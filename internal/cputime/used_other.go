@@ -4,6 +4,6 @@ package cputime
 
 import "time"
 
-// Used is the time that has passed since the process started: a busy machine
-// counts too.
+// Used is the time since the process started. It includes the time that a busy
+// machine took from the process.
 func Used() time.Duration { return time.Since(started) }

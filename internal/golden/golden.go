@@ -1,7 +1,7 @@
-// Package golden tests a stage against txtar archives that hold an input and
-// what is expected of it side by side: tokens, trees, assembly, diagnostics.
-// `go test ./pkg -update` rewrites the expectations; continuous integration
-// demands that this changes nothing. Only tests import it.
+// Package golden tests a stage with txtar archives, which hold an input and its
+// expected results side by side: tokens, trees, assembly, diagnostics. `go test
+// ./pkg -update` rewrites the expected results; continuous integration checks
+// that this changes nothing. Only tests import it.
 package golden
 
 import (
@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations in golden files")
 
-// Archive is one txtar file under test: a comment, then named sections. It is
-// for one test only.
+// Archive is one txtar file under test: a comment, then named sections. Only one
+// test may use it.
 type Archive struct {
 	t       testing.TB
 	path    string
@@ -86,8 +86,7 @@ func (a *Archive) Input(section string) string {
 	return string(f.Data)
 }
 
-// Sections gives the names of the sections whose names end in suffix, in
-// order.
+// Sections gives the names of the sections that end in suffix, in order.
 func (a *Archive) Sections(suffix string) (names []string) {
 	for _, f := range a.ar.Files {
 		if strings.HasSuffix(f.Name, suffix) {
@@ -97,8 +96,8 @@ func (a *Archive) Sections(suffix string) (names []string) {
 	return names
 }
 
-// Check compares got with a section, which -update writes. A text that is
-// empty needs no section.
+// Check compares got with a section; with -update it writes the section. An
+// empty text needs no section.
 func (a *Archive) Check(section, got string) {
 	a.t.Helper()
 	if got != "" && !strings.HasSuffix(got, "\n") {

@@ -1,6 +1,6 @@
-// Package growth lets tests say how the work for an input grows with its size.
-// Work is counted in processor time, so that a busy machine changes nothing, and
-// sizes are far apart, so that the square of one cannot be taken for a multiple.
+// Package growth lets tests check how work grows with the size of its input.
+// Work is measured in processor time, which a busy machine does not change. The
+// sizes are far apart, so that quadratic growth cannot be taken for linear.
 package growth
 
 import (
@@ -18,8 +18,8 @@ const (
 )
 
 // Linear fails the test when an input eight times as large takes much more than
-// eight times the work. Run makes the input of size n, does the work on it and
-// returns what the work alone took, as Of gives it.
+// eight times the work. run makes an input of size n, does the work on it, and
+// gives the time of the work alone, measured by Of.
 func Linear(t testing.TB, n int, run func(n int) time.Duration) {
 	t.Helper()
 	small, large := best(n, run), best(factor*n, run)

@@ -1,13 +1,13 @@
-// Package provider holds the providers of models as data: the words that a
-// connection's `provider` takes, and where each is reached. The manifest and the
-// models' client read it; how a provider is spoken to is the client's alone.
+// Package provider holds the providers of models as data: the values of a
+// connection's `provider`, and the address of each. The manifest and the models'
+// client read it. Only the client knows how to speak to a provider.
 package provider
 
 // Info is a provider.
 type Info struct {
 	Name string // the manifest's word
-	// Base is the address of its own servers, with the version; "" when it is
-	// reached by no address.
+	// Base is the address of the provider's own servers, with the version; ""
+	// when it has none.
 	Base string
 	// Version is what is added to a base_url that ends in none.
 	Version string

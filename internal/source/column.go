@@ -49,8 +49,8 @@ func (f *File) runeStart(p Pos) Pos {
 	return p
 }
 
-// markBefore is the last mark of a line that does not lie behind p; the line's
-// start counts as one.
+// markBefore is the last mark of a line that is not after p; the line's start
+// counts as a mark.
 func (f *File) markBefore(line int, p Pos) columnMark {
 	marks := f.marks[line]
 	if i := sort.Search(len(marks), func(i int) bool { return marks[i].at > p }); i > 0 {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Columns in long lines, of whatever characters, are those counted from the
-// line's start.
+// TestLongLineColumns: columns in long lines are those counted from the line's
+// start, whatever the characters.
 func TestLongLineColumns(t *testing.T) {
 	for name, part := range map[string]string{"ascii": "abcdefg ", "wide": "aé漢😀", "not UTF-8": "a\xff\x80é\xc3", "stray": "\x80"} {
 		line := strings.Repeat(part, 5000/len(part))

@@ -1,6 +1,6 @@
-// Package source holds source texts and places in them. It is the leaf that
-// every stage builds on: positions are byte offsets into one File, turned into
-// lines and columns only when something is shown to a person.
+// Package source holds source texts and places in them. Every stage builds on
+// it, and it on none. Positions are byte offsets into one File; they become
+// lines and columns only when they are shown to a person.
 package source
 
 import (
@@ -9,16 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// File is a source text. Its name is what diagnostics print: the path as the
-// user gave it, with forward slashes. A File is immutable after NewFile and
-// safe for concurrent use.
+// File is a source text. Diagnostics print its name: the path as the user gave
+// it, with forward slashes. A File is immutable and safe for concurrent use.
 type File struct {
 	Name  string
 	Text  []byte
 	text  string // the same
 	lines []Pos  // offset of each line's first byte
-	// marks are places within lines longer than stride, by line from 1, so that
-	// a column there need not be counted from the line's start.
+	// marks are places within lines longer than stride, by line from 1. With them
+	// a column is not counted from the line's start each time.
 	marks map[int][]columnMark
 }
 
@@ -41,8 +40,8 @@ func NewFile(name string, text []byte) *File {
 // String is the whole text.
 func (f *File) String() string { return f.text }
 
-// Lines is the number of lines; a text that ends in a newline has an empty
-// last one.
+// Lines is the number of lines. A text that ends in a newline has an empty last
+// line.
 func (f *File) Lines() int { return len(f.lines) }
 
 // LineStart is the offset of the first byte of line n (1-based).
@@ -69,8 +68,8 @@ func (f *File) Position(p Pos) Position {
 	return c.Position(p)
 }
 
-// Cursor gives the positions of places that lie near each other, as those of a
-// function do: it looks first where the place before was.
+// Cursor gives the positions of places that are near each other, like those of a
+// function. It looks first on the line of the place before.
 type Cursor struct {
 	File *File
 	line int // of the place before; 0 at first

@@ -5,8 +5,8 @@ import "fmt"
 // Pos is a byte offset into a File's text.
 type Pos int32
 
-// Span is a stretch of a File's text: Start is its first byte, End the one
-// after its last.
+// Span is a stretch of a File's text, from the byte Start to the byte before
+// End.
 type Span struct{ Start, End Pos }
 
 // Join is the smallest span that covers a and b.

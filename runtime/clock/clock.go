@@ -1,5 +1,5 @@
-// Package clock performs the clock's requests: effect.Sleep, effect.Clock and
-// effect.Zone; its API promises nothing. It is the only place that a running program learns the time from.
+// Package clock performs effect.Sleep, effect.Clock and effect.Zone; its API
+// promises nothing. A running program learns the time only from it.
 package clock
 
 import (
@@ -16,8 +16,8 @@ type Clock struct{ start time.Time }
 // New makes a Clock whose monotonic time begins now.
 func New() *Clock { return &Clock{start: time.Now()} }
 
-// Perform waits, which the end of ctx cuts short with its cause, reads the
-// clocks, or looks up a time zone: in the system's data, else in Go's own.
+// Perform waits, reads the clocks, or looks up a time zone, in the system's data
+// or else in Go's own. When ctx ends, a wait ends with ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
@@ -48,8 +48,8 @@ func sleep(ctx context.Context, ms int64) error {
 	}
 }
 
-// zone looks up an offset. The system's own zone has no name here: what a
-// program writes must not depend on where it runs.
+// zone looks up an offset from UTC. The system's own zone cannot be named: a
+// program must not depend on where it runs.
 func zone(q *effect.Zone) (effect.Result, error) {
 	location, err := time.LoadLocation(q.Name)
 	if err != nil || q.Name == "" || q.Name == "Local" {

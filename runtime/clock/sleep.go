@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Sleeper performs effect.Sleep: one timer for all sleeps under way, however
-// many, so that each costs a few words and those that end together end in the
-// order in which they began. Safe for concurrent use.
+// Sleeper performs effect.Sleep, with one timer for all sleeps under way: each
+// costs a few words, and sleeps that end at the same time end in the order in
+// which they began. Safe for concurrent use.
 type Sleeper struct {
 	start time.Time
 	mu    sync.Mutex
@@ -117,8 +117,8 @@ func (q *Sleeper) stop(x *asleep) {
 	}
 }
 
-// sleepQueue is a heap: the first to end first, those that end together in the
-// order in which they began.
+// sleepQueue is a heap by end time. Sleeps with the same end are in the order in
+// which they began.
 type sleepQueue []*asleep
 
 func (q sleepQueue) Len() int { return len(q) }

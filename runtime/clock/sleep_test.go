@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// TestSleepsEndInOrder: by their time, those of one time in the order in which
-// they began; a stopped one ends at once, with an error.
+// TestSleepsEndInOrder: sleeps end by their times; those with the same time in
+// the order in which they began. A stopped one ends at once, with an error.
 func TestSleepsEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, begin := NewSleeper(), time.Now()

@@ -1,5 +1,5 @@
-// Package command performs effect.Command: it runs the commands that the tool
-// RunCommand asks for; its API promises nothing.
+// Package command performs effect.Command: it runs the commands of the tool
+// RunCommand; its API promises nothing.
 package command
 
 import (
@@ -25,8 +25,8 @@ const grace = time.Second
 // Options say in what surroundings commands run.
 type Options struct {
 	Environ []string // as "NAME=value"
-	// EnvAllowed lists the environment variables that commands get besides those
-	// that every command needs; nil hands on all.
+	// EnvAllowed lists the environment variables that commands get in addition to
+	// those that every command needs; nil passes on all.
 	EnvAllowed []string
 	Dir        string // where they run; "" is the working directory
 }
@@ -56,8 +56,8 @@ func failed(format string, args ...any) error {
 	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
 }
 
-// Perform runs a command and waits until it and all that it has started have
-// ended.
+// Perform runs a command and waits until the command, and all that it has
+// started, have ended.
 func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
 	c, ok := q.(*effect.Command)
 	if !ok {
@@ -126,8 +126,8 @@ func (k *kept) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what was kept, bytes that are not UTF-8 replaced by U+FFFD, and how
-// much was not.
+// String is the output that was kept, with U+FFFD for bytes that are not UTF-8,
+// and the number of bytes that were dropped.
 func (k *kept) String() string {
 	s := strings.ToValidUTF8(string(k.text), "\ufffd")
 	if k.more > 0 {

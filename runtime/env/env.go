@@ -1,4 +1,4 @@
-// Package env performs effect.Env, effect.EnvAll and effect.Args: it reads
+// Package env performs effect.Env, effect.EnvAll and effect.Args: it gives the
 // environment variables as they were when the run began, and the program's
 // arguments; its API promises nothing.
 package env
@@ -17,17 +17,17 @@ import (
 // Environment is a run's environment. It is immutable and safe for concurrent
 // use.
 type Environment struct {
-	// Secrets learns what the program reads of variables that are named as
-	// secrets are; nil learns nothing. It is set before the first use.
+	// Secrets gets the values that the program reads from variables whose names
+	// suggest a secret; it may be nil. Set it before the first use.
 	Secrets *secret.Set
 
 	vars map[string]string
 	args []string
 }
 
-// New takes the environment as "NAME=value" strings, of which the last of a
-// name counts. args are the program's arguments; what is not UTF-8 in them is
-// replaced by U+FFFD.
+// New takes the environment as "NAME=value" strings; of several for a name the
+// last one counts. args are the program's arguments, in which bytes that are not
+// UTF-8 are replaced by U+FFFD.
 func New(environ, args []string) *Environment {
 	e := &Environment{vars: make(map[string]string, len(environ))}
 	for _, a := range args {
@@ -48,8 +48,8 @@ func (e *Environment) Lookup(name string) (value string, set bool) {
 	return value, set
 }
 
-// Perform reads a variable, all variables or the arguments for the program. One
-// that is not UTF-8 is an EnvError, and left out of all.
+// Perform gives the program a variable, all variables or the arguments. A
+// variable that is not UTF-8 is an EnvError; the list of all leaves it out.
 func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.Env:

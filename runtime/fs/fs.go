@@ -2,10 +2,10 @@
 // FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob and TempDir
 // (spec/std/fs.md); its API promises nothing.
 //
-// What may be read and what may be written can be limited to trees of files. A
-// path outside them is refused: one that leads out by `..`, by a symbolic link
-// or by being somewhere else. The check and the use of a path are one (os.Root),
-// so that nothing can be swapped in between.
+// Reading and writing can each be limited to trees of files. A path that leads
+// outside of them is refused, whether it does so by `..`, by a symbolic link or
+// directly. A path is checked and used in one step (os.Root), so that nothing
+// can be swapped in between.
 package fs
 
 import (
@@ -35,11 +35,11 @@ var errTooLarge = errors.New("it is larger than 256 MiB")
 type Options struct {
 	// Dir is what relative paths are read from; "" is the working directory.
 	Dir string
-	// Read and Write are the directories and files that may be read and written,
-	// with what is below, as permit.Real gives them; nil allows all.
+	// Read and Write are the files and directories, as permit.Real gives them,
+	// that may be read and written, with everything below them; nil allows all.
 	Read, Write []string
-	// Refused says why a path may not be used that is in none of them; nil names
-	// the path alone.
+	// Refused is the text of the refusal for a path in none of them. When Refused
+	// is nil, the text only names the path.
 	Refused func(write bool, path string) string
 }
 
@@ -112,12 +112,12 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, &effect.Unperformed{Who: "files", Kind: r.Kind()}
 }
 
-// failed makes the FsError of something that was tried on a path. An error
-// that is one already stays as it is.
+// failed makes the FsError of an operation on a path. An err that is an
+// *effect.Error is given back.
 func failed(verb, path string, err error) error { return failure(verb+" "+path, "it", path, err) }
 
-// failure is failed for something that was tried on several paths: subject is
-// what the reason calls the one at fault.
+// failure is failed for an operation on several paths. subject is put in the
+// place of "it" in the reason: the path at fault.
 func failure(what, subject, path string, err error) error {
 	var known *effect.Error
 	if errors.As(err, &known) {
@@ -174,8 +174,8 @@ func invalidAt(data []byte) int {
 	return len(data)
 }
 
-// contents reads a file. What is no regular file, such as a pipe, may keep
-// its reader waiting: then the end of ctx ends the wait.
+// contents reads a file. Reading something other than a regular file, such as a
+// pipe, may block: then the end of ctx ends the wait.
 func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
 	regular := false
 	err := f.within(&f.reads, path, true, func(p place, name string) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
-// tree makes a directory with files by path; a path that ends in "/" is a
-// directory, a text that begins with "->" a symbolic link.
+// tree makes a directory with files, given by path. A path that ends in "/"
+// becomes a directory, a text that begins with "->" a symbolic link.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -240,8 +240,8 @@ func TestTempDir(t *testing.T) {
 	}
 }
 
-// TestPipe: a pipe that nobody writes to keeps nobody waiting once the run
-// ends, and one that is written to is read.
+// TestPipe: reading a pipe that nobody writes to ends with the run. A pipe that
+// is written to is read.
 func TestPipe(t *testing.T) {
 	dir := t.TempDir()
 	pipe := func(name string) string {
@@ -295,8 +295,8 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestAreas: what may be read and what may be written are two things; a root may
-// be a file, also one that is yet to be made.
+// TestAreas: reading and writing are limited independently. A root may be a
+// file, also one that does not exist yet.
 func TestAreas(t *testing.T) {
 	dir := permit.Real(tree(t, map[string]string{"in/a": "a", "in/evil": "->/", "in/sub/b": "b", "c": "c", "other": "o"}), true)
 	at := func(names ...string) (out []string) {

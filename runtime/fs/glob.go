@@ -13,9 +13,10 @@ import (
 // maxMatches bounds what one pattern may find.
 const maxMatches = 1_000_000
 
-// glob finds paths by a pattern of segments between slashes: `*` is any run of
-// characters, `?` one, `[a-z]` one of a set, and a segment `**` any number of
-// directories. Names that begin with a dot need a segment that does.
+// glob finds paths by a pattern of segments between slashes. `*` matches any
+// characters, `?` one character, `[a-z]` one of a set, and the segment `**` any
+// number of directories. A name that begins with a dot is matched only by a
+// segment that begins with one.
 func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error) {
 	if _, err := path.Match(strings.ReplaceAll(q.Pattern, "/", "_"), ""); err != nil {
 		return nil, failed("match", q.Pattern, errors.New("the pattern ends within `[` or behind a backslash"))
@@ -35,8 +36,8 @@ func (f *Files) glob(ctx context.Context, q *effect.Glob) (effect.Result, error)
 	return sorted(m.found), nil
 }
 
-// matcher collects the paths that a pattern matches. Directories that cannot
-// be read hold nothing, but for those that are not permitted.
+// matcher collects the paths that a pattern matches. A directory that cannot be
+// read counts as empty, unless it is not permitted, which is an error.
 type matcher struct {
 	f     *Files
 	ctx   context.Context

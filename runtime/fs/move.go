@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// copy copies a file's bytes and its mode. A file copied to itself stays as it
-// is.
+// copy copies a file's bytes and its mode. A file that is copied to itself stays
+// as it is.
 func (f *Files) copy(ctx context.Context, q *effect.CopyFile) error {
 	if path, err := f.duplicate(ctx, q.From, q.Path); err != nil {
 		return failure("copy "+q.From+" to "+q.Path, path, path, err)
@@ -64,8 +64,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// move renames; between file systems and between roots a file is copied, then
-// removed.
+// move renames a file or directory. Between file systems, and between roots, a
+// file is copied and then removed.
 func (f *Files) move(ctx context.Context, q *effect.MoveFile) error {
 	err := f.rename(q.From, q.Path)
 	path := q.From

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
-// place is where a name is looked up: the whole file system, or one root that
-// nothing leads out of.
+// place is where names are looked up: the whole file system, or one root that no
+// name can leave.
 type place interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 	Stat(name string) (fs.FileInfo, error)
@@ -66,8 +66,8 @@ func (f *Files) refuse(a *area, path string) error {
 	return effect.Errorf("FsError", "%s", text).With("path", path)
 }
 
-// rootOf finds the root that a path is in, one of an area's or the run's own
-// directory, and the path as permit.Real gives it.
+// rootOf finds the root of an area, or the run's own directory, that contains a
+// path. real is the path as permit.Real gives it.
 func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok bool) {
 	real = permit.Real(path, last)
 	for _, r := range a.roots {
@@ -80,8 +80,8 @@ func (f *Files) rootOf(a *area, path string, last bool) (root, real string, ok b
 	return f.tempReal, real, f.tempReal != "" && permit.Below(f.tempReal, real)
 }
 
-// within calls use with the place and the name there that a path leads to. A
-// link at its end is followed only with last.
+// within calls use with the place of a path and the path's name there. When the
+// path's last element is a link, it is followed only with last.
 func (f *Files) within(a *area, path string, last bool, use func(p place, name string) error) error {
 	abs, err := f.absolute(path)
 	if err != nil {
@@ -110,8 +110,8 @@ func (f *Files) within(a *area, path string, last bool, use func(p place, name s
 	return f.refuse(a, path)
 }
 
-// directory is the one by which a root is used: above it when it is a file, or is
-// yet to be made.
+// directory is the directory that is opened for a root: its parent when the root
+// is a file or does not exist yet.
 func directory(root string) string {
 	if info, err := os.Lstat(root); err != nil || !info.IsDir() {
 		return filepath.Dir(root)
@@ -119,8 +119,8 @@ func directory(root string) string {
 	return root
 }
 
-// escapes says whether err is that a link led out of a root. Package os does
-// not export what it says then.
+// escapes says whether err means that a link led out of a root. Package os does
+// not export that error, so it is known by its text.
 func escapes(err error) bool {
 	const text = "path escapes from parent"
 	var at *fs.PathError

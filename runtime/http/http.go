@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Bounds on what an answer may hold, in bytes, and on how often it may lead
-// elsewhere.
+// The bounds of an answer's body and header, in bytes, and of the number of
+// redirects.
 const (
 	maxBody      = 64 << 20
 	maxHeader    = 1 << 20
@@ -36,8 +36,8 @@ type Client struct {
 	limit     int64 // maxBody
 }
 
-// New makes a Client. refused says why an address that a server redirects to may
-// not be called, "" when it may; nil permits all.
+// New makes a Client. refused says why an address to which a server redirects
+// may not be called; "" when it may. nil permits all.
 func New(refused func(address string) string) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
@@ -176,8 +176,8 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 		return errors.New(why)
 	}
 	if slices.ContainsFunc(append(via[1:len(via):len(via)], r), func(x *http.Request) bool { return !sameSite(x.URL, via[0].URL) }) {
-		// What the program sent to one host is not meant for another, nor for the
-		// first one by way of another.
+		// Headers that the program sent to one host must not reach another one,
+		// nor come back to the first by way of another.
 		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
 	}
 	return nil
@@ -186,8 +186,8 @@ func (c *Client) redirect(r *http.Request, via []*http.Request) error {
 // harmless are the headers that go along when a redirect leads to another host.
 var harmless = []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Content-Language", "Content-Type", "Range", "User-Agent"}
 
-// sameSite says whether two URLs lead to one host, by the same scheme and port or
-// from http to https.
+// sameSite says whether two URLs have the same host, and the same scheme and
+// port, or lead from http to https on their usual ports.
 func sameSite(to, from *url.URL) bool {
 	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
 		return false
@@ -202,7 +202,7 @@ func portOf(u *url.URL) string {
 	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
-// headers gives a header as effect.HTTPResponse wants it. Values that are not
+// headers gives a header in the form of effect.HTTPResponse. Values that are not
 // UTF-8 are left out.
 func headers(h http.Header) []effect.Header {
 	out := []effect.Header{}

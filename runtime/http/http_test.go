@@ -186,8 +186,9 @@ func TestOtherRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersStay: what a program sends to one host goes to no other that it
-// redirects to, nor back from there; what only says which answer is wanted does.
+// TestHeadersStay: headers that a program sends to one host reach no other host
+// by a redirect, and do not come back from there. Headers that only describe the
+// wanted answer do.
 func TestHeadersStay(t *testing.T) {
 	var far *httptest.Server
 	got := map[string]http.Header{}

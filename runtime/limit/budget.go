@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// Money is US dollars in millionths of a millionth: a price for a million
-// tokens, in millionths of a dollar, is the price of one token in it. Sums are
-// exact.
+// Money is an amount in units of 10⁻¹² US dollars. So a price for a million
+// tokens, in millionths of a dollar, is the price of one token in this unit, and
+// sums are exact.
 type Money int64
 
 const dollar = 1_000_000_000_000
@@ -41,9 +41,10 @@ func (m Money) String() string {
 	return strconv.FormatInt(whole, 10) + "." + digits
 }
 
-// Call is an attempt to ask a model, before it is made. In estimates the
-// prompt's tokens; Out bounds the reply's, 0 when nothing does. Priced says
-// whether Input and Output, dollars for a million tokens, are known.
+// Call is an attempt to ask a model, before it is made. In is an estimate of the
+// prompt's tokens; Out bounds the reply's, 0 when nothing does. Input and Output
+// are prices in dollars for a million tokens; Priced says whether they are
+// known.
 type Call struct {
 	Connection, Model string
 	In, Out           int64
@@ -51,8 +52,8 @@ type Call struct {
 	Input, Output     float64
 }
 
-// Usage is what one model of one connection has been used for. Tokens are
-// exactly those that the provider reported. Cost is 0 without a price.
+// Usage is what a run has used of one model of one connection. Tokens are those
+// that the provider reported. Cost is 0 without a price.
 type Usage struct {
 	Connection, Model   string
 	Calls, Failed       int64
@@ -69,11 +70,11 @@ func (s share) within(n int64) int64 {
 	return int64(float64(n) * float64(s.expected) / float64(s.counted))
 }
 
-// Budget counts what a run's models use, and keeps the run from beginning a call
-// with which it could go beyond [limits]: what calls under way may still use
-// counts as used. A provider may count more than was expected; what follows is then
-// expected to cost as much more, and that a bound was crossed is said. Safe for
-// concurrent use.
+// Budget counts what a run's models use, and refuses a call with which the run
+// could exceed [limits]: what calls under way may still use counts as used. When
+// a provider counts more than was expected, the model's next call is expected to
+// exceed its estimate by the same factor, and Crossed reports a bound that was
+// exceeded. Safe for concurrent use.
 type Budget struct {
 	// Crossed is told once of each bound that was crossed; nil drops it.
 	Crossed func(message string)
@@ -92,8 +93,8 @@ type Budget struct {
 	told     [2]bool // of tokens and cost: that they were crossed
 }
 
-// observed is how the last answered call of a model compares with what was expected
-// of it.
+// observed compares the tokens counted for the last answered call of a model
+// with those expected of it.
 type observed struct{ in, out share }
 
 // share is of what was expected how much was counted.
@@ -112,14 +113,14 @@ func NewBudget(tokens int64, usd float64) *Budget {
 	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
 }
 
-// openReply is how many tokens are reserved for a reply that nothing bounds,
-// as far as that many are left.
+// openReply is how many tokens are reserved for a reply that nothing else
+// bounds, if as many are left.
 const openReply = 8192
 
-// Reserve takes a call's tokens and cost from what is left. granted bounds a
-// reply that the call leaves open; 0 when it need not be bounded. settle is
-// called once when the attempt has ended, with what the provider reported. The
-// error says why the call cannot be made, and what to do.
+// Reserve takes a call's tokens and cost from what is left. granted bounds the
+// reply, in tokens, when the call does not; 0 means no bound is needed. settle
+// must be called once when the attempt has ended, with the tokens that the
+// provider reported. The error says why the call cannot be made, and what to do.
 func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answered bool), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,8 +157,8 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil
 }
 
-// settle counts what a call has used, and says which bound that has crossed for the
-// first time.
+// settle counts what a call has used. It gives the message about a bound that
+// this has exceeded for the first time.
 func (b *Budget) settle(c Call, used, given int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +254,7 @@ func (b *Budget) model(c Call) *Usage {
 	return b.models[k]
 }
 
-// Usage gives what each model has been used for, by connection and model, and
+// Usage gives what was used of each model, ordered by connection and model, and
 // the sums of all.
 func (b *Budget) Usage() (each []Usage, all Usage) {
 	b.mu.Lock()

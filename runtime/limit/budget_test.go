@@ -53,8 +53,8 @@ func TestCounting(t *testing.T) {
 	}
 }
 
-// A call is refused before it is made when it could go beyond the bound, with
-// what is under way counted as used.
+// TestTokensReserved: a call is refused before it is made when it could exceed
+// the bound; calls under way count with what they may use.
 func TestTokensReserved(t *testing.T) {
 	b := NewBudget(100, 0)
 	_, first := reserve(t, b, Call{In: 10, Out: 40})
@@ -75,8 +75,8 @@ func TestTokensReserved(t *testing.T) {
 	}
 }
 
-// A reply that nothing bounds is granted what is left, up to a bound of its
-// own, so that others can go on beside it.
+// TestOpenReplies: a reply that nothing bounds is granted what is left, up to
+// openReply, so that other calls can be made at the same time.
 func TestOpenReplies(t *testing.T) {
 	b := NewBudget(10_000, 0)
 	for i, want := range []int64{8192, 10_000 - 8192 - 200} {
@@ -117,8 +117,9 @@ func TestCostReserved(t *testing.T) {
 	}
 }
 
-// What a provider counts beyond the estimate is expected of the model's next call,
-// and a bound that was crossed is told of once.
+// TestCountedMore: when a provider counts more than the estimate, so much more
+// is expected of the model's next call. A bound that was exceeded is reported
+// once.
 func TestCountedMore(t *testing.T) {
 	b := NewBudget(0, 0.01)
 	var told []string
@@ -176,8 +177,8 @@ func TestOpenReplyCountedMore(t *testing.T) {
 	}
 }
 
-// Whatever tasks do at once, the bound holds and the sums are those of what was
-// reported.
+// TestConcurrentReservations: whatever tasks do at the same time, the bound
+// holds, and the sums are those of what was reported.
 func TestConcurrentReservations(t *testing.T) {
 	const bound = 50_000
 	b := NewBudget(bound, 0)

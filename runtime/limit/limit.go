@@ -1,5 +1,5 @@
-// Package limit holds a run to the manifest's [limits]: bounds on the run's
-// context, and a budget of tokens and money for its models; its API promises nothing.
+// Package limit enforces the manifest's [limits]: a bound on the run's time, and
+// a budget of tokens and money for its models; its API promises nothing.
 package limit
 
 import (

@@ -1,6 +1,6 @@
 // Package log writes a run's log: what the program says by `std::log`, what
-// hosts write to their standard error, and what the runtime has to remark; its API promises nothing. A
-// log line is for people and never an emit.
+// hosts write to their standard error, and remarks of the runtime; its API
+// promises nothing. A log line is for people and is never an emit.
 package log
 
 import (
@@ -19,8 +19,8 @@ import (
 // Levels are the levels by rising weight.
 var Levels = []string{"debug", "info", "warn", "error"}
 
-// Log writes lines at or above a level. Safe for concurrent use: lines never
-// mix.
+// Log writes lines at or above a level. Safe for concurrent use: lines are never
+// mixed.
 type Log struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -29,8 +29,8 @@ type Log struct {
 	began   time.Time // when lines are records; else zero
 }
 
-// New makes a Log that writes to w, without the secrets. level is one of Levels;
-// any other is "info".
+// New makes a Log that writes to w and removes the secrets. level is one of
+// Levels; any other means "info".
 func New(w io.Writer, level string, secrets *secret.Set) *Log {
 	l := &Log{w: w, min: slices.Index(Levels, level), secrets: secrets}
 	if l.min < 0 {
@@ -79,8 +79,8 @@ func (l *Log) Host(host, line string) { l.write(&record{Level: "info", From: hos
 // Remark writes the runtime's own line.
 func (l *Log) Remark(level, line string) { l.write(&record{Level: level, Message: line}) }
 
-// write writes a record when its level is high enough. What cannot be written is
-// dropped: there is nowhere left to say so.
+// write writes a record when its level is high enough. A failed write is
+// ignored: there is nowhere to report it.
 func (l *Log) write(r *record) {
 	if slices.Index(Levels, r.Level) < l.min {
 		return

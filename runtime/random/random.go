@@ -1,6 +1,5 @@
-// Package random performs the effects of chance: effect.Random,
-// effect.RandomSeed and effect.Secret; its API promises nothing. It is the only place that a running
-// program gets random numbers from.
+// Package random performs effect.Random, effect.RandomSeed and effect.Secret;
+// its API promises nothing. A running program gets random numbers only from it.
 package random
 
 import (
@@ -21,7 +20,7 @@ type Source struct {
 }
 
 // New makes a Source. With a seed its numbers are the same in every run; nil
-// takes a seed that nobody knows.
+// means an unpredictable seed.
 func New(seed *int64) *Source {
 	s := &Source{}
 	if seed != nil {
