@@ -30,6 +30,7 @@ func TestAnswer(t *testing.T) {
 		{union, "low", `"low"`, ""},
 		{union, "medium", "", `expected one of "low" | "high", got "medium"`},
 		{level, "High", `"High"`, ""},
+		{level, " High\n", `"High"`, ""},
 		{level, "Mid", "", `expected a variant of Level (Low, High), got "Mid"`},
 		{option(stringT), "text", `"text"`, ""},
 		{option(stringT), "null", "null", ""},
@@ -59,6 +60,10 @@ func TestAnswer(t *testing.T) {
 		{array(intT), "JSON: [Int, …]"},
 		{tuple(intT, union), `JSON: [Int, "low" | "high"]`},
 		{mapOf(stringT, boolT), `JSON: {"…": Bool, …}`},
+		{shapeT, "JSON: Shape"}, {nilT, "null"}, {&value.Type{Kind: value.TypeUnion, Values: []string{"one"}}, "one"},
+		{&value.Type{Kind: value.TypeUnion, Values: []string{"a", "b", "c"}}, "a, b or c"}, {array(option(intT)), "JSON: [Int or null, …]"},
+		{array(array(itemT)), `JSON: [[{"name": String, "price": Float, "note"?: String, "level"?: "low" | "high"}, …], …]`},
+		{array(array(array(itemT))), "JSON: [[[Item, …], …], …]"}, {wrapT, `JSON: {"tree": {"value": Int, "children": [Tree, …]}, "other": {"value": Int, "children": [Tree, …]}}`},
 	} {
 		if got := Wanted(c.t); got != c.want {
 			t.Errorf("%s is wanted as %q, want %q", c.t, got, c.want)

@@ -77,9 +77,15 @@ type converter struct {
 // path leads from the whole to a part, innermost first.
 type path struct {
 	up    *path
-	name  string
-	index int // when name is ""
+	name  string // of a member, unless it is an element
+	index int    // of an element, -1 for a member
 }
+
+// at is the path to an element.
+func (p *path) at(i int) *path { return &path{up: p, index: i} }
+
+// in is the path to a member.
+func (p *path) in(name string) *path { return &path{up: p, name: name, index: -1} }
 
 func (p *path) String() string {
 	if p == nil {
@@ -87,7 +93,7 @@ func (p *path) String() string {
 	}
 	up := p.up.String()
 	switch {
-	case p.name == "":
+	case p.index >= 0:
 		return up + "[" + strconv.Itoa(p.index) + "]"
 	case !word(p.name):
 		return up + "[" + string(value.AppendString(nil, p.name)) + "]"
@@ -259,7 +265,7 @@ func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
 	}
 	out := value.NewArray()
 	for i := range a.Len {
-		out.Push(c.convert(a.At(i), t.Args[0], &path{up: p, index: i}))
+		out.Push(c.convert(a.At(i), t.Args[0], p.at(i)))
 	}
 	return out.Slot()
 }
@@ -276,7 +282,7 @@ func (c *converter) mapping(m *value.Map, t *value.Type, p *path) value.Slot {
 	}
 	out := value.NewMap(m.Len())
 	m.Each(func(k, v value.Slot) bool {
-		at := &path{up: p, name: value.Text(k)}
+		at := p.in(value.Text(k))
 		out.Set(c.key(k, t.Args[0], at), c.convert(v, t.Args[1], at))
 		return true
 	})
@@ -321,7 +327,7 @@ func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
 	}
 	out := make([]value.Slot, len(parts))
 	for i := range parts {
-		out[i] = c.convert(parts[i], t.Args[i], &path{up: p, index: i})
+		out[i] = c.convert(parts[i], t.Args[i], p.at(i))
 	}
 	return value.Tuple(out...)
 }
@@ -339,7 +345,7 @@ func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value
 	c.strangers(m, fields, p)
 	for i := range fields {
 		f := &fields[i]
-		at := &path{up: p, name: f.Name}
+		at := p.in(f.Name)
 		v, ok := m.GetString(f.Name)
 		switch {
 		case ok && !(v.IsNil() && c.absent(f)):
@@ -378,13 +384,13 @@ func (c *converter) enum(s value.Slot, t *value.Type, p *path) value.Slot {
 	if name.Kind() == value.KindString {
 		for i := range t.Variants {
 			if v := &t.Variants[i]; v.Name == name.AsString() && (len(v.Fields) == 0 || m != nil) {
-				return t.Enum(i, c.payload(data, v, &path{up: p, name: "data"})...)
+				return t.Enum(i, c.payload(data, v, p.in("data"))...)
 			}
 		}
 		if i := choice(strings.TrimSpace(name.AsString()), len(t.Variants), func(i int) string { return t.Variants[i].Name }); i >= 0 && c.lenient != nil {
 			if v := &t.Variants[i]; len(v.Fields) == 0 || m != nil {
 				c.lenient.note(p, "read "+show(name)+" as "+v.Name)
-				return t.Enum(i, c.payload(data, v, &path{up: p, name: "data"})...)
+				return t.Enum(i, c.payload(data, v, p.in("data"))...)
 			}
 		}
 	}
@@ -427,7 +433,7 @@ func (c *converter) payload(data value.Slot, v *value.Variant, p *path) []value.
 			return out
 		}
 		for i := range out {
-			out[i] = c.convert(a.At(i), v.Fields[i].Type, &path{up: p, index: i})
+			out[i] = c.convert(a.At(i), v.Fields[i].Type, p.at(i))
 		}
 	}
 	return out
@@ -449,7 +455,7 @@ func (c *converter) result(s value.Slot, t *value.Type, p *path) value.Slot {
 	if m := s.Map(); m != nil && m.Len() == 1 {
 		for i, name := range []string{"ok", "err"} {
 			if v, ok := m.GetString(name); ok {
-				v = c.convert(v, part(i), &path{up: p, name: name})
+				v = c.convert(v, part(i), p.in(name))
 				return value.New(value.KindEnum, uint16(i), value.ResultType, v)
 			}
 		}

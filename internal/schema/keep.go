@@ -240,7 +240,7 @@ func (k *keeper) list(n int, at func(int) value.Slot, typ func(int) *value.Type,
 	for i := 0; i < n && k.err == nil; i++ {
 		k.pace.Step(2)
 		k.separate(i)
-		k.put(at(i), typ(i), &path{up: p, index: i})
+		k.put(at(i), typ(i), p.at(i))
 	}
 }
 
@@ -258,7 +258,7 @@ func (k *keeper) mapping(m *value.Map, key, elem *value.Type, p *path) {
 			text := value.Text(x)
 			k.dst = value.AppendString(k.dst, text)
 			k.dst = append(k.dst, ':')
-			k.put(v, elem, &path{up: p, name: text})
+			k.put(v, elem, p.in(text))
 			return k.err == nil
 		})
 	})
@@ -277,7 +277,7 @@ func (k *keeper) fields(slots []value.Slot, fields []value.Field, p *path) {
 			n++
 			k.dst = value.AppendString(k.dst, f.Name)
 			k.dst = append(k.dst, ':')
-			k.put(slots[i], f.Type, &path{up: p, name: f.Name})
+			k.put(slots[i], f.Type, p.in(f.Name))
 		}
 	})
 }
@@ -292,7 +292,7 @@ func (k *keeper) enum(slots []value.Slot, v *value.Variant, p *path) {
 		k.text(`"variant":`)
 		k.dst = value.AppendString(k.dst, v.Name)
 		k.text(`,"data":`)
-		p = &path{up: p, name: "data"}
+		p = p.in("data")
 		switch {
 		case v.Named:
 			k.fields(slots, v.Fields, p)

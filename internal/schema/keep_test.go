@@ -73,6 +73,7 @@ func TestKeep(t *testing.T) {
 func TestKeepRefuses(t *testing.T) {
 	keyed := value.NewMap(1)
 	keyed.Set(value.Int(1), value.Nil)
+	small := &value.Type{Kind: value.TypeStruct, Name: "Kept", Fields: kept.Fields[:1]}
 	deep := value.NewArray().Slot()
 	for range value.MaxDepth {
 		a := value.NewArray()
@@ -90,6 +91,19 @@ func TestKeepRefuses(t *testing.T) {
 		{value.Float(math.NaN()), value.AnyType, "NaN cannot be kept as Any: it would be read back as a String"},
 		{value.String("x"), intT, "a value of type String cannot be kept as Int"},
 		{kept.Struct(value.Float(1), value.Nil, value.Nil, kept.Struct(), value.Nil), kept, "extra: a value of type Kept cannot be kept as Any: its type would be lost"},
+		{keyed.Slot(), mapOf(value.AnyType, nilT), "a map's key of type Int cannot be kept as Any: it would be read back as a String"},
+		{value.Float(math.Inf(-1)), value.AnyType, "-inf cannot be kept as Any: it would be read back as a String"},
+		{value.Int(1), floatT, "a value of type Int cannot be kept as Float"}, {value.Int(1), array(intT), "a value of type Int cannot be kept as Array<Int>"},
+		{value.Int(1), mapOf(stringT, intT), "a value of type Int cannot be kept as Map<String, Int>"},
+		{value.Tuple(value.Int(1)), tuple(intT, intT), "a value of type Tuple cannot be kept as (Int, Int)"},
+		{value.NewArray().Slot(), tuple(), "a value of type Array cannot be kept as ()"}, {value.Nil, intT, "nil cannot be kept as Int"},
+		{itemT.Struct(value.Nil, value.Nil, value.Nil, value.Nil), kept, "a value of type Item cannot be kept as Kept"},
+		{small.Struct(value.Float(1)), kept, "a value of type Kept cannot be kept as Kept"}, {value.Int(1), kept, "a value of type Int cannot be kept as Kept"},
+		{value.Int(1), shapeT, "a value of type Int cannot be kept as Shape"}, {value.Ok(value.Nil), shapeT, "a value of type Result cannot be kept as Shape"},
+		{value.Int(1), resultOf(intT, intT), "a value of type Int cannot be kept as Result<Int, Int>"},
+		{shapeT.Enum(1, value.String("x")), shapeT, "data: a value of type String cannot be kept as Float"},
+		{shapeT.Enum(2, value.Int(1), value.Nil), shapeT, "data[1]: nil cannot be kept as Int"},
+		{shapeT.Enum(3, value.Nil), shapeT, "data.label: nil cannot be kept as String"},
 	} {
 		if _, err := Keep(c.s, c.t); err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", value.Text(c.s), err, c.want)
@@ -107,6 +121,9 @@ func TestKeptChanged(t *testing.T) {
 		{`{"ratio":1,"gone":true}`, `{"ratio":1.0,"limit":5,"twice":null,"extra":null}`},
 		{`{"ratio":"much"}`, `ratio: expected Float, got "much"`},
 		{`{"limit":"x","twice":1}`, `ratio: missing, expected Float; limit: expected Int, got "x"; twice: expected Option<Option<Int>>, got 1`},
+		{`{"ratio":"-inf","limit":null}`, `{"ratio":null,"limit":null,"twice":null,"extra":null}`},
+		{`{"ratio":1,"twice":{"some":1,"more":2}}`, `twice: expected Option<Option<Int>>, got an object`},
+		{`{"ratio":1,"twice":{"other":1}}`, `twice: expected Option<Option<Int>>, got an object`},
 		{`[`, `not valid JSON: unexpected end of the text at offset 1`},
 	} {
 		s, errs := Kept([]byte(c.in), kept)

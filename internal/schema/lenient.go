@@ -132,7 +132,7 @@ func (c *converter) strangers(m *value.Map, fields []value.Field, p *path) {
 	m.Each(func(k, _ value.Slot) bool {
 		c.pace.Step(2)
 		if !known[value.Text(k)] {
-			c.lenient.note(&path{up: p, name: value.Text(k)}, "left out, there is no such member")
+			c.lenient.note(p.in(value.Text(k)), "left out, there is no such member")
 		}
 		return true
 	})

@@ -31,7 +31,9 @@ var (
 		{Name: "Named", Named: true, Fields: []value.Field{{Name: "label", Type: stringT}}}}}
 	dayT  = &value.Type{Kind: value.TypeEnum, Name: "Day", Variants: []value.Variant{{Name: "Sat"}, {Name: "Sun"}}}
 	treeT = &value.Type{Kind: value.TypeSchema, Name: "Tree"}
-	wrapT = &value.Type{Kind: value.TypeSchema, Name: "Wrap", Fields: []value.Field{{Name: "tree", Type: treeT}, {Name: "other", Type: treeT, Doc: "Another."}}}
+	// otherTree is another module's Tree.
+	otherTree = &value.Type{Kind: value.TypeSchema, Name: "Tree"}
+	wrapT     = &value.Type{Kind: value.TypeSchema, Name: "Wrap", Fields: []value.Field{{Name: "tree", Type: treeT}, {Name: "other", Type: treeT, Doc: "Another."}}}
 )
 
 func array(t *value.Type) *value.Type {
@@ -47,6 +49,7 @@ func tuple(ts ...*value.Type) *value.Type { return &value.Type{Kind: value.TypeT
 
 func init() {
 	treeT.Fields = []value.Field{{Name: "value", Type: intT}, {Name: "children", Type: array(treeT)}}
+	otherTree.Fields = []value.Field{{Name: "next", Type: option(otherTree)}}
 	shapeT.Seal()
 	dayT.Seal()
 }
@@ -83,6 +86,19 @@ func TestDecode(t *testing.T) {
 		{intT, `{`, `not valid JSON: unexpected end of the text at offset 1`},
 		{&value.Type{Kind: value.TypeAgent}, `1`, `expected Agent, got 1`},
 		{stringT, `[` + strings.Repeat(" ", 3) + `]`, `expected String, got an array`},
+		{mapOf(stringT, intT), `{"a1":"x","_b":"x","1a":"x","":"x"}`, `a1: expected Int, got "x"; _b: expected Int, got "x"; ["1a"]: expected Int, got "x"; [""]: expected Int, got "x"`},
+		{intT, `"` + strings.Repeat("a", 40) + `"`, `expected Int, got "` + strings.Repeat("a", 40) + `"`},
+		{intT, `"` + strings.Repeat("a", 41) + `"`, `expected Int, got "` + strings.Repeat("a", 40) + `"…`},
+		{intT, `"` + strings.Repeat("😀", 40) + `"`, `expected Int, got "` + strings.Repeat("😀", 40) + `"`},
+		{intT, `"` + strings.Repeat("😀", 41) + `"`, `expected Int, got "` + strings.Repeat("😀", 40) + `"…`},
+		{option(option(intT)), `1`, `1`}, {&value.Type{Kind: value.TypeOption}, `[1]`, `[1]`}, {&value.Type{Kind: value.TypeArray}, `["a"]`, `["a"]`},
+		{mapOf(boolT, intT), `{"true":1,"false":2}`, `{"true":1,"false":2}`}, {mapOf(boolT, intT), `{"yes":1}`, `yes: expected Bool, got "yes"`},
+		{mapOf(intT, intT), `{"1":1,"x":2,"y":3}`, `x: expected Int, got "x"; y: expected Int, got "y"`},
+		{shapeT, `{"variant":"Named","data":1}`, `data: expected an object, got 1`}, {shapeT, `{"variant":"Box","data":1}`, `data: expected an array of 2 elements, got 1`},
+		{shapeT, `{"variant":"Circle"}`, `data: expected Float, got null`}, {shapeT, `{"variant":"Empty"}`, `"Empty"`},
+		{tuple(intT, boolT), `1`, `expected (Int, Bool), got 1`}, {&value.Type{Kind: value.TypeResult}, `{"err":1}`, `{"err":1}`},
+		{resultOf(intT, stringT), `{"ok":1,"err":"x"}`, `expected Result<Int, String>, got an object`},
+		{resultOf(intT, stringT), `{"neither":1}`, `expected Result<Int, String>, got an object`},
 	} {
 		s, errs := Decode([]byte(c.in), c.t)
 		got := Join(errs)
@@ -115,6 +131,22 @@ func TestConvert(t *testing.T) {
 	if _, errs := Convert(e, value.ErrorType("HostError")); Join(errs) != "expected HostError, got a value of type ToolError" {
 		t.Error(Join(errs))
 	}
+	for _, c := range []struct{ t, s string }{{"Array<Int>", "[1,2]"}, {"Array<Float>", "[1.5]"}, {"Array<Bool>", "[true]"}, {"Array<Any>", `[1,"a"]`}} {
+		typ := map[string]*value.Type{"Array<Int>": array(intT), "Array<Float>": array(floatT), "Array<Bool>": array(boolT), "Array<Any>": array(value.AnyType)}[c.t]
+		s, _ := value.Parse([]byte(c.s))
+		if got, errs := Convert(s, typ); len(errs) > 0 || got != s || !value.Shared(s) {
+			t.Errorf("%s is not itself as %s", c.s, c.t)
+		}
+	}
+	if got, errs := Convert(value.Tuple(value.Int(1), value.Bool(true)), tuple(floatT, boolT)); len(errs) > 0 || value.Text(got) != "[1.0,true]" {
+		t.Error(value.Text(got), errs)
+	}
+	if got, errs := Convert(value.Err(value.Int(1)), resultOf(stringT, floatT)); len(errs) > 0 || value.Text(got) != `{"err":1.0}` {
+		t.Error(value.Text(got), errs)
+	}
+	if got, errs := Convert(shapeT.Enum(0), dayT); Join(errs) != "expected a variant of Day (Sat, Sun), got a value of type Shape" {
+		t.Error(value.Text(got), errs)
+	}
 	data, _ := value.Parse([]byte(`{"items":[{"name":"a","price":1}],"tags":{},"pair":[1,true]}`))
 	if _, errs := Convert(data, orderT); len(errs) > 0 {
 		t.Fatal(errs)
@@ -139,6 +171,18 @@ func TestText(t *testing.T) {
 		{wrapT, `{"type":"object","properties":{"tree":{"$ref":"#/$defs/Tree"},"other":{"$ref":"#/$defs/Tree","description":"Another."}},` +
 			`"required":["tree","other"],"additionalProperties":false,"$defs":{"Tree":{"type":"object","properties":{"value":{"type":"integer"},` +
 			`"children":{"type":"array","items":{"$ref":"#/$defs/Tree"}}},"required":["value","children"],"additionalProperties":false}}}`},
+		{orderT, `{"type":"object","properties":{"items":{"type":"array","items":{"type":"object","properties":{` +
+			`"name":{"type":"string","description":"What it is called."},"price":{"type":"number"},"note":{"type":"string"},` +
+			`"level":{"type":"string","enum":["low","high"],"default":"low"}},"required":["name","price"],"additionalProperties":false,` +
+			`"description":"A thing to buy."}},"tags":{"type":"object","additionalProperties":{"type":"integer"}},` +
+			`"pair":{"type":"array","prefixItems":[{"type":"integer"},{"type":"boolean"}],"minItems":2,"maxItems":2},"maybe":{"type":"integer"}},` +
+			`"required":["items","tags","pair"],"additionalProperties":false}`},
+		{&value.Type{Kind: value.TypeSchema, Name: "Loose", Fields: []value.Field{{Name: "any", Type: value.AnyType, HasDefault: true, Default: value.Int(1)}}},
+			`{"type":"object","properties":{"any":{"default":1}},"required":[],"additionalProperties":false}`},
+		{tuple(wrapT, otherTree), `{"type":"array","prefixItems":[{"type":"object","properties":{"tree":{"$ref":"#/$defs/Tree"},"other":{"$ref":"#/$defs/Tree","description":"Another."}},` +
+			`"required":["tree","other"],"additionalProperties":false},{"$ref":"#/$defs/Tree2"}],"minItems":2,"maxItems":2,"$defs":{"Tree":{"type":"object","properties":{"value":{"type":"integer"},` +
+			`"children":{"type":"array","items":{"$ref":"#/$defs/Tree"}}},"required":["value","children"],"additionalProperties":false},` +
+			`"Tree2":{"type":"object","properties":{"next":{"$ref":"#/$defs/Tree2"}},"required":[],"additionalProperties":false}}}`},
 	} {
 		if diff := cmp.Diff(c.want, string(Text(c.t))); diff != "" {
 			t.Errorf("%s: %s", c.t, diff)
