@@ -101,6 +101,9 @@ func TestByteOrderMarkAndCRLF(t *testing.T) {
 	if len(toks) != 3 || toks[0].Kind != Fn || toks[0].Start != 3 || list.Len() != 0 {
 		t.Errorf("got %v, %d diagnostics", toks, list.Len())
 	}
+	if toks, _, list := lex(t, "\ufeff"); len(toks) != 1 || toks[0].Span() != (source.Span{Start: 3, End: 3}) || list.Len() != 0 {
+		t.Errorf("a mark alone is %v, %d diagnostics", toks, list.Len())
+	}
 	if _, _, list := lex(t, "a \ufeff"); list.Len() != 1 {
 		t.Errorf("a mark within the text gave %d diagnostics", list.Len())
 	}
@@ -129,6 +132,17 @@ func TestManyOpenStrings(t *testing.T) {
 		toks, _, list := lex(t, strings.Repeat(line, 2000))
 		if list.Len() == 0 || list.Len() > 2100 || len(toks) < 2 {
 			t.Errorf("%q gives %d diagnostics, %d tokens", line, list.Len(), len(toks))
+		}
+	}
+}
+
+// TestAmpersand: what a single & was meant to be shows in what stands before it.
+func TestAmpersand(t *testing.T) {
+	const refers, joins = "there are no references: leave it out, values are copied", "logical and is `&&`"
+	for text, want := range map[string]string{"&b": refers, "a & b": joins, "f(&b)": refers, "= & b": refers, "1 & b": joins, "x() & b": joins} {
+		_, _, list := lex(t, text)
+		if ds := list.Sorted(); len(ds) != 1 || len(ds[0].Hints) != 1 || ds[0].Hints[0] != want {
+			t.Errorf("%q: %v, not %s", text, ds, want)
 		}
 	}
 }

@@ -66,6 +66,7 @@ func TestStrings(t *testing.T) {
 		"triple, interpolation":         {"\"\"\"\n  a ${b}\n    ${c} d\n  \"\"\"", []string{"a ", "\n  ", " d"}},
 		"triple, ends in a hole":        {"\"\"\"\n  ${a}\n  ${b}\"\"\"", []string{"  ", "\n  ", ""}},
 		"triple, hole before the end":   {"\"\"\"\n  ${a}\n  \"\"\"", []string{"", ""}},
+		"triple, nothing":               {`""""""`, []string{""}},
 		"triple, tabs":                  {"\"\"\"\n\t\ta\n\t\"\"\"", []string{"\ta"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -181,7 +181,7 @@ func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 		if cmd.ProcessState.Success() {
 			used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 			s.cpu = 2 + int(5*used.Seconds())
-			s.wall = 30*time.Second + 10*time.Since(start)
+			s.wall = 20*time.Second + 4*time.Since(start)
 			return s, s.read(notes)
 		}
 		failed := failedTests(text)
