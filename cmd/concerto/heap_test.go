@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
-	"time"
 )
 
 // TestHeapThatFills: a heap that fills is allowed to grow faster, once. It gets
@@ -22,10 +21,8 @@ func TestHeapThatFills(t *testing.T) {
 	growHeap()
 	for _, want := range []uint64{fillingGrowth, usualGrowth} {
 		runtime.GC()
-		for begun := time.Now(); growth() != want; runtime.Gosched() {
-			if time.Since(begun) > time.Minute {
-				t.Fatalf("the heap may grow by %d %%, want %d", growth(), want)
-			}
+		for growth() != want { // what hears of a collection has a goroutine of its own
+			runtime.Gosched()
 		}
 	}
 	runtime.KeepAlive(kept)

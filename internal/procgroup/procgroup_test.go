@@ -85,18 +85,9 @@ func start(t *testing.T, role string, c Command) *Process {
 	t.Cleanup(func() {
 		p.Kill()
 		p.Stdin.Close()
-		within(t, "the group to end", p.Gone())
+		<-p.Gone()
 	})
 	return p
-}
-
-func within(t *testing.T, what string, c <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-c:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("waited too long for %s", what)
-	}
 }
 
 func firstLine(t *testing.T, p *Process) string {
@@ -128,7 +119,7 @@ func TestPipesAndExitCode(t *testing.T) {
 	if e := p.Exit(); e != (Exit{Code: 3}) {
 		t.Errorf("exit %+v", e)
 	}
-	within(t, "gone", p.Gone())
+	<-p.Gone()
 }
 
 func TestOwnGroup(t *testing.T) {
@@ -183,7 +174,7 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 	if e := p.Exit(); e.Code != 0 {
 		t.Errorf("exit %+v", e)
 	}
-	within(t, "gone", p.Gone())
+	<-p.Gone()
 	if alive(child) {
 		t.Errorf("grandchild %d is left", child)
 	}
@@ -194,7 +185,7 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 func TestStubbornGrandchild(t *testing.T) {
 	p := start(t, "parent-stubborn", Command{Grace: 30 * time.Millisecond})
 	child, _ := strconv.Atoi(firstLine(t, p))
-	within(t, "gone", p.Gone())
+	<-p.Gone()
 	if alive(child) {
 		t.Errorf("grandchild %d is left", child)
 	}
