@@ -9,7 +9,9 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/permit"
 )
 
@@ -75,7 +77,11 @@ func (a *asking) add(x Ask) {
 
 func (a *asking) hosts() {
 	for i := range a.ir.Hosts {
-		h := &a.ir.Hosts[i]
+		x := &a.ir.Hosts[i]
+		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, "")
+		if err != nil {
+			continue // it cannot be used either
+		}
 		a.add(Ask{permit.Host, h.Name, line(h.Command, h.Args)})
 	}
 }
@@ -87,8 +93,9 @@ func line(command string, args []string) string {
 
 func (a *asking) servers() {
 	for i := range a.ir.Servers {
-		s := &a.ir.Servers[i]
-		if !slices.ContainsFunc(a.ir.Tools, func(t ir.Tool) bool { return t.Server == s.Name }) {
+		x := &a.ir.Servers[i]
+		s, err := mcp.ParseConfig(x.Name, x.Config, "")
+		if err != nil || !slices.ContainsFunc(a.ir.Tools, func(t ir.Tool) bool { return t.Server == s.Name }) {
 			continue
 		}
 		if s.Transport == "http" {

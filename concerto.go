@@ -244,11 +244,16 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if o.OnEmit != nil || o.OnAwait != nil {
 		c.Layers = append(c.Layers, o.application)
 	}
-	for i := range p.ir.Hosts {
-		c.Hosts = append(c.Hosts, hostConfig(&p.ir.Hosts[i], root))
+	var err error
+	if c.Hosts, err = p.hosts(root); err != nil {
+		return c, err
 	}
-	for i := range p.ir.Servers {
-		c.Servers = append(c.Servers, serverConfig(&p.ir.Servers[i], root))
+	for _, x := range p.ir.Servers {
+		server, err := mcp.ParseConfig(x.Name, x.Config, root)
+		if err != nil {
+			return c, err
+		}
+		c.Servers = append(c.Servers, server)
 	}
 	for _, x := range p.ir.Connections {
 		conn, err := llm.ParseConnection(x.Name, x.Config)
@@ -282,48 +287,16 @@ func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
 	return conns
 }
 
-// serverConfig is an MCP server as its performer wants it.
-func serverConfig(s *ir.Server, root string) mcp.Config {
-	return mcp.Config{Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: table(s.Env), Dir: root, URL: s.URL,
-		Headers: table(s.Headers), HeadersEnv: table(s.HeadersEnv), Timeout: s.Timeout}
-}
-
-func table(pairs []ir.Pair) map[string]string {
-	out := map[string]string{}
-	for _, p := range pairs {
-		out[p.Name] = p.Value
-	}
-	return out
-}
-
-// hostConfig is a host in the form that package host takes. The manifest's
-// relative paths start at root.
-func hostConfig(h *ir.Host, root string) host.Config {
-	c := host.Config{
-		Name: h.Name, Connector: h.Connector, Transport: h.Transport, Command: h.Command, Args: h.Args,
-		Dir: root, Timeout: h.Timeout, InputFormat: h.InputFormat, OutputFormat: h.OutputFormat,
-		Params: h.Params, MaxLine: h.MaxLine, Instances: h.Instances,
-	}
-	below := func(path string) string {
-		if path = filepath.FromSlash(path); filepath.IsAbs(path) {
-			return path
+// hosts are the program's as their performer wants them. Paths of the manifest
+// start at root.
+func (p *Program) hosts(root string) ([]host.Config, error) {
+	var out []host.Config
+	for _, h := range p.ir.Hosts {
+		c, err := host.ParseConfig(h.Name, h.Connector, h.Params, h.Config, root)
+		if err != nil {
+			return nil, err
 		}
-		return filepath.Join(root, path)
+		out = append(out, c)
 	}
-	if h.WorkingDir != "" {
-		c.Dir = below(h.WorkingDir)
-	}
-	if strings.Contains(h.Command, "/") {
-		c.Command = below(h.Command)
-	}
-	for _, v := range h.Env {
-		if c.Env == nil {
-			c.Env = map[string]string{}
-		}
-		c.Env[v.Name] = v.Value
-	}
-	for _, v := range h.ParamsEnv {
-		c.ParamsEnv = append(c.ParamsEnv, host.ParamEnv{Param: v.Name, Env: v.Value})
-	}
-	return c
+	return out, nil
 }

@@ -124,7 +124,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}
 	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}}
-	for _, h := range p.ir.Hosts {
+	for _, h := range config.Hosts {
 		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances}
 	}
 	if o.Select != nil {

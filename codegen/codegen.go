@@ -10,6 +10,7 @@
 package codegen
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -28,11 +29,11 @@ type ManifestData struct {
 	Limits      ir.Limits
 }
 
-// ManifestHost is a [hosts.X] section. Its Config's Name and Connector stay
-// empty; what the declaration gives wins over it.
+// ManifestHost is a [hosts.X] section as an ir.Host has it; what the declaration
+// gives wins over it.
 type ManifestHost struct {
-	Section string
-	Config  ir.Host
+	Section        string
+	Params, Config json.RawMessage
 }
 
 // Generate makes the IR of a program that sema has checked without errors. It

@@ -2,6 +2,8 @@ package codegen
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -10,28 +12,21 @@ import (
 // host joins a host declaration with its manifest section: where both give a
 // value the source wins.
 func (g *generator) host(h *sema.Host) ir.Host {
-	out := ir.Host{}
+	out := ir.Host{Name: h.Name, Connector: h.Connector}
 	for _, m := range g.manifest.Hosts {
 		if m.Section == h.Connector {
-			out = m.Config
+			out.Params, out.Config = m.Params, m.Config
 		}
 	}
-	out.Name, out.Connector = h.Name, h.Connector
-	if s := text(h.Fields["input_format"]); s != "" {
-		out.InputFormat = s
-	}
-	if s := text(h.Fields["output_format"]); s != "" {
-		out.OutputFormat = s
-	}
-	if h.Fields["timeout"] != nil {
-		out.Timeout = float(h.Fields["timeout"])
-	}
-	if h.Fields["question_timeout"] != nil {
-		out.QuestionTimeout = float(h.Fields["question_timeout"])
-	}
-	if v, given := h.Fields["question_default"]; given {
-		j := constJSON(v)
-		out.QuestionDefault = &j
+	for _, key := range slices.Sorted(maps.Keys(h.Fields)) {
+		if key == "tools" {
+			continue
+		}
+		with, err := ir.WithMember(out.Config, key, constJSON(h.Fields[key]))
+		if err != nil {
+			panic("codegen: the section of host " + h.Name + ": " + err.Error())
+		}
+		out.Config = with
 	}
 	out.Decorator = g.decoratorsOf(h.Info, h.Name, h.Decl.Name.Sp.Start, h.Decorations)
 	for _, t := range h.Tools {

@@ -15,16 +15,15 @@ import (
 func everything(t testing.TB) *Program {
 	p := sample(t, "LoadInt r1 -3\nLoadHost r3 d0\nLoadConst r4 k0\nLoadNil r5\nListenBegin r2 l0\nReturn r2")
 	tokens, half := int64(100), 0.5
-	answer, yes := json.RawMessage(`"skip"`), "yes"
 	p.Constants = append(p.Constants, text("a\"b\\c\n\t\r\x01é\U0001F600 "), whole(math.MinInt64), whole(math.MaxInt64),
 		real(2), real(math.Copysign(0, -1)), real(1e300), real(0.1), real(math.Inf(1)), real(math.Inf(-1)))
 	p.Types = append(p.Types, TypeInfo{Kind: "union", Values: []string{"low", "high"}},
 		TypeInfo{Kind: "schema", Name: "S", Doc: "A schema.", Fields: []FieldInfo{{Name: "level", Type: 7, Optional: true, Doc: "How much."}}})
 	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Temperature: &half, TopP: &half, MaxTokens: &tokens,
 		Stop: []string{"END"}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, MaxToolCalls: 9, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
-	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Transport: "stdio", Command: "run", Args: []string{"-x", ""}, Env: []Pair{{"A", "1"}}, WorkingDir: "w",
-		InputFormat: "json", OutputFormat: "json", Timeout: 1, QuestionTimeout: 2, QuestionDefault: &answer, ApprovalDefault: &yes,
-		Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`), ParamsEnv: []Pair{{"token", "TOKEN"}}, Instances: 2, MaxLine: 1024})
+	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`),
+		Config: json.RawMessage(`{"command":"run","env":{"A":"1"},"timeout":1,"question_default":{"a":[1,null]}}`)})
+	p.Servers = append(p.Servers, Server{Name: "S", Config: json.RawMessage(`{"url":"http://localhost"}`)})
 	p.Tools[0].Public = true
 	listing := 5
 	p.Tools[0].List = &listing
@@ -118,10 +117,10 @@ func TestDecodeErrors(t *testing.T) {
 		{"binary", "\x7fELF", "not a compiled Concerto program"},
 		{"source", "fn main() {}", "not a compiled Concerto program"},
 		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
-		{"newer", replace(`"1.5"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to 1.5)"},
+		{"newer", replace(`"`+Version+`"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to " + Version + ")"},
 		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
-		{"older", replace(`"1.5"`, `"0.9"`), "made by an older concerto"},
-		{"version's form", replace(`"1.5"`, `"one"`), "not of the form"},
+		{"older", replace(`"`+Version+`"`, `"0.9"`), "made by an older concerto"},
+		{"version's form", replace(`"`+Version+`"`, `"one"`), "not of the form"},
 		{"truncated at once", `{"ver`, "truncated: it ends at byte 5"},
 		{"unknown member", replace(`"name":"sample"`, `"nom":"sample"`), `unknown member "nom" at byte`},
 		{"unknown instruction", replace(`"LoadInt r1 -3"`, `"LodInt r1 -3"`), `unknown instruction "LodInt" at byte`},
@@ -222,5 +221,39 @@ func TestDisassemble(t *testing.T) {
 `
 	if got != want {
 		t.Errorf("got\n%s", got)
+	}
+}
+
+// TestFlatSections: before 1.6 the keys of hosts and servers were members of
+// theirs. Such a program is read as one of today.
+func TestFlatSections(t *testing.T) {
+	p := sample(t, "LoadNil r1\nReturn r1")
+	p.Version = "1.5"
+	p.Servers = []Server{{Name: "S"}}
+	text := string(Encode(p))
+	text = strings.Replace(text, `{"name":"H","connector":"h"`, `{"name":"H","connector":"h","transport":"stdio","command":"run","args":["-x",""],`+
+		`"env":[{"name":"B","value":"1"},{"name":"A","value":"\"2\""}],"working_dir":"w","input_format":"json","timeout":120.0,"question_timeout":1.5,`+
+		`"question_default":{"a":[1]},"approval_default":"no","params_env":[{"name":"t","value":"T"}],"instances":2,"max_line":1024`, 1)
+	text = strings.Replace(text, `{"name":"S"}`, `{"name":"S","transport":"http","url":"http://h","headers":[{"name":"X","value":"y"}],"headers_env":[],"timeout":5.0}`, 1)
+	back, err := Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := back.Hosts[0]
+	if want := `{"transport":"stdio","command":"run","args":["-x",""],"env":{"B":"1","A":"\"2\""},"working_dir":"w","input_format":"json","timeout":120.0,` +
+		`"question_timeout":1.5,"question_default":{"a":[1]},"approval_default":"no","params_env":{"t":"T"},"instances":2,"max_line":1024}`; string(h.Config) != want || string(h.Params) != `{"a":1}` {
+		t.Errorf("%s, params %s", h.Config, h.Params)
+	}
+	if got, want := string(back.Servers[0].Config), `{"transport":"http","url":"http://h","headers":{"X":"y"},"headers_env":{},"timeout":5.0}`; got != want {
+		t.Error(got)
+	}
+	if err := Verify(back); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{`"env":{"A":"1"}`, `"shape":1`, `"config":[],"command":"c"`} {
+		damaged := strings.Replace(text, `"command":"run"`, bad, 1)
+		if _, err := Decode([]byte(damaged)); err == nil {
+			t.Errorf("%s was read", bad)
+		}
 	}
 }

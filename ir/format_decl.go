@@ -1,7 +1,5 @@
 package ir
 
-import "encoding/json"
-
 // The members of declarations.
 
 func (c *codec) connection(x *Connection) {
@@ -51,44 +49,19 @@ func (c *codec) host(h *Host) {
 	c.object(func() {
 		c.str("name", &h.Name)
 		c.optStr("connector", &h.Connector)
-		c.optStr("transport", &h.Transport)
-		c.optStr("command", &h.Command)
-		list(c, "args", &h.Args, false, c.strElem)
-		list(c, "env", &h.Env, false, c.pair)
-		c.optStr("working_dir", &h.WorkingDir)
-		c.optStr("input_format", &h.InputFormat)
-		c.optStr("output_format", &h.OutputFormat)
-		c.optFloat("timeout", &h.Timeout)
-		c.optFloat("question_timeout", &h.QuestionTimeout)
-		pointer(c, "question_default", &h.QuestionDefault, func(name string, p *json.RawMessage) { c.raw(name, p) })
-		pointer(c, "approval_default", &h.ApprovalDefault, c.str)
 		c.raw("params", &h.Params)
-		list(c, "params_env", &h.ParamsEnv, false, c.pair)
-		c.optInt("instances", &h.Instances)
-		c.optInt("max_line", &h.MaxLine)
+		c.raw("config", &h.Config)
+		c.flat(hostKeys, &h.Config)
 		list(c, "tools", &h.Tools, false, c.intElem)
 		pointer(c, "decorator", &h.Decorator, c.int)
-	})
-}
-
-func (c *codec) pair(p *Pair) {
-	c.object(func() {
-		c.str("name", &p.Name)
-		c.str("value", &p.Value)
 	})
 }
 
 func (c *codec) server(s *Server) {
 	c.object(func() {
 		c.str("name", &s.Name)
-		c.str("transport", &s.Transport)
-		c.optStr("command", &s.Command)
-		list(c, "args", &s.Args, false, c.strElem)
-		list(c, "env", &s.Env, false, c.pair)
-		c.optStr("url", &s.URL)
-		list(c, "headers", &s.Headers, false, c.pair)
-		list(c, "headers_env", &s.HeadersEnv, false, c.pair)
-		c.optFloat("timeout", &s.Timeout)
+		c.raw("config", &s.Config)
+		c.flat(serverKeys, &s.Config)
 	})
 }
 

@@ -7,11 +7,11 @@ import (
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.5"
+const Version = "1.6"
 
 // rowSums are checksums of the instruction set's rows, by the minor version that
 // brought them: files of that version mean by a row what it said then.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets only by name, no absolute path (spec/ir.md).
@@ -216,46 +216,24 @@ type Retry struct {
 	MaxDelay     int64
 }
 
-// Host is a host declaration with its manifest section. Timeout and
-// QuestionTimeout are seconds, 0 for none; Params is a JSON object or nil;
-// ParamsEnv pairs a parameter with the environment variable it is read from.
+// Host is a host declaration with its manifest section, whose keys are Config, a
+// JSON object: the declaration's own where both give one. Whoever uses a key
+// decodes it. Params, the parameters of the init message, is a JSON object in
+// their order, or nil.
 type Host struct {
-	Name            string
-	Connector       string
-	Transport       string
-	Command         string
-	Args            []string
-	Env             []Pair
-	WorkingDir      string
-	InputFormat     string
-	OutputFormat    string
-	Timeout         float64
-	QuestionTimeout float64
-	QuestionDefault *json.RawMessage
-	ApprovalDefault *string
-	Params          json.RawMessage
-	ParamsEnv       []Pair
-	Instances       int
-	MaxLine         int
-	Tools           []int
-	Decorator       *int // as an Agent's
+	Name      string
+	Connector string
+	Params    json.RawMessage
+	Config    json.RawMessage
+	Tools     []int
+	Decorator *int // as an Agent's
 }
 
-// Pair is a name and a value, where order matters.
-type Pair struct{ Name, Value string }
-
-// Server is an MCP server, as the manifest's [mcp.X] describes it; Name is X.
-// HeadersEnv pairs a header with the environment variable that holds it.
+// Server is an MCP server: the manifest's [mcp.X], where Name is X and Config its
+// keys as a JSON object.
 type Server struct {
-	Name       string
-	Transport  string
-	Command    string
-	Args       []string
-	Env        []Pair
-	URL        string
-	Headers    []Pair
-	HeadersEnv []Pair
-	Timeout    float64
+	Name   string
+	Config json.RawMessage
 }
 
 // Tool is a tool declaration. State is its struct-like type; Init, a function

@@ -176,8 +176,10 @@ func (v *verifier) declarations() {
 		v.tools("host "+h.Name, h.Tools)
 		v.hook("host "+h.Name, h.Decorator, 3)
 		v.check(h.Params == nil || isObject(h.Params), "host %s: params is not a JSON object", h.Name)
-		v.check(h.QuestionDefault == nil || json.Valid(*h.QuestionDefault), "host %s: question_default is not JSON", h.Name)
-		v.check(h.Instances >= 0 && h.MaxLine >= 0 && h.Timeout >= 0 && h.QuestionTimeout >= 0, "host %s: a negative number", h.Name)
+		v.check(h.Config == nil || isObject(h.Config), "host %s: config is not a JSON object", h.Name)
+	}
+	for _, s := range p.Servers {
+		v.check(s.Config == nil || isObject(s.Config), "server %s: config is not a JSON object", s.Name)
 	}
 	for _, c := range p.Connections {
 		v.check(isObject(c.Config), "connection %s: config is not a JSON object", c.Name)

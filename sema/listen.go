@@ -167,7 +167,7 @@ func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 // hasDefault says whether a host's declaration or its section in the manifest
 // gives a key that answers.
 func (b *body) hasDefault(h *Host, key string) bool {
-	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Defaults[key]
+	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Given[key]
 }
 
 // maySend says whether the manifest leaves it open that the host sends typ.

@@ -81,9 +81,8 @@ type ManifestHost struct {
 	OutputFormat string
 	// MessageTypes is nil when not declared.
 	MessageTypes []string
-	// Defaults are the keys in the manifest that give an answer where no handler
-	// does (hostmsg.Message.Default).
-	Defaults map[string]bool
+	// Given has the section's keys.
+	Given map[string]bool
 }
 
 // Check checks the user's files, the entry file first, and what of the

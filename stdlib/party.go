@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/value"
@@ -97,15 +98,19 @@ func agentParts(a *vm.Args) (value.Slot, error) {
 func hostParts(a *vm.Args) (value.Slot, error) {
 	d := a.Host(0)
 	question, approval := value.Nil, value.Nil
-	if d.QuestionDefault != nil {
-		v, err := value.Parse(*d.QuestionDefault)
+	if v, given := d.Defaults["question_default"]; given {
+		q, err := value.Parse(v)
 		if err != nil {
 			return value.Nil, fmt.Errorf("question_default of host %s: %w", d.Name, err)
 		}
-		question = v
+		question = q
 	}
-	if d.ApprovalDefault != nil {
-		approval = value.String(*d.ApprovalDefault)
+	if v, given := d.Defaults["approval_default"]; given {
+		var text string
+		if err := json.Unmarshal(v, &text); err != nil {
+			return value.Nil, fmt.Errorf("approval_default of host %s: %w", d.Name, err)
+		}
+		approval = value.String(text)
 	}
 	return value.Tuple(value.String(d.Name), a.ToolsOf(a.Slot(0)), question, approval, a.Function(d.Decorator)), nil
 }

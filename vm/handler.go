@@ -167,13 +167,8 @@ func (t *task) accumulate(s *scope, piece string) status {
 
 // fallback gives the declared default answer to a message.
 func (s *scope) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
-	switch {
-	case row.Default == "question_default" && s.decl.QuestionDefault != nil:
-		return *s.decl.QuestionDefault, true
-	case row.Default == "approval_default" && s.decl.ApprovalDefault != nil:
-		return value.AppendString(nil, *s.decl.ApprovalDefault), true
-	}
-	return nil, false
+	answer, ok := s.decl.Defaults[row.Default]
+	return answer, ok
 }
 
 // reply answers a message with a value, or with an error when that is not "".

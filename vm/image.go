@@ -31,6 +31,7 @@ type image struct {
 	typeDescs []value.Slot
 	methods   map[string][]method
 	toolDecls []*toolDecl
+	hostDecls []Host
 	pipelines []*pipeline
 }
 

@@ -37,11 +37,11 @@ func (a *Args) Agent(i int) *ir.Agent {
 }
 
 // Host gives the declaration of argument i, a host.
-func (a *Args) Host(i int) *ir.Host {
+func (a *Args) Host(i int) *Host {
 	if a.Slot(i).Kind() != value.KindHost {
 		a.Wrong(i, "a Host")
 	}
-	return &a.Program().Hosts[a.Party(i).Index()]
+	return &a.vm.hostDecls[a.Party(i).Index()]
 }
 
 // Function gives a function of the program as a value, nil for none.

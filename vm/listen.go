@@ -29,7 +29,7 @@ type scope struct {
 	pc      int // of ListenBegin
 	window  uint8
 	host    value.Slot
-	decl    *ir.Host
+	decl    *Host
 	started int64 // monotonic milliseconds
 	number  int64 // of the exchange in the run, from 1; with Config.Detail
 
@@ -64,7 +64,7 @@ func opListenBegin(t *task, in *ins) status {
 	}
 	f := host.Party()
 	s := &scope{t: t, l: &t.m.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
-		host: host, decl: &t.m.program.Hosts[f.Index()]}
+		host: host, decl: &t.m.hostDecls[f.Index()]}
 	started, err := t.now()
 	if err != nil {
 		return t.broken(err)

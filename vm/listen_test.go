@@ -27,7 +27,7 @@ type listening struct {
 func newListening(handlers ...string) *listening {
 	a := newAsm()
 	a.str("go")
-	a.Hosts = []ir.Host{{Name: "Worker", Instances: 2, QuestionTimeout: 0}}
+	a.Hosts = []ir.Host{{Name: "Worker", Config: []byte(`{"instances":2}`)}}
 	a.typ(ir.TypeInfo{Kind: "any"})
 	str := a.typ(ir.TypeInfo{Kind: "string"})
 	a.typ(ir.TypeInfo{Kind: "schema", Name: "Q", Fields: []ir.FieldInfo{{Name: "question", Type: str}}})
@@ -176,8 +176,7 @@ func TestListenUnhandled(t *testing.T) {
 		unhandled("tool_call"), "reply tool_call 1 error nothing handles tool_call messages",
 		unhandled("log"), "close ", complete)
 	l := newListening()
-	question, approval := json.RawMessage(`{"a":1}`), "no"
-	l.Hosts[0].QuestionDefault, l.Hosts[0].ApprovalDefault = &question, &approval
+	l.Hosts[0].Config = []byte(`{"question_default":{"a":1},"approval_default":"no"}`)
 	l.play(t, newStage(`
 		< {"type":"question","id":1}
 		> question 1 {"a":1}
@@ -273,13 +272,9 @@ func TestListenWithdraw(t *testing.T) {
 // TestListenQuestionTimeout: a question whose time is over is answered with the
 // default or an error, and the exchange goes on.
 func TestListenQuestionTimeout(t *testing.T) {
-	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`"d"`, `"d"`}} {
+	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`,"question_default":"d"`, `"d"`}} {
 		l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
-		l.Hosts[0].QuestionTimeout = 7
-		if c.def != "" {
-			raw := json.RawMessage(c.def)
-			l.Hosts[0].QuestionDefault = &raw
-		}
+		l.Hosts[0].Config = []byte(`{"question_timeout":7` + c.def + `}`)
 		s := newStage(`
 			< {"type":"question","id":1}
 			> question 1 ` + c.reply + `
@@ -289,7 +284,7 @@ func TestListenQuestionTimeout(t *testing.T) {
 	}
 	// answered in time: the timer is ended with the handler
 	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")
-	l.Hosts[0].QuestionTimeout = 7
+	l.Hosts[0].Config = []byte(`{"question_timeout":7}`)
 	l.play(t, newStage(`
 		< {"type":"question"}
 		> question  "go"

@@ -49,6 +49,9 @@ func (m *loader) load() error {
 	if err := m.loadNatives(); err != nil {
 		return err
 	}
+	if err := m.loadHosts(); err != nil {
+		return err
+	}
 	return m.loadCode()
 }
 

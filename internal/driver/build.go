@@ -1,11 +1,8 @@
 package driver
 
 import (
-	"encoding/json"
-
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -48,36 +45,10 @@ func (in *Input) embedded() codegen.ManifestData {
 		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})
 	}
 	for _, h := range m.Hosts {
-		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Config: hostConfig(h)})
+		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: h.Config})
 	}
 	for _, s := range m.MCP {
-		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Transport: s.Transport, Command: s.Command, Args: s.Args, Env: pairs(s.Env),
-			URL: s.URL, Headers: pairs(s.Headers), HeadersEnv: pairs(s.HeadersEnv), Timeout: s.Timeout})
+		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Config: s.Config})
 	}
 	return d
-}
-
-func hostConfig(h *manifest.Host) ir.Host {
-	c := ir.Host{
-		Transport: h.Transport, Command: h.Command, Args: h.Args, Env: pairs(h.Env), WorkingDir: h.WorkingDir,
-		InputFormat: h.InputFormat, OutputFormat: h.OutputFormat, Timeout: h.Timeout, QuestionTimeout: h.QuestionTimeout,
-		ApprovalDefault: h.ApprovalDefault, Params: h.Params, ParamsEnv: pairs(h.ParamsEnv),
-		Instances: int(h.Instances), MaxLine: int(h.MaxLine),
-	}
-	if h.QuestionDefault != nil {
-		text, err := json.Marshal(*h.QuestionDefault)
-		if err != nil {
-			panic("driver: a string has no JSON: " + err.Error())
-		}
-		c.QuestionDefault = (*json.RawMessage)(&text)
-	}
-	return c
-}
-
-func pairs(vs []manifest.Variable) []ir.Pair {
-	var out []ir.Pair
-	for _, v := range vs {
-		out = append(out, ir.Pair(v))
-	}
-	return out
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -76,13 +75,10 @@ func build(t *testing.T, path, dir string) *ir.Program {
 // What the manifest says goes into the IR; what the source says wins.
 func TestBuildEmbedsTheManifest(t *testing.T) {
 	p := build(t, "", tree(t, hosts))
-	text, no := []byte(`"no \"idea\""`), "no"
 	want := ir.Host{
-		Name: "Worker", Connector: "worker", Transport: "stdio", Command: "./bin/worker", Args: []string{"-v"},
-		Env: []ir.Pair{{Name: "B", Value: "2"}, {Name: "A", Value: "1"}}, WorkingDir: "bin", OutputFormat: "json",
-		Timeout: 20, QuestionTimeout: 5, QuestionDefault: (*json.RawMessage)(&text), ApprovalDefault: &no,
-		Params: []byte(`{"z":1,"a":9007199254740993}`), ParamsEnv: []ir.Pair{{Name: "token", Value: "TOKEN"}},
-		Instances: 2, MaxLine: 1000,
+		Name: "Worker", Connector: "worker", Params: []byte(`{"z":1,"a":9007199254740993}`),
+		Config: []byte(`{"command":"./bin/worker","args":["-v"],"env":{"B":"2","A":"1"},"working_dir":"bin","timeout":20.0,"question_timeout":5,` +
+			`"question_default":"no \"idea\"","approval_default":"no","output_format":"json","instances":2,"max_line":1000,"params_env":{"token":"TOKEN"}}`),
 	}
 	if len(p.Hosts) != 1 {
 		t.Fatalf("%d hosts", len(p.Hosts))

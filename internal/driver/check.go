@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"encoding/json"
+	"errors"
 	"path"
 	"strings"
 
@@ -136,13 +138,27 @@ func (in *Input) universe() *sema.Manifest {
 		u.Connections[c.Name] = known
 	}
 	for _, h := range m.Hosts {
-		u.Hosts[h.Name] = sema.ManifestHost{
-			OutputFormat: h.OutputFormat, MessageTypes: h.MessageTypes,
-			Defaults: map[string]bool{"question_default": h.QuestionDefault != nil, "approval_default": h.ApprovalDefault != nil},
-		}
+		u.Hosts[h.Name] = hostSection(h)
 	}
 	for _, s := range m.MCP {
 		u.Mcp[s.Name] = true
 	}
 	return u
+}
+
+// hostSection is what the checker wants of a host's section.
+func hostSection(h *manifest.Host) sema.ManifestHost {
+	var given map[string]json.RawMessage
+	var known struct {
+		OutputFormat string   `json:"output_format"`
+		MessageTypes []string `json:"message_types"`
+	}
+	if err := errors.Join(json.Unmarshal(h.Config, &given), json.Unmarshal(h.Config, &known)); err != nil {
+		panic("driver: the section of host " + h.Name + ": " + err.Error())
+	}
+	out := sema.ManifestHost{OutputFormat: known.OutputFormat, MessageTypes: known.MessageTypes, Given: map[string]bool{}}
+	for key := range given {
+		out.Given[key] = true
+	}
+	return out
 }

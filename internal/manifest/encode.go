@@ -94,6 +94,30 @@ func (e *encoder) string(s string) {
 	e.buf.Truncate(e.buf.Len() - 1) // the encoder's newline
 }
 
+func (e *encoder) strings(texts []string) {
+	e.buf.WriteByte('[')
+	for i, s := range texts {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		e.string(s)
+	}
+	e.buf.WriteByte(']')
+}
+
+func (e *encoder) table(members []Variable) {
+	e.buf.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			e.buf.WriteByte(',')
+		}
+		e.string(m.Name)
+		e.buf.WriteByte(':')
+		e.string(m.Value)
+	}
+	e.buf.WriteByte('}')
+}
+
 // dateText is a TOML date or time as text. The decoder marks local ones by
 // the name of their location.
 func dateText(t time.Time) string {

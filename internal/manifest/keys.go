@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/provider"
@@ -51,7 +52,7 @@ type Key struct {
 	holds   holds  // how a secret in the value is told
 	instead string // the key that names a secret's variable, of the same section
 
-	set func(t *target, v *setting)
+	set func(t *target, v *setting) // nil: the value is a member of the section's Config
 }
 
 // Section is the key's table: all of Path but its last name.
@@ -60,7 +61,7 @@ func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.
 // Name is the last name of Path.
 func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
 
-// target is the section that is being filled: one of them is not nil.
+// target is the section that is being filled: what is not nil.
 type target struct {
 	project     *Project
 	connection  *Connection
@@ -68,7 +69,7 @@ type target struct {
 	rate        *RateLimit
 	price       *Price
 	host        *Host
-	mcp         *MCP
+	config      *json.RawMessage // takes the keys without set, as members
 	limits      *Limits
 	permissions *Permissions
 	lints       *Lints
@@ -163,55 +164,32 @@ var keys = []Key{
 	{Path: "connections.*.replies[].error.status", Type: Integer, holds: anything, Min: 400, Default: "500", Example: "429", Doc: "The HTTP status."},
 	{Path: "connections.*.replies[].error.message", Type: String, holds: anything, Example: `"slow down"`, Doc: "The provider's message."},
 
-	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the host is reached: a subprocess's standard streams.",
-		set: func(t *target, v *setting) { t.host.Transport = v.text }},
-	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH.",
-		set: func(t *target, v *setting) { t.host.Command = v.text }},
-	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are.",
-		set: func(t *target, v *setting) { t.host.Args = v.texts }},
-	{Path: "hosts.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment.",
-		set: func(t *target, v *setting) { t.host.Env = v.table }},
-	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default.",
-		set: func(t *target, v *setting) { t.host.WorkingDir = v.text }},
-	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take.",
-		set: func(t *target, v *setting) { t.host.Timeout = v.number }},
-	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take.",
-		set: func(t *target, v *setting) { t.host.QuestionTimeout = v.number }},
-	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers.",
-		set: func(t *target, v *setting) { t.host.QuestionDefault = &v.text }},
-	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers.",
-		set: func(t *target, v *setting) { t.host.ApprovalDefault = &v.text }},
-	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins.",
-		set: func(t *target, v *setting) { t.host.InputFormat = v.text }},
-	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins.",
-		set: func(t *target, v *setting) { t.host.OutputFormat = v.text }},
-	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error.",
-		set: func(t *target, v *setting) { t.host.MessageTypes, t.host.HasMessageTypes = v.texts, true }},
-	{Path: "hosts.*.instances", Type: Integer, Min: 1, Default: "1", Example: "2", Doc: "Processes that may work at once.",
-		set: func(t *target, v *setting) { t.host.Instances = v.integer }},
-	{Path: "hosts.*.max_line", Type: Integer, Min: 1, Unit: "bytes", Default: "16777216", Example: "16777216", Doc: "The longest line it may send.",
-		set: func(t *target, v *setting) { t.host.MaxLine = v.integer }},
+	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the host is reached: a subprocess's standard streams."},
+	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH."},
+	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are."},
+	{Path: "hosts.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment."},
+	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default."},
+	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take."},
+	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take."},
+	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers."},
+	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers."},
+	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins."},
+	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins."},
+	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error."},
+	{Path: "hosts.*.instances", Type: Integer, Min: 1, Default: "1", Example: "2", Doc: "Processes that may work at once."},
+	{Path: "hosts.*.max_line", Type: Integer, Min: 1, Unit: "bytes", Default: "16777216", Example: "16777216", Doc: "The longest line it may send."},
 	{Path: "hosts.*.params", Type: Params, holds: named, instead: "params_env", Example: `{ model = "opus" }`, Doc: "Parameters, sent in the `init` message. Any TOML value.",
 		set: func(t *target, v *setting) { t.host.Params = v.json }},
-	{Path: "hosts.*.params_env", Type: Table, holds: variables, Example: `{ token = "WORKER_TOKEN" }`, Doc: "Parameters whose values are read from the environment when the host is started.",
-		set: func(t *target, v *setting) { t.host.ParamsEnv = v.table }},
+	{Path: "hosts.*.params_env", Type: Table, holds: variables, Example: `{ token = "WORKER_TOKEN" }`, Doc: "Parameters whose values are read from the environment when the host is started."},
 
-	{Path: "mcp.*.transport", Type: Enum, Values: mcpTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the server is reached.",
-		set: func(t *target, v *setting) { t.mcp.Transport = v.text }},
-	{Path: "mcp.*.command", Type: String, Example: `"uvx"`, Doc: "The program to start, for transport stdio.",
-		set: func(t *target, v *setting) { t.mcp.Command = v.text }},
-	{Path: "mcp.*.args", Type: Strings, Default: "[]", Example: `["server"]`, Doc: "Its arguments.",
-		set: func(t *target, v *setting) { t.mcp.Args = v.texts }},
-	{Path: "mcp.*.url", Type: String, holds: address, instead: "headers_env", Example: `"http://localhost:8080/mcp"`, Doc: "The server's address, for transport http.",
-		set: func(t *target, v *setting) { t.mcp.URL = v.text }},
-	{Path: "mcp.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment.",
-		set: func(t *target, v *setting) { t.mcp.Env = v.table }},
-	{Path: "mcp.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request, for transport http.",
-		set: func(t *target, v *setting) { t.mcp.Headers = v.table }},
-	{Path: "mcp.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when the server is reached.",
-		set: func(t *target, v *setting) { t.mcp.HeadersEnv = v.table }},
-	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "How long one call may take.",
-		set: func(t *target, v *setting) { t.mcp.Timeout = v.number }},
+	{Path: "mcp.*.transport", Type: Enum, Values: mcpTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the server is reached."},
+	{Path: "mcp.*.command", Type: String, Example: `"uvx"`, Doc: "The program to start, for transport stdio."},
+	{Path: "mcp.*.args", Type: Strings, Default: "[]", Example: `["server"]`, Doc: "Its arguments."},
+	{Path: "mcp.*.url", Type: String, holds: address, instead: "headers_env", Example: `"http://localhost:8080/mcp"`, Doc: "The server's address, for transport http."},
+	{Path: "mcp.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment."},
+	{Path: "mcp.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request, for transport http."},
+	{Path: "mcp.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when the server is reached."},
+	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "How long one call may take."},
 
 	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
 		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},

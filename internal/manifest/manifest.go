@@ -110,49 +110,24 @@ type Price struct {
 // Alias is one entry of [connections.X.models]: a name for a model.
 type Alias struct{ Name, Model string }
 
-// Host is [hosts.X]: how a host's process is started and treated. Times are in
-// seconds, 0 when not given; MaxLine is in bytes, 0 when not given. What is a
-// pointer is nil when not given. Params is a JSON object in file order, nil
-// without parameters.
+// Host is [hosts.X]: how a host's process is started and treated. Config is its
+// keys as a JSON object in file order, for whoever uses them to decode; Params, the
+// same of [hosts.X.params], is nil without parameters.
 type Host struct {
-	Name            string
-	Transport       string // "stdio" when not given
-	Command         string
-	Args            []string
-	Env             []Variable
-	WorkingDir      string // relative to the manifest; "" is its directory
-	Timeout         float64
-	QuestionTimeout float64
-	QuestionDefault *string
-	ApprovalDefault *string
-	InputFormat     string // "", "text" or "json"
-	OutputFormat    string // "", "text" or "json"
-	MessageTypes    []string
-	HasMessageTypes bool // tells an empty list from none
-	Instances       int64
-	MaxLine         int64
-	Params          json.RawMessage
-	ParamsEnv       []Variable // parameter and the environment variable that holds it
-	At              Places
+	Name   string
+	Params json.RawMessage
+	Config json.RawMessage
+	At     Places
 }
 
-// Variable is a name with a text: a variable of a process's environment and
-// its value, or a parameter and the environment variable that holds it.
+// Variable is a name with a text: a member of a table of strings.
 type Variable struct{ Name, Value string }
 
-// MCP is [mcp.X]: how a tool server is reached. Timeout is in seconds.
+// MCP is [mcp.X]: how a tool server is reached. Config is as a Host's.
 type MCP struct {
-	Name      string
-	Transport string // "stdio" with a command, "http" with a url
-	Command   string
-	Args      []string
-	URL       string
-	Env       []Variable
-	Headers   []Variable // of each HTTP request
-	// HeadersEnv are headers and the environment variables that hold their values.
-	HeadersEnv []Variable
-	Timeout    float64
-	At         Places
+	Name   string
+	Config json.RawMessage
+	At     Places
 }
 
 // Limits is [limits]; 0 means no such bound.

@@ -119,7 +119,6 @@ run = ["git"]
 	if l.Len() != 0 {
 		t.Fatal(lines(l))
 	}
-	empty, no := "", "no"
 	want := &Manifest{
 		Project: Project{Name: "demo", Version: "0.1.0", Entry: "src/main.conc"},
 		Connections: []*Connection{{
@@ -135,15 +134,14 @@ run = ["git"]
 			Replies: []byte(`[{"match":"a+","text":"yes"},{"json":{"ok":true,"n":1.0},"repeat":true}]`),
 		}},
 		Hosts: []*Host{{
-			Name: "worker", Transport: "stdio", Command: "python3", Args: []string{"a.py", "--x"},
-			Env: []Variable{{"B", "2"}, {"A", "1"}}, WorkingDir: "hosts", Timeout: 1.5, QuestionTimeout: 2,
-			QuestionDefault: &empty, ApprovalDefault: &no, InputFormat: "json", OutputFormat: "json",
-			MessageTypes: []string{}, HasMessageTypes: true, Instances: 3, MaxLine: 1024,
-			Params: []byte(`{"model":"opus"}`), ParamsEnv: []Variable{{"token", "WORKER_TOKEN"}},
+			Name: "worker", Params: []byte(`{"model":"opus"}`),
+			Config: []byte(`{"transport":"stdio","command":"python3","args":["a.py","--x"],"working_dir":"hosts","timeout":1.5,"question_timeout":2,` +
+				`"question_default":"","approval_default":"no","input_format":"json","output_format":"json","message_types":[],"instances":3,"max_line":1024,` +
+				`"env":{"B":"2","A":"1"},"params_env":{"token":"WORKER_TOKEN"}}`),
 		}},
 		MCP: []*MCP{
-			{Name: "files", Transport: "stdio", Command: "uvx", Args: []string{"files"}, Env: []Variable{{"X", "y"}}, Timeout: 5},
-			{Name: "web", Transport: "http", URL: "http://localhost/mcp"},
+			{Name: "files", Config: []byte(`{"command":"uvx","args":["files"],"env":{"X":"y"},"timeout":5}`)},
+			{Name: "web", Config: []byte(`{"url":"http://localhost/mcp"}`)},
 		},
 		Limits:      Limits{MaxRunSeconds: 60, MaxMemoryMB: 512, MaxTokens: 1000, MaxCostUSD: 0.5, MaxTasks: 10},
 		Permissions: &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{}, Tools: []string{"Calc"}, Run: []string{"git"}},

@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -223,10 +225,10 @@ func meansCommand(n *node) bool {
 }
 
 func (r *reader) host(n *node, v any) {
-	h := &Host{Name: n.name, Transport: "stdio"}
+	h := &Host{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.Hosts = append(r.m.Hosts, h)
 	shown := "hosts." + n.name
-	h.At = r.section("hosts.*", n, v, &target{host: h}, shown)
+	h.At = r.section("hosts.*", n, v, &target{host: h, config: &h.Config}, shown)
 	if n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			Hint("add `command = \"…\"`: the program that plays this host"))
@@ -245,14 +247,17 @@ func (r *reader) host(n *node, v any) {
 }
 
 func (r *reader) mcp(n *node, v any) {
-	s := &MCP{Name: n.name, Transport: "stdio"}
+	s := &MCP{Name: n.name, Config: json.RawMessage("{}")}
 	r.m.MCP = append(r.m.MCP, s)
 	shown := "mcp." + n.name
-	s.At = r.section("mcp.*", n, v, &target{mcp: s}, shown)
-	if n.child("transport") == nil && n.child("url") != nil {
-		s.Transport = "http"
+	s.At = r.section("mcp.*", n, v, &target{config: &s.Config}, shown)
+	transport := "stdio"
+	if given := n.child("transport"); given != nil {
+		transport, _ = v.(map[string]any)["transport"].(string)
+	} else if n.child("url") != nil {
+		transport = "http"
 	}
-	switch need := map[string]string{"stdio": "command", "http": "url"}[s.Transport]; {
+	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
 	case need != "" && n.child(need) == nil:
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `%s`", shown, need).
 			Hint("add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs"))
@@ -280,8 +285,12 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	shown := section + "." + n.name
 	switch k := row(path); {
 	case k != nil:
-		if s, ok := r.value(k, n, v, shown); ok && k.set != nil {
+		switch s, ok := r.value(k, n, v, shown); {
+		case !ok:
+		case k.set != nil:
 			k.set(t, s)
+		case t.config != nil:
+			r.member(t.config, k, n, v, s)
 		}
 	case path == "connections.*.retry":
 		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
@@ -295,6 +304,29 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		up := path[:len(path)-len(n.name)-1]
 		r.unknown(n, "["+section+"]", namesIn(up))
 	}
+}
+
+// member adds a key to the object that a section's keys make.
+func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *setting) {
+	e := &encoder{r: r, ok: true}
+	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
+	if e.buf.Len() > 1 {
+		e.buf.WriteByte(',')
+	}
+	e.string(n.name)
+	e.buf.WriteByte(':')
+	switch k.Type {
+	case Strings: // of an array, the elements that are strings
+		e.strings(s.texts)
+	case Table:
+		e.table(s.table)
+	case Integer:
+		e.buf.WriteString(strconv.FormatInt(s.integer, 10))
+	default:
+		e.value(n, v)
+	}
+	e.buf.WriteByte('}')
+	*object = e.buf.Bytes()
 }
 
 // unknown warns of a key that nobody reads.

@@ -35,7 +35,7 @@ func Source(text string) (*ir.Program, diag.List) {
 		return nil, found
 	}
 	p, more := codegen.Generate(checked, codegen.ManifestData{
-		Hosts: []codegen.ManifestHost{{Section: "worker", Config: ir.Host{Transport: "stdio", Command: "worker", Instances: 8}}},
+		Hosts: []codegen.ManifestHost{{Section: "worker", Config: []byte(`{"command":"worker","instances":8}`)}},
 	})
 	found.Append(more)
 	if found.HasErrors() {

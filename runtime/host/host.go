@@ -16,7 +16,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,30 +34,6 @@ const (
 
 // ErrClosed is what requests give after Close.
 var ErrClosed = errors.New("hosts are closed: the run has ended")
-
-// Config is what is known of one host declaration: source and manifest joined.
-type Config struct {
-	Name         string            // the declaration's name; messages name the host by it
-	Connector    string            // its section in the manifest, [hosts.<Connector>]
-	Transport    string            // a key of the table of transports; "" means "stdio"
-	Command      string            // with a slash: relative to Dir; else looked up in PATH
-	Args         []string          //
-	Env          map[string]string // added to Options.Environ
-	Dir          string            // working directory
-	Timeout      float64           // seconds for a whole exchange, and for init; 0 means the defaults
-	InputFormat  string            // "json" or "text"; "" decides by the rest, see inputJSON
-	OutputFormat string            // "json", "text" or ""
-	Params       json.RawMessage   // a JSON object, its order kept; nil: none
-	ParamsEnv    []ParamEnv        // parameters read from the environment at spawn
-	MaxLine      int               // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
-	Instances    int               // how many processes may run side by side; 0 means 1
-}
-
-// ParamEnv fills the parameter Param from the environment variable Env.
-type ParamEnv struct {
-	Param string
-	Env   string
-}
 
 // Options is what New needs.
 type Options struct {

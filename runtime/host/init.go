@@ -67,10 +67,17 @@ func (c *Config) params() ([]member, error) {
 	if len(c.Params) == 0 || string(c.Params) == "null" {
 		return nil, nil
 	}
-	bad := func(err error) error {
-		return fmt.Errorf("read the params of host %s: not a JSON object: %w", c.Name, err)
+	all, err := members(c.Params)
+	if err != nil {
+		return nil, fmt.Errorf("read the params of host %s: %w", c.Name, err)
 	}
-	d := json.NewDecoder(bytes.NewReader(c.Params))
+	return all, nil
+}
+
+// members are those of a JSON object, in their order.
+func members(object []byte) ([]member, error) {
+	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
+	d := json.NewDecoder(bytes.NewReader(object))
 	open, err := d.Token()
 	if err != nil || open != json.Delim('{') {
 		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))

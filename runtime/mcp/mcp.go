@@ -10,6 +10,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -19,20 +20,40 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Config is a server, as the manifest describes it. Timeout, in seconds, bounds
-// one call, including the time for connecting, but not the time that the program
-// takes to answer the server's questions; 0 means DefaultTimeout.
+// Config is a server, as the manifest describes it: a field with a JSON name is a
+// key of [mcp.X]. Timeout, in seconds, bounds one call, including the time for
+// connecting, but not the time that the program takes to answer the server's
+// questions; 0 means DefaultTimeout.
 type Config struct {
-	Name       string
-	Transport  string // "stdio" or "http"
-	Command    string
-	Args       []string
-	Env        map[string]string
-	Dir        string // where a stdio server runs
-	URL        string
-	Headers    map[string]string // sent with each HTTP request
-	HeadersEnv map[string]string // headers whose values are in environment variables
-	Timeout    float64
+	Name       string            `json:"-"`
+	Transport  string            `json:"transport"` // "stdio" or "http"
+	Command    string            `json:"command"`
+	Args       []string          `json:"args"`
+	Env        map[string]string `json:"env"`
+	Dir        string            `json:"-"` // where a stdio server runs
+	URL        string            `json:"url"`
+	Headers    map[string]string `json:"headers"`     // sent with each HTTP request
+	HeadersEnv map[string]string `json:"headers_env"` // headers whose values are in environment variables
+	Timeout    float64           `json:"timeout"`
+}
+
+// ParseConfig reads a server as the IR holds it: its section's keys as a JSON
+// object. Without a transport it is reached as what it has: a URL or a command.
+func ParseConfig(name string, config json.RawMessage, dir string) (Config, error) {
+	c := Config{Name: name, Dir: dir}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return c, fmt.Errorf("read MCP server %s: %w", name, err)
+		}
+	}
+	switch {
+	case c.Transport != "":
+	case c.URL != "":
+		c.Transport = "http"
+	default:
+		c.Transport = "stdio"
+	}
+	return c, nil
 }
 
 // DefaultTimeout is how long a call may take when the manifest does not say.

@@ -1,0 +1,55 @@
+package concerto_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+)
+
+// TestKeysAreDecoded: each key of a host or an MCP server in the manifest is read
+// by somebody, and what its performer reads is a key.
+func TestKeysAreDecoded(t *testing.T) {
+	hosts := map[string]bool{
+		"params":        true, // beside the others in the IR
+		"message_types": true, // by the checker
+		// by the VM:
+		"question_timeout": true,
+	}
+	for _, m := range hostmsg.Messages() {
+		if m.Default != "" {
+			hosts[m.Default] = true // by the VM
+		}
+	}
+	for section, read := range map[string]map[string]bool{
+		"hosts.*": members(hosts, reflect.TypeFor[host.Config]()),
+		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
+	} {
+		for _, k := range manifest.Keys() {
+			if k.Section() != section {
+				continue
+			}
+			if !read[k.Name()] {
+				t.Errorf("nobody reads %s: give its performer's Config a field of that name", k.Path)
+			}
+			delete(read, k.Name())
+		}
+		for name := range read {
+			t.Errorf("%s.%s is read and is no key: write its row into internal/manifest/keys.go", section, name)
+		}
+	}
+}
+
+// members adds the JSON names of a struct's fields.
+func members(to map[string]bool, of reflect.Type) map[string]bool {
+	for i := range of.NumField() {
+		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			to[name] = true
+		}
+	}
+	return to
+}

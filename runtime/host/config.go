@@ -1,0 +1,87 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Config is what is known of one host declaration: source and manifest joined. A
+// field with a JSON name is a key of [hosts.X], or of the declaration.
+type Config struct {
+	Name         string            `json:"-"`             // the declaration's name; messages name the host by it
+	Connector    string            `json:"-"`             // its section in the manifest, [hosts.<Connector>]
+	Transport    string            `json:"transport"`     // a key of the table of transports; "" means "stdio"
+	Command      string            `json:"command"`       // with a slash: relative to Dir; else looked up in PATH
+	Args         []string          `json:"args"`          //
+	Env          map[string]string `json:"env"`           // added to Options.Environ
+	Dir          string            `json:"working_dir"`   // working directory
+	Timeout      float64           `json:"timeout"`       // seconds for a whole exchange, and for init; 0 means the defaults
+	InputFormat  string            `json:"input_format"`  // "json" or "text"; "" decides by the rest, see inputJSON
+	OutputFormat string            `json:"output_format"` // "json", "text" or ""
+	Params       json.RawMessage   `json:"-"`             // a JSON object, its order kept; nil: none
+	ParamsEnv    ParamsEnv         `json:"params_env"`    // parameters read from the environment at spawn
+	MaxLine      int               `json:"max_line"`      // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
+	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
+}
+
+// ParamEnv fills the parameter Param from the environment variable Env.
+type ParamEnv struct {
+	Param string
+	Env   string
+}
+
+// ParamsEnv are parameters in their order: in JSON an object of variables by
+// parameter.
+type ParamsEnv []ParamEnv
+
+// UnmarshalJSON reads such an object.
+func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
+	all, err := members(text)
+	if err != nil {
+		return err
+	}
+	*p = nil
+	for _, m := range all {
+		var variable string
+		if err := json.Unmarshal(m.value, &variable); err != nil {
+			return err
+		}
+		*p = append(*p, ParamEnv{Param: m.name, Env: variable})
+	}
+	return nil
+}
+
+// ParseConfig reads a host as the IR holds it: its declaration's name, its section
+// of the manifest, and the keys of both as a JSON object. Paths start at root, ""
+// leaves them as they are.
+func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
+	c := Config{Name: name, Connector: connector, Params: params}
+	if len(config) > 0 {
+		if err := json.Unmarshal(config, &c); err != nil {
+			return c, fmt.Errorf("read host %s: %w", name, err)
+		}
+	}
+	if c.Timeout < 0 || c.MaxLine < 0 || c.Instances < 0 {
+		return c, fmt.Errorf("read host %s: a negative number", name)
+	}
+	if root == "" {
+		return c, nil
+	}
+	c.Dir = below(root, c.Dir)
+	if strings.Contains(c.Command, "/") {
+		c.Command = below(root, c.Command)
+	}
+	return c, nil
+}
+
+func below(root, path string) string {
+	if path == "" {
+		return root
+	}
+	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}

@@ -1,0 +1,39 @@
+package host
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseConfig(t *testing.T) {
+	const keys = `{"transport":"stdio","command":"./bin/w","args":["-v"],"env":{"B":"2"},"working_dir":"d","timeout":1.5,"input_format":"text",
+		"output_format":"json","params_env":{"z":"Z","a":"A"},"instances":2,"max_line":9,"question_timeout":3,"message_types":[]}`
+	params := []byte(`{"m":1}`)
+	got, err := ParseConfig("W", "w", params, []byte(keys), "/root")
+	want := Config{Name: "W", Connector: "w", Transport: "stdio", Command: "/root/bin/w", Args: []string{"-v"}, Env: map[string]string{"B": "2"}, Dir: "/root/d",
+		Timeout: 1.5, InputFormat: "text", OutputFormat: "json", Params: params, ParamsEnv: ParamsEnv{{"z", "Z"}, {"a", "A"}}, Instances: 2, MaxLine: 9}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	for _, c := range []struct{ keys, root, command, dir string }{
+		{``, "/root", "", "/root"},
+		{`{"command":"python3"}`, "/root", "python3", "/root"},
+		{`{"command":"/bin/x","working_dir":"/y"}`, "/root", "/bin/x", "/y"},
+		{`{"command":"./x","working_dir":"y"}`, "", "./x", "y"},
+	} {
+		got, err := ParseConfig("W", "w", nil, []byte(c.keys), c.root)
+		if err != nil || got.Command != c.command || got.Dir != c.dir {
+			t.Errorf("%s from %q: %q in %q, %v", c.keys, c.root, got.Command, got.Dir, err)
+		}
+	}
+	for keys, want := range map[string]string{
+		`[]`: "read host W: ", `{"timeout":"1"}`: "read host W: ", `{"params_env":[]}`: "read host W: not a JSON object", `{"params_env":{"a":1}}`: "read host W: ",
+		`{"timeout":-1}`: "read host W: a negative number", `{"instances":-1}`: "a negative number", `{"max_line":-1}`: "a negative number",
+	} {
+		if _, err := ParseConfig("W", "w", nil, []byte(keys), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", keys, err)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package vm
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Host is a host declaration with those keys of its section that the loop of a
+// listen reads: the rest is the performer's.
+type Host struct {
+	*ir.Host
+	Instances       int
+	QuestionTimeout float64                    // seconds; 0 is none
+	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
+}
+
+// loadHosts reads the sections of all hosts.
+func (m *loader) loadHosts() error {
+	m.hostDecls = make([]Host, len(m.program.Hosts))
+	for i := range m.program.Hosts {
+		h := &m.program.Hosts[i]
+		d := Host{Host: h}
+		if len(h.Config) > 0 {
+			if err := d.read(); err != nil {
+				return fmt.Errorf("load host %s: %w", h.Name, err)
+			}
+		}
+		m.hostDecls[i] = d
+	}
+	return nil
+}
+
+func (d *Host) read() error {
+	keys := map[string]json.RawMessage{}
+	if err := json.Unmarshal(d.Config, &keys); err != nil {
+		return err
+	}
+	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout} {
+		if v, given := keys[key]; given {
+			if err := json.Unmarshal(v, to); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+	}
+	d.Defaults = map[string]json.RawMessage{}
+	for _, m := range hostmsg.Messages() {
+		if v, given := keys[m.Default]; given && m.Default != "" {
+			d.Defaults[m.Default] = v
+		}
+	}
+	return nil
+}
