@@ -6,19 +6,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpRemFloat] = func(t *task, in *ins) status {
-		*floatAt(t.fp, in.a) = math.Mod(*floatAt(t.fp, in.b), *floatAt(t.fp, in.c))
-		return running
-	}
-	slow[ir.OpFloatToInt] = opFloatToInt
-	slow[ir.OpAddInt], slow[ir.OpAddIntK] = intRest(ir.AnyAdd, false), intRest(ir.AnyAdd, true)
-	slow[ir.OpSubInt], slow[ir.OpSubIntK] = intRest(ir.AnySub, false), intRest(ir.AnySub, true)
-	slow[ir.OpMulInt], slow[ir.OpMulIntK] = intRest(ir.AnyMul, false), intRest(ir.AnyMul, true)
-	slow[ir.OpDivInt], slow[ir.OpDivIntK] = intRest(ir.AnyDiv, false), intRest(ir.AnyDiv, true)
-	slow[ir.OpRemInt], slow[ir.OpRemIntK] = intRest(ir.AnyRem, false), intRest(ir.AnyRem, true)
-	slow[ir.OpNegInt] = func(t *task, in *ins) status { return t.fault("integer overflow") }
+func opRemFloat(t *task, in *ins) status {
+	*floatAt(t.fp, in.a) = math.Mod(*floatAt(t.fp, in.b), *floatAt(t.fp, in.c))
+	return running
 }
+
+func opNegInt(t *task, in *ins) status { return t.fault("integer overflow") }
 
 // floatToInt truncates f; ok is false for NaN and what leaves 64 bits.
 func floatToInt(f float64) (n int64, ok bool) {

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
 // Tasks as values: started, awaited, asked and cancelled by the program.
@@ -22,11 +21,6 @@ func (w watch) waiter() *task {
 		return w.g.t
 	}
 	return w.t
-}
-
-func init() {
-	slow[ir.OpSpawn] = opSpawn
-	slow[ir.OpAwait] = opAwait
 }
 
 // maxNested is how many tasks may wait for one that they have just started to

@@ -4,22 +4,18 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpCall] = func(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }
-	slow[ir.OpCallClosure] = opCallClosure
-	slow[ir.OpCallNative] = opCallNative
-	slow[ir.OpCallMethod] = opCallMethod
-	slow[ir.OpNewClosure] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.NewClosure(&t.m.functions[in.imm].Function, t.window(in.b, in.c)...)
-		return running
-	}
-	slow[ir.OpNewCell] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.NewCell(*t.slot(in.b))
-		return running
-	}
+func opCall(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }
+
+func opNewClosure(t *task, in *ins) status {
+	*t.slot(in.a) = value.NewClosure(&t.m.functions[in.imm].Function, t.window(in.b, in.c)...)
+	return running
+}
+
+func opNewCell(t *task, in *ins) status {
+	*t.slot(in.a) = value.NewCell(*t.slot(in.b))
+	return running
 }
 
 // window gives n registers from base. They are the stack's own.

@@ -8,47 +8,53 @@ import (
 // Arrays and maps, where the loop's own path does not fit: another
 // representation, an index out of range, growth.
 
-func init() {
-	slow[ir.OpArrayGet] = func(t *task, in *ins) status { return t.arrayGet(in, true) }
-	for _, op := range []ir.Op{ir.OpArrayGetInt, ir.OpArrayGetFloat, ir.OpArrayGetBool} {
-		slow[op] = func(t *task, in *ins) status { return t.arrayGet(in, false) }
-	}
-	slow[ir.OpArraySet] = func(t *task, in *ins) status { return t.arraySet(in, *t.slot(in.c)) }
-	slow[ir.OpArraySetInt] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Int)) }
-	slow[ir.OpArraySetFloat] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Float)) }
-	slow[ir.OpArraySetBool] = func(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Bool)) }
-	slow[ir.OpArrayPush] = func(t *task, in *ins) status { return t.arrayPush(in, *t.slot(in.b)) }
-	slow[ir.OpArrayPushInt] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Int)) }
-	slow[ir.OpArrayPushFloat] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Float)) }
-	slow[ir.OpArrayPushBool] = func(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Bool)) }
-	slow[ir.OpMapLen] = func(t *task, in *ins) status {
-		m := t.slot(in.b).Map()
-		if m == nil {
-			return t.badOperand(in)
-		}
-		*intAt(t.fp, in.a) = int64(m.Len())
-		return running
-	}
-	slow[ir.OpMapGet] = opMapGet
-	slow[ir.OpMapFind] = opMapFind
-	slow[ir.OpMapSet] = func(t *task, in *ins) status {
-		m, k := t.slot(in.a).Map(), *t.slot(in.b)
-		if m == nil {
-			return t.badOperand(in)
-		}
-		if !value.Hashable(k) {
-			return t.badKey(k)
-		}
-		if t.m.memory.limit > 0 {
-			if st := t.takeMemory(m.SetSize(k)); st != running {
-				return st
-			}
-		}
-		m.Set(k, *t.slot(in.c))
-		return running
-	}
-	slow[ir.OpIterate] = opIterate
+func opArrayGet(t *task, in *ins) status { return t.arrayGet(in, true) }
+
+func opArraySet(t *task, in *ins) status { return t.arraySet(in, *t.slot(in.c)) }
+
+func opArraySetInt(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Int)) }
+
+func opArraySetFloat(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Float)) }
+
+func opArraySetBool(t *task, in *ins) status { return t.arraySet(in, boxed(*t.slot(in.c), ir.Bool)) }
+
+func opArrayPush(t *task, in *ins) status { return t.arrayPush(in, *t.slot(in.b)) }
+
+func opArrayPushInt(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Int)) }
+
+func opArrayPushFloat(t *task, in *ins) status {
+	return t.arrayPush(in, boxed(*t.slot(in.b), ir.Float))
 }
+
+func opArrayPushBool(t *task, in *ins) status { return t.arrayPush(in, boxed(*t.slot(in.b), ir.Bool)) }
+
+func opMapLen(t *task, in *ins) status {
+	m := t.slot(in.b).Map()
+	if m == nil {
+		return t.badOperand(in)
+	}
+	*intAt(t.fp, in.a) = int64(m.Len())
+	return running
+}
+
+func opMapSet(t *task, in *ins) status {
+	m, k := t.slot(in.a).Map(), *t.slot(in.b)
+	if m == nil {
+		return t.badOperand(in)
+	}
+	if !value.Hashable(k) {
+		return t.badKey(k)
+	}
+	if t.m.memory.limit > 0 {
+		if st := t.takeMemory(m.SetSize(k)); st != running {
+			return st
+		}
+	}
+	m.Set(k, *t.slot(in.c))
+	return running
+}
+
+func opArrayGetScalar(t *task, in *ins) status { return t.arrayGet(in, false) }
 
 func (t *task) outOfRange(i int64, n int) status {
 	return t.fault("index %d is out of range: the length is %d", i, n)

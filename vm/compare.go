@@ -2,21 +2,24 @@ package vm
 
 import (
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpLtString] = func(t *task, in *ins) status { return t.compareStrings(in, false) }
-	slow[ir.OpLeString] = func(t *task, in *ins) status { return t.compareStrings(in, true) }
-	slow[ir.OpEqual] = func(t *task, in *ins) status {
-		*bitsAt(t.fp, in.a) = bit(value.EqualIn(&t.m.pace, *t.slot(in.b), *t.slot(in.c)))
-		return running
-	}
-	slow[ir.OpJumpEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, true) }
-	slow[ir.OpJumpNotEqual] = func(t *task, in *ins) status { return t.jumpWhen(in, false) }
-	slow[ir.OpJumpEqualK] = func(t *task, in *ins) status { return t.jumpWhenK(in, true) }
-	slow[ir.OpJumpNotEqualK] = func(t *task, in *ins) status { return t.jumpWhenK(in, false) }
+func opLtString(t *task, in *ins) status { return t.compareStrings(in, false) }
+
+func opLeString(t *task, in *ins) status { return t.compareStrings(in, true) }
+
+func opEqual(t *task, in *ins) status {
+	*bitsAt(t.fp, in.a) = bit(value.EqualIn(&t.m.pace, *t.slot(in.b), *t.slot(in.c)))
+	return running
 }
+
+func opJumpEqual(t *task, in *ins) status { return t.jumpWhen(in, true) }
+
+func opJumpNotEqual(t *task, in *ins) status { return t.jumpWhen(in, false) }
+
+func opJumpEqualK(t *task, in *ins) status { return t.jumpWhenK(in, true) }
+
+func opJumpNotEqualK(t *task, in *ins) status { return t.jumpWhenK(in, false) }
 
 // compareStrings orders by code point, which for UTF-8 is the order of bytes.
 func (t *task) compareStrings(in *ins, orEqual bool) status {

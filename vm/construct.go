@@ -2,64 +2,60 @@ package vm
 
 import (
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpNewArray] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.ArrayOf(t.window(in.b, in.c)...)
-		return running
+func opNewArray(t *task, in *ins) status {
+	*t.slot(in.a) = value.ArrayOf(t.window(in.b, in.c)...)
+	return running
+}
+
+func opNewTuple(t *task, in *ins) status {
+	*t.slot(in.a) = value.Tuple(t.window(in.b, in.c)...)
+	return running
+}
+
+func opNewOk(t *task, in *ins) status {
+	*t.slot(in.a) = value.Ok(*t.slot(in.b))
+	return running
+}
+
+func opNewErr(t *task, in *ins) status {
+	e := value.Err(*t.slot(in.b))
+	*t.slot(in.a) = e
+	t.leaves(e.Ref, nil, true)
+	return running
+}
+
+func opNewErrOf(t *task, in *ins) status {
+	of := *t.slot(in.c)
+	if !isErr(of) {
+		return t.badOperand(in)
 	}
-	slow[ir.OpNewMap] = opNewMap
-	slow[ir.OpNewTuple] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.Tuple(t.window(in.b, in.c)...)
-		return running
+	e := value.Err(*t.slot(in.b))
+	*t.slot(in.a) = e
+	t.leaves(e.Ref, of.Ref, true)
+	return running
+}
+
+func opLeave(t *task, in *ins) status {
+	e := *t.slot(in.a)
+	if !isErr(e) {
+		return t.badOperand(in)
 	}
-	slow[ir.OpNewStruct] = opNewStruct
-	slow[ir.OpNewVariant] = opNewVariant
-	slow[ir.OpNewOk] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.Ok(*t.slot(in.b))
-		return running
-	}
-	slow[ir.OpNewErr] = func(t *task, in *ins) status {
-		e := value.Err(*t.slot(in.b))
-		*t.slot(in.a) = e
-		t.leaves(e.Ref, nil, true)
-		return running
-	}
-	slow[ir.OpNewErrOf] = func(t *task, in *ins) status {
-		of := *t.slot(in.c)
-		if !isErr(of) {
-			return t.badOperand(in)
-		}
-		e := value.Err(*t.slot(in.b))
-		*t.slot(in.a) = e
-		t.leaves(e.Ref, of.Ref, true)
-		return running
-	}
-	slow[ir.OpLeave] = func(t *task, in *ins) status {
-		e := *t.slot(in.a)
-		if !isErr(e) {
-			return t.badOperand(in)
-		}
-		value.Share(e)
-		value.Share(e.Fields()[0])
-		t.leaves(e.Ref, nil, false)
-		return running
-	}
-	slow[ir.OpWrapSome] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.Some(*t.slot(in.b))
-		return running
-	}
-	slow[ir.OpUnwrap] = func(t *task, in *ins) status {
-		*t.slot(in.a) = value.Unwrap(*t.slot(in.b))
-		return running
-	}
-	slow[ir.OpNewRange] = opNewRange
-	lo := func(r value.Slot) int64 { first, _ := r.Range(); return first }
-	hi := func(r value.Slot) int64 { _, hi := r.RangeBounds(); return hi }
-	last := func(r value.Slot) int64 { _, last := r.Range(); return last }
-	slow[ir.OpRangeLo], slow[ir.OpRangeHi], slow[ir.OpRangeLast] = rangeBound(lo), rangeBound(hi), rangeBound(last)
+	value.Share(e)
+	value.Share(e.Fields()[0])
+	t.leaves(e.Ref, nil, false)
+	return running
+}
+
+func opWrapSome(t *task, in *ins) status {
+	*t.slot(in.a) = value.Some(*t.slot(in.b))
+	return running
+}
+
+func opUnwrap(t *task, in *ins) status {
+	*t.slot(in.a) = value.Unwrap(*t.slot(in.b))
+	return running
 }
 
 func opNewMap(t *task, in *ins) status {
@@ -110,6 +106,21 @@ func opNewRange(t *task, in *ins) status {
 }
 
 // rangeBound makes an operation that asks a range for a bound.
+func rangeLo(r value.Slot) int64 {
+	first, _ := r.Range()
+	return first
+}
+
+func rangeHi(r value.Slot) int64 {
+	_, hi := r.RangeBounds()
+	return hi
+}
+
+func rangeLast(r value.Slot) int64 {
+	_, last := r.Range()
+	return last
+}
+
 func rangeBound(bound func(value.Slot) int64) func(*task, *ins) status {
 	return func(t *task, in *ins) status {
 		r := *t.slot(in.b)

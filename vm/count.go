@@ -26,11 +26,9 @@ type Run struct {
 	Times int64
 }
 
-func init() {
-	slow[opCount] = func(t *task, in *ins) status {
-		t.m.counters[in.imm].times++
-		return running
-	}
+func doCount(t *task, in *ins) status {
+	t.m.counters[in.imm].times++
+	return running
 }
 
 // count adds a counter for instruction i of a block. inside is fusable's.

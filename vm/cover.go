@@ -68,9 +68,7 @@ func (c *cover) point(p Point) int32 {
 	return n
 }
 
-func init() {
-	slow[opCover] = func(t *task, in *ins) status {
-		t.m.cover.points[in.imm].Hit = true
-		return running
-	}
+func doCover(t *task, in *ins) status {
+	t.m.cover.points[in.imm].Hit = true
+	return running
 }

@@ -11,29 +11,20 @@ import (
 
 // Operations on Any: checked at run time. An Any never shows an Option.
 
-func init() {
-	slow[ir.OpAnyBinary] = opAnyBinary
-	slow[ir.OpAnyNeg] = opAnyNeg
-	slow[ir.OpAnyBool] = opAnyBool
-	slow[ir.OpAnyField] = func(t *task, in *ins) status {
-		v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.constants[in.imm])
-		if st == running {
-			*t.slot(in.a) = value.Flat(v)
-		}
-		return st
+func opAnyField(t *task, in *ins) status {
+	v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.constants[in.imm])
+	if st == running {
+		*t.slot(in.a) = value.Flat(v)
 	}
-	slow[ir.OpAnyIndex] = func(t *task, in *ins) status {
-		v, st := t.anyIndex(value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c)))
-		if st == running {
-			*t.slot(in.a) = value.Flat(v)
-		}
-		return st
+	return st
+}
+
+func opAnyIndex(t *task, in *ins) status {
+	v, st := t.anyIndex(value.Flat(*t.slot(in.b)), value.Flat(*t.slot(in.c)))
+	if st == running {
+		*t.slot(in.a) = value.Flat(v)
 	}
-	slow[ir.OpAnySetField] = opAnySetField
-	slow[ir.OpAnySetIndex] = opAnySetIndex
-	slow[ir.OpAnyOwnField] = opAnyOwnField
-	slow[ir.OpAnyOwnIndex] = opAnyOwnIndex
-	slow[ir.OpErrorField] = opErrorField
+	return st
 }
 
 var anyOps = [...]string{"+", "-", "*", "/", "%", "<", "<=", ">", ">="}

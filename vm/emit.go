@@ -6,17 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpEmit] = func(t *task, in *ins) status {
-		return t.emitFrom(in, &effect.Emit{Payload: t.json(*t.slot(in.b))})
-	}
-	slow[ir.OpEmitBare] = func(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
-	slow[ir.OpAwaitEmit] = func(t *task, in *ins) status { return t.awaitEmit(in, nil) }
-	slow[ir.OpAwaitEmitAs] = func(t *task, in *ins) status { return t.awaitEmit(in, t.m.types[in.imm]) }
+func opEmit(t *task, in *ins) status {
+	return t.emitFrom(in, &effect.Emit{Payload: t.json(*t.slot(in.b))})
 }
+
+func opEmitBare(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{}) }
+
+func opAwaitEmit(t *task, in *ins) status { return t.awaitEmit(in, nil) }
+
+func opAwaitEmitAs(t *task, in *ins) status { return t.awaitEmit(in, t.m.types[in.imm]) }
 
 // json writes a value for the world.
 func (t *task) json(s value.Slot) []byte { return value.AppendJSONWithin(nil, s, &t.m.memory.text) }

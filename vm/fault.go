@@ -57,23 +57,23 @@ func (t *task) badOperand(in *ins) status {
 	return t.fault("broken program: operand of %s", ir.Op(in.op))
 }
 
-func init() {
-	slow[ir.OpThrow] = func(t *task, in *ins) status {
-		st := t.throw(*t.slot(in.a))
-		t.raised.left = t.justLeft(t.raised.value)
-		return st
-	}
-	slow[ir.OpRethrow] = opRethrow
-	slow[ir.OpFault] = func(t *task, in *ins) status {
-		return t.fault("%s", t.m.constants[in.imm].AsString())
-	}
-	slow[ir.OpPanic] = func(t *task, in *ins) status {
-		t.raised = &raised{value: value.String(value.Text(*t.slot(in.a))), panicked: true}
-		return raising
-	}
-	slow[opTrap] = func(t *task, in *ins) status {
-		return t.fault("broken program: control left a function")
-	}
+func opThrow(t *task, in *ins) status {
+	st := t.throw(*t.slot(in.a))
+	t.raised.left = t.justLeft(t.raised.value)
+	return st
+}
+
+func opFault(t *task, in *ins) status {
+	return t.fault("%s", t.m.constants[in.imm].AsString())
+}
+
+func opPanic(t *task, in *ins) status {
+	t.raised = &raised{value: value.String(value.Text(*t.slot(in.a))), panicked: true}
+	return raising
+}
+
+func doTrap(t *task, in *ins) status {
+	return t.fault("broken program: control left a function")
 }
 
 // opRethrow raises what a region caught, with its first place and trace.

@@ -134,29 +134,26 @@ func fuseLoops(code []ins) {
 // Where a fused instruction's own part of the loop does not fit, the parts are
 // done here, one after the other.
 
-func init() {
-	slow[opSubIntKCall] = func(t *task, in *ins) status {
-		n, st := t.intArith(ir.AnySub, *intAt(t.fp, in.b), int64(in.c))
-		if st != running {
-			return st
-		}
-		if !t.need(int(in.a), headroom) {
-			t.part = 1
-			return t.tooDeep()
-		}
-		*intAt(t.fp, in.a+1) = n.AsInt()
-		return t.enter(in.a, int(in.imm), nil)
+func doSubIntKCall(t *task, in *ins) status {
+	n, st := t.intArith(ir.AnySub, *intAt(t.fp, in.b), int64(in.c))
+	if st != running {
+		return st
 	}
-	slow[opShareMove] = func(t *task, in *ins) status {
-		value.Share(*t.slot(in.b))
-		*t.slot(in.a) = *t.slot(in.b)
-		return running
+	if !t.need(int(in.a), headroom) {
+		t.part = 1
+		return t.tooDeep()
 	}
-	slow[opArrayGetGetFloat], slow[opArrayGetGetInt] = opArrayGetGet, opArrayGetGet
-	slow[opAddIntReturn] = func(t *task, in *ins) status { return t.fault("integer overflow") }
-	slow[opMulAddRemInt] = mulAdd
-	slow[opMulAddInt] = mulAdd
+	*intAt(t.fp, in.a+1) = n.AsInt()
+	return t.enter(in.a, int(in.imm), nil)
 }
+
+func doShareMove(t *task, in *ins) status {
+	value.Share(*t.slot(in.b))
+	*t.slot(in.a) = *t.slot(in.b)
+	return running
+}
+
+func doAddIntReturn(t *task, in *ins) status { return t.fault("integer overflow") }
 
 // mulAdd multiplies and adds, where the loop's own path does not fit.
 func mulAdd(t *task, in *ins) status {

@@ -32,13 +32,6 @@ type group struct {
 	lost    bool       // a Task was cancelled by its handle
 }
 
-func init() {
-	slow[ir.OpJoinAll] = opGroup
-	slow[ir.OpRace] = opGroup
-	slow[ir.OpParallelFor] = opParallelFor
-	slow[ir.OpReturnLeft] = opReturnLeft
-}
-
 // opGroup begins the elements of JoinAll or Race, from left to right. Those of a
 // race behind one that has its value already never begin.
 func opGroup(t *task, in *ins) status {

@@ -38,11 +38,6 @@ var (
 // cancel says why the run is to end; its task unwinds when it next looks.
 func (r *handlerRun) cancel(cause error) { r.cause = cause }
 
-func init() {
-	slow[ir.OpBlockEnd] = opBlockEnd
-	slow[ir.OpBlockReply] = opBlockReply
-}
-
 // handle puts a message into its handler's parameter and jumps to the block.
 func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload

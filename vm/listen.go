@@ -55,8 +55,6 @@ const (
 	queueBytes = 4 << 20 // of lines; the last batch may go beyond
 )
 
-func init() { slow[ir.OpListenBegin] = opListenBegin }
-
 func opListenBegin(t *task, in *ins) status {
 	host, prompt := *t.slot(in.a + 1), t.slot(in.a+2).Str()
 	if host.Kind() != value.KindHost || prompt == nil {

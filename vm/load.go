@@ -307,32 +307,33 @@ func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 	return in, nil
 }
 
-func init() {
-	slow[opFrameEnd] = func(t *task, in *ins) status { return finished }
-	slow[opEnter] = func(t *task, in *ins) status {
-		if !t.need(0, int(in.imm)) {
-			return t.tooDeep()
-		}
-		return running
+func doFrameEnd(t *task, in *ins) status { return finished }
+
+func doEnter(t *task, in *ins) status {
+	if !t.need(0, int(in.imm)) {
+		return t.tooDeep()
 	}
-	load := func(table func(*VM) []value.Slot) func(*task, *ins) status {
-		return func(t *task, in *ins) status {
-			*t.slot(in.a) = table(t.m)[in.imm]
-			return running
-		}
-	}
-	slow[ir.OpLoadAgent] = load(func(m *VM) []value.Slot { return m.agents })
-	slow[ir.OpLoadHost] = load(func(m *VM) []value.Slot { return m.hosts })
-	slow[ir.OpLoadStore] = load(func(m *VM) []value.Slot { return m.stores })
-	slow[ir.OpLoadType] = load(func(m *VM) []value.Slot { return m.typeDescs })
-	slow[ir.OpLoadTool] = func(t *task, in *ins) status {
-		*t.slot(in.a) = t.m.tools[in.imm].self
-		return running
-	}
-	slow[ir.OpLoadFunction] = func(t *task, in *ins) status {
-		*t.slot(in.a) = t.m.closureOf(int(in.imm))
-		return running
-	}
+	return running
+}
+
+func opLoadTool(t *task, in *ins) status {
+	*t.slot(in.a) = t.m.tools[in.imm].self
+	return running
+}
+
+func opLoadFunction(t *task, in *ins) status {
+	*t.slot(in.a) = t.m.closureOf(int(in.imm))
+	return running
+}
+
+func opLoadAgent(t *task, in *ins) status { return t.loadFrom(t.m.agents, in) }
+func opLoadHost(t *task, in *ins) status  { return t.loadFrom(t.m.hosts, in) }
+func opLoadStore(t *task, in *ins) status { return t.loadFrom(t.m.stores, in) }
+func opLoadType(t *task, in *ins) status  { return t.loadFrom(t.m.typeDescs, in) }
+
+func (t *task) loadFrom(table []value.Slot, in *ins) status {
+	*t.slot(in.a) = table[in.imm]
+	return running
 }
 
 // closureOf gives a function without captures as a value.

@@ -5,17 +5,13 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
 // Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.
 
-func init() {
-	slow[ir.OpIsType] = func(t *task, in *ins) status {
-		*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.types[in.imm]))
-		return running
-	}
-	slow[ir.OpCheck] = opCheck
+func opIsType(t *task, in *ins) status {
+	*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.types[in.imm]))
+	return running
 }
 
 // typeKinds says which kind of object the values of a form of type are, where

@@ -6,7 +6,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
 // Give makes a native's value of an effect's result.
@@ -48,8 +47,6 @@ func (a *Args) takeAsked() asked {
 	a.asked = asked{}
 	return x
 }
-
-func init() { slow[ir.OpPerform] = opPerform }
 
 // opPerform performs the effect that a native asks for.
 func opPerform(t *task, in *ins) status {

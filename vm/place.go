@@ -2,29 +2,22 @@ package vm
 
 import (
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
 // Walking down to the place that is mutated: each container on the way is made
 // owned and written back into the one above, which is owned already.
 
-func init() {
-	slow[ir.OpShare] = func(t *task, in *ins) status {
-		value.Share(*t.slot(in.a))
-		return running
+func opShare(t *task, in *ins) status {
+	value.Share(*t.slot(in.a))
+	return running
+}
+
+func opOwnCell(t *task, in *ins) status {
+	c := *t.slot(in.b)
+	if c.Kind() != value.KindCell {
+		return t.badOperand(in)
 	}
-	slow[ir.OpOwn] = opOwn
-	slow[opOwnAlways] = opOwn
-	slow[ir.OpOwnField], slow[opOwnFieldAlways] = opOwnField, opOwnField
-	slow[ir.OpOwnElem], slow[opOwnElemAlways] = opOwnElem, opOwnElem
-	slow[ir.OpOwnKey] = opOwnKey
-	slow[ir.OpOwnCell] = func(t *task, in *ins) status {
-		c := *t.slot(in.b)
-		if c.Kind() != value.KindCell {
-			return t.badOperand(in)
-		}
-		return t.ownField(in.a, c, 0, in)
-	}
+	return t.ownField(in.a, c, 0, in)
 }
 
 // own gives s owned, and counts the copy that this takes.

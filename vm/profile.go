@@ -51,14 +51,12 @@ func (m *loader) marks(b *ir.Block) map[int]bool {
 	return at
 }
 
-func init() {
-	slow[opMark] = func(t *task, in *ins) status {
-		if p := t.m.config.Profile; t.samples.mark.ip != 0 {
-			p.Sample(t.marked(), int(p.Due.Swap(0)))
-		}
-		t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
-		return running
+func doMark(t *task, in *ins) status {
+	if p := t.m.config.Profile; t.samples.mark.ip != 0 {
+		p.Sample(t.marked(), int(p.Due.Swap(0)))
 	}
+	t.samples.mark = mark{uintptr(t.ip), uintptr(t.fp)}
+	return running
 }
 
 // sampling is what samples of a task need.

@@ -19,9 +19,6 @@ const (
 	finished        // the bottom frame has returned or unwound
 )
 
-// slow holds the operations that the loop does not do itself, by opcode.
-var slow [256]func(*task, *ins) status
-
 // run executes the task until it parks, finishes, or an error that nothing
 // catches is left in t.raised. It is the one dispatch loop. Nothing lives
 // across a call in it but t: ip and fp are saved before and read again after.

@@ -89,18 +89,16 @@ func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 	return n
 }
 
-func init() {
-	slow[opSwitchText] = func(t *task, in *ins) status {
-		if s := t.slot(in.a).Str(); s != nil {
-			if k, ok := t.m.texts[in.imm][s.S]; ok {
-				entry := unsafe.Add(t.ip, uintptr(k)*insSize)
-				t.ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
-				return running
-			}
+func doSwitchText(t *task, in *ins) status {
+	if s := t.slot(in.a).Str(); s != nil {
+		if k, ok := t.m.texts[in.imm][s.S]; ok {
+			entry := unsafe.Add(t.ip, uintptr(k)*insSize)
+			t.ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
+			return running
 		}
-		t.ip = unsafe.Add(t.ip, uintptr(short(in))*insSize)
-		return running
 	}
+	t.ip = unsafe.Add(t.ip, uintptr(short(in))*insSize)
+	return running
 }
 
 // caseOf is the number that a test is for.

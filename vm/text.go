@@ -4,22 +4,15 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/ir"
 )
 
-func init() {
-	slow[ir.OpConcat] = opConcat
-	slow[ir.OpInterpolate] = opInterpolate
-	slow[ir.OpStringAt] = opStringAt
-	slow[ir.OpStringLen] = func(t *task, in *ins) status {
-		x := t.slot(in.b).Str()
-		if x == nil {
-			return t.badOperand(in)
-		}
-		*intAt(t.fp, in.a) = int64(x.Len())
-		return running
+func opStringLen(t *task, in *ins) status {
+	x := t.slot(in.b).Str()
+	if x == nil {
+		return t.badOperand(in)
 	}
-	slow[ir.OpSlice] = opSlice
+	*intAt(t.fp, in.a) = int64(x.Len())
+	return running
 }
 
 func opConcat(t *task, in *ins) status {

@@ -159,32 +159,31 @@ func (m *loader) writeStub(x *ToolFunction) *function {
 	return f
 }
 
-func init() {
-	slow[opSkipGiven] = func(t *task, in *ins) status {
-		if t.slot(in.a).Ref != absent.Ref {
-			t.ip = jump(t.ip, in.imm)
-		}
-		return running
+func doSkipGiven(t *task, in *ins) status {
+	if t.slot(in.a).Ref != absent.Ref {
+		t.ip = jump(t.ip, in.imm)
 	}
-	slow[opToolResult] = func(t *task, in *ins) status {
-		d := t.slot(in.a)
-		if d.IsResult() {
-			v := d.Fields()[0]
-			if d.Variant() == value.VariantErr {
-				return t.throwTool(v)
-			}
-			*d = v
+	return running
+}
+
+func doToolResult(t *task, in *ins) status {
+	d := t.slot(in.a)
+	if d.IsResult() {
+		v := d.Fields()[0]
+		if d.Variant() == value.VariantErr {
+			return t.throwTool(v)
 		}
-		return running
+		*d = v
 	}
-	slow[opToolError] = func(t *task, in *ins) status {
-		v := *t.slot(in.a)
-		if value.IsError(v) && v.Type().Name == "ToolError" {
-			return opRethrow(t, in)
-		}
-		return t.throwTool(v)
+	return running
+}
+
+func doToolError(t *task, in *ins) status {
+	v := *t.slot(in.a)
+	if value.IsError(v) && v.Type().Name == "ToolError" {
+		return opRethrow(t, in)
 	}
-	slow[ir.OpDispatchTool] = opDispatchTool
+	return t.throwTool(v)
 }
 
 // throwTool raises v as a ToolError.
