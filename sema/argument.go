@@ -26,11 +26,18 @@ func (b *body) shapes(d *Call, fn *Function, at source.Span) {
 				break
 			}
 		}
-		if b.info.Library && types.HasParam(t) {
+		if b.info.Library && (types.HasParam(t) || isFilled(t)) {
 			continue
 		}
 		b.late = append(b.late, func() { b.decodable(t, at) })
 	}
+}
+
+// isFilled says whether t is a struct of the library's own: a native fills it, nothing
+// is read into it.
+func isFilled(t types.Type) bool {
+	n, ok := types.Resolve(t).(*types.Named)
+	return ok && n.Decl.Library && strings.HasPrefix(n.Decl.Name, "__")
 }
 
 // receiver is what a method is called on.

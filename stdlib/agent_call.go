@@ -12,12 +12,14 @@ import (
 
 // An agent's requests, and what happens between them.
 var agentCallNatives = []native{
-	{"agent.call", func(a *vm.Args) (value.Slot, error) { return a.Ask(modelCall(a), agentReply) }},
+	{"agent.call", func(a *vm.Args) (value.Slot, error) {
+		t := a.Type(4)
+		return a.Ask(modelCall(a), func(r effect.Result) (value.Slot, error) { return agentReply(r.(*effect.AgentReply), t), nil })
+	}},
 	{"agent.request", agentRequest},
 	{"agent.step", agentStep},
-	{"agent.streamed", func(a *vm.Args) (value.Slot, error) { return a.Function(a.Agent(0).Streamed), nil }},
 	{"agent.stream.open", streamOpen},
-	{"agent.stream.next", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.StreamNext{ID: a.Int(0)}, streamPiece) }},
+	{"agent.stream.next", streamNext},
 	{"agent.stream.close", func(a *vm.Args) (value.Slot, error) {
 		a.LetGo(a.Int(0))
 		return a.Ask(&effect.StreamClose{ID: a.Int(0)}, vm.Nothing)
@@ -41,29 +43,37 @@ func streamOpen(a *vm.Args) (value.Slot, error) {
 		})
 }
 
-// streamPiece gives text, and at the end the whole reply.
-func streamPiece(r effect.Result) (value.Slot, error) {
-	p := r.(*effect.StreamPiece)
-	if p.Reply == nil {
-		return value.Tuple(value.String(p.Text), value.Nil), nil
-	}
-	reply, err := agentReply(p.Reply)
-	return value.Tuple(value.String(p.Text), reply), err
+// streamNext is (id, type of the reply), and gives text, and at the end the whole
+// reply.
+func streamNext(a *vm.Args) (value.Slot, error) {
+	t := a.Type(1)
+	return a.Ask(&effect.StreamNext{ID: a.Int(0)}, func(r effect.Result) (value.Slot, error) {
+		p, reply := r.(*effect.StreamPiece), value.Nil
+		if p.Reply != nil {
+			reply = agentReply(p.Reply, t)
+		}
+		return value.Tuple(value.String(p.Text), reply), nil
+	})
 }
 
 // modelCall makes the request of (agent, messages, schema, schema_name): of an agent,
-// its messages, and the schema that the reply is to have, if any. A message is a
-// tuple of role, content, tool calls, the id of the call it answers, and whether
-// that failed; a tool call one of id, name and arguments as JSON text.
+// its messages, each a __Said, and the schema that the reply is to have, if any.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
 	if !a.Slot(2).IsNil() {
 		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
 	}
-	for _, m := range tuples(a, a.Slot(1), 5) {
-		c := effect.ChatMessage{Role: value.Text(m[0]), Content: value.Text(m[1]), ToolCallID: value.Text(m[3]), IsError: m[4].Bits&1 != 0}
-		for _, call := range tuples(a, m[2], 3) {
-			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: value.Text(call[0]), Name: value.Text(call[1]), Args: value.Text(call[2])})
+	messages := a.Array(1)
+	for i := range messages.Len {
+		a.Step(8)
+		m := messages.At(i)
+		c := effect.ChatMessage{Role: member(m, "role").AsString(), Content: member(m, "content").AsString(),
+			ToolCallID: member(m, "answers").AsString(), IsError: member(m, "failed").AsBool()}
+		calls := member(m, "calls").Array()
+		for j := range calls.Len {
+			call := calls.At(j)
+			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: member(call, "id").AsString(),
+				Name: member(call, "name").AsString(), Args: member(call, "args").AsString()})
 		}
 		r.Messages = append(r.Messages, c)
 	}
@@ -110,35 +120,27 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	return r
 }
 
-// tuples gives the tuples of n in an Array; anything else faults.
-func tuples(a *vm.Args, s value.Slot, n int) [][]value.Slot {
-	x := s.Array()
-	if x == nil {
-		panic(value.Faultf("expected an Array of tuples, got %s", value.TypeName(s)))
-	}
-	a.Step(4 * x.Len)
-	all := make([][]value.Slot, x.Len)
-	for i := range all {
-		if all[i] = x.At(i).Fields(); len(all[i]) != n {
-			panic(value.Faultf("expected a tuple of %d, got %s", n, value.TypeName(x.At(i))))
-		}
-	}
-	return all
-}
-
-// agentReply gives a reply as a tuple: text, tool calls, tokens in and out,
-// model, connection, milliseconds, reason why it stopped, the provider's name
-// for the request.
-func agentReply(r effect.Result) (value.Slot, error) {
-	reply := r.(*effect.AgentReply)
-	calls := value.NewArray()
-	for _, c := range reply.ToolCalls {
-		calls.Push(value.Tuple(value.String(c.ID), value.String(c.Name), value.String(c.Args)))
+// agentReply gives a reply as a __Reply.
+func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
+	calls, call := value.NewArray(), elementOf(t, "calls")
+	for _, c := range r.ToolCalls {
+		calls.Push(record(call,
+			field{"id", value.String(c.ID)},
+			field{"name", value.String(c.Name)},
+			field{"args", value.String(c.Args)}))
 	}
 	request := value.Nil
-	if reply.RequestID != "" {
-		request = value.String(reply.RequestID)
+	if r.RequestID != "" {
+		request = value.String(r.RequestID)
 	}
-	return value.Tuple(value.String(reply.Text), calls.Slot(), value.Int(reply.TokensIn), value.Int(reply.TokensOut),
-		value.String(reply.Model), value.String(reply.Provider), value.Int(reply.LatencyMS), value.String(reply.StopReason), request), nil
+	return record(t,
+		field{"text", value.String(r.Text)},
+		field{"calls", calls.Slot()},
+		field{"tokens_in", value.Int(r.TokensIn)},
+		field{"tokens_out", value.Int(r.TokensOut)},
+		field{"model", value.String(r.Model)},
+		field{"connection", value.String(r.Provider)},
+		field{"latency_ms", value.Int(r.LatencyMS)},
+		field{"stop_reason", value.String(r.StopReason)},
+		field{"request_id", request})
 }

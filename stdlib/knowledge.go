@@ -13,13 +13,12 @@ import (
 const mostKnown = 20
 
 // agentKnowledge gives what an agent's ledger, number argument 1 of them, says about
-// the prompt in argument 2: a text with an entry a paragraph, "" for nothing; nil
-// when the agent has no such ledger.
+// the prompt in argument 2: a text with an entry a paragraph, "" for nothing.
 func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	of := a.Agent(0).Knowledge
 	i := a.Int(1)
-	if i >= int64(len(of)) {
-		return value.Nil, nil
+	if uint64(i) >= uint64(len(of)) {
+		return value.Nil, value.Faultf("the agent has no ledger number %d", i)
 	}
 	l, ok := a.Store(of[i]).Handle().Object.(*store.Ledger)
 	if !ok {

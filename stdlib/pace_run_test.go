@@ -14,7 +14,7 @@ import (
 // that read what the program declares.
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.with_context Host.without_tools
-	Task.cancel Task.is_done agent.step agent.stream.close agent.stream.next agent.streamed cache.get cache.put cache.sweep cache.read
+	Task.cancel Task.is_done agent.step agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
 	fs.temp_dir fs.write mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
@@ -36,6 +36,12 @@ func declaring(t *testing.T) *vm.VM {
 	return m
 }
 
+// parties are the agent and the host of that program.
+func parties() (agent, host value.Slot) {
+	return value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: "A"}, 0, value.Nil),
+		value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: "H"}, 0, value.Nil)
+}
+
 // longEffects are calls of natives that ask for an effect, or know the run.
 func longEffects(t *testing.T, m *vm.VM) []longCall {
 	var calls []longCall
@@ -50,9 +56,11 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		}
 		return v
 	}
-	agent := value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: "A"}, 0, value.Nil)
-	host := value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: "H"}, 0, value.Nil)
-	tool := call("agent.parts", agent).Fields()[4].Array().At(0)
+	desc := func(file, name string) value.Slot { return value.NewTypeDesc(declaredStruct(t, file, name)) }
+	traits, hostTraits := desc("agent.conc", "__Traits"), desc("host.conc", "__HostTraits")
+	said, reply := declaredStruct(t, "agent.conc", "__Said"), desc("agent.conc", "__Reply")
+	agent, host := parties()
+	tool := member(call("agent.traits", agent, traits), "tools").Array().At(0)
 
 	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
 	entries, listed := value.NewMap(0), value.NewArray()
@@ -61,7 +69,8 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		words.Push(s("word"))
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))
 		pairs.Push(value.Tuple(s("user"), s("hello")))
-		messages.Push(value.Tuple(s("user"), s("hello"), value.NewArray().Slot(), s(""), f))
+		messages.Push(record(said, field{"role", s("user")}, field{"content", s("hello")}, field{"calls", value.NewArray().Slot()},
+			field{"answers", s("")}, field{"failed", f}))
 		tools.Push(tool)
 		function := value.NewMap(1)
 		function.SetString("name", s("f"))
@@ -73,18 +82,16 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		return call(kind+".with_tools", x, tools.Slot())
 	}
 	for _, name := range []string{"agent.call", "agent.stream.open"} {
-		add(name, agent, messages.Slot(), value.Nil, s(""))
-		add(name, of("Agent", agent), value.NewArray().Slot(), value.Nil, s(""))
+		add(name, agent, messages.Slot(), value.Nil, s(""), reply)
+		add(name, of("Agent", agent), value.NewArray().Slot(), value.Nil, s(""), reply)
 	}
 	add("agent.request", of("Agent", agent))
-	add("agent.parts", of("Agent", agent))
-	add("agent.parts", call("Agent.with_context", agent, all))
-	add("host.parts", of("Host", host))
+	add("agent.traits", of("Agent", agent), traits)
+	add("agent.traits", call("Agent.with_context", agent, all), traits)
+	add("host.traits", of("Host", host), hostTraits)
 	add("Agent.with_tools", agent, tools.Slot())
 	add("Host.with_tools", host, tools.Slot())
-	for _, name := range []string{"tool.marks", "tool.remote"} {
-		add(name, tools.Slot(), s("f"))
-	}
+	add("tool.function", tools.Slot(), s("f"), desc("tool_calls.conc", "__Function"))
 	add("tool.unlisted", tools.Slot())
 	add("tool.listed", tool, listed.Slot())
 	add("agent.knowledge", agent, n(0), s(strings.Repeat("word ", longText)))

@@ -20,8 +20,8 @@ var partyNatives = []native{
 	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
 		return with(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
-	{"agent.parts", agentParts},
-	{"host.parts", hostParts},
+	{"agent.traits", agentTraits},
+	{"host.traits", hostTraits},
 }
 
 // with copies the party in argument 0 and lets set change the copy.
@@ -80,22 +80,32 @@ func orElse(n, other int64) value.Slot {
 	return value.Int(other)
 }
 
-// agentParts gives name, memory, whether it is added to, context as JSON text,
-// tools, max_tool_rounds, schema_attempts, model, connection, decorator
-// on_tool_error and max_tool_calls.
-func agentParts(a *vm.Args) (value.Slot, error) {
+// agentTraits gives an agent's __Traits, the type in argument 1.
+func agentTraits(a *vm.Args) (value.Slot, error) {
 	d, p := a.Agent(0), a.Party(0)
 	context := value.Nil
 	if c := p[value.PartyContext]; !c.IsNil() {
 		context = value.StringTaking(value.AppendJSONWithin(nil, c, a.TextBound()))
 	}
-	return value.Tuple(value.String(d.Name), p[value.PartyMemory], p[value.PartyAuto], context, a.ToolsOf(a.Slot(0)),
-		orElse(d.MaxToolRounds, maxToolRounds), orElse(d.SchemaAttempts, schemaAttempts),
-		value.String(d.Model), value.String(d.Connection), a.Function(d.Decorator), a.Function(d.OnToolError), orElse(d.MaxToolCalls, maxToolCalls)), nil
+	return record(a.Type(1),
+		field{"name", value.String(d.Name)},
+		field{"memory", p[value.PartyMemory]},
+		field{"auto", p[value.PartyAuto]},
+		field{"ledgers", value.Int(int64(len(d.Knowledge)))},
+		field{"context", context},
+		field{"tools", a.ToolsOf(a.Slot(0))},
+		field{"max_tool_rounds", orElse(d.MaxToolRounds, maxToolRounds)},
+		field{"max_tool_calls", orElse(d.MaxToolCalls, maxToolCalls)},
+		field{"schema_attempts", orElse(d.SchemaAttempts, schemaAttempts)},
+		field{"model", value.String(d.Model)},
+		field{"connection", value.String(d.Connection)},
+		field{"decorator", a.Function(d.Decorator)},
+		field{"streamed", a.Function(d.Streamed)},
+		field{"on_tool_error", a.Function(d.OnToolError)}), nil
 }
 
-// hostParts gives name, tools, question_default, approval_default and decorator.
-func hostParts(a *vm.Args) (value.Slot, error) {
+// hostTraits gives a host's __HostTraits, the type in argument 1.
+func hostTraits(a *vm.Args) (value.Slot, error) {
 	d := a.Host(0)
 	question, approval := value.Nil, value.Nil
 	if v, given := d.Defaults["question_default"]; given {
@@ -112,5 +122,10 @@ func hostParts(a *vm.Args) (value.Slot, error) {
 		}
 		approval = value.String(text)
 	}
-	return value.Tuple(value.String(d.Name), a.ToolsOf(a.Slot(0)), question, approval, a.Function(d.Decorator)), nil
+	return record(a.Type(1),
+		field{"name", value.String(d.Name)},
+		field{"tools", a.ToolsOf(a.Slot(0))},
+		field{"question_default", question},
+		field{"approval_default", approval},
+		field{"decorator", a.Function(d.Decorator)}), nil
 }

@@ -160,13 +160,3 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	}
 	return of, found
 }
-
-// toolRemote gives, of the function that a name finds among tools, the function
-// that calls it, the server and its own name there; nil when there is none.
-func toolRemote(a *vm.Args) (value.Slot, error) {
-	x, r := vm.Own[remotes](a).find(a.Tools(a.Slot(0)), a.String(1))
-	if r == nil || x.Info().Call == nil {
-		return value.Nil, nil
-	}
-	return value.Tuple(a.Function(x.Info().Call), value.String(x.Info().Server), value.String(r.own)), nil
-}

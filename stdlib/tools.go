@@ -2,15 +2,15 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 var toolsNatives = []native{
-	{"tool.marks", toolMarks},
+	{"tool.function", toolFunction},
 	{"tool.server", toolServer},
 	{"tool.unlisted", toolUnlisted},
 	{"tool.listed", toolListed},
-	{"tool.remote", toolRemote},
 	{"tools.__positive", func(a *vm.Args) (value.Slot, error) {
 		if n := a.Int(1); n <= 0 {
 			return value.Nil, value.Faultf("%s is %d, it must be positive", a.String(0), n)
@@ -19,19 +19,27 @@ var toolsNatives = []native{
 	}},
 }
 
-// toolMarks gives, of the function that name finds among tools, its full name,
-// whether it is @sequential and @approve, and its description; of none the name.
-func toolMarks(a *vm.Args) (value.Slot, error) {
-	tools := a.Tools(a.Slot(0))
-	if of, r := vm.Own[remotes](a).find(tools, a.String(1)); r != nil {
-		return value.Tuple(value.String(of.Info().Name+"."+r.name), value.Bool(false), value.Bool(false), value.String(r.description)), nil
+// toolFunction gives, of the function that a name finds among tools, the __Function,
+// the type in argument 2; of none the name alone.
+func toolFunction(a *vm.Args) (value.Slot, error) {
+	tools, name := a.Tools(a.Slot(0)), a.String(1)
+	var info ir.ToolMethod
+	call, server, own := value.Nil, "", ""
+	if of, r := vm.Own[remotes](a).find(tools, name); r != nil {
+		name, info.Description = of.Info().Name+"."+r.name, r.description
+		call, server, own = a.Function(of.Info().Call), of.Info().Server, r.own
+	} else if x, _ := vm.FindFunction(tools, name); x != nil {
+		info = *x.Info()
+		name = x.Tool() + "." + info.Name
 	}
-	x, _ := vm.FindFunction(tools, a.String(1))
-	if x == nil {
-		return value.Tuple(a.Slot(1), value.Bool(false), value.Bool(false), value.String("")), nil
-	}
-	info := x.Info()
-	return value.Tuple(value.String(x.Tool()+"."+info.Name), value.Bool(info.Sequential), value.Bool(info.Approve), value.String(info.Description)), nil
+	return record(a.Type(2),
+		field{"name", value.String(name)},
+		field{"sequential", value.Bool(info.Sequential)},
+		field{"approve", value.Bool(info.Approve)},
+		field{"description", value.String(info.Description)},
+		field{"call", call},
+		field{"server", value.String(server)},
+		field{"own", value.String(own)}), nil
 }
 
 // tool gives the tool in argument 0.

@@ -3,6 +3,7 @@ package vm
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sort"
 	"strings"
@@ -207,7 +208,7 @@ func (m *VM) initTools(ctx context.Context) error {
 			return err
 		}
 		if copy(x.self.Fields(), v.Fields()) < len(x.self.Fields()) {
-			return fmt.Errorf("tool %s: its first state has too few fields", x.decl.info.Name)
+			return &Broken{Stack: string(debug.Stack())} // the state is not all there
 		}
 	}
 	return nil

@@ -1,0 +1,47 @@
+package stdlib
+
+import "github.com/concerto-lang/concerto/internal/value"
+
+// Structs that natives make or read are declared in .conc and known here by the
+// names of their fields. The declaration comes with the call, as a type.
+
+// field is one of a struct's.
+type field struct {
+	name  string
+	value value.Slot
+}
+
+// record makes a value of a struct. It faults unless these are the struct's fields, all
+// of them.
+func record(t *value.Type, fields ...field) value.Slot {
+	slots := make([]value.Slot, len(t.Fields))
+	if len(fields) != len(slots) {
+		panic(value.Faultf("%s has %d fields, %d are known", t.Name, len(slots), len(fields)))
+	}
+	for _, f := range fields {
+		slots[indexOf(t, f.name)] = f.value
+	}
+	return t.Struct(slots...)
+}
+
+// indexOf is the place of a struct's field; it faults when there is none.
+func indexOf(t *value.Type, name string) int {
+	i := t.FieldIndex(name)
+	if i < 0 {
+		panic(value.Faultf("%s has no field %s", t.Name, name))
+	}
+	return i
+}
+
+// elementOf is the type of the elements of a struct's field, an Array.
+func elementOf(t *value.Type, name string) *value.Type {
+	return t.Fields[indexOf(t, name)].Type.Args[0]
+}
+
+// member gives a field of a struct.
+func member(s value.Slot, name string) value.Slot {
+	if s.Kind() != value.KindStruct {
+		panic(value.Faultf("expected a struct with %s, got %s", name, value.TypeName(s)))
+	}
+	return s.Fields()[indexOf(s.Type(), name)]
+}
