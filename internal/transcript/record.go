@@ -32,31 +32,49 @@ type event struct {
 	ID      string  `json:"id,omitempty"` // of the model's tool call
 	Attempt int64   `json:"attempt,omitempty"`
 	Of      int64   `json:"of,omitempty"`
+	asked
+	used
+	answered
+	failure
+}
 
+// asked is what a model is asked.
+type asked struct {
 	Connection string               `json:"connection,omitempty"`
 	Model      string               `json:"model,omitempty"`
 	System     string               `json:"system,omitempty"`
 	Messages   []effect.ChatMessage `json:"messages,omitempty"`
 	Tools      []string             `json:"tools,omitempty"`
 	Schema     json.RawMessage      `json:"schema,omitempty"`
+}
 
-	Calls       *int64            `json:"calls,omitempty"`
-	FailedCalls *int64            `json:"failed_calls,omitempty"`
-	Seconds     *float64          `json:"seconds,omitempty"`
-	TokensIn    *int64            `json:"tokens_in,omitempty"`
-	TokensOut   *int64            `json:"tokens_out,omitempty"`
-	Cost        json.RawMessage   `json:"cost_usd,omitempty"` // null when no price is known
-	StopReason  string            `json:"stop_reason,omitempty"`
-	RequestID   string            `json:"request_id,omitempty"`
-	Text        *string           `json:"text,omitempty"`
-	ToolCalls   []effect.ToolCall `json:"tool_calls,omitempty"`
-	Arguments   *string           `json:"args,omitempty"` // of a tool call, as they were written
-	Result      *string           `json:"result,omitempty"`
-	Failed      bool              `json:"failed,omitempty"`
-	Reason      string            `json:"reason,omitempty"`
-	Status      int64             `json:"status,omitempty"`
-	Message     string            `json:"message,omitempty"`
-	Wait        *float64          `json:"wait,omitempty"`
+// used is what calls took.
+type used struct {
+	Calls       *int64          `json:"calls,omitempty"`
+	FailedCalls *int64          `json:"failed_calls,omitempty"`
+	Seconds     *float64        `json:"seconds,omitempty"`
+	TokensIn    *int64          `json:"tokens_in,omitempty"`
+	TokensOut   *int64          `json:"tokens_out,omitempty"`
+	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null when no price is known
+}
+
+// answered is what came of a call, of a model or a tool.
+type answered struct {
+	StopReason string            `json:"stop_reason,omitempty"`
+	RequestID  string            `json:"request_id,omitempty"`
+	Text       *string           `json:"text,omitempty"`
+	ToolCalls  []effect.ToolCall `json:"tool_calls,omitempty"`
+	Arguments  *string           `json:"args,omitempty"` // of a tool call, as they were written
+	Result     *string           `json:"result,omitempty"`
+	Failed     bool              `json:"failed,omitempty"`
+}
+
+// failure is why an attempt failed, and what follows.
+type failure struct {
+	Reason  string   `json:"reason,omitempty"`
+	Status  int64    `json:"status,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Wait    *float64 `json:"wait,omitempty"`
 }
 
 // event begins a record.
