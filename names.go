@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/limit"
-	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/permit"
@@ -88,7 +88,7 @@ const (
 var Permissions = permit.Kinds
 
 // LogLevels are the levels of a log, the one that says most first.
-var LogLevels = log.Levels
+var LogLevels = logs.Levels
 
 // How the names of sources and of compiled programs end.
 const (

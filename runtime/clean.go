@@ -8,7 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/logs"
 )
 
 // secrets are the values of variables that the configuration names as keys and
@@ -42,7 +42,7 @@ func (c *Config) secrets(lookup func(string) (string, bool)) *secret.Set {
 type clean struct {
 	next    effect.Performer
 	secrets *secret.Set
-	log     *log.Log
+	log     *logs.Log
 }
 
 // Perform performs r. It removes the secrets from an emit that reports an error,

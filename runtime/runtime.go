@@ -20,17 +20,17 @@ import (
 	"github.com/concerto-lang/concerto/runtime/command"
 	"github.com/concerto-lang/concerto/runtime/emit"
 	"github.com/concerto-lang/concerto/runtime/env"
-	"github.com/concerto-lang/concerto/runtime/fs"
+	"github.com/concerto-lang/concerto/runtime/files"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/runtime/http"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/log"
+	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/runtime/store"
+	"github.com/concerto-lang/concerto/runtime/web"
 )
 
 // Config is what a run needs of the world and is allowed in it.
@@ -44,7 +44,7 @@ type Config struct {
 	Emit emit.Options
 	// Environ is the environment, as "NAME=value".
 	Environ []string
-	// Log is where log lines go; LogLevel is one of log.Levels, "" for "info".
+	// Log is where log lines go; LogLevel is one of logs.Levels, "" for "info".
 	Log      io.Writer
 	LogLevel string
 	// MaxTokens and MaxCost (in US dollars) bound what all models together use; 0
@@ -82,9 +82,9 @@ type Runtime struct {
 	hosts *host.Hosts
 	llm   *llm.Client
 	sink  *emit.Sink
-	log   *log.Log
-	files *fs.Files
-	http  *http.Client
+	log   *logs.Log
+	files *files.Files
+	web   *web.Client
 	store *store.Stores
 	mcp   *mcp.Servers
 
@@ -98,7 +98,7 @@ func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	r := &Runtime{secrets: c.secrets(environment.Lookup)}
 	environment.Secrets = r.secrets
-	r.log = log.New(c.Log, c.LogLevel, r.secrets)
+	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
@@ -109,13 +109,13 @@ func New(c Config) *Runtime {
 	c.Emit.Environ = c.Environ
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
-	r.files = fs.New(fs.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
+	r.files = files.New(files.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
 		if write {
 			return policy.Refuse(permit.Write, path, false)
 		}
 		return policy.Refuse(permit.Read, path, false)
 	}})
-	r.http = http.New(func(address string) string { return policy.Refuse(permit.Net, address, false) })
+	r.web = web.New(func(address string) string { return policy.Refuse(permit.Net, address, false) })
 	r.store = store.New(c.Stores)
 	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
@@ -137,7 +137,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: r.hosts, effect.Servers: r.mcp,
 		effect.Environment: environment, effect.Clocks: clock.New(), effect.Timers: clock.NewSleeper(), effect.Chance: random.New(c.Seed),
-		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.http, effect.Tests: mock.Outside,
+		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Commands: command.New(command.Options{Environ: c.Environ, EnvAllowed: policy.Environment(), Dir: c.Dir}),
 	}
 }
@@ -221,6 +221,6 @@ func (r *Runtime) Close(ctx context.Context) error {
 	err := r.hosts.Close(ctx)
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.llm.Close()
-	r.http.Close()
+	r.web.Close()
 	return errors.Join(err, r.store.Close(), r.files.Close())
 }

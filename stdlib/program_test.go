@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/clock"
-	"github.com/concerto-lang/concerto/runtime/fs"
+	"github.com/concerto-lang/concerto/runtime/files"
 	"github.com/concerto-lang/concerto/runtime/random"
 )
 
@@ -66,7 +66,7 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 // echo, hosts play a script for each prompt, clocks stand still, files are those
 // of a new directory, chance has a seed.
 type world struct {
-	files   *fs.Files
+	files   *files.Files
 	chance  *random.Source
 	clock   *clock.Clock
 	said    []string // prints, logs and emits
@@ -78,7 +78,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	seed := int64(1)
-	w := &world{files: fs.New(fs.Options{Dir: t.TempDir()}), chance: random.New(&seed), clock: clock.New()}
+	w := &world{files: files.New(files.Options{Dir: t.TempDir()}), chance: random.New(&seed), clock: clock.New()}
 	t.Cleanup(func() {
 		if err := w.files.Close(); err != nil {
 			t.Error(err)

@@ -75,27 +75,27 @@ var Policy = []Rule{
 	{Package: "runtime/command", Imports: "internal/effect internal/procgroup"},
 	{Package: "runtime/emit", Imports: "internal/value internal/effect internal/ndjson internal/procgroup internal/terminal"},
 	{Package: "runtime/env", Imports: "internal/effect internal/secret"},
-	{Package: "runtime/fs", Imports: "internal/effect runtime/permit"},
-	{Package: "runtime/http", Imports: "internal/effect"},
+	{Package: "runtime/files", Imports: "internal/effect runtime/permit"},
+	{Package: "runtime/web", Imports: "internal/effect"},
 	{Package: "runtime/random", Imports: "internal/effect"},
 	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/effect internal/ndjson internal/procgroup"},
 	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/effect runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/secret internal/provider internal/spell"},
 	{Package: "internal/transcript", Imports: "internal/effect vm runtime/limit runtime/llm"},
-	{Package: "runtime/log", Imports: "internal/effect internal/secret"},
+	{Package: "runtime/logs", Imports: "internal/effect internal/secret"},
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime", Imports: `internal/effect internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/fs
-		runtime/http runtime/host runtime/limit runtime/llm runtime/log runtime/mcp runtime/mock
+	{Package: "runtime", Imports: `internal/effect internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/files
+		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret runtime runtime/emit
-		runtime/host runtime/limit runtime/llm runtime/log runtime/mcp runtime/mock runtime/permit internal/driver
+		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript`},
 	// Programs: they may use what they need of the above.
 	{Package: "parser/gen", Imports: "lexer"},

@@ -1,4 +1,4 @@
-// Package fs performs the effects of files: effect.ReadFile, WriteFile,
+// Package files performs the effects of files: effect.ReadFile, WriteFile,
 // FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob and TempDir
 // (spec/std/fs.md); its API promises nothing.
 //
@@ -6,7 +6,7 @@
 // outside of them is refused, whether it does so by `..`, by a symbolic link or
 // directly. A path is checked and used in one step (os.Root), so that nothing
 // can be swapped in between.
-package fs
+package files
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package log writes a run's log: what the program says by `std::log`, what
+// Package logs writes a run's log: what the program says by `std::log`, what
 // hosts write to their standard error, and remarks of the runtime; its API
 // promises nothing. A log line is for people and is never an emit.
-package log
+package logs
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package http performs effect.HTTP: one request, its redirects and its answer
+// Package web performs effect.HTTP: one request, its redirects and its answer
 // (spec/std/http.md); its API promises nothing.
-package http
+package web
 
 import (
 	"context"
