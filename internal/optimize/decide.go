@@ -6,14 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// decide leaves out tests that an earlier one has decided: of the arms of a match
-// with nested patterns each tests its value from the outside in, so one that
-// fails inside leads to the next test of the same outside. What reuse then makes
-// of the reads between them is a decision tree. A loop around a match of eleven
-// nested arms takes 0.83 of its time.
+// decide leaves out tests whose outcome an earlier test has shown. The arms of a
+// match with nested patterns test the value from the outside in. When an inner test
+// fails, control goes to the next arm, whose first test asks the same of the outer
+// value as the arm before: decide leads past it. Once the reads between the tests
+// are shared too (cse.go), the match is a decision tree. A loop around a match of
+// eleven nested arms takes 0.83 of its time.
 //
-// It walks forwards once with what the tests so far have shown of the registers.
-// A way to a test that is decided goes on to where that leads.
+// It goes through the code once, forwards, and carries along what the tests so far
+// have shown of registers. A jump to a test whose outcome is then known goes on to
+// where that test would lead.
 func decide(u *unit) {
 	if !u.testsTwice() {
 		return
@@ -47,8 +49,8 @@ func (u *unit) testsTwice() bool {
 	return false
 }
 
-// finding is what a test shows of a register: that it is (or is not) n in the
-// sense of the test.
+// finding is what a test has shown of a register: that it is n, or is not. What n
+// means depends on the test: a variant, a number, a constant.
 type finding struct {
 	reg uint8
 	op  ir.Op // JumpVariant, JumpEqIntK, JumpEqualK, JumpIf or JumpNil
@@ -73,8 +75,8 @@ func testOf(in ir.Instr) (f finding, ok bool) {
 	return finding{}, false
 }
 
-// findings are what is known on a way, the oldest first; nil when control does
-// not come this way.
+// findings are all that tests have shown on the way to an instruction, the oldest
+// first; nil when control has not come there yet.
 type findings []finding
 
 // mostFindings bounds the work on a long match: its arms need what is known of
@@ -116,11 +118,12 @@ func (s findings) meet(o findings) findings {
 
 type decider struct {
 	u     *unit
-	ways  []findings // by where they lead
-	blind []bool     // ways lead here of which nothing is known
+	ways  []findings // by instruction: what holds on all jumps to it so far
+	blind []bool     // by instruction: loops and errors lead to it, so nothing is known
 }
 
-// decided says how a test that shows f when it jumps comes out.
+// decided says whether a test jumps, given that its jump shows f; ok is false when
+// that is not known.
 func (d *decider) decided(f finding, known findings) (jumps, ok bool) {
 	for _, k := range known {
 		switch {
@@ -192,7 +195,8 @@ func (d *decider) test(pc int, f finding, now findings) findings {
 
 func (d *decider) leads(to int, known findings) { d.ways[to] = d.ways[to].meet(known) }
 
-// follow goes on through tests that are decided on this way.
+// follow gives where control that comes to pc ends up, past the tests that are
+// decided by what is known.
 func (d *decider) follow(pc int, known findings) int {
 	for {
 		pc = d.u.final(pc)

@@ -27,24 +27,6 @@ type facts struct {
 	classes ir.Classes
 }
 
-// traits are those of the operations, by number, so that no index needs a check.
-var traits = func() (all [256]ir.Traits) {
-	for op := range ir.Table {
-		all[op] = ir.Table[op].Traits
-	}
-	return all
-}()
-
-func has(op ir.Op, t ir.Traits) bool { return traits[op].Has(t) }
-
-// changes is the memory that each operation may change.
-var changes = func() (all [256]ir.Memory) {
-	for op := range ir.Table {
-		all[op] = ir.Table[op].Traits.Changes()
-	}
-	return all
-}()
-
 // of what facts are wanted.
 const (
 	onlyClosures = iota // what is needed to find closures

@@ -55,7 +55,7 @@ func (u *unit) inlineDirect() {
 		switch in.Op {
 		case ir.OpCall:
 			c := u.o.callee(int(in.Imm))
-			if (c.small || c.given != 0) && u.worthInlining(pc, c) {
+			if (c.small || c.applies != 0) && u.worthInlining(pc, c) {
 				calls = append(calls, int32(pc))
 				far = far || !u.closuresNear(pc, c)
 			}
@@ -92,7 +92,7 @@ func (u *unit) inlineDirect() {
 
 // worthInlining says whether a call can run often enough.
 func (u *unit) worthInlining(pc int, c *callee) bool {
-	return u.often || c.given != 0 && c.loops || u.inLoop(pc)
+	return u.often || c.applies != 0 && c.loops || u.inLoop(pc)
 }
 
 // directSite says whether a call is worth replacing.
@@ -102,15 +102,15 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	s := site{callee: &u.p.Functions[n], number: n}
 	worth := c.small
 	locals := int(in.A) + 1 + len(s.callee.Params)
-	for given := c.given; given != 0; given &= given - 1 {
-		g, base, ok := closure(int(in.A) + trailing(given))
+	for rest := c.applies; rest != 0; rest &= rest - 1 {
+		g, base, ok := closure(int(in.A) + trailing(rest))
 		if !ok || !u.inlinable(g) {
 			continue
 		}
 		worth = true
 		s.keep(base, u.p.Functions[g].Captures, locals)
 		if n := u.p.Functions[g].Captures; n == 0 || base >= locals || base+n <= int(in.A) { // else the callee could set them
-			s.closures = append(s.closures, known{register: int(in.A) + trailing(given), function: g, base: base})
+			s.closures = append(s.closures, known{register: int(in.A) + trailing(rest), function: g, base: base})
 		}
 	}
 	return s, worth

@@ -41,10 +41,10 @@ var Passes = [...]Pass{
 	unboxing:  {"unbox", "numbers that only pass through self-describing registers stay plain, arrays of them typed"},
 	copying:   {"copy", "a copy's reader reads the original"},
 	folding:   {"fold", "what is computed from constants is computed now; constants in place; tests known in advance"},
-	reusing:   {"reuse", "what has been read, checked or computed already is not again"},
+	cse:       {"cse", "common subexpressions: what has been read, checked or computed already is not again"},
 	owning:    {"own", "what is owned already is not walked to again; no mark for what holds no container"},
 	threading: {"thread", "a jump to a jump goes where that goes"},
-	storing:   {"store", "what is computed into a register only to be moved is computed where it goes; what nobody reads is not computed"},
+	killing:   {"dead", "dead stores: what nobody reads is not computed; what is computed only to be moved is computed where it goes"},
 	hoisting:  {"hoist", "what is the same in each round of a loop is computed before it"},
 	matching:  {"match", "the tests of a match of an Int, an enum or a String stand at its head, where the machine goes through them by a table"},
 	choosing:  {"hot", "the others work only on functions that may run often: with a loop, or called in one, by themselves or as a value"},
@@ -57,10 +57,10 @@ const (
 	unboxing
 	copying
 	folding
-	reusing
+	cse
 	owning
 	threading
-	storing
+	killing
 	hoisting
 	matching
 	choosing
@@ -228,14 +228,14 @@ func (u *unit) passes() {
 		if worth {
 			u.byWebs(on.has(splitting) && round == 0, on.has(unboxing))
 		}
-		if on.has(copying) || on.has(folding) || on.has(reusing) || on.has(owning) {
+		if on.has(copying) || on.has(folding) || on.has(cse) || on.has(owning) {
 			u.sweep()
 		}
 		if on.has(threading) {
 			thread(u)
 		}
-		if on.has(storing) {
-			store(u)
+		if on.has(killing) {
+			deadStores(u)
 		}
 		u.pack()
 		if !u.changed || !worth {
@@ -278,8 +278,8 @@ func (u *unit) sweep() {
 		if on.has(folding) {
 			k.fold(pc, holds)
 		}
-		if on.has(reusing) {
-			k.reuse(pc, holds)
+		if on.has(cse) {
+			k.cse(pc, holds)
 		}
 		if on.has(owning) {
 			k.owned(pc, holds)

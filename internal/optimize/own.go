@@ -2,8 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// owned takes out the walk to what is owned already: since the last walk nobody
-// has marked anything, nor changed what stands on the way.
+// owned takes out copies-on-write that would copy nothing. Before a container is
+// changed in place, Own makes sure that no other variable holds it, by a copy when
+// it is marked as shared; OwnElem and OwnField do that for a part of it. None of
+// them is needed where the container is known to be unshared: an earlier one has
+// seen to it, or the container was made here, and since then nothing has been
+// marked and nothing else has been put in its place. A mark is not needed on what
+// is no container.
 func (k *facts) owned(pc int, holds bitset) {
 	in := k.u.code[pc]
 	switch in.Op {
@@ -32,7 +37,7 @@ func (k *facts) scalar(r int, holds bitset) bool {
 	return ok
 }
 
-// flat is scalar without a look behind moves.
+// flat is scalar for a register that was not set by a move.
 func (k *facts) flat(r int, holds bitset) bool {
 	_, ok := k.known(r, holds, func(in ir.Instr) bool { return has(in.Op, ir.Flat) })
 	return ok

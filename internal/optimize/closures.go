@@ -6,87 +6,33 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// callee is what matters of a function when it is called: small says that it
-// is inlined wherever it is, given which parameters are closures that it calls,
-// so that it is inlined where one of them is known. Neither is so of one that
-// stays a call.
-type callee struct {
-	known, small bool
-	loops        bool
-	given        uint64 // parameters from 1 on, by bit; later ones do not count
-}
-
-// callee looks at a function, once it does not change any more.
-func (o *optimizer) callee(n int) *callee {
-	c := &o.callees[n]
-	if c.known || !o.ready[n] {
-		return c
-	}
-	c.known = true
-	f := &o.p.Functions[n]
-	if len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
-		return c
-	}
-	c.small = len(f.Code) <= smallCode
-	c.loops = slices.ContainsFunc(f.Code, loops)
-	if slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
-		for r := 1; r <= min(len(f.Params), 63); r++ {
-			if callsParam(f, r) {
-				c.given |= 1 << r
-			}
-		}
-	}
-	return c
-}
-
-func callsItself(f *ir.Function, n int) bool {
-	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
-}
-
-// callsParam says whether a function calls its parameter r as it came.
-func callsParam(f *ir.Function, r int) bool {
-	calls := false
-	for pc, in := range f.Code {
-		if ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == r {
-			return false
-		}
-		if in.Op == ir.OpCallClosure {
-			calls = calls || int(in.A) == r
-			for at := pc - 1; at >= 0 && !calls; at-- {
-				if x := f.Code[at]; x.Op == ir.OpMove && x.A == in.A {
-					calls = int(x.B) == r
-					break
-				}
-			}
-		}
-	}
-	return calls
-}
-
-// closureFinder gives the function of a closure in a register, and its captured
-// values, as they still lie where they were captured.
+// closureFinder says which closure a register holds: its function, and the first of
+// the registers that its values were captured from and still hold them. ok is
+// false when that is not known.
 type closureFinder func(r int) (g, base int, ok bool)
 
-// known is a closure that lies in a register all through [from, to), the code of a
-// function that was inlined, as its captured values do.
+// known says that a register holds a closure all through the instructions
+// [from, to), which are the code of an inlined function. The registers that its
+// values were captured from, base and those behind it, keep them as long.
 type known struct {
 	from, to       int
 	register       int
 	function, base int
 }
 
-// closuresNear says whether the closures that a call is given are found without
-// the facts. That there is none at all is found so too.
+// closuresNear says whether the facts would tell no more of the closures that a call
+// is given: each is found by a look at the instructions before it, or the function
+// makes no closures at all.
 func (u *unit) closuresNear(pc int, c *callee) bool {
-	for given := c.given; given != 0; given &= given - 1 {
-		if _, _, ok := u.nearClosure(pc, int(u.code[pc].A)+trailing(given)); !ok {
+	for rest := c.applies; rest != 0; rest &= rest - 1 {
+		if _, _, ok := u.nearClosure(pc, int(u.code[pc].A)+trailing(rest)); !ok {
 			return !slices.ContainsFunc(u.code, func(in ir.Instr) bool { return in.Op == ir.OpNewClosure || in.Op == ir.OpLoadFunction })
 		}
 	}
 	return true
 }
 
-// closureCallsNear says the same of all calls of closures.
+// closureCallsNear says the same of the closures that the function calls itself.
 func (u *unit) closureCallsNear() bool {
 	made := false
 	for pc := range u.code {
@@ -108,8 +54,8 @@ func (u *unit) closureCallsNear() bool {
 	return true
 }
 
-// nearClosure looks for a closure that is known around the instruction at pc, or
-// has been made in the same block before it.
+// nearClosure is a closureFinder that looks at the instructions before pc, as far
+// as control comes straight from them.
 func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 	b := &u.graph().Runs[u.s.graph.At[pc]]
 	var written regs
@@ -172,8 +118,7 @@ func (u *unit) eachWithClosures(visit func(pc int, closure closureFinder)) {
 	})
 }
 
-// closure finds the function of a closure in a register, and its captured
-// values, as they still lie where they were captured.
+// closure is a closureFinder that goes by the facts.
 func (k *facts) closure(r int, holds bitset) (g, base int, ok bool) {
 	for range 8 {
 		in, ok := k.known(r, holds, func(in ir.Instr) bool {

@@ -8,10 +8,10 @@ import (
 
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 
-// reuse replaces an instruction by a move of what an equal one gave before. An
-// element that has been read once is in range and of its kind: so the checks are
-// not made again either.
-func (k *facts) reuse(pc int, holds bitset) {
+// cse replaces an instruction by a move from the register that holds what an
+// equal one gave before: common subexpression elimination. That goes for reads of
+// the heap as well, whose checks are saved with them.
+func (k *facts) cse(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop || !has(in.Op, ir.Fact) || has(in.Op, ir.New) || traits[in.Op].Reads() == ir.Marks {
 		return

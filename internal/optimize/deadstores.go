@@ -2,11 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// store computes a value where it is wanted: `x = a + b; y = x` becomes
-// `y = a + b` when x is not read again. And it takes out what nobody reads, but
-// for what only the next round of a loop would read: `list = Node { next: list }`
-// may be there to fill the memory.
-func store(u *unit) {
+// deadStores takes out instructions that set a register which nobody reads before
+// it is set anew. Where a value is computed only to be moved, it is computed where
+// it goes: `x = a + b; y = x` becomes `y = a + b` when x is not read again.
+//
+// A value that only the next round of a loop would read is left alone:
+// `list = Node { next: list }` may be there to fill the memory.
+func deadStores(u *unit) {
 	l, g := u.liveness(), u.graph()
 	for i := u.blocks() - 1; i >= 0; i-- {
 		b := &g.Runs[i]
@@ -22,9 +24,23 @@ func store(u *unit) {
 	}
 }
 
-// forward lets the instruction that computes what a move at pc takes set the
-// move's register itself. Nothing in between may read or set that one, or raise
-// to where its old value is wanted.
+// removable are the operations that do nothing but set their register: they
+// raise nothing, whatever they read, and nobody sees them.
+var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
+	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
+})
+
+// dead says whether an instruction only sets a register, and nobody reads that
+// again.
+func (u *unit) dead(pc int, after *regs) bool {
+	in := u.code[pc]
+	return removable[in.Op] && (!after.has(int(in.A)) || in.Op == ir.OpMove && in.A == in.B)
+}
+
+// forward takes out the move at pc by letting the instruction that computes its
+// value set the move's target. That is only right when nothing between the two
+// reads or sets the target, and no error between them leads to where its old value
+// is read.
 func (u *unit) forward(first, pc int, after, around *regs) {
 	move := u.code[pc]
 	if move == nop || !isMove(move.Op) || move.A == move.B || after.has(int(move.B)) || around.has(int(move.A)) {

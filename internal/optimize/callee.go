@@ -1,0 +1,66 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// callee is what inlining asks of a function that is called. A call of one for
+// which neither small nor applies holds stays a call.
+type callee struct {
+	known bool // the rest has been filled in
+	small bool // it is inlined wherever it is called
+	loops bool
+	// applies are the parameters, from 1 on, by bit, that it calls: it is inlined
+	// where one of them is a closure that is known. Those after the 63rd are left
+	// out.
+	applies uint64
+}
+
+// callee looks at a function, once it does not change any more.
+func (o *optimizer) callee(n int) *callee {
+	c := &o.callees[n]
+	if c.known || !o.ready[n] {
+		return c
+	}
+	c.known = true
+	f := &o.p.Functions[n]
+	if len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
+		return c
+	}
+	c.small = len(f.Code) <= smallCode
+	c.loops = slices.ContainsFunc(f.Code, loops)
+	if slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCallClosure }) {
+		for r := 1; r <= min(len(f.Params), 63); r++ {
+			if callsParam(f, r) {
+				c.applies |= 1 << r
+			}
+		}
+	}
+	return c
+}
+
+func callsItself(f *ir.Function, n int) bool {
+	return slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return in.Op == ir.OpCall && int(in.Imm) == n })
+}
+
+// callsParam says whether a function calls its parameter r as it came.
+func callsParam(f *ir.Function, r int) bool {
+	calls := false
+	for pc, in := range f.Code {
+		if ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == r {
+			return false
+		}
+		if in.Op == ir.OpCallClosure {
+			calls = calls || int(in.A) == r
+			for at := pc - 1; at >= 0 && !calls; at-- {
+				if x := f.Code[at]; x.Op == ir.OpMove && x.A == in.A {
+					calls = int(x.B) == r
+					break
+				}
+			}
+		}
+	}
+	return calls
+}
