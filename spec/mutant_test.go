@@ -19,10 +19,10 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// FuzzMutants compiles mutants of the manual's programs: a few words exchanged
-// for others, most of them of the same kind, so that many still compile. The
-// compiler may say whatever it likes of them, but it never panics, and what its
-// checker takes is generated and passes the verifier.
+// FuzzMutants compiles mutants of the manual's programs: a few words are
+// exchanged for others, mostly of the same kind, so that many mutants still
+// compile. The compiler may report anything, but it must not panic, and what its
+// checker accepts must be generated and pass the verifier.
 func FuzzMutants(f *testing.F) {
 	stock := gather(f)
 	for seed := range int64(200) {

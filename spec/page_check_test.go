@@ -27,8 +27,8 @@ func TestPagesAreRead(t *testing.T) {
 	}
 }
 
-// A program has the files, hosts and manifest that stand above it, and the
-// blocks below it up to the next.
+// TestPagesAreCut: a program has the files, hosts and manifest above it, and the
+// blocks below it up to the next program.
 func TestPagesAreCut(t *testing.T) {
 	p, err := parsePage("p.md", strings.ReplaceAll(`
 '''toml

@@ -41,8 +41,8 @@ type block struct {
 	start, end int // of text in the page
 }
 
-// A program is a block of Concerto, or of TOML that is checked by itself, with
-// what it needs and what it gives.
+// A program is a block of Concerto, or a block of TOML that is checked by
+// itself, with its files and expected results.
 type program struct {
 	main     *block // nil for commands without a program
 	files    map[string]string
@@ -220,7 +220,7 @@ func (r *reader) manifest(b *block) error {
 	return nil
 }
 
-// flushManifest makes a manifest without a program one that is checked by
+// flushManifest makes a manifest that no program follows one that is checked by
 // itself.
 func (r *reader) flushManifest() {
 	if r.toml == nil {

@@ -1,7 +1,7 @@
-// Package spec holds the manual; its tests are the manual's examples. Every
-// block of Concerto in it, in the README and in those of the examples is
-// compiled; where the page says what it prints, it is run by the real command,
-// from source and compiled, and what it prints is compared.
+// Package spec holds the manual. Its tests are the manual's examples: every
+// block of Concerto in it, in the README and in the READMEs of the examples is
+// compiled. Where the page says what a program prints, the real command runs it,
+// from source and compiled, and the output is compared.
 //
 // With -update the pages get what was printed; read the diff.
 package spec_test
@@ -184,8 +184,8 @@ func (p *player) same(b *block, got string) {
 	p.Errorf("%s:%d: %s: the page (-), printed (+):\n%s", p.page.name, b.line, b.word, cmp.Diff(b.text, got))
 }
 
-// write lays the program's files out. Each host is a small script that starts
-// this test binary; without a manifest one is written that names them.
+// write writes the program's files. Each host is a small script that starts this
+// test binary. When there is no manifest, one is written that names the hosts.
 func (p *player) write() {
 	files := map[string]string{}
 	for name, text := range p.program.files {
@@ -221,8 +221,8 @@ func (p *player) write() {
 // named finds the hosts and connections that a program takes for granted.
 var named = regexp.MustCompile(`connector: *"?(\w+)|(?:uses|provider:) (\w+)`)
 
-// assumed is a manifest for a program that is only compiled: it has all that
-// the program names.
+// assumed is a manifest for a program that is only compiled: it has everything
+// that the program names.
 func assumed(text string) string {
 	var b strings.Builder
 	written := map[string]bool{"[connections.scripted]": true}
@@ -343,8 +343,8 @@ func (p *player) exitCode(err error) int {
 	return 0
 }
 
-// console runs the commands of a block and gives it as it should be. `echo $?`
-// tells the exit code of the command before.
+// console runs the commands of a block and gives the block with their real
+// output. `echo $?` gives the exit code of the command before.
 func (p *player) console(b *block) string {
 	var out strings.Builder
 	code := 0

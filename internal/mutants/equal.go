@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// same is a mutant that no test can notice, and why: what it changes is only how
-// fast something is found, or a case that cannot be.
+// same is a mutant that no test can notice, with the reason: its change affects
+// only speed, or a case that cannot occur.
 type same struct{ pkg, file, fn, change, why string }
 
 // equal are the mutants that are left out.

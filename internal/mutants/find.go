@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// swaps are the operators that take another's place. What is compared with == or
-// != is negated where it decides, and swapped elsewhere.
+// swaps are the operators that replace each other. A comparison by == or != that
+// is a whole condition is negated instead.
 var swaps = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL,
@@ -105,8 +105,8 @@ func (fi *finder) add(n ast.Node, change, woven string) {
 
 func (fi *finder) offset(p token.Pos) int { return fi.fset.Position(p).Offset }
 
-// text gives what is written between two places, so that formatting it again
-// gives the same.
+// text gives the source between two places, prepared as a format: formatting it
+// gives the source again.
 func (fi *finder) text(from, to token.Pos) string {
 	return strings.ReplaceAll(string(fi.f.text[fi.offset(from):fi.offset(to)]), "%", "%%")
 }
@@ -155,8 +155,8 @@ func isText(t types.Type) bool {
 
 func isNil(fi *finder, x ast.Expr) bool { return fi.info.Types[x].IsNil() }
 
-// written gives how a type is written in the file; false for one that the file
-// cannot name.
+// written gives the name of a type in the file; false when the file cannot name
+// it.
 func (fi *finder) written(t types.Type) (string, bool) {
 	if b, ok := t.(*types.Basic); ok && b.Info()&types.IsUntyped != 0 {
 		t = types.Default(t)
@@ -188,8 +188,8 @@ func (fi *finder) shifted(x *ast.BasicLit) {
 	fi.choose(x, result, other.ExactString())
 }
 
-// statements drops each of those that nothing after needs to compile, and has
-// returns give nothing.
+// statements makes a mutant without each statement that the code after it can do
+// without, and mutants of the returns.
 func (fi *finder) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -209,8 +209,9 @@ func (fi *finder) dropped(s ast.Stmt) {
 	fi.add(s, "without "+plain(fi.of(s)), "if !mutantOn(%d) { "+fi.of(s)+" }")
 }
 
-// returned has a function give the zero values of its results, or a Bool the
-// other one; one that gives nothing goes on.
+// returned makes a mutant that returns the zero values of the results, or the
+// negation of a Bool. A return without results is dropped, so that the function
+// goes on.
 func (fi *finder) returned(s *ast.ReturnStmt) {
 	fn := fi.funcs[len(fi.funcs)-1]
 	switch {

@@ -1,12 +1,12 @@
-// Package mutants asks what a package's tests would notice: it changes the
-// package's code in one small way after the other, each a mutant, and runs the
-// tests on it. A mutant that they let live is a test that nobody wrote, code that
-// does nothing, or the same in other words (equal.go).
+// Package mutants finds out what a package's tests would notice. It changes the
+// package's code in one small way at a time, each a mutant, and runs the tests
+// on it. A mutant that survives the tests shows a missing test or code without
+// effect, or it has the same behaviour as the code (equal.go).
 //
-// All mutants of a sample are woven into one build, each behind a switch that the
-// environment sets, so that a mutant costs a run of the tests but no compilation.
-// Nothing is written into the tree: the compiler reads the woven files by an
-// overlay. A mutant that does not compile is none.
+// All mutants of a sample are compiled into one build, each behind a switch in
+// the environment, so that a mutant costs a run of the tests but no compilation.
+// Nothing is written into the source tree: the compiler reads the changed files
+// through an overlay. A mutant that does not compile does not count.
 package mutants
 
 import (
@@ -35,16 +35,16 @@ func (m *Mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Func, m.Change)
 }
 
-// rank puts mutants into the order of a seed, which changes elsewhere in the
-// package leave as it is.
+// rank is the mutant's place in the order of a seed. It does not depend on
+// changes elsewhere in the package.
 func (m *Mutant) rank(seed uint64) uint64 {
 	text := fmt.Appendf(nil, "%d %s %s %s %d", seed, filepath.Base(m.File), m.Func, m.Change, m.nth)
 	sum := sha256.Sum256(text)
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// sample takes n of the mutants by a seed, or all when there are no more, in the
-// order of the text.
+// sample chooses n of the mutants by a seed, or all when there are no more. They
+// are in the order of the text.
 func sample(all []*Mutant, n int, seed uint64) []*Mutant {
 	out := slices.Clone(all)
 	slices.SortFunc(out, func(a, b *Mutant) int { return cmp.Compare(a.rank(seed), b.rank(seed)) })
@@ -57,8 +57,8 @@ func inText(a, b *Mutant) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.Change, b.Change))
 }
 
-// rounds puts mutants into groups of which no two change the same text: each is
-// one build.
+// rounds groups the mutants so that no two of a group change the same text. Each
+// group is one build.
 func rounds(mutants []*Mutant) [][]*Mutant {
 	var out [][]*Mutant
 	for _, m := range mutants {

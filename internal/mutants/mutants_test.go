@@ -40,9 +40,9 @@ func names(mutants []*Mutant) []string {
 	return out
 }
 
-// TestRun: of a package with known gaps in its tests, what falls into the gaps
-// survives, what no test reaches is told apart, and all else dies, endless loops
-// too.
+// TestRun: in a package with known gaps in its tests, mutants in the gaps
+// survive, mutants that no test reaches are listed apart, and all others are
+// killed, also those that loop for ever.
 func TestRun(t *testing.T) {
 	r, log := few(t, Options{Count: 100, Parallel: 2})
 	if diff := cmp.Diff([]string{

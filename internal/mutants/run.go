@@ -37,8 +37,8 @@ type Result struct {
 	LeftOut   []string  // tests that fail on the woven code as such
 }
 
-// Killed is the share of the mutants that were reached and did not survive, in
-// percent.
+// Killed is the share, in percent, of the mutants that did not survive among
+// those that a test reached.
 func (r *Result) Killed() float64 {
 	reached := r.Tried - len(r.Unreached)
 	if reached == 0 {
@@ -130,8 +130,8 @@ func (r *Result) round(c *code, mutants []*Mutant, o Options) error {
 	return nil
 }
 
-// writeOverlay writes woven files, and what the go command wants to know of
-// them.
+// writeOverlay writes woven files, and the list of them for the go command's
+// -overlay.
 func writeOverlay(dir string, files map[string][]byte) (string, error) {
 	replace := map[string]string{}
 	for name, text := range files {
@@ -159,9 +159,10 @@ type suite struct {
 	wall    time.Duration // after which it waits for what will never be
 }
 
-// newSuite builds a package's tests and runs them on what is not changed: which
-// mutants they reach, how long it takes, and which of them the weaving alone
-// breaks, as those that count allocations. It is nil when there are no tests.
+// newSuite builds a package's tests and runs them with no mutant switched on. It
+// finds out which mutants they reach, how long they take, and which tests the
+// weaving alone breaks, such as those that count allocations. It is nil when
+// there are no tests.
 func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 	s := &suite{
 		binary: filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test"), dir: filepath.Join(o.Root, pkg),
@@ -245,8 +246,8 @@ func (s *suite) try(alive []bool, parallel int, told func(i int, killed bool)) {
 	wg.Wait()
 }
 
-// run runs the tests once. The shell bounds the processor time and the memory: a
-// mutant may well compute for ever.
+// run runs the tests once. The shell bounds processor time and memory, as a
+// mutant may compute for ever.
 func (s *suite) run(variable string, args ...string) (*exec.Cmd, string) {
 	args = append(args, "-test.short", "-test.timeout="+s.wall.String())
 	if len(s.leftOut) > 0 {

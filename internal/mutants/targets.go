@@ -3,8 +3,8 @@ package mutants
 // Target is a package whose tests must notice changes.
 type Target struct {
 	Package string // its folder, from the module's root
-	// Further are packages whose tests decide where the package's own let a
-	// mutant live: what is tested from there on purpose.
+	// Further are packages whose tests also run on mutants that survive the
+	// package's own tests, as they are meant to test it.
 	Further []string
 }
 

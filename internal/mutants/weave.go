@@ -18,8 +18,8 @@ const (
 	reachedVar = "MUTANT_REACHED" // or the file where the numbers are noted that were asked for
 )
 
-// switchFile is the file that says which mutant is switched on. Each that is
-// asked for is noted once.
+// switchFile is a source file that says whether a mutant is switched on. It can
+// also note each mutant that is reached, once.
 const switchFile = `package %s
 
 import (
@@ -65,9 +65,9 @@ type place struct {
 	from, to int
 }
 
-// weave gives the package's files with mutants in them, of which no two change
-// the same text, and those left once all that do not compile are out. Mutants
-// are numbered from 1.
+// weave puts mutants, of which no two change the same text, into the package's
+// files. It gives the files and the mutants without those that do not compile.
+// Mutants are numbered from 1.
 func (c *code) weave(mutants []*Mutant) (map[string][]byte, []*Mutant, error) {
 	for {
 		out, places := c.written(mutants)

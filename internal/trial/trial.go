@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Source makes the IR of a program; it is nil when the list has errors. It is
-// not verified.
+// Source makes the IR of a program, without verifying it; nil when the list has
+// errors.
 func Source(text string) (*ir.Program, diag.List) {
 	tree, found := parser.Parse(source.NewFile("main.conc", []byte(text)))
 	if found.HasErrors() {
@@ -44,8 +44,8 @@ func Source(text string) (*ir.Program, diag.List) {
 	return p, found
 }
 
-// Compile makes the verified IR of a program that may have warnings. A mistake
-// ends the test, shown with its place and the program.
+// Compile makes the verified IR of a program, which may have warnings. An error
+// ends the test and is shown with its place and the program.
 func Compile(t testing.TB, text string) *ir.Program {
 	t.Helper()
 	return compile(t, text, diag.Error)
@@ -93,9 +93,9 @@ func Assembly(p *ir.Program) string {
 	return b.String()
 }
 
-// Config is how a program is run in a world, with a small stack. Watched it
-// copies each container that it changes, counts each line that it comes to and
-// samples the first marks, all of which must make no difference.
+// Config is the configuration for running a program in a world, with a small
+// stack. When watched, the VM copies each container that it changes, counts the
+// lines that it reaches, and takes samples; none of this may make a difference.
 func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
 	c := vm.Config{Program: p, Natives: stdlib.Native, Performer: world, MaxStack: 1 << 16}
 	if watched {
@@ -120,8 +120,8 @@ func sampled() *vm.Profile {
 	return p
 }
 
-// Run runs a program to its end. failed is the error that it did not catch, err
-// what else ended it.
+// Run runs a program to its end. failed is an error that the program did not
+// catch; err is any other reason for its end.
 func Run(ctx context.Context, c vm.Config) (out *vm.Outcome, failed *vm.Uncaught, err error) {
 	m, err := vm.New(c)
 	if err != nil {

@@ -75,8 +75,8 @@ func (p *peer) progress(percent int, text string) {
 	p.send(message{"type": "progress", "message": text, "percent": percent})
 }
 
-// ask sends a message that wants an answer and waits for it. An answer may be
-// an error.
+// ask sends a message that wants an answer and waits for the answer, which may
+// be an error.
 func (p *peer) ask(m message) (any, error) {
 	p.ids++
 	id := fmt.Sprintf("m%d", p.ids)

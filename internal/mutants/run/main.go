@@ -1,5 +1,6 @@
-// Command run tries mutants of packages and prints those that their tests let
-// live: `make mutants`. It ends with 1 when too many of a package's do.
+// Command run tries mutants of packages and prints those that survive their
+// tests: `make mutants`. Its exit code is 1 when too many of a package's mutants
+// survive.
 package main
 
 import (
