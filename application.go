@@ -28,7 +28,7 @@ func (a *application) receive(channel string, payload json.RawMessage) {
 	a.o.OnEmit(channel, payload)
 }
 
-// Perform performs r, with the application where it is an emit.
+// Perform performs r; the application gets it when it is an emit.
 func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:

@@ -175,7 +175,8 @@ func (a *asking) effects() {
 	}
 }
 
-// whole adds what of a kind [permissions] grant, all without the section.
+// whole adds all that [permissions] grant of a kind; everything of the kind
+// without that section.
 func (a *asking) whole(k permit.Kind, why string) {
 	granted := a.ir.Permissions
 	if granted == nil {

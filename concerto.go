@@ -52,7 +52,7 @@ func Compile(path, dir string) (*Program, Diagnostics, error) {
 	return CompileSource(Source{Path: path, Dir: dir})
 }
 
-// CompileSource is Compile with all that can be said of where the program is.
+// CompileSource is Compile for any Source, such as a program that is in no file.
 func CompileSource(s Source) (*Program, Diagnostics, error) {
 	in, err := driver.Load(s)
 	if err != nil {
@@ -65,7 +65,7 @@ func CompileSource(s Source) (*Program, Diagnostics, error) {
 	return &Program{ir: p, root: in.Root}, found, nil
 }
 
-// Check finds what is wrong with a program, without making it.
+// Check finds the mistakes in a program and makes no Program of it.
 func Check(s Source) (Diagnostics, error) {
 	in, err := driver.Load(s)
 	if err != nil {
@@ -117,7 +117,8 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
 }
 
-// inWorld does something with a new runtime of the options, and closes it.
+// inWorld calls do with a new runtime made from the options, and closes the
+// runtime.
 func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) error {
 	config, err := p.runtimeConfig(o)
 	if err != nil {
@@ -147,7 +148,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	return clean(world, err)
 }
 
-// clean takes the run's secrets out of how it ended.
+// clean removes the run's secrets from its error.
 func clean(world *runtime.Runtime, err error) error {
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
@@ -215,7 +216,7 @@ func firstError(err, next error) error {
 	return next
 }
 
-// runtimeConfig translates what the IR and the options say.
+// runtimeConfig makes the runtime's configuration from the IR and the options.
 func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	root := p.root
 	if root == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Steps is how much a run says in its log of what it does with models.
+// Steps is how much of its use of models a run logs.
 type Steps uint8
 
 // The amounts.
@@ -19,7 +19,7 @@ const (
 	WholeSteps       // and what was said
 )
 
-// following is what follows a run; nil when nobody wants that.
+// following is what observes a run for its records; nil when none is wanted.
 type following struct {
 	recorder *transcript.Recorder
 	out      io.WriteCloser // nil without a transcript
@@ -37,7 +37,7 @@ func (o *Options) follow(c *runtime.Config) *following {
 	return f
 }
 
-// with begins to follow.
+// with makes the recorder, before the first request.
 func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
 		return
@@ -53,7 +53,7 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	f.recorder = transcript.New(t)
 }
 
-// observers adds what hears of the VM.
+// observers adds the recorder to the observers of the VM.
 func (f *following) observers(others vm.Observers) vm.Observers {
 	if f == nil {
 		return others
@@ -61,7 +61,7 @@ func (f *following) observers(others vm.Observers) vm.Observers {
 	return append(others, f.recorder)
 }
 
-// end ends the transcript, and tells what was used. Its error is that of writing.
+// end ends the transcript and reports the usage. Its error is that of writing.
 func (f *following) end(o *Options) error {
 	if f == nil {
 		return nil

@@ -29,14 +29,14 @@ type (
 
 	// Grants are what a run's caller allows the program.
 	Grants = permit.Grants
-	// Granted is what of one kind is allowed: all, or a list.
+	// Granted is what is allowed of one kind: everything, or a list.
 	Granted = permit.List
-	// Permission is what a permission is about.
+	// Permission is a kind of thing that a program may be allowed to use.
 	Permission = permit.Kind
 
 	// Mode is the form of output.
 	Mode = emit.Mode
-	// Answer is one that is given beforehand to the awaited emits of a channel.
+	// Answer is given in advance to the awaited emits of a channel.
 	Answer = emit.Fixed
 	// Prompter asks a person.
 	Prompter = emit.Prompter
@@ -64,7 +64,7 @@ type (
 	TestRecord = mock.Record
 )
 
-// The modes of output, and by the names that `--emit` has for them.
+// The modes of output, and the same by their names for `--emit`.
 const (
 	ModeText   = emit.Text
 	ModeNDJSON = emit.NDJSON
@@ -74,7 +74,7 @@ const (
 // Modes are the modes by their names.
 var Modes = emit.Modes
 
-// The permissions; Permissions tells of each its flag and its texts.
+// The permissions; Permissions has the flag and the texts of each.
 const (
 	PermitRead  = permit.Read
 	PermitWrite = permit.Write
@@ -84,7 +84,7 @@ const (
 	PermitHost  = permit.Host
 )
 
-// Permissions are all there is to say of each Permission, in their order.
+// Permissions describe each Permission, in their order.
 var Permissions = permit.Kinds
 
 // LogLevels are the levels of a log, the one that says most first.

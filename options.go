@@ -48,7 +48,7 @@ type Options struct {
 	// have. Replies are the same in each run: a value of the schema where there
 	// is one, else a text that repeats the prompt.
 	Mock bool
-	// Records are what is written down of the run besides.
+	// Records are what else is recorded of the run.
 	Records Records
 	// Kill, when closed, ends at once what a cancelled run still waits for: hosts
 	// that take their time to end.
@@ -78,17 +78,18 @@ type Answers struct {
 	Prompter   Prompter
 }
 
-// Records are what is written down of a run; the zero Records are nothing.
+// Records are what is recorded of a run; the zero Records record nothing.
 type Records struct {
-	// OnUsage is called once, when the run has ended, with what it used of models.
+	// OnUsage is called once, when the run has ended, with what the run used of
+	// models.
 	OnUsage func(each []ModelUsage, all ModelUsage)
-	// OnShares is called once too, with the same by agent, stage and task.
+	// OnShares is called once too, with the same usage by agent, stage and task.
 	OnShares func(Shares)
 	// Transcript receives what the program and its models say to each other, in
 	// full, as records (spec/20-transcript.md). The run's secrets are removed.
 	// nil means no transcript.
 	Transcript io.Writer
-	// Steps is how much of that is said in the log.
+	// Steps is how much of what a Transcript has is logged.
 	Steps Steps
 	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
 	// receives its tasks and effects as trace events for Perfetto. nil means

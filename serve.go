@@ -26,7 +26,8 @@ type ServeOptions struct {
 	Out   io.WriteCloser
 	HTTP  Listen
 	Ready func(url string)
-	// Withheld hears of each public pipeline that is not offered, and why.
+	// Withheld is called for each public pipeline that is not offered, with the
+	// reason.
 	Withheld func(string)
 }
 
@@ -135,7 +136,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 		}}
 }
 
-// told is an error as the caller sees it.
+// told is the error as the client of a call gets it.
 func told(err error) error {
 	var failed *vm.Uncaught
 	var late *limit.TimeError
@@ -150,7 +151,7 @@ func told(err error) error {
 	return errors.New(failed.Message)
 }
 
-// rendered is a call's value as its caller gets it.
+// rendered is a call's value as the client gets it.
 func rendered(v value.Slot, o vm.Offer) mcp.Result {
 	flat := value.Flat(v)
 	if flat.Kind() == value.KindString && !o.Wrapped {
@@ -176,10 +177,10 @@ type progress struct {
 	steps  int // since then
 }
 
-// maxMessage bounds what of an emit's payload is reported.
+// maxMessage bounds the part of an emit's payload that is reported, in bytes.
 const maxMessage = 500
 
-// emitted hears of an emit in the course of the call.
+// emitted reports an emit of the call.
 func (p *progress) emitted(e *effect.Emit) {
 	message := "[" + e.Channel + "]"
 	switch e.Channel {

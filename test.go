@@ -35,7 +35,8 @@ type Test struct {
 type TestOptions struct {
 	// Select picks tests; nil takes all.
 	Select func(Test) bool
-	// Parallel is how many tests run at a time; 0 means one a processor.
+	// Parallel is how many tests run at the same time; 0 means one for each
+	// processor.
 	Parallel int
 	// Live lets tests use the models, hosts and network that they do not mock, in
 	// real time.
@@ -67,7 +68,7 @@ type TestOptions struct {
 	OnResult func(TestResult)
 }
 
-// DefaultTestLimit is how long a test may run when nothing else is said.
+// DefaultTestLimit is how long a test may run when no limit is set.
 const DefaultTestLimit = time.Minute
 
 // TestResult is what became of a test. Failure is nil when it passed.
@@ -207,7 +208,7 @@ func (r *testRun) work(ctx context.Context) error {
 	return nil
 }
 
-// done keeps a result and tells those whose turn it is.
+// done keeps a result and reports those whose turn it is.
 func (r *testRun) done(i int, result *TestResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +232,7 @@ func (r *testRun) finished() []TestResult {
 	return out
 }
 
-// one runs a test. The error is not the test's failure but the run's end.
+// one runs a test. An error is the run's end, not the test's failure.
 func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
 	began := time.Now()
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed})
@@ -369,7 +370,7 @@ func failureOf(err error) *TestFailure {
 	return &TestFailure{Message: err.Error()}
 }
 
-// expected turns round what became of a test that is to fail.
+// expected inverts the result of a test that is expected to fail.
 func expected(t *ir.Test, f *TestFailure) *TestFailure {
 	switch {
 	case !t.ExpectFail:

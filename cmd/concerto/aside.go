@@ -64,7 +64,7 @@ func (a *aside) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// put leaves b to be written.
+// put stores b to be written.
 func (a *aside) put(b []byte) (through chan struct{}, stuck bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,7 +20,7 @@ func usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
-// exitError ends with a code; what there is to say has been said.
+// exitError ends the command with a code; its message has been shown.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -60,7 +60,8 @@ func (a *app) failed(err error) int {
 		a.bugAt(broken, broken.Stack)
 		return exitFailed
 	case errors.Is(err, concerto.ErrNoReader):
-		// Whoever read the output wants no more of it: no reason to shout.
+		// The reader of the output has gone away on purpose: this needs no
+		// message.
 		return exitFailed
 	}
 	a.complain(err.Error(), "")

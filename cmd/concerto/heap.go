@@ -19,12 +19,13 @@ const (
 )
 
 const (
-	// filling is how much is left in a heap that fills, in bytes.
+	// filling is the memory in use from which a heap counts as filling up, in
+	// bytes.
 	filling = 4 << 20
 	// firstMarked is the least size of the heap when the first collection begins
 	// to mark, in bytes: with usualGrowth Go begins between 12 and 16 MiB.
 	firstMarked = 12 << 20
-	// pagedRoom is for how much of the heap large pages are asked for, in bytes.
+	// pagedRoom is how much memory large pages are asked for, in bytes.
 	pagedRoom = 256 << 20
 	// pagedSlack is how many bytes the program may allocate while makeRoom has
 	// collections switched off: beyond that the memory limit starts one.

@@ -60,7 +60,7 @@ type app struct {
 	// ownProcess says that the process runs nothing but this command, so that a
 	// run may set how many processors it uses.
 	ownProcess bool
-	// ownHeap says the same of how Go's heap grows.
+	// ownHeap says the same for the growth of Go's heap.
 	ownHeap bool
 	dir     string // working directory; -C changes it
 	terminals

@@ -53,7 +53,8 @@ func writeFile(path string, data []byte) error {
 // maxLinks is how many links may lead from one to the next.
 const maxLinks = 40
 
-// followed is where the links at path lead, which need not be there.
+// followed is the path to which the links at path lead; nothing need exist
+// there.
 func followed(path string) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
@@ -68,7 +69,8 @@ func followed(path string) (string, error) {
 	return "", errors.New("its links lead in a circle")
 }
 
-// besides makes a file of its own name beside path, with the mode of a new one.
+// besides makes a file with an unused name beside path, with the mode of a new
+// file.
 func besides(path string) (*os.File, error) {
 	for n := 0; ; n++ {
 		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)

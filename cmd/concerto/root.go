@@ -105,7 +105,8 @@ func (a *app) say(format string, args ...any) {
 	}
 }
 
-// unknownCommand refuses what follows a command of commands and is none.
+// unknownCommand refuses an argument of a command group that is none of its
+// commands.
 func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

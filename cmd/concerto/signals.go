@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lastChance is how long a run that was told twice to end may still take.
+// lastChance is how long a run may still take after the second signal.
 const lastChance = time.Second
 
 // interrupts turns signals into the end of a run.
@@ -69,7 +69,7 @@ func (i *interrupts) watch() {
 	}
 }
 
-// stop gives the signals back, soon.
+// stop stops catching signals, without waiting for it.
 func (i *interrupts) stop() {
 	close(i.done)
 	i.cancel(nil)

@@ -177,7 +177,7 @@ func matchesAny(tests []concerto.Test, selected func(concerto.Test) bool) bool {
 	return false
 }
 
-// finishTests writes what of the report has not been told yet.
+// finishTests writes the part of the report that has not been written yet.
 func (a *app) finishTests(r *testReport, f *testFlags) error {
 	var err error
 	switch f.format {

@@ -74,7 +74,7 @@ type filled[S, T any] struct {
 // chunk is room for the next of many Strings.
 type chunk []Str
 
-// of makes a String; it is the first of so many that are left to make.
+// of makes a String; left counts it and those that will be made after it.
 func (c *chunk) of(s string, left int) Slot {
 	if len(s) < 2 {
 		return String(s)
@@ -223,7 +223,7 @@ func (a *Array) put(i int, s Slot) {
 	}
 }
 
-// reprOf gives the representation that s as a first element decides.
+// reprOf gives the representation of an array whose first element is s.
 func reprOf(s Slot) Repr {
 	switch s.Ref {
 	case unsafe.Pointer(&IntHead):
@@ -236,7 +236,7 @@ func reprOf(s Slot) Repr {
 	return ReprSlots
 }
 
-// admit makes the representation one that s fits.
+// admit converts the array, if need be, to a representation that s fits.
 func (a *Array) admit(s Slot) {
 	switch want := reprOf(s); {
 	case a.Sub == want || a.Sub == ReprSlots:
@@ -360,7 +360,8 @@ func (a *Array) move(at, from, end int) {
 	}
 }
 
-// leastPart is how many elements share memory at least: few are copied as quickly.
+// leastPart is the least number of elements for which memory is shared: fewer
+// are copied as quickly.
 const leastPart = 32
 
 // Part gives the elements from lo to hi (exclusive), which must be in range. It

@@ -14,7 +14,7 @@ import (
 // A String's text never changes. An append in place needs a String whose text
 // ends where the tail ends: of two appends to one String, the second copies.
 
-// How a String came about, in Head.Sub.
+// The ways in which a String was made, in Head.Sub.
 const (
 	textPlain  uint16 = iota
 	textJoined        // by an append, in memory of its exact size
@@ -34,7 +34,8 @@ const (
 	// Copying shorter ones hardly costs time, and memory of the exact size is
 	// less.
 	grownText = 256
-	// joinedShort is up to where a String holds its text itself.
+	// joinedShort is the length up to which a joined String has its text in its
+	// own allocation.
 	joinedShort = longerText
 )
 
@@ -51,7 +52,7 @@ func Concat(a, b *Str) (s Slot, copied int) {
 // must not be longer than MaxText. The memory of text is not kept.
 func (a *Str) Append(text string) (s Slot, copied int) { return a.append(text, 0) }
 
-// append is Append of a text whose runes, as of a Str, may be known.
+// append is Append; runes is the rune count of text plus one, or 0 for unknown.
 func (a *Str) append(text string, runes int32) (s Slot, copied int) {
 	n := len(a.S) + len(text)
 	switch {

@@ -8,7 +8,7 @@ func Equal(a, b Slot) bool { return EqualIn(nil, a, b) }
 // EqualIn is Equal under a pace.
 func EqualIn(p *Pace, a, b Slot) bool { return walk{p, 0}.equal(a, b) }
 
-// walk is how far a comparison has gone into values.
+// walk is the depth of a comparison, and its pace.
 type walk struct {
 	pace  *Pace
 	depth int

@@ -152,7 +152,7 @@ func (d *decoder) value(depth int) Slot {
 	return d.fail(d.noValue())
 }
 
-// noValue says what stands in the place of a value.
+// noValue is the message about what is in the place of a value.
 func (d *decoder) noValue() string {
 	for _, w := range []string{"NaN", "Infinity", "-Infinity"} {
 		if bytes.HasPrefix(d.data[d.at:], []byte(w)) {

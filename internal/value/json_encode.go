@@ -101,7 +101,8 @@ func appendJSON(dst []byte, s Slot, at nest) []byte {
 	return AppendString(dst, string(appendText(nil, s, at.in())))
 }
 
-// arraySample is how many elements of an array tell how long its text will be.
+// arraySample is the number of elements from which the length of an array's text
+// is estimated.
 const arraySample = 64
 
 func appendArray(dst []byte, a *Array, at nest) []byte {

@@ -240,7 +240,7 @@ func (m *Map) add(key, value Slot) {
 	m.live++
 }
 
-// roomAfter is for how many entries a map has room that has grown out of n.
+// roomAfter is the capacity of a map that has outgrown one of n entries.
 func roomAfter(n int) int { return max(2*n, 2) }
 
 // link enters the number of an entry into the index.

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Mode Mode
 	Out  io.Writer // standard output; written to from one goroutine
-	// Terminal says that Out is one: what steers it is shown escaped.
+	// Terminal says that Out is a terminal: control characters are escaped.
 	Terminal bool
 	// Detail, when not zero, is the time when the run began. Output then says
 	// when, by which task and in which exchange it was put out (see detail.go).
@@ -135,7 +135,7 @@ func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, 
 	})
 }
 
-// await prints the emit like any other, then has it answered.
+// await prints the emit like any other, then gets its answer.
 func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Misfit != "" {
 		return s.answer(ctx, r)
@@ -194,7 +194,7 @@ func nobody(channel string) error {
 	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
-// answer has an awaited emit answered that has been printed.
+// answer gets the answer of an awaited emit that has been printed.
 func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err

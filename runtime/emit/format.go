@@ -80,7 +80,7 @@ func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
 	return append(b, '\n')
 }
 
-// lineEnds are the characters behind which one reader or another begins a line.
+// lineEnds are the characters after which some reader may begin a new line.
 const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
 // indented is a text whose further lines are indented, but for empty ones.

@@ -47,7 +47,7 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 	}
 }
 
-// after is an error with how the connections failed that were asked before.
+// after adds to an error how the connections failed that were asked before.
 func after(err error, before []string) error {
 	var e *effect.Error
 	if len(before) > 0 && errors.As(err, &e) {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// Event is something in the course of a call, for whoever follows a run.
+// Event is something that happens in a call, for observers of a run.
 type Event struct {
 	What EventKind
 	// Call is the request that the client got, the same for all events of a call.
@@ -23,7 +23,7 @@ type Event struct {
 	Wait  time.Duration      // of EventRetry: until the next attempt
 }
 
-// EventKind is what an Event tells of.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
 // The kinds of Event.
@@ -36,7 +36,7 @@ const (
 	EventEnd                       // the call has ended
 )
 
-// hear tells of an event.
+// hear reports an event.
 func (c *Client) hear(e Event) {
 	if c.cfg.Heard != nil {
 		c.cfg.Heard(e)

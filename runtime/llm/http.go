@@ -35,7 +35,7 @@ func newHTTP(c *Connection) *http.Transport {
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
 	t.DialContext = inTurn((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
-	// As many calls as go on at once find their connection again.
+	// As many connections are kept as calls may be made at the same time.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
 	// A thousand connections should fit into little memory. Larger reads and
 	// writes bypass the buffers.
@@ -79,7 +79,7 @@ func (c *Connection) Address() string {
 	return own
 }
 
-// endpoint is where an HTTP provider is reached and how it is paid.
+// endpoint is an HTTP provider's address, key and headers.
 type endpoint struct {
 	root   *url.URL // its address, with the version
 	keyEnv string

@@ -43,7 +43,8 @@ const (
 	SchemaPrompted                 // only words in the prompt
 )
 
-// refuses says what of a request the provider cannot do, nil when it can all.
+// refuses is the error of a request that asks for more than the provider can do;
+// else nil.
 func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
@@ -75,7 +76,7 @@ func (r *Request) Prompt() string {
 // world is what providers need from outside.
 type world struct {
 	getenv func(string) (string, bool)
-	// unkeyed hears of a key that is not there.
+	// unkeyed is called with the message about a missing key.
 	unkeyed func(message string)
 	http    *http.Transport
 	sleep   func(context.Context, time.Duration) error

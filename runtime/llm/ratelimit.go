@@ -81,7 +81,7 @@ func (l *limiter) enter(ctx context.Context, expected int64) (done func(tokens i
 	}
 }
 
-// settle says what a request took. Those that wait look again.
+// settle records what a request used, and wakes the waiting requests.
 func (l *limiter) settle(s *spending, tokens int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

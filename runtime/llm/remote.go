@@ -145,7 +145,7 @@ func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 	return reply
 }
 
-// requestID is what the provider calls the request, for its support.
+// requestID is the provider's name for the request, to ask its support about.
 func (x *exchange) requestID() string {
 	if id := x.resp.Header.Get("X-Request-Id"); id != "" {
 		return id

@@ -50,7 +50,8 @@ func (c *Client) attempts(ctx context.Context, l *line, req *Request, piece func
 	}
 }
 
-// attempt is try, told of to whoever follows the run; follow says of what.
+// attempt is try, with its events reported; follow has the members that they
+// share.
 func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(string), follow Event) (*effect.AgentReply, error) {
 	if c.cfg.Heard == nil {
 		return c.try(ctx, l, req, piece)
@@ -91,7 +92,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settle = s; granted > 0 && req.MaxTokens == nil {
-			// What is left bounds a reply that nothing else bounds.
+			// The rest of the budget bounds a reply that nothing else bounds.
 			capped := *req.AgentCall
 			capped.MaxTokens = &granted
 			limited := *req

@@ -22,7 +22,7 @@ func hostOf(address string) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// plainHost is the host alone of one with a port.
+// plainHost is the host without its port.
 func plainHost(target string) string {
 	if host, _, err := net.SplitHostPort(target); err == nil {
 		return host

@@ -52,7 +52,7 @@ func Below(root, path string) bool {
 	return err == nil && filepath.IsLocal(name)
 }
 
-// reals are paths as they lead somewhere; relative ones start at dir.
+// reals are the paths as Real gives them; relative ones start at dir.
 func reals(names []string, dir string) []string {
 	out := []string{}
 	for _, n := range names {

@@ -66,7 +66,8 @@ type limit struct {
 	roots   []string // of paths: as Real gives them
 }
 
-// New makes a Policy. Links in what is granted are followed now.
+// New makes a Policy. Links in the granted paths are followed now, not when they
+// are used.
 func New(c Config) *Policy {
 	p := &Policy{config: c}
 	for k := range Kinds {
@@ -219,7 +220,8 @@ func (p *Policy) Refuse(k Kind, target string, declared bool) string {
 	return ""
 }
 
-// ofManifest says that [permissions] does not grant something, and how it would.
+// ofManifest is a refusal's text: [permissions] does not grant something, and
+// how it would.
 func ofManifest(n Need) string {
 	key := Kinds[n.Kind].Key
 	if n.Kind == Read || n.Kind == Write {
@@ -234,7 +236,7 @@ func ofCaller(n Need, flags ...string) string {
 	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
 }
 
-// doing is what a message calls what was refused.
+// doing is the words for what was refused in a message.
 func (n Need) doing() string {
 	target := n.Target
 	if n.Kind == Net {

@@ -42,7 +42,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
 		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
 	}), Read, Write),
-	// What is moved may be read where it comes to lie.
+	// A file that is moved may be read at its new place.
 	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
 		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
 	}), Read, Write),

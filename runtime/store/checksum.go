@@ -21,7 +21,7 @@ import (
 // the way in which SQLite writes a column that was added later.
 const sumColumn = ", sum INTEGER NOT NULL DEFAULT 0"
 
-// summed are the columns that a table's checksum is of.
+// summed are the columns that go into a table's checksum.
 var summed = []struct{ table, columns string }{
 	{"section", "kind, name, scope"}, {"entry", "section, key, value"}, {"message", "section, role, content"}, {"record", "section, identifier, keys, value"},
 }
@@ -91,7 +91,8 @@ func rowDamaged(what string) error {
 	return refuse("%s is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place", what)
 }
 
-// entryDamaged names an entry of a hashmap, or of a cache, whose keys say nothing.
+// entryDamaged names an entry of a hashmap; of a cache only the cache, as its
+// keys mean nothing to users.
 func entryDamaged(at effect.Store, key []byte) error {
 	if at.Kind == "cache" {
 		return refuse("what @cache keeps of %s is damaged: its checksum does not fit; move the file away to begin anew", at.Name)

@@ -22,7 +22,7 @@ func (r refusal) Error() string { return string(r) }
 
 func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
 
-// failed makes the program's error of one that an operation ended with.
+// failed makes the program's error from an operation's error.
 func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
 	var known *effect.Error
 	switch {

@@ -53,7 +53,7 @@ type record struct {
 	id    int64
 	keys  []string
 	value string
-	// damaged says that its checksum does not fit: all else is of no use.
+	// damaged is set when the checksum does not fit: the rest must not be used.
 	damaged error
 }
 
@@ -154,7 +154,8 @@ func distinct(texts []string) []string {
 	return slices.Compact(texts)
 }
 
-// uproot removes a record of which nobody knows any more what leads to it.
+// uproot removes a damaged record, of which it is unknown by which words and
+// keys it is found.
 func (f *file) uproot(id int64) error {
 	for _, sql := range []string{sqlStrike, `DELETE FROM word WHERE record = ?`, `DELETE FROM record_key WHERE record = ?`} {
 		if err := f.run(sql, nil, id); err != nil {
@@ -283,7 +284,7 @@ func (f *file) rarestFirst(p posting, section int64, texts []string) error {
 	}
 }
 
-// any takes the records that have one of the keys at least, in order.
+// any calls take with each record that has at least one of the keys, in order.
 func (f *file) any(section int64, keys []string, take func(*sqlite3.Stmt)) error {
 	if len(keys) == 0 {
 		return nil

@@ -57,7 +57,7 @@ func (f *file) open(ctx context.Context) error {
 	}
 	verified := false
 	if size > 0 && !hasLog(path) {
-		// Reading a file that is at rest makes nothing beside it.
+		// Reading a file that is not in use creates no files beside it.
 		err := f.use(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verify(size) })
 		if err != nil && !hasLog(path) {
 			return err
@@ -167,7 +167,7 @@ func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
 	return f.run("PRAGMA journal_mode = WAL", nil)
 }
 
-// marks reads what tells whose the database is.
+// marks reads application_id and user_version.
 func (f *file) marks() (id, version int64, err error) {
 	if err = f.run("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
 		err = f.run("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
@@ -175,7 +175,8 @@ func (f *file) marks() (id, version int64, err error) {
 	return id, version, err
 }
 
-// create makes the tables in an empty database. Who comes second finds them.
+// create makes the tables in an empty database, unless another process was
+// faster.
 func (f *file) create() error {
 	return f.transaction(func() error {
 		id, version, err := f.marks()
@@ -194,8 +195,8 @@ func (f *file) create() error {
 	})
 }
 
-// verify checks a database through SQLite: its marks, its tables and, up to the
-// size checked, every page.
+// verify checks a database through SQLite: its marks, its tables and, in a file
+// of at most readThrough bytes, every page.
 func (f *file) verify(size int64) error {
 	id, version, err := f.marks()
 	if err == nil {
@@ -232,7 +233,7 @@ func (f *file) verify(size int64) error {
 	return err
 }
 
-// whose says why a database with these marks is not to be used.
+// whose says why a database with these marks cannot be used; nil when it can.
 func whose(id, version int64) error {
 	switch {
 	case id != application:

@@ -51,7 +51,8 @@ func New(o Options) *Stores {
 	return &Stores{options: o, files: map[string]*file{}}
 }
 
-// Close closes every file. Stores may be used on, and opens them again.
+// Close closes every file. Stores may be used afterwards, which opens the files
+// again.
 func (s *Stores) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
