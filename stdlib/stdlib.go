@@ -3,8 +3,9 @@
 // checker is handed the declarations through Library, each parsed when a program
 // first uses it; the VM finds the functions by Native.
 //
-// Invariants: a Go function never calls the VM and touches nothing but its
-// arguments; whatever takes a closure or runs between effects is Concerto.
+// Invariants: a Go function runs no code of the program and touches nothing but its
+// arguments and what it may know of its run; the world it asks for (vm.Args.Ask).
+// Whatever takes a closure or runs between effects is Concerto.
 // Declarations marked @native or @effect and registered functions match one to one.
 package stdlib
 

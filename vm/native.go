@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Native is a library function in Go: a pure leaf that never calls the VM and
-// touches nothing but its arguments. A *value.Error is raised as that error, a
+// Native is a library function in Go: a leaf that runs no code of the program and
+// touches nothing but its arguments and what library.go lets it know of the run. A *value.Error is raised as that error, a
 // *value.Fault as a RuntimeError, any other error as a RuntimeError of its
 // text. Arguments are borrowed: what a native keeps in its result it marks
 // with value.Share. The receiver of a mutating native is owned already. A native
