@@ -104,6 +104,11 @@ func (p *Program) Hosts() []string {
 	return names
 }
 
+// HostConfigs say how the hosts that the program declares are started and spoken
+// to. Relative paths start at the project of a program that was compiled from its
+// sources.
+func (p *Program) HostConfigs() ([]HostConfig, error) { return p.hosts(p.root) }
+
 // Assembly gives the program's code as text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/transcript"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -33,6 +34,9 @@ type (
 	Granted = permit.List
 	// Permission is a kind of thing that a program may be allowed to use.
 	Permission = permit.Kind
+
+	// HostConfig says how a host is started and spoken to.
+	HostConfig = host.Config
 
 	// Mode is the form of output.
 	Mode = emit.Mode

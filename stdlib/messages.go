@@ -127,3 +127,7 @@ func executed(m *hostmsg.Message) string {
 	}
 	return "emits `" + m.Channel + "`"
 }
+
+// MessageFields are the fields of the schema of a type of message, as they stand in
+// the library: "percent?: Int". "" has none.
+func MessageFields(schema string) []string { return schemaFields(schema) }

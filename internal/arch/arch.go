@@ -90,6 +90,7 @@ var Policy = []Rule{
 	{Package: "runtime", Imports: `internal/effect internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
+	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson stdlib runtime/host"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
@@ -107,7 +108,7 @@ var Policy = []Rule{
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
-		runtime/mcp internal/doc internal/driver internal/procgroup
+		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup
 		internal/secret internal/spell internal/terminal`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

@@ -130,19 +130,10 @@ func (s *slot) spawn(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := c.Transport
-	if kind == "" {
-		kind = "stdio"
-	}
-	transport := h.opts.Transports[kind]
-	if transport == nil {
-		return nil, c.failure("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
-			kind, c.Connector, slices.Sorted(maps.Keys(h.opts.Transports)))
-	}
 	if !h.reserve() {
 		return nil, ErrClosed
 	}
-	conn, err := transport.Connect(c, c.environ(h.opts.Environ), func(line string) { h.opts.Log(c.Name, line) })
+	conn, err := c.connect(h.opts.Transports, h.opts.Environ, func(line string) { h.opts.Log(c.Name, line) })
 	if err != nil {
 		h.running.Done()
 		return nil, err
@@ -158,6 +149,20 @@ func (s *slot) spawn(ctx context.Context) (*process, error) {
 		}
 	}
 	return p, nil
+}
+
+// connect reaches a host by its transport.
+func (c *Config) connect(table map[string]Transport, environ []string, stderr func(string)) (Conn, error) {
+	kind := c.Transport
+	if kind == "" {
+		kind = "stdio"
+	}
+	transport := table[kind]
+	if transport == nil {
+		return nil, c.failure("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
+			kind, c.Connector, slices.Sorted(maps.Keys(table)))
+	}
+	return transport.Connect(c, c.environ(environ), stderr)
 }
 
 // environ is the host's environment: the run's, with the host's own on top.

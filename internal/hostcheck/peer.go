@@ -1,0 +1,112 @@
+package hostcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// peer is a running host, line by line.
+type peer struct {
+	conn   host.Conn
+	said   chan event
+	stop   chan struct{}
+	read   chan struct{} // closed when nothing reads any more
+	spoken bool          // it has sent a message
+}
+
+// event is a line of the host's, or why there are no more.
+type event struct {
+	line ndjson.Line
+	err  error
+}
+
+// ahead is how many lines of a host may wait to be looked at.
+const ahead = 1024
+
+func newPeer(conn host.Conn) *peer {
+	p := &peer{conn: conn, said: make(chan event, ahead), stop: make(chan struct{}), read: make(chan struct{})}
+	go func() {
+		defer close(p.read)
+		for {
+			l, err := conn.Read()
+			select {
+			case p.said <- event{l, err}:
+			case <-p.stop:
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// receive waits for the next event; ok is false when none came in time.
+func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case e = <-p.said:
+		return e, true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return e, false
+}
+
+// send writes a line; false when the host has not read it in time. That it has
+// ended is told by the next event.
+func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = p.conn.Write(line)
+	}()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// ended says why nothing more came, as what was got.
+func (p *peer) ended(ctx context.Context, err error) string {
+	if !errors.Is(err, io.EOF) {
+		return err.Error()
+	}
+	t := time.NewTimer(leaving)
+	defer t.Stop()
+	select {
+	case <-p.conn.Done():
+	case <-t.C:
+		return "the end of its output, though it goes on running"
+	case <-ctx.Done():
+		return "the end of its output"
+	}
+	exit := p.conn.Exit()
+	what := fmt.Sprintf("its end with exit code %d", exit.Code)
+	if lines := strings.Split(strings.TrimSpace(exit.Stderr), "\n"); lines[0] != "" {
+		what += ": " + quote([]byte(lines[len(lines)-1]))
+	}
+	return what
+}
+
+// end ends the host, with all that it has started.
+func (p *peer) end() {
+	close(p.stop)
+	p.conn.CloseWrite()
+	p.conn.End(leaving, nil)
+	<-p.read
+}
