@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference sdk
 
 all: build
 
@@ -9,6 +9,9 @@ STATICCHECK = go tool -modfile=.ci/tools/go.mod staticcheck
 
 # What is written in Concerto and stands in its style; a test of format holds it.
 OWN = stdlib bench cmd/concerto/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
+
+# Modules of their own, for they use the SDK as its users do.
+MODULES = sdk/go sdk/testdata/probe examples/hosts/go/host
 
 # Without C there is no dynamic linking at start, which takes half a millisecond.
 build:
@@ -29,6 +32,7 @@ checkptr:
 
 lint:
 	go vet ./...
+	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
 	$(STATICCHECK) ./...
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
 
@@ -86,3 +90,7 @@ check: lint test race checkptr spec gen
 # client, for TestServeReference.
 mcp-reference:
 	npm install --no-audit --no-fund --prefix bin/npm @modelcontextprotocol/server-everything@2026.8.31
+
+# JavaScript of the SDK in TypeScript; a test says when it is out of date.
+sdk:
+	.ci/sdk

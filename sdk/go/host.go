@@ -1,0 +1,667 @@
+// Package host makes a program a host for Concerto: one file, no dependencies.
+//
+//	host.Serve(func(t *host.Task) (any, error) {
+//		style, err := t.Ask("Tabs or spaces?", host.Options("tabs", "spaces"))
+//		if err != nil {
+//			return nil, err
+//		}
+//		return map[string]any{"text": "done, with " + style.Text()}, nil
+//	}, host.Capabilities("cancel"))
+//
+// Serve takes prompts from standard input until that ends. What the handler
+// returns is the result of the exchange, or its error. What is printed goes to
+// standard error, and so to the run's log: standard output has messages alone.
+// The protocol is spec/host-protocol.md.
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// grace is how long a handler may take after the end of standard input.
+const grace = 5 * time.Second
+
+// checks begins the prompts of `concerto host test`.
+const checks = "concerto test: "
+
+// Value is a JSON value from the program; the zero Value is null.
+type Value struct{ raw json.RawMessage }
+
+// Text is a string as it is, null as "", and any other value as JSON.
+func (v Value) Text() string {
+	var s string
+	if v.isNull() || json.Unmarshal(v.raw, &s) == nil {
+		return s
+	}
+	return string(v.raw)
+}
+
+// Into reads the value into what p points to, as json.Unmarshal does.
+func (v Value) Into(p any) error {
+	if v.isNull() {
+		return json.Unmarshal([]byte("null"), p)
+	}
+	return json.Unmarshal(v.raw, p)
+}
+
+// MarshalJSON gives the value as it came.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.raw == nil {
+		return []byte("null"), nil
+	}
+	return v.raw, nil
+}
+
+// UnmarshalJSON keeps the value as it comes.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	v.raw = bytes.Clone(b)
+	return nil
+}
+
+// asJSON is any value as JSON, a string too.
+func (v Value) asJSON() string {
+	if v.raw == nil {
+		return "null"
+	}
+	return string(v.raw)
+}
+
+func (v Value) isNull() bool { return v.raw == nil || string(v.raw) == "null" }
+
+// Refused is the error of a request that was not answered but refused: nobody
+// handles it, the handler failed, the request was withdrawn or the exchange
+// cancelled. Reason says which.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return r.Reason }
+
+// Decision is what became of an approval. Only what is clearly yes allows.
+type Decision struct {
+	Allow  bool
+	Reason string // why not
+	Input  Value  // the args to go on with: as asked, or as the answer changed them
+	Scope  string // how far it reaches: once, session or always
+}
+
+var (
+	yes    = strings.Fields("yes y ok okay allow approve approved accept once true")
+	no     = append(strings.Fields("no n deny denied reject rejected decline false"), "")
+	scopes = []string{"once", "session", "always"}
+)
+
+func decide(v, args Value) Decision {
+	var value any
+	if err := v.Into(&value); err != nil {
+		return Decision{Reason: "not a decision: " + v.asJSON(), Scope: "once"}
+	}
+	switch value := value.(type) {
+	case bool:
+		if value {
+			return Decision{Allow: true, Input: args, Scope: "once"}
+		}
+		return Decision{Reason: "denied", Scope: "once"}
+	case string:
+		word := strings.ToLower(strings.Trim(value, " \t\r\n.!"))
+		switch {
+		case slices.Contains(yes, word):
+			return Decision{Allow: true, Input: args, Scope: "once"}
+		case slices.Contains(scopes, word):
+			return Decision{Allow: true, Input: args, Scope: word}
+		case slices.Contains(no, word):
+			return Decision{Reason: "denied", Scope: "once"}
+		}
+		return Decision{Reason: strings.Trim(value, " \t\r\n"), Scope: "once"}
+	case map[string]any:
+		return inFull(v, value, args)
+	}
+	return Decision{Reason: "not a decision: " + v.asJSON(), Scope: "once"}
+}
+
+// inFull reads a decision that is an object.
+func inFull(v Value, members map[string]any, args Value) Decision {
+	d := Decision{Scope: "once"}
+	d.Reason, _ = members["reason"].(string)
+	if s, ok := members["scope"].(string); ok && slices.Contains(scopes, s) {
+		d.Scope = s
+	}
+	switch members["decision"] {
+	case "allow":
+		d.Allow, d.Input = true, args
+		var edited struct{ Input Value }
+		if v.Into(&edited) == nil && !edited.Input.isNull() {
+			d.Input = edited.Input
+		}
+	case "deny":
+		if d.Reason == "" {
+			d.Reason = "denied"
+		}
+	default:
+		return Decision{Reason: "not a decision: " + v.asJSON(), Scope: "once"}
+	}
+	return d
+}
+
+// Field is a member of a message.
+type Field struct {
+	name  string
+	value any
+}
+
+// Percent says of Progress how much is done.
+func Percent(n int) Field { return Field{"percent", n} }
+
+// Stage says of Progress what is being done.
+func Stage(name string) Field { return Field{"stage", name} }
+
+// Options are the answers that Ask offers.
+func Options(texts ...string) Field { return Field{"options", texts} }
+
+// Questions are several questions for one Ask.
+func Questions(all ...any) Field { return Field{"questions", all} }
+
+// Schema is the JSON Schema of the answer that Ask wants.
+func Schema(s any) Field { return Field{"schema", s} }
+
+// Tool says of Approve which tool is to be used.
+func Tool(name string) Field { return Field{"tool", name} }
+
+// Args says of Approve what the tool is to be called with.
+func Args(args any) Field { return Field{"args", args} }
+
+// Kind says of Approve what sort of thing it is: read, edit, delete, execute, ….
+func Kind(name string) Field { return Field{"kind", name} }
+
+// RiskLevel says of Approve how bad it may become: low, medium or high.
+func RiskLevel(level string) Field { return Field{"risk_level", level} }
+
+// ID names a request, so that Withdraw can take it back.
+func ID(id string) Field { return Field{"id", id} }
+
+// Option says how Serve serves.
+type Option func(*server)
+
+// Init is called with the parameters of the manifest. What it returns is added to
+// init_ack, as a map with a "version"; its error refuses them.
+func Init(f func(params Value) (any, error)) Option { return func(s *server) { s.init = f } }
+
+// Capabilities are announced in init_ack; "cancel" says that the handler looks at
+// Task.Ctx.
+func Capabilities(names ...string) Option {
+	return func(s *server) { s.capabilities = append(s.capabilities, names...) }
+}
+
+// Testable has the prompts of `concerto host test` answered; they never reach the
+// handler.
+func Testable() Option {
+	return func(s *server) { s.testable = true; s.capabilities = append(s.capabilities, "testable") }
+}
+
+// Task is one prompt. Its methods may be called from any goroutine.
+type Task struct {
+	Ctx     context.Context // ends when the result is no longer wanted
+	Text    string
+	Context Value  // null without one
+	Schema  Value  // the JSON Schema that the result is to have; null without one
+	Params  Value  // of the manifest, as init brought them
+	Session string // the conversation to go on with, "" for none
+
+	server *server
+	cancel context.CancelFunc
+	open   map[string]chan answer // requests without an answer
+	over   string                 // why nothing can be asked any more
+}
+
+type answer struct {
+	value Value
+	err   error
+}
+
+// Progress says how far the work is.
+func (t *Task) Progress(message string, fields ...Field) {
+	t.tell("progress", append([]Field{{"message", message}}, fields...))
+}
+
+// Log is a remark for the program; the level is debug, info, warn or error.
+func (t *Task) Log(level, message string) {
+	t.tell("log", []Field{{"level", level}, {"message", message}})
+}
+
+// Partial is a piece of the result.
+func (t *Task) Partial(text string) { t.tell("partial", []Field{{"text", text}}) }
+
+// Ask asks the program and gives its answer. The error is a *Refused, or says
+// which field is no JSON.
+func (t *Task) Ask(question string, fields ...Field) (Value, error) {
+	return t.request("question", append([]Field{{"question", question}}, fields...))
+}
+
+// Approve asks whether something may be done. The error is as Ask's.
+func (t *Task) Approve(description string, fields ...Field) (Decision, error) {
+	var args Value
+	for _, f := range fields {
+		if f.name == "args" {
+			raw, err := encode(f.value)
+			if err != nil {
+				return Decision{}, err
+			}
+			args = Value{raw}
+		}
+	}
+	v, err := t.request("approval", append([]Field{{"description", description}}, fields...))
+	if err != nil {
+		return Decision{}, err
+	}
+	return decide(v, args), nil
+}
+
+// Call calls one of the program's tools and gives what it returns. The error is
+// as Ask's.
+func (t *Task) Call(tool string, args any, fields ...Field) (Value, error) {
+	return t.request("tool_call", append([]Field{{"tool", tool}, {"args", args}}, fields...))
+}
+
+// Withdraw takes back the requests with these ids, or all that wait. Who waits gets
+// a *Refused.
+func (t *Task) Withdraw(ids ...string) {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if len(ids) == 0 {
+		for id := range t.open {
+			ids = append(ids, id)
+		}
+	}
+	for _, id := range ids {
+		if waiter := t.open[id]; waiter != nil {
+			delete(t.open, id)
+			// A text is always JSON.
+			_ = t.server.write("withdraw", []Field{{"id", id}})
+			waiter <- answer{err: &Refused{"withdrawn"}}
+		}
+	}
+}
+
+func (t *Task) tell(typ string, fields []Field) {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if t.server.current == t {
+		// The fields of what is told are texts and numbers.
+		_ = t.server.write(typ, fields)
+	}
+}
+
+func (t *Task) request(typ string, fields []Field) (Value, error) {
+	waiter, err := t.send(typ, fields)
+	if err != nil {
+		return Value{}, err
+	}
+	a := <-waiter
+	return a.value, a.err
+}
+
+func (t *Task) send(typ string, fields []Field) (chan answer, error) {
+	s := t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.over != "" {
+		return nil, &Refused{t.over}
+	}
+	id := ""
+	fields = slices.DeleteFunc(fields, func(f Field) bool {
+		if f.name == "id" {
+			id = f.value.(string)
+		}
+		return f.name == "id"
+	})
+	if id == "" {
+		s.requests++
+		id = fmt.Sprintf("%c%d", typ[0], s.requests)
+	}
+	if t.open[id] != nil {
+		return nil, fmt.Errorf("a request with the id %q is waiting already", id)
+	}
+	if err := s.write(typ, append([]Field{{"id", id}}, fields...)); err != nil {
+		return nil, err
+	}
+	waiter := make(chan answer, 1)
+	t.open[id] = waiter
+	return waiter, nil
+}
+
+// stop refuses what waits and what is yet asked; the lock is held.
+func (t *Task) stop(reason string) {
+	if t.over == "" {
+		t.over = reason
+	}
+	for id, waiter := range t.open {
+		delete(t.open, id)
+		waiter <- answer{err: &Refused{reason}}
+	}
+}
+
+type server struct {
+	handler      func(*Task) (any, error)
+	init         func(Value) (any, error)
+	capabilities []string
+	testable     bool
+	output       *os.File
+
+	mu       sync.Mutex
+	params   Value
+	requests int
+	current  *Task         // the newest prompt's
+	last     chan struct{} // closed when the newest job is done
+}
+
+// Serve serves prompts until standard input ends, one at a time, and exits with
+// code 0 then. The handler that is at work is cancelled and has five seconds.
+func Serve(handler func(*Task) (any, error), options ...Option) {
+	s := &server{handler: handler, capabilities: []string{}, output: os.Stdout, last: make(chan struct{})}
+	for _, o := range options {
+		o(s)
+	}
+	os.Stdout = os.Stderr // the stream is the protocol's: what is printed is not
+	close(s.last)
+	in := bufio.NewReaderSize(os.Stdin, 1<<16)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 && err == nil {
+			s.take(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	s.cancel("the program has ended")
+	select {
+	case <-s.last:
+	case <-time.After(grace):
+	}
+	os.Exit(0)
+}
+
+// incoming is a message from the program.
+type incoming struct {
+	Type     string  `json:"type"`
+	Text     string  `json:"text"`
+	Context  Value   `json:"context"`
+	Schema   Value   `json:"schema"`
+	Session  string  `json:"session"`
+	AnswerTo Value   `json:"answer_to"`
+	Value    Value   `json:"value"`
+	Error    *string `json:"error"`
+	Reason   string  `json:"reason"`
+	Params   Value   `json:"params"`
+}
+
+func (s *server) take(line []byte) {
+	var m incoming
+	if err := json.Unmarshal(line, &m); err != nil || m.Type == "" {
+		m = incoming{Type: "prompt", Text: strings.TrimRight(string(line), "\r\n")} // input_format = "text"
+	}
+	switch m.Type {
+	case "response":
+		s.answer(&m)
+	case "prompt":
+		t := &Task{Text: m.Text, Context: m.Context, Schema: m.Schema, Session: m.Session, server: s, open: map[string]chan answer{}}
+		t.Ctx, t.cancel = context.WithCancel(context.Background())
+		s.mu.Lock()
+		t.Params, s.current = s.params, t
+		s.mu.Unlock()
+		s.then(func() { s.work(t) })
+	case "cancel":
+		s.cancel("cancelled: " + m.Reason)
+	case "init":
+		s.mu.Lock()
+		s.params = m.Params
+		s.mu.Unlock()
+		s.then(func() { s.acknowledge(m.Params) })
+	}
+}
+
+// then has a job done behind those before.
+func (s *server) then(job func()) {
+	before, done := s.last, make(chan struct{})
+	s.last = done
+	go func() {
+		defer close(done)
+		<-before
+		job()
+	}()
+}
+
+func (s *server) answer(m *incoming) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := m.AnswerTo.Text()
+	if s.current == nil || s.current.open[id] == nil {
+		return
+	}
+	a := answer{value: m.Value}
+	if m.Error != nil {
+		a = answer{err: &Refused{*m.Error}}
+	}
+	s.current.open[id] <- a
+	delete(s.current.open, id)
+}
+
+func (s *server) cancel(reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != nil {
+		s.current.stop(reason)
+		s.current.cancel()
+	}
+}
+
+func (s *server) acknowledge(params Value) {
+	fields := []Field{{"capabilities", s.capabilities}}
+	var more any
+	var err error
+	if s.init != nil {
+		more, err = s.init(params)
+	}
+	if err == nil {
+		err = s.end(nil, "init_ack", fields, more)
+	}
+	if err != nil {
+		s.fail(nil, err)
+	}
+}
+
+func (s *server) work(t *Task) {
+	defer t.cancel()
+	value, err := s.handle(t)
+	if err == nil {
+		switch v := value.(type) {
+		case string:
+			err = s.end(t, "result", []Field{{"text", v}}, nil)
+		default:
+			err = s.end(t, "result", nil, v)
+		}
+	}
+	if err != nil {
+		s.fail(t, err)
+	}
+}
+
+// handle calls the handler; a panic in it is its error.
+func (s *server) handle(t *Task) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "panic: %v\n%s", p, debug.Stack())
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if name, ok := strings.CutPrefix(t.Text, checks); ok && s.testable {
+		if test := tests[name]; test != nil {
+			return test(t)
+		}
+	}
+	return s.handler(t)
+}
+
+func (s *server) fail(t *Task, err error) {
+	fields := []Field{{"message", err.Error()}}
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		fields = append(fields, Field{"code", coded.Code()})
+	}
+	// Texts are always JSON.
+	_ = s.end(t, "error", fields, nil)
+}
+
+// end writes a message with the members of an object behind its fields, and ends
+// the exchange of a task.
+func (s *server) end(t *Task, typ string, fields []Field, object any) error {
+	raw, err := encode(object)
+	if err != nil {
+		return err
+	}
+	members := membersOf(raw)
+	if members == nil {
+		members = []Field{{"value", Value{raw}}}
+	}
+	for _, m := range members {
+		fields = slices.DeleteFunc(fields, func(f Field) bool { return f.name == m.name })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.write(typ, append(fields, members...)); err != nil {
+		return err
+	}
+	if t != nil {
+		t.stop("the exchange is over")
+		if s.current == t {
+			s.current = nil
+		}
+	}
+	return nil
+}
+
+// membersOf are the members of an object in their order, none of null; nil of
+// another value.
+func membersOf(raw []byte) []Field {
+	members := []Field{}
+	if string(raw) == "null" {
+		return members
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		var v Value
+		if err != nil || d.Decode(&v) != nil {
+			return nil
+		}
+		members = append(members, Field{name.(string), v})
+	}
+	return members
+}
+
+// write writes a line; the lock is held.
+func (s *server) write(typ string, fields []Field) error {
+	line, err := encode(typ)
+	if err != nil {
+		return err
+	}
+	line = append([]byte(`{"type":`), line...)
+	for _, f := range fields {
+		if f.name == "type" {
+			continue
+		}
+		name, err := encode(f.name)
+		if err != nil {
+			return err
+		}
+		value, err := encode(f.value)
+		if err != nil {
+			return err
+		}
+		line = append(append(append(append(line, ','), name...), ':'), value...)
+	}
+	if _, err := s.output.Write(append(line, '}', '\n')); err != nil {
+		os.Exit(1) // nobody listens any more
+	}
+	return nil
+}
+
+// encode gives a value as JSON, with texts as they are.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// tests answer the prompts of `concerto host test`.
+var tests = map[string]func(*Task) (any, error){
+	"prompt": func(*Task) (any, error) { return "prompt", nil },
+	"progress": func(t *Task) (any, error) {
+		t.Progress("half of it", Percent(50), Stage("test"))
+		return "progress", nil
+	},
+	"question": func(t *Task) (any, error) {
+		v, err := t.Ask("Which one?", Options("one", "two"))
+		return map[string]any{"text": v}, err
+	},
+	"approval": testApproval,
+	"tool_call": func(t *Task) (any, error) {
+		v, err := t.Call("concerto_test", map[string]any{"n": 1})
+		if err != nil {
+			return nil, err
+		}
+		var refused *Refused
+		if _, err := t.Call("concerto_test", map[string]any{"n": 2}); errors.As(err, &refused) {
+			return map[string]any{"value": v, "refused": refused.Reason}, nil
+		}
+		return map[string]any{"value": v}, nil
+	},
+	"error": func(*Task) (any, error) { return nil, errors.New("concerto test") },
+	"cancel": func(t *Task) (any, error) {
+		t.Progress("waiting")
+		<-t.Ctx.Done()
+		return "cancelled", nil
+	},
+	"text": func(*Task) (any, error) {
+		fmt.Println("a remark, which is no message")
+		return "text", nil
+	},
+	"big_line": echo,
+	"utf8":     echo,
+}
+
+func testApproval(t *Task) (any, error) {
+	var allowed []bool
+	reason := ""
+	for _, n := range []string{"one", "two"} {
+		d, err := t.Approve(n, Tool("concerto_test"), Args(map[string]any{"n": n}), Kind("other"), RiskLevel("low"))
+		if err != nil {
+			return nil, err
+		}
+		allowed, reason = append(allowed, d.Allow), d.Reason
+	}
+	return map[string]any{"allowed": allowed, "reason": reason}, nil
+}
+
+// echo gives the text of the context back.
+func echo(t *Task) (any, error) {
+	var c struct{ Text string }
+	err := t.Context.Into(&c)
+	return map[string]any{"text": c.Text}, err
+}

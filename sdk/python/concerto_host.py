@@ -1,0 +1,361 @@
+"""A host for Concerto in a few lines: one file, no dependencies, Python 3.8 or newer.
+
+    from concerto_host import serve
+
+    def work(task):
+        style = task.ask("Tabs or spaces?", options=["tabs", "spaces"])
+        return {"text": f"done, with {style}"}
+
+    serve(work, capabilities=["cancel"])
+
+serve() takes prompts from standard input until that ends. What the handler
+returns is the result of the exchange, what it raises its error. Prints go to
+standard error, and so to the run's log: standard output has messages alone.
+The protocol is spec/host-protocol.md.
+"""
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+__all__ = ["serve", "Task", "Decision", "Refused"]
+
+_GRACE = 5.0  # seconds that a handler has after the end of standard input
+_BLANK = " \t\r\n"
+_YES = frozenset("yes y ok okay allow approve approved accept once true".split())
+_NO = frozenset(["", "no", "n", "deny", "denied", "reject", "rejected", "decline", "false"])
+_SCOPES = ("once", "session", "always")
+_CHECK = "concerto test: "  # begins the prompts of `concerto host test`
+
+
+class Refused(Exception):
+    """A request was not answered but refused: nobody handles it, the handler failed,
+    the request was withdrawn or the exchange cancelled. Its text says which."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of an approval. Only what is clearly yes allows."""
+
+    allow: bool
+    reason: str = ""  # why not
+    input: Any = None  # the args to go on with: as asked, or as the answer changed them
+    scope: str = "once"  # how far it reaches: once, session or always
+
+
+def _decide(value: Any, args: Any) -> Decision:
+    if value is True:
+        return Decision(True, input=args)
+    if value is False:
+        return Decision(False, "denied")
+    if isinstance(value, str):
+        word = value.strip(_BLANK + ".!").lower()
+        if word in _YES:
+            return Decision(True, input=args)
+        if word in _SCOPES:
+            return Decision(True, input=args, scope=word)
+        return Decision(False, "denied" if word in _NO else value.strip(_BLANK))
+    if isinstance(value, dict) and value.get("decision") in ("allow", "deny"):
+        reason = value["reason"] if isinstance(value.get("reason"), str) else ""
+        scope = value["scope"] if value.get("scope") in _SCOPES else "once"
+        if value["decision"] == "deny":
+            return Decision(False, reason or "denied", scope=scope)
+        return Decision(True, reason, args if value.get("input") is None else value["input"], scope)
+    return Decision(False, "not a decision: " + _encode(value))
+
+
+def _encode(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _given(members: dict) -> dict:
+    """Members that are not None."""
+    return {k: v for k, v in members.items() if v is not None}
+
+
+class Task:
+    """One prompt. Its methods may be called from any thread."""
+
+    def __init__(self, server: "_Server", prompt: dict):
+        self.text: str = prompt.get("text", "")
+        self.context: Any = prompt.get("context")  # None without one
+        self.schema: Any = prompt.get("schema")  # the JSON Schema that the result is to have, or None
+        self.params: dict = server.params  # of the manifest, as init brought them
+        self.session: Optional[str] = prompt.get("session")  # the conversation to go on with
+        self.cancelled = threading.Event()  # set when the result is no longer wanted
+        self._server = server
+        self._reason = ""  # why it is over, for who asks yet
+        self._open: dict = {}  # requests without an answer: id to waiter
+
+    def progress(self, message: str, percent: Optional[float] = None, stage: Optional[str] = None) -> None:
+        """Says how far the work is; percent is rounded to a whole number."""
+        if percent is not None:
+            percent = round(percent)
+        self._tell("progress", message=message, percent=percent, stage=stage)
+
+    def log(self, level: str, message: str) -> None:
+        """A remark for the program: debug, info, warn or error."""
+        self._tell("log", level=level, message=message)
+
+    def partial(self, text: str) -> None:
+        """A piece of the result."""
+        self._tell("partial", text=text)
+
+    def ask(self, question: str, options: Optional[Iterable[str]] = None, questions: Optional[Iterable[Any]] = None,
+            schema: Any = None, id: Optional[str] = None) -> Any:
+        """Asks the program and gives its answer, any JSON value. Raises Refused."""
+        return self._request("question", id, question=question, options=options if options is None else list(options),
+                             questions=questions if questions is None else list(questions), schema=schema)
+
+    def approve(self, description: str, tool: Optional[str] = None, args: Any = None, kind: Optional[str] = None,
+                risk_level: Optional[str] = None, id: Optional[str] = None) -> Decision:
+        """Asks whether something may be done. Raises Refused when nobody decides."""
+        value = self._request("approval", id, description=description, tool=tool, args=args, kind=kind, risk_level=risk_level)
+        return _decide(value, args)
+
+    def call(self, tool: str, args: Any, id: Optional[str] = None) -> Any:
+        """Calls one of the program's tools and gives what it returns. Raises Refused."""
+        return self._request("tool_call", id, tool=tool, args=args)
+
+    def withdraw(self, *ids: str) -> None:
+        """Takes back the requests with these ids, or all that wait. Who waits gets Refused."""
+        server = self._server
+        with server.lock:
+            for id in ids or list(self._open):
+                waiter = self._open.pop(id, None)
+                if waiter is not None:
+                    server.write("withdraw", {"id": id})
+                    waiter.put(("error", "withdrawn"))
+
+    def _tell(self, type: str, **members: Any) -> None:
+        with self._server.lock:
+            if not self._server.ended(self):
+                self._server.write(type, _given(members))
+
+    def _request(self, type: str, id: Optional[str], **members: Any) -> Any:
+        waiter: queue.SimpleQueue = queue.SimpleQueue()
+        server = self._server
+        with server.lock:
+            if self._reason:
+                raise Refused(self._reason)
+            if id is None:
+                server.requests += 1
+                id = f"{type[0]}{server.requests}"
+            if id in self._open:
+                raise ValueError(f"a request with the id {id!r} is waiting already")
+            server.write(type, {"id": id, **_given(members)})
+            self._open[id] = waiter
+        outcome, value = waiter.get()
+        if outcome == "error":
+            raise Refused(value)
+        return value
+
+    def _stop(self, reason: str) -> None:
+        """Refuses what waits and what is yet asked; the lock is held."""
+        self._reason = self._reason or reason
+        for waiter in self._open.values():
+            waiter.put(("error", reason))
+        self._open.clear()
+
+
+class _Server:
+    def __init__(self, handler: Callable, init: Optional[Callable], capabilities: Iterable[str], testable: bool):
+        self.handler, self.init = handler, init
+        self.capabilities = list(capabilities) + (["testable"] if testable else [])
+        self.testable = testable
+        self.params: dict = {}
+        self.requests = 0
+        self.lock = threading.RLock()
+        self.current: Optional[Task] = None  # the newest prompt's
+        self.jobs: queue.SimpleQueue = queue.SimpleQueue()
+        # The streams are the protocol's: prints, and what children inherit, are not.
+        sys.stdout.flush()
+        self.input, self.output = os.dup(0), os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        sys.stdout = sys.stderr
+
+    def run(self) -> None:
+        threading.Thread(target=self.read, daemon=True).start()
+        while True:
+            job = self.jobs.get()
+            if job is None:
+                return
+            job()
+
+    def read(self) -> None:
+        for line in self.lines():
+            try:
+                message = json.loads(line)
+            except ValueError:
+                message = None
+            if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+                message = {"type": "prompt", "text": line.decode("utf-8", "replace")}  # input_format = "text"
+            self.take(message)
+        timer = threading.Timer(_GRACE, os._exit, [0])
+        timer.daemon = True
+        timer.start()
+        self.cancel("the program has ended")
+        self.jobs.put(None)
+
+    def lines(self) -> Iterator[bytes]:
+        parts: list = []
+        while True:
+            chunk = os.read(self.input, 1 << 16)
+            if not chunk:
+                return
+            *whole, rest = chunk.split(b"\n")
+            for line in whole:
+                parts.append(line)
+                line = b"".join(parts)
+                parts = []
+                if line.strip():
+                    yield line
+            parts.append(rest)
+
+    def take(self, message: dict) -> None:
+        type = message["type"]
+        if type == "response":
+            with self.lock:
+                open = self.current._open if self.current else {}
+                waiter = open.pop(message.get("answer_to"), None)
+            if waiter is not None:
+                failed = isinstance(message.get("error"), str)
+                waiter.put(("error", message["error"]) if failed else ("value", message.get("value")))
+        elif type == "prompt":
+            with self.lock:
+                task = self.current = Task(self, message)
+            self.jobs.put(lambda: self.work(task))
+        elif type == "cancel":
+            self.cancel("cancelled: " + str(message.get("reason", "")))
+        elif type == "init":
+            self.params = message.get("params") or {}
+            self.jobs.put(self.acknowledge)
+
+    def cancel(self, reason: str) -> None:
+        with self.lock:
+            if self.current is not None:
+                self.current._stop(reason)
+                self.current.cancelled.set()
+
+    def acknowledge(self) -> None:
+        try:
+            more = (self.init(self.params) if self.init else None) or {}
+            self.send("init_ack", {"capabilities": self.capabilities, **more})
+        except Exception as e:
+            self.failed(e)
+
+    def work(self, task: Task) -> None:
+        handler = self.handler
+        if self.testable and task.text.startswith(_CHECK):
+            handler = _CHECKS.get(task.text[len(_CHECK):], handler)
+        try:
+            value = handler(task)
+            if value is None:
+                value = {}
+            elif isinstance(value, str):
+                value = {"text": value}
+            elif not isinstance(value, dict):
+                value = {"value": value}
+            self.send("result", value, task)
+        except Exception as e:
+            self.failed(e, task)
+
+    def failed(self, e: Exception, task: Optional[Task] = None) -> None:
+        if not isinstance(e, Refused):
+            traceback.print_exception(e.__class__, e, e.__traceback__)
+        code = getattr(e, "code", None)
+        recoverable = getattr(e, "recoverable", None)
+        self.send("error", _given({"message": str(e) or e.__class__.__name__, "code": code if isinstance(code, str) else None,
+                                   "recoverable": recoverable if isinstance(recoverable, bool) else None}), task)
+
+    def ended(self, task: Task) -> bool:
+        return self.current is not task
+
+    def send(self, type: str, members: dict, task: Optional[Task] = None) -> None:
+        """Writes a message; with a task, the one that ends its exchange."""
+        with self.lock:
+            self.write(type, members)
+            if task is not None:
+                task._stop("the exchange is over")
+                if self.current is task:
+                    self.current = None
+
+    def write(self, type: str, members: dict) -> None:
+        """Writes a line; the lock is held."""
+        message = {**members, "type": type} if "type" in members else {"type": type, **members}
+        data = memoryview((_encode(message) + "\n").encode("utf-8", "replace"))
+        try:
+            while data:
+                data = data[os.write(self.output, data):]
+        except BrokenPipeError:
+            os._exit(1)  # nobody listens any more
+
+
+def serve(handler: Callable[[Task], Any], init: Optional[Callable[[dict], Optional[dict]]] = None,
+          capabilities: Iterable[str] = (), testable: bool = False) -> None:
+    """Serves prompts until standard input ends, one at a time, on this thread.
+
+    init is called with the parameters of the manifest; what it returns is added to
+    init_ack, as {"version": "1.2.0"}, what it raises refuses them. capabilities are
+    announced there; "cancel" says that the handler looks at task.cancelled. With
+    testable the prompts of `concerto host test` are answered, and never reach the
+    handler. When standard input ends, the handler at work is cancelled.
+    """
+    _Server(handler, init, capabilities, testable).run()
+
+
+def _test_progress(task: Task) -> Any:
+    task.progress("half of it", percent=50, stage="test")
+    return "progress"
+
+
+def _test_approval(task: Task) -> Any:
+    asked = [task.approve(n, tool="concerto_test", args={"n": n}, kind="other", risk_level="low") for n in ("one", "two")]
+    return {"allowed": [a.allow for a in asked], "reason": asked[1].reason}
+
+
+def _test_tool_call(task: Task) -> Any:
+    value = task.call("concerto_test", {"n": 1})
+    try:
+        task.call("concerto_test", {"n": 2})
+    except Refused as e:
+        return {"value": value, "refused": str(e)}
+    return {"value": value}
+
+
+def _test_error(task: Task) -> Any:
+    raise Refused("concerto test")
+
+
+def _test_cancel(task: Task) -> Any:
+    task.progress("waiting")
+    task.cancelled.wait()
+    return "cancelled"
+
+
+def _test_text(task: Task) -> Any:
+    print("a remark, which is no message")
+    return "text"
+
+
+_CHECKS = {
+    "prompt": lambda task: "prompt",
+    "progress": _test_progress,
+    "question": lambda task: {"text": task.ask("Which one?", options=["one", "two"])},
+    "approval": _test_approval,
+    "tool_call": _test_tool_call,
+    "error": _test_error,
+    "cancel": _test_cancel,
+    "text": _test_text,
+    "big_line": lambda task: {"text": task.context["text"]},
+    "utf8": lambda task: {"text": task.context["text"]},
+}

@@ -1,0 +1,394 @@
+// Package sdk holds the SDKs that hosts are written with, a file for each language;
+// its tests hold all of them to the same behaviour.
+package sdk_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostcheck"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// patience bounds every wait; nothing but a bug comes near it.
+const patience = 2 * time.Minute
+
+// A language is one in which there is an SDK: the probe, which does what its prompt
+// says, and the example of a host.
+type language struct {
+	name, needs    string
+	probe, example func(t *testing.T) host.Config
+}
+
+var languages = []language{
+	{"go", "go",
+		func(t *testing.T) host.Config { return built(t, "testdata/probe") },
+		func(t *testing.T) host.Config { return built(t, "../examples/hosts/go/host") }},
+	{"python", "python3",
+		func(t *testing.T) host.Config { return python("testdata/probe.py") },
+		func(t *testing.T) host.Config { return python("../examples/hosts/python/hosts/publisher.py") }},
+	{"typescript", "node",
+		func(t *testing.T) host.Config {
+			return host.Config{Command: "node", Args: []string{"testdata/probe.mjs"}}
+		},
+		func(t *testing.T) host.Config {
+			return host.Config{Command: "node", Args: []string{"../examples/hosts/typescript/hosts/publisher.mjs"}}
+		}},
+}
+
+func python(file string) host.Config {
+	return host.Config{Command: "python3", Args: []string{file}, Env: map[string]string{"PYTHONPATH": "python"}}
+}
+
+// built is the program of a module of its own.
+func built(t *testing.T, dir string) host.Config {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "host")
+	c := exec.Command("go", "build", "-o", path, ".")
+	c.Dir = dir
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return host.Config{Command: path}
+}
+
+func each(t *testing.T, test func(t *testing.T, l language)) {
+	for _, l := range languages {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(l.needs); err != nil {
+				t.Skipf("%s is not installed", l.needs)
+			}
+			test(t, l)
+		})
+	}
+}
+
+// TestHostTest: the host of each example passes every check.
+func TestHostTest(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		c := l.example(t)
+		c.Name, c.OutputFormat = "Publisher", "json"
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		passed := 0
+		err := hostcheck.Run(ctx, hostcheck.Options{Config: c, Environ: os.Environ()}, func(v hostcheck.Verdict) {
+			if v.Outcome == hostcheck.OK {
+				passed++
+			} else {
+				t.Errorf("%s%s", v.Text(), v.Why)
+			}
+		})
+		if err != nil || passed != len(hostcheck.Names()) {
+			t.Errorf("%d checks passed (%v)", passed, err)
+		}
+	})
+}
+
+// world is the probe of a language, ready for exchanges.
+type world struct {
+	*testing.T
+	ctx   context.Context
+	hosts *host.Hosts
+
+	mu  sync.Mutex
+	log []string
+}
+
+func start(t *testing.T, l language, more func(c *host.Config)) *world {
+	t.Helper()
+	c := l.probe(t)
+	c.Name, c.Connector, c.OutputFormat, c.Timeout = "Probe", "probe", "json", patience.Seconds()
+	if more != nil {
+		more(&c)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	w := &world{T: t, ctx: ctx}
+	note := func(_, line string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.log = append(w.log, line)
+	}
+	w.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Log: note,
+		Remark: func(level, line string) { t.Errorf("%s: %s", level, line) }})
+	t.Cleanup(func() { w.end(); cancel() })
+	return w
+}
+
+func (w *world) end() {
+	if err := w.hosts.Close(w.ctx); err != nil {
+		w.Error(err)
+	}
+}
+
+// talk is an exchange whose requests are answered by answer, which gives nil for
+// one that is left open. It gives the last message, and all by their types.
+func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *effect.ExchangeReply) (last string, all []string) {
+	w.Helper()
+	r.Host = "Probe"
+	opened, err := w.hosts.Perform(w.ctx, &r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	id := opened.(*effect.ExchangeOpened).ID
+	defer w.hosts.Perform(w.ctx, &effect.ExchangeClose{ID: id})
+	for {
+		next, err := w.hosts.Perform(w.ctx, &effect.ExchangeNext{ID: id})
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, m := range next.(*effect.ExchangeMessages).Messages {
+			row := hostmsg.Of(m.Type)
+			all = append(all, m.Type)
+			if row.Terminal() {
+				return string(m.Text), all
+			}
+			if !row.Waits() {
+				continue
+			}
+			reply := answer(&m)
+			if reply == nil {
+				continue
+			}
+			reply.ID, reply.InReplyTo, reply.AnswerTo = id, m.Type, m.ID
+			if _, err := w.hosts.Perform(w.ctx, reply); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+}
+
+// values answers with a value.
+func values(v string) func(*effect.HostMessage) *effect.ExchangeReply {
+	return func(*effect.HostMessage) *effect.ExchangeReply { return &effect.ExchangeReply{Value: []byte(v)} }
+}
+
+// want compares two JSON texts.
+func (w *world) want(what, got, want string) {
+	w.Helper()
+	var a, b any
+	if err := errors.Join(json.Unmarshal([]byte(got), &a), json.Unmarshal([]byte(want), &b)); err != nil {
+		w.Fatalf("%s: %v: %s", what, err, got)
+	}
+	if diff := cmp.Diff(b, a); diff != "" {
+		w.Errorf("%s: want (-), got (+):\n%s", what, diff)
+	}
+}
+
+// TestQuestions: 5,000 questions one after the other, each with its own answer.
+func TestQuestions(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		w := start(t, l, nil)
+		last, all := w.talk(effect.ExchangeOpen{Prompt: "ask 5000"}, func(m *effect.HostMessage) *effect.ExchangeReply {
+			var q struct{ Question string }
+			if err := json.Unmarshal(m.Text, &q); err != nil {
+				t.Fatal(err)
+			}
+			return &effect.ExchangeReply{Value: value.AppendString(nil, q.Question)}
+		})
+		w.want("result", last, `{"type":"result","answered":5000}`)
+		if len(all) != 5001 {
+			t.Errorf("%d messages", len(all))
+		}
+	})
+}
+
+// TestDecisions: what is clearly yes allows, and nothing else.
+func TestDecisions(t *testing.T) {
+	allowed := func(scope string) string {
+		return fmt.Sprintf(`{"allow":true,"reason":"","input":{"a":1},"scope":%q}`, scope)
+	}
+	denied := func(reason string) string {
+		return fmt.Sprintf(`{"allow":false,"reason":%q,"input":null,"scope":"once"}`, reason)
+	}
+	cases := []struct{ answer, want string }{
+		{`true`, allowed("once")}, {`"yes"`, allowed("once")}, {`"y"`, allowed("once")}, {`" Approved!\n"`, allowed("once")},
+		{`"OK."`, allowed("once")}, {`"once"`, allowed("once")}, {`"session"`, allowed("session")}, {`"Always"`, allowed("always")},
+		{`false`, denied("denied")}, {`"no"`, denied("denied")}, {`""`, denied("denied")}, {`"Rejected."`, denied("denied")}, {`"false"`, denied("denied")},
+		{`" yes, but not now "`, denied("yes, but not now")}, {`"yes sir"`, denied("yes sir")},
+		{`null`, denied("not a decision: null")}, {`1`, denied("not a decision: 1")}, {`["yes"]`, denied(`not a decision: ["yes"]`)},
+		{`{"allow":true}`, denied(`not a decision: {"allow":true}`)}, {`{"decision":"Allow"}`, denied(`not a decision: {"decision":"Allow"}`)},
+		{`{"decision":"allow"}`, allowed("once")}, {`{"decision":"allow","scope":"session"}`, allowed("session")},
+		{`{"decision":"allow","scope":"for ever"}`, allowed("once")},
+		{`{"decision":"allow","input":{"a":2}}`, `{"allow":true,"reason":"","input":{"a":2},"scope":"once"}`},
+		{`{"decision":"allow","input":null,"reason":"fine"}`, `{"allow":true,"reason":"fine","input":{"a":1},"scope":"once"}`},
+		{`{"decision":"deny"}`, denied("denied")}, {`{"decision":"deny","reason":"é","input":{"a":2}}`, denied("é")},
+	}
+	each(t, func(t *testing.T, l language) {
+		w := start(t, l, nil)
+		for _, c := range cases {
+			last, _ := w.talk(effect.ExchangeOpen{Prompt: "decide"}, values(c.answer))
+			w.want(c.answer, last, strings.Replace(c.want, "{", `{"type":"result",`, 1))
+		}
+	})
+}
+
+// TestMessages: an SDK sends each type of message that a host may send, and hears
+// each that it may hear; what it prints is none.
+func TestMessages(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"opus","n":9007199254740991}`) })
+		heard := map[string]bool{}
+		talk := func(r effect.ExchangeOpen, answer func(*effect.HostMessage) *effect.ExchangeReply) string {
+			last, all := w.talk(r, answer)
+			for _, typ := range all {
+				heard[typ] = true
+			}
+			return last
+		}
+		w.want("say", talk(effect.ExchangeOpen{Prompt: "say"}, values("3")), `{"type":"result","value":[3,"é\u2028"]}`)
+		w.want("decide", talk(effect.ExchangeOpen{Prompt: "decide"}, values("true")),
+			`{"type":"result","allow":true,"reason":"","input":{"a":1},"scope":"once"}`)
+		w.want("fail", talk(effect.ExchangeOpen{Prompt: "fail"}, nil), `{"type":"error","message":"no disk","code":"E7"}`)
+		w.want("given", talk(effect.ExchangeOpen{Prompt: "given", Context: []byte(`[1,{"é":null}]`), Schema: []byte(`{"type":"object"}`)}, nil),
+			`{"type":"result","context":[1,{"é":null}],"schema":{"type":"object"},"params":{"model":"opus","n":9007199254740991},"session":null}`)
+		w.want("refused", talk(effect.ExchangeOpen{Prompt: "refused"}, func(*effect.HostMessage) *effect.ExchangeReply {
+			return &effect.ExchangeReply{Error: "nobody knows"}
+		}), `{"type":"result","refused":"nobody knows","cancelled":false}`)
+		w.want("withdraw", talk(effect.ExchangeOpen{Prompt: "withdraw"}, bothAsked()), `{"type":"result","text":"withdrawn"}`)
+		for _, m := range hostmsg.Messages() {
+			if m.Sender == hostmsg.Host && m.Role != hostmsg.Acknowledges && !heard[m.Type] {
+				t.Errorf("it never sent %s", m.Type)
+			}
+		}
+		w.end()
+		if !slices.Contains(w.log, "printed") {
+			t.Errorf("what it printed is not in the log: %q", w.log)
+		}
+	})
+}
+
+// bothAsked answers the second of two questions when the first has come too.
+func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
+	asked := map[string]bool{}
+	return func(m *effect.HostMessage) *effect.ExchangeReply {
+		asked[m.ID] = true
+		if m.ID == `"w"` {
+			return nil
+		}
+		return &effect.ExchangeReply{Value: []byte("true")}
+	}
+}
+
+// TestInit: an init that fails refuses the parameters.
+func TestInit(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		w := start(t, l, func(c *host.Config) { c.Params = []byte(`{"model":"unknown"}`) })
+		_, err := w.hosts.Perform(w.ctx, &effect.ExchangeOpen{Host: "Probe", Prompt: "say"})
+		if err == nil || err.Error() != "there is no such model" {
+			t.Errorf("got %v", err)
+		}
+		c := l.probe(t)
+		c.Name, c.Params = "Probe", []byte(`{"model":"opus"}`)
+		state, err := hostcheck.Look(w.ctx, c, os.Environ())
+		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel"}) {
+			t.Errorf("%+v, %v", state, err)
+		}
+	})
+}
+
+// TestCancel: what waits for an answer is refused, and the process is kept.
+func TestCancel(t *testing.T) {
+	each(t, func(t *testing.T, l language) {
+		c := l.probe(t)
+		c.OutputFormat = "json"
+		out := talkRaw(t, c, `{"type":"prompt","text":"refused"}`, `"question"`,
+			`{"type":"cancel","reason":"enough"}`, `{"type":"result","refused":"cancelled: enough","cancelled":true}`,
+			`{"type":"response","in_reply_to":"question","answer_to":"q1","value":"late"}`, "",
+			`{"type":"prompt","text":"hello"}`, `{"type":"result","text":"as text: hello"}`,
+			"bare words", `{"type":"result","text":"as text: bare words"}`,
+			`{"type":"prompt","text":"refused"}`, `"question"`)
+		if !strings.Contains(out, `"refused":"the program has ended","cancelled":true`) && !strings.Contains(out, `"cancelled":true,"refused":"the program has ended"`) {
+			t.Errorf("at the end of its input it says %s", out)
+		}
+	})
+}
+
+// talkRaw says lines to a host, each followed by what the next line from it must
+// hold as JSON, or as a part of it; "" waits for none. Then its input ends, it must
+// exit with code 0, and what it says yet is given.
+func talkRaw(t *testing.T, c host.Config, lines ...string) string {
+	t.Helper()
+	cmd := exec.Command(c.Command, c.Args...)
+	cmd.Env = os.Environ()
+	for k, v := range c.Env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t}
+	d := json.NewDecoder(out)
+	for i := 0; i < len(lines); i += 2 {
+		fmt.Fprintln(in, lines[i])
+		want := lines[i+1]
+		if want == "" {
+			continue
+		}
+		var got json.RawMessage
+		if err := d.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(want, "{") {
+			w.want(lines[i], string(got), want)
+		} else if !strings.Contains(string(got), want) {
+			t.Errorf("%s: got %s", lines[i], got)
+		}
+	}
+	in.Close()
+	var rest strings.Builder
+	for {
+		var got json.RawMessage
+		if d.Decode(&got) != nil {
+			break
+		}
+		rest.Write(got)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+	return rest.String()
+}
+
+// TestMade: the JavaScript is what `make sdk` makes of the TypeScript beside it.
+func TestMade(t *testing.T) {
+	for _, name := range []string{"typescript/concerto-host.ts", "../examples/hosts/typescript/hosts/publisher.mts"} {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := os.ReadFile(strings.TrimSuffix(name, "ts") + "js")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(made), "\n")
+		want := fmt.Sprintf("// Made by `make sdk` from %s, sha256 %x.", filepath.Base(name), sha256.Sum256(source))
+		if first != want {
+			t.Errorf("%s is out of date: run `make sdk`\nit begins with %s\nwant            %s", name, first, want)
+		}
+	}
+}

@@ -1,0 +1,360 @@
+// A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
+//
+//   import { serve } from "./concerto-host.js";
+//
+//   await serve(async (task) => {
+//     const style = await task.ask("Tabs or spaces?", { options: ["tabs", "spaces"] });
+//     return { text: `done, with ${style}` };
+//   }, { capabilities: ["cancel"] });
+//
+// serve takes prompts from standard input until that ends. What the handler
+// returns is the result of the exchange, what it throws its error. What is printed
+// goes to standard error, and so to the run's log: standard output has messages
+// alone. The protocol is spec/host-protocol.md.
+
+declare const process: any;
+
+const grace = 5000; // ms that a handler has after the end of standard input
+const yes = ["yes", "y", "ok", "okay", "allow", "approve", "approved", "accept", "once", "true"];
+const no = ["", "no", "n", "deny", "denied", "reject", "rejected", "decline", "false"];
+const scopes = ["once", "session", "always"];
+const check = "concerto test: "; // begins the prompts of `concerto host test`
+
+/** Any JSON value. */
+export type Json = any;
+
+/** A request was not answered but refused: nobody handles it, the handler failed,
+ * the request was withdrawn or the exchange cancelled. Its message says which. */
+export class Refused extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "Refused";
+  }
+}
+
+/** What became of an approval. Only what is clearly yes allows. */
+export interface Decision {
+  allow: boolean;
+  /** Why not. */
+  reason: string;
+  /** The args to go on with: as asked, or as the answer changed them. */
+  input: Json;
+  /** How far it reaches. */
+  scope: "once" | "session" | "always";
+}
+
+export interface ProgressFields {
+  percent?: number;
+  stage?: string;
+}
+
+export interface AskFields {
+  options?: string[];
+  questions?: Json[];
+  schema?: Json;
+  id?: string;
+}
+
+export interface ApproveFields {
+  tool?: string;
+  args?: Json;
+  kind?: string;
+  risk_level?: string;
+  id?: string;
+}
+
+export interface ServeOptions {
+  /** Called with the parameters of the manifest. What it returns is added to
+   * init_ack, as { version: "1.2.0" }; what it throws refuses them. */
+  init?: (params: Record<string, Json>) => unknown;
+  /** Announced in init_ack; "cancel" says that the handler looks at task.cancelled. */
+  capabilities?: string[];
+  /** The prompts of `concerto host test` are answered, and never reach the handler. */
+  testable?: boolean;
+}
+
+export type Handler = (task: Task) => unknown;
+
+type Message = Record<string, Json>;
+interface Waiter {
+  resolve(value: Json): void;
+  reject(error: Error): void;
+}
+
+function decide(value: Json, args: Json): Decision {
+  const allow = (scope: string, input: Json = args, reason = ""): Decision =>
+    ({ allow: true, reason, input, scope: scope as Decision["scope"] });
+  const deny = (reason: string, scope = "once"): Decision =>
+    ({ allow: false, reason, input: null, scope: scope as Decision["scope"] });
+  if (value === true) return allow("once");
+  if (value === false) return deny("denied");
+  if (typeof value === "string") {
+    const word = value.replace(/^[ \t\r\n.!]+|[ \t\r\n.!]+$/g, "").toLowerCase();
+    if (yes.includes(word)) return allow("once");
+    if (scopes.includes(word)) return allow(word);
+    return deny(no.includes(word) ? "denied" : value.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, ""));
+  }
+  if (value?.decision === "allow" || value?.decision === "deny") {
+    const reason = typeof value.reason === "string" ? value.reason : "";
+    const scope = scopes.includes(value.scope) ? value.scope : "once";
+    return value.decision === "deny" ? deny(reason || "denied", scope) : allow(scope, value.input ?? args, reason);
+  }
+  return deny("not a decision: " + JSON.stringify(value));
+}
+
+/** One prompt. */
+export class Task {
+  readonly text: string;
+  /** undefined without one. */
+  readonly context: Json;
+  /** The JSON Schema that the result is to have, if any. */
+  readonly schema: Json;
+  /** Of the manifest, as init brought them. */
+  readonly params: Record<string, Json>;
+  /** The conversation to go on with. */
+  readonly session: string | undefined;
+  /** Aborted when the result is no longer wanted. */
+  readonly cancelled: AbortSignal;
+  private readonly server: Server;
+  private readonly controller = new AbortController();
+  private readonly open = new Map<Json, Waiter>();
+  private over = ""; // why nothing can be asked any more
+
+  /** @internal */
+  constructor(server: Server, prompt: Message) {
+    this.text = prompt.text ?? "";
+    this.context = prompt.context;
+    this.schema = prompt.schema;
+    this.params = server.params;
+    this.session = prompt.session;
+    this.cancelled = this.controller.signal;
+    this.server = server;
+  }
+
+  /** Says how far the work is; percent is rounded to a whole number. */
+  progress(message: string, fields: ProgressFields = {}): void {
+    const percent = fields.percent === undefined ? undefined : Math.round(fields.percent);
+    this.tell("progress", { message, percent, stage: fields.stage });
+  }
+
+  /** A remark for the program: debug, info, warn or error. */
+  log(level: string, message: string): void {
+    this.tell("log", { level, message });
+  }
+
+  /** A piece of the result. */
+  partial(text: string): void {
+    this.tell("partial", { text });
+  }
+
+  /** Asks the program and gives its answer. Rejects with Refused. */
+  ask(question: string, fields: AskFields = {}): Promise<Json> {
+    const { id, ...more } = fields;
+    return this.request("question", id, { question, ...more });
+  }
+
+  /** Asks whether something may be done. Rejects with Refused when nobody decides. */
+  async approve(description: string, fields: ApproveFields = {}): Promise<Decision> {
+    const { id, ...more } = fields;
+    return decide(await this.request("approval", id, { description, ...more }), fields.args);
+  }
+
+  /** Calls one of the program's tools and gives what it returns. Rejects with Refused. */
+  call(tool: string, args: Json, fields: { id?: string } = {}): Promise<Json> {
+    return this.request("tool_call", fields.id, { tool, args });
+  }
+
+  /** Takes back the requests with these ids, or all that wait: they reject with Refused. */
+  withdraw(...ids: string[]): void {
+    for (const id of ids.length > 0 ? ids : [...this.open.keys()]) {
+      const waiter = this.open.get(id);
+      if (!waiter) continue;
+      this.open.delete(id);
+      this.server.write("withdraw", { id });
+      waiter.reject(new Refused("withdrawn"));
+    }
+  }
+
+  private tell(type: string, members: Message): void {
+    if (this.server.current === this) this.server.write(type, members);
+  }
+
+  private request(type: string, id: string | undefined, members: Message): Promise<Json> {
+    const answer = new Promise((resolve, reject) => {
+      if (this.over) throw new Refused(this.over);
+      const own = id ?? `${type[0]}${++this.server.requests}`;
+      if (this.open.has(own)) throw new Error(`a request with the id ${own} is waiting already`);
+      this.server.write(type, { id: own, ...members });
+      this.open.set(own, { resolve, reject });
+    });
+    answer.catch(() => {}); // one that nobody awaits any more does not end the process
+    return answer;
+  }
+
+  /** @internal */
+  answer(message: Message): void {
+    const waiter = this.open.get(message.answer_to);
+    this.open.delete(message.answer_to);
+    if (typeof message.error === "string") waiter?.reject(new Refused(message.error));
+    else waiter?.resolve(message.value ?? null);
+  }
+
+  /** Refuses what waits and what is yet asked.
+   * @internal */
+  stop(reason: string, cancel: boolean): void {
+    this.over ||= reason;
+    for (const waiter of this.open.values()) waiter.reject(new Refused(reason));
+    this.open.clear();
+    if (cancel) this.controller.abort(new Refused(reason));
+  }
+}
+
+class Server {
+  params: Record<string, Json> = {};
+  requests = 0;
+  current: Task | null = null; // the newest prompt's
+  private jobs: Promise<void> = Promise.resolve();
+  private readonly output: (line: string) => void;
+
+  constructor(private readonly handler: Handler, private readonly options: ServeOptions) {
+    // The stream is the protocol's: what is printed is not.
+    this.output = process.stdout.write.bind(process.stdout);
+    process.stdout.write = process.stderr.write.bind(process.stderr);
+    process.stdout.on("error", () => process.exit(1)); // nobody listens any more
+  }
+
+  async run(): Promise<void> {
+    const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+    let parts: string[] = [];
+    for await (const chunk of process.stdin) {
+      const lines = decoder.decode(chunk, { stream: true }).split("\n");
+      const rest = lines.pop() as string;
+      for (const line of lines) {
+        parts.push(line);
+        this.read(parts.join(""));
+        parts = [];
+      }
+      parts.push(rest);
+    }
+    const timer: any = setTimeout(() => process.exit(0), grace);
+    timer.unref();
+    this.current?.stop("the program has ended", true);
+    await this.jobs;
+  }
+
+  private read(line: string): void {
+    if (line.trim() === "") return;
+    let message: Message | null = null;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      // It is no message.
+    }
+    if (typeof message?.type !== "string") message = { type: "prompt", text: line }; // input_format = "text"
+    this.take(message as Message);
+  }
+
+  private take(message: Message): void {
+    switch (message.type) {
+      case "response":
+        this.current?.answer(message);
+        break;
+      case "prompt": {
+        const task = (this.current = new Task(this, message));
+        this.jobs = this.jobs.then(() => this.work(task));
+        break;
+      }
+      case "cancel":
+        this.current?.stop("cancelled: " + (message.reason ?? ""), true);
+        break;
+      case "init":
+        this.params = message.params ?? {};
+        this.jobs = this.jobs.then(() => this.acknowledge());
+        break;
+    }
+  }
+
+  private async acknowledge(): Promise<void> {
+    const capabilities = [...(this.options.capabilities ?? []), ...(this.options.testable ? ["testable"] : [])];
+    try {
+      this.write("init_ack", { capabilities, ...((await this.options.init?.(this.params)) as Message | undefined) });
+    } catch (e) {
+      this.write("error", failure(e));
+    }
+  }
+
+  private async work(task: Task): Promise<void> {
+    let handler = this.handler;
+    if (this.options.testable && task.text.startsWith(check)) handler = checks[task.text.slice(check.length)] ?? handler;
+    try {
+      const value = await handler(task);
+      if (value === undefined || value === null) this.write("result", {});
+      else if (typeof value === "string") this.write("result", { text: value });
+      else if (typeof value !== "object" || Array.isArray(value)) this.write("result", { value });
+      else this.write("result", value as Message);
+    } catch (e) {
+      this.write("error", failure(e));
+    }
+    task.stop("the exchange is over", false);
+    if (this.current === task) this.current = null;
+  }
+
+  /** Writes a line. Members that are undefined are left out. */
+  write(type: string, members: Message): void {
+    const { type: _, ...rest } = members;
+    this.output(JSON.stringify({ type, ...rest }) + "\n");
+  }
+}
+
+function failure(e: any): Message {
+  if (!(e instanceof Refused)) console.error(e);
+  return {
+    message: String(e?.message ?? e) || String(e?.name),
+    code: typeof e?.code === "string" ? e.code : undefined,
+    recoverable: typeof e?.recoverable === "boolean" ? e.recoverable : undefined,
+  };
+}
+
+/** Serves prompts until standard input ends, one at a time. Then the handler at
+ * work is cancelled, and the promise is fulfilled when it has ended. */
+export async function serve(handler: Handler, options: ServeOptions = {}): Promise<void> {
+  await new Server(handler, options).run();
+}
+
+const checks: Record<string, Handler> = {
+  prompt: () => "prompt",
+  progress: (task) => {
+    task.progress("half of it", { percent: 50, stage: "test" });
+    return "progress";
+  },
+  question: async (task) => ({ text: await task.ask("Which one?", { options: ["one", "two"] }) }),
+  approval: async (task) => {
+    const ask = (n: string) => task.approve(n, { tool: "concerto_test", args: { n }, kind: "other", risk_level: "low" });
+    const [one, two] = [await ask("one"), await ask("two")];
+    return { allowed: [one.allow, two.allow], reason: two.reason };
+  },
+  tool_call: async (task) => {
+    const value = await task.call("concerto_test", { n: 1 });
+    try {
+      await task.call("concerto_test", { n: 2 });
+    } catch (e) {
+      if (e instanceof Refused) return { value, refused: e.message };
+    }
+    return { value };
+  },
+  error: () => {
+    throw new Refused("concerto test");
+  },
+  cancel: async (task) => {
+    const cancelled = new Promise((resolve) => task.cancelled.addEventListener("abort", resolve));
+    task.progress("waiting");
+    await cancelled;
+    return "cancelled";
+  },
+  text: () => {
+    console.log("a remark, which is no message");
+    return "text";
+  },
+  big_line: (task) => ({ text: task.context.text }),
+  utf8: (task) => ({ text: task.context.text }),
+};
