@@ -150,10 +150,13 @@ type player struct {
 }
 
 func (p *player) play() {
-	if _, err := exec.LookPath("python3"); err != nil && strings.Contains(p.program.files["Concerto.toml"], `"python3"`) {
-		p.Skip("its hosts need Python 3")
+	for _, command := range []string{"python3", "node"} {
+		if _, err := exec.LookPath(command); err != nil && p.program.uses(command) {
+			p.Skipf("its hosts need %s", command)
+		}
 	}
 	p.write()
+	p.lendSDKs()
 	if p.program.main != nil {
 		p.compile()
 	}
@@ -164,6 +167,15 @@ func (p *player) play() {
 		p.same(c, p.console(c))
 	}
 	p.hostsContent()
+}
+
+// uses says whether the program starts hosts with a command.
+func (p *program) uses(command string) bool {
+	said := p.files["Concerto.toml"]
+	for _, c := range p.consoles {
+		said += c.text
+	}
+	return strings.Contains(said, command)
 }
 
 // times are numbers that differ from run to run, or with the code that is
@@ -215,6 +227,40 @@ func (p *player) write() {
 		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			p.Fatal(err)
 		}
+	}
+}
+
+// lendSDKs puts the SDKs that the program's files use where a reader is told to put
+// them: beside the file, or into what go.mod requires.
+func (p *player) lendSDKs() {
+	sdk, err := filepath.Abs("../sdk")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for name, text := range p.program.files {
+		dir := filepath.Join(p.dir, filepath.Dir(filepath.FromSlash(name)))
+		switch {
+		case strings.Contains(text, "from concerto_host import"):
+			p.copyTo(filepath.Join(sdk, "python", "concerto_host.py"), dir)
+		case strings.Contains(text, `from "./concerto-host.js"`):
+			p.copyTo(filepath.Join(sdk, "typescript", "concerto-host.js"), dir)
+		case strings.HasSuffix(name, "go.mod"):
+			text += "\nreplace github.com/concerto-lang/concerto/sdk/go => " + filepath.ToSlash(filepath.Join(sdk, "go")) + "\n"
+			if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+				p.Fatal(err)
+			}
+		}
+	}
+}
+
+// copyTo copies a file into a directory.
+func (p *player) copyTo(file, dir string) {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, filepath.Base(file)), text, 0o644)
+	}
+	if err != nil {
+		p.Fatal(err)
 	}
 }
 
