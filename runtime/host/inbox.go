@@ -37,17 +37,16 @@ func newInbox() *inbox {
 	return in
 }
 
-// put adds a batch, which is the inbox's from then on, waiting for room. It gives
-// false when the exchange no longer takes any: it has its terminal message, or
-// it failed.
-func (in *inbox) put(b batch) bool {
+// put adds a batch, which is the inbox's from then on, waiting for room. An
+// exchange that has its terminal message, or has failed, takes none.
+func (in *inbox) put(b batch) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for !in.closed() && !in.discard && !in.fits(&b) {
 		in.space.Wait()
 	}
 	if in.closed() {
-		return false
+		return
 	}
 	in.any = true
 	if !in.discard {
@@ -58,7 +57,6 @@ func (in *inbox) put(b batch) bool {
 		close(in.ended)
 	}
 	signal(in.ready)
-	return true
 }
 
 func (in *inbox) fits(b *batch) bool {

@@ -1,0 +1,138 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// said is a batch of lines.
+func said(t *testing.T, lines ...string) (b batch) {
+	t.Helper()
+	for _, l := range lines {
+		if err := decode(b.room(), []byte(l), nil); err != nil {
+			t.Fatal(err)
+		}
+		b.keep()
+	}
+	return b
+}
+
+// taken tells what an inbox gives: messages, or how things stand.
+func taken(in *inbox) string {
+	msgs, now := in.take()
+	if len(msgs) > 0 {
+		return fmt.Sprint(len(msgs))
+	}
+	return [...]string{"waiting", "complete", "failed", "untaken"}[now]
+}
+
+// TestInbox: what waits is given before the end is told, unless the time was over;
+// behind the end nothing comes; who waits for the end hears of it.
+func TestInbox(t *testing.T) {
+	const progress, result = `{"type":"progress"}`, `{"type":"result"}`
+	broke := effect.Errorf("HostError", "broke")
+	for _, c := range []struct {
+		name string
+		do   func(in *inbox)
+		want string // what is taken until that says no more
+		ends bool
+	}{
+		{"nothing", func(*inbox) {}, "waiting", false},
+		{"more to come", func(in *inbox) { in.put(said(t, progress)) }, "1 waiting", false},
+		{"all came", func(in *inbox) { in.put(said(t, progress)); in.put(said(t, result)) }, "2 complete", true},
+		{"behind the last", func(in *inbox) { in.put(said(t, result)); in.put(said(t, progress)) }, "1 complete", true},
+		{"a failure behind the last", func(in *inbox) { in.put(said(t, result)); in.fail(broke) }, "1 complete", true},
+		{"a failure", func(in *inbox) { in.put(said(t, progress)); in.fail(broke) }, "1 failed", true},
+		{"behind a failure", func(in *inbox) { in.fail(broke); in.put(said(t, progress)) }, "failed", true},
+		{"time is over", func(in *inbox) { in.put(said(t, progress)); in.expire(broke) }, "failed", true},
+		{"not read", func(in *inbox) { in.restart() }, "untaken", false},
+		{"behind that", func(in *inbox) { in.restart(); in.put(said(t, progress)) }, "untaken", false},
+		{"read by another", func(in *inbox) { in.restart(); in.resume(); in.put(said(t, progress)) }, "1 waiting", false},
+		{"read after all", func(in *inbox) { in.put(said(t, progress)); in.restart() }, "1 waiting", false},
+		{"cancelled", func(in *inbox) { in.put(said(t, progress)); in.drain(); in.put(said(t, progress)) }, "complete", false},
+		{"cancelled, and ended", func(in *inbox) { in.drain(); in.put(said(t, result)) }, "complete", true},
+	} {
+		in := newInbox()
+		c.do(in)
+		got := taken(in)
+		if got >= "0" && got <= "9" {
+			got += " " + taken(in)
+		}
+		ended := false
+		select {
+		case <-in.ended:
+			ended = true
+		default:
+		}
+		if got != c.want || ended != c.ends {
+			t.Errorf("%s: %s, ended %v; want %s, %v", c.name, got, ended, c.want, c.ends)
+		}
+	}
+	in := newInbox()
+	if !in.expire(broke) || in.expire(broke) || !in.expired() || in.why() != broke || in.restart() || in.drain() {
+		t.Error("an exchange whose time is over ends once")
+	}
+	if in = newInbox(); in.expired() || in.why() != nil || !in.restart() || in.restart() {
+		t.Error("a process that has not read the prompt is replaced once")
+	}
+}
+
+// TestBatchBounds: what comes at once is handed on in parts of bounded size, and
+// a line beyond that alone.
+func TestBatchBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := func(n int) string {
+			return `{"type":"progress","message":"` + strings.Repeat("x", n) + `"}` + "\n"
+		}
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.hear()
+			h.out.write(line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes*2/5) + line(batchBytes) + strings.Repeat(line(1), batchMessages+1))
+			h.say(`{"type":"result"}`)
+			h.hear()
+		})
+		id := b.begin()
+		for _, want := range []int{2, 1, 1, batchMessages, 2} {
+			synctest.Wait()
+			if got := strings.Count(b.outcome(id), "; ") + 1; got != want {
+				t.Errorf("%d messages at once, want %d", got, want)
+			}
+		}
+		b.end(id, "")
+	})
+}
+
+// TestFailureHasCause: an application finds what was wrong with a line.
+func TestFailureHasCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"progress",`)
+			h.hear()
+		})
+		id := b.begin()
+		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
+		var broken *value.SyntaxError
+		if !errors.As(err, &broken) {
+			t.Errorf("%v", err)
+		}
+		b.end(id, "")
+	})
+	p := &process{cfg: &Config{Name: "W"}, hosts: New(Options{MaxMemory: 3 << 20})}
+	for err, want := range map[error]string{
+		&ndjson.TooLongError{Limit: 8, Size: 9, Offset: 1}: "sent a line longer than 8 bytes (9 read, at offset 1 of its output)",
+		&ndjson.EncodingError{Size: 4, At: 2, Offset: 7}:   "sent a line of 4 bytes that is not valid UTF-8 (byte 2 of it, at offset 7 of its output)",
+		errNoRoom:           "sent a message whose values need more than the 3 MiB that [limits] max_memory_mb allows",
+		errors.New("a leg"): "cannot be read from: a leg",
+	} {
+		if f := p.lineFailure(err, nil); !strings.HasSuffix(f.Message, want) || !errors.Is(f, err) {
+			t.Errorf("%s, want %s", f.Message, want)
+		}
+	}
+}
