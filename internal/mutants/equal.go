@@ -10,7 +10,22 @@ import (
 type same struct{ pkg, file, fn, change, why string }
 
 // equal are the mutants that are left out.
-var equal = []same{}
+var equal = []same{
+	{"lexer", "string.go", "decode", "without b.Grow(len(text))", "it saves copies"},
+	{"lexer", "token.go", "wordHash", "uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3 -> uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 - s[len(s)/2]*3",
+		"any hash finds the words"},
+	{"lexer", "token.go", "wordHash", "13 -> 14", "any hash finds the words"},
+	{"internal/schema", "keep.go", "keptOption", "return s -> zero", "s is nil, the zero Slot"},
+	{"internal/schema", "keep.go", "keptFloat", "return value.Nil, false -> zero", "nil is the zero Slot"},
+	{"internal/schema", "keep.go", "keptFloat", "1 -> 2", "only the sign counts"},
+	{"internal/schema", "keep.go", "mapping", "not (false)", "the first failure is the one that is told"},
+	{"internal/schema", "lenient.go", "mend", "return s, false -> zero", "nobody takes the value"},
+	{"internal/schema", "lenient.go", "strangers", "2 -> 3", "a pace is no count"},
+	{"internal/schema", "convert.go", "payload", "return out -> zero", "there is an error: nobody takes the value"},
+	{"runtime/host", "exchange.go", "Start", "without defer stop()", "what it would free is freed with the run"},
+	{"runtime/host", "outbox.go", "put", "len(lines) > 0 -> len(lines) >= 0", "the writer looks once more"},
+	{"runtime/host", "reader.go", "read", "not (n > batchMessages/16)", "it saves room, or allocations"},
+}
 
 // is says whether it is a mutant of its package.
 func (s same) is(m *Mutant) bool {
