@@ -12,7 +12,7 @@ type Target struct {
 var Targets = []Target{
 	{"lexer", nil},
 	{"parser", []string{"sema", "internal/format"}},
-	{"sema", []string{"internal/driver", "codegen", "internal/diag", "spec"}},
+	{"sema", []string{"codegen"}},
 	{"internal/schema", []string{"stdlib", "vm"}},
 	{"internal/optimize", []string{"codegen", "spec"}},
 	{"vm", []string{"codegen", "stdlib", "spec"}},
