@@ -81,6 +81,9 @@ func TestTable(t *testing.T) {
 		if i.Class != Operator && i.Class != Keyword {
 			continue
 		}
+		if got := k.String(); got != "`"+i.Text+"`" {
+			t.Errorf("%q is called %s", i.Text, got)
+		}
 		if got, ok := Lookup(i.Text); !ok || got != k {
 			t.Errorf("Lookup(%q) is %v", i.Text, got)
 		}

@@ -9,7 +9,7 @@ import (
 
 func TestIntValue(t *testing.T) {
 	for text, want := range map[string]uint64{
-		"0": 0, "007": 7, "1_000": 1000, "0xFf": 255, "0b1010": 10, "0o17": 15, "0x_f": 15,
+		"0": 0, "007": 7, "1_000": 1000, "0xFf": 255, "0b1010": 10, "0o17": 15, "0x_f": 15, "0x1": 1, "0b1": 1, "0o7": 7, "00": 0,
 		"9223372036854775808": 1 << 63, "18446744073709551615": math.MaxUint64, "0xffffffffffffffff": math.MaxUint64,
 	} {
 		if got, over := IntValue(text); got != want || over {
@@ -66,6 +66,9 @@ func TestStrings(t *testing.T) {
 		"triple, interpolation":         {"\"\"\"\n  a ${b}\n    ${c} d\n  \"\"\"", []string{"a ", "\n  ", " d"}},
 		"triple, ends in a hole":        {"\"\"\"\n  ${a}\n  ${b}\"\"\"", []string{"  ", "\n  ", ""}},
 		"triple, hole before the end":   {"\"\"\"\n  ${a}\n  \"\"\"", []string{"", ""}},
+		"one escape":                    {`"\n"`, []string{"\n"}},
+		"by number":                     {`"\u{a}\u{10FFFF}\u{00e9}"`, []string{"\n\U0010FFFFé"}},
+		"no such numbers":               {`"\u{110000}\u{d800}\u{1234567}"`, []string{`\u{110000}\u{d800}\u{1234567}`}},
 		"triple, nothing":               {`""""""`, []string{""}},
 		"triple, tabs":                  {"\"\"\"\n\t\ta\n\t\"\"\"", []string{"\ta"}},
 	} {
