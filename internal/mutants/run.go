@@ -181,7 +181,7 @@ func newSuite(dir, overlay, pkg string, o Options) (*suite, error) {
 		cmd, text := s.run(reachedVar+"="+notes, "-test.v")
 		if cmd.ProcessState.Success() {
 			used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-			s.cpu = 2 + int(5*used.Seconds())
+			s.cpu = 2 + int(2*used.Seconds())
 			s.wall = 20*time.Second + 4*time.Since(start)
 			return s, s.read(notes)
 		}
