@@ -116,29 +116,29 @@ func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, e
 // *effect.Error is given back.
 func failed(verb, path string, err error) error { return failure(verb+" "+path, "it", path, err) }
 
-// failure is failed for an operation on several paths. subject is put in the
-// place of "it" in the reason: the path at fault.
+// failure is failed for an operation on several paths. subject is what the reason
+// speaks of: the path at fault.
 func failure(what, subject, path string, err error) error {
 	var known *effect.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	e := effect.Errorf("FsError", "cannot %s: %s", what, strings.Replace(reason(err), "it", subject, 1)).With("path", path)
+	e := effect.Errorf("FsError", "cannot %s: %s", what, reason(subject, err)).With("path", path)
 	e.Cause = err
 	return e
 }
 
-// reason says what went wrong with "it".
-func reason(err error) string {
+// reason says what went wrong with subject.
+func reason(subject string, err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "it is not there"
+		return subject + " is not there"
 	case errors.Is(err, fs.ErrPermission):
-		return "the system does not permit it"
+		return "the system does not permit " + subject
 	case errors.Is(err, syscall.EISDIR):
-		return "it is a directory"
+		return subject + " is a directory"
 	case errors.Is(err, syscall.ENOTDIR):
-		return "it is not a directory, or within a file"
+		return subject + " is not a directory, or within a file"
 	}
 	var at *fs.PathError
 	var link *os.LinkError
@@ -147,6 +147,10 @@ func reason(err error) string {
 		return at.Err.Error()
 	case errors.As(err, &link):
 		return link.Err.Error()
+	}
+	// Our own reasons speak of "it".
+	if rest, ok := strings.CutPrefix(err.Error(), "it "); ok {
+		return subject + " " + rest
 	}
 	return err.Error()
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -333,6 +334,25 @@ func TestAreas(t *testing.T) {
 	} {
 		if got := said(t, f, c.r); got != c.want {
 			t.Errorf("%s %+v: got %q, want %q", c.r.Kind(), c.r, got, c.want)
+		}
+	}
+}
+
+// TestReasonsNameThePathAtFault: of an operation on two paths the reason says
+// which it was, whatever the reason's own words.
+func TestReasonsNameThePathAtFault(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fs.ErrPermission, "cannot move a to b: the system does not permit b"},
+		{fs.ErrNotExist, "cannot move a to b: b is not there"},
+		{syscall.EISDIR, "cannot move a to b: b is a directory"},
+		{syscall.ENOTDIR, "cannot move a to b: b is not a directory, or within a file"},
+		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EXDEV}, "cannot move a to b: invalid cross-device link"},
+	} {
+		if got := failure("move a to b", "b", "b", c.err).Error(); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}
 	}
 }
