@@ -1,0 +1,114 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The sizes that the code keeps to. A line is one of the file, comments included.
+const (
+	mostFileLines     = 800
+	mostFunctionLines = 80
+	mostFields        = 20
+)
+
+// larger are those that may be larger, up to so many lines, and why.
+var larger = map[string]struct {
+	lines  int
+	reason string
+}{
+	"vm/run.go":                    {851, "the dispatch loop and its own helpers"},
+	"vm/run.go:run":                {830, "the dispatch loop is one function, so that its state stays in registers"},
+	"internal/progen/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
+}
+
+// TestSizes holds files, functions and structs to sizes that can be read at once.
+// Tables that a function fills, and literals, are not shorter for being split:
+// they are declared as values.
+func TestSizes(t *testing.T) {
+	used := map[string]bool{}
+	check := func(what string, lines, most int) {
+		if x, ok := larger[what]; ok && lines > most {
+			most, used[what] = x.lines, true
+		}
+		if lines > most {
+			t.Errorf("%s has %d lines; %d are the most", what, lines, most)
+		}
+	}
+	for name, source := range goFiles(t) {
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := func(p token.Pos) int { return fset.Position(p).Line }
+		check(name, line(f.FileEnd)-1, mostFileLines)
+		for _, d := range f.Decls {
+			if d, ok := d.(*ast.FuncDecl); ok && !strings.HasSuffix(name, "_test.go") {
+				check(name+":"+d.Name.Name, line(d.End())-line(d.Pos())+1, mostFunctionLines)
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			s, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if st, ok := s.Type.(*ast.StructType); ok && fields(st) > mostFields {
+				t.Errorf("%s: %s has %d fields; %d are the most: which of them belong together?", name, s.Name.Name, fields(st), mostFields)
+			}
+			return true
+		})
+	}
+	for what := range larger {
+		if !used[what] {
+			t.Errorf("%s need no longer be allowed to be larger", what)
+		}
+	}
+}
+
+func fields(s *ast.StructType) int {
+	n := 0
+	for _, f := range s.Fields.List {
+		n += max(len(f.Names), 1)
+	}
+	return n
+}
+
+// goFiles reads every Go file of the module, tests and benchmarks included.
+func goFiles(t *testing.T) map[string][]byte {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		out[filepath.ToSlash(rel)], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) < 300 {
+		t.Fatalf("only %d files were found", len(out))
+	}
+	return out
+}
