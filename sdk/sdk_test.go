@@ -84,7 +84,7 @@ func each(t *testing.T, test func(t *testing.T, l language)) {
 func TestHostTest(t *testing.T) {
 	each(t, func(t *testing.T, l language) {
 		c := l.example(t)
-		c.Name, c.OutputFormat = "Publisher", "json"
+		c.Name, c.OutputFormat, c.Timeout = "Publisher", "json", patience.Seconds()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		passed := 0
@@ -166,7 +166,10 @@ func (w *world) talk(r effect.ExchangeOpen, answer func(m *effect.HostMessage) *
 			if reply == nil {
 				continue
 			}
-			reply.ID, reply.InReplyTo, reply.AnswerTo = id, m.Type, m.ID
+			reply.ID, reply.InReplyTo = id, m.Type
+			if reply.AnswerTo == "" {
+				reply.AnswerTo = m.ID
+			}
 			if _, err := w.hosts.Perform(w.ctx, reply); err != nil {
 				w.Fatal(err)
 			}
@@ -274,15 +277,18 @@ func TestMessages(t *testing.T) {
 	})
 }
 
-// bothAsked answers the second of two questions when the first has come too.
+// bothAsked leaves the question w open, and answers the other one when both have
+// come, in whatever order.
 func bothAsked() func(*effect.HostMessage) *effect.ExchangeReply {
-	asked := map[string]bool{}
+	asked, other := 0, ""
 	return func(m *effect.HostMessage) *effect.ExchangeReply {
-		asked[m.ID] = true
-		if m.ID == `"w"` {
+		if m.ID != `"w"` {
+			other = m.ID
+		}
+		if asked++; asked < 2 {
 			return nil
 		}
-		return &effect.ExchangeReply{Value: []byte("true")}
+		return &effect.ExchangeReply{AnswerTo: other, Value: []byte("true")}
 	}
 }
 

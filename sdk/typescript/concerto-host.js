@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 b30e58c8b5a7321b36f4de5ae67df322bb3247a5bc1e9c03b769dc0bdb25506a.
+// Made by `make sdk` from concerto-host.ts, sha256 debcfca68b99b1fded75557224821e724effe1c1ddfe4f50e82af58fb0b512ed.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
@@ -178,10 +178,11 @@ class Server {
             }
             parts.push(rest);
         }
+        // It also keeps Node from ending, with code 13, what only waits.
         const timer = setTimeout(() => process.exit(0), grace);
-        timer.unref();
         this.current?.stop("the program has ended", true);
         await this.jobs;
+        clearTimeout(timer);
     }
     read(line) {
         if (line.trim() === "")

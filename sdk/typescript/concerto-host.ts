@@ -236,10 +236,11 @@ class Server {
       }
       parts.push(rest);
     }
-    const timer: any = setTimeout(() => process.exit(0), grace);
-    timer.unref();
+    // It also keeps Node from ending, with code 13, what only waits.
+    const timer = setTimeout(() => process.exit(0), grace);
     this.current?.stop("the program has ended", true);
     await this.jobs;
+    clearTimeout(timer);
   }
 
   private read(line: string): void {
