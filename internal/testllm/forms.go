@@ -31,6 +31,7 @@ var forms = []*form{
 	{name: "anthropic", paths: []string{"/messages"}, headers: []string{"Anthropic-Version"},
 		whole: (*Reply).anthropic, events: (*Reply).anthropicEvents, piece: anthropicPiece, first: 3},
 	{name: "gemini", paths: []string{":generateContent", ":streamGenerateContent"}, whole: (*Reply).gemini, events: (*Reply).geminiEvents, piece: geminiPiece},
+	{name: "responses", paths: []string{"/responses"}, whole: (*Reply).responses, events: (*Reply).responsesEvents, piece: responsesPiece, first: 2},
 	{name: "ollama", paths: []string{"/api/chat"}, whole: (*Reply).ollama, events: (*Reply).ollamaEvents, piece: ollamaPiece},
 }
 
@@ -92,6 +93,9 @@ func (f *form) check(r *http.Request, text []byte) error {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	if all[f.name] == nil {
+		return fmt.Errorf("%s: no client of ours uses it, and its published form is not here", f.name)
 	}
 	if err := all[f.name].Validate(doc); err != nil {
 		return fmt.Errorf("the request is not in %s's published form: %v\n%s", f.name, err, text)
@@ -194,6 +198,9 @@ func (r *Reply) openAIEvents(body map[string]any) []string {
 // anthropicBlocks are the reply's blocks and why it stops.
 func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop string) {
 	stop = "end_turn"
+	if r.Thought != "" {
+		blocks = append(blocks, object{"type": "thinking", "thinking": r.Thought, "signature": "c2lnbmVk"})
+	}
 	if r.Text != "" {
 		blocks = append(blocks, object{"type": "text", "text": r.Text})
 	}
@@ -246,11 +253,15 @@ func (r *Reply) anthropicEvents(body map[string]any) []string {
 	for i, b := range blocks {
 		begin, delta, key := object{"type": "text", "text": ""}, "text_delta", "text"
 		var pieces []string
-		if b["type"] == "tool_use" {
+		switch b["type"] {
+		case "thinking":
+			begin, delta, key = object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking"
+			pieces = []string{r.Thought}
+		case "tool_use":
 			begin, delta, key = object{"type": "tool_use", "id": b["id"], "name": b["name"], "input": object{}}, "input_json_delta", "partial_json"
 			text := whatever(b["input"])
 			pieces = []string{"", text[:len(text)/2], text[len(text)/2:]}
-		} else {
+		default:
 			pieces = r.pieces(r.Text)
 		}
 		out = append(out, anthropicEvent("content_block_start", object{"index": i, "content_block": begin}))

@@ -111,3 +111,32 @@ func TestMainRefuses(t *testing.T) {
 		}
 	}
 }
+
+// What agents send is theirs; the reply is in the form of the path they ask.
+func TestAgents(t *testing.T) {
+	s := StartAgents(Reply{Repeat: true, Thought: "hm", Text: "let me look", ToolCalls: []Call{{ID: "c1", Name: "run", Args: json.RawMessage(`{"cmd":"ls"}`)}}})
+	defer s.Close()
+	for _, c := range []struct{ path, want string }{
+		{"/v1/responses", `"delta":"hm"`},
+		{"/v1/responses", `"delta":"look"`},
+		{"/v1/responses", `"arguments":"{\"cmd\":\"ls\"}","call_id":"c1"`},
+		{"/v1/responses", "event: response.completed\n"},
+		{"/v1/messages", `"thinking":"hm"`},
+	} {
+		code, got := post(t, s.URL+c.path, `{"model":"m","stream":true,"client_metadata":{"no":"form has it"}}`)
+		if code != 200 || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %d, without %s: %s", c.path, code, c.want, got)
+		}
+	}
+	if _, got := post(t, s.URL+"/v1/responses", `{"model":"m"}`); !strings.Contains(got, `"status":"completed"`) {
+		t.Error(got)
+	}
+	if len(s.Misfits()) != 0 {
+		t.Error(s.Misfits())
+	}
+	ours := Start()
+	defer ours.Close()
+	if code, got := post(t, ours.URL+"/v1/responses", `{}`); code != 400 || !strings.Contains(got, "no client of ours") {
+		t.Error(code, got)
+	}
+}
