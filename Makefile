@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference sdk
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference sdk agents
 
 all: build
 
@@ -94,3 +94,8 @@ mcp-reference:
 # JavaScript of the SDK in TypeScript; a test says when it is out of date.
 sdk:
 	.ci/sdk
+
+# Installs the vendors' coding agents, in the versions that internal/agentwire names,
+# and records a conversation with each; the tests play the recordings without them.
+agents:
+	go run ./internal/agentwire

@@ -44,6 +44,8 @@ var Policy = []Rule{
 	{Package: "internal/golden", Tests: true},
 	{Package: "internal/arch"},
 	{Package: "internal/mutants"},
+	{Package: "internal/jcs"},
+	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/progen", Tests: true},
 	{Package: "internal/seeds", Tests: true},
 	{Package: "internal/talkgen", Imports: "internal/hostmsg", Tests: true},
@@ -78,7 +80,7 @@ var Policy = []Rule{
 	{Package: "runtime/files", Imports: "internal/effect runtime/permit"},
 	{Package: "runtime/web", Imports: "internal/effect"},
 	{Package: "runtime/random", Imports: "internal/effect"},
-	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/effect internal/ndjson internal/procgroup"},
+	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/decision internal/effect internal/ndjson internal/procgroup"},
 	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/effect runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/secret internal/provider internal/spell"},
@@ -107,6 +109,7 @@ var Policy = []Rule{
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
+	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup
 		internal/secret internal/spell internal/terminal`},

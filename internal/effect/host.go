@@ -24,6 +24,7 @@ type ExchangeOpen struct {
 	Prompt  string          `json:"prompt"`
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
+	Session string          `json:"session,omitempty"` // the host's conversation to go on with; "" for none
 }
 
 // ExchangeOpened names the exchange in the requests that follow.

@@ -32,7 +32,7 @@ func (ex *exchange) cancel(p *process, reason string) {
 		p.retire(0)
 		return
 	}
-	p.out.put(cancelLine(reason), true)
+	p.send(cancelLine(reason), true)
 	if ex.drained() {
 		p.rest(true)
 		return

@@ -17,13 +17,16 @@ type Config struct {
 	Args         []string          `json:"args"`          //
 	Env          map[string]string `json:"env"`           // added to Options.Environ
 	Dir          string            `json:"working_dir"`   // working directory
-	Timeout      float64           `json:"timeout"`       // seconds for a whole exchange, and for init; 0 means the defaults
+	Timeout      float64           `json:"timeout"`       // seconds for a whole exchange, and, unless InitTimeout says, for init; 0 means the defaults
 	InputFormat  string            `json:"input_format"`  // "json" or "text"; "" decides by the rest, see inputJSON
 	OutputFormat string            `json:"output_format"` // "json", "text" or ""
 	Params       json.RawMessage   `json:"-"`             // a JSON object, its order kept; nil: none
 	ParamsEnv    ParamsEnv         `json:"params_env"`    // parameters read from the environment at spawn
 	MaxLine      int               `json:"max_line"`      // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
 	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
+	InitTimeout  float64           `json:"init_timeout"`  // seconds for init; 0 means Timeout, for a vendor's agent 60
+	Init         bool              `json:"init"`          // init is sent without parameters, too
+	Vendor                         // for a vendor's agent
 }
 
 // ParamEnv fills the parameter Param from the environment variable Env.
@@ -63,7 +66,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 			return c, fmt.Errorf("read host %s: %w", name, err)
 		}
 	}
-	if c.Timeout < 0 || c.MaxLine < 0 || c.Instances < 0 {
+	if c.Timeout < 0 || c.InitTimeout < 0 || c.MaxLine < 0 || c.Instances < 0 {
 		return c, fmt.Errorf("read host %s: a negative number", name)
 	}
 	if root == "" {

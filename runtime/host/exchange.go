@@ -11,12 +11,13 @@ import (
 
 // exchange is one prompt and all that follows until its close.
 type exchange struct {
-	id     int64
-	pool   *pool
-	slot   *slot
-	in     *inbox
-	prompt []byte
-	timer  *time.Timer
+	id      int64
+	pool    *pool
+	slot    *slot
+	in      *inbox
+	prompt  []byte
+	session string // that it goes on with; "" for none
+	timer   *time.Timer
 
 	life   chan struct{} // closed when the exchange is closed or its time is over
 	ending sync.Once
@@ -60,13 +61,13 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if err != nil {
 		return nil, err
 	}
-	p, err := slot.process(ctx)
+	p, err := slot.process(ctx, r.Session)
 	if err != nil {
 		pool.leave(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r),
+		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), session: r.Session,
 		life: make(chan struct{}), proc: p,
 	}
 	if !h.admit(ex) {
@@ -160,7 +161,7 @@ func (ex *exchange) restart(ctx context.Context) error {
 		case <-inner.Done():
 		}
 	}()
-	p, err := ex.slot.process(inner)
+	p, err := ex.slot.process(inner, ex.session)
 	switch {
 	case err == nil:
 		ex.mu.Lock()

@@ -59,6 +59,8 @@ func (p *process) lineFailure(err error, line []byte) *effect.Error {
 		f = c.broken("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
 	case errors.As(err, &broken):
 		f = c.broken("sent a message that cannot be read (%v): %s", broken, quote(line))
+	case err == errDeaf:
+		f = c.broken("cannot go on: %v", err)
 	case err == errNoRoom:
 		f = c.broken("sent a message whose values need more than the %d MiB that [limits] max_memory_mb allows", p.hosts.opts.MaxMemory>>20)
 	default:

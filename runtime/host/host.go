@@ -48,6 +48,8 @@ type Options struct {
 	Remark func(level, line string)
 	// MaxMemory bounds what one message unfolds to, in bytes; 0 means none.
 	MaxMemory int
+	// Wire takes each line that passes, from many goroutines; nil drops them.
+	Wire func(Wire)
 	// Transports overrides the table of transports, for tests; nil is the table.
 	Transports map[string]Transport
 }
@@ -66,6 +68,8 @@ type Hosts struct {
 	mu        sync.Mutex
 	closed    bool
 	lastID    int64
+	started   map[string]int           // how many processes of a host there were
+	versions  map[string]*versionCheck // of vendors' programs, by how they are started
 	exchanges map[int64]*exchange
 	processes map[*process]struct{}
 }
@@ -87,6 +91,8 @@ func New(o Options) *Hosts {
 		pools:     map[string]*pool{},
 		closing:   make(chan struct{}),
 		kill:      make(chan struct{}),
+		started:   map[string]int{},
+		versions:  map[string]*versionCheck{},
 		exchanges: map[int64]*exchange{},
 		processes: map[*process]struct{}{},
 	}

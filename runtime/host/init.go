@@ -23,6 +23,9 @@ func (c *Config) hasParams() bool {
 // initLine is the first line for a new process; nil when it has no parameters.
 // It fails when a variable that a parameter comes from is not set.
 func (c *Config) initLine(environ []string) ([]byte, error) {
+	if c.protocol().adapter != nil || c.Init && !c.hasParams() {
+		return ndjson.Append(nil, newObject(hostmsg.Init).end()), nil
+	}
 	if !c.hasParams() {
 		return nil, nil
 	}
@@ -107,8 +110,11 @@ func (p *process) initialise(ctx context.Context, line []byte) error {
 	defer t.Stop()
 	for {
 		msgs, now := in.take()
-		if len(msgs) > 0 {
-			return p.acknowledged(&msgs[0])
+		for i := range msgs {
+			if p.words == nil || hostmsg.Of(msgs[i].Type).Terminal() || hostmsg.Of(msgs[i].Type).Role == hostmsg.Acknowledges {
+				return p.acknowledged(&msgs[i])
+			}
+			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", quote(msgs[i].Text))
 		}
 		if now == failed {
 			return p.noAck(in.why())
@@ -135,6 +141,7 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 		// A list of anything is taken: what is no known name means nothing.
 		if err := json.Unmarshal(m.Text, &ack); err == nil {
 			p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+			p.resumes = slices.Contains(ack.Capabilities, any("resume"))
 		}
 		p.rest(false)
 		return nil

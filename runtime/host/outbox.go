@@ -52,6 +52,13 @@ func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
 	return offset, true
 }
 
+// full says that a line would have to wait.
+func (o *outbox) full() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return !o.closed && len(o.lines) >= outboxLimit
+}
+
 // close makes the writer finish: it writes what is there, then ends the host's
 // input.
 func (o *outbox) close() {

@@ -100,11 +100,12 @@ func (pl *pool) leave(s *slot) {
 	pl.line = slices.Delete(pl.line, 0, 1)
 }
 
-// process gives the slot's process, or a new one when it has none that lives.
-// The old one is gone, with its group, before the new one starts.
-func (s *slot) process(ctx context.Context) (*process, error) {
+// process gives the slot's process, or a new one when it has none that lives, or
+// none of the conversation that is asked for. The old one is gone, with its group,
+// before the new one starts.
+func (s *slot) process(ctx context.Context, session string) (*process, error) {
 	if s.p != nil {
-		if s.p.usable() {
+		if s.p.usable() && s.p.fits(session) {
 			return s.p, nil
 		}
 		s.p.retire(leaveIdle)
@@ -117,11 +118,36 @@ func (s *slot) process(ctx context.Context) (*process, error) {
 		}
 		s.p = nil
 	}
-	return s.spawn(ctx)
+	p, err := s.spawn(ctx, session)
+	if err != nil || session == "" || p.resumes {
+		return p, err
+	}
+	return nil, p.cfg.failure("cannot resume a session").With("code", "resume")
 }
 
-// spawn starts and initialises a process.
-func (s *slot) spawn(ctx context.Context) (*process, error) {
+// fits says that the process can go on with a conversation, or begin one when it
+// is "".
+func (p *process) fits(session string) bool {
+	if session == "" {
+		proto := p.cfg.protocol()
+		return !(proto.apart && p.cfg.Vendor.Session == "fresh" && p.turns() > 0)
+	}
+	// A host that speaks our protocol is told in its prompt.
+	return p.conversation() == session || p.words == nil && p.resumes
+}
+
+// turns is how many exchanges the process has completed, one at most.
+func (p *process) turns() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.served {
+		return 1
+	}
+	return 0
+}
+
+// spawn starts and initialises a process, of a conversation when one is named.
+func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 	h, c := s.pool.hosts, s.pool.cfg
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -133,17 +159,16 @@ func (s *slot) spawn(ctx context.Context) (*process, error) {
 	if !h.reserve() {
 		return nil, ErrClosed
 	}
-	conn, err := c.connect(h.opts.Transports, h.opts.Environ, func(line string) { h.opts.Log(c.Name, line) })
+	p, err := h.connect(c, session)
 	if err != nil {
 		h.running.Done()
 		return nil, err
 	}
-	p := newProcess(h, c, conn)
 	s.p = p
 	h.register(p)
 	p.start()
 	if first != nil {
-		if err := p.initialise(ctx, first); err != nil {
+		if err := p.ready(ctx, first); err != nil {
 			p.retire(0)
 			return nil, err
 		}
@@ -163,6 +188,51 @@ func (c *Config) connect(table map[string]Transport, environ []string, stderr fu
 			kind, c.Connector, slices.Sorted(maps.Keys(table)))
 	}
 	return transport.Connect(c, c.environ(environ), stderr)
+}
+
+// connect starts a process.
+func (h *Hosts) connect(c *Config, session string) (*process, error) {
+	p := newProcess(h, c)
+	p.number = h.count(c.Name)
+	if proto := c.protocol(); proto.adapter != nil {
+		v, err := c.vendor(session)
+		if err != nil {
+			return nil, err
+		}
+		p.words = &translation{a: proto.adapter(v)}
+	}
+	run := c.started(session)
+	h.look(run, c.environ(h.opts.Environ))
+	conn, err := run.connect(h.opts.Transports, h.opts.Environ, func(line string) {
+		h.opts.Log(c.Name, line)
+		if h.opts.Wire != nil {
+			p.wire(asideOf, line)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.attach(conn)
+	if h.opts.Wire != nil {
+		p.wire(fateOf, "start")
+	}
+	return p, nil
+}
+
+// count numbers the processes of a host.
+func (h *Hosts) count(name string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.started[name]++
+	return h.started[name]
+}
+
+// ready waits until a new process can take a prompt.
+func (p *process) ready(ctx context.Context, first []byte) error {
+	if err := p.initialise(ctx, first); err != nil {
+		return err
+	}
+	return p.recent(ctx)
 }
 
 // environ is the host's environment: the run's, with the host's own on top.

@@ -12,8 +12,10 @@ import (
 // What is said to a host outside a run, where its lines are looked at one by one:
 // `concerto host test`. A run itself goes by Hosts.
 
-// Transports are the names of the transports, in order.
-func Transports() []string { return slices.Sorted(maps.Keys(transports)) }
+// Transports are the names of the transports that speak our protocol, in order.
+func Transports() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(transports)), func(name string) bool { return protocols[name] != nil })
+}
 
 // Dial starts or reaches a host, outside any pool: who calls ends it. The error is
 // what a program would get.

@@ -19,6 +19,9 @@ const (
 	exitSettles = time.Second            // between the end of its output and its exit
 )
 
+// errDeaf is a host that asks and does not read the answers.
+var errDeaf = errors.New("it does not read the answers to what it asks")
+
 // errCutOff is a line that began as a message when the output ended.
 var errCutOff = errors.New("output ended within a message")
 
@@ -26,21 +29,20 @@ var errCutOff = errors.New("output ended within a message")
 // (reader) and the one that writes to it. An exchange at a time has it; between exchanges it
 // keeps running, and what it says then is dropped.
 type process struct {
-	hosts   *Hosts
-	cfg     *Config
-	conn    Conn
-	out     *outbox
-	cancels bool // init_ack announced the capability "cancel"
+	hosts *Hosts
+	cfg   *Config
+	conn  Conn
+	out   *outbox
+	words *translation // nil: it speaks our protocol
+	identity
+	capabilities
 
 	mu       sync.Mutex
 	cur      *inbox // of the exchange that has the process
 	promptAt int64  // where its prompt begins in all that was sent
 	served   bool   // it has completed an exchange
 	retiring bool
-	silent   bool // its output has ended
-	ended    bool // and the reader knows why
-	exited   bool // because the process has
-	failure  *effect.Error
+	fate
 
 	turn atomic.Pointer[turn] // of the newest exchange; nil before the first
 
@@ -51,12 +53,32 @@ type process struct {
 	gone      chan struct{} // nothing is left of it
 }
 
-func newProcess(h *Hosts, c *Config, conn Conn) *process {
+// identity is what a process is called.
+type identity struct {
+	number int                    // the how-manieth of its host, from 1
+	talk   atomic.Pointer[string] // the host's name for the conversation; nil before it has one
+}
+
+// capabilities are those that init_ack announced.
+type capabilities struct{ cancels, resumes bool }
+
+// fate is how the output of a process ended.
+type fate struct {
+	silent  bool // it has ended
+	ended   bool // and the reader knows why
+	exited  bool // because the process has
+	failure *effect.Error
+}
+
+func newProcess(h *Hosts, c *Config) *process {
 	return &process{
-		hosts: h, cfg: c, conn: conn, out: newOutbox(conn),
+		hosts: h, cfg: c,
 		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
 }
+
+// attach gives the process its connection.
+func (p *process) attach(conn Conn) { p.conn, p.out = conn, newOutbox(conn) }
 
 // start begins writing, and reading as soon as what is read is wanted.
 func (p *process) start() {
@@ -86,7 +108,7 @@ func (p *process) beginTurn(next *turn, line []byte) {
 		next.since = p.conn.Said()
 	}
 	p.turn.Store(next)
-	p.promptAt, _ = p.out.put(line, true)
+	p.promptAt, _ = p.send(line, true)
 	ended := p.ended
 	p.mu.Unlock()
 	p.want()
@@ -135,6 +157,9 @@ func (p *process) finish(err error, last ndjson.Line) {
 	p.silent = true
 	p.mu.Unlock()
 	failure, exited := p.why(err, last)
+	if s := p.conversation(); s != "" {
+		failure.With("session", s)
+	}
 	p.out.close()
 	if exited {
 		within(exitSettles, p.writeDone)
@@ -215,6 +240,9 @@ func (p *process) retire(patience time.Duration) {
 		p.conn.CloseWrite()
 		<-p.writeDone
 		<-p.readDone
+		if p.hosts.opts.Wire != nil {
+			p.wireExit()
+		}
 	}()
 }
 

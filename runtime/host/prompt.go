@@ -14,7 +14,7 @@ func (c *Config) inputJSON() bool {
 	if c.InputFormat != "" {
 		return c.InputFormat == "json"
 	}
-	return c.OutputFormat == "json" || c.hasParams()
+	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().adapter != nil
 }
 
 // promptLine is the line that begins an exchange.
@@ -29,6 +29,9 @@ func (c *Config) promptLine(r *effect.ExchangeOpen) []byte {
 	}
 	if r.Schema != nil {
 		o.raw("schema", r.Schema)
+	}
+	if r.Session != "" {
+		o.text("session", r.Session)
 	}
 	return ndjson.Append(nil, o.end())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
@@ -53,7 +54,7 @@ func (r *reader) read() {
 			if b.size+len(l.Text) > batchBytes {
 				flush()
 			}
-			err = r.take(&b, l)
+			err = r.hear(&b, l, flush)
 		}
 		if err != nil {
 			flush()
@@ -64,6 +65,26 @@ func (r *reader) read() {
 			flush()
 		}
 	}
+}
+
+// hear takes what a line of the host's says: that line, or what its adapter makes of it.
+func (r *reader) hear(b *batch, l ndjson.Line, flush func()) error {
+	if r.words == nil {
+		if r.hosts.opts.Wire != nil {
+			r.wire(fromHost, string(l.Text))
+		}
+		return r.take(b, l)
+	}
+	all, err := r.translate(l)
+	for _, text := range all {
+		if b.full() || b.size+len(text) > batchBytes {
+			flush()
+		}
+		if err := r.take(b, ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // take adds a line to the batch, if it is a message or counts as one. It fails
@@ -91,8 +112,14 @@ func (r *reader) take(b *batch, l ndjson.Line) error {
 		r.fallback(l.Text)
 	}
 	b.keep()
-	t.over = t.one || b.terminal
+	t.over = b.terminal || t.one && r.acknowledges(m)
 	return nil
+}
+
+// acknowledges says that a message is the last of an initialisation. A vendor's agent
+// may say other things before it.
+func (r *reader) acknowledges(m *effect.HostMessage) bool {
+	return r.words == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
 }
 
 // turnOf is the exchange in which a line was written, this one or the one

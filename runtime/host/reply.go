@@ -43,13 +43,13 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 			if f := ex.in.why(); f != nil {
 				return f
 			}
-			if _, ok := p.out.put(line, false); !ok {
+			if _, ok := p.send(line, false); !ok {
 				h.remark("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
 			}
 			return nil
 		default:
 		}
-		if _, ok := p.out.put(line, false); ok {
+		if _, ok := p.send(line, false); ok {
 			return nil
 		}
 		if effect.IsAtOnce(ctx) {

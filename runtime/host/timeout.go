@@ -3,18 +3,26 @@ package host
 import "time"
 
 // timeout is how long a whole exchange may take.
-func (c *Config) timeout() time.Duration { return c.timeoutOr(DefaultTimeout) }
+func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().timeout, c.Timeout) }
 
 // initTimeout is how long a new process may take to acknowledge.
-func (c *Config) initTimeout() time.Duration { return c.timeoutOr(DefaultInitTimeout) }
+// A vendor's timeout is for its work, and says nothing of that.
+func (c *Config) initTimeout() time.Duration {
+	p := c.protocol()
+	if p.adapter == nil && c.InitTimeout == 0 {
+		return orSeconds(p.initTimeout, c.Timeout)
+	}
+	return orSeconds(p.initTimeout, c.InitTimeout)
+}
 
 // longest is a timeout beyond which none is needed, in seconds; a Duration holds
 // nine times as much.
 const longest = 1e9
 
-func (c *Config) timeoutOr(d time.Duration) time.Duration {
-	if c.Timeout > 0 {
-		return time.Duration(min(c.Timeout, longest) * float64(time.Second))
+// orSeconds is a number of seconds, or d when there is none.
+func orSeconds(d time.Duration, s float64) time.Duration {
+	if s > 0 {
+		return time.Duration(min(s, longest) * float64(time.Second))
 	}
 	return d
 }
@@ -41,6 +49,6 @@ func (p *process) giveUp(reason string) {
 		p.retire(0)
 		return
 	}
-	p.out.put(cancelLine(reason), true)
+	p.send(cancelLine(reason), true)
 	p.retire(leaveTold)
 }

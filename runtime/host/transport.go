@@ -8,7 +8,10 @@ import (
 
 // transports is the table of transports; a new one is a file and a line here.
 var transports = map[string]Transport{
-	"stdio": stdio{},
+	"stdio":       stdio{},
+	"claude-code": stdio{},
+	"codex":       stdio{},
+	"acp":         stdio{},
 }
 
 // A Transport connects to hosts.

@@ -1,0 +1,131 @@
+// Package jcs writes JSON in its canonical form (RFC 8785), so that equal values
+// have equal bytes: members in the order of their names in UTF-16, no white space,
+// each text and number in one form. In one thing it goes beyond the standard: an
+// integer is written in full, also where a double would not hold it.
+package jcs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// Canonical gives a JSON text in canonical form. It fails when the text is not
+// one JSON value, or has a number that no double holds.
+func Canonical(text []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("canonical JSON: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("canonical JSON: more than one value")
+	}
+	return appendValue(nil, v)
+}
+
+func appendValue(b []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...), nil
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case string:
+		return appendText(b, v), nil
+	case json.Number:
+		return appendNumber(b, string(v))
+	case []any:
+		return appendArray(b, v)
+	case map[string]any:
+		return appendObject(b, v)
+	}
+	panic(fmt.Sprintf("jcs: a decoder made a %T", v))
+}
+
+func appendArray(b []byte, list []any) ([]byte, error) {
+	b = append(b, '[')
+	for i, v := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendValue(b, v); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func appendObject(b []byte, o map[string]any) ([]byte, error) {
+	type member struct {
+		name  string
+		units []uint16
+	}
+	all := make([]member, 0, len(o))
+	for name := range o {
+		all = append(all, member{name, utf16.Encode([]rune(name))})
+	}
+	slices.SortFunc(all, func(a, b member) int { return slices.Compare(a.units, b.units) })
+	b = append(b, '{')
+	for i, m := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, m.name), ':')
+		var err error
+		if b, err = appendValue(b, o[m.name]); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// escapes are the characters that have a short form.
+var escapes = map[byte]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := range len(s) {
+		switch short := escapes[s[i]]; {
+		case short != "":
+			b = append(b, short...)
+		case s[i] < ' ':
+			b = fmt.Appendf(b, `\u%04x`, s[i])
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return append(b, '"')
+}
+
+// appendNumber writes a number as ECMAScript does, an integer in full.
+func appendNumber(b []byte, n string) ([]byte, error) {
+	if !strings.ContainsAny(n, ".eE") {
+		if n == "-0" {
+			n = "0"
+		}
+		return append(b, n...), nil
+	}
+	f, err := strconv.ParseFloat(n, 64)
+	if err != nil {
+		return nil, fmt.Errorf("canonical JSON: number %s: %w", n, err)
+	}
+	size := math.Abs(f)
+	switch {
+	case f == 0:
+		return append(b, '0'), nil
+	case size >= 1e-6 && size < 1e21:
+		return strconv.AppendFloat(b, f, 'f', -1, 64), nil
+	}
+	// Go writes an exponent of two digits at least, ECMAScript of one.
+	text := strconv.FormatFloat(f, 'e', -1, 64)
+	digits, exponent, _ := strings.Cut(text, "e")
+	return append(b, digits+"e"+exponent[:1]+strings.TrimLeft(exponent[1:], "0")...), nil
+}

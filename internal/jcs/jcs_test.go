@@ -1,0 +1,35 @@
+package jcs
+
+import (
+	"strings"
+	"testing"
+)
+
+// The examples of RFC 8785, sections 3.2.2 to 3.2.4 and appendix B, and integers.
+func TestCanonical(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{`{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+		   "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/", "literals": [null, true, false]}`,
+			"{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],\"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}"},
+		{`{"\u20ac": 1, "\r": 2, "\ufb33": 3, "1": 4, "\ud83d\ude00": 5, "\u0080": 6, "\u00f6": 7}`,
+			"{\"\\r\":2,\"1\":4,\"\u0080\":6,\"ö\":7,\"€\":1,\"😀\":5,\"\ufb33\":3}"},
+		{`[-0, 0.0, -0.0, 5e-324, 1.7976931348623157e308, 999999999999999900000.0, 1e21, 0.000001, 9.999999999999997e-7]`,
+			`[0,0,0,5e-324,1.7976931348623157e+308,999999999999999900000,1e+21,0.000001,9.999999999999997e-7]`},
+		{`[9007199254740993, -12345678901234567890123]`, `[9007199254740993,-12345678901234567890123]`},
+		{`"\b\t\f</script>\u007f"`, "\"\\b\\t\\f</script>\u007f\""},
+		{` [ ] `, `[]`}, {`{}`, `{}`},
+	} {
+		got, err := Canonical([]byte(c.in))
+		if err != nil || string(got) != c.want {
+			t.Errorf("%s: %v\ngot  %s\nwant %s", c.in, err, got, c.want)
+		}
+	}
+}
+
+func TestNoCanonicalForm(t *testing.T) {
+	for in, want := range map[string]string{"": "EOF", "[1": "EOF", "1 2": "more than one value", "[1e999]": "number 1e999", `{"a":[1e999]}`: "range"} {
+		if got, err := Canonical([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %s, %v", in, got, err)
+		}
+	}
+}

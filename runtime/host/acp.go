@@ -1,0 +1,325 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// acp speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
+// answer to session/prompt ends an exchange. Its fields in upper case are its state.
+type acp struct {
+	vendor
+	RPC     rpc
+	Session string
+	Ready   bool               // the handshake is over
+	Loading bool               // a session is told anew
+	Prompt  string             // what waits for a new session
+	Prompts int                // how many there were
+	Text    []string           // what the agent has said in the exchange
+	Calls   map[string]acpCall // its calls of tools, by their ids
+	Cost    float64            // of the session until now, in USD
+	Before  float64            // and up to the exchange
+	Costs   bool               // the exchange has told what it costs
+}
+
+// acpVersion is the version of the protocol.
+const acpVersion = 1
+
+// acpRow says what an update of the session means.
+type acpRow struct {
+	update string
+	hear   func(a *acp, s *said, u *acpUpdate) // nil: nothing to the program
+}
+
+var acpRows = []acpRow{
+	{"agent_message_chunk", (*acp).says},
+	{"agent_thought_chunk", (*acp).thinks},
+	{"tool_call", (*acp).calls},
+	{"tool_call_update", (*acp).calls},
+	{"plan", (*acp).plans},
+	{"usage_update", (*acp).uses},
+	{"available_commands_update", nil},
+	{"current_mode_update", nil},
+	{"config_option_update", nil},
+	{"session_info_update", nil},
+	{"user_message_chunk", nil},
+}
+
+// acpUpdate is what updates say, and the line itself.
+type acpUpdate struct {
+	Kind    string          `json:"sessionUpdate"`
+	Content json.RawMessage `json:"content"`
+	Entries []struct {
+		Content string `json:"content"`
+		Status  string `json:"status"`
+	} `json:"entries"`
+	Used int64 `json:"used"`
+	Cost *struct {
+		Amount   float64 `json:"amount"`
+		Currency string  `json:"currency"`
+	} `json:"cost"`
+	raw, line []byte
+}
+
+// acpCall is what is known of a call of a tool.
+type acpCall struct {
+	ID        string          `json:"toolCallId"`
+	Title     string          `json:"title"`
+	Kind      string          `json:"kind"`
+	Status    string          `json:"status"`
+	Input     json.RawMessage `json:"rawInput,omitempty"`
+	Locations []struct {
+		Path string `json:"path"`
+	} `json:"locations"`
+}
+
+func newACP(v vendor) *acp {
+	return &acp{vendor: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}}
+}
+
+func (a *acp) conversation() string { return a.Session }
+
+func (a *acp) hear(line []byte) (s said) {
+	m, kind := parseRPC(line)
+	switch kind {
+	case rpcIsRequest:
+		a.asked(&s, &m, line)
+	case rpcIsNotification:
+		a.told(&s, &m, line)
+	case rpcIsAnswer:
+		a.answered(&s, &m, line)
+	default:
+		return foreign(line)
+	}
+	return s
+}
+
+func (a *acp) told(s *said, m *rpcMessage, line []byte) {
+	switch m.Method {
+	case "session/update":
+		var p struct {
+			Session string          `json:"sessionId"`
+			Update  json.RawMessage `json:"update"`
+		}
+		u := acpUpdate{line: line}
+		if json.Unmarshal(m.Params, &p) != nil || json.Unmarshal(p.Update, &u) != nil || u.Kind == "" {
+			s.other(m.Method, line)
+			return
+		}
+		u.raw = p.Update
+		a.updated(s, &u, a.Loading || p.Session != a.Session)
+	case "$/cancel_request":
+		a.takesBack(s, m)
+	default:
+		s.other(m.Method, line)
+	}
+}
+
+// updated hears an update; what is told anew, or of another session, means nothing.
+func (a *acp) updated(s *said, u *acpUpdate, elsewhere bool) {
+	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
+	switch {
+	case elsewhere, at >= 0 && acpRows[at].hear == nil:
+		s.quiet = u.Kind
+	case at < 0:
+		s.other(u.Kind, u.line)
+	default:
+		acpRows[at].hear(a, s, u)
+	}
+}
+
+func (a *acp) takesBack(s *said, m *rpcMessage) {
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &p) == nil {
+		if _, open := a.RPC.close(idText(p.ID)); open {
+			s.withdraw(idText(p.ID))
+			return
+		}
+	}
+	s.quiet = m.Method
+}
+
+func (a *acp) say(line []byte) (s said) {
+	o := parseOurs(line)
+	switch o.Type {
+	case hostmsg.Init:
+		s.answer(a.RPC.request("initialize", obj{"protocolVersion": acpVersion,
+			"clientInfo":         obj{"name": "concerto", "title": "Concerto", "version": "1"},
+			"clientCapabilities": obj{"elicitation": obj{"form": obj{}}}}))
+	case hostmsg.Prompt:
+		a.Prompts++
+		a.Text, a.Costs, a.Before = nil, false, a.Cost
+		if a.fresh && a.Prompts > 1 {
+			a.Prompt = o.prompt()
+			s.answer(a.RPC.request("session/new", a.place()))
+			return s
+		}
+		s.answer(a.begin(o.prompt()))
+	case hostmsg.Response:
+		a.respond(&s, &o)
+	case hostmsg.Cancel:
+		a.cancel(&s)
+	}
+	return s
+}
+
+// place says where a session works.
+func (a *acp) place() obj { return obj{"cwd": a.dir, "mcpServers": []any{}} }
+
+func (a *acp) begin(prompt string) []byte {
+	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
+}
+
+// cancel ends the exchange, and what it has asked.
+func (a *acp) cancel(s *said) {
+	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
+	for _, id := range sortedKeys(a.RPC.Open) {
+		q, _ := a.RPC.close(id)
+		s.answer(rpcResult(q.ID, acpRequestOf(q.Method).cancelled()))
+	}
+}
+
+// acpAnswer is what answers to our requests say.
+type acpAnswer struct {
+	Version      json.Number `json:"protocolVersion"`
+	Capabilities struct {
+		Load    bool `json:"loadSession"`
+		Session struct {
+			Resume json.RawMessage `json:"resume"`
+		} `json:"sessionCapabilities"`
+	} `json:"agentCapabilities"`
+	Agent struct {
+		Version string `json:"version"`
+	} `json:"agentInfo"`
+	Session string      `json:"sessionId"`
+	Options []acpOption `json:"configOptions"`
+	Modes   struct {
+		Current string `json:"currentModeId"`
+		All     []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
+	} `json:"modes"`
+	Models struct {
+		All []struct {
+			ID string `json:"modelId"`
+		} `json:"availableModels"`
+	} `json:"models"`
+	Stop  string    `json:"stopReason"`
+	Usage *acpUsage `json:"usage"`
+	Meta  struct {
+		Quota struct {
+			Tokens *struct {
+				In  int64 `json:"input_tokens"`
+				Out int64 `json:"output_tokens"`
+			} `json:"token_count"`
+		} `json:"quota"`
+	} `json:"_meta"`
+}
+
+type acpUsage struct {
+	In     int64 `json:"inputTokens"`
+	Out    int64 `json:"outputTokens"`
+	Cached int64 `json:"cachedReadTokens"`
+	Made   int64 `json:"cachedWriteTokens"`
+}
+
+// answered hears the answers to what we asked: the handshake goes on, or an exchange
+// ends.
+func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
+	method, ok := a.RPC.answered(m)
+	if !ok {
+		s.warn("an answer to what was not asked: " + quote(line))
+		return
+	}
+	if m.Error != nil {
+		a.refused(s, method, m, line)
+		return
+	}
+	var r acpAnswer
+	if json.Unmarshal(m.Result, &r) != nil {
+		a.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + quote(line)}}, line)
+		return
+	}
+	switch method {
+	case "initialize":
+		a.greeted(s, &r)
+	case "session/prompt":
+		a.ended(s, &r, line)
+	case "session/new", "session/load", "session/resume":
+		a.Loading = false
+		if r.Session != "" {
+			a.Session = r.Session
+		}
+		a.Cost, a.Before = 0, 0
+		a.settle(s, &r)
+	default: // what a session was set to
+		a.settled(s)
+	}
+}
+
+// greeted judges the version and begins the session, or goes on with one.
+func (a *acp) greeted(s *said, r *acpAnswer) {
+	place := a.place()
+	switch {
+	case r.Version.String() != fmt.Sprint(acpVersion):
+		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.host, r.Version, acpVersion), "version", "", nil)
+		return
+	case a.resume == "":
+		s.answer(a.RPC.request("session/new", place))
+		return
+	}
+	place["sessionId"] = a.resume
+	switch {
+	case len(r.Capabilities.Session.Resume) > 0 && string(r.Capabilities.Session.Resume) != "null":
+		s.answer(a.RPC.request("session/resume", place))
+	case r.Capabilities.Load:
+		a.Loading = true
+		s.answer(a.RPC.request("session/load", place))
+	default:
+		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.host), "resume", a.resume, nil)
+	}
+}
+
+// refused ends what cannot go on without the answer.
+func (a *acp) refused(s *said, method string, m *rpcMessage, line []byte) {
+	code := string(m.Error.Code)
+	if method == "session/prompt" {
+		clear(a.RPC.Open)
+		s.failed(m.Error.Message, code, a.Session, line)
+		return
+	}
+	s.failed(fmt.Sprintf("host '%s': %s: %s", a.host, method, m.Error.Message), code, a.Session, nil)
+}
+
+// ended is the end of an exchange.
+func (a *acp) ended(s *said, r *acpAnswer, line []byte) {
+	clear(a.RPC.Open)
+	clear(a.Calls)
+	switch r.Stop {
+	case "end_turn", "max_tokens", "max_turn_requests":
+	case "":
+		s.failed("the agent's answer to session/prompt has no stopReason", "", a.Session, line)
+		return
+	default:
+		s.failed("the exchange ended as "+r.Stop, r.Stop, a.Session, line)
+		return
+	}
+	end := outcome{text: strings.Join(a.Text, ""), session: a.Session, stop: r.Stop, payload: line}
+	switch tokens := r.Meta.Quota.Tokens; {
+	case r.Usage != nil:
+		end.usage = &usage{In: r.Usage.In + r.Usage.Cached + r.Usage.Made, Out: r.Usage.Out, Cached: r.Usage.Cached}
+	case tokens != nil:
+		end.usage = &usage{In: tokens.In, Out: tokens.Out}
+	}
+	if a.Costs {
+		cost := max(a.Cost-a.Before, 0)
+		end.cost = &cost
+	}
+	s.result(end)
+}

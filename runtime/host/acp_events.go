@@ -1,0 +1,95 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// text is the text of a content block; "" when it is none.
+func (u *acpUpdate) text() string {
+	var b struct{ Type, Text string }
+	if json.Unmarshal(u.Content, &b) != nil || b.Type != "text" {
+		return ""
+	}
+	return b.Text
+}
+
+func (a *acp) says(s *said, u *acpUpdate) {
+	text := u.text()
+	a.Text = append(a.Text, text)
+	s.partial(text)
+}
+
+func (a *acp) thinks(s *said, u *acpUpdate) { s.thought(u.text()) }
+
+// calls tells of a call of a tool. An update has only what is new.
+func (a *acp) calls(s *said, u *acpUpdate) {
+	var head struct {
+		ID string `json:"toolCallId"`
+	}
+	if json.Unmarshal(u.raw, &head) != nil {
+		s.other(u.Kind, u.line)
+		return
+	}
+	call, ok := a.Calls[head.ID].with(u.raw)
+	if !ok {
+		s.other(u.Kind, u.line)
+		return
+	}
+	a.Calls[head.ID] = call
+	name := about(call.kind(), short(call.Title))
+	switch call.Status {
+	case "completed", "failed":
+		s.progress("tool_result", about(name, call.Status), u.line)
+	default:
+		s.progress("tool", name, u.line)
+	}
+}
+
+// with is the call with what an update says anew; false when that cannot be read.
+func (c acpCall) with(update []byte) (acpCall, bool) {
+	var u acpCall
+	if json.Unmarshal(update, &u) != nil {
+		return c, false
+	}
+	if u.Title == "" {
+		u.Title = c.Title
+	}
+	if u.Kind == "" {
+		u.Kind = c.Kind
+	}
+	if u.Status == "" {
+		u.Status = c.Status
+	}
+	if len(u.Input) == 0 || string(u.Input) == "null" {
+		u.Input = c.Input
+	}
+	if u.Locations == nil {
+		u.Locations = c.Locations
+	}
+	return u, true
+}
+
+func (c *acpCall) kind() string {
+	if slices.Contains(kinds, c.Kind) {
+		return c.Kind
+	}
+	return "other"
+}
+
+func (a *acp) plans(s *said, u *acpUpdate) {
+	var p plan
+	for _, e := range u.Entries {
+		p.step(e.Content, e.Status == "completed", e.Status == "in_progress")
+	}
+	s.progress("plan", p.String(), u.line)
+}
+
+func (a *acp) uses(s *said, u *acpUpdate) {
+	if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
+		a.Cost, a.Costs = u.Cost.Amount, true
+	}
+	s.progress("usage", fmt.Sprintf("%d tokens", u.Used), u.line)
+}

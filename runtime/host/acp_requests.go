@@ -1,0 +1,246 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+// acpRequest says what a request means, and what answers it.
+type acpRequest struct {
+	method    string
+	ask       func(a *acp, s *said, q *rpcRequest, line []byte)
+	answer    func(q *rpcRequest, o *ours) obj
+	cancelled func() obj // when the exchange is cancelled before it is answered
+}
+
+var acpRequests = []acpRequest{
+	{"session/request_permission", (*acp).asksPermission, decidedPermission, func() obj { return obj{"outcome": obj{"outcome": "cancelled"}} }},
+	{"elicitation/create", (*acp).elicits, answeredForm, func() obj { return obj{"action": "cancel"} }},
+}
+
+func acpRequestOf(method string) *acpRequest {
+	at := slices.IndexFunc(acpRequests, func(r acpRequest) bool { return r.method == method })
+	if at < 0 {
+		return nil
+	}
+	return &acpRequests[at]
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// asked hands a request on, or refuses it.
+func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
+	row := acpRequestOf(m.Method)
+	if row == nil {
+		s.unknown(m, m.Method, line)
+		return
+	}
+	row.ask(a, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
+}
+
+// respond answers what they asked; what is not open any more needs no answer.
+func (a *acp) respond(s *said, o *ours) {
+	if q, ok := a.RPC.close(o.AnswerTo); ok {
+		s.answer(rpcResult(q.ID, acpRequestOf(q.Method).answer(&q, o)))
+	}
+}
+
+// acpChoice is an option of a permission's.
+type acpChoice struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// acpScopes are the kinds of options as scopes of ours.
+var acpScopes = []struct{ theirs, ours string }{
+	{"allow_once", decision.Once},
+	{"allow_always", decision.Always},
+	{"reject_once", decision.Deny},
+	{"reject_always", decision.Deny},
+}
+
+func (q *rpcRequest) choices() []acpChoice {
+	var p struct {
+		Options []acpChoice `json:"options"`
+	}
+	_ = json.Unmarshal(q.Params, &p) // what cannot be read is not offered
+	return p.Options
+}
+
+func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
+	var p struct {
+		Call json.RawMessage `json:"toolCall"`
+	}
+	var head struct {
+		ID string `json:"toolCallId"`
+	}
+	// What is of another type is not shown.
+	_ = json.Unmarshal(q.Params, &p)
+	_ = json.Unmarshal(p.Call, &head)
+	call, _ := a.Calls[head.ID].with(p.Call)
+	kind := call.kind()
+	w := approval{tool: kind, kind: kind, description: about(kind, short(call.Title)), Args: call.Input, payload: line}
+	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
+		w.Args = encode(obj{"command": call.Title})
+	} else if bare {
+		w.Args = json.RawMessage("{}")
+	}
+	for _, l := range call.Locations {
+		w.paths = append(w.paths, l.Path)
+	}
+	for _, scope := range acpScopes {
+		has := slices.ContainsFunc(q.choices(), func(c acpChoice) bool { return c.Kind == scope.theirs })
+		if has && !slices.Contains(w.Options, scope.ours) {
+			w.Options = append(w.Options, scope.ours)
+		}
+	}
+	q.Options, q.Args = w.Options, w.Args
+	w.ID = a.RPC.take(*q)
+	s.approval(w)
+}
+
+// decidedPermission chooses the option of the kind that the decision asks for, or the
+// one that it names, unless that allows what the decision denies. None: cancelled.
+func decidedPermission(q *rpcRequest, o *ours) obj {
+	d := o.decide(q.Options, q.Args, false)
+	want := "reject_once"
+	switch {
+	case d.Allow && d.Scope == decision.Once:
+		want = "allow_once"
+	case d.Allow:
+		want = "allow_always"
+	}
+	chosen := ""
+	for _, c := range q.choices() {
+		if d.Option != "" && (c.ID == d.Option || c.Name == d.Option) {
+			if d.Allow || strings.HasPrefix(c.Kind, "reject_") {
+				chosen = c.ID
+			}
+			break
+		}
+		if d.Option == "" && c.Kind == want && chosen == "" {
+			chosen = c.ID
+		}
+	}
+	if chosen == "" || d.Stop {
+		return obj{"outcome": obj{"outcome": "cancelled"}}
+	}
+	return obj{"outcome": obj{"outcome": "selected", "optionId": chosen}}
+}
+
+// elicits asks what a form does; what is none we do not know.
+func (a *acp) elicits(s *said, q *rpcRequest, line []byte) {
+	e := q.elicitation()
+	if e.Schema == nil {
+		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
+		return
+	}
+	f := readForm(e.Schema)
+	s.question(a.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
+}
+
+func answeredForm(q *rpcRequest, o *ours) obj { return elicited(q.elicitation().Schema, o) }
+
+// acpOption is an option of a session.
+type acpOption struct {
+	ID       string          `json:"id"`
+	Category string          `json:"category"`
+	Options  json.RawMessage `json:"options"`
+}
+
+// values are what a select option may be set to; groups are taken apart.
+func (o *acpOption) values() []string {
+	var all []struct {
+		Value   string          `json:"value"`
+		Options json.RawMessage `json:"options"`
+	}
+	if json.Unmarshal(o.Options, &all) != nil {
+		return nil
+	}
+	var out []string
+	for _, v := range all {
+		if v.Options != nil {
+			out = append(out, (&acpOption{Options: v.Options}).values()...)
+		} else {
+			out = append(out, v.Value)
+		}
+	}
+	return out
+}
+
+// settle sets a new session to the model and the mode that are wanted.
+func (a *acp) settle(s *said, r *acpAnswer) {
+	if a.model != "" && !a.setModel(s, r) || a.mode != "" && a.mode != "default" && !a.setMode(s, r) {
+		return
+	}
+	a.settled(s)
+}
+
+func (a *acp) setModel(s *said, r *acpAnswer) bool {
+	var offered []string
+	for _, o := range r.Options {
+		if o.Category != "model" && o.ID != "model" {
+			continue
+		}
+		if slices.Contains(o.values(), a.model) {
+			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.model}))
+			return true
+		}
+		offered = append(offered, o.values()...)
+	}
+	for _, m := range r.Models.All {
+		if m.ID == a.model {
+			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.model}))
+			return true
+		}
+		offered = append(offered, m.ID)
+	}
+	a.notOffered(s, "model", a.model, offered)
+	return false
+}
+
+func (a *acp) setMode(s *said, r *acpAnswer) bool {
+	var offered []string
+	for _, m := range r.Modes.All {
+		offered = append(offered, m.ID)
+	}
+	if !slices.Contains(offered, a.mode) {
+		a.notOffered(s, "mode", a.mode, offered)
+		return false
+	}
+	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.mode}))
+	return true
+}
+
+func (a *acp) notOffered(s *said, what, name string, offered []string) {
+	all := "none"
+	if len(offered) > 0 {
+		all = strings.Join(offered, ", ")
+	}
+	s.theirs = nil
+	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.host, what, name, all), what, a.Session, nil)
+}
+
+// settled goes on when nothing more is waited for: the handshake is over, or the
+// prompt that waited for a new session is sent.
+func (a *acp) settled(s *said) {
+	for _, method := range a.RPC.Waiting {
+		if strings.HasPrefix(method, "session/set_") {
+			return
+		}
+	}
+	switch {
+	case !a.Ready:
+		a.Ready = true
+		s.ready("")
+	case a.Prompt != "":
+		s.answer(a.begin(a.Prompt))
+		a.Prompt = ""
+	}
+}

@@ -1,0 +1,282 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/ndjson"
+)
+
+// An adapter translates between a vendor's lines and ours. It has no goroutine, no
+// clock and no connection, and its state is plain data: the same lines in the same
+// order always give the same lines. A host that speaks our protocol needs none.
+//
+// Our side of it is the protocol as it stands (spec/host-protocol.md): init begins
+// the vendor's handshake, whose end is init_ack or error; prompt, response and cancel
+// are said in the vendor's words.
+type adapter interface {
+	// hear translates a line of the vendor's.
+	hear(line []byte) said
+	// say translates a line of ours.
+	say(line []byte) said
+	// conversation is the vendor's name for the conversation, as last heard; "" when
+	// it has not said one.
+	conversation() string
+}
+
+// said is what a line leads to. Lines have no ends.
+type said struct {
+	ours   [][]byte // messages of the host, in our words
+	theirs [][]byte // lines to the vendor
+	quiet  string   // the name of a message that means nothing to the program; "" for others
+}
+
+func (s *said) add(o *object)          { s.ours = append(s.ours, o.end()) }
+func (s *said) answer(lines ...[]byte) { s.theirs = append(s.theirs, lines...) }
+
+// then is s, and what comes after it.
+func (s said) then(more said) said {
+	s.ours, s.theirs = append(s.ours, more.ours...), append(s.theirs, more.theirs...)
+	return s
+}
+
+// vendor is what an adapter knows before it begins.
+type vendor struct {
+	host    string       // the declaration's name; messages name the host by it
+	dir     string       // the absolute path of its working directory
+	model   string       // "" leaves it to the vendor
+	mode    string       // "" leaves it to the vendor
+	policy  string       // when it asks, codex
+	sandbox string       // what it may touch, codex
+	fresh   bool         // each exchange begins a new conversation
+	resume  string       // the conversation to go on with; "" begins one
+	tools   []vendorTool // of the program, that it may call
+}
+
+// vendorTool is a function of the program's tools.
+type vendorTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"inputSchema"`
+}
+
+// obj is an object of a vendor's; it is written with its members in order of name.
+type obj = map[string]any
+
+// encode writes what a vendor gets. What comes from elsewhere is in it as it came.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("host: what is said to a vendor is no JSON: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// ours is a line of ours.
+type ours struct {
+	Type     string          `json:"type"`
+	Text     string          `json:"text"`
+	Context  json.RawMessage `json:"context"`
+	Schema   json.RawMessage `json:"schema"`
+	AnswerTo string          `json:"answer_to"`
+	Value    json.RawMessage `json:"value"`
+	Error    string          `json:"error"`
+	Reason   string          `json:"reason"`
+}
+
+// parseOurs reads a line that this package wrote. An adapter gives each message an
+// id that is a text, so that answer_to is one.
+func parseOurs(line []byte) ours {
+	var o ours
+	if err := json.Unmarshal(line, &o); err != nil {
+		panic("host: a line of ours is no message: " + err.Error())
+	}
+	return o
+}
+
+// prompt is all that a prompt says, as text.
+func (o *ours) prompt() string {
+	s := o.Text
+	if len(o.Context) > 0 {
+		s += "\n\nContext: " + string(o.Context)
+	}
+	if len(o.Schema) > 0 {
+		s += "\n\nAnswer with JSON alone, which this JSON Schema describes: " + string(o.Schema)
+	}
+	return s
+}
+
+// foreign is what is done with a line that is not of the vendor's protocol: one that
+// begins as an object and is none goes on as it is, since who reads it fails over it
+// as over any host's; anything else is a warning in the log.
+func foreign(line []byte) (s said) {
+	if beginsObject(line) && !json.Valid(line) {
+		s.ours = append(s.ours, line)
+		return s
+	}
+	s.warn(quote(line))
+	return s
+}
+
+func (s *said) warn(message string) {
+	o := newObject("log")
+	o.text("level", "warn")
+	o.text("message", message)
+	s.add(o)
+}
+
+func (s *said) thought(text string) {
+	if text == "" {
+		return
+	}
+	o := newObject("log")
+	o.text("level", "thought")
+	o.text("message", text)
+	s.add(o)
+}
+
+func (s *said) partial(text string) {
+	if text == "" {
+		return
+	}
+	o := newObject("partial")
+	o.text("text", text)
+	s.add(o)
+}
+
+func (s *said) progress(stage, message string, payload []byte) {
+	o := newObject("progress")
+	o.text("message", message)
+	o.text("stage", stage)
+	o.raw("payload", payload)
+	s.add(o)
+}
+
+// other tells of a message that the adapter has no row for.
+func (s *said) other(name string, payload []byte) { s.progress("other", name, payload) }
+
+func (s *said) withdraw(id string) {
+	o := newObject("withdraw")
+	o.text("id", id)
+	s.add(o)
+}
+
+// toolCall is a call of one of the program's tools.
+func (s *said) toolCall(id, tool string, args json.RawMessage) {
+	if len(args) == 0 || string(args) == "null" {
+		args = json.RawMessage("{}")
+	}
+	o := newObject("tool_call")
+	o.text("id", id)
+	o.text("tool", tool)
+	o.raw("args", args)
+	s.add(o)
+}
+
+// toolText is what a tool gave, as the text that a model reads, and whether it is
+// an error.
+func (o *ours) toolText() (text string, failed bool) {
+	switch {
+	case o.Error != "":
+		return o.Error, true
+	case json.Unmarshal(o.Value, &text) == nil:
+		return text, false
+	}
+	return string(o.Value), false
+}
+
+// ready ends the handshake.
+func (s *said) ready(version string) {
+	o := newObject("init_ack")
+	if version != "" {
+		o.text("version", version)
+	}
+	o.raw("capabilities", []byte(`["cancel","resume"]`))
+	s.add(o)
+}
+
+// failed ends the handshake, or an exchange.
+func (s *said) failed(message, code, session string, payload []byte) {
+	o := newObject(hostmsg.Error)
+	o.text("message", message)
+	if code != "" {
+		o.text("code", code)
+	}
+	if session != "" {
+		o.text("session", session)
+	}
+	if payload != nil {
+		o.raw("payload", payload)
+	}
+	s.add(o)
+}
+
+// summaryLimit bounds what a message for people repeats of a call, in characters.
+const summaryLimit = 200
+
+// short is the first line of a text, cut when long.
+func short(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if runes := []rune(text); len(runes) > summaryLimit {
+		return string(runes[:summaryLimit-1]) + "…"
+	}
+	return text
+}
+
+// summaryOf are the members of a call's arguments that say what it is about.
+var summaryOf = []string{"command", "file_path", "filePath", "path", "url", "pattern", "query"}
+
+// summary says what a call is about: the first of summaryOf that is a text, else its
+// first text.
+func summary(args []byte) string {
+	var texts struct{ first, named string }
+	at := len(summaryOf)
+	for _, m := range membersOf(args) {
+		var text string
+		if json.Unmarshal(m.value, &text) != nil || text == "" {
+			continue
+		}
+		if texts.first == "" {
+			texts.first = text
+		}
+		for i, name := range summaryOf[:at] {
+			if m.name == name {
+				texts.named, at = text, i
+			}
+		}
+	}
+	if texts.named != "" {
+		return short(texts.named)
+	}
+	return short(texts.first)
+}
+
+// about is "TOOL: SUMMARY", or the tool alone.
+func about(tool, summary string) string {
+	if summary == "" {
+		return tool
+	}
+	return tool + ": " + summary
+}
+
+// membersOf are an object's members in their order; none when it is no object.
+func membersOf(text []byte) []member {
+	all, err := members(text)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// lines joins lines, each with its end.
+func lines(all [][]byte) []byte {
+	var b []byte
+	for _, l := range all {
+		b = ndjson.Append(b, l)
+	}
+	return b
+}

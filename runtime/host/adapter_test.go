@@ -1,0 +1,341 @@
+package host
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// begun is an adapter whose handshake is over and whose exchange has begun.
+func begun(t testing.TB, transport string) adapter {
+	t.Helper()
+	a := newAdapter(t, transport, Vendor{}, "")
+	a.say([]byte(`{"type":"init"}`))
+	for _, l := range map[string][]string{
+		"claude-code": {`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}`},
+		"codex":       {`{"id":1,"result":{"userAgent":"concerto/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}`},
+		"acp":         {`{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`},
+	}[transport] {
+		a.hear([]byte(l))
+	}
+	a.say([]byte(`{"type":"prompt","text":"go"}`))
+	if transport == "codex" {
+		a.hear([]byte(`{"id":3,"result":{"turn":{"id":"U"}}}`))
+	}
+	return a
+}
+
+// heard shows what a line leads to: our messages, "> " before what is told the vendor,
+// "quiet NAME".
+func heard(t *testing.T, a adapter, line string) string {
+	t.Helper()
+	s := a.hear([]byte(line))
+	var out []string
+	for _, o := range s.ours {
+		if !json.Valid(o) {
+			out = append(out, string(o))
+			continue
+		}
+		out = append(out, strings.TrimSuffix(shown(t, o, line), " + payload}"))
+	}
+	for _, o := range s.theirs {
+		out = append(out, "> "+string(o))
+	}
+	if s.quiet != "" {
+		out = append(out, "quiet "+s.quiet)
+	}
+	return strings.Join(out, "\n")
+}
+
+// update is an update of an ACP session.
+func update(members string) string {
+	return `{"method":"session/update","params":{"sessionId":"S","update":{"sessionUpdate":` + members + `}}}`
+}
+
+// heardTable is the definition's table, a line or more for each of its cells.
+var heardTable = []struct{ transport, line, want string }{
+	{"claude-code", `{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}}`, `{"type":"partial","text":"a"}`},
+	{"claude-code", `{"type":"assistant","message":{"id":"1","content":[{"type":"text","text":"whole"}]}}`, `{"type":"partial","text":"whole"}`},
+	{"claude-code", `{"type":"stream_event","event":{"delta":{"type":"thinking_delta","thinking":"hm"}}}`, `{"type":"log","level":"thought","message":"hm"}`},
+	{"claude-code", `{"type":"system","subtype":"informational","content":"note","level":"info"}`, `{"type":"log","level":"warn","message":"note"}`},
+	{"claude-code", `Update available!`, `{"type":"log","level":"warn","message":"Update available!"}`},
+	{"claude-code", `[1]`, `{"type":"log","level":"warn","message":"[1]"}`},
+	{"claude-code", `{"no":"type"}`, `{"type":"log","level":"warn","message":"{\"no\":\"type\"}"}`},
+	{"claude-code", `{"type":"result","subt`, `{"type":"result","subt`},
+	{"claude-code", `{"type":"system","subtype":"init","model":"M","claude_code_version":"2.1.3"}`, `{"type":"progress","message":"M, Claude Code 2.1.3","stage":"start"`},
+	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{"limit":1,"file_path":"a.go"}}]}}`, `{"type":"progress","message":"Read: a.go","stage":"tool"`},
+	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"AskUserQuestion","input":{}},{"type":"tool_use","name":"mcp__concerto__x","input":{}}]}}`, `quiet assistant`},
+	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"TodoWrite","input":{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"pending"},{"content":"c","status":"in_progress"}]}}]}}`, `{"type":"progress","message":"1 of 3: c","stage":"plan"`},
+	{"claude-code", `{"type":"user","message":{"content":[{"type":"tool_result","content":[{"type":"text","text":"first\nsecond"}]}]}}`, `{"type":"progress","message":"first","stage":"tool_result"`},
+	{"claude-code", `{"type":"user","message":{"content":"[Request interrupted by user]"}}`, `{"type":"progress","message":"user","stage":"other"`},
+	{"claude-code", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":529,"error":"overloaded"}`, `{"type":"progress","message":"model call failed (529), attempt 1 of 10","stage":"retry"`},
+	{"claude-code", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error_status":null,"error":"connection"}`, `{"type":"progress","message":"model call failed (connection), attempt 2 of 10","stage":"retry"`},
+	{"claude-code", `{"type":"system","subtype":"status"}`, `quiet system/status`},
+	{"claude-code", `{"type":"keep_alive"}`, `quiet keep_alive`},
+	{"claude-code", `{"type":"control_response","response":{"request_id":"c1","subtype":"success"}}`, `quiet control_response`},
+	{"claude-code", `{"type":"stream_event","event":{"type":"message_stop"}}`, `quiet stream_event/message_stop`},
+	{"claude-code", `{"type":"stream_event","event":7}`, `quiet stream_event`},
+	{"claude-code", `{"type":"system","subtype":"compact_boundary"}`, `{"type":"progress","message":"system/compact_boundary","stage":"other"`},
+	{"claude-code", `{"type":"rate_limit_event"}`, `{"type":"progress","message":"rate_limit_event","stage":"other"`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"hook_callback"}}`, "{\"type\":\"progress\",\"message\":\"hook_callback\",\"stage\":\"other\"\n" +
+		`> {"response":{"error":"concerto does not know hook_callback","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"mcp__concerto__x","input":{"a":1}}}`,
+		`> {"response":{"request_id":"r","response":{"behavior":"allow","updatedInput":{"a":1}},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":0,"method":"initialize","params":{"protocolVersion":"V"}}}}`,
+		`> {"response":{"request_id":"r","response":{"mcp_response":{"id":0,"jsonrpc":"2.0","result":{"capabilities":{"tools":{}},"protocolVersion":"V","serverInfo":{"name":"concerto","version":"1"}}}},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":1,"method":"tools/list"}}}`,
+		`> {"response":{"request_id":"r","response":{"mcp_response":{"id":1,"jsonrpc":"2.0","result":{"tools":[]}}},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"method":"notifications/initialized"}}}`,
+		`> {"response":{"request_id":"r","response":{"mcp_response":{"jsonrpc":"2.0","result":{}}},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":2,"method":"tools/call","params":{"name":"look","arguments":{"q":1}}}}}`,
+		`{"type":"tool_call","id":"r","tool":"look","args":{"q":1}}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"other","message":{"id":2,"method":"ping"}}}`, "{\"type\":\"progress\",\"message\":\"mcp_message\",\"stage\":\"other\"\n" +
+		`> {"response":{"error":"concerto does not know mcp_message","request_id":"r","subtype":"error"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"mcp_message","server_name":"concerto","message":{"id":2,"method":"prompts/list"}}}`, "{\"type\":\"progress\",\"message\":\"mcp/prompts/list\",\"stage\":\"other\"\n" +
+		`> {"response":{"request_id":"r","response":{"mcp_response":{"error":{"code":-32601,"message":"concerto does not know prompts/list"},"id":2,"jsonrpc":"2.0"}},"subtype":"success"},"type":"control_response"}`},
+	{"claude-code", `{"type":"control_cancel_request","request_id":"gone"}`, `quiet control_cancel_request`},
+	{"claude-code", `{"type":"result","subtype":"success","is_error":true,"result":"API Error: 500","session_id":"s"}`, `{"type":"error","message":"API Error: 500","code":"api_error","session":"s"`},
+	{"claude-code", `{"type":"result","subtype":"error_during_execution","errors":["a","b"]}`, `{"type":"error","message":"a\nb","code":"error_during_execution"`},
+	{"claude-code", `{"type":"result","subtype":"error_max_turns"}`, `{"type":"error","message":"error_max_turns","code":"error_max_turns"`},
+
+	{"codex", `{"method":"item/agentMessage/delta","params":{"threadId":"T","itemId":"i","delta":"a"}}`, `{"type":"partial","text":"a"}`},
+	{"codex", `{"method":"item/agentMessage/delta","params":{"threadId":"another","itemId":"i","delta":"a"}}`, `quiet item/agentMessage/delta`},
+	{"codex", `{"method":"item/completed","params":{"item":{"type":"agentMessage","id":"i","text":"whole"}}}`, "{\"type\":\"partial\",\"text\":\"whole\"}\nquiet item/completed/agentMessage"},
+	{"codex", `{"method":"item/reasoning/summaryTextDelta","params":{"delta":"hm"}}`, `{"type":"log","level":"thought","message":"hm"}`},
+	{"codex", `{"method":"item/reasoning/textDelta","params":{"delta":"hm"}}`, `{"type":"log","level":"thought","message":"hm"}`},
+	{"codex", `{"method":"warning","params":{"message":"w"}}`, `{"type":"log","level":"warn","message":"w"}`},
+	{"codex", `{"method":"configWarning","params":{"summary":"w"}}`, `{"type":"log","level":"warn","message":"w"}`},
+	{"codex", `{"method":"deprecationNotice","params":{"summary":"w"}}`, `{"type":"log","level":"warn","message":"w"}`},
+	{"codex", `{"method":"guardianWarning","params":{"threadId":"T","message":"w"}}`, `{"type":"log","level":"warn","message":"w"}`},
+	{"codex", `text`, `{"type":"log","level":"warn","message":"text"}`},
+	{"codex", `{"method":"turn/started","params":{"turn":{"id":"U"}}}`, `{"type":"progress","message":"m, Codex 0.169.0","stage":"start"`},
+	{"codex", `{"method":"item/started","params":{"item":{"type":"commandExecution","id":"i","command":"/bin/bash -lc 'ls -la'"}}}`, `{"type":"progress","message":"command: ls -la","stage":"tool"`},
+	{"codex", `{"method":"item/started","params":{"item":{"type":"mcpToolCall","id":"i","server":"s","tool":"t","arguments":{"query":"q"}}}}`, `{"type":"progress","message":"s.t: q","stage":"tool"`},
+	{"codex", `{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a"},{"path":"b"}]}}}`, `{"type":"progress","message":"fileChange: a, b","stage":"tool"`},
+	{"codex", `{"method":"item/started","params":{"item":{"type":"dynamicToolCall","id":"i"}}}`, `quiet item/started/dynamicToolCall`},
+	{"codex", `{"method":"item/completed","params":{"item":{"type":"fileChange","id":"i","status":"declined"}}}`, `{"type":"progress","message":"fileChange: declined","stage":"tool_result"`},
+	{"codex", `{"method":"turn/plan/updated","params":{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"inProgress"}]}}`, `{"type":"progress","message":"1 of 2: b","stage":"plan"`},
+	{"codex", `{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":5,"outputTokens":2}}}}`, `{"type":"progress","message":"7 tokens","stage":"usage"`},
+	{"codex", `{"method":"error","params":{"error":{"message":"again"},"willRetry":true}}`, `{"type":"progress","message":"again","stage":"retry"`},
+	{"codex", `{"method":"error","params":{"error":{"message":"no"},"willRetry":false}}`, `{"type":"progress","message":"error","stage":"other"`},
+	{"codex", `{"method":"turn/completed","params":{"turn":{"status":"failed","error":{"message":"m"}}}}`, `{"type":"error","message":"m","code":"turn_failed","session":"T"`},
+	{"codex", `{"method":"turn/completed","params":{"turn":{"status":"interrupted"}}}`, `{"type":"error","message":"the turn was interrupted","code":"interrupted","session":"T"`},
+	{"codex", `{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`, `{"type":"result","text":"","session":"T"`},
+	{"codex", `{"method":"serverRequest/resolved","params":{"requestId":9}}`, `quiet serverRequest/resolved`},
+	{"codex", `{"method":"thread/started","params":{}}`, `quiet thread/started`},
+	{"codex", `{"method":"account/updated","params":{}}`, `quiet account/updated`},
+	{"codex", `{"method":"hook/started","params":{}}`, `quiet hook/started`},
+	{"codex", `{"method":"skills/changed","params":{}}`, `quiet skills/changed`},
+	{"codex", `{"method":"app/list/updated","params":{}}`, `quiet app/list/updated`},
+	{"codex", `{"method":"mcpServer/startupStatus/updated","params":{}}`, `quiet mcpServer/startupStatus/updated`},
+	{"codex", `{"method":"remoteControl/status/changed","params":{}}`, `quiet remoteControl/status/changed`},
+	{"codex", `{"method":"turn/diff/updated","params":{}}`, `quiet turn/diff/updated`},
+	{"codex", `{"method":"item/commandExecution/outputDelta","params":{}}`, `quiet item/commandExecution/outputDelta`},
+	{"codex", `{"method":"item/fileChange/outputDelta","params":{}}`, `quiet item/fileChange/outputDelta`},
+	{"codex", `{"method":"item/reasoning/summaryPartAdded","params":{}}`, `quiet item/reasoning/summaryPartAdded`},
+	{"codex", `{"method":"item/fileChange/patchUpdated","params":{}}`, `quiet item/fileChange/patchUpdated`},
+	{"codex", `{"method":"item/plan/delta","params":{}}`, `quiet item/plan/delta`},
+	{"codex", `{"method":"command/exec/outputDelta","params":{}}`, `quiet command/exec/outputDelta`},
+	{"codex", `{"method":"process/outputDelta","params":{}}`, `quiet process/outputDelta`},
+	{"codex", `{"method":"model/rerouted","params":{}}`, `{"type":"progress","message":"model/rerouted","stage":"other"`},
+	{"codex", `{"method":"currentTime/read","id":4,"params":{}}`, "{\"type\":\"progress\",\"message\":\"currentTime/read\",\"stage\":\"other\"\n" +
+		`> {"error":{"code":-32601,"message":"concerto does not know currentTime/read"},"id":4,"jsonrpc":"2.0"}`},
+	{"codex", `{"method":"mcpServer/elicitation/request","id":4,"params":{"mode":"url","url":"u"}}`, "{\"type\":\"progress\",\"message\":\"mcpServer/elicitation/request url\",\"stage\":\"other\"\n" +
+		`> {"error":{"code":-32601,"message":"concerto does not know mcpServer/elicitation/request url"},"id":4,"jsonrpc":"2.0"}`},
+	{"codex", `{"method":"item/tool/call","id":4,"params":{"tool":"look","arguments":{"q":1}}}`, `{"type":"tool_call","id":"4","tool":"look","args":{"q":1}}`},
+	{"codex", `{"id":77,"result":{}}`, `{"type":"log","level":"warn","message":"an answer to what was not asked: {\"id\":77,\"result\":{}}"}`},
+
+	{"acp", update(`"agent_message_chunk","content":{"type":"text","text":"a"}`), `{"type":"partial","text":"a"}`},
+	{"acp", update(`"agent_message_chunk","content":{"type":"text","text":""}`), ``},
+	{"acp", update(`"agent_message_chunk","content":{"type":"image"}`), ``},
+	{"acp", update(`"agent_thought_chunk","content":{"type":"text","text":"hm"}`), `{"type":"log","level":"thought","message":"hm"}`},
+	{"acp", `text`, `{"type":"log","level":"warn","message":"text"}`},
+	{"acp", update(`"tool_call","toolCallId":"1","title":"go test","kind":"execute","status":"pending"`), `{"type":"progress","message":"execute: go test","stage":"tool"`},
+	{"acp", update(`"tool_call_update","toolCallId":"1","title":"t","kind":"made_up"`), `{"type":"progress","message":"other: t","stage":"tool"`},
+	{"acp", update(`"tool_call_update","toolCallId":"1","title":"t","kind":"read","status":"failed"`), `{"type":"progress","message":"read: t: failed","stage":"tool_result"`},
+	{"acp", update(`"plan","entries":[{"content":"a","status":"completed"},{"content":"b","status":"pending"}]`), `{"type":"progress","message":"1 of 2: b","stage":"plan"`},
+	{"acp", update(`"usage_update","used":7,"size":9`), `{"type":"progress","message":"7 tokens","stage":"usage"`},
+	{"acp", update(`"available_commands_update"`), `quiet available_commands_update`},
+	{"acp", update(`"current_mode_update"`), `quiet current_mode_update`},
+	{"acp", update(`"config_option_update"`), `quiet config_option_update`},
+	{"acp", update(`"session_info_update"`), `quiet session_info_update`},
+	{"acp", update(`"user_message_chunk","content":{"type":"text","text":"a"}`), `quiet user_message_chunk`},
+	{"acp", strings.Replace(update(`"agent_message_chunk","content":{"type":"text","text":"a"}`), `"S"`, `"another"`, 1), `quiet agent_message_chunk`},
+	{"acp", update(`"plan_removed"`), `{"type":"progress","message":"plan_removed","stage":"other"`},
+	{"acp", `{"method":"elicitation/complete","params":{}}`, `{"type":"progress","message":"elicitation/complete","stage":"other"`},
+	{"acp", `{"method":"fs/read_text_file","id":"f","params":{}}`, "{\"type\":\"progress\",\"message\":\"fs/read_text_file\",\"stage\":\"other\"\n" +
+		`> {"error":{"code":-32601,"message":"concerto does not know fs/read_text_file"},"id":"f","jsonrpc":"2.0"}`},
+	{"acp", `{"method":"$/cancel_request","params":{"requestId":9}}`, `quiet $/cancel_request`},
+	{"acp", `{"id":3,"result":{"stopReason":"end_turn"}}`, `{"type":"result","text":"","session":"S","stop_reason":"end_turn"`},
+	{"acp", `{"id":3,"result":{"stopReason":"max_tokens"}}`, `{"type":"result","text":"","session":"S","stop_reason":"max_tokens"`},
+	{"acp", `{"id":3,"result":{"stopReason":"max_turn_requests"}}`, `{"type":"result","text":"","session":"S","stop_reason":"max_turn_requests"`},
+	{"acp", `{"id":3,"result":{"stopReason":"refusal"}}`, `{"type":"error","message":"the exchange ended as refusal","code":"refusal","session":"S"`},
+	{"acp", `{"id":3,"result":{"stopReason":"cancelled"}}`, `{"type":"error","message":"the exchange ended as cancelled","code":"cancelled","session":"S"`},
+	{"acp", `{"id":3,"error":{"code":-32603,"message":"broken"}}`, `{"type":"error","message":"broken","code":"-32603","session":"S"`},
+	{"acp", `{"id":3,"result":{"stopReason":"end_turn","_meta":{"quota":{"token_count":{"input_tokens":4,"output_tokens":5}}}}}`,
+		`{"type":"result","text":"","session":"S","usage":{"tokens_in":4,"tokens_out":5,"tokens_cached":0},"stop_reason":"end_turn"`},
+	{"acp", `{"id":9,"result":{}}`, `{"type":"log","level":"warn","message":"an answer to what was not asked: {\"id\":9,\"result\":{}}"}`},
+}
+
+func TestHeard(t *testing.T) {
+	played := map[string]bool{}
+	for _, c := range heardTable {
+		if got := heard(t, begun(t, c.transport), c.line); got != c.want {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
+		}
+		played[c.transport+" "+c.line] = true
+	}
+	// Each row of the tables is played.
+	for _, row := range claudeRows {
+		needs(t, played, "claude-code", `"type":"`+row.typ+`"`, `"subtype":"`+row.subtype)
+	}
+	for _, row := range codexRows {
+		needs(t, played, "codex", `"method":"`+strings.TrimSuffix(row.method, "*"))
+	}
+	for _, row := range acpRows {
+		needs(t, played, "acp", `"sessionUpdate":"`+row.update+`"`)
+	}
+}
+
+// needs wants a line that has all of parts; one that ends in nothing but its name is
+// there always.
+func needs(t *testing.T, played map[string]bool, transport string, parts ...string) {
+	t.Helper()
+lines:
+	for line := range played {
+		for _, part := range parts {
+			if !strings.HasPrefix(line, transport) || !strings.Contains(line, part) && !strings.HasSuffix(part, `:"`) {
+				continue lines
+			}
+		}
+		return
+	}
+	t.Errorf("%s: no line is played with %s", transport, parts)
+}
+
+// An approval as each vendor asks for it, what it is to us, and the answers to ours.
+var approvals = []struct {
+	transport, line, want string
+	answers               [][2]string // a value of ours, and what of it is in the line to the vendor
+}{
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Edit","input":{"file_path":"a.go","new":"x"},"decision_reason":"why","permission_suggestions":[{"type":"addRules","rules":[1],"destination":"localSettings"},{"type":"setMode"}]}}`,
+		`{"type":"approval","id":"r","description":"Edit: a.go","risk_level":"medium","tool":"Edit","kind":"edit","args":{"file_path":"a.go","new":"x"},"paths":["a.go"],"reason":"why","options":["once","session","always","deny"]`,
+		[][2]string{
+			{`true`, `"response":{"behavior":"allow","updatedInput":{"file_path":"a.go","new":"x"}}`},
+			{`"session"`, `"updatedPermissions":[{"destination":"session","rules":[1],"type":"addRules"}]`},
+			{`"always"`, `"updatedPermissions":[{"destination":"localSettings","rules":[1],"type":"addRules"}]`},
+			{`"no"`, `{"behavior":"deny","interrupt":false,"message":"denied"}`},
+			{`"use a branch"`, `{"behavior":"deny","interrupt":false,"message":"use a branch"}`},
+			{`17`, `{"behavior":"deny","interrupt":false,"message":"not a decision: 17"}`},
+			{`{"decision":"deny","reason":"r","stop":true}`, `{"behavior":"deny","interrupt":true,"message":"r"}`},
+			{`{"decision":"allow","input":{"file_path":"b.go"}}`, `{"behavior":"allow","updatedInput":{"file_path":"b.go"}}`},
+			{`{"decision":"allow","input":"b.go"}`, `"behavior":"deny"`},
+			{`{"decision":"allow","args_sha256":"00"}`, `"message":"the approval is for other arguments"`},
+		}},
+	{"claude-code", `{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"X"}}`,
+		`{"type":"approval","id":"r","description":"X","risk_level":"high","tool":"X","kind":"other","args":{},"options":["once","deny"]`,
+		[][2]string{{`"always"`, `"response":{"behavior":"allow","updatedInput":{}}`}}},
+	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"command":"/bin/bash -lc 'cat a'","cwd":"/work","commandActions":[{"type":"read","path":"a"}],"reason":"why"}}`,
+		`{"type":"approval","id":"0","description":"command: cat a","risk_level":"low","tool":"command","kind":"read","args":{"command":"cat a","cwd":"/work"},"paths":["a"],"reason":"why","options":["once","session","deny"]`,
+		[][2]string{
+			{`"ok"`, `{"decision":"accept"}`}, {`"session"`, `{"decision":"acceptForSession"}`}, {`"always"`, `{"decision":"acceptForSession"}`},
+			{`"no"`, `{"decision":"decline"}`}, {`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`}, {`{"decision":"allow","input":{"command":"ls"}}`, `{"decision":"decline"}`},
+		}},
+	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"command":"make","proposedExecpolicyAmendment":["make"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{}},"cancel"]}}`,
+		`{"type":"approval","id":"0","description":"command: make","risk_level":"high","tool":"command","kind":"execute","args":{"command":"make","cwd":""},"options":["once","always","deny"]`,
+		[][2]string{
+			{`"session"`, `{"decision":"accept"}`}, {`"no"`, `{"decision":"cancel"}`},
+			{`"always"`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["make"]}}}`},
+		}},
+	{"codex", `{"method":"item/fileChange/requestApproval","id":0,"params":{"itemId":"i","reason":"why"}}`,
+		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"high","tool":"fileChange","kind":"delete","args":{"changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]},"paths":["a","b"],"reason":"why","options":["once","session","deny"]`,
+		[][2]string{
+			{`"yes"`, `{"decision":"accept"}`}, {`"always"`, `{"decision":"acceptForSession"}`}, {`"no"`, `{"decision":"decline"}`},
+			{`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`},
+		}},
+	{"codex", `{"method":"item/permissions/requestApproval","id":0,"params":{"cwd":"/work","reason":"net","permissions":{"network":{"enabled":true},"fileSystem":null}}}`,
+		`{"type":"approval","id":"0","description":"permissions: net","risk_level":"high","tool":"permissions","kind":"other","args":{"cwd":"/work","permissions":{"network":{"enabled":true},"fileSystem":null}},"reason":"net","options":["once","session","deny"]`,
+		[][2]string{
+			{`"yes"`, `{"permissions":{"network":{"enabled":true}},"scope":"turn"}`}, {`"session"`, `"scope":"session"`},
+			{`"no"`, `{"permissions":{},"scope":"turn"}`},
+		}},
+	{"codex", `{"method":"execCommandApproval","id":0,"params":{"command":["bash","-lc","ls"],"cwd":"/work","parsedCmd":[{"type":"list_files"}]}}`,
+		`{"type":"approval","id":"0","description":"command: ls","risk_level":"low","tool":"command","kind":"read","args":{"command":"ls","cwd":"/work"},"options":["once","session","deny"]`,
+		[][2]string{
+			{`"yes"`, `{"decision":"approved"}`}, {`"always"`, `{"decision":"approved_for_session"}`}, {`"why"`, `{"decision":{"denied":{"rejection":"why"}}}`},
+			{`{"decision":"deny","stop":true}`, `{"decision":"abort"}`},
+		}},
+	{"codex", `{"method":"applyPatchApproval","id":0,"params":{"fileChanges":{"b":{"type":"add"},"a":{"type":"delete"}}}}`,
+		`{"type":"approval","id":"0","description":"fileChange: a, b","risk_level":"medium","tool":"fileChange","kind":"edit","args":{"changes":{"a":{"type":"delete"},"b":{"type":"add"}}},"paths":["a","b"],"options":["once","session","deny"]`,
+		[][2]string{{`"yes"`, `{"decision":"approved"}`}}},
+	{"acp", `{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":"rm -r x","kind":"execute","locations":[{"path":"x"}]},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"},{"optionId":"b","name":"All","kind":"allow_always"},{"optionId":"c","name":"No","kind":"reject_once"}]}}`,
+		`{"type":"approval","id":"5","description":"execute: rm -r x","risk_level":"high","tool":"execute","kind":"execute","args":{"command":"rm -r x"},"paths":["x"],"options":["once","always","deny"]`,
+		[][2]string{
+			{`true`, `{"optionId":"a","outcome":"selected"}`}, {`"session"`, `"optionId":"a"`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `"optionId":"c"`},
+			{`{"decision":"deny","stop":true}`, `{"outcome":"cancelled"}`}, {`{"decision":"allow","option":"All"}`, `"optionId":"b"`},
+			{`{"decision":"deny","option":"b"}`, `{"outcome":"cancelled"}`}, {`{"decision":"allow","option":"made up"}`, `{"outcome":"cancelled"}`},
+			{`{"decision":"allow","input":{}}`, `"optionId":"c"`},
+		}},
+	{"acp", `{"method":"session/request_permission","id":5,"params":{"toolCall":{"toolCallId":"1","title":"t","kind":"edit","rawInput":{"path":"p"}},"options":[{"optionId":"b","kind":"allow_always"}]}}`,
+		`{"type":"approval","id":"5","description":"edit: t","risk_level":"medium","tool":"edit","kind":"edit","args":{"path":"p"},"options":["always"]`,
+		[][2]string{{`"yes"`, `{"outcome":"cancelled"}`}, {`"always"`, `"optionId":"b"`}, {`"no"`, `{"outcome":"cancelled"}`}}},
+}
+
+// response is a response of ours to the message with that id.
+func response(id, member, value string) []byte {
+	return []byte(fmt.Sprintf(`{"type":"response","in_reply_to":"x","answer_to":%q,%q:%s}`, id, member, value))
+}
+
+func TestApprovals(t *testing.T) {
+	for _, c := range approvals {
+		ask := func() adapter {
+			a := begun(t, c.transport)
+			a.hear([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
+			if got := heard(t, a, c.line); got != c.want {
+				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
+			}
+			return a
+		}
+		id := map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport]
+		for _, answer := range c.answers {
+			a := ask()
+			s := a.say(response(id, "value", answer[0]))
+			if len(s.theirs) != 1 || !strings.Contains(string(s.theirs[0]), answer[1]) {
+				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.theirs, answer[1])
+			}
+			if s := a.say(response(id, "value", answer[0])); len(s.theirs) != 0 {
+				t.Errorf("%s: it is answered twice: %s", c.transport, s.theirs)
+			}
+		}
+		s := ask().say(response(id, "error", `"nobody is there"`))
+		if len(s.theirs) != 1 || allows(s.theirs[0]) {
+			t.Errorf("%s: an error allows: %s", c.transport, s.theirs)
+		}
+	}
+}
+
+// allows says whether a line to a vendor allows what it asked.
+func allows(line []byte) bool {
+	for _, word := range []string{`"behavior":"allow"`, `"decision":"accept`, `"decision":"approved`, `"optionId":"a"`, `"optionId":"b"`, `"enabled":true`} {
+		if bytes.Contains(line, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Whatever is answered that is not clearly yes is no, for each vendor.
+func TestWhatIsNotYesIsNo(t *testing.T) {
+	for _, c := range approvals {
+		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {
+			a := begun(t, c.transport)
+			a.hear([]byte(c.line))
+			s := a.say(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
+			if len(s.theirs) != 1 || allows(s.theirs[0]) || !json.Valid(s.theirs[0]) {
+				t.Errorf("%s: %s\nanswered with %s: %s", c.transport, c.line, value, s.theirs)
+			}
+		}
+	}
+}

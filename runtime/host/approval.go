@@ -1,0 +1,86 @@
+package host
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+// risks are the risk levels of the kinds of calls; of all else it is high.
+var risks = map[string]string{"read": "low", "search": "low", "think": "low", "edit": "medium"}
+
+// kinds are the kinds of calls that an approval may name.
+var kinds = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "other"}
+
+// approval is a vendor's wish to do something.
+type approval struct {
+	ID          string
+	tool        string
+	kind        string
+	description string
+	Args        json.RawMessage // a JSON value; nil: none
+	paths       []string
+	reason      string
+	Options     []string // scopes that may be answered, and decision.Deny
+	payload     []byte
+}
+
+func (s *said) approval(a approval) {
+	risk := risks[a.kind]
+	if risk == "" {
+		risk = "high"
+	}
+	o := newObject("approval")
+	o.text("id", a.ID)
+	o.text("description", a.description)
+	o.text("risk_level", risk)
+	o.text("tool", a.tool)
+	o.text("kind", a.kind)
+	if a.Args != nil {
+		o.raw("args", a.Args)
+	}
+	if len(a.paths) > 0 {
+		o.raw("paths", encode(a.paths))
+	}
+	if a.reason != "" {
+		o.text("reason", a.reason)
+	}
+	o.raw("options", encode(a.Options))
+	o.raw("payload", a.payload)
+	s.add(o)
+}
+
+// decide is what a response to an approval means, within what it offered and for the
+// arguments that it showed. An error is a denial with its text. A vendor that cannot
+// execute an edited call never executes the unedited one.
+func (o *ours) decide(offered []string, args []byte, editable bool) decision.Decision {
+	if o.Error != "" {
+		return decision.Decision{Reason: o.Error}
+	}
+	d := decision.Of(o.Value).Covers(args).Within(offered)
+	if d.Allow && d.Input != nil && editable && !beginsObject(d.Input) {
+		return decision.Decision{Reason: "not arguments: " + string(d.Input), Stop: d.Stop}
+	}
+	if d.Allow && d.Input != nil && !editable {
+		return decision.Decision{Reason: "this host cannot execute a call with changed arguments", Stop: d.Stop}
+	}
+	if !d.Allow && d.Reason == "" {
+		d.Reason = "denied"
+	}
+	return d
+}
+
+// texts are the texts among the members of args that names names, each once.
+func texts(args []byte, names ...string) []string {
+	var out []string
+	all := membersOf(args)
+	for _, name := range names {
+		for _, m := range all {
+			var text string
+			if m.name == name && json.Unmarshal(m.value, &text) == nil && text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// ask is one question of a vendor's: a HostAsk.
+type ask struct {
+	ID       string      `json:"id"`
+	Question string      `json:"question"`
+	Header   string      `json:"header,omitempty"`
+	Options  []askOption `json:"options"`
+	Multi    bool        `json:"multi"`
+}
+
+type askOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// question asks all of asks at once. Its text is what a program that knows nothing of
+// asks needs: message, or the questions.
+func (s *said) question(id, message string, asks []ask, schema, payload []byte) {
+	if message == "" {
+		var all []string
+		for _, a := range asks {
+			all = append(all, a.Question)
+		}
+		message = strings.Join(all, "\n")
+	}
+	o := newObject("question")
+	o.text("id", id)
+	o.text("question", message)
+	if len(asks) == 1 && len(asks[0].Options) > 0 {
+		var labels []string
+		for _, option := range asks[0].Options {
+			labels = append(labels, option.Label)
+		}
+		o.raw("options", encode(labels))
+	}
+	for i := range asks {
+		if asks[i].Options == nil {
+			asks[i].Options = []askOption{}
+		}
+	}
+	o.raw("questions", encode(asks))
+	if schema != nil {
+		o.raw("schema", schema)
+	}
+	o.raw("payload", payload)
+	s.add(o)
+}
+
+// answersTo are the values that an answer gives to each of asks; nil where it gives
+// none. The only question is answered by the value itself, several by a map by id,
+// question or header, by a list in order, or by a text for each.
+func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
+	out := make([]json.RawMessage, len(asks))
+	if byName := membersOf(answer); byName != nil {
+		for i, a := range asks {
+			for _, name := range []string{a.ID, a.Question, a.Header} {
+				at := slices.IndexFunc(byName, func(m member) bool { return m.name == name })
+				if name != "" && at >= 0 {
+					out[i] = given(byName[at].value)
+					break
+				}
+			}
+		}
+		return out
+	}
+	var list []json.RawMessage
+	if len(asks) > 1 && json.Unmarshal(answer, &list) == nil {
+		for i := range min(len(asks), len(list)) {
+			out[i] = given(list[i])
+		}
+		return out
+	}
+	if len(asks) == 1 || isText(answer) {
+		for i := range asks {
+			out[i] = given(answer)
+		}
+	}
+	return out
+}
+
+// given is nil for what is no answer: nothing, null, an empty text.
+func given(v json.RawMessage) json.RawMessage {
+	if len(v) == 0 || string(v) == "null" || string(v) == `""` {
+		return nil
+	}
+	return v
+}
+
+func isText(v json.RawMessage) bool { return len(v) > 0 && v[0] == '"' }
+
+// chosen is the answer to a as texts, its labels as the vendor wrote them; none when
+// it is no text, nor a list of texts where several may be chosen.
+func (a *ask) chosen(v json.RawMessage) []string {
+	var one string
+	if v == nil {
+		return nil
+	}
+	if json.Unmarshal(v, &one) == nil {
+		return []string{a.label(one)}
+	}
+	var many []string
+	if json.Unmarshal(v, &many) != nil || !a.Multi && len(many) != 1 {
+		return nil
+	}
+	for i := range many {
+		many[i] = a.label(many[i])
+	}
+	return many
+}
+
+// label is the label that a text means, without regard to case and blanks, or the text.
+func (a *ask) label(text string) string {
+	for _, o := range a.Options {
+		if bare(o.Label) == bare(text) {
+			return o.Label
+		}
+	}
+	return text
+}
+
+func bare(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
+}

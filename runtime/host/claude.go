@@ -1,0 +1,182 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// claude speaks with Claude Code as `claude -p --input-format stream-json` does: a
+// message a line, and control requests of both sides among them. Its fields in upper
+// case are its state.
+type claude struct {
+	vendor
+	Session   string
+	Interrupt int64                    // how many we have sent
+	Open      map[string]claudeRequest // theirs that we have not answered, by id
+	Message   string                   // the message that is being streamed
+	Streamed  bool                     // a text of it has come
+	Cost      float64                  // of the session until now, in USD
+}
+
+// claudeRequest is a control request of theirs that the program is to answer.
+type claudeRequest struct {
+	Tool        string            // that it wants to use; "" for a call of one of ours
+	Input       json.RawMessage   `json:",omitempty"`
+	Suggestions []json.RawMessage // what it would remember of an allowance
+	Options     []string
+	Call        json.RawMessage `json:",omitempty"` // the JSON-RPC id of a call of one of our tools
+}
+
+// What Claude Code names us and its tool that asks.
+const (
+	claudeServer = "concerto"
+	claudeOurs   = "mcp__" + claudeServer + "__"
+	claudeAsks   = "AskUserQuestion"
+	claudePlans  = "TodoWrite"
+	claudeFirst  = "i1" // the id of the handshake
+)
+
+// claudeKinds are the kinds of Claude Code's tools; all else is other.
+var claudeKinds = map[string]string{
+	"Read": "read", "NotebookRead": "read", "LS": "read", "BashOutput": "read", "TaskOutput": "read", "ReadMcpResourceTool": "read", "ListMcpResourcesTool": "read",
+	"Glob": "search", "Grep": "search", "ToolSearch": "search", "LSP": "search",
+	"Edit": "edit", "MultiEdit": "edit", "Write": "edit", "NotebookEdit": "edit",
+	"Bash": "execute", "PowerShell": "execute", "KillShell": "execute", "KillBash": "execute", "Monitor": "execute",
+	"WebFetch": "fetch", "WebSearch": "fetch",
+	"Task": "think", "Agent": "think", "TodoWrite": "think",
+}
+
+// claudeRow says what a line of a type means; a row with a subtype stands before the
+// one of its type alone.
+type claudeRow struct {
+	typ, subtype string
+	hear         func(c *claude, s *said, m *claudeLine) // nil: nothing to the program
+}
+
+var claudeRows = []claudeRow{
+	{"stream_event", "", (*claude).stream},
+	{"assistant", "", (*claude).assistant},
+	{"user", "", (*claude).user},
+	{"result", "", (*claude).result},
+	{"system", "init", (*claude).started},
+	{"system", "informational", (*claude).informs},
+	{"system", "api_retry", (*claude).retries},
+	{"system", "status", nil},
+	{"keep_alive", "", nil},
+	{"control_response", "", (*claude).answered},
+	{"control_request", "can_use_tool", (*claude).asksForTool},
+	{"control_request", "mcp_message", (*claude).mcp},
+	{"control_request", "", (*claude).asksForOther},
+	{"control_cancel_request", "", (*claude).takesBack},
+}
+
+// claudeLine is a line of Claude Code's, and the line itself.
+type claudeLine struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype     string            `json:"subtype"`
+		ToolName    string            `json:"tool_name"`
+		Input       json.RawMessage   `json:"input"`
+		Suggestions []json.RawMessage `json:"permission_suggestions"`
+		Reason      string            `json:"decision_reason"`
+		BlockedPath string            `json:"blocked_path"`
+		ServerName  string            `json:"server_name"`
+		Message     rpcMessage        `json:"message"`
+	} `json:"request"`
+	Message  json.RawMessage `json:"message"`
+	Event    json.RawMessage `json:"event"`
+	Response json.RawMessage `json:"response"`
+
+	line []byte
+}
+
+func newClaude(v vendor) *claude {
+	return &claude{vendor: v, Session: v.resume, Open: map[string]claudeRequest{}}
+}
+
+func (c *claude) conversation() string { return c.Session }
+
+func (c *claude) hear(line []byte) (s said) {
+	m := claudeLine{line: line}
+	if json.Unmarshal(line, &m) != nil || m.Type == "" {
+		return foreign(line)
+	}
+	if m.SessionID != "" {
+		c.Session = m.SessionID
+	}
+	sub := m.Subtype
+	if m.Type == "control_request" {
+		sub = m.Request.Subtype
+	}
+	for _, row := range claudeRows {
+		if row.typ != m.Type || row.subtype != "" && row.subtype != sub {
+			continue
+		}
+		if row.hear == nil {
+			s.quiet = named(m.Type, m.Subtype)
+		} else {
+			row.hear(c, &s, &m)
+		}
+		return s
+	}
+	s.other(named(m.Type, sub), line)
+	return s
+}
+
+// named is the name of a type of message.
+func named(typ, subtype string) string {
+	if subtype == "" {
+		return typ
+	}
+	return typ + "/" + subtype
+}
+
+func (c *claude) say(line []byte) (s said) {
+	o := parseOurs(line)
+	switch o.Type {
+	case hostmsg.Init:
+		request := obj{"subtype": "initialize"}
+		if len(c.tools) > 0 {
+			request["sdkMcpServers"] = []string{claudeServer}
+		}
+		s.answer(encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
+	case hostmsg.Prompt:
+		s.answer(encode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
+	case hostmsg.Response:
+		c.respond(&s, &o)
+	case hostmsg.Cancel:
+		c.Interrupt++
+		s.answer(encode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
+	}
+	return s
+}
+
+func (c *claude) takesBack(s *said, m *claudeLine) {
+	if _, ok := c.Open[m.RequestID]; !ok {
+		s.quiet = m.Type
+		return
+	}
+	delete(c.Open, m.RequestID)
+	s.withdraw(m.RequestID)
+}
+
+// allow is the answer that lets a tool be used.
+func claudeAllow(input json.RawMessage) obj {
+	return obj{"behavior": "allow", "updatedInput": input}
+}
+
+func claudeDeny(reason string, stop bool) obj {
+	return obj{"behavior": decision.Deny, "message": reason, "interrupt": stop}
+}
+
+// controlled answers a control request.
+func controlled(id string, response any) []byte {
+	return encode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
+}

@@ -1,0 +1,214 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+func (c *claude) stream(s *said, m *claudeLine) {
+	var e struct {
+		Type    string
+		Message struct{ ID string }
+		Delta   struct{ Type, Text, Thinking string }
+	}
+	if json.Unmarshal(m.Event, &e) != nil {
+		s.quiet = m.Type
+		return
+	}
+	switch {
+	case e.Type == "message_start":
+		c.Message, c.Streamed = e.Message.ID, false
+	case e.Delta.Type == "text_delta":
+		c.Streamed = true
+		s.partial(e.Delta.Text)
+		return
+	case e.Delta.Type == "thinking_delta":
+		s.thought(e.Delta.Thinking)
+		return
+	}
+	s.quiet = named(m.Type, e.Type)
+}
+
+// claudeBlock is a piece of a message.
+type claudeBlock struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Name    string          `json:"name"`
+	Input   json.RawMessage `json:"input"`
+	Content json.RawMessage `json:"content"`
+}
+
+// blocks are the pieces of a line's message, and its id.
+func (m *claudeLine) blocks() (id string, all []claudeBlock) {
+	var message struct {
+		ID      string          `json:"id"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(m.Message, &message) != nil || json.Unmarshal(message.Content, &all) != nil {
+		return message.ID, nil
+	}
+	return message.ID, all
+}
+
+func (c *claude) assistant(s *said, m *claudeLine) {
+	id, all := m.blocks()
+	for _, b := range all {
+		switch {
+		case b.Type == "text" && !(c.Streamed && id == c.Message):
+			s.partial(b.Text)
+		case b.Type != "tool_use", b.Name == claudeAsks, strings.HasPrefix(b.Name, claudeOurs):
+		case b.Name == claudePlans:
+			s.progress("plan", claudePlan(b.Input), m.line)
+		default:
+			s.progress("tool", about(b.Name, summary(b.Input)), m.line)
+		}
+	}
+	if len(s.ours) == 0 {
+		s.quiet = m.Type
+	}
+}
+
+func claudePlan(input []byte) string {
+	var in struct {
+		Todos []struct{ Content, Status string }
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return claudePlans
+	}
+	var p plan
+	for _, t := range in.Todos {
+		p.step(t.Content, t.Status == "completed", t.Status == "in_progress")
+	}
+	return p.String()
+}
+
+// user is what tools gave; other things said in the user's name mean nothing to us.
+func (c *claude) user(s *said, m *claudeLine) {
+	_, all := m.blocks()
+	for _, b := range all {
+		if b.Type == "tool_result" {
+			s.progress("tool_result", short(contentText(b.Content)), m.line)
+		}
+	}
+	if len(s.ours) == 0 {
+		s.other(m.Type, m.line)
+	}
+}
+
+// contentText is the text of a content: a text, or the first of its blocks.
+func contentText(content []byte) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []claudeBlock
+	if json.Unmarshal(content, &blocks) == nil {
+		for _, b := range blocks {
+			if b.Text != "" {
+				return b.Text
+			}
+		}
+	}
+	return ""
+}
+
+func (c *claude) started(s *said, m *claudeLine) {
+	var init struct {
+		Model   string `json:"model"`
+		Version string `json:"claude_code_version"`
+	}
+	_ = json.Unmarshal(m.line, &init) // what is of another type is not named
+	s.progress("start", strings.TrimSpace(init.Model+", Claude Code "+init.Version), m.line)
+}
+
+func (c *claude) informs(s *said, m *claudeLine) {
+	var line struct {
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(m.line, &line) != nil || line.Content == "" {
+		line.Content = string(m.line)
+	}
+	s.warn(line.Content)
+}
+
+func (c *claude) retries(s *said, m *claudeLine) {
+	var r struct {
+		Attempt int             `json:"attempt"`
+		Of      int             `json:"max_retries"`
+		Status  json.RawMessage `json:"error_status"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(m.line, &r) != nil {
+		s.other("system/api_retry", m.line)
+		return
+	}
+	why := r.Status
+	if len(why) == 0 || string(why) == "null" {
+		why = r.Error
+	}
+	s.progress("retry", fmt.Sprintf("model call failed (%s), attempt %d of %d", idText(why), r.Attempt, r.Of), m.line)
+}
+
+// answered hears the end of the handshake; what else we ask needs no answer.
+func (c *claude) answered(s *said, m *claudeLine) {
+	var r struct {
+		Subtype   string `json:"subtype"`
+		RequestID string `json:"request_id"`
+		Error     string `json:"error"`
+	}
+	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
+		s.quiet = m.Type
+		return
+	}
+	if r.Subtype == "error" {
+		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.host, r.Error), "initialize", c.Session, nil)
+		return
+	}
+	s.ready("")
+}
+
+func (c *claude) result(s *said, m *claudeLine) {
+	var r struct {
+		IsError bool     `json:"is_error"`
+		Result  string   `json:"result"`
+		Errors  []string `json:"errors"`
+		Turns   int64    `json:"num_turns"`
+		Stop    string   `json:"stop_reason"`
+		Cost    *float64 `json:"total_cost_usd"`
+		Usage   *struct {
+			In     int64 `json:"input_tokens"`
+			Made   int64 `json:"cache_creation_input_tokens"`
+			Cached int64 `json:"cache_read_input_tokens"`
+			Out    int64 `json:"output_tokens"`
+		} `json:"usage"`
+	}
+	if err := json.Unmarshal(m.line, &r); err != nil {
+		s.failed("Claude Code's result cannot be read: "+err.Error(), "result", c.Session, m.line)
+		return
+	}
+	clear(c.Open)
+	if r.Cost != nil {
+		total := *r.Cost
+		*r.Cost, c.Cost = max(total-c.Cost, 0), total
+	}
+	if m.Subtype == "success" && !r.IsError {
+		end := outcome{text: r.Result, session: c.Session, cost: r.Cost, turns: r.Turns, stop: r.Stop, payload: m.line}
+		if r.Usage != nil {
+			end.usage = &usage{In: r.Usage.In + r.Usage.Made + r.Usage.Cached, Out: r.Usage.Out, Cached: r.Usage.Cached}
+		}
+		s.result(end)
+		return
+	}
+	code, message := m.Subtype, r.Result
+	if code == "success" {
+		code = "api_error"
+	}
+	if message == "" {
+		message = strings.Join(r.Errors, "\n")
+	}
+	if message == "" {
+		message = m.Subtype
+	}
+	s.failed(message, code, c.Session, m.line)
+}

@@ -1,0 +1,191 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+// asksForTool is a question, or an approval, unless it is of one of our tools, which
+// the program has allowed by giving it.
+func (c *claude) asksForTool(s *said, m *claudeLine) {
+	r := &m.Request
+	if len(r.Input) == 0 {
+		r.Input = json.RawMessage("{}")
+	}
+	switch {
+	case strings.HasPrefix(r.ToolName, claudeOurs):
+		s.answer(controlled(m.RequestID, claudeAllow(r.Input)))
+		return
+	case r.ToolName == claudeAsks:
+		c.Open[m.RequestID] = claudeRequest{Tool: r.ToolName, Input: r.Input}
+		s.question(m.RequestID, "", claudeQuestions(r.Input), nil, m.line)
+		return
+	}
+	q := claudeRequest{Tool: r.ToolName, Input: r.Input, Options: []string{decision.Once}}
+	for _, suggestion := range r.Suggestions {
+		var of struct{ Type string }
+		if json.Unmarshal(suggestion, &of) == nil && of.Type == "addRules" {
+			q.Suggestions = append(q.Suggestions, suggestion)
+		}
+	}
+	if q.Suggestions != nil {
+		q.Options = append(q.Options, decision.Session, decision.Always)
+	}
+	q.Options = append(q.Options, decision.Deny)
+	c.Open[m.RequestID] = q
+	kind := claudeKinds[r.ToolName]
+	if kind == "" {
+		kind = "other"
+	}
+	s.approval(approval{
+		ID: m.RequestID, tool: r.ToolName, kind: kind, description: about(r.ToolName, summary(r.Input)), Args: r.Input,
+		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: m.line,
+	})
+}
+
+func claudePaths(input []byte, blocked string) []string {
+	all := texts(input, "file_path", "notebook_path", "path")
+	if len(all) == 0 && blocked != "" {
+		all = []string{blocked}
+	}
+	return all
+}
+
+// claudeQuestion is one of AskUserQuestion's; it has no id.
+type claudeQuestion struct {
+	Question string `json:"question"`
+	Header   string `json:"header"`
+	Multi    bool   `json:"multiSelect"`
+	Options  []askOption
+}
+
+func claudeQuestions(input []byte) []ask {
+	var in struct {
+		Questions []claudeQuestion `json:"questions"`
+	}
+	_ = json.Unmarshal(input, &in) // what cannot be read is not asked
+	var out []ask
+	for _, q := range in.Questions {
+		out = append(out, ask{ID: q.Question, Question: q.Question, Header: q.Header, Options: q.Options, Multi: q.Multi})
+	}
+	return out
+}
+
+// asksForOther refuses what we do not know.
+func (c *claude) asksForOther(s *said, m *claudeLine) {
+	name := m.Request.Subtype
+	s.other(name, m.line)
+	s.answer(encode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
+}
+
+// mcp plays the server of our tools.
+func (c *claude) mcp(s *said, m *claudeLine) {
+	q := &m.Request.Message
+	answer := func(member string, v any) {
+		response := obj{"jsonrpc": "2.0", member: v}
+		if len(q.ID) > 0 {
+			response["id"] = q.ID
+		}
+		s.answer(controlled(m.RequestID, obj{"mcp_response": response}))
+	}
+	var params struct {
+		Protocol  string          `json:"protocolVersion"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	_ = json.Unmarshal(q.Params, &params) // what is missing is empty
+	switch {
+	case m.Request.ServerName != claudeServer:
+		c.asksForOther(s, m)
+	case q.Method == "initialize":
+		answer("result", obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": claudeServer, "version": "1"}})
+	case q.Method == "tools/list":
+		tools := c.tools
+		if tools == nil {
+			tools = []vendorTool{}
+		}
+		answer("result", obj{"tools": tools})
+	case q.Method == "tools/call":
+		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
+		s.toolCall(m.RequestID, params.Name, params.Arguments)
+	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):
+		answer("result", obj{})
+	default:
+		s.other("mcp/"+q.Method, m.line)
+		answer("error", obj{"code": rpcUnknown, "message": "concerto does not know " + q.Method})
+	}
+}
+
+// respond answers what they asked; what is not open any more needs no answer.
+func (c *claude) respond(s *said, o *ours) {
+	q, ok := c.Open[o.AnswerTo]
+	if !ok {
+		return
+	}
+	delete(c.Open, o.AnswerTo)
+	switch q.Tool {
+	case "":
+		s.answer(controlled(o.AnswerTo, obj{"mcp_response": obj{"jsonrpc": "2.0", "id": q.Call, "result": mcpResult(o)}}))
+	case claudeAsks:
+		s.answer(controlled(o.AnswerTo, q.answered(o)))
+	default:
+		s.answer(controlled(o.AnswerTo, q.decided(o)))
+	}
+}
+
+// mcpResult is a tool's value, or its error, as an MCP server gives it.
+func mcpResult(o *ours) obj {
+	text, failed := o.toolText()
+	return obj{"content": []any{obj{"type": "text", "text": text}}, "isError": failed}
+}
+
+func (q *claudeRequest) decided(o *ours) obj {
+	d := o.decide(q.Options, q.Input, true)
+	if !d.Allow {
+		return claudeDeny(d.Reason, d.Stop)
+	}
+	input := q.Input
+	if d.Input != nil {
+		input = d.Input
+	}
+	answer := claudeAllow(input)
+	var rules []any
+	for _, suggestion := range q.Suggestions {
+		rule := map[string]json.RawMessage{}
+		if json.Unmarshal(suggestion, &rule) == nil {
+			if d.Scope == decision.Session {
+				rule["destination"] = json.RawMessage(`"session"`)
+			}
+			rules = append(rules, rule)
+		}
+	}
+	if d.Scope != decision.Once {
+		answer["updatedPermissions"] = rules
+	}
+	return answer
+}
+
+// answered gives the answers beside the questions, by their texts.
+func (q *claudeRequest) answered(o *ours) obj {
+	if o.Error != "" {
+		return claudeDeny(o.Error, false)
+	}
+	asks := claudeQuestions(q.Input)
+	answers := map[string]string{}
+	for i, v := range answersTo(asks, o.Value) {
+		if chosen := asks[i].chosen(v); len(chosen) > 0 {
+			answers[asks[i].Question] = strings.Join(chosen, ", ")
+		}
+	}
+	if len(answers) == 0 {
+		return claudeDeny("there was no usable answer", false)
+	}
+	input := map[string]json.RawMessage{}
+	if json.Unmarshal(q.Input, &input) != nil {
+		return claudeDeny("the question could not be read", false)
+	}
+	input["answers"] = encode(answers)
+	return obj{"behavior": "allow", "updatedInput": input}
+}

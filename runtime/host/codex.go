@@ -1,0 +1,306 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
+// fields in upper case are its state.
+type codex struct {
+	vendor
+	RPC      rpc
+	Version  string
+	Model    string
+	Session  string                     // the thread
+	Turn     string                     // the turn that runs; "" when none does
+	Cancel   bool                       // the turn is to be interrupted as soon as it has a name
+	Prompt   string                     // what waits for a new thread
+	Prompts  int                        // how many there were
+	Streamed map[string]bool            // the messages of which a text has come, by item
+	Items    map[string]json.RawMessage // the changes that file changes are about, by item
+	Text     string                     // the newest message
+	Used     usage                      // of the thread, up to the exchange
+	Total    usage                      // of the thread until now
+	Counted  bool                       // the exchange has told what it uses
+}
+
+// codexOldest is the first version that hands on its questions.
+const codexOldest = "0.107.0"
+
+// codexRow says what a notification means. A method that ends in "*" stands for all
+// that begin so and have no row before it.
+type codexRow struct {
+	method string
+	hear   func(c *codex, s *said, m *codexEvent) // nil: nothing to the program
+}
+
+var codexRows = []codexRow{
+	{"item/agentMessage/delta", (*codex).delta},
+	{"item/reasoning/summaryTextDelta", (*codex).thinks},
+	{"item/reasoning/textDelta", (*codex).thinks},
+	{"item/reasoning/*", nil},
+	{"warning", (*codex).warns},
+	{"configWarning", (*codex).warns},
+	{"deprecationNotice", (*codex).warns},
+	{"guardianWarning", (*codex).warns},
+	{"turn/started", (*codex).started},
+	{"item/started", (*codex).itemStarted},
+	{"item/completed", (*codex).itemCompleted},
+	{"turn/plan/updated", (*codex).plans},
+	{"thread/tokenUsage/updated", (*codex).uses},
+	{"error", (*codex).retries},
+	{"turn/completed", (*codex).completed},
+	{"serverRequest/resolved", (*codex).resolved},
+	{"turn/diff/updated", nil},
+	{"item/commandExecution/outputDelta", nil},
+	{"item/fileChange/outputDelta", nil},
+	{"item/fileChange/patchUpdated", nil},
+	{"item/plan/delta", nil},
+	{"command/exec/outputDelta", nil},
+	{"process/outputDelta", nil},
+	{"mcpServer/startupStatus/updated", nil},
+	{"thread/*", nil},
+	{"account/*", nil},
+	{"hook/*", nil},
+	{"skills/*", nil},
+	{"app/*", nil},
+	{"remoteControl/*", nil},
+}
+
+// codexEvent is what notifications say, and the line itself.
+type codexEvent struct {
+	ThreadID  string          `json:"threadId"`
+	TurnID    string          `json:"turnId"`
+	ItemID    string          `json:"itemId"`
+	Delta     string          `json:"delta"`
+	Message   string          `json:"message"`
+	Summary   string          `json:"summary"`
+	RequestID json.RawMessage `json:"requestId"`
+	Item      json.RawMessage `json:"item"`
+	WillRetry bool            `json:"willRetry"`
+	Error     struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Turn struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+		Error  *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	} `json:"turn"`
+	Plan []struct {
+		Step   string `json:"step"`
+		Status string `json:"status"`
+	} `json:"plan"`
+	Usage struct {
+		Total codexUsage `json:"total"`
+	} `json:"tokenUsage"`
+
+	method string
+	line   []byte
+}
+
+type codexUsage struct {
+	In     int64 `json:"inputTokens"`
+	Out    int64 `json:"outputTokens"`
+	Cached int64 `json:"cachedInputTokens"`
+}
+
+func newCodex(v vendor) *codex {
+	return &codex{vendor: v, RPC: newRPC(), Session: v.resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
+}
+
+func (c *codex) conversation() string { return c.Session }
+
+func (c *codex) hear(line []byte) (s said) {
+	m, kind := parseRPC(line)
+	switch kind {
+	case rpcIsRequest:
+		c.asked(&s, &m, line)
+	case rpcIsNotification:
+		c.told(&s, &m, line)
+	case rpcIsAnswer:
+		c.answered(&s, &m, line)
+	default:
+		return foreign(line)
+	}
+	return s
+}
+
+func (c *codex) told(s *said, m *rpcMessage, line []byte) {
+	for _, row := range codexRows {
+		prefix, family := strings.CutSuffix(row.method, "*")
+		if m.Method != row.method && !(family && strings.HasPrefix(m.Method, prefix)) {
+			continue
+		}
+		e := codexEvent{method: m.Method, line: line}
+		if row.hear == nil || json.Unmarshal(m.Params, &e) != nil || c.elsewhere(&e) {
+			s.quiet = m.Method
+			return
+		}
+		row.hear(c, s, &e)
+		return
+	}
+	s.other(m.Method, line)
+}
+
+// elsewhere says that an event is of another thread, one that the agent has begun.
+func (c *codex) elsewhere(e *codexEvent) bool {
+	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
+}
+
+func (c *codex) say(line []byte) (s said) {
+	o := parseOurs(line)
+	switch o.Type {
+	case hostmsg.Init:
+		s.answer(c.RPC.request("initialize", obj{
+			"clientInfo":   obj{"name": "concerto", "title": "Concerto", "version": "1"},
+			"capabilities": obj{"experimentalApi": true},
+		}))
+	case hostmsg.Prompt:
+		c.Prompts++
+		c.Turn, c.Cancel, c.Text, c.Counted = "", false, "", false
+		c.Used = c.Total
+		if c.fresh && c.Prompts > 1 {
+			c.Prompt = o.prompt()
+			s.answer(c.RPC.request("thread/start", c.thread()))
+			return s
+		}
+		s.answer(c.begin(o.prompt()))
+	case hostmsg.Response:
+		c.respond(&s, &o)
+	case hostmsg.Cancel:
+		c.Cancel = true
+		c.interrupt(&s)
+	}
+	return s
+}
+
+// thread says how a thread is to work.
+func (c *codex) thread() obj {
+	t := obj{"cwd": c.dir, "approvalPolicy": c.policy, "sandbox": c.sandbox}
+	if c.model != "" {
+		t["model"] = c.model
+	}
+	if len(c.tools) > 0 {
+		var all []any
+		for _, tool := range c.tools {
+			all = append(all, obj{"type": "function", "name": tool.Name, "description": tool.Description, "inputSchema": tool.Schema})
+		}
+		t["dynamicTools"] = all
+	}
+	return t
+}
+
+func (c *codex) begin(prompt string) []byte {
+	return c.RPC.request("turn/start", obj{"threadId": c.Session,
+		"input": []any{obj{"type": "text", "text": prompt, "text_elements": []any{}}}})
+}
+
+// interrupt ends the turn, when it has a name.
+func (c *codex) interrupt(s *said) {
+	if c.Cancel && c.Turn != "" {
+		c.Cancel = false
+		s.answer(c.RPC.request("turn/interrupt", obj{"threadId": c.Session, "turnId": c.Turn}))
+	}
+}
+
+var codexVersion = regexp.MustCompile(`/(\d+\.\d+\.\d+)`)
+
+// answered hears the answers to what we asked: the handshake goes on, or an exchange
+// fails.
+func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
+	method, ok := c.RPC.answered(m)
+	if !ok {
+		s.warn("an answer to what was not asked: " + quote(line))
+		return
+	}
+	if m.Error != nil {
+		c.refused(s, method, m)
+		return
+	}
+	var r struct {
+		UserAgent string `json:"userAgent"`
+		Model     string `json:"model"`
+		Thread    struct {
+			ID string `json:"id"`
+		} `json:"thread"`
+		Turn struct {
+			ID string `json:"id"`
+		} `json:"turn"`
+	}
+	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" {
+		c.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + quote(line)}})
+		return
+	}
+	switch method {
+	case "initialize":
+		c.greeted(s, r.UserAgent)
+	case "thread/start", "thread/resume":
+		c.Session, c.Model = r.Thread.ID, r.Model
+		c.Used, c.Total = usage{}, usage{}
+		if c.Prompts == 0 {
+			s.ready(c.Version)
+		} else {
+			s.answer(c.begin(c.Prompt))
+			c.Prompt = ""
+		}
+	case "turn/start":
+		c.Turn = r.Turn.ID
+		c.interrupt(s)
+	}
+}
+
+// greeted judges the version and begins the thread.
+func (c *codex) greeted(s *said, agent string) {
+	if found := codexVersion.FindStringSubmatch(agent); found != nil {
+		c.Version = found[1]
+	}
+	switch {
+	case c.Version == "":
+		s.warn(fmt.Sprintf("host '%s' does not say its version: %s", c.host, agent))
+	case older(c.Version, codexOldest):
+		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.host, c.Version, codexOldest), "version", "", nil)
+		return
+	}
+	s.answer(notification("initialized", nil))
+	t := c.thread()
+	if c.resume == "" {
+		s.answer(c.RPC.request("thread/start", t))
+		return
+	}
+	delete(t, "dynamicTools") // a thread keeps those that it began with
+	t["threadId"] = c.resume
+	s.answer(c.RPC.request("thread/resume", t))
+}
+
+// refused ends what cannot go on without the answer.
+func (c *codex) refused(s *said, method string, m *rpcMessage) {
+	if method == "turn/interrupt" {
+		s.quiet = method
+		return
+	}
+	s.failed(fmt.Sprintf("host '%s': %s: %s", c.host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
+}
+
+// older says whether version a is before b; both are numbers with points.
+func older(a, b string) bool {
+	as, bs := strings.Split(a, "."), strings.Split(b, ".")
+	for i := range min(len(as), len(bs)) {
+		x, errA := strconv.Atoi(as[i])
+		y, errB := strconv.Atoi(bs[i])
+		if errA != nil || errB != nil {
+			return false
+		}
+		if x != y {
+			return x < y
+		}
+	}
+	return len(as) < len(bs)
+}

@@ -1,0 +1,69 @@
+package host
+
+import (
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+func decidedCommand(q *rpcRequest, o *ours) obj {
+	p := q.approval()
+	d := o.decide(q.Options, q.Args, false)
+	switch {
+	case !d.Allow && (d.Stop || !p.has("decline")):
+		return obj{"decision": "cancel"}
+	case !d.Allow:
+		return obj{"decision": "decline"}
+	case d.Scope == decision.Always:
+		return obj{"decision": obj{"acceptWithExecpolicyAmendment": obj{"execpolicy_amendment": p.Amendment}}}
+	}
+	return obj{"decision": accepted(d)}
+}
+
+func accepted(d decision.Decision) string {
+	if d.Scope == decision.Session {
+		return "acceptForSession"
+	}
+	return "accept"
+}
+
+func decidedChange(q *rpcRequest, o *ours) obj {
+	d := o.decide(q.Options, q.Args, false)
+	switch {
+	case d.Allow:
+		return obj{"decision": accepted(d)}
+	case d.Stop:
+		return obj{"decision": "cancel"}
+	}
+	return obj{"decision": "decline"}
+}
+
+// decidedPermissions grants what was asked for, or nothing.
+func decidedPermissions(q *rpcRequest, o *ours) obj {
+	d := o.decide(q.Options, q.Args, false)
+	if !d.Allow {
+		return obj{"permissions": obj{}, "scope": "turn"}
+	}
+	granted := obj{}
+	for _, m := range membersOf(q.approval().Permissions) {
+		if string(m.value) != "null" {
+			granted[m.name] = m.value
+		}
+	}
+	scope := "turn"
+	if d.Scope == decision.Session {
+		scope = "session"
+	}
+	return obj{"permissions": granted, "scope": scope}
+}
+
+func decidedLegacy(q *rpcRequest, o *ours) obj {
+	d := o.decide(q.Options, q.Args, false)
+	switch {
+	case d.Allow && d.Scope == decision.Session:
+		return obj{"decision": "approved_for_session"}
+	case d.Allow:
+		return obj{"decision": "approved"}
+	case d.Stop:
+		return obj{"decision": "abort"}
+	}
+	return obj{"decision": obj{"denied": obj{"rejection": d.Reason}}}
+}

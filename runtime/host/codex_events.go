@@ -1,0 +1,198 @@
+package host
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+func (c *codex) delta(s *said, e *codexEvent) {
+	c.Streamed[e.ItemID] = true
+	s.partial(e.Delta)
+}
+
+func (c *codex) thinks(s *said, e *codexEvent) { s.thought(e.Delta) }
+
+func (c *codex) warns(s *said, e *codexEvent) {
+	message := e.Message
+	if message == "" {
+		message = e.Summary
+	}
+	s.warn(message)
+}
+
+func (c *codex) started(s *said, e *codexEvent) {
+	c.Turn = e.Turn.ID
+	s.progress("start", strings.TrimPrefix(c.Model+", Codex "+c.Version, ", "), e.line)
+	c.interrupt(s)
+}
+
+// codexItem is what the agent does or says.
+type codexItem struct {
+	Type    string          `json:"type"`
+	ID      string          `json:"id"`
+	Text    string          `json:"text"`
+	Command string          `json:"command"`
+	Server  string          `json:"server"`
+	Tool    string          `json:"tool"`
+	Status  string          `json:"status"`
+	Changes json.RawMessage `json:"changes"`
+}
+
+// codexSaid are the items that tell what the agent says, and the calls of our tools,
+// which are told as such.
+var codexSaid = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
+
+func (c *codex) item(s *said, e *codexEvent) (item codexItem, told bool) {
+	told = json.Unmarshal(e.Item, &item) == nil && !codexSaid[item.Type]
+	if !told {
+		s.quiet = named(e.method, item.Type)
+	}
+	return item, told
+}
+
+// name is what an item's tool is called, as approvals have it.
+func (i *codexItem) name() string {
+	switch i.Type {
+	case "commandExecution":
+		return "command"
+	case "mcpToolCall":
+		return i.Server + "." + i.Tool
+	}
+	return i.Type
+}
+
+// summary says what an item is about.
+func (i *codexItem) summary(raw []byte) string {
+	if i.Command != "" {
+		return short(bareCommand(i.Command))
+	}
+	if paths := changedPaths(i.Changes); len(paths) > 0 {
+		return short(strings.Join(paths, ", "))
+	}
+	var args struct {
+		Arguments json.RawMessage `json:"arguments"`
+		Path      string          `json:"path"`
+		Query     string          `json:"query"`
+	}
+	if json.Unmarshal(raw, &args) != nil {
+		return ""
+	}
+	return short(args.Path + args.Query + summary(args.Arguments))
+}
+
+func (c *codex) itemStarted(s *said, e *codexEvent) {
+	item, told := c.item(s, e)
+	if !told {
+		return
+	}
+	if item.Type == "fileChange" {
+		c.Items[item.ID] = item.Changes
+	}
+	s.progress("tool", about(item.name(), item.summary(e.Item)), e.line)
+}
+
+func (c *codex) itemCompleted(s *said, e *codexEvent) {
+	item, told := c.item(s, e)
+	if item.Type == "agentMessage" {
+		c.Text = item.Text
+		if !c.Streamed[item.ID] {
+			s.partial(item.Text)
+		}
+	}
+	delete(c.Streamed, item.ID)
+	delete(c.Items, item.ID)
+	if told {
+		s.progress("tool_result", about(item.name(), item.Status), e.line)
+	}
+}
+
+func (c *codex) plans(s *said, e *codexEvent) {
+	var p plan
+	for _, step := range e.Plan {
+		p.step(step.Step, step.Status == "completed", step.Status == "inProgress")
+	}
+	s.progress("plan", p.String(), e.line)
+}
+
+func (c *codex) uses(s *said, e *codexEvent) {
+	t := e.Usage.Total
+	c.Total = usage(t)
+	c.Counted = true
+	s.progress("usage", fmt.Sprintf("%d tokens", t.In+t.Out), e.line)
+}
+
+// retries tells of an error that the agent gets over; any other ends the turn, whose
+// end says it.
+func (c *codex) retries(s *said, e *codexEvent) {
+	if e.WillRetry {
+		s.progress("retry", short(e.Error.Message), e.line)
+		return
+	}
+	s.other(e.method, e.line)
+}
+
+func (c *codex) completed(s *said, e *codexEvent) {
+	c.Turn, c.Cancel = "", false
+	clear(c.RPC.Open)
+	clear(c.Streamed)
+	clear(c.Items)
+	message := "the turn ended as " + e.Turn.Status
+	if e.Turn.Error != nil {
+		message = e.Turn.Error.Message
+	}
+	switch e.Turn.Status {
+	case "completed":
+		r := outcome{text: c.Text, session: c.Session, payload: e.line}
+		if c.Counted {
+			used := c.Total.minus(c.Used)
+			r.usage = &used
+		}
+		s.result(r)
+	case "interrupted":
+		if e.Turn.Error == nil {
+			message = "the turn was interrupted"
+		}
+		s.failed(message, "interrupted", c.Session, e.line)
+	default:
+		s.failed(message, "turn_failed", c.Session, e.line)
+	}
+}
+
+// resolved takes back a request that somebody else has answered.
+func (c *codex) resolved(s *said, e *codexEvent) {
+	id := idText(e.RequestID)
+	if _, open := c.RPC.close(id); open {
+		s.withdraw(id)
+		return
+	}
+	s.quiet = e.method
+}
+
+// shellCall is a command as a shell of the agent's gets it.
+var shellCall = regexp.MustCompile(`(?s)^(?:/usr)?(?:/bin/)?(?:bash|zsh|sh) -l?c (.*)$`)
+
+// bareCommand is a command without the shell that is to run it.
+func bareCommand(command string) string {
+	found := shellCall.FindStringSubmatch(command)
+	if found == nil {
+		return command
+	}
+	return unquote(found[1])
+}
+
+// unquote takes the quotes of a shell off a text that is quoted as a whole.
+func unquote(s string) string {
+	if len(s) < 2 || s[0] != s[len(s)-1] {
+		return s
+	}
+	inner := s[1 : len(s)-1]
+	switch {
+	case s[0] == '\'' && !strings.Contains(strings.ReplaceAll(inner, `'\''`, ""), "'"):
+		return strings.ReplaceAll(inner, `'\''`, "'")
+	case s[0] == '"' && !strings.ContainsAny(inner, "\"\\`$"):
+		return inner
+	}
+	return s
+}

@@ -1,0 +1,292 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+// codexRequest says what a request means, and what answers it.
+type codexRequest struct {
+	method string
+	ask    func(c *codex, s *said, q *rpcRequest, line []byte)
+	answer func(q *rpcRequest, o *ours) obj
+}
+
+var codexRequests = []codexRequest{
+	{"item/commandExecution/requestApproval", (*codex).asksCommand, decidedCommand},
+	{"item/fileChange/requestApproval", (*codex).asksChange, decidedChange},
+	{"item/permissions/requestApproval", (*codex).asksPermissions, decidedPermissions},
+	{"execCommandApproval", (*codex).asksCommand, decidedLegacy},
+	{"applyPatchApproval", (*codex).asksChange, decidedLegacy},
+	{"item/tool/requestUserInput", (*codex).asksUser, answeredUser},
+	{"mcpServer/elicitation/request", (*codex).elicits, answeredElicitation},
+	{"item/tool/call", (*codex).callsTool, answeredCall},
+}
+
+func codexRequestOf(method string) *codexRequest {
+	at := slices.IndexFunc(codexRequests, func(r codexRequest) bool { return r.method == method })
+	if at < 0 {
+		return nil
+	}
+	return &codexRequests[at]
+}
+
+// asked hands a request on, or refuses it.
+func (c *codex) asked(s *said, m *rpcMessage, line []byte) {
+	row := codexRequestOf(m.Method)
+	if row == nil {
+		s.unknown(m, m.Method, line)
+		return
+	}
+	row.ask(c, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
+}
+
+// respond answers what they asked; what is not open any more needs no answer.
+func (c *codex) respond(s *said, o *ours) {
+	if q, ok := c.RPC.close(o.AnswerTo); ok {
+		s.answer(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
+	}
+}
+
+// codexApproval is what requests for an approval say.
+type codexApproval struct {
+	ItemID      string                     `json:"itemId"`
+	Command     json.RawMessage            `json:"command"` // a text, or, of old, its words
+	Cwd         string                     `json:"cwd"`
+	Reason      string                     `json:"reason"`
+	GrantRoot   string                     `json:"grantRoot"`
+	Actions     []codexAction              `json:"commandActions"`
+	Parsed      []codexAction              `json:"parsedCmd"`
+	Amendment   json.RawMessage            `json:"proposedExecpolicyAmendment"`
+	Decisions   []json.RawMessage          `json:"availableDecisions"`
+	Changes     map[string]json.RawMessage `json:"fileChanges"`
+	Permissions json.RawMessage            `json:"permissions"`
+}
+
+type codexAction struct {
+	Type string `json:"type"`
+	Path string `json:"path"`
+}
+
+func (q *rpcRequest) approval() (p codexApproval) {
+	_ = json.Unmarshal(q.Params, &p) // what is of another type is not shown
+	return p
+}
+
+// codexScopes are Codex's decisions as scopes of ours.
+var codexScopes = []struct{ theirs, ours string }{
+	{"accept", decision.Once},
+	{"acceptForSession", decision.Session},
+	{"acceptWithExecpolicyAmendment", decision.Always},
+	{"decline", decision.Deny},
+	{"cancel", decision.Deny},
+}
+
+// offers are the scopes that may be answered: those of the decisions that it lists,
+// or the usual ones.
+func (p *codexApproval) offers() []string {
+	var out []string
+	for _, scope := range codexScopes {
+		if p.has(scope.theirs) && !slices.Contains(out, scope.ours) {
+			out = append(out, scope.ours)
+		}
+	}
+	return out
+}
+
+// has says whether a decision may be taken.
+func (p *codexApproval) has(name string) bool {
+	amends := name == "acceptWithExecpolicyAmendment"
+	if amends && (len(p.Amendment) == 0 || string(p.Amendment) == "null") {
+		return false
+	}
+	if p.Decisions == nil {
+		return true
+	}
+	return slices.ContainsFunc(p.Decisions, func(d json.RawMessage) bool {
+		return idText(d) == name || amends && len(membersOf(d)) == 1 && membersOf(d)[0].name == name
+	})
+}
+
+// words are the command's, joined when they come one by one.
+func (p *codexApproval) command() string {
+	var list []string
+	if json.Unmarshal(p.Command, &list) == nil {
+		if len(list) == 3 && shellCall.MatchString(strings.Join(list[:2], " ")+" ") {
+			return list[2]
+		}
+		return strings.Join(list, " ")
+	}
+	if len(p.Command) == 0 || string(p.Command) == "null" {
+		return ""
+	}
+	return bareCommand(idText(p.Command))
+}
+
+// codexReads are the actions that only look.
+var codexReads = []string{"read", "listFiles", "list_files", "search"}
+
+func (c *codex) asksCommand(s *said, q *rpcRequest, line []byte) {
+	p := q.approval()
+	actions := slices.Concat(p.Actions, p.Parsed)
+	a := approval{tool: "command", kind: "execute", reason: p.Reason, Options: p.offers(), payload: line}
+	if len(actions) > 0 && !slices.ContainsFunc(actions, func(x codexAction) bool { return !slices.Contains(codexReads, x.Type) }) {
+		a.kind = "read"
+	}
+	for _, x := range actions {
+		if x.Path != "" {
+			a.paths = append(a.paths, x.Path)
+		}
+	}
+	if q.Method == "execCommandApproval" {
+		a.Options = []string{decision.Once, decision.Session, decision.Deny}
+	}
+	a.description = about(a.tool, short(p.command()))
+	a.Args = encode(obj{"command": p.command(), "cwd": p.Cwd})
+	c.approve(s, q, a)
+}
+
+// approve remembers what an approval showed, and asks.
+func (c *codex) approve(s *said, q *rpcRequest, a approval) {
+	q.Options, q.Args = a.Options, a.Args
+	a.ID = c.RPC.take(*q)
+	s.approval(a)
+}
+
+// changedPaths are the files that changes are about.
+func changedPaths(changes []byte) []string {
+	var list []struct{ Path string }
+	if json.Unmarshal(changes, &list) != nil {
+		return nil
+	}
+	var out []string
+	for _, change := range list {
+		out = append(out, change.Path)
+	}
+	return out
+}
+
+// deletes says whether changes take files away and do nothing else.
+func deletes(changes []byte) bool {
+	var list []struct{ Kind struct{ Type string } }
+	if json.Unmarshal(changes, &list) != nil || len(list) == 0 {
+		return false
+	}
+	for _, change := range list {
+		if change.Kind.Type != "delete" {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *codex) asksChange(s *said, q *rpcRequest, line []byte) {
+	p := q.approval()
+	changes := c.Items[p.ItemID]
+	a := approval{tool: "fileChange", kind: "edit", reason: p.Reason, payload: line, paths: changedPaths(changes),
+		Options: []string{decision.Once, decision.Session, decision.Deny}}
+	if deletes(changes) {
+		a.kind = "delete"
+	}
+	args := obj{}
+	if changes != nil {
+		args["changes"] = changes
+	}
+	if p.Changes != nil {
+		args["changes"] = p.Changes
+		for path := range p.Changes {
+			a.paths = append(a.paths, path)
+		}
+		slices.Sort(a.paths)
+	}
+	if p.GrantRoot != "" {
+		args["grantRoot"] = p.GrantRoot
+	}
+	a.Args = encode(args)
+	a.description = about(a.tool, short(strings.Join(a.paths, ", ")))
+	c.approve(s, q, a)
+}
+
+func (c *codex) asksPermissions(s *said, q *rpcRequest, line []byte) {
+	p := q.approval()
+	a := approval{tool: "permissions", kind: "other", reason: p.Reason, payload: line,
+		Options: []string{decision.Once, decision.Session, decision.Deny}}
+	a.Args = encode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
+	a.description = about(a.tool, short(p.Reason))
+	c.approve(s, q, a)
+}
+
+// questions are what a request for the user's input asks.
+func (q *rpcRequest) questions() []ask {
+	var p struct {
+		Questions []ask `json:"questions"`
+	}
+	_ = json.Unmarshal(q.Params, &p) // what cannot be read is not asked
+	return p.Questions
+}
+
+func (c *codex) asksUser(s *said, q *rpcRequest, line []byte) {
+	s.question(c.RPC.take(*q), "", q.questions(), nil, line)
+}
+
+func answeredUser(q *rpcRequest, o *ours) obj {
+	answers := obj{}
+	asks := q.questions()
+	if o.Error == "" {
+		for i, v := range answersTo(asks, o.Value) {
+			if chosen := asks[i].chosen(v); len(chosen) > 0 {
+				answers[asks[i].ID] = obj{"answers": chosen}
+			}
+		}
+	}
+	return obj{"answers": answers}
+}
+
+// elicitation is what an MCP server's or an agent's form says.
+type elicitation struct {
+	Mode    string          `json:"mode"`
+	Message string          `json:"message"`
+	Schema  json.RawMessage `json:"requestedSchema"`
+}
+
+func (q *rpcRequest) elicitation() (e elicitation) {
+	_ = json.Unmarshal(q.Params, &e) // what cannot be read is not asked
+	return e
+}
+
+// elicits asks what a form does; what is none we do not know.
+func (c *codex) elicits(s *said, q *rpcRequest, line []byte) {
+	e := q.elicitation()
+	if e.Schema == nil {
+		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
+		return
+	}
+	f := readForm(e.Schema)
+	s.question(c.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
+}
+
+func answeredElicitation(q *rpcRequest, o *ours) obj {
+	answer := elicited(q.elicitation().Schema, o)
+	if answer["content"] == nil {
+		answer["content"] = nil
+	}
+	answer["_meta"] = nil
+	return answer
+}
+
+func (c *codex) callsTool(s *said, q *rpcRequest, line []byte) {
+	var p struct {
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	_ = json.Unmarshal(q.Params, &p) // a tool without a name is none that the program has
+	s.toolCall(c.RPC.take(*q), p.Tool, p.Arguments)
+}
+
+func answeredCall(q *rpcRequest, o *ours) obj {
+	text, failed := o.toolText()
+	return obj{"contentItems": []any{obj{"type": "inputText", "text": text}}, "success": !failed}
+}

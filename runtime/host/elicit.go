@@ -1,0 +1,216 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// custom ends the name of a property that takes what another's enum does not have.
+const custom = "_custom"
+
+// property is one of an elicitation's schema.
+type property struct {
+	Type        string    `json:"type"`
+	Title       string    `json:"title"`
+	Description string    `json:"description"`
+	Enum        []string  `json:"enum"`
+	EnumNames   []string  `json:"enumNames"`
+	OneOf       []titled  `json:"oneOf"`
+	AnyOf       []titled  `json:"anyOf"`
+	Items       *property `json:"items"`
+}
+
+type titled struct {
+	Const       string `json:"const"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+}
+
+// choice is a value that a property may have.
+type choice struct{ value, label, description string }
+
+// choices are the values that a property may have; none: any of its type.
+func (p *property) choices() []choice {
+	if p.Type == "array" && p.Items != nil {
+		return p.Items.choices()
+	}
+	var out []choice
+	for i, v := range p.Enum {
+		c := choice{value: v, label: v}
+		if i < len(p.EnumNames) {
+			c.label = p.EnumNames[i]
+		}
+		out = append(out, c)
+	}
+	for _, t := range slices.Concat(p.OneOf, p.AnyOf) {
+		c := choice{t.Const, t.Title, t.Description}
+		if c.label == "" {
+			c.label = t.Const
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// form is what an elicitation asks for: an object whose members are plain values.
+type form struct {
+	names    []string // of the properties, in their order
+	of       map[string]property
+	required []string
+}
+
+// readForm reads an elicitation's schema; what it cannot read it leaves out.
+func readForm(schema json.RawMessage) form {
+	var s struct {
+		Properties json.RawMessage `json:"properties"`
+		Required   []string        `json:"required"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return form{}
+	}
+	f := form{of: map[string]property{}, required: s.Required}
+	for _, m := range membersOf(s.Properties) {
+		var p property
+		if json.Unmarshal(m.value, &p) == nil {
+			f.names = append(f.names, m.name)
+			f.of[m.name] = p
+		}
+	}
+	return f
+}
+
+// asks are the form's questions: a property each, but those for what others' enums
+// do not have.
+func (f *form) asks() []ask {
+	var out []ask
+	for _, name := range f.names {
+		if base, ok := strings.CutSuffix(name, custom); ok && slices.Contains(f.names, base) {
+			continue
+		}
+		p := f.of[name]
+		a := ask{ID: name, Question: p.Description, Header: p.Title, Multi: p.Type == "array"}
+		if a.Question == "" {
+			a.Question, a.Header = p.Title, ""
+		}
+		if a.Question == "" {
+			a.Question = name
+		}
+		for _, c := range p.choices() {
+			a.Options = append(a.Options, askOption{c.label, c.description})
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// fill is the form filled in with an answer; false when the answer does not fill it.
+// An answer that has members of the form beyond its questions gives these as well.
+func (f *form) fill(answer json.RawMessage) (obj, bool) {
+	asks := f.asks()
+	content := obj{}
+	for i, v := range answersTo(asks, answer) {
+		if v == nil {
+			continue
+		}
+		name := asks[i].ID
+		p := f.of[name]
+		filled, ok := p.value(v)
+		var text string
+		switch {
+		case ok:
+			content[name] = filled
+		case slices.Contains(f.names, name+custom) && json.Unmarshal(v, &text) == nil:
+			content[name+custom] = text
+		default:
+			return nil, false
+		}
+	}
+	for _, m := range membersOf(answer) {
+		p, known := f.of[m.name]
+		if _, done := content[m.name]; known && !done && strings.HasSuffix(m.name, custom) {
+			if v, ok := p.value(m.value); ok {
+				content[m.name] = v
+			}
+		}
+	}
+	for _, name := range f.required {
+		_, ok := content[name]
+		_, instead := content[name+custom]
+		if !ok && !instead {
+			return nil, false
+		}
+	}
+	return content, len(content) > 0
+}
+
+// value is an answer as the property's type wants it; false when it is none of that.
+func (p *property) value(v json.RawMessage) (any, bool) {
+	var text string
+	said := json.Unmarshal(v, &text) == nil
+	switch p.Type {
+	case "array":
+		return p.list(v)
+	case "boolean":
+		b, ok := map[string]bool{"true": true, "yes": true, "false": false, "no": false}[strings.ToLower(strings.TrimSpace(text))]
+		if !said {
+			ok = json.Unmarshal(v, &b) == nil
+		}
+		return b, ok
+	case "number", "integer":
+		n := json.Number(strings.TrimSpace(text))
+		if !said {
+			n = json.Number(v)
+		}
+		_, err := strconv.ParseFloat(string(n), 64)
+		if p.Type == "integer" {
+			_, err = strconv.ParseInt(string(n), 10, 64)
+		}
+		return n, err == nil && json.Valid([]byte(n))
+	}
+	if !said {
+		return nil, false
+	}
+	return p.choose(text)
+}
+
+// choose is the value that a text means.
+func (p *property) choose(text string) (string, bool) {
+	all := p.choices()
+	for _, c := range all {
+		if bare(c.label) == bare(text) || bare(c.value) == bare(text) {
+			return c.value, true
+		}
+	}
+	return text, len(all) == 0
+}
+
+func (p *property) list(v json.RawMessage) (any, bool) {
+	var all []string
+	var one string
+	if json.Unmarshal(v, &one) == nil {
+		all = []string{one}
+	} else if json.Unmarshal(v, &all) != nil {
+		return nil, false
+	}
+	for i := range all {
+		chosen, ok := p.choose(all[i])
+		if !ok {
+			return nil, false
+		}
+		all[i] = chosen
+	}
+	return all, true
+}
+
+// elicited is the result of an elicitation: the answer, or a refusal.
+func elicited(schema json.RawMessage, o *ours) obj {
+	f := readForm(schema)
+	if o.Error == "" {
+		if content, ok := f.fill(o.Value); ok {
+			return obj{"action": "accept", "content": content}
+		}
+	}
+	return obj{"action": "decline"}
+}

@@ -1,0 +1,30 @@
+package host
+
+import "fmt"
+
+// plan counts the steps of a vendor's plan.
+type plan struct {
+	done, all int
+	now, next string // the step in work, and the first that is to come
+}
+
+func (p *plan) step(text string, done, now bool) {
+	p.all++
+	switch {
+	case done:
+		p.done++
+	case now && p.now == "":
+		p.now = text
+	case p.next == "":
+		p.next = text
+	}
+}
+
+// String is "2 of 5: STEP".
+func (p *plan) String() string {
+	at := p.now
+	if at == "" {
+		at = p.next
+	}
+	return about(fmt.Sprintf("%d of %d", p.done, p.all), short(at))
+}

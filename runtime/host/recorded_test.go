@@ -1,0 +1,169 @@
+package host
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorded are the recordings of vendors' agents, which internal/agentwire makes, and
+// what each was told to be.
+var recorded = map[string]struct {
+	transport string
+	vendor    Vendor
+}{
+	"claude":     {transport: "claude-code"},
+	"codex":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}},
+	"claude-acp": {transport: "acp"},
+	"gemini":     {transport: "acp", vendor: Vendor{Model: "gemini-2.5-pro"}},
+	"opencode":   {transport: "acp"},
+}
+
+// wireLine is a line of a recording.
+type wireLine struct {
+	Dir, Session, Line string
+	Proc               int
+}
+
+// recording reads the lines of a recording's first process.
+func recording(t *testing.T, name string) (out []wireLine) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata/wire", name+".wire"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for n := 0; lines.Scan(); n++ {
+		var l wireLine
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 && l.Proc == 1 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// newAdapter is a host's adapter as the host has it.
+func newAdapter(t testing.TB, transport string, v Vendor, resume string) adapter {
+	t.Helper()
+	c := Config{Name: "Coder", Transport: transport, Dir: "/work", Vendor: v}
+	known, err := c.vendor(resume)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return protocols[transport].adapter(known)
+}
+
+// What a program says that allows all and answers with tabs.
+func answerOf(m map[string]any) string {
+	id, _ := json.Marshal(m["id"])
+	switch m["type"] {
+	case "init_ack":
+		return `{"type":"prompt","text":"please work"}`
+	case "approval":
+		return `{"type":"response","in_reply_to":"approval","answer_to":` + string(id) + `,"value":"yes"}`
+	case "question":
+		return `{"type":"response","in_reply_to":"question","answer_to":` + string(id) + `,"value":"tabs"}`
+	}
+	return ""
+}
+
+// Each recording gives the messages of its golden file, and what the adapter says to
+// the agent is what the agent was told.
+func TestRecorded(t *testing.T) {
+	for name, of := range recorded {
+		t.Run(name, func(t *testing.T) {
+			file := golden.Open(t, filepath.Join("testdata/wire", name+".golden"))
+			defer file.Close()
+			a := newAdapter(t, of.transport, of.vendor, "")
+			var seen strings.Builder
+			var told []string
+			tell := func(s said) {
+				for _, l := range s.theirs {
+					told = append(told, string(l))
+				}
+			}
+			tell(a.say([]byte(`{"type":"init"}`)))
+			for _, l := range recording(t, name) {
+				switch l.Dir {
+				case toHost:
+					if len(told) == 0 || told[0] != l.Line {
+						t.Fatalf("the agent was told\n%s\nnow it is told\n%s", l.Line, strings.Join(told, "\n"))
+					}
+					told = told[1:]
+				case fromHost:
+					s := a.hear([]byte(l.Line))
+					tell(s)
+					for _, ours := range s.ours {
+						seen.WriteString(shown(t, ours, l.Line) + "\n")
+						var m map[string]any
+						if err := json.Unmarshal(ours, &m); err != nil {
+							t.Fatal(err)
+						}
+						if answer := answerOf(m); answer != "" {
+							tell(a.say([]byte(answer)))
+						}
+					}
+					if again := reread(t, a); !reflect.DeepEqual(again, a) {
+						t.Fatalf("the state is not plain data:\n%s", cmp.Diff(a, again, cmp.Exporter(func(reflect.Type) bool { return true })))
+					}
+				}
+			}
+			if len(told) > 0 {
+				t.Errorf("it is told more than it was: %s", told)
+			}
+			file.Check("messages", seen.String())
+		})
+	}
+}
+
+// shown is a message without its payload, which is the vendor's line.
+func shown(t *testing.T, ours []byte, line string) string {
+	t.Helper()
+	var m struct{ Payload json.RawMessage }
+	if err := json.Unmarshal(ours, &m); err != nil {
+		t.Fatalf("%s: %v", ours, err)
+	}
+	if m.Payload == nil {
+		return string(ours)
+	}
+	if string(m.Payload) != line {
+		t.Errorf("the payload of %s is not the line", ours)
+	}
+	return strings.Replace(string(ours), `,"payload":`+line, ` + payload`, 1)
+}
+
+// reread is an adapter that has been written and read again. What it knew before it
+// began is not its state.
+func reread(t *testing.T, a adapter) adapter {
+	t.Helper()
+	text, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := reflect.New(reflect.TypeOf(a).Elem())
+	if err := json.Unmarshal(text, again.Interface()); err != nil {
+		t.Fatal(err)
+	}
+	copied := again.Interface().(adapter)
+	switch a := a.(type) {
+	case *claude:
+		copied.(*claude).vendor = a.vendor
+	case *codex:
+		copied.(*codex).vendor = a.vendor
+	case *acp:
+		copied.(*acp).vendor = a.vendor
+	}
+	return copied
+}

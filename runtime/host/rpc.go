@@ -1,0 +1,126 @@
+package host
+
+import (
+	"encoding/json"
+	"strconv"
+)
+
+// rpcMessage is a message of JSON-RPC: a request, a notification or an answer.
+type rpcMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+type rpcError struct {
+	Code    json.Number     `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// rpcUnknown is the code for a method that is not known.
+const rpcUnknown = -32601
+
+// rpc is our end of a JSON-RPC connection: what we asked, and what they did.
+type rpc struct {
+	Sent    int64                 // how many requests we have made; their ids count from 1
+	Waiting map[string]string     // the methods of those not yet answered, by id
+	Open    map[string]rpcRequest // theirs that we have not answered, by id as a text
+}
+
+// rpcRequest is a request of theirs. Options and Args are what an approval showed.
+type rpcRequest struct {
+	ID      json.RawMessage
+	Method  string
+	Params  json.RawMessage `json:",omitempty"`
+	Options []string
+	Args    json.RawMessage `json:",omitempty"`
+}
+
+func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rpcRequest{}} }
+
+// request asks for something.
+func (r *rpc) request(method string, params any) []byte {
+	r.Sent++
+	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
+	return encode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
+}
+
+func notification(method string, params any) []byte {
+	m := obj{"jsonrpc": "2.0", "method": method}
+	if params != nil {
+		m["params"] = params
+	}
+	return encode(m)
+}
+
+// answered is the method that an answer is to; false when nothing was asked under
+// its id.
+func (r *rpc) answered(m *rpcMessage) (method string, ok bool) {
+	id := idText(m.ID)
+	method, ok = r.Waiting[id]
+	delete(r.Waiting, id)
+	return method, ok
+}
+
+// idText is an id as a text, by which we name it.
+func idText(id json.RawMessage) string {
+	var text string
+	if json.Unmarshal(id, &text) == nil {
+		return text
+	}
+	return string(id)
+}
+
+// take remembers a request until it is answered, and gives its id as a text.
+func (r *rpc) take(q rpcRequest) string {
+	id := idText(q.ID)
+	r.Open[id] = q
+	return id
+}
+
+// close forgets a request; false when it was not open.
+func (r *rpc) close(id string) (rpcRequest, bool) {
+	q, ok := r.Open[id]
+	delete(r.Open, id)
+	return q, ok
+}
+
+func rpcResult(id json.RawMessage, result any) []byte {
+	return encode(obj{"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+// unknown answers a request that we have no row for.
+func (s *said) unknown(m *rpcMessage, name string, line []byte) {
+	s.other(name, line)
+	s.answer(encode(obj{"jsonrpc": "2.0", "id": m.ID, "error": obj{"code": rpcUnknown, "message": "concerto does not know " + name}}))
+}
+
+// rpcKind is what a message is.
+type rpcKind uint8
+
+const (
+	rpcIsRequest rpcKind = iota
+	rpcIsNotification
+	rpcIsAnswer
+	rpcIsNone
+)
+
+// parseRPC reads a line.
+func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
+	if json.Unmarshal(line, &m) != nil {
+		return m, rpcIsNone
+	}
+	hasID := len(m.ID) > 0 && string(m.ID) != "null"
+	switch {
+	case m.Method != "" && hasID:
+		return m, rpcIsRequest
+	case m.Method != "":
+		return m, rpcIsNotification
+	case hasID && (m.Error != nil || m.Result != nil):
+		return m, rpcIsAnswer
+	}
+	return m, rpcIsNone
+}

@@ -1,0 +1,218 @@
+package host
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
+)
+
+// talked plays lines, ours before "> " and the vendor's, and gives what each of them
+// leads to.
+func talked(t *testing.T, a adapter, lines ...string) (out []string) {
+	t.Helper()
+	for _, l := range lines {
+		if ours, ok := strings.CutPrefix(l, "> "); ok {
+			for _, o := range a.say([]byte(ours)).theirs {
+				out = append(out, "> "+string(o))
+			}
+		} else if got := heard(t, a, l); got != "" {
+			out = append(out, strings.Split(got, "\n")...)
+		}
+	}
+	return out
+}
+
+// A conversation that goes on, is cancelled, is resumed, begins anew or does not begin.
+func TestConversations(t *testing.T) {
+	start, prompt, cancel := `> {"type":"init"}`, `> {"type":"prompt","text":"go"}`, `> {"type":"cancel","reason":"r"}`
+	for _, c := range []struct {
+		name, transport string
+		v               Vendor
+		resume          string
+		lines           []string
+		want            []string // the last of what it leads to
+	}{
+		{"cost and usage are the exchange's", "claude-code", Vendor{}, "", []string{
+			`{"type":"result","subtype":"success","result":"a","total_cost_usd":0.5,"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4}}`,
+			`{"type":"result","subtype":"success","result":"b","total_cost_usd":0.75}`,
+		}, []string{`{"type":"result","text":"a","usage":{"tokens_in":6,"tokens_out":4,"tokens_cached":3},"cost_usd":0.5`, `{"type":"result","text":"b","cost_usd":0.25`}},
+		{"usage", "codex", Vendor{}, "", []string{
+			start, `{"id":1,"result":{"userAgent":"x/0.107.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt,
+			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":5,"outputTokens":2,"cachedInputTokens":1}}}}`,
+			`{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`, prompt,
+			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":1}}}}`,
+			`{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`,
+		}, []string{`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":0}`}},
+		{"usage", "acp", Vendor{}, "", []string{
+			start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.5,"currency":"USD"}`),
+			`{"id":3,"result":{"stopReason":"end_turn"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.75,"currency":"USD"}`),
+			`{"id":4,"result":{"stopReason":"end_turn","usage":{"inputTokens":1,"cachedReadTokens":2,"outputTokens":3},"_meta":{"quota":{"token_count":{"input_tokens":9}}}}}`,
+		}, []string{`{"type":"result","text":"","session":"S","usage":{"tokens_in":3,"tokens_out":3,"tokens_cached":2},"cost_usd":0.25,"stop_reason":"end_turn"`}},
+
+		{"the handshake is refused", "claude-code", Vendor{}, "", []string{start, `{"type":"control_response","response":{"subtype":"error","request_id":"i1","error":"not logged in"}}`},
+			[]string{`{"type":"error","message":"host 'Coder': initialize: not logged in","code":"initialize"}`}},
+		{"the handshake is refused", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"error":{"code":-32600,"message":"no such model"}}`},
+			[]string{`{"type":"error","message":"host 'Coder': thread/start: no such model","code":"-32600"}`}},
+		{"the handshake is refused", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"error":{"code":-32000,"message":"Authentication required"}}`},
+			[]string{`{"type":"error","message":"host 'Coder': session/new: Authentication required","code":"-32000"}`}},
+		{"too old", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"concerto/0.105.0 (Linux)"}}`},
+			[]string{`{"type":"error","message":"host 'Coder' is Codex 0.105.0, and at least 0.107.0 is needed","code":"version"}`}},
+		{"no version", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"own build"}}`},
+			[]string{`{"type":"log","level":"warn","message":"host 'Coder' does not say its version: own build"}`, `> {"jsonrpc":"2.0","method":"initialized"}`,
+				`> {"id":2,"jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write"}}`}},
+		{"another version", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":2}}`},
+			[]string{`{"type":"error","message":"host 'Coder' speaks version 2 of ACP, and 1 is needed","code":"version"}`}},
+
+		{"resumed", "codex", Vendor{}, "old", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`},
+			[]string{`> {"id":2,"jsonrpc":"2.0","method":"thread/resume","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write","threadId":"old"}}`}},
+		{"resumed", "acp", Vendor{}, "old", []string{start, `{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}}`},
+			[]string{`> {"id":2,"jsonrpc":"2.0","method":"session/resume","params":{"cwd":"/work","mcpServers":[],"sessionId":"old"}}`}},
+		{"loaded", "acp", Vendor{}, "old", []string{start, `{"id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`,
+			`{"method":"session/update","params":{"sessionId":"old","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"before"}}}}`, `{"id":2,"result":{}}`},
+			[]string{`> {"id":2,"jsonrpc":"2.0","method":"session/load","params":{"cwd":"/work","mcpServers":[],"sessionId":"old"}}`, `quiet agent_message_chunk`,
+				`{"type":"init_ack","capabilities":["cancel","resume"]}`}},
+		{"not resumed", "acp", Vendor{}, "old", []string{start, `{"id":1,"result":{"protocolVersion":1}}`},
+			[]string{`{"type":"error","message":"host 'Coder' cannot resume a session","code":"resume","session":"old"}`}},
+
+		{"fresh", "codex", Vendor{Session: "fresh"}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, prompt, `{"id":4,"result":{"thread":{"id":"T2"}}}`},
+			[]string{`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
+				`> {"id":4,"jsonrpc":"2.0","method":"thread/start","params":{"approvalPolicy":"untrusted","cwd":"/work","sandbox":"workspace-write"}}`,
+				`> {"id":5,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T2"}}`}},
+		{"fresh", "acp", Vendor{Session: "fresh"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, prompt, `{"id":4,"result":{"sessionId":"S2"}}`},
+			[]string{`> {"id":4,"jsonrpc":"2.0","method":"session/new","params":{"cwd":"/work","mcpServers":[]}}`,
+				`> {"id":5,"jsonrpc":"2.0","method":"session/prompt","params":{"prompt":[{"text":"go","type":"text"}],"sessionId":"S2"}}`}},
+
+		{"model and mode", "acp", Vendor{Model: "big", Mode: "plan"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`,
+			`{"id":2,"result":{"sessionId":"S","configOptions":[{"id":"m","category":"model","options":[{"options":[{"value":"small"},{"value":"big"}]}]}],"modes":{"availableModes":[{"id":"plan"}]}}}`,
+			`{"id":3,"result":{}}`, `{"id":4,"result":null}`},
+			[]string{`> {"id":3,"jsonrpc":"2.0","method":"session/set_config_option","params":{"configId":"m","sessionId":"S","value":"big"}}`,
+				`> {"id":4,"jsonrpc":"2.0","method":"session/set_mode","params":{"modeId":"plan","sessionId":"S"}}`, `{"type":"init_ack","capabilities":["cancel","resume"]}`}},
+		{"a model of the older form", "acp", Vendor{Model: "big"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S","models":{"availableModels":[{"modelId":"big"}]}}}`},
+			[]string{`> {"id":3,"jsonrpc":"2.0","method":"session/set_model","params":{"modelId":"big","sessionId":"S"}}`}},
+		{"no such model", "acp", Vendor{Model: "huge"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S","models":{"availableModels":[{"modelId":"a"},{"modelId":"b"}]}}}`},
+			[]string{`{"type":"error","message":"host 'Coder' does not offer the model 'huge': it offers a, b","code":"model","session":"S"}`}},
+		{"no such mode", "acp", Vendor{Mode: "plan"}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`},
+			[]string{`{"type":"error","message":"host 'Coder' does not offer the mode 'plan': it offers none","code":"mode","session":"S"}`}},
+
+		{"cancelled", "claude-code", Vendor{}, "", []string{cancel, cancel},
+			[]string{`> {"request":{"subtype":"interrupt"},"request_id":"c1","type":"control_request"}`, `> {"request":{"subtype":"interrupt"},"request_id":"c2","type":"control_request"}`}},
+		{"cancelled before the turn has a name", "codex", Vendor{}, "", []string{start, `{"id":1,"result":{"userAgent":"x/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`, prompt, cancel, `{"id":3,"result":{"turn":{"id":"U"}}}`},
+			[]string{`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
+				`> {"id":4,"jsonrpc":"2.0","method":"turn/interrupt","params":{"threadId":"T","turnId":"U"}}`}},
+		{"cancelled with requests open", "acp", Vendor{}, "", []string{start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt,
+			`{"method":"session/request_permission","id":"b","params":{"toolCall":{"toolCallId":"1"}}}`, `{"method":"elicitation/create","id":"a","params":{"requestedSchema":{}}}`, cancel},
+			[]string{`> {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"S"}}`, `> {"id":"a","jsonrpc":"2.0","result":{"action":"cancel"}}`,
+				`> {"id":"b","jsonrpc":"2.0","result":{"outcome":{"outcome":"cancelled"}}}`}},
+
+		{"withdrawn", "claude-code", Vendor{}, "", []string{`{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"X","input":{}}}`,
+			`{"type":"control_cancel_request","request_id":"r"}`, `> ` + string(response("r", "value", "true"))}, []string{`{"type":"withdraw","id":"r"}`}},
+		{"withdrawn", "codex", Vendor{}, "", []string{`{"method":"item/tool/requestUserInput","id":8,"params":{}}`, `{"method":"serverRequest/resolved","params":{"requestId":8}}`, `> ` + string(response("8", "value", "true"))},
+			[]string{`{"type":"withdraw","id":"8"}`}},
+		{"withdrawn", "acp", Vendor{}, "", []string{`{"method":"session/request_permission","id":8,"params":{}}`, `{"method":"$/cancel_request","params":{"requestId":8}}`, `> ` + string(response("8", "value", "true"))},
+			[]string{`{"type":"withdraw","id":"8"}`}},
+	} {
+		got := talked(t, newAdapter(t, c.transport, c.v, c.resume), c.lines...)
+		if n := len(got) - len(c.want); n < 0 || !slices.Equal(got[n:], c.want) {
+			t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", c.transport, c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+	}
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"2.0.9", "2.1.0", true}, {"2.1.0", "2.1.0", false}, {"2.10.0", "2.9.0", false}, {"0.99.0", "0.107.0", true}, {"1.0", "1.0.1", true}, {"x.1.1", "2.1.1", false}} {
+		if got := older(c.a, c.b); got != c.want {
+			t.Errorf("%s before %s: %t", c.a, c.b, got)
+		}
+	}
+}
+
+func TestCommandLines(t *testing.T) {
+	for _, c := range []struct {
+		c      Config
+		resume string
+		want   string
+	}{
+		{Config{Transport: "claude-code", Vendor: Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
+			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --model opus --resume s"},
+		{Config{Transport: "claude-code", Command: "npx", Args: []string{"-y", "claude"}}, "",
+			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode default --setting-sources "},
+		{Config{Transport: "codex", Vendor: Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
+		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
+		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},
+	} {
+		run := c.c.started(c.resume)
+		if got := strings.Join(append([]string{run.Command}, run.Args...), " "); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+// Lines that are no lines of the vendor's, whole or taken apart, lead to messages of
+// ours and to JSON, never to anything else.
+func TestAnyLine(t *testing.T) {
+	var all []string
+	for _, c := range heardTable {
+		all = append(all, c.line)
+	}
+	for _, c := range approvals {
+		all = append(all, c.line)
+	}
+	for _, c := range questions {
+		all = append(all, c.line)
+	}
+	seeds.Run(t, "runtime/host", 400, func(uint64) string { return "lines of the tables, mangled" }, func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		a := begun(t, []string{"claude-code", "codex", "acp"}[r.IntN(3)])
+		for range 20 {
+			line := mangled(r, all[r.IntN(len(all))])
+			s := a.hear([]byte(line))
+			for _, o := range s.ours {
+				var m struct {
+					Type string          `json:"type"`
+					ID   json.RawMessage `json:"id"`
+				}
+				if string(o) != line && (json.Unmarshal(o, &m) != nil || m.Type == "") {
+					t.Fatalf("%s\nleads to %s", line, o)
+				}
+				if len(m.ID) > 0 && r.IntN(2) == 0 {
+					value := []string{`"yes"`, `["a"]`, `{"q":1}`, `null`, `7`}[r.IntN(5)]
+					s = s.then(a.say([]byte(`{"type":"response","answer_to":` + string(m.ID) + `,"value":` + value + `}`)))
+				}
+			}
+			for _, o := range s.theirs {
+				if !json.Valid(o) {
+					t.Fatalf("%s\nleads to %s", line, o)
+				}
+			}
+			reread(t, a)
+		}
+	})
+}
+
+// mangled is a line with a value in the place of another, or a piece missing.
+func mangled(r *rand.Rand, line string) string {
+	switch r.IntN(4) {
+	case 0:
+		return line
+	case 1:
+		at := r.IntN(len(line) + 1)
+		return line[:at]
+	case 2:
+		at, n := r.IntN(len(line)), r.IntN(6)
+		return line[:at] + line[min(at+n, len(line)):]
+	}
+	values := []string{"null", "7", `"x"`, "[]", "{}", "[1,2]", `{"a":{}}`, "true"}
+	at := strings.LastIndex(line[:r.IntN(len(line))+1], ":")
+	end := at + 1 + max(strings.IndexAny(line[at+1:], ",}]"), 0)
+	if at < 0 {
+		return line
+	}
+	return line[:at+1] + values[r.IntN(len(values))] + line[end:]
+}
