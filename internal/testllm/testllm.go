@@ -33,15 +33,20 @@ type Reply struct {
 	Status    int               `json:"status"`
 	Error     string            `json:"error"` // message of an error status
 	Headers   map[string]string `json:"headers"`
-	Raw       *string           `json:"raw"`        // the body as it is
-	Cut       bool              `json:"cut"`        // the connection breaks amid the body
-	Hang      bool              `json:"hang"`       // no answer until the client goes away
-	Pieces    []string          `json:"pieces"`     // the text's pieces in a stream; its words when not given
-	Chunk     int               `json:"chunk"`      // bytes that are sent at a time, 0: all
-	CutAfter  int               `json:"cut_after"`  // a stream breaks after so many events
-	HangAfter int               `json:"hang_after"` // a stream falls silent after so many events
-	Endless   bool              `json:"endless"`    // a stream repeats its first piece until the client goes away
-	Big       int               `json:"big"`        // the text is so many bytes
+	Raw       *string           `json:"raw"`    // the body as it is
+	Cut       bool              `json:"cut"`    // the connection breaks amid the body
+	Hang      bool              `json:"hang"`   // no answer until the client goes away
+	Pieces    []string          `json:"pieces"` // the text's pieces in a stream; its words when not given
+	Chunk     int               `json:"chunk"`  // bytes that are sent at a time, 0: all
+	Big       int               `json:"big"`    // the text is so many bytes
+	StreamEnd
+}
+
+// StreamEnd says how a stream ends, when it does not end well.
+type StreamEnd struct {
+	CutAfter  int  `json:"cut_after"`  // it breaks after so many events
+	HangAfter int  `json:"hang_after"` // it falls silent after so many events
+	Endless   bool `json:"endless"`    // it repeats its first piece until the client goes away
 }
 
 // Call is a tool call of a reply.

@@ -39,7 +39,7 @@ var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama
 // A stream is closed amid the reply: the request is aborted.
 func TestStreamClosed(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", HangAfter: twoPieces[provider]})
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{HangAfter: twoPieces[provider]}})
 		c, _ := client(t, conn)
 		next, end := open(t, c)
 		if p, err := next(t.Context()); err != nil || !strings.HasPrefix("a b c d", p.Text) {
@@ -84,7 +84,7 @@ func TestCloseEndsStreams(t *testing.T) {
 // error. There is no retry, as a part of the reply has been given.
 func TestCutStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", CutAfter: twoPieces[provider]})
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c d", StreamEnd: testllm.StreamEnd{CutAfter: twoPieces[provider]}})
 		conn.Retry = &effect.Retry{MaxAttempts: 3}
 		conn.Fallback = []string{"other"}
 		c, _ := client(t, conn, Connection{Name: "other", Provider: "scripted"})
@@ -101,7 +101,7 @@ func TestCutStream(t *testing.T) {
 
 // Before the first piece a stream is tried again like any call.
 func TestStreamRetries(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", CutAfter: 1}, testllm.Reply{Text: "good"})
+	s, conn := server(t, "openai", testllm.Reply{Status: 500}, testllm.Reply{Text: "x", StreamEnd: testllm.StreamEnd{CutAfter: 1}}, testllm.Reply{Text: "good"})
 	conn.Retry = &effect.Retry{MaxAttempts: 3}
 	c, _ := client(t, conn)
 	if text, got, err := streamed(t.Context(), c, effect.AgentCall{}); err != nil || text != "good" || got.Text != "good" || len(s.Requests()) != 3 {
@@ -165,7 +165,7 @@ func TestHTMLStream(t *testing.T) {
 // memory.
 func TestEndlessStream(t *testing.T) {
 	for _, provider := range []string{"openai", "ollama"} { // one of each framing
-		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), Endless: true})
+		s, conn := server(t, provider, testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
 		c, _ := client(t, conn)
 		text, _, err := streamed(t.Context(), c, effect.AgentCall{})
 		e := agentError(t, err)
@@ -177,7 +177,7 @@ func TestEndlessStream(t *testing.T) {
 }
 
 func TestSlowReader(t *testing.T) {
-	s, conn := server(t, "openai", testllm.Reply{Text: strings.Repeat("x", 100_000), Endless: true})
+	s, conn := server(t, "openai", testllm.Reply{Text: strings.Repeat("x", 100_000), StreamEnd: testllm.StreamEnd{Endless: true}})
 	c, _ := client(t, conn)
 	next, end := open(t, c)
 	if _, err := next(t.Context()); err != nil {
@@ -206,7 +206,7 @@ func TestSlowReader(t *testing.T) {
 // byte, end with the timeout, which says how much had come.
 func TestSilentStream(t *testing.T) {
 	eachRemote(t, func(t *testing.T, provider string) {
-		s, conn := server(t, provider, testllm.Reply{Text: "a b c", HangAfter: 3, Chunk: 1})
+		s, conn := server(t, provider, testllm.Reply{Text: "a b c", StreamEnd: testllm.StreamEnd{HangAfter: 3}, Chunk: 1})
 		conn.Timeout = 0.4
 		c, _ := client(t, conn)
 		_, _, err := streamed(t.Context(), c, effect.AgentCall{})
