@@ -31,8 +31,8 @@ func opFloatToInt(t *task, in *ins) status {
 	return running
 }
 
-// intRest does what the loop leaves of an Int operation: products of large
-// numbers, division by -1, and every fault.
+// intRest does those Int operations that the loop leaves over: products of
+// large numbers, division by -1, and every fault.
 func intRest(op ir.AnyOp, constant bool) func(*task, *ins) status {
 	return func(t *task, in *ins) status {
 		y := int64(in.imm)

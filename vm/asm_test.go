@@ -14,9 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// asm builds programs by hand, for tests of the VM alone. Code is the text of
-// ir, one instruction a line; a leading `@name:` names the next instruction,
-// and `@name` stands for its number.
+// asm builds programs by hand, for tests of the VM alone. Code is the text form
+// of IR, one instruction a line. A leading `@name:` labels the next
+// instruction; elsewhere `@name` stands for the number of that instruction.
 type asm struct {
 	ir.Program
 }
@@ -25,8 +25,8 @@ func newAsm() *asm {
 	return &asm{ir.Program{Version: ir.Version, Name: "test", Files: []ir.File{{Name: "main.conc", Text: "source"}}}}
 }
 
-// fn adds a function. sig is "name(Class, …) Class registers", full unless a
-// parameter or the result is a scalar.
+// fn adds a function. sig is "name(Class, …) Class registers". The function has
+// the full ABI unless a parameter or the result is a scalar.
 func (a *asm) fn(sig, code string) *ir.Function {
 	name, rest, _ := strings.Cut(sig, "(")
 	params, rest, _ := strings.Cut(rest, ")")
@@ -128,8 +128,8 @@ var effectless = effect.PerformerFunc(func(ctx context.Context, r effect.Request
 // executed are the operations of the programs that tests have run.
 var executed = map[ir.Op]bool{}
 
-// TestMain holds the tests to it that every operation is run by one of them, and
-// the operations to it that only those raise errors whose rows say so.
+// TestMain checks that some test runs each operation, and that an operation
+// raises errors only if its row says so.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	watchRaising()
@@ -154,9 +154,10 @@ func TestMain(m *testing.M) {
 // unsaid are the errors of operations whose rows say that they raise none.
 var unsaid [len(ir.Table)]atomic.Pointer[string]
 
-// watchRaising looks at what the operations outside the loop raise: all errors of
-// those inside come from there, too. A broken program and full memory are no
-// matter of the row.
+// watchRaising wraps the operations outside the loop whose rows say that they
+// raise nothing, and notes those that do. The operations inside the loop raise
+// their errors through the same functions. Broken programs and exhausted memory
+// do not count: rows do not mention them.
 func watchRaising() {
 	for op := range ir.Table {
 		do := slow[op]

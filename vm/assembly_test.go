@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// What the dispatch loop's assembly was last found to be (README.md). The
-// numbers are of this compiler; another one may do better or worse, and is then
-// to be looked at anew.
+// What the assembly of the dispatch loop last looked like (README.md). The
+// numbers hold for this compiler; with another one the assembly must be looked
+// at again.
 const (
 	measuredGo     = "go1.26"
 	measuredArch   = "amd64"
@@ -21,8 +21,8 @@ const (
 	indirectJumpRE = `\tJMP\t\([A-Z0-9]+\)\([A-Z0-9]+\*8\)`
 )
 
-// TestLoopAssembly holds the dispatch loop to its assembly: no bounds check, no
-// spill but that of t, one jump table.
+// TestLoopAssembly checks the assembly of the dispatch loop: it has no bounds
+// check, spills nothing but t, and has one jump table.
 func TestLoopAssembly(t *testing.T) {
 	if !strings.HasPrefix(runtime.Version(), measuredGo) || runtime.GOARCH != measuredArch {
 		t.Skipf("the numbers are of %s on %s, this is %s on %s: look at the assembly as README.md says, then set them", measuredGo, measuredArch, runtime.Version(), runtime.GOARCH)

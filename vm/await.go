@@ -23,8 +23,9 @@ func (w watch) waiter() *task {
 	return w.t
 }
 
-// maxNested is how many tasks may wait for one that they have just started to
-// come to its first wait: a task that starts itself again would never end.
+// maxNested bounds the chain of tasks of which each has started the next and
+// waits until that one comes to its first wait. A task that starts itself again
+// would lengthen the chain without end.
 const maxNested = 50_000
 
 // taskOf gives the task that a value stands for, nil for any other value.
@@ -173,9 +174,10 @@ func (m *VM) failed(t *task, r *raised) {
 	}
 }
 
-// waitsFor says whether y, which t is about to wait for, waits for t: then
-// neither would go on. It looks from both ends by turns, down from y to what it
-// waits for and up from t to who waits for it, so that the shorter way decides.
+// waitsFor says whether y, which t is about to wait for, waits for t itself, so
+// that neither could ever go on. It searches from both ends in turn: from y to
+// the tasks that y waits for, and from t to the tasks that wait for t. The
+// search ends when the shorter of the two does.
 func (t *task) waitsFor(y *task) bool {
 	if y == t {
 		return true
@@ -243,7 +245,7 @@ func (t *task) awaiting() []*task {
 	return all
 }
 
-// bodyOf gives the closure's function when it is a body of a concurrent
+// bodyOf gives the function of a closure that is the body of a concurrent
 // expression.
 func bodyOf(v value.Slot) (f *function, closure unsafe.Pointer) {
 	if v.Kind() != value.KindClosure {

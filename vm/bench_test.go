@@ -70,8 +70,9 @@ func BenchmarkIntegerLoop(b *testing.B) { benchmark(b, loopProgram("3000", "1000
 func TestFib(t *testing.T)         { fibProgram("20").want(t, "6765") }
 func TestIntegerLoop(t *testing.T) { loopProgram("30", "100").want(t, "153244") }
 
-// BenchmarkListen is the VM's part of a listen: 256 messages a batch, a handler
-// that counts them, and a question answered at the end of each batch.
+// BenchmarkListen measures the VM's part of a listen: batches of 256 messages,
+// a handler that counts the messages, and a question that is answered at the
+// end of each batch.
 func BenchmarkListen(b *testing.B) {
 	l := newListening("progress", "JumpNotNil r2 @more\nLoadConst r2 k1\n@more: LoadConst r10 k1\nAnyBinary r2 r2 r10 0\nLoadNil r10\nBlockEnd r10",
 		"question", "AnyField r10 r9 k2\nBlockEnd r10")

@@ -7,10 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// A bound is how long a race may take: an element that runs nothing. When its
-// time is over the race gives nil and cancels its members, also one that
-// computes: a member that sleeps would have to wait until that gives way. Its
-// time begins when the others first wait, or have computed for a while.
+// A bound limits how long a race may take. It is an element of the race that
+// runs no code. When its time is over, the race gives nil and cancels its
+// members, including one that is computing: a member that merely sleeps could
+// act only once the computing one gives way. The time begins when the other
+// members first wait, or have computed for a while.
 
 // bound is what the value stands for: so many milliseconds.
 type bound struct{ ms int64 }

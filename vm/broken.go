@@ -8,10 +8,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// A Broken program reads, in an instruction, what is not there. The verifier
-// proves that registers are set, not which values are in them: that would take
-// types that the format does not have. So what only a changed file holds, or the
-// compiler's own mistake, is found when it runs, and ends the run.
+// A Broken program has an instruction that reads a value of the wrong kind. The
+// verifier proves that registers are set, but not which values they hold: that
+// would take types that the format does not have. Only a changed file or a bug
+// of the compiler leads here. The mistake is found when the instruction runs,
+// and ends the run.
 type Broken struct {
 	Stack string // Go's, of where it was found
 }
@@ -21,9 +22,10 @@ func (e *Broken) Error() string {
 }
 func (e *Broken) Unwrap() error { return ir.ErrInvalid }
 
-// missingOperand says whether the machine has panicked since an instruction's operand is
-// nil, or gives nil. The loop does not look: that would cost each instruction, and
-// the processor does.
+// missingOperand gives the Broken program when the machine has panicked because
+// an operand of an instruction is nil, and else nil. The loop does not check
+// for nil, since that would cost time in every instruction; the processor's
+// trap is the check.
 func missingOperand(panicked any) *Broken {
 	if _, ok := panicked.(runtime.Error); !ok || !strings.Contains(panicked.(error).Error(), "nil pointer") {
 		return nil

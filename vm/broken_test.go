@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What the verifier lets pass and reads inside nil ends the run as an invalid
-// program, also in a task that nobody awaits.
+// TestBroken: reading inside nil passes the verifier and ends the run as an
+// invalid program, also in a task that nobody awaits.
 func TestBroken(t *testing.T) {
 	for _, code := range []string{
 		"LoadNil r1\nField r2 r1 0\nReturn r2",

@@ -5,13 +5,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// A handler that asks the very host whose exchange it serves would wait for
-// itself, once all processes of that host are in such exchanges: its own would
-// queue behind them, and they wait for its answer. It is told so at once,
-// instead of when the exchanges time out.
+// A handler may ask the host whose exchange it serves. When all processes of
+// that host are in such exchanges, the handler's own exchange would queue
+// behind them while they wait for the handler's answer. Such a handler gets an
+// error at once, instead of one when the exchanges time out.
 
-// waitsForItself says that all processes of s's host are in exchanges whose
-// handlers wait for s: those of its task, and of the tasks that await it.
+// waitsForItself says whether each process of the host of s is in an exchange
+// whose handler waits for s. Such exchanges belong to the task of s and to the
+// tasks that await it.
 func (s *scope) waitsForItself() bool {
 	return s.heldBy(s.t, map[*task]bool{}) >= max(s.decl.Instances, 1)
 }
@@ -43,9 +44,10 @@ func (s *scope) busy() value.Slot {
 		s.decl.Name, max(s.decl.Instances, 1)+1, s.decl.Connector).With("host", s.decl.Name)))
 }
 
-// nowAwaited looks at the exchanges that t, or what it waits for, has asked for
-// before anybody awaited it. Where none is being opened it need not look: tasks
-// that each await the one before would all be gone through for each of them.
+// nowAwaited checks again, now that somebody awaits t, the exchanges that t and
+// the tasks it waits for have asked for. It does nothing while no exchange is
+// being opened: in a chain of tasks that each await the one before, it would
+// otherwise go through the whole chain for each task.
 func (t *task) nowAwaited() {
 	w := t.wait
 	if w == nil || t.m.opening == 0 {

@@ -103,8 +103,8 @@ func opCallNative(t *task, in *ins) status {
 	return running
 }
 
-// nativeTook counts what a native has taken: for its result, and by letting its
-// receiver grow.
+// nativeTook counts the memory that a native has taken: for its result, and by
+// growing its receiver.
 func (t *task) nativeTook(in *ins, before int, result value.Slot) status {
 	if in.b > 0 {
 		if grown := value.Size(*t.slot(in.a + 1)) - before; grown > 0 {

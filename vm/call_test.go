@@ -71,7 +71,7 @@ func TestReturns(t *testing.T) {
 	a.want(t, "[1.5,true,null]")
 }
 
-// TestRecursion: the stack grows, and beyond its limit recursion is a fault
+// TestRecursion: the stack grows; recursion beyond the stack's limit is a fault
 // that can be caught.
 func TestRecursion(t *testing.T) {
 	a := newAsm()
@@ -257,8 +257,8 @@ func TestNoMain(t *testing.T) {
 	}
 }
 
-// TestCancel: a loop without effects ends when the run is cancelled, past
-// every region.
+// TestCancel: a loop without effects ends when the run is cancelled, and no
+// region catches that.
 func TestCancel(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 4", "@a: Loop @a\n@b: ReturnNil\ncatch @a @b @b r2")
@@ -273,8 +273,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStackShrinks: a parked task gives back the room of a recursion that is
-// over, and goes on with its own registers.
+// TestStackShrinks: a parked task gives back the stack that a finished
+// recursion needed, and goes on with its own registers.
 func TestStackShrinks(t *testing.T) {
 	a := newAsm()
 	a.str("clock")
@@ -295,8 +295,8 @@ func TestStackShrinks(t *testing.T) {
 	}
 }
 
-// TestMethodRank: a method of the value's own type comes before those of
-// Option and Error, which take many.
+// TestMethodRank: a method of the value's own type is preferred to those of
+// Option and Error, which accept values of many types.
 func TestMethodRank(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
 		{"LoadConst r2 k1", `"option"`}, {"LoadNil r2", `"option"`}, {"NewArray r2 r2 0", `"array"`},
@@ -320,7 +320,7 @@ func TestMethodRank(t *testing.T) {
 }
 
 // TestMethodArities: a method with defaults is found by the number of its
-// arguments; when none fits the full one is named.
+// arguments; when no arity fits, the error names the one with all parameters.
 func TestMethodArities(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"1", `"one"`}, {"2", `"two"`}, {"3", "error method m of Int takes 1 argument, called with 2"},

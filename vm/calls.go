@@ -6,17 +6,17 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// call is a place of a trace: a part of an instruction, and how many of the
-// inlined calls around it the trace has come out of.
+// call is a place in a trace: a part of an instruction, and how many of the
+// inlined calls around it the trace has already left.
 type call struct{ pc, part, level int32 }
 
 // atEntry is the level of a place that is a function's beginning.
 const atEntry = -1
 
-// calls are the places of a trace: the first one, then its callers'.
-// Few are told one by one. Of many, those of a recursion are told once with
-// their number, and of the rest the beginning and the end, so that an error
-// which comes up out of a deep recursion takes no more room than another.
+// calls are the places of a trace: the first place, then those of its callers.
+// A short trace is kept call by call. In a long one each repeated cycle of
+// calls is kept once with its count, and of the rest only the beginning and the
+// end. So the error of a deep recursion takes no more memory than another.
 type calls struct {
 	few  []call // up to maxTrace
 	many *recursion
@@ -104,8 +104,8 @@ func (c *calls) clone() calls {
 	return out
 }
 
-// step is a part of a long trace: one call, or a cycle of calls that was gone
-// through several times.
+// step is a part of a long trace: one call, or a cycle of calls that is
+// repeated.
 type step struct {
 	at    call
 	cycle []call // nil of one call; never changed
@@ -148,8 +148,8 @@ func (r *recursion) addCall(c call) {
 	}
 }
 
-// breakOff ends the last step's cycle; the round that was not finished stands as
-// single calls.
+// breakOff ends the cycle of the last step; the calls of the unfinished round
+// become single steps.
 func (r *recursion) breakOff() {
 	for _, c := range r.steps[len(r.steps)-1].cycle[:r.at] {
 		r.steps = append(r.steps, step{at: c})
@@ -178,8 +178,8 @@ func (r *recursion) fold() {
 	}
 }
 
-// repeats says whether the steps from one on are rounds of the given size, of
-// single calls.
+// repeats says whether the steps from index from on are single calls that
+// repeat with a period of size.
 func (r *recursion) repeats(from, size int) bool {
 	for i := len(r.steps) - 1; i >= from; i-- {
 		s := r.steps[i]
@@ -190,8 +190,8 @@ func (r *recursion) repeats(from, size int) bool {
 	return true
 }
 
-// places finds the calls' places. What was left out stands as one Place that
-// counts it.
+// places finds the places of the calls. One Place with a count stands for the
+// calls that were left out.
 func (c *calls) places(place func(call) Place) []Place {
 	var out []Place
 	if c.many == nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestShortenedCalls gives calls as letters, the place first, and checks how
-// they are told.
+// TestShortenedCalls gives calls as letters, the first place first, and checks
+// the shortened trace.
 func TestShortenedCalls(t *testing.T) {
 	r := func(s string, n int) string { return strings.Repeat(s, n) }
 	alphabet := func(n int) string {
@@ -77,8 +77,8 @@ func lettered(trace []Place) string {
 	return strings.Join(out, " ")
 }
 
-// TestShortenedCallsCount: whatever is called, the number of calls told and left
-// out is theirs, in little room.
+// TestShortenedCallsCount: for any calls, those kept and those left out add up
+// to all calls, and little memory is used.
 func TestShortenedCallsCount(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for round := range 300 {

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// Cancelling. A task that is cancelled, or is in a handler that is, learns of it
-// where it waits or computes for long, and unwinds past every catch: of its
-// whole stack, or of the handler. What it waits for is ended first, so that
-// nothing which it started for itself outlives it.
+// Cancelling. When a task, or a handler that the task runs, is cancelled, the
+// task learns of it where it waits or after it has computed for a while. It
+// unwinds its whole stack, or the handler's part, and no catch region stops
+// that. What the task waits for is ended first, so that nothing that it started
+// for itself outlives it.
 
 // over says that every task is to end.
 func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctx.Err() != nil }
 
-// cancelled sets t.raised when the task, or a handler that it is in, has been
-// cancelled.
+// cancelled says whether the task, or a handler that it runs, has been
+// cancelled, and then sets t.raised.
 func (t *task) cancelled() bool {
 	if t.stop || t.m.over() || t.served.over() {
 		t.noteCut(t.pc())
@@ -30,7 +31,7 @@ func (t *task) cancelled() bool {
 	return false
 }
 
-// noteCut keeps where the first task stands that learns of the end of the run's
+// noteCut keeps the place of the first task that learns of the end of the run's
 // context, at instruction pc.
 func (t *task) noteCut(pc int) {
 	if t.m.cutAt == nil && t.m.ctx.Err() != nil {
@@ -38,8 +39,8 @@ func (t *task) noteCut(pc int) {
 	}
 }
 
-// CutAt says where a run was when its context ended it, and by which calls; nil when
-// nothing has.
+// CutAt says where the run was when its context ended it, and through which
+// calls it had come there; nil when the context has not ended it.
 func (m *VM) CutAt() *Stopped { return m.cutAt }
 
 // cancel ends a task, soon.
@@ -60,7 +61,7 @@ func (m *VM) cancelAll() {
 	}
 }
 
-// interruptRun interrupts the task when it, or a handler that it is in, was
+// interruptRun interrupts the task when it, or a handler that it runs, was
 // cancelled.
 func (t *task) interruptRun() {
 	if t.stop {
@@ -75,8 +76,9 @@ func (t *task) interruptRun() {
 	}
 }
 
-// interrupt ends what a parked task waits for. Closing an exchange goes on. A task
-// that is being started has nobody yet who could wait for it besides t.
+// interrupt ends what a parked task waits for, except the closing of an
+// exchange. While t starts a task, nobody but t can wait for that one, so it is
+// cancelled too.
 func (t *task) interrupt() {
 	if t.starting {
 		t.m.cancel(t.parts.wait.task)
@@ -105,8 +107,8 @@ func (t *task) interrupt() {
 	}
 }
 
-// release says that w needs the task no more. When nobody else waits for it, it
-// is cancelled, w hears of its end all the same, and release gives true.
+// release says that w no longer needs the task. When nobody else waits for the
+// task it is cancelled; w is still told of its end, and release gives true.
 func (t *task) release(w watch) bool {
 	if len(t.watch) == 1 && t.group == nil {
 		t.m.cancel(t)

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Arrays and maps, where the loop's own path does not fit: another
+// Arrays and maps, in the cases that the loop does not handle itself: another
 // representation, an index out of range, growth.
 
 func opArrayGet(t *task, in *ins) status { return t.arrayGet(in, true) }
@@ -139,8 +139,9 @@ func opMapFind(t *task, in *ins) status {
 	return running
 }
 
-// opIterate gives what `for` goes over. It is read while the body may change
-// the collection, so an array is marked and every other thing is copied.
+// opIterate gives the array that a `for` loop iterates over. The body may
+// change the collection meanwhile, so an array is marked as shared, and any
+// other collection is copied.
 func opIterate(t *task, in *ins) status {
 	s := value.Flat(*t.slot(in.b))
 	switch s.Kind() {
@@ -179,8 +180,8 @@ func opIterate(t *task, in *ins) status {
 	return t.weigh(s)
 }
 
-// elementsOf gives what is in a hashmap, or in a collection of the library that
-// stands behind an Any, as an array.
+// elementsOf gives the elements of a hashmap, or of a library collection in an
+// Any, as an array.
 func elementsOf(s value.Slot) (value.Slot, bool) {
 	if h := hashMapOf(s); h != nil {
 		return h.Entries().Pairs(), true

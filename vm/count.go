@@ -7,20 +7,20 @@ import (
 )
 
 // Counting. With Config.Count the loader puts an opCount before each
-// instruction and fuses nothing; from the counts follows how often each run of
-// instructions that could be fused was gone through. It is for those who look
-// for superinstructions (README.md).
+// instruction and fuses nothing. The counts tell how often each run of
+// instructions that could be fused was executed, for the choice of
+// superinstructions (README.md).
 
-// counter is an instruction that is counted: its operation, and how many before
-// it can only be left to come to it.
+// counter is an instruction that is counted: its operation, and how many
+// instructions directly before it lead to it alone.
 type counter struct {
 	op    ir.Op
 	room  int
 	times int64
 }
 
-// Run is a run of operations that could be one instruction, and how often it was
-// gone through.
+// Run is a run of operations that could be one instruction, and how often it
+// was executed.
 type Run struct {
 	Ops   []ir.Op
 	Times int64
@@ -41,9 +41,9 @@ func (m *loader) count(b *ir.Block, i int, inside []bool) {
 	m.counters = append(m.counters, c)
 }
 
-// Runs gives the runs of n operations that were gone through most often, the
-// most frequent first, and how many operations ran in all. It is empty without
-// Config.Count.
+// Runs gives the runs of n operations that were executed most often, the most
+// frequent first, and how many operations were executed in all. It is empty
+// without Config.Count.
 func (m *VM) Runs(n int) (runs []Run, all int64) {
 	index := map[string]int{}
 	for i, c := range m.counters {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestRuns counts runs of instructions that could be fused: none across a jump's
-// target.
+// TestRuns counts runs of instructions that could be fused: no run crosses a
+// jump's target.
 func TestRuns(t *testing.T) {
 	a := newAsm()
 	a.fn("main() Full 6", `

@@ -8,7 +8,7 @@ import (
 // instruction of each line and of each handler of the user's files, and fuses
 // nothing.
 
-// Point is a place that a run reaches or not: a line of a user's file, or the
+// Point is a place whose coverage is recorded: a line of a user's file, or the
 // start of a listen handler there.
 type Point struct {
 	File     string // as ir.Program.Files names it
@@ -24,9 +24,9 @@ type cover struct {
 	index  map[Point]int32
 }
 
-// Covered gives the points of the program and which of them this VM, those that
-// it was made fresh from and those made fresh from it have reached. It is nil
-// without Config.Cover.
+// Covered gives the points of the program, and which of them were reached by
+// this VM and by all others that Fresh connects with it. It is nil without
+// Config.Cover.
 func (m *VM) Covered() []Point {
 	if m.cover == nil {
 		return nil
@@ -34,8 +34,9 @@ func (m *VM) Covered() []Point {
 	return m.cover.points
 }
 
-// coverBlock says which points stand before the instructions of a block, by
-// instruction; nil when the block is not the user's, or nothing is counted.
+// coverBlock gives, by instruction, the points that stand before the
+// instructions of a block; nil when the block is not the user's or coverage is
+// off.
 func (m *loader) coverBlock(f *function, h *handler, b *ir.Block) map[int][]int32 {
 	if m.cover == nil || f.info.File < 0 || f.info.File >= len(m.program.Files) || m.program.Files[f.info.File].Text == "" {
 		return nil

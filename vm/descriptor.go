@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// loadTypes makes run-time types of the program's; a built-in error type is
-// the one of package value.
+// loadTypes makes the run-time types of the program's types. A built-in error
+// type is the one that package value defines.
 func (m *loader) loadTypes() error {
 	infos := m.program.Types
 	m.types = make([]*value.Type, len(infos))
@@ -62,8 +62,8 @@ func sameFields(t *value.Type, info *ir.TypeInfo) bool {
 	return true
 }
 
-// convertDefaults makes defaults, which the program holds as JSON, values of
-// their fields' types.
+// convertDefaults converts the defaults of fields, which the program holds as
+// JSON, to values of the fields' types.
 func convertDefaults(fields []value.Field) error {
 	for i := range fields {
 		f := &fields[i]
@@ -149,9 +149,9 @@ func (m *loader) loadMethods() error {
 	return nil
 }
 
-// rank puts methods on types that take many values behind those on one: of an
-// Any it is not known whether it was an Option, so Array.map comes before
-// Option.map.
+// rank orders methods: those on types that accept many values come after those
+// on one type. Of an Any it is not known whether it was an Option, so Array.map
+// comes before Option.map.
 func (x method) rank() int {
 	switch {
 	case x.on.Kind == value.TypeOption || x.on.Kind == value.TypeAny:

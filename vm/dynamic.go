@@ -162,8 +162,9 @@ func opAnyBool(t *task, in *ins) status {
 	return running
 }
 
-// anyField gives member k of o: a map's value or nil, a struct's field, and of
-// any error its message, kind and source. A tuple's members are "0", "1", ….
+// anyField gives member k of o: the value in a map or nil, the field of a
+// struct, or the message, kind or source of any error. The members of a tuple
+// are "0", "1", ….
 func (t *task) anyField(o, k value.Slot) (value.Slot, status) {
 	name := k.AsString()
 	switch o.Kind() {

@@ -55,8 +55,8 @@ func TestEmits(t *testing.T) {
 	}, `[{"err":{"message":"nobody","kind":"EmitError","channel":"c","reason":"no_listener"}}]`)
 }
 
-// An answer is read as the type that is wanted; whoever can be asked again is,
-// until it fits.
+// TestTypedAnswers: an answer is read as the type that is wanted; a party that
+// can be asked again is asked until its answer fits.
 func TestTypedAnswers(t *testing.T) {
 	ask := func(want string, answers ...*effect.Answer) {
 		t.Helper()
@@ -96,8 +96,8 @@ func TestPerform(t *testing.T) {
 	}
 }
 
-// TestPerformErrors: an *effect.Error is the program's, raised or as Err; any
-// other ends the run.
+// TestPerformErrors: an *effect.Error reaches the program, raised or as an Err;
+// any other error ends the run.
 func TestPerformErrors(t *testing.T) {
 	code := func(wrap string) string {
 		return "LoadConst r3 k0\n@a: Perform r2 1 " + wrap + " k1\n@b: NewTuple r1 r2 1\nReturn r1\n@c: Return r5\ncatch @a @b @c r5"

@@ -63,8 +63,8 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	return t.request(e, w)
 }
 
-// answered gives the program the answer to an awaited emit. Who can be asked again
-// is, until the answer fits.
+// answered gives the program the answer to an awaited emit. A party that can be
+// asked again is asked until its answer fits.
 func (t *task) answered(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
@@ -89,8 +89,8 @@ func (t *task) answered(w *wait) status {
 	return running
 }
 
-// readAnswer reads an answer as what is wanted, as it is when that is nil, and says
-// why it does not fit.
+// readAnswer reads an answer as a value of type want, or as it stands when want
+// is nil, and says why it does not fit.
 func readAnswer(a *effect.Answer, want *value.Type) (v value.Slot, misfit string) {
 	v, err := value.Parse(a.Value)
 	if err != nil {

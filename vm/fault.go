@@ -19,8 +19,9 @@ type raised struct {
 	first     [2]call // room for a trace of most errors that are caught: an object less
 }
 
-// again is the error of an ended task, raised where it is awaited: the place and
-// the calls stay those of the task, then comes the one who awaited it.
+// again is the error of an ended task, raised once more where the task is
+// awaited. The trace keeps the task's place and calls; the place of the await
+// comes after them.
 func (m *image) again(r *raised, pc int) *raised {
 	out := &raised{value: r.value, fault: r.fault, left: r.left, trace: r.trace.clone()}
 	m.addCalls(&out.trace, pc, 0)
@@ -33,8 +34,8 @@ func (t *task) throw(v value.Slot) status {
 	return raising
 }
 
-// throwError raises an error that Go code gave: a *value.Error as itself,
-// anything else as a fault.
+// throwError raises an error that Go code returned: a *value.Error as the error
+// that it is, anything else as a fault.
 func (t *task) throwError(err error) status {
 	switch e := err.(type) {
 	case *value.Error:
@@ -52,7 +53,7 @@ func (t *task) fault(format string, args ...any) status {
 }
 
 // badOperand faults because an operand is not what the operation takes: the
-// program was compiled wrongly, or its file was changed.
+// compiler has a bug, or the program's file was changed.
 func (t *task) badOperand(in *ins) status {
 	return t.fault("broken program: operand of %s", ir.Op(in.op))
 }
@@ -89,8 +90,8 @@ func opRethrow(t *task, in *ins) status {
 	return t.throw(v)
 }
 
-// keepCaught remembers an error that a region took, for Rethrow. Few are kept:
-// a clause that handles its error leaves it behind.
+// keepCaught remembers an error that a region caught, for Rethrow. Only a few
+// are kept, since a clause that handles its error never asks for it.
 func (t *task) keepCaught(r *raised) {
 	if len(t.caught) == 8 {
 		copy(t.caught, t.caught[1:])

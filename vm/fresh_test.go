@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// freshProgram holds something of all that a program can declare, and what the
-// loader makes tables of.
+// freshProgram declares one of everything that a program can declare and that
+// the loader makes tables of.
 func freshProgram() *asm {
 	a := newAsm()
 	for _, s := range []string{"a", "b", "c", "d", "e", "name"} {
@@ -57,8 +57,8 @@ func TestFreshRunsAlike(t *testing.T) {
 	}
 }
 
-// A fresh VM has all that a loaded one has: a field that Fresh forgets is empty
-// in it.
+// TestFreshIsComplete: a fresh VM has all that a loaded one has. A field that
+// Fresh forgets would be empty in the fresh one.
 func TestFreshIsComplete(t *testing.T) {
 	config := freshConfig(freshProgram())
 	config.Cover = true
@@ -84,8 +84,8 @@ func TestFreshIsComplete(t *testing.T) {
 	}
 }
 
-// sameShape holds each field of a loaded VM, and of the structs in it, against the
-// fresh one's.
+// sameShape compares each field of a loaded VM, and of the structs in it, with
+// the fresh one's.
 func sameShape(t *testing.T, name string, loaded, fresh reflect.Value) {
 	if loaded.IsZero() != fresh.IsZero() {
 		t.Errorf("%s is set in one VM alone", name)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestFusedFaults: each part of a fused instruction faults at its own place,
-// and a caller's place is its call.
+// and the place of a caller is that of its call.
 func TestFusedFaults(t *testing.T) {
 	consts := func(a *asm) { a.int(-9223372036854775807); a.int(9223372036854775807); a.int(4294967296) }
 	for _, c := range []struct {
@@ -69,9 +69,10 @@ func TestFusionBounds(t *testing.T) {
 	}
 }
 
-// TestFusedRuns: what a fused instruction gives, and leaves in the registers of
-// its parts, is what the parts give one by one (Count fuses nothing), also where
-// its own path does not fit; each part faults at its own place.
+// TestFusedRuns: a fused instruction gives the same result, and leaves the same
+// values in the registers of its parts, as the parts do one by one (Count fuses
+// nothing), also in the cases that the loop does not handle itself. Each part
+// faults at its own place.
 func TestFusedRuns(t *testing.T) {
 	const head = "LoadFloatConst r2 k0\nLoadFloatConst r3 k1\nBoxFloat r4 r2\nBoxFloat r5 r3\nNewTuple r6 r4 2\nNewTuple r7 r4 1\n" +
 		"LoadConst r4 k2\nLoadConst r5 k3\nNewArray r8 r4 2\nMove r9 r8\nNewArray r8 r8 2\nLoadInt r10 0\nLoadInt r11 1\nLoadInt r12 7\n"

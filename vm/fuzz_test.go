@@ -15,8 +15,8 @@ import (
 )
 
 // FuzzRun changes instructions of a program that uses much of the instruction
-// set. Whatever the verifier still passes must not break the VM: it may fault,
-// or end as a broken program, but the process and its memory stay whole.
+// set. What the verifier still passes must not break the VM: the program may
+// fault or end as a broken program, but the process and its memory stay whole.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{3, 0, 17, 4, 9, 1, 0, 0})

@@ -5,10 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// group is what runs beside each other for one expression: the elements of
-// `await (…)` and `race (…)`, the rounds of `parallel for`. The task of the
-// expression waits for all of it; the first error, or a race's first value,
-// decides what the expression gives, and cancels the rest.
+// group is the set of tasks that run concurrently for one expression: the
+// elements of `await (…)` and `race (…)`, the rounds of `parallel for`. The
+// task of the expression waits for all members. The first error, or the first
+// value of a race, decides the result of the expression and cancels the other
+// members.
 type group struct {
 	t      *task // who waits
 	kind   ir.Op
@@ -32,8 +33,8 @@ type group struct {
 	lost    bool       // a Task was cancelled by its handle
 }
 
-// opGroup begins the elements of JoinAll or Race, from left to right. Those of a
-// race behind one that has its value already never begin.
+// opGroup begins the elements of JoinAll or Race, from left to right. In a
+// race, elements to the right of one that already has its value never begin.
 func opGroup(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
@@ -114,8 +115,8 @@ func (g *group) member(i int, y *task) *task {
 	return y
 }
 
-// settled makes a member of what has ended before: a task that ends as y did,
-// without running.
+// settled makes a member that stands for the ended task y: the member ends as y
+// did, without running.
 func (g *group) settled(i int, y *task) *task {
 	y.seen = true
 	x := g.member(i, g.t.child(g.t.fn, nil))
@@ -274,8 +275,8 @@ func (g *group) members() []*task {
 	return all
 }
 
-// opReturnLeft ends a body by an error that goes on where its expression
-// stands.
+// opReturnLeft ends a body by an error that is raised where the body's
+// expression stands.
 func opReturnLeft(t *task, in *ins) status {
 	if t.group == nil || t.depth() != 0 {
 		return t.badOperand(in)

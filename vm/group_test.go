@@ -40,8 +40,8 @@ func tasks(main string) *asm {
 	return a
 }
 
-// plays runs the program in a world that completes in an order, and compares its
-// result and what the world saw.
+// plays runs the program in a world that completes requests in the given order,
+// and compares the result and what the world saw.
 func plays(t *testing.T, a *asm, order, want string, log ...string) {
 	t.Helper()
 	w := newWorld(strings.Fields(order)...)
@@ -74,8 +74,9 @@ func plays(t *testing.T, a *asm, order, want string, log ...string) {
 
 const startTwo = "LoadConst r2 k0\nSpawn r5 r2 1 f1\nLoadConst r2 k1\nSpawn r6 r2 1 f1\n"
 
-// TestSpawnAwait: a task has run up to its first wait when its maker goes on; it
-// is awaited in any order, more than once; awaiting a plain value is that value.
+// TestSpawnAwait: a task has run up to its first wait when the task that
+// started it goes on. Tasks may be awaited in any order, and more than once.
+// Awaiting a plain value gives that value.
 func TestSpawnAwait(t *testing.T) {
 	code := startTwo + "LoadConst r1 k4\nLoadConst r2 k2\nEmit r1 r2\nAwait r8 r6\nAwait r7 r5\nAwait r9 r5\nAwait r10 r2\nNewTuple r1 r7 4\nReturn r1"
 	plays(t, tasks(code), "a b", `["a","b","a","c"]`, "start a", "start b", `emit got "c"`, `emit got "a"`, `emit got "b"`)
@@ -84,8 +85,8 @@ func TestSpawnAwait(t *testing.T) {
 		"fail", `{"message":"fail","kind":"ToolError","tool":""}`)
 }
 
-// TestEnd: when main ends, the run awaits what it has started; an error of main
-// cancels it; an error that nobody awaits is reported.
+// TestEnd: when main ends, the run awaits the tasks that main has started; an
+// error of main cancels them; an error that nobody awaits is reported.
 func TestEnd(t *testing.T) {
 	plays(t, tasks(startTwo+"ReturnNil"), "b a", "null", "start a", "start b", `emit got "b"`, `emit got "a"`)
 	plays(t, tasks(startTwo+"Fault k4"), "", "uncaught got", "start a", "start b", "stop a", "stop b")
@@ -95,9 +96,9 @@ func TestEnd(t *testing.T) {
 	plays(t, tasks(startTwo+"LoadConst r2 k5\nSpawn r7 r2 1 f1\nAwait r8 r6\nFault k4"), "fail b", "uncaught got, fail")
 }
 
-// TestJoinAll: elements are bodies, tasks and plain values; the first error
-// cancels the others and is the one raised; an error that a body is left by
-// comes with its site.
+// TestJoinAll: elements are bodies, tasks and plain values. The first error
+// cancels the other elements and is the one raised. An error by which a body is
+// left comes with its site.
 func TestJoinAll(t *testing.T) {
 	join := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r12 k3\nLoadConst r2 k2\nSpawn r13 r2 1 f1\nJoinAll r1 r10 4\nReturn r1"
 	for _, order := range []string{"a b c", "c b a", "b a c"} {
@@ -111,8 +112,8 @@ func TestJoinAll(t *testing.T) {
 	plays(t, tasks(failing[:strings.Index(failing, "catch")]), "fail", "uncaught fail")
 }
 
-// TestRace: the first to end gives the value, and the others are cancelled; what
-// stands behind a value that is there already never begins.
+// TestRace: the first member to end gives the value, and the others are
+// cancelled. Elements behind one that already has its value never begin.
 func TestRace(t *testing.T) {
 	race := "LoadFunction r10 f2\nLoadFunction r11 f3\nLoadConst r2 k2\nSpawn r12 r2 1 f1\nRace r1 r10 3\nReturn r1"
 	plays(t, tasks(race), "b", `{"ok":"b"}`, "start c", "start a", "start b", `emit got "b"`, "stop a", "stop c")
@@ -122,8 +123,8 @@ func TestRace(t *testing.T) {
 }
 
 // TestParallelFor: values come in the order of the elements; a limit bounds how
-// many run at once; the first error cancels the rest, and what has not begun
-// never does.
+// many rounds run at once; the first error cancels the running rounds, and the
+// others never begin.
 func TestParallelFor(t *testing.T) {
 	loop := func(limit string) string {
 		return "LoadConst r1 k0\nLoadConst r2 k1\nLoadConst r3 k2\nNewArray r10 r1 3\nLoadFunction r11 f6\n" + limit + "\nParallelFor r1 r10\nReturn r1"
@@ -145,7 +146,8 @@ func TestParallelFor(t *testing.T) {
 }
 
 // TestCancelTask: a cancelled task's request is ended and its regions catch
-// nothing; awaiting it is a fault; so is awaiting oneself, or one another.
+// nothing. Awaiting a cancelled task is a fault, and so is a task that awaits
+// itself, or two that await each other.
 func TestCancelTask(t *testing.T) {
 	a := tasks(`
 		LoadConst r6 k4
@@ -208,8 +210,9 @@ func (s starting) Start(ctx context.Context, r effect.Request, done func(effect.
 	return s.world.Start(ctx, r, done)
 }
 
-// TestTaskSize: objects of more than 512 bytes are scanned one by one by Go's
-// collector, not by the span; 10,000 tasks took a sixth longer so.
+// TestTaskSize: a task is no larger than 512 bytes. Go's collector scans larger
+// objects one by one instead of by the span, and then 10,000 tasks took a sixth
+// longer.
 func TestTaskSize(t *testing.T) {
 	if n := unsafe.Sizeof(task{}); n > 512 {
 		t.Errorf("a task takes %d bytes, more than 512", n)

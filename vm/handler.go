@@ -20,8 +20,8 @@ type handler struct {
 	entry  int
 }
 
-// handlerRun is one run of a handler: a scope of its own, which is cancelled
-// when the message is withdrawn or the question's time is over.
+// handlerRun is one run of a handler. It can be cancelled by itself, which
+// happens when the message is withdrawn or the time for the question is over.
 type handlerRun struct {
 	message  effect.HostMessage
 	cause    error  // why it was cancelled; nil while it was not
@@ -68,9 +68,9 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	return running, false
 }
 
-// convertMessage reads a payload as a handler's parameter. Hosts number their
-// messages by Ints or Strings: where the parameter wants a text as `id`, an Int
-// is its text.
+// convertMessage converts a payload to a handler's parameter. Hosts number
+// their messages by Ints or Strings: where the parameter has a String as `id`,
+// an Int is converted to text.
 func convertMessage(payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
 	v, errs := schema.Convert(payload, t)
 	misfit := slices.ContainsFunc(errs, func(e schema.FieldError) bool { return e.Path == "id" })
@@ -166,9 +166,9 @@ func (s *scope) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
 	return answer, ok
 }
 
-// reply answers a message with a value, or with an error when that is not "".
-// A host that is gone is not answered: what comes next says so. A reply that the
-// host's queue has no room for is left to pump.
+// reply answers a message with v, or with an error when problem is not "". A
+// reply to a host that is gone is dropped: the next message says that the host
+// is gone. A reply that the host's queue has no room for is left to pump.
 func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
 	t.m.stats.Requests++
@@ -221,8 +221,8 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	return s, &r.message
 }
 
-// inBlock says whether the running frame is in a handler's block. A BlockEnd or
-// BlockReply elsewhere is a broken program.
+// inBlock says whether the running frame is in a handler's block. A program
+// with a BlockEnd or BlockReply elsewhere is broken.
 func (t *task) inBlock() bool {
 	s := t.innermost()
 	return s != nil && s.run != nil && s.depth == t.depth()
@@ -238,8 +238,8 @@ func opBlockEnd(t *task, in *ins) status {
 	v := value.Flat(*t.slot(in.a))
 	if v.IsResult() {
 		if v.Variant() == value.VariantErr {
-			// Not into a region of the block: the handler gives the error as
-			// its value.
+			// No region of the block catches this: the handler has returned the
+			// error as its value.
 			t.raised = &raised{value: value.Flat(v.Fields()[0]), trace: callsOf(call{pc: int32(t.pc())})}
 			t.setPC(t.innermost().pc + 1)
 			return raising
@@ -277,7 +277,7 @@ func opBlockReply(t *task, in *ins) status {
 }
 
 // runCancelled goes on after a handler run was cancelled and its frames are
-// gone: a withdrawn message is not answered, an expired question is.
+// gone: an expired question is answered, a withdrawn message is not.
 func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()

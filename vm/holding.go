@@ -7,8 +7,8 @@ import (
 )
 
 // A holding is something that a task has open in the world, such as a model's
-// stream. The library closes it; what a task holds that is cancelled, or ends by an
-// error, is closed here.
+// stream. The library closes it; when the task is cancelled or ends by an
+// error, the VM does.
 type holding struct {
 	id      int64
 	closing effect.Request
@@ -24,8 +24,8 @@ func (h *holdings) hold(t *task, x holding) {
 	(*h)[t] = append((*h)[t], x)
 }
 
-// LetGo says that what AskToHold opened under a number is being closed, whichever
-// task holds it.
+// LetGo says that the thing which AskToHold opened under this number is being
+// closed, whichever task holds it.
 func (a *Args) LetGo(id int64) { a.vm.holdings.letGo(a.vm.current, id) }
 
 func (h holdings) letGo(t *task, id int64) {
@@ -46,8 +46,8 @@ func (h holdings) letGo(t *task, id int64) {
 	}
 }
 
-// pass makes what t holds another task's: a stream that a body of `race` or
-// `await (…)` has opened outlives it.
+// pass hands what t holds to another task: a stream that a body of `race` or
+// `await (…)` has opened outlives the body.
 func (h holdings) pass(t, to *task) {
 	if held := h[t]; len(held) > 0 {
 		h[to] = append(h[to], held...)
@@ -55,8 +55,8 @@ func (h holdings) pass(t, to *task) {
 	}
 }
 
-// closeHoldings closes what t holds. Closing does not wait, and what it says does
-// not matter any more.
+// closeHoldings closes what t holds. Closing does not wait, and its errors no
+// longer matter.
 func (m *VM) closeHoldings(t *task) {
 	for _, x := range m.holdings[t] {
 		_, _ = t.perform(m.ctx, x.closing)

@@ -9,7 +9,7 @@ import (
 )
 
 // Host is a host declaration with those keys of its section that the loop of a
-// listen reads: the rest is the performer's.
+// listen reads; the performer reads the others.
 type Host struct {
 	*ir.Host
 	Instances       int

@@ -6,10 +6,10 @@ import (
 )
 
 // image is a loaded program: the loader builds it, and the runs of it share it.
-// No run changes it, but for three things that mean the same in each: closures are
-// made when first wanted, since few of them ever are; Strings of constants fill in
-// what they know of themselves; counters and coverage add up over the runs. That is
-// why two runs of an image must not go on at the same time.
+// A run changes three things in it, none of which alters what a run does.
+// Closures are made when first wanted, since few of them ever are. Strings of
+// constants cache facts about themselves. Counters and coverage add up over the
+// runs. That is why two runs of an image must not go on at the same time.
 type image struct {
 	program *ir.Program
 

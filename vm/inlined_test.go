@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestInlinedTrace: an error within inlined calls has the trace that the calls
-// would have given, and so has one in a call that they make.
+// TestInlinedTrace: an error inside inlined calls has the trace that it would
+// have if they were calls, and so has an error in a function that inlined code
+// calls.
 func TestInlinedTrace(t *testing.T) {
 	a := newAsm()
 	a.str("boom")

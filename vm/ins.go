@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// ins is an instruction of the VM: the IR's fields, but a jump's imm counts
-// instructions from the next one, a call's is the callee's entry.
+// ins is an instruction of the VM. Its fields are those of the IR, except that
+// imm counts from the next instruction in a jump and is the callee's entry in a
+// call.
 type ins struct {
 	op, a, b, c uint8
 	imm         int32
@@ -57,9 +58,10 @@ const (
 	opNumber
 )
 
-// The first word of a frame, its link, holds where it returns to, as byte offset
-// in the code, and above that how many bytes it begins behind its caller's, so that
-// a return need not read its call: fib takes 0.83 of its time on one processor, 0.97 on another.
+// The first word of a frame is its link. The low bits hold the return address,
+// as a byte offset in the code. The high bits hold the distance in bytes to the
+// caller's frame, so that a return need not read the call instruction: fib
+// takes 17 % less time on one processor, 3 % less on another.
 const (
 	linkBits   = 32
 	frameShift = linkBits + 4 // of a number of slots
@@ -73,15 +75,15 @@ func callerOf(fp unsafe.Pointer, link uint64) unsafe.Pointer {
 	return unsafe.Add(fp, -int(link>>linkBits))
 }
 
-// caller gives the frame that has called the one at fp, and the number of the
-// instruction that did, 0 at the bottom.
+// caller gives the frame that called the one at fp, and the number of its call
+// instruction, 0 at the bottom.
 func (t *task) caller(fp unsafe.Pointer) (of unsafe.Pointer, pc int) {
 	link := *(*uint64)(fp)
 	return callerOf(fp, link), int(uint32(link)/uint32(insSize)) - 1
 }
 
-// Where the operands of an instruction are: registers of the frame at fp, and
-// targets seen from ip.
+// The operands of an instruction: registers of the frame at fp, and jump
+// targets relative to ip.
 
 func bitsAt(fp unsafe.Pointer, i uint8) *uint64 {
 	return (*uint64)(unsafe.Add(fp, uintptr(i)*slotSize))
@@ -103,8 +105,8 @@ func elemAt(data unsafe.Pointer, i uint64) *value.Slot {
 }
 func wordAt(data unsafe.Pointer, i uint64) *uint64 { return (*uint64)(unsafe.Add(data, i*8)) }
 
-// fieldAt gives slot i of a block, which stands behind its head; fieldBitsAt its
-// bits.
+// fieldAt gives slot i of a block; the slots stand behind the block's head.
+// fieldBitsAt gives the slot's bits.
 func fieldAt(o unsafe.Pointer, i uint8) *value.Slot {
 	return (*value.Slot)(unsafe.Add(o, uintptr(i)*slotSize+slotSize))
 }

@@ -6,9 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Invoke calls f outside a run, as CallNative does: window holds the arguments,
-// Full and self-describing, and keeps what a mutating native sets. Where an
-// accessor of Args faults the *value.Fault is given back as the error.
+// Invoke calls f outside a run, as CallNative does. window holds the arguments,
+// which are Full, that is self-describing, and receives what a mutating native
+// sets. A *value.Fault that an accessor of Args panics with is returned as the
+// error.
 func (f Native) Invoke(name string, window []value.Slot) (result value.Slot, err error) {
 	return f.InvokeIn(nil, name, window)
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// An Err is a value, and goes from function to function as one. So that it can be
-// told where it came from when nobody takes it, the machine remembers the last
-// places where one was made or left a function by `?`: there is no cost to what
-// gives an Ok.
+// An Err is a value, and is passed from function to function as one. When
+// nobody handles it, the report says where it came from. For that the machine
+// remembers the last places where an Err was made or left a function by `?`; an
+// Ok costs nothing.
 
 // leaving is such a place.
 type leaving struct {
@@ -18,15 +18,15 @@ type leaving struct {
 	held *raised        // the error that a try caught and that it holds
 	at   spot
 	made bool // it began here, unless it is of another
-	// How many places came before in one go, and the first of them, since it may be
-	// forgotten by the end of a long way.
+	// How many places came before on this Err's way, and the first of them,
+	// which a long way pushes out of the ring.
 	steps int32
 	first spot
 }
 
-// spot is an instruction and the calls around it, the innermost first, as far as
-// they are remembered; 0 is none. Functions that only hand an Err on are told by
-// them.
+// spot is an instruction and the calls around it, the innermost first; at most
+// three calls are kept, and 0 is none. They show the functions that pass an Err
+// on without `?`.
 type spot struct {
 	pc    int32
 	calls [3]int32
@@ -46,8 +46,8 @@ func (t *task) spot() (s spot) {
 	return s
 }
 
-// keptLeavings is how many are remembered, of all tasks together. An error on its
-// way through a recursion needs as many as it is deep.
+// keptLeavings is how many leavings are remembered, of all tasks together. An
+// error that leaves a recursion makes as many as the recursion is deep.
 const keptLeavings = 64
 
 type leavings struct {
@@ -55,8 +55,8 @@ type leavings struct {
 	next int       // how many there have been
 }
 
-// leaves remembers that an Err is made, or leaves a function, at the instruction
-// that runs. of is the Err that it comes from.
+// leaves remembers that an Err is made, or leaves a function, at the running
+// instruction. of is the Err that this one was made from.
 func (t *task) leaves(err, of unsafe.Pointer, made bool) {
 	l := &t.m.left
 	if l.ring == nil {
@@ -79,8 +79,8 @@ func (t *task) leaves(err, of unsafe.Pointer, made bool) {
 // payloadOf is what a Result holds.
 func payloadOf(result unsafe.Pointer) *value.Slot { return &value.Slot{Ref: result}.Fields()[0] }
 
-// justLeft is the number of leavings when the last one was that of the Err which
-// holds v, in the instruction before; else 0.
+// justLeft gives the number of leavings so far when the Err that holds v left
+// in the instruction just before; else 0.
 func (t *task) justLeft(v value.Slot) int {
 	l := &t.m.left
 	if l.next == 0 {
@@ -102,8 +102,8 @@ func (l *leavings) wayTo(r *raised) []leaving {
 	return way[:len(way)-1] // where it was raised, the raised one's trace begins
 }
 
-// way finds the places where an Err was made and left functions, the first one
-// first, among the first next leavings.
+// way finds, among the first next leavings, the places where an Err was made
+// and left functions, the first place first.
 func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
 	for n := next - 1; n >= 0 && n >= l.next-keptLeavings; n-- {
 		e := &l.ring[n&(keptLeavings-1)]
@@ -123,9 +123,9 @@ func (l *leavings) way(next int, err unsafe.Pointer) (found []leaving) {
 	return found
 }
 
-// wayPlaces are those of the way of an Err: each place where it left the function
-// there, and the calls of those functions that only handed the Err on.
-// next is the function that comes behind.
+// wayPlaces gives the places on the way of an Err: each place where it left a
+// function, and the calls of the functions that passed it on without `?`. next
+// is the function whose place follows the last.
 func (m *VM) wayPlaces(way []leaving, next string) []Place {
 	if len(way) == 0 {
 		return nil
@@ -160,8 +160,8 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 	return append(out, trace.places(m.place)...)
 }
 
-// callersOf are the calls around a spot, inlined ones too, as many as are
-// remembered of those that are not.
+// callersOf gives the calls around a spot: those that the spot remembers, and
+// the inlined calls among them.
 func (m *image) callersOf(s *spot) []call {
 	var c calls
 	m.addCalls(&c, int(s.pc), 0)

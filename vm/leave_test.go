@@ -6,8 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An Err that main gives is told with the places where it was made and left each
-// function; one that a conversion made of another with the other's before.
+// TestLeavings: the report of an Err that main returns names the places where
+// it was made and left each function. When a conversion made it from another
+// Err, the places of that one come first.
 func TestLeavings(t *testing.T) {
 	for name, c := range map[string]struct {
 		main string

@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What a native may know of the run that calls it, besides its arguments. Outside a
-// run there is none, and these fault.
+// What a native may know, besides its arguments, of the run that calls it.
+// Outside a run these functions fault.
 
 // run gives the run.
 func (a *Args) run() *VM {
@@ -83,8 +83,8 @@ func (t Task) Cancel() {
 	t.t.m.cancel(t.t)
 }
 
-// Own gives what natives keep from call to call: a T for each run, empty at first.
-// Outside a run nothing is kept.
+// Own gives the T that natives keep from call to call: one for each run, zero
+// at first. Outside a run nothing is kept.
 func Own[T any](a *Args) *T {
 	if a.vm == nil {
 		return new(T)

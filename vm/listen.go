@@ -18,10 +18,10 @@ type listen struct {
 	handlers []handler
 }
 
-// scope is an open listen: ListenBegin opens the exchange, then messages are
-// taken one after the other, each by a jump into its handler's block over the
-// same frame, until a terminal message. The frame's depth never changes, so an
-// error that leaves a handler finds its listen by the frame it is in.
+// scope is an open listen. ListenBegin opens the exchange. Then messages are
+// taken one after the other, until a terminal one: each jumps into its
+// handler's block, which runs in the same frame. The frame's depth never
+// changes, so an error that leaves a handler finds its listen by the frame.
 type scope struct {
 	t       *task
 	l       *listen
@@ -95,8 +95,8 @@ func opListenBegin(t *task, in *ins) status {
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
 
-// event emits a listen event with host, duration_ms (but not at the start) and
-// what fill adds. In Execute mode there are none.
+// event emits a listen event with host, duration_ms (except at the start) and
+// the members that fill adds. In Execute mode it emits nothing.
 func (s *scope) event(channel string, fill func(*value.Map)) status {
 	if s.l.info.Execute {
 		return running
@@ -139,16 +139,16 @@ func (t *task) opened(w *wait) status {
 	return t.pump(s)
 }
 
-// hold makes an exchange that has been opened the task's, to be closed
-// whatever comes.
+// hold gives an exchange that has been opened to the task, which closes it
+// however it ends.
 func (t *task) hold(w *wait) {
 	w.scope.id, w.scope.open = w.result.(*effect.ExchangeOpened).ID, true
 	t.scopes = append(t.scopes, w.scope)
 	t.entered(SpanListen, w.scope.decl.Name)
 }
 
-// pump takes messages until one needs a handler or ends the listen, or none is
-// there. It runs with the frame of the listen.
+// pump takes messages until one needs a handler, one ends the listen, or none
+// is left. It runs in the frame of the listen.
 func (t *task) pump(s *scope) status {
 	for {
 		if s.unsent != nil {
@@ -198,8 +198,8 @@ func (s *scope) drop() {
 	}
 }
 
-// fetch asks for the next messages, unless that is under way, senseless, or too
-// much waits already.
+// fetch asks for the next messages, unless a request is under way, no more can
+// come, or too many wait already.
 func (s *scope) fetch() {
 	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit || s.queued >= queueBytes {
 		return
@@ -209,8 +209,8 @@ func (s *scope) fetch() {
 	s.endNext = f.end
 }
 
-// arrived hears of messages. Of these only withdraw overtakes a running
-// handler; an exchange that has timed out ends it too.
+// arrived takes messages that have come. Only a withdraw overtakes a running
+// handler; and an exchange that has timed out ends the running handler.
 func (s *scope) arrived(c completion) {
 	s.endNext = nil
 	if c.err != nil {
@@ -239,7 +239,7 @@ func (s *scope) arrived(c completion) {
 }
 
 // withdraw takes back the message with this id: the one being handled, or one
-// that still waits. It says whether there was one.
+// that still waits. It says whether there was such a message.
 func (s *scope) withdraw(id string) bool {
 	if id == "" {
 		return false
@@ -282,8 +282,9 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 	return t.unhandled(s, m)
 }
 
-// handler finds the block for a message type; an implicit one counts only when
-// the host has tools and the program has none of its own.
+// handler finds the block for a message type. An implicit handler is used only
+// when the host has tools and the program has no handler of its own for the
+// type.
 func (s *scope) handler(typ string) *handler {
 	var implicit *handler
 	for i := range s.l.handlers {
@@ -358,9 +359,10 @@ func (t *task) finish(s *scope, result value.Slot) status {
 	return s.event("listen:error", func(m *value.Map) { m.SetString("error", value.String(value.Message(e))) })
 }
 
-// leaveScope lets an error or a cancellation out of a listen: out of one
-// handler run only, or by closing the exchange out of the whole. on is true
-// when it goes on upwards, with ip at the listen.
+// leaveScope takes an error or a cancellation out of a listen: either out of
+// one handler run, and the listen goes on; or out of the whole listen, whose
+// exchange is then closed. on is true when unwinding goes on above the listen,
+// with ip at the listen.
 func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	if r.cancelled && r.until == s {
 		t.raised = nil

@@ -16,8 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// listening is a program whose main listens to the host Worker; its result is
-// the listen's, in a tuple. Constants: k0 prompt, then what the test adds.
+// listening is a program whose main listens to the host Worker. Its result is
+// that of the listen, in a tuple. Constants: k0 is the prompt, then come those
+// that the test adds.
 type listening struct {
 	*asm
 	main *ir.Function
@@ -92,8 +93,9 @@ func failed(message string) string {
 	return `emit listen:error {"host":"Worker","duration_ms":5,"error":` + string(value.AppendString(nil, message)) + `}`
 }
 
-// TestListenResult: the loop ends with a result, whose payload is the Ok, with
-// partial_output when partials came; progress without handler is unhandled.
+// TestListenResult: the loop ends with a result message, whose payload is in
+// the Ok, with partial_output when partial messages came. A progress message
+// without a handler is reported as unhandled.
 func TestListenResult(t *testing.T) {
 	newListening().play(t, newStage(`
 		< {"type":"result","text":"done","n":1}`),
@@ -109,8 +111,9 @@ func TestListenResult(t *testing.T) {
 		`[{"ok":{"text":"x"}},null]`, started, opened, `emit listen:unhandled {"host":"Worker","type":"progress","message":{"message":"m"}}`, "close ", complete)
 }
 
-// TestListenHandlers: handlers run one at a time over the frame and see its
-// registers; a value other than nil is sent, Ok(v) as v.
+// TestListenHandlers: handlers run one at a time in the frame of the function
+// and see its registers. A handler's value is sent unless it is nil; Ok(v) is
+// sent as v.
 func TestListenHandlers(t *testing.T) {
 	const count = "Move r10 r2\nJumpNotNil r10 @more\nLoadConst r10 k1\n@more: AnyBinary r2 r10 r10 0\n"
 	l := newListening(
@@ -139,8 +142,9 @@ func TestListenHandlers(t *testing.T) {
 		"reply approval 8 error 3", "close ", complete)
 }
 
-// TestListenHostError: an error message is Err(HostError) with its fields; the
-// exchange that breaks gives its error, after the messages before it.
+// TestListenHostError: an error message gives an Err(HostError) with its
+// fields. An exchange that breaks gives its error, after the messages that came
+// before it.
 func TestListenHostError(t *testing.T) {
 	newListening().play(t, newStage(`
 		< {"type":"error","message":"no disk","code":"E1","recoverable":false}`),
@@ -203,10 +207,10 @@ func TestListenInvalid(t *testing.T) {
 		`reply question "a" error invalid question: question: expected String, got 1`, `reply question "b" "x"`, "close ", complete)
 }
 
-// TestListenHandlerErrors: an error that leaves a handler, thrown there, in a
-// callee, by a fault, or as its Err, cancels the exchange and is the listen's
-// Err, its own type kept; regions inside the handler come first, those around
-// the listen do not.
+// TestListenHandlerErrors: an error that leaves a handler cancels the exchange
+// and is the listen's Err, with its own type, whether it was thrown there or in
+// a callee, was a fault, or was the handler's Err. Regions inside the handler
+// come first; those around the listen catch nothing.
 func TestListenHandlerErrors(t *testing.T) {
 	for name, code := range map[string]string{
 		"throw":         "LoadConst r10 k1\nThrow r10",
@@ -247,9 +251,9 @@ func TestListenHandlerErrors(t *testing.T) {
 	l.play(t, newStage("< {\"type\":\"question\"}\nhang"), "uncaught over", started, opened, "close over")
 }
 
-// TestListenWithdraw: a withdraw cancels the handler that is parked, past every
-// region; nothing is replied and the loop goes on. One that comes too late, or
-// for a message that still waits, is quiet too.
+// TestListenWithdraw: a withdraw cancels the handler that is parked, and no
+// region catches that. Nothing is replied and the loop goes on. A withdraw that
+// comes too late, or for a message that still waits, causes no reply either.
 func TestListenWithdraw(t *testing.T) {
 	slow := "@a: LoadConst r11 k1\nPerform r10 1 0 k2\n@b: LoadConst r10 k0\n@c: BlockEnd r10\ncatch @a @b @c r10"
 	l := newListening("question", "Call r10 f1\nBlockEnd r10", "progress", "BlockEnd r9")
@@ -269,8 +273,8 @@ func TestListenWithdraw(t *testing.T) {
 		`[{"ok":{}},null]`, started, opened, `reply progress  {"n":1}`, "close ", complete)
 }
 
-// TestListenQuestionTimeout: a question whose time is over is answered with the
-// default or an error, and the exchange goes on.
+// TestListenQuestionTimeout: a question that is not answered in time is
+// answered with the default or an error, and the exchange goes on.
 func TestListenQuestionTimeout(t *testing.T) {
 	for _, c := range []struct{ def, reply string }{{"", "error question timed out after 7 seconds"}, {`,"question_default":"d"`, `"d"`}} {
 		l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
@@ -291,8 +295,7 @@ func TestListenQuestionTimeout(t *testing.T) {
 		< {"type":"result"}`), `[{"ok":{}},null]`, started, opened, `reply question  "go"`, "close ", complete)
 }
 
-// TestListenTimeout: an exchange whose time is over ends the handler that
-// waits.
+// TestListenTimeout: an exchange that times out ends the handler that waits.
 func TestListenTimeout(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	l.play(t, newStage(`
@@ -303,8 +306,8 @@ func TestListenTimeout(t *testing.T) {
 		started, opened, "ask go ", "close ", failed("host 'Worker' timed out after 1 second"))
 }
 
-// TestListenNested: a handler may listen itself; an error in the inner handler
-// is the inner listen's Err, a withdraw of the outer message closes the inner
+// TestListenNested: a handler may itself listen. An error in the inner handler
+// is the inner listen's Err; a withdraw of the outer message closes the inner
 // exchange.
 func TestListenNested(t *testing.T) {
 	nested := func() *listening {
@@ -338,8 +341,8 @@ func TestListenNested(t *testing.T) {
 		`[{"ok":{"outer":true}},null]`, started, opened, started, opened, "ask go ", "close cancelled", "close ", strings.Replace(complete, ":5}", ":10}", 1))
 }
 
-// TestListenRunCancelled: when the run is cancelled the exchange is closed under
-// a context of its own, and no region catches.
+// TestListenRunCancelled: when the run is cancelled, the exchange is closed
+// under a context of its own, and no region catches the cancellation.
 func TestListenRunCancelled(t *testing.T) {
 	l := newListening("question", "@a: LoadConst r11 k0\nAwaitEmit r10 1\n@b: BlockEnd r10\ncatch @a @b @b r10")
 	s := newStage("< {\"type\":\"question\"}\nhang")
@@ -366,7 +369,7 @@ func TestListenRunCancelled(t *testing.T) {
 }
 
 // TestListenPerformerError: an error that the program may not catch ends the
-// run, the exchange closed.
+// run, and the exchange is closed.
 func TestListenPerformerError(t *testing.T) {
 	newListening("a", "BlockEnd r9").play(t, newStage("< {\"type\":\"b\"}"), "ended the script of exchange 0 is over",
 		started, opened, `emit listen:unhandled {"host":"Worker","type":"b","message":{}}`, "close cancelled")
@@ -397,7 +400,7 @@ func TestListenExecuteMode(t *testing.T) {
 }
 
 // TestListenImplicit: the handler that dispatches tool calls runs only when the
-// host has tools, and never instead of the program's own.
+// host has tools, and never when the program has a handler of its own.
 func TestListenImplicit(t *testing.T) {
 	const dispatch = "LoadConst r10 k0\nNewOk r10 r10\nBlockReply r10"
 	play := func(tools []int, reply string, log []string, handlers ...string) {
@@ -420,8 +423,9 @@ func TestListenImplicit(t *testing.T) {
 	play([]int{0}, "1", []string{"reply tool_call 1 1"}, "tool_call:implicit", dispatch, "tool_call", "LoadConst r10 k1\nBlockEnd r10")
 }
 
-// TestListenFlood: while a handler waits, messages queue up to a bound in number
-// and in size, then the host is no longer asked; all of them come in order.
+// TestListenFlood: while a handler waits, messages queue up to a bound in
+// number and in size; beyond that the host is not asked for more. All messages
+// come in order.
 func TestListenFlood(t *testing.T) {
 	t.Run("many", func(t *testing.T) { testFlood(t, 256, nil, queueLimit) })
 	t.Run("large", func(t *testing.T) { testFlood(t, 2, make([]byte, 1<<20), queueBytes>>20) })
@@ -485,8 +489,8 @@ func testFlood(t *testing.T, batch int, text []byte, limit int) {
 	}
 }
 
-// TestListenWithdrawBetweenWaits: a handler that is taken back between two of its
-// waits, when the second is about to begin, does not begin to wait for good.
+// TestListenWithdrawBetweenWaits: a handler whose message is withdrawn between
+// two of its waits, just before the second begins, does not wait for good.
 func TestListenWithdrawBetweenWaits(t *testing.T) {
 	l := newListening("question", "LoadConst r11 k1\nPerform r10 1 0 k2\nLoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
 	l.int(5000)
@@ -503,8 +507,8 @@ func TestListenWithdrawBetweenWaits(t *testing.T) {
 	}
 }
 
-// betweenWaits is a host that asks, and takes its question back at the moment in
-// which the sleep of the question's handler ends.
+// betweenWaits is a host that asks a question, and withdraws it at the moment
+// when the sleep of the question's handler ends.
 type betweenWaits struct {
 	nexts, replies int
 	awake          func(effect.Result, error)

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// function is a loaded function. It begins with what values know of it, so that
-// a closure's second word serves both.
+// function is a loaded function. Its first field is the part that values know
+// of a function, so that the second word of a closure can point to either.
 type function struct {
 	value.Function
 	entry     int // number of its first instruction
@@ -75,8 +75,8 @@ func (m *loader) find(name string) Native {
 	return m.config.Natives(name)
 }
 
-// effect gives the number of the native that an effect is asked by; ok is false when
-// there is none of that name.
+// effect gives the number of the native by which an effect is asked for; ok is
+// false when there is no native of that name.
 func (m *loader) effect(name string) (n int32, ok bool) {
 	for i := len(m.program.Natives); i < len(m.natives); i++ {
 		if m.natives[i].name == name {
@@ -117,8 +117,9 @@ func (m *VM) declare() {
 	}
 }
 
-// loadCode lays all functions out in one run of instructions. Instructions 0
-// and 1 are what a bottom frame was "called" by and returns to.
+// loadCode lays out the code of all functions in one slice of instructions.
+// Instructions 0 and 1 serve the bottom frames: they count as its call and as
+// the place that it returns to.
 func (m *loader) loadCode() error {
 	p := m.program
 	m.functions = make([]function, len(p.Functions))
@@ -187,8 +188,8 @@ func (m *loader) emitIns(in ins, origin int) {
 	m.origin = append(m.origin, int32(origin))
 }
 
-// loadBlock appends the instructions of one block, fused where that pays, its
-// jumps made relative, with a trap behind them.
+// loadBlock appends the instructions of one block and a trap behind them. It
+// fuses instructions where that pays and makes jumps relative.
 func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	start := len(m.code)
 	if h == nil {
@@ -272,8 +273,8 @@ func jumps(op uint8) bool {
 	return ir.Shapes[op].Target
 }
 
-// loadIns makes one instruction of an IR instruction; a jump's target and a
-// call's function stay as they are for now.
+// loadIns makes one instruction of an IR instruction. The target of a jump and
+// the function of a call are resolved later.
 func (m *loader) loadIns(f *function, i ir.Instr) (ins, error) {
 	in := ins{uint8(i.Op), i.A, i.B, i.C, i.Imm}
 	info := ir.Describe(i.Op)

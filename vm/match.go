@@ -14,9 +14,9 @@ func opIsType(t *task, in *ins) status {
 	return running
 }
 
-// typeKinds says which kind of object the values of a form of type are, where
-// they are of one kind; it is a table because a map costs a method call a
-// quarter of its time.
+// typeKinds gives, for each kind of type, the kind of object that its values
+// are, where there is just one. It is a table because a map would make a method
+// call a quarter slower.
 var typeKinds = func() (table [value.TypeTask + 1]struct {
 	kind value.Kind
 	one  bool
@@ -30,8 +30,9 @@ var typeKinds = func() (table [value.TypeTask + 1]struct {
 	return table
 }()
 
-// hasType says whether s is of type t, not looking at parameters: any array is
-// an Array<Int>. A named agent's, host's or tool's type has that one alone.
+// hasType says whether s is of type t. It ignores type parameters: any array is
+// an Array<Int>. The type of a named agent, host or tool has only that one as
+// value.
 func hasType(s value.Slot, t *value.Type) bool {
 	if only := typeKinds[t.Kind]; only.one {
 		if s.Kind() != only.kind {
@@ -64,8 +65,8 @@ func hasType(s value.Slot, t *value.Type) bool {
 	return false
 }
 
-// isType is hasType that also looks into tuples, so that patterns on Any can
-// tell pairs from triples.
+// isType is hasType that also checks the members of tuples, so that patterns on
+// Any can tell pairs from triples.
 func isType(s value.Slot, t *value.Type) bool {
 	if !hasType(s, t) {
 		return false
@@ -105,8 +106,8 @@ func opCheck(t *task, in *ins) status {
 	return t.fault("this is no %s: %s", typ, schema.Join(errs))
 }
 
-// unconverted is the kind of the values of a type that has nothing to convert
-// in it; KindNil of others.
+// unconverted gives the kind of the values of a scalar type, which need no
+// conversion; KindNil for other types.
 func unconverted(t *value.Type) value.Kind {
 	switch t.Kind {
 	case value.TypeInt, value.TypeFloat, value.TypeString, value.TypeBool:

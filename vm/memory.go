@@ -7,15 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// memory holds a run to [limits] max_memory_mb. What makes large things asks for
-// room before it does, and small things show when the budget of a task is used
-// up: then the heap is looked at, as it has grown since the run began. Garbage
-// counts only until a collection has shown that it is some, so a run with a
-// limit collects when it comes to the limit, and not again before it has taken
-// an eighth of it more.
+// memory holds a run to [limits] max_memory_mb. An operation that makes
+// something large asks for room first. Small objects are noticed when the
+// budget of a task is used up: then the growth of the heap since the run began
+// is measured. Garbage counts until a collection has removed it. So a run with
+// a limit collects when it reaches the limit, and again only after another
+// eighth of the limit.
 //
-// What is measured is the process's heap: runs at the same time in one process
-// count together.
+// The heap measured is that of the process: runs at the same time in one
+// process count together.
 type memory struct {
 	limit int         // bytes; 0 is none
 	begun int         // heap in use when the run began
@@ -30,8 +30,8 @@ type memory struct {
 // looked is how much may be asked for between two looks, in bytes.
 const looked = 256 << 10
 
-// begin starts counting. Texts are written at a pace; kept lets go of what is kept
-// for speed alone.
+// begin starts counting. pace is told of long texts that are written; kept lets
+// go of what is kept for speed alone.
 func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
 	*m = memory{limit: int(min(megabytes, 1<<40)) << 20}
 	m.text.Pace, m.kept = pace, kept
@@ -50,8 +50,8 @@ func (m *memory) inUse() int {
 	return max(int(m.heap[0].Value.Uint64())-m.begun, 0)
 }
 
-// fits says whether n more bytes are within the limit. It may be told in small
-// parts.
+// fits says whether n more bytes are within the limit. A large amount may be
+// asked for in small parts.
 func (m *memory) fits(n int) bool {
 	if m.limit == 0 {
 		return true
@@ -62,8 +62,8 @@ func (m *memory) fits(n int) bool {
 	return m.look(n)
 }
 
-// look measures whether n bytes that are about to be taken fit. Zero looks at
-// what is there.
+// look measures whether n bytes that are about to be taken fit. With n of 0 it
+// checks what is already in use.
 func (m *memory) look(n int) bool {
 	m.asked = 0
 	if n > m.limit {
@@ -95,9 +95,9 @@ func (t *task) takeMemory(n int) status {
 	return t.outOfMemory()
 }
 
-// weigh counts what a native or an effect has given: containers that are new,
-// and strings. Those it gives again are counted again, which costs a look and
-// nothing else.
+// weigh counts the memory of what a native or an effect has returned: new
+// containers, and strings. A value that is returned again is counted again,
+// which at worst causes an extra measurement.
 func (t *task) weigh(s value.Slot) status {
 	if t.m.memory.limit == 0 || value.Shared(s) {
 		return running

@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// TestMemoryLimit: what the loop itself takes, and where the error stands: at
-// the instruction that asks, or where the budget is used up, within its region.
+// TestMemoryLimit: the loop's own operations are held to the limit. The error's
+// place is the instruction that asks for memory, or the one at which the budget
+// is used up, and the region around it catches the error.
 func TestMemoryLimit(t *testing.T) {
 	const message = "the program's values need more than the 8 MiB that [limits] max_memory_mb allows"
 	for _, c := range []struct {
@@ -42,8 +43,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestMemoryCollects: garbage counts until a collection, which comes when the
-// limit does and not at every look behind it.
+// TestMemoryCollects: garbage counts until a collection. That happens when the
+// limit is reached, and not at every measurement after that.
 func TestMemoryCollects(t *testing.T) {
 	var m memory
 	m.begin(64, nil, nil)

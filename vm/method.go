@@ -6,8 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// opCallMethod finds a method by the receiver's run-time type. One whose
-// parameters have defaults is listed once an arity, the full one first.
+// opCallMethod finds a method by the receiver's run-time type. A method whose
+// parameters have defaults is listed once per arity, the one with all
+// parameters first.
 func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
@@ -41,13 +42,12 @@ func opCallMethod(t *task, in *ins) status {
 	return t.fault("%s has no method %s", value.TypeName(receiver), name)
 }
 
-// methodCache are methods that were called lately, so that a call of the same
-// name on the same type need not look it up: that took three quarters of a call.
-// The loop looks here too.
+// methodCache holds methods that were called lately. Without it, looking up the
+// method took three quarters of the time of a call. The loop reads it too.
 type methodCache [64]cachedMethod
 
-// A cachedMethod is all that says which method is called, and where it begins.
-// One that was not filled has no parameter, so that nothing is it.
+// A cachedMethod says which method is called and where its code begins. An
+// unused entry has params 0, which matches no call.
 type cachedMethod struct {
 	on     unsafe.Pointer // of the receiver: methodKey
 	name   int32          // the constant
@@ -58,8 +58,9 @@ type cachedMethod struct {
 // The keys of receivers whose type is of no account, besides the scalars' heads.
 var stringKey, arrayKey, mapKey value.Head
 
-// methodKey is what methods are found by: a struct's or enum's type, a scalar's
-// head, or what stands for all strings, arrays or maps. known is false for others.
+// methodKey gives the key under which methods are found: the type of a struct
+// or enum, the head of a scalar, or one key each for all strings, arrays and
+// maps. known is false for other values.
 func methodKey(s value.Slot) (key unsafe.Pointer, known bool) {
 	switch s.Kind() {
 	case value.KindInt, value.KindFloat, value.KindBool:

@@ -6,12 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Native is a library function in Go: a leaf that runs no code of the program and
-// touches nothing but its arguments and what library.go lets it know of the run. A *value.Error is raised as that error, a
-// *value.Fault as a RuntimeError, any other error as a RuntimeError of its
-// text. Arguments are borrowed: what a native keeps in its result it marks
-// with value.Share. The receiver of a mutating native is owned already. A native
-// whose answer is an effect's gives what Args.Ask does.
+// Native is a library function in Go. It is a leaf: it runs no code of the
+// program, and touches nothing but its arguments and what library.go lets it
+// know of the run. A *value.Error is raised as that error, a *value.Fault as a
+// RuntimeError, any other error as a RuntimeError with its text. Arguments are
+// borrowed: a native marks with value.Share those that it keeps in its result.
+// The receiver of a mutating native is owned already. A native whose answer is
+// that of an effect returns the result of Args.Ask.
 type Native func(*Args) (value.Slot, error)
 
 // Args is the window of a native's arguments, all Full. It is valid during the
@@ -26,9 +27,10 @@ type Args struct {
 	asked asked
 }
 
-// Pace is to be told of what goes over many elements or much text, so that the
-// run's end and a time that is over are heard of meanwhile: a native that is
-// interrupted panics. What is long must be told of before its receiver changes.
+// Pace gives the pace, which a native must tell of its steps when it goes over
+// many elements or much text. The pace then notices the end of the run and the
+// end of a timeout, and interrupts the native by a panic. Steps must be told
+// before the receiver changes.
 func (a *Args) Pace() *value.Pace { return a.pace }
 
 // At gives character i of a text; ok is false out of range.
@@ -52,9 +54,9 @@ func (a *Args) offsets() *value.Offsets {
 // Step tells the pace of n elements.
 func (a *Args) Step(n int) { a.pace.Step(n) }
 
-// Room faults unless n more bytes are within [limits] max_memory_mb. Natives ask
-// for it before they take much more memory than their arguments have. n must be
-// no more than what they then take.
+// Room faults unless n more bytes are within [limits] max_memory_mb. Natives
+// call it before they take much more memory than their arguments have. n must
+// not exceed what they then take.
 func (a *Args) Room(n int) {
 	if a.vm != nil && !a.vm.memory.fits(n) {
 		panic(a.vm.memory.exceeded())
@@ -87,7 +89,7 @@ func (a *Args) Wrong(i int, want string) {
 // Slot gives argument i.
 func (a *Args) Slot(i int) value.Slot { return *a.slot(i) }
 
-// Set replaces argument i. Set(0, …) gives a mutated receiver back; a receiver
+// Set replaces argument i. Set(0, …) returns a mutated receiver; a receiver
 // that was changed in place need not be set.
 func (a *Args) Set(i int, s value.Slot) { *a.slot(i) = s }
 

@@ -7,20 +7,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Observer hears of what a run does, for a trace of it. Its methods are called
-// on the run's goroutine, in the run's order; what Requested gives may come from
-// any. Tasks are numbered from 1, which is main. Everything that begins ends,
-// however the run does.
+// Observer is told what a run does, for a trace of it. Its methods are called
+// on the run's goroutine, in the run's order; the function that Requested gives
+// may be called from any goroutine. Tasks are numbered from 1, which is main.
+// Every task and span that begins also ends, however the run ends.
 type Observer interface {
-	// TaskBegan hears of a task when it first runs; at is its function, parent the
-	// task that started it, 0 for none.
+	// TaskBegan tells of a task when it first runs; at is its function, parent
+	// the task that started it, 0 for none.
 	TaskBegan(task, parent int64, at Place)
-	// TaskEnded hears of its end: how is "" when it went well, else "cancelled" or
-	// the error's type.
+	// TaskEnded tells of the end of a task: how is "" when it succeeded, else
+	// "cancelled" or the error's type.
 	TaskEnded(task int64, how string)
-	// Entered and Left are the spans within a task, one in the other: a listen,
-	// whose name is the host's, and the handling of a message, whose name is its
-	// type.
+	// Entered and Left enclose the nested spans of a task: a listen, whose name
+	// is that of the host, and the handling of a message, whose name is the
+	// message's type.
 	Entered(task int64, kind SpanKind, name string)
 	Left(task int64)
 	// Requested hears of an effect, and gives what hears of its result.
@@ -139,8 +139,8 @@ func (t *task) leftSpan() {
 	}
 }
 
-// requested tells of a request, and where it comes from, and gives what hears
-// of its result; nil without an observer.
+// requested tells the observer of a request and its origin, and gives the
+// function that takes its result; nil without an observer.
 func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if t.m.config.Detail {
 		t.sign(r)
@@ -151,8 +151,8 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	return nil
 }
 
-// sign says in a piece of output where it comes from: the task, and the exchange
-// whose message it handles.
+// sign records in a piece of output its origin: the task, and the exchange
+// whose message the task handles.
 func (t *task) sign(r effect.Request) {
 	from := func() *effect.From {
 		f := &effect.From{Task: t.id}

@@ -297,7 +297,7 @@ func TestBlocks(t *testing.T) {
 }
 
 // TestOwn: a marked container is copied before it is mutated, on every step of
-// a path, and the other holder sees nothing.
+// a path, and its other holder sees no change.
 func TestOwn(t *testing.T) {
 	prepare := func(a *asm) { a.int(1); a.str("k"); a.int(2) }
 	// r2 = [[1]], r3 a second holder of it.

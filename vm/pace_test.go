@@ -25,8 +25,8 @@ func (c *counted) Err() error {
 	return nil
 }
 
-// long are programs whose main spends its time in one operation, in a try whose
-// catch must not see how it ends.
+// long gives programs whose main spends its time in one operation, within a try
+// whose catch must not see the interruption.
 func long() map[string]*asm {
 	programs := map[string]*asm{}
 	add := func(name, code string, prepare ...func(*asm)) {

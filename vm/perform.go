@@ -20,18 +20,18 @@ type asked struct {
 	give    Give
 }
 
-// Ask makes an effect's result what the native gives: the VM performs r, and gives
-// the program what give makes of its result. A native returns what Ask does; its
-// arguments are not there any more when give is called.
+// Ask lets a native return the result of an effect: the VM performs r, and give
+// converts its result to the value for the program. A native returns what Ask
+// returns; its arguments are no longer valid when give is called.
 func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
 	a.asked = asked{r, give}
 	return value.Nil, nil
 }
 
-// AskToHold is Ask of something that stays open in the world, and that the task
-// holds from then on: when it ends by an error, or is cancelled, the VM closes it.
-// held says by the result what number the thing has, and how it is closed. LetGo
-// ends that.
+// AskToHold is Ask for an effect that opens something in the world. The task
+// holds it from then on: the VM closes it when the task ends by an error or is
+// cancelled. held derives from the result the number of what was opened, and
+// how it is closed. LetGo ends the holding.
 func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
@@ -72,8 +72,9 @@ func (t *task) arguments(in *ins, name string) *Args {
 	return a
 }
 
-// ask performs what a native called by CallNative, or an operation on a store in a
-// file, asks for. The task goes on at once, unless another process holds the file.
+// ask performs the request of a native called by CallNative, or of an operation
+// on a store in a file. The task goes on at once, unless another process holds
+// the file.
 func (t *task) ask(r effect.Request, w *wait) status {
 	t.m.stats.Requests++
 	if t.alone() {

@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Walking down to the place that is mutated: each container on the way is made
-// owned and written back into the one above, which is owned already.
+// The way down to the place that is mutated: each container on the way is made
+// owned, and written back into the one above, which is owned already.
 
 func opShare(t *task, in *ins) status {
 	value.Share(*t.slot(in.a))

@@ -8,16 +8,18 @@ import (
 )
 
 // Profiling. With Config.Profile the loader puts an opMark before the first
-// instruction of each line and behind each call, and fuses nothing. A mark notes
-// where the run is; when samples are due, they belong to the mark before, since
-// the time has passed between the two. Without it there are no marks, and
-// nothing is looked at but where tasks wait and natives return.
+// instruction of each line and behind each call, and fuses nothing. A mark
+// notes where the run is. When samples are due at a mark they belong to the
+// mark before, since the time has passed between the two. Without
+// Config.Profile there are no marks, and only the places where tasks wait and
+// natives return check for it.
 
-// Profile takes samples of where a run is. Its functions are called on the run's
-// goroutine; stacks begin with the innermost call and are the callee's own.
+// Profile takes samples of where a run is. Its functions are called on the
+// run's goroutine. Stacks begin with the innermost call, and the callee may
+// keep them.
 type Profile struct {
-	// Due counts samples that are wanted. Whoever keeps the time adds to it, from
-	// any goroutine.
+	// Due counts the samples that are wanted. The profiler's clock adds to it,
+	// from any goroutine.
 	Due atomic.Int32
 	// Sample takes n samples.
 	Sample func(stack []Place, n int)
@@ -68,12 +70,12 @@ type sampling struct {
 // wanted says whether a sample is due; s is nil without Config.Profile.
 func (s *sampling) wanted() bool { return s != nil && s.due.Load() > 0 }
 
-// mark is where the last mark stood. It refers to the stack as a number: where
-// that has moved since, a sample's innermost line is not right, no more.
+// mark is where the last mark stood. The frame is kept as a number: when the
+// stack has moved since, only the innermost line of a sample may be wrong.
 type mark struct{ ip, fp uintptr }
 
-// marked is the stack at the mark before the one that has been come to: of the
-// same call, of its caller, or of a call that has just returned.
+// marked gives the stack at the mark before the current one. That mark lies in
+// the same call, in its caller, or in a call that has just returned.
 func (t *task) marked() []Place {
 	pc := t.pc()
 	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
@@ -99,8 +101,8 @@ func (t *task) frames(all []Place, pc int) []Place {
 	return all
 }
 
-// sample takes the samples that are due for something which is no code of the
-// program: a native, or an effect.
+// sample takes the samples that are due for time spent outside the program's
+// code: in a native, or an effect.
 func (t *task) sample(what string) {
 	p := t.m.config.Profile
 	if n := p.Due.Swap(0); n > 0 {

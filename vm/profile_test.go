@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// TestProfile asks for a sample before each mark: each is of the mark before, in
-// the call where that stood.
+// TestProfile asks for a sample before each mark: each sample belongs to the
+// mark before, in the call where that one stood.
 func TestProfile(t *testing.T) {
 	a := newAsm()
 	a.str("x")
@@ -51,8 +51,8 @@ func TestProfile(t *testing.T) {
 	if err != nil || value.Text(out.Value) != "8" {
 		t.Fatal(out, err)
 	}
-	// The first mark has none before it. Behind a call there are two, where a line
-	// begins as well.
+	// The first mark has none before it. Behind a call there are two marks
+	// where a line begins as well.
 	want := []string{
 		"3 main:1",
 		"1 main:2", // entered twice
@@ -70,8 +70,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfileWaits: what a task waits for is told with where it stands, and is no
-// time of computing.
+// TestProfileWaits: a wait is reported with the place where the task waits, and
+// does not count as computing.
 func TestProfileWaits(t *testing.T) {
 	a := tasks("LoadConst r2 k0\nCall r1 f1\nReturn r1")
 	now := int64(0)

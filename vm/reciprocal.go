@@ -8,12 +8,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Division by a constant. Of x from 0 to 2^32-1 and k > 1 the quotient is the high
-// half of m*x, and the remainder the high half of the low half of it times k, where m
-// is 2^64/k rounded up: two multiplications where a division takes up to four times
-// as long (D. Lemire, O. Kaser, N. Kurz, "Faster remainder by direct computation",
-// 2019). Other x are divided. The loop has it written out: a function of this
-// size is not inlined there.
+// Division by a constant k > 1. Let m be 2^64/k rounded up. For x from 0 to
+// 2^32-1 the quotient is the high half of m*x. The remainder is the high half
+// of k times the low half of m*x. That takes two multiplications, where a
+// division takes up to four times as long (D. Lemire, O. Kaser, N. Kurz,
+// "Faster remainder by direct computation", 2019). Other x are divided. The
+// loop repeats this code, since a function of this size is not inlined there.
 
 // reciprocal is m and k as they lie in two slots, behind the program's constants.
 type reciprocal struct {

@@ -13,10 +13,10 @@ import (
 )
 
 // The scheduler runs one task at a time. A task gives way only where it waits:
-// for an effect, for a task, for a group. Requests are performed elsewhere;
-// completions are taken one at a time, and until the next one is taken every
-// task that can go on does. So a run is decided by its requests' results and the
-// order of its completions, and by nothing else.
+// for an effect, for a task, for a group. Requests are performed elsewhere.
+// Completions are taken one at a time; before the next is taken, every task
+// that can go on does. So the results of its requests and the order of its
+// completions alone determine a run.
 
 // pendingRequest is a request under way: who is to hear of it.
 type pendingRequest struct {
@@ -31,8 +31,8 @@ type pendingRequest struct {
 	release func() // frees its context; nil without one
 }
 
-// completion is a request that has come back, or with do something that is to be
-// done on the run's goroutine.
+// completion is a request that has come back or, when do is set, an action for
+// the run's goroutine.
 type completion struct {
 	seq    int
 	result effect.Result
@@ -160,8 +160,9 @@ func (m *VM) loop() {
 	m.goroutes.Wait()
 }
 
-// next waits for the next completion. When the run is cancelled meanwhile, every
-// request is asked to end, once; without one there is nothing to come.
+// next waits for the next completion. When the run is cancelled meanwhile,
+// every request is asked once to end. Without a request nothing can come, and
+// ok is false.
 func (m *VM) next() (completion, bool) {
 	if len(m.waiting) > 0 {
 		return m.performChosen(), true
@@ -193,8 +194,8 @@ func (m *VM) next() (completion, bool) {
 	return c, true
 }
 
-// guarded resumes t. A *value.Fault that a native or an accessor panicked with
-// becomes a fault of the program; any other panic ends the run as our bug.
+// guarded resumes t. When a native or an accessor panics with a *value.Fault,
+// the program gets that fault; any other panic is our bug and ends the run.
 func (m *VM) guarded(t *task) (st status) {
 	m.current = t
 	for again := true; again; {
@@ -293,8 +294,9 @@ func (m *VM) takeCompletion(c completion) {
 	}
 }
 
-// poll takes, for a task that computes for long, the completions that have come
-// for the listens it is in and for bounds, without waiting. Others keep their turn.
+// poll serves a task that computes for long. Without waiting, it takes the
+// completions that have come for the task's listens and for bounds. Other
+// completions keep their turn.
 func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
@@ -309,8 +311,8 @@ func (m *VM) poll(t *task) {
 	m.arrived = rest
 }
 
-// start has r performed elsewhere: by a performer that needs no goroutine to
-// wait, or on a goroutine of its own.
+// start has r performed elsewhere: by the performer itself when it needs no
+// goroutine to wait, else on a goroutine of its own.
 func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
 	seq := m.addPending(f)
@@ -346,8 +348,8 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 	})
 }
 
-// alone says that nothing but t can happen while it waits: no other task, no
-// request under way, no handler that could be taken back.
+// alone says that nothing but t can act while it waits: there is no other task,
+// no request under way, no handler that could be cancelled.
 func (t *task) alone() bool {
 	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil {
 		return false
@@ -366,8 +368,9 @@ func (t *task) alone() bool {
 	return true
 }
 
-// request performs r for the task, which goes on as w says: at once when the
-// kind never waits or nothing else could go on meanwhile, else parked.
+// request performs r for the task, which goes on as w says. The task goes on at
+// once when requests of this kind never wait, or nothing else could go on
+// meanwhile; else it is parked.
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
@@ -398,8 +401,8 @@ func (t *task) request(r effect.Request, w *wait) status {
 	return t.park(w)
 }
 
-// park readies the task for waiting: handlers it is in must hear of withdrawals,
-// and it keeps only what it needs.
+// park readies the task for waiting: its handlers must hear of withdrawals, and
+// it keeps only the slots that it needs.
 func (t *task) park(w *wait) status {
 	t.wait = w
 	if p := t.m.config.Profile; p != nil {
@@ -408,15 +411,15 @@ func (t *task) park(w *wait) status {
 	t.hear()
 	t.keepSlots()
 	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds.running > 0) {
-		// What was polled for since the task last looked may have cancelled it: as
-		// it is not unwinding, it does not know.
+		// A completion polled since the task last checked may have cancelled
+		// it. The task is not unwinding, so it does not know yet.
 		t.interruptRun()
 	}
 	return parked
 }
 
-// hear keeps a request for messages on its way for every listen whose handler
-// runs, so that withdrawals are heard of.
+// hear keeps a request for messages under way for every listen whose handler
+// runs, so that a withdraw arrives in time.
 func (t *task) hear() {
 	for _, s := range t.scopes {
 		if s.run != nil {

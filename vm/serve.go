@@ -10,15 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// Offer is a function that a program offers to others: those with a description
-// of its public tools, as far as [permissions] let them be called, and its public
-// pipelines. One that is @approve is not among them, since nobody would be asked.
+// Offer is a function that a program offers to others: the described functions
+// of its public tools, as far as [permissions] allow calling them, and its
+// public pipelines. An @approve function is not offered, since nobody would be
+// asked.
 type Offer struct {
 	Name        string // Tool_function, or the pipeline's
 	Description string
 	Parameters  json.RawMessage // their JSON Schema
-	// Output is the JSON Schema of the result, an object; nil when that is text, or
-	// anything. Wrapped says that the result is its member `result`.
+	// Output is the JSON Schema of the result, which is an object; nil when the
+	// result is text, or anything. Wrapped says that the result is the member
+	// `result` of that object.
 	Output  json.RawMessage
 	Wrapped bool
 	// Pipeline is the pipeline's name and Stages how many it has; "" for a tool.
@@ -37,8 +39,9 @@ func badArguments(o Offer, format string, args ...any) error {
 	return &BadArguments{"bad arguments for " + o.Name + ": " + fmt.Sprintf(format, args...)}
 }
 
-// Offers lists what the program offers, in the order of its tools and pipelines,
-// and says of each pipeline that it does not why.
+// Offers lists what the program offers, in the order of its tools and
+// pipelines. withheld gives the reason for each public pipeline that is not
+// offered.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
 	for _, x := range m.tools {
 		for i := range x.decl.methods {
@@ -124,9 +127,9 @@ type Call struct {
 	// Context ends the call. Limit bounds it from where it begins to run.
 	Context context.Context
 	Limit   func(context.Context) (context.Context, context.CancelFunc)
-	// Emitted hears of what the program emits in the course of the call, and Done,
-	// once, of its end, with what Run gives for main, or *BadArguments. Both are
-	// called on the run's goroutine. The value must not be kept.
+	// Emitted is called for what the program emits during the call. Done is
+	// called once, at its end, with what Run gives for main, or *BadArguments.
+	// Both are called on the run's goroutine. The value must not be kept.
 	Emitted func(*effect.Emit)
 	Done    func(value.Slot, error)
 }
@@ -153,9 +156,10 @@ type served struct {
 }
 
 // Serve runs the calls that Begin makes, until ctx ends, a task panics, or a
-// performer refuses what no program may catch. A call is a task, with those that
-// it starts; as everywhere, one runs at a time, until it waits. Calls of functions
-// that are @sequential run one after the other. InitTools comes first.
+// performer refuses a request with an error that no program may catch. Each
+// call is a task, together with those that it starts. As everywhere, one task
+// runs at a time, until it waits. Calls of @sequential functions run one after
+// the other. InitTools must have been called before.
 func (m *VM) Serve(ctx context.Context) error {
 	m.requests.begin(ctx)
 	m.serving = &serving{running: map[*served]empty{}}
@@ -243,8 +247,8 @@ func (s *served) run() {
 // over says that the call is to end.
 func (s *served) over() bool { return s != nil && s.ctx.Err() != nil }
 
-// rootEnded hears that a task of the call, or of none, has ended: when it was the
-// call's own and failed, the others end too.
+// rootEnded is called when a task of the call, or of none, has ended. When it
+// was the call's own task and failed, the call's other tasks are cancelled.
 func (s *served) rootEnded(t *task) {
 	if s == nil || t != s.root || t.raised == nil && !isErr(t.result) {
 		return
@@ -258,8 +262,8 @@ func (s *served) rootEnded(t *task) {
 	}
 }
 
-// ended hears that one of the call's tasks has ended, and after the last one tells
-// who called.
+// ended is called when one of the call's tasks has ended; after the last one it
+// tells the caller.
 func (s *served) ended() {
 	if s == nil {
 		return

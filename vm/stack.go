@@ -2,9 +2,9 @@ package vm
 
 import "github.com/concerto-lang/concerto/internal/value"
 
-// A task needs a whole stack only while it runs. A parked one keeps its slots in
-// use in a parked stack of just that size, so that very many can wait; free stacks are
-// used again by those that go on.
+// A task needs a whole stack only while it runs. A parked task keeps its slots
+// in use in a slice of just that size, so that very many tasks can wait. Free
+// stacks are reused by tasks that go on.
 
 // parkedStack are the slots in use of a task that does not run.
 type parkedStack struct {
@@ -12,16 +12,16 @@ type parkedStack struct {
 	depth int32 // where its frame is among them
 }
 
-// keptSlots is up to how many slots a task that has not run keeps for its first
-// wait.
+// keptSlots bounds the slots that are set aside for the first wait of a task
+// that has not run yet.
 const keptSlots = 16
 
 // keptStacks is how many free stacks are kept.
 const keptStacks = 64
 
-// keepSlots takes the slots in use off the stack and gives the stack back, unless
-// most of it is in use: then only what lies above is dropped. Registers of calls
-// that are over would keep values alive.
+// keepSlots moves the slots in use off the stack and gives the stack back. When
+// most of the stack is in use it only clears the slots above: those of returned
+// calls would keep values alive.
 func (t *task) keepSlots() {
 	depth := t.depth()
 	used := min(depth+t.m.blockAt(t.pc()).fn.registers, len(t.stack))
@@ -39,7 +39,7 @@ func (t *task) keepSlots() {
 }
 
 // settle is keepSlots for a task that waits without being parked: it gives back
-// the room of a recursion that is over.
+// the stack that a finished recursion needed.
 func (t *task) settle() {
 	if len(t.stack) > 16*firstStack {
 		t.keepSlots()
@@ -47,8 +47,9 @@ func (t *task) settle() {
 	}
 }
 
-// freeStack gives the stack back, uncleared: the next task to run takes it, and
-// clearing took a fifth of the time of tasks that hand on to one another.
+// freeStack gives the stack back without clearing it: the next task to run
+// takes it. Clearing took a fifth of the time of tasks that hand on to one
+// another.
 func (t *task) freeStack() {
 	t.m.stacks.keep(t.stack)
 	t.stack, t.fp = nil, nil

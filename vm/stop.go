@@ -1,8 +1,8 @@
 package vm
 
-// Stopped is how a run ends whose performer refused a request with an error
-// that no program may catch: Err is the performer's, the place that of the
-// request.
+// Stopped is the end of a run whose performer refused a request with an error
+// that no program may catch. Err is the performer's error, the place that of
+// the request.
 type Stopped struct {
 	Err   error
 	Place         // where the request was made

@@ -8,10 +8,10 @@ import (
 )
 
 // Stores are handles of a *store.HashMap, *store.Ledger or *store.Memory. Their
-// natives are the library's.
+// natives belong to the library.
 
-// newStore makes the value of a store's declaration: empty, or with its place
-// when it is in a file.
+// newStore makes the value of a store declaration: an empty store, or one with
+// its path when it is in a file.
 func (m *VM) newStore(s ir.Store) value.Slot {
 	var place *store.Place
 	if s.File != "" {
@@ -34,8 +34,8 @@ func (m *VM) newStore(s ir.Store) value.Slot {
 	return value.NewHandle("Memory", s.Name, x)
 }
 
-// iterateKept puts the entries of a hashmap in a file, as an array of tuples,
-// into a register.
+// iterateKept puts the entries of a hashmap in a file into a register, as an
+// array of tuples.
 func (t *task) iterateKept(h *store.HashMap, window uint8) status {
 	kept := h.Kept(&t.m.pace)
 	give := func(r effect.Result) (value.Slot, error) {

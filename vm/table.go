@@ -7,12 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Tables. A run of tests of one register, each for another number, variant or
-// String, is loaded as one instruction and a table behind it of opCases. For
-// numbers there is one from the least to the largest, for Strings one a test,
-// which a map finds. What has no test leads past the run, where the next
-// instruction is. A loop around a match of eight Strings takes 0.35 of its time, of
-// five 0.55.
+// Tables. Several tests in a row of one register, each for another number,
+// variant or String, are loaded as one instruction with a table of opCases
+// behind it. The table has one entry for each number from the least to the
+// largest, or one for each String, which a map finds. A value without a test
+// leads past the tests, to the instruction behind them. A loop around a match
+// of eight Strings takes 0.35 times as long, one of five Strings 0.55 times.
 
 const (
 	leastCases = 3    // fewer tests are made one by one
@@ -21,8 +21,8 @@ const (
 	mostCases  = 1024 // entries of a table
 )
 
-// table loads the run of tests that begins at instruction i, and gives its
-// length; 0 when there is none.
+// table loads the tests that begin at instruction i, and gives their number; 0
+// when no table is made.
 func (m *loader) table(code []ir.Instr, i int, inside []bool) (n int) {
 	first := code[i]
 	if first.Op != ir.OpJumpEqIntK && first.Op != ir.OpJumpVariant && first.Op != ir.OpJumpEqualK {

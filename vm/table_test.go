@@ -8,8 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestTables: a run of tests leads where the tests lead one by one (Count makes
-// no table): to the first of equal ones, and past it for what has none.
+// TestTables: a table leads where its tests lead one by one (Count makes no
+// table): of equal tests to the first one's target, and past them all for a
+// value without a test.
 func TestTables(t *testing.T) {
 	const ints = "JumpEqIntK r2 -3 @a\nJumpEqIntK r2 4 @b\nJumpEqIntK r2 -1 @b\nJumpEqIntK r2 4 @a\nJumpEqIntK r2 0 @c\n"
 	const ends = "LoadConst r1 k0\nReturn r1\n@a: LoadConst r1 k1\nReturn r1\n@b: LoadConst r1 k2\nReturn r1\n@c: LoadConst r1 k3\nReturn r1"

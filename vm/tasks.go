@@ -1,7 +1,7 @@
 package vm
 
-// sched are the tasks of a run: which has its turn, which can go on, and all that are
-// alive.
+// sched is the state of the scheduler: the tasks that are alive, those that can
+// go on, and whose turn it is.
 type sched struct {
 	current        *task // whose turn it is
 	ready          queue

@@ -39,9 +39,9 @@ func (x *Tool) Value() value.Slot { return x.self }
 // Functions are those that are declared, in order.
 func (x *Tool) Functions() []ToolFunction { return x.decl.methods }
 
-// ToolFunction is a tool function that models and hosts may call. Its stub is a
-// function the loader writes: it fills in defaults, calls the function, unwraps
-// an Ok, and makes every error a ToolError.
+// ToolFunction is a tool function that models and hosts may call. The loader
+// writes its stub, a function that fills in defaults, calls the tool function,
+// unwraps an Ok, and turns every error into a ToolError.
 type ToolFunction struct {
 	tool   *toolDecl // nil for a pipeline
 	info   *ir.ToolMethod
@@ -122,8 +122,8 @@ func (m *loader) loadToolMethod(x *toolDecl, info *ir.ToolMethod) (ToolFunction,
 	return method, nil
 }
 
-// writeStub appends the stub of a tool function. Its registers: 1 is the tool, if
-// there is one, then the parameters, then a window for calls.
+// writeStub appends the stub of a tool function. Register 1 of the stub holds
+// the tool, if there is one; then come the parameters, then a window for calls.
 func (m *loader) writeStub(x *ToolFunction) *function {
 	first := 1 // register of the first parameter
 	if x.tool != nil {
@@ -245,14 +245,14 @@ func opDispatchTool(t *task, in *ins) status {
 	return t.enter(in.a, x.stub.entry, nil)
 }
 
-// permits says whether [permissions] lets models, hosts and dispatch_tool call a
+// permits says whether [permissions] let models, hosts and dispatch_tool call a
 // tool's function.
 func (m *image) permits(x *ToolFunction) bool {
 	return m.program.Permissions.LetsCall(x.tool.info.Name, x.info.Name)
 }
 
-// toolsOf gives the tools that a party may call, as an Array: the declared
-// ones unless they are off, then the added ones, each once.
+// toolsOf gives the tools that an agent or host may call, as an Array: its
+// declared ones unless they are off, then the added ones, each once.
 func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	p := s.Party()
 	declared := []int(nil)
@@ -345,7 +345,8 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 }
 
 // arguments checks a call's arguments and puts them into the order of the
-// parameters; absent stands where the default is to be computed.
+// parameters. The value absent stands for an argument whose default is to be
+// computed.
 func (x *ToolFunction) arguments(args *value.Map) (given []value.Slot, errs []schema.FieldError) {
 	given = make([]value.Slot, len(x.params))
 	for i := range x.params {

@@ -19,8 +19,8 @@ type Uncaught struct {
 	Trace   []Place // the place first, then the calls that led to it, recursion and long ones shortened; without the library's own
 	Task    bool    // of a task that nobody awaited, not of main
 	Number  int64   // of its task, from 1, which is main; 0 when tasks have none
-	// Others are the errors of further tasks that nobody awaited, in the order
-	// in which they ended.
+	// Others are the errors of further failed tasks that nobody awaited, in the
+	// order in which the tasks ended.
 	Others []*Uncaught
 }
 
@@ -50,8 +50,8 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 	return e
 }
 
-// raisedPlaces are those of an error's trace, behind those of the Err in which it
-// came to where it was raised.
+// raisedPlaces gives the places of an error's trace. When the error came in an
+// Err that `?` raised, the places of that Err come first.
 func (m *VM) raisedPlaces(r *raised) []Place {
 	places := r.trace.places(m.place)
 	if way := m.left.wayTo(r); len(way) > 0 {
@@ -60,9 +60,9 @@ func (m *VM) raisedPlaces(r *raised) []Place {
 	return places
 }
 
-// userView leaves out the library's calls within itself: of each run of library
-// places stays the one that the program called, unless that is the library's
-// own too.
+// userView leaves out the calls that the library makes within itself: of
+// adjacent library places it keeps the one that the program called, unless that
+// one is internal to the library too.
 func userView(trace []Place) []Place {
 	var out []Place
 	for i := 0; i < len(trace); {
@@ -92,8 +92,8 @@ func shown(trace []Place, i int) bool {
 
 func (p *Place) library() bool { return p.Text == "" && p.Left == 0 }
 
-// visible is the place of a trace that the user can look at, the first with a
-// text: what fails in the library is its caller's matter.
+// visible gives the first place of a trace whose text the user can look at: a
+// failure in the library is shown at the call of the library.
 func visible(trace []Place) Place {
 	for _, p := range trace {
 		if p.Text != "" {
@@ -154,8 +154,8 @@ func (m *image) place(c call) Place {
 	return p
 }
 
-// entryOf is the place where a function begins: in itself, out of all inlined
-// calls, and where it began before it was optimised.
+// entryOf gives the place where a function begins: in the function itself,
+// outside all inlined calls, and before anything was optimised away.
 func (m *image) entryOf(f *function) Place {
 	c := call{pc: int32(f.entry)}
 	for _, x := range m.blockAt(f.entry).inlined {

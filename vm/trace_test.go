@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUserView: of the library's calls within itself a user sees the one that the
-// program made.
+// TestUserView: of the calls within the library, a user sees only the program's
+// call.
 func TestUserView(t *testing.T) {
 	own := func(name string) Place { return Place{Function: name, Text: "its file"} }
 	lib := func(name string) Place { return Place{Function: name} }

@@ -1,7 +1,7 @@
 package vm
 
-// noteUnfinished lists the tasks that are under way when main returns: those
-// that the program started and nobody has awaited or cancelled.
+// noteUnfinished lists the tasks that are running when main returns: those that
+// the program started and nobody has awaited or cancelled.
 func (m *VM) noteUnfinished() {
 	for t := m.oldest; t != nil; t = t.birth.newer {
 		if t.valued() && !t.stop {

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unwind takes t.raised from the instruction just left up to what takes it: a
+// unwind takes t.raised from the instruction just left to where it ends: a
 // catch region, the listen whose handler it leaves, or the task's end. Closing
-// an exchange on the way parks the task; its completion calls unwind again.
+// an exchange on the way parks the task; the completion calls unwind again.
 func (t *task) unwind() status {
 	r := t.raised
 	pc := t.pc()
@@ -33,8 +33,8 @@ func (t *task) unwind() status {
 			}
 		}
 		if s != nil {
-			// The frame is inside a listen: its handler's block is left, or the
-			// listen itself is.
+			// The frame is inside a listen: the error leaves the handler's
+			// block, or the listen itself.
 			st, on := t.leaveScope(s, r)
 			if !on {
 				return st
@@ -68,8 +68,8 @@ type region struct {
 	register         uint8
 }
 
-// block is a run of instructions with its regions: a function's body, or a
-// handler's.
+// block is a list of instructions with its regions: the body of a function or
+// of a handler.
 type block struct {
 	start   int
 	fn      *function

@@ -1,6 +1,7 @@
-// Package vm runs programs: it loads IR into its own instructions, keeps tasks
-// as saved frames on one stack of slots each, and reaches the world through one
-// door, effect.Performer; its API promises nothing. Nothing else here or in natives touches the world.
+// Package vm runs programs: it loads IR into its own instructions, keeps each
+// task as saved frames on a stack of slots, and reaches the world only through
+// effect.Performer; its API promises nothing. Nothing else here or in natives
+// touches the world.
 //
 // A VM runs one program once; it is not safe for concurrent use.
 package vm
@@ -20,14 +21,15 @@ type Config struct {
 	Natives   func(name string) Native // finds a function of the library by its registered name; nil when there is none
 	Performer effect.Performer
 
-	// AlwaysCopy makes every copy-on-write copy, to show that no program can
-	// tell the difference.
+	// AlwaysCopy turns each copy-on-write into a copy, to show that no program
+	// can tell the difference.
 	AlwaysCopy bool
 
-	// Choose, when set, makes the run repeatable: requests that wait are
-	// performed one at a time, when no task can go on, on the run's goroutine.
-	// Of those that wait, in the order in which they were made, it gives the
-	// index of the next one. Requests whose context has ended come first.
+	// Choose, when set, makes the run repeatable. Requests that wait are then
+	// performed one at a time, on the run's goroutine, when no task can go on.
+	// Choose gets the waiting requests in the order in which they were made,
+	// and gives the index of the next one. Requests whose context has ended
+	// come first.
 	Choose func([]effect.Request) int
 
 	// Cover counts what of the program runs: see VM.Covered.
@@ -44,7 +46,7 @@ type Config struct {
 	// Count counts how often each instruction runs: see VM.Runs.
 	Count bool
 
-	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi.
+	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi slots.
 	// Recursion beyond it is a fault.
 	MaxStack int
 }
@@ -53,8 +55,9 @@ type Config struct {
 type Outcome struct {
 	Value value.Slot // what main returned
 	Stats Stats
-	// Unfinished are where the tasks begin that were under way when main
-	// returned, in the order of their start; the run has awaited them.
+	// Unfinished are the places where those tasks begin that were still running
+	// when main returned, in the order of their start. The run has awaited
+	// them.
 	Unfinished []Place
 }
 
@@ -115,8 +118,8 @@ type ending struct {
 	unfinished []Place  // tasks under way when main returned
 }
 
-// New loads a program and makes a run of it. The error says what the program needs
-// and is not there.
+// New loads a program and makes a run of it. The error names what the program
+// needs and the library lacks.
 func New(config Config) (*VM, error) {
 	i, err := load(&config)
 	if err != nil {
@@ -125,8 +128,8 @@ func New(config Config) (*VM, error) {
 	return newRun(config, i)
 }
 
-// Fresh gives a VM for another run of the same program: they share the image,
-// what a run changes is new. The two must not run at the same time.
+// Fresh gives a VM for another run of the same program. The two share the
+// image; all that a run changes is new. They must not run at the same time.
 func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, error) {
 	config := m.config
 	config.Performer, config.Choose = p, choose
@@ -151,8 +154,8 @@ func newRun(config Config, i *image) (*VM, error) {
 var ErrNoMain = errors.New("the program has no function `main`")
 
 // Run runs main. The error is an *Uncaught when the program failed,
-// context.Cause(ctx) when ctx ended it, else what ended it from outside. Every
-// goroutine of the run has ended when Run returns.
+// context.Cause(ctx) when ctx ended the run, and else the reason from outside.
+// Every goroutine of the run has ended when Run returns.
 func (m *VM) Run(ctx context.Context) (*Outcome, error) {
 	if m.program.Entry < 0 {
 		return nil, ErrNoMain
@@ -185,9 +188,9 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 	return m.outcome(ctx, t, m.lost, m.cut)
 }
 
-// outcome is what a task gave that was run for somebody outside: its result, or
-// why there is none. lost are the tasks that it started and that failed while
-// nobody waited for them; cut says that ctx has ended one.
+// outcome is the result of a task that was run for an outside caller, or the
+// error why there is none. lost are the tasks that it started and that failed
+// while nobody waited for them; cut says that ctx has ended one.
 func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (value.Slot, error) {
 	u := (*Uncaught)(nil)
 	switch r := t.raised; {

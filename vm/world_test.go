@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// world is a performer in memory that completes requests only when it is told
-// to, in the order it is told. Requests are named: an awaited emit by its
-// channel, a sleep "sleep N", an exchange's by "open NAME" and so on.
+// world is a performer in memory. It completes requests only when it is told
+// to, in the order in which it is told. Requests are named: an awaited emit by
+// its channel, a sleep "sleep N", those of an exchange "open NAME" and so on.
 type world struct {
 	mu      sync.Mutex
 	pending map[string]func(effect.Result, error)
