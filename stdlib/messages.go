@@ -16,8 +16,11 @@ func messageSchemas() []string {
 			names = append(names, m.Schema)
 		}
 	}
-	return names
+	return append(names, messageParts...)
 }
+
+// messageParts are the schemas of what stands within messages.
+var messageParts = []string{"HostAsk", "HostOption", "HostUsage"}
 
 // Part is a table of a chapter of the manual. It stands there between the lines
 // that Begin gives and PartEnd.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -48,6 +49,7 @@ func TestMain(m *testing.M) {
 // there is no Concerto.toml, one is written with a section for each. `llm FILE`
 // starts a model server with FILE's replies and puts its address into LLM_URL,
 // `mcp` an MCP server likewise;
+// `wire NAME` makes NAME.host of a recorded conversation with a vendor's agent;
 // `subst FILE` replaces $LLM_URL and $WORK in a file.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -58,6 +60,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm":      startLLM,
+			"wire":     wire,
 			"mcp":      startMCP,
 			"subst":    subst,
 			"requests": requests,
@@ -158,6 +161,27 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(s.Close)
 	ts.Setenv("LLM_URL", s.URL)
 	servers.Store(ts, s)
+}
+
+// wire makes a host's script of what package host has recorded of a vendor's agent.
+func wire(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wire NAME")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", args[0]+".wire"))
+	ts.Check(err)
+	var script strings.Builder
+	for line := range strings.Lines(string(text)) {
+		var l struct {
+			Dir, Line string
+			Proc      int
+		}
+		ts.Check(json.Unmarshal([]byte(line), &l))
+		if l.Proc == 1 && (l.Dir == "<" || l.Dir == ">") {
+			fmt.Fprintf(&script, "%s %s\n", l.Dir, strings.ReplaceAll(l.Line, `"/work`, `"`+ts.Getenv("WORK")))
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".host"), []byte(script.String()), 0o666))
 }
 
 // startMCP starts an MCP server and puts its address into LLM_URL.

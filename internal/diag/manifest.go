@@ -29,7 +29,7 @@ var ManifestValue = &Info{
 // ManifestMissing: a section lacks a key that it needs.
 var ManifestMissing = &Info{
 	Code: "E0804", Title: "a section of the manifest lacks a key", Manifest: true,
-	Explain: "A connection needs a `provider`, a host a `command`, an MCP server a `command` or a `url`.",
+	Explain: "A connection needs a `provider`, a host a `command` (unless its transport has one), an MCP server a `command` or a `url`.",
 	Bad:     "[hosts.worker]\ntimeout = 30\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
 }
@@ -45,9 +45,10 @@ var ManifestParam = &Info{
 // ManifestConflict: two keys contradict each other.
 var ManifestConflict = &Info{
 	Code: "E0806", Title: "two keys of the manifest contradict each other", Manifest: true,
-	Explain: "A parameter comes from `params` or from `params_env`, a scripted connection's replies from `replies` or from `script`; not from both.",
-	Bad:     "[hosts.worker]\ncommand = \"python3\"\nparams = { token = \"x\" }\nparams_env = { token = \"TOKEN\" }\n",
-	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams_env = { token = \"TOKEN\" }\n",
+	Explain: "A parameter comes from `params` or from `params_env`, a scripted connection's replies from `replies` or from `script`; not from both. " +
+		"Some keys of a host are for vendors' agents, and mean nothing to another transport.",
+	Bad:  "[hosts.worker]\ncommand = \"python3\"\nparams = { token = \"x\" }\nparams_env = { token = \"TOKEN\" }\n",
+	Good: "[hosts.worker]\ncommand = \"python3\"\nparams_env = { token = \"TOKEN\" }\n",
 }
 
 // ManifestSecret: a secret stands in the manifest itself.

@@ -49,6 +49,9 @@ type Key struct {
 	Doc     string
 	Zero    bool // a Number may be 0
 
+	// Transports are those of a host that heed the key; nil: all do.
+	Transports []string
+
 	holds   holds  // how a secret in the value is told
 	instead string // the key that names a secret's variable, of the same section
 
@@ -78,7 +81,7 @@ type target struct {
 // Providers, transports and the other closed lists of values.
 var (
 	providers     = provider.Names()
-	hostTransport = []string{"stdio"}
+	hostTransport = []string{"stdio", claudeCode, codex, acp}
 	mcpTransport  = []string{"stdio", "http"}
 	backoffs      = []string{"none", "linear", "exponential"}
 	formats       = []string{"text", "json"}
@@ -164,15 +167,24 @@ var keys = []Key{
 	{Path: "connections.*.replies[].error.status", Type: Integer, holds: anything, Min: 400, Default: "500", Example: "429", Doc: "The HTTP status."},
 	{Path: "connections.*.replies[].error.message", Type: String, holds: anything, Example: `"slow down"`, Doc: "The provider's message."},
 
-	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the host is reached: a subprocess's standard streams."},
-	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH."},
+	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "What the host speaks on its standard streams: Concerto's own protocol, or that of Claude Code, of Codex's app-server, or the Agent Client Protocol."},
+	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH. For `claude-code` it is `claude` when not given, for `codex` `codex`."},
 	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are."},
 	{Path: "hosts.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment."},
 	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default."},
-	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take."},
+	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take; 1800 for a vendor's agent when not given."},
+	{Path: "hosts.*.init_timeout", Type: Number, Unit: "seconds", Example: "20", Doc: "How long a new process may take until it is ready: `timeout`, else 10, when not given; 60 for a vendor's agent."},
+	{Path: "hosts.*.init", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "The `init` message is sent without `params`, too, so that the host can tell its capabilities."},
+	{Path: "hosts.*.model", Type: String, Example: `"opus"`, Transports: vendors, Doc: "The model that a vendor's agent is to use."},
+	{Path: "hosts.*.mode", Type: String, Default: `"default"`, Example: `"plan"`, Transports: []string{claudeCode, acp}, Doc: "How the agent asks for permission: `default`, `acceptEdits` or `plan`; for `acp` any that it offers. One that skips permission needs `unsafe_mode`."},
+	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Transports: []string{claudeCode, acp}, Doc: "`mode` may be one that skips permission."},
+	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Transports: []string{claudeCode}, Doc: "Which of its own settings the agent heeds: `user`, `project`, `local`. Rules and hooks in them decide without being asked about here."},
+	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Transports: []string{codex}, Doc: "When the agent asks."},
+	{Path: "hosts.*.sandbox", Type: Enum, Values: []string{"read-only", "workspace-write", "danger-full-access"}, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, Doc: "What the agent's commands may touch."},
+	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process go on with one conversation, or each begins a new one."},
 	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take."},
 	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers."},
-	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers."},
+	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers; `no` for a vendor's agent when not given."},
 	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins."},
 	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins."},
 	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error."},

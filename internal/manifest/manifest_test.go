@@ -190,6 +190,9 @@ func TestExamplesAreAccepted(t *testing.T) {
 					other := map[string]string{"input": "output", "output": "input"}[k.Name()]
 					text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
 				}
+				if k.Transports != nil {
+					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
+				}
 				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n"} {
 					for line := range strings.Lines(need) {
 						if strings.HasPrefix(path, prefix) && !strings.HasPrefix(line, path+" ") {
@@ -318,6 +321,14 @@ func TestDiagnostics(t *testing.T) {
 		{"open string", "[project]\nname = \"x\n", "2:10: E0801: this string does not end on its line (close it with a quote, or use \"\"\" for several lines)\n"},
 		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: byte 0xff is not UTF-8 (save the file as UTF-8)\n"},
 		{"open header", "[project\nname = 1\n", "1:9: E0801: expected `]` after the table's name, found '\\n' (write the header as [name])\n"},
+		{"vendors", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"acceptEdits\"\nsettings = [\"user\"]\n[hosts.b]\ntransport = \"codex\"\nsandbox = \"read-only\"\n" +
+			"[hosts.c]\ntransport = \"acp\"\ncommand = \"gemini\"\nmode = \"yolo\"\nunsafe_mode = true\n", ""},
+		{"acp without a command", "[hosts.a]\ntransport = \"acp\"\n", "1:8: E0804: [hosts.a] has no `command` (add `command = \"…\"`: the program that plays this host)\n"},
+		{"key of another transport", "[hosts.a]\ncommand = \"c\"\nmodel = \"m\"\n", "3:1: E0806: [hosts.a] has the transport `stdio`, which does not heed `model` (leave it out: it is for claude-code, codex, acp)\n"},
+		{"modes", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"bypassPermissions\"\n[hosts.b]\ntransport = \"claude-code\"\nmode = \"fast\"\nsettings = [\"mine\"]\n",
+			"3:8: E0803: mode `bypassPermissions` lets the agent act without asking (add `unsafe_mode = true` if that is what you want)\n" +
+				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +
+				"7:12: E0803: unknown settings \"mine\" (there are user, project, local)\n"},
 		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
 		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
 		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (known keys here: name, version, entry)\n"},
@@ -337,7 +348,7 @@ func TestDiagnostics(t *testing.T) {
 				"4:13: E0802: `hosts.w.env.A` takes a string, not a date or time (put the value in quotes)\n"},
 		{"unknown provider", "[connections.c]\nprovider = \"antropic\"\n", "2:12: E0803: unknown provider \"antropic\" (did you mean \"anthropic\"?)\n"},
 		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` is \"openai\", \"anthropic\", \"gemini\", \"ollama\" or \"scripted\")\n"},
-		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` is \"stdio\")\n"},
+		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` is \"stdio\", \"claude-code\", \"codex\" or \"acp\")\n"},
 		{"no time", "[hosts.w]\ncommand = \"c\"\ntimeout = 0\nquestion_timeout = nan\ninstances = 0\n",
 			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or leave the key out)\n" +
 				"4:20: E0803: `hosts.w.question_timeout` must be more than 0 and at most 1000000000 (write `question_timeout = 30`, or leave the key out)\n" +

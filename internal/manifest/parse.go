@@ -229,7 +229,8 @@ func (r *reader) host(n *node, v any) {
 	r.m.Hosts = append(r.m.Hosts, h)
 	shown := "hosts." + n.name
 	h.At = r.section("hosts.*", n, v, &target{host: h, config: &h.Config}, shown)
-	if n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
+	transport := r.vendor(h, n, v, shown)
+	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
 			Hint("add `command = \"…\"`: the program that plays this host"))
 	}
