@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// codec writes or reads the format. One method a structure (format.go) states
-// its members for both directions. Written members stand in the stated order,
-// those at their zero value are left out where the statement says so; read
-// ones may stand in any order.
+// codec writes or reads the format. One method per structure (format.go) states
+// its members for both directions. Members are written in the stated order;
+// where the statement says so, a member with the zero value is left out.
+// Members that are read may stand in any order.
 type codec struct {
 	writing bool
 
@@ -56,8 +56,8 @@ func (c *codec) object(members func()) {
 	c.key = outer
 }
 
-// member starts a member: it says whether its value is to be written or read
-// now. Whoever gets true handles the value and calls done.
+// member starts a member and says whether its value is to be written or read
+// now. If so, the caller handles the value and calls done.
 func (c *codec) member(name string) bool {
 	if !c.writing {
 		return c.key == name
@@ -221,8 +221,8 @@ func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 	}
 }
 
-// list is a member that is a list, left out when empty. With lines each
-// element has a line of its own.
+// list is a member that is a list, left out when empty. With lines, each
+// element is on a line of its own.
 func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
 	if c.writing && len(*p) == 0 || !c.member(name) {
 		return

@@ -101,8 +101,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDecodeErrors reads what is no program; each error says what is wrong and
-// where.
+// TestDecodeErrors reads input that is no program; each error says what is
+// wrong and where.
 func TestDecodeErrors(t *testing.T) {
 	good := string(Encode(everything(t)))
 	replace := func(old, with string) string {
@@ -166,8 +166,9 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTampered changes each byte of a file: what still decodes is verified or
-// refused, and what is verified is written and read again.
+// TestTampered changes each byte of a file. A changed file that still decodes
+// must be verified or refused without a panic; one that passes is written and
+// read again.
 func TestTampered(t *testing.T) {
 	data := Encode(everything(t))
 	for n := range data {
@@ -179,8 +180,8 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// tryProgram decodes and verifies: neither may panic, and a program that
-// passes survives being written.
+// tryProgram decodes and verifies data. Neither step may panic, and a program
+// that passes must be the same after it is written and read again.
 func tryProgram(t *testing.T, data []byte) {
 	p, err := Decode(data)
 	if err != nil || Verify(p) != nil {
@@ -225,7 +226,7 @@ func TestDisassemble(t *testing.T) {
 }
 
 // TestFlatSections: before 1.6 the keys of hosts and servers were members of
-// theirs. Such a program is read as one of today.
+// the hosts and servers themselves. Such a program is read like one of today.
 func TestFlatSections(t *testing.T) {
 	p := sample(t, "LoadNil r1\nReturn r1")
 	p.Version = "1.5"

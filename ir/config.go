@@ -13,8 +13,9 @@ type member struct {
 	Value json.RawMessage
 }
 
-// WithMember gives a JSON object with a member of this value: in the place of the
-// one of its name, else behind all others. A nil object is one without members.
+// WithMember gives the JSON object with its member of this name set to v: in
+// the old member's place, or behind all others when there was none. A nil
+// object counts as one without members.
 func WithMember(object json.RawMessage, name string, v json.RawMessage) (json.RawMessage, error) {
 	all, err := membersOf(object)
 	if err != nil {
@@ -64,8 +65,8 @@ func objectOf(all []member) json.RawMessage {
 	return append(out, '}')
 }
 
-// Before 1.6 these keys were members of hosts and servers themselves, and tables
-// of texts lists of names and values.
+// Before 1.6 these keys were members of hosts and servers themselves, and a
+// table of texts was a list of names and values.
 var (
 	hostKeys = []string{"transport", "command", "args", "env", "working_dir", "input_format", "output_format", "timeout",
 		"question_timeout", "question_default", "approval_default", "params_env", "instances", "max_line"}

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Disassemble is the program's code as text: for each function its head, its
-// instructions with places and what their indices stand for, its regions, and
-// the same for each handler. It serves `build --emit asm`; programs that do
-// not pass Verify are shown as far as they make sense.
+// Disassemble gives the program's code as text: for each function its head, its
+// instructions with their places and the meaning of their indices, and its
+// regions; and the same for each handler. It serves `build --emit asm`.
+// Programs that do not pass Verify are shown as far as they make sense.
 func Disassemble(p *Program) string {
 	d := &disassembler{p: p}
 	for i := range p.Functions {

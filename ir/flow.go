@@ -1,14 +1,14 @@
 package ir
 
-// The dataflow: what class each register has before each instruction. Joins
-// only ever turn a class into Unset, so that every walk ends.
+// The dataflow: the class of each register before each instruction. Joins only
+// ever turn a class into Unset, so the iteration ends.
 
-// flow is the dataflow over one function. Its memory serves one function after
-// the other.
+// flow is the dataflow over one function. Its memory is reused for one function
+// after the other.
 type flow struct {
 	c *codeVerifier
-	// listens holds, for each listen, the state that its handlers start from
-	// and that it leaves behind, below its window.
+	// listens holds, for each listen, the state of the registers below its
+	// window in which its handlers start, and which it leaves behind.
 	listens []Classes
 
 	depth int     // how many blocks are being walked, one in the other
@@ -30,7 +30,7 @@ func (fl *flow) run(c *codeVerifier) {
 	fl.block(&c.f.Block, entry, nil)
 }
 
-// registers gives memory for a state of n registers, for as long as the
+// registers gives memory for a state of n registers. It is valid as long as the
 // function is checked.
 func (fl *flow) registers(n int) Classes {
 	if fl.used+n > len(fl.slab) {
@@ -47,9 +47,10 @@ func (fl *flow) clone(s Classes) Classes {
 	return t
 }
 
-// block finds the states of b from its entry state and checks every instruction
-// against its own. Each state before an instruction is handed to visit, if any,
-// in every round: what it does must be a join.
+// block finds the states of b from its entry state and checks each instruction
+// against the state before it. In every round visit, if any, gets the state
+// before each instruction; since it may see a state more than once, what it
+// does must be a join.
 func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	if fl.depth == len(fl.walks) {
 		fl.walks = append(fl.walks, &walk{fl: fl})
@@ -111,7 +112,8 @@ func (w *walk) Catch(s []Class, register int) { s[register] = Full }
 func (w *walk) Meet(s, t []Class) bool { return Classes(s).Meet(t) }
 
 // listen walks the handlers of a listen from state s and gives the state that
-// it leaves behind: a handler may have run up to any instruction.
+// the listen leaves behind. That one must allow for a handler that has run up
+// to any instruction.
 func (fl *flow) listen(i Instr, s Classes) Classes {
 	n, base := int(i.Imm), int(i.A)
 	s = fl.clone(s)

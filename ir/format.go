@@ -16,7 +16,7 @@ func Encode(p *Program) []byte {
 }
 
 // Decode reads what Encode wrote. Errors wrap ErrNotIR or ErrVersion, or say
-// what is wrong at which byte. A decoded program is to be verified before it
+// what is wrong at which byte. A decoded program must be verified before it
 // runs.
 func Decode(data []byte) (p *Program, err error) {
 	defer func() {
@@ -40,8 +40,8 @@ func Decode(data []byte) (p *Program, err error) {
 	return p, nil
 }
 
-// header looks at the version before anything that another version may write
-// differently.
+// header checks the version before anything is read that another version may
+// write differently.
 func (c *codec) header() {
 	const start = `{"version":`
 	seen := make([]byte, 0, len(start))
@@ -153,7 +153,7 @@ func (c *codec) variant(v *VariantInfo) {
 	})
 }
 
-// constant writes a String as a string, an Int as a number, a Float as a
+// constant writes a String as a string, an Int as a number, and a Float as a
 // number with a point or exponent, or within {"float": …}.
 func (c *codec) constant(k *Const) {
 	if c.writing {

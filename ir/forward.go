@@ -1,9 +1,9 @@
 package ir
 
-// Forward is a forward dataflow over a graph, with its memory: what is known at
-// the beginning of each run of instructions. What is known at a point is a state
-// of as many E as the dataflow is wide; where ways meet, what holds on all of
-// them. Both the verifier and the optimiser's analyses are such.
+// Forward is a forward dataflow over a graph, with its memory. It finds the
+// state at the beginning of each run of instructions. A state is a slice of
+// width elements; where several paths meet, it keeps what holds on all of them.
+// The verifier and the optimiser's analyses are such dataflows.
 type Forward[E any] struct {
 	Reached []bool // by run: control may come there
 	in      []E    // by run, one state after the other
@@ -15,20 +15,21 @@ type Forward[E any] struct {
 
 // Lattice says what instructions do to states, which it changes in place.
 type Lattice[E any] interface {
-	// Step makes of the state before instruction pc the one behind it. Where the
-	// instruction stands in a region, raised is not nil: Step meets it with what
-	// an error of the instruction leaves.
+	// Step changes the state before instruction pc into the state behind it.
+	// When the instruction is in a region, raised is not nil: Step meets raised
+	// with the state that an error of the instruction leaves.
 	Step(pc int, state, raised []E)
-	// Catch makes of what a region's errors leave the state at its target, with
-	// the error in a register.
+	// Catch changes the state that the errors of a region leave into the state
+	// at the region's target, where the register holds the error.
 	Catch(state []E, register int)
-	// Meet keeps in s what holds in t too, and says whether that changed s. It
-	// only ever takes away, so that every dataflow comes to an end.
+	// Meet keeps in s what also holds in t, and says whether that changed s. It
+	// only ever takes away, so every dataflow comes to an end.
 	Meet(s, t []E) (changed bool)
 }
 
-// Start makes room for a dataflow over so many runs of a graph, with states of a
-// width. It gives the state at the entry, to be filled in.
+// Start makes room for a dataflow over the first runs of a graph, with states
+// of width elements. It gives the state at the entry, which the caller fills
+// in.
 func (f *Forward[E]) Start(runs, width int) (entry []E) {
 	f.width = width
 	clear(resized(&f.Reached, runs))
@@ -43,8 +44,8 @@ func (f *Forward[E]) Start(runs, width int) (entry []E) {
 // In is the state at the beginning of a run that is reached.
 func (f *Forward[E]) In(run int) []E { return f.in[run*f.width : (run+1)*f.width] }
 
-// Solve finds the states at the beginnings of the runs that Start made room for.
-// Control does not come back from those behind them.
+// Solve finds the states at the beginnings of the runs that Start made room
+// for. Control must not come back to them from later runs.
 func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	for again := true; again; {
 		again = false
@@ -56,8 +57,8 @@ func (f *Forward[E]) Solve(g *Graph, l Lattice[E]) {
 	}
 }
 
-// run follows the states through run i and says whether one before it must be
-// looked at again.
+// run carries the states through run i and says whether an earlier run must be
+// visited again.
 func (f *Forward[E]) run(g *Graph, i int, l Lattice[E]) (again bool) {
 	b := &g.Runs[i]
 	copy(f.now, f.In(i))

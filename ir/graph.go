@@ -1,13 +1,14 @@
 package ir
 
-// Nop stands in place of an instruction that has been deleted while code is
-// worked on: a Jump to nowhere, which no program holds.
+// Nop marks an instruction that has been deleted while code is being changed.
+// It is a Jump to nowhere, which no program holds.
 var Nop = Instr{Op: OpJump, Imm: -1}
 
-// Graph is the flow of control through one list of instructions, by runs of them
-// that are entered at the first and left behind the last. Raised errors are edges
-// too: from every instruction of a region to its target. All edges lead forwards,
-// but for those of loops. A Graph's memory serves one list after the other.
+// Graph is the control flow through one list of instructions. Its nodes are
+// runs: instructions that are entered only at the first and left only behind
+// the last. Raised errors are edges too: from every instruction of a region to
+// the region's target. All edges lead forwards, except those of loops. The
+// memory of a Graph is reused for one list after the other.
 type Graph struct {
 	Runs  []Run
 	At    []int32 // the run of each instruction
@@ -26,8 +27,8 @@ type Run struct {
 	catches, caught int32 // its part of Graph.catch
 }
 
-// Catch is a region around a run: the run that it leads to, and the register that
-// the error is put into.
+// Catch is a region around a run: the run at its target, and the register that
+// gets the error.
 type Catch struct {
 	To       int32
 	Register int

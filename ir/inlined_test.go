@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInlined: what was inlined, and where a function began, survive the file;
-// they must nest and be in bounds.
+// TestInlined: the records of inlined calls, and of where a function began,
+// survive writing and reading. They must nest and be in bounds.
 func TestInlined(t *testing.T) {
 	program := func(inlined ...Inlined) *Program {
 		return &Program{Version: Version, Name: "x", Files: []File{{Name: "x.conc"}}, Entry: 0, Functions: []Function{{

@@ -10,8 +10,8 @@ func inf(sign int) float64 { return math.Inf(sign) }
 func nan() float64         { return math.NaN() }
 
 // appendFloat writes a Float so that reading gives the same one: the shortest
-// digits, always with a point or an exponent; what JSON has no number for as
-// "inf", "-inf" or "nan".
+// digits, always with a point or an exponent. A value for which JSON has no
+// number is written as "inf", "-inf" or "nan".
 func appendFloat(b []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -29,8 +29,8 @@ func appendFloat(b []byte, f float64) []byte {
 	return b
 }
 
-// FloatJSON is a Float as it stands in the format's JSON; what JSON has no
-// number for is null, as in the language's own mapping.
+// FloatJSON gives a Float as the format's JSON writes it. A value for which
+// JSON has no number is null, as in the language's own mapping.
 func FloatJSON(f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return []byte("null")

@@ -6,10 +6,10 @@ package ir
 // Op is an operation. Its row in the table of ops.go is its one definition.
 type Op uint8
 
-// Class is what is known of a register's content. An Int, Float or Bool
-// register holds only bits, its ref may be stale; a Full one is a
-// self-describing slot. Where a scalar operand is wanted a Full register also
-// serves: the checker vouches that it holds that scalar.
+// Class says what is known of a register's content. An Int, Float or Bool
+// register holds only bits; its ref may be stale. A Full register holds a
+// self-describing slot. A Full register also serves where a scalar operand is
+// wanted: the checker vouches that it holds that scalar.
 type Class uint8
 
 // The classes.
@@ -59,12 +59,13 @@ const (
 	Imm
 )
 
-// Count says how many registers a window or frame has: a number, or where the
-// instruction says it.
+// Count says how many registers a window or frame has: a number, or one of the
+// constants below when that depends on the instruction.
 type Count int8
 
-// Counts that the instruction says. Fields and payload are those of the type
-// and variant that it names, params those of its function.
+// Counts that depend on the instruction: its field B or C, the fields of the
+// type or the payload of the variant that it names, or the parameters of its
+// function.
 const (
 	countB Count = -1 - iota
 	countC
@@ -75,8 +76,8 @@ const (
 	countCallee // the frame's first register, a closure, and B arguments
 )
 
-// Keeps says when a call leaves its first argument readable, however it ends:
-// the receiver of what may change it.
+// Keeps says when a call leaves its first argument, the receiver that it may
+// change, readable however the call ends.
 type Keeps uint8
 
 // The ways of keeping a receiver.
@@ -129,8 +130,8 @@ const (
 	AnyMemory = Elems | Lens | Fields | Entries | Cells | Marks
 )
 
-// In Traits stand the memory that a fact was read from and the memory that an
-// operation changes.
+// Traits hold, in these bits, the memory that an operation reads and the memory
+// that it changes.
 const (
 	readsShift   = 16
 	changesShift = 24
@@ -162,8 +163,8 @@ type Info struct {
 	Doc      string // effect, faults; d, a, b, c are the operands' names
 }
 
-// Instr is one instruction; which fields mean what stands in the op's row. A
-// jump's Imm is the index of its target in the same instruction list.
+// Instr is one instruction; the op's row says which fields mean what. A jump's
+// Imm is the index of its target in the same instruction list.
 type Instr struct {
 	Op      Op
 	A, B, C uint8

@@ -1,10 +1,10 @@
 package ir
 
-// An operation is one row here, a case in the machine (package vm) and a test
-// of that case. The row says all that the verifier, the optimiser and the
-// manual know of it; the constants (opcodes.go) are written from its name by
-// "make gen". Rows are never taken out or moved: a file of an older minor
-// version must mean the same.
+// An operation has one row here, one case in the machine (package vm) and a
+// test of that case. The row says all that the verifier, the optimiser and the
+// manual know of the operation; "make gen" writes the constants (opcodes.go)
+// from its name. Rows are never removed or moved, since files of an older minor
+// version must keep their meaning.
 
 type ops []Operand
 
@@ -27,8 +27,9 @@ func frame(n Count, k Keeps) Operand {
 }
 func (o Operand) must(rule rule) Operand { o.rule = rule; return o }
 
-// Table is the instruction set: one row an operation, indexed by Op. Operands
-// are listed in the order of the text; spec/bytecode.md is written from it.
+// Table is the instruction set: one row per operation, indexed by Op. Operands
+// are listed in the order of the text form; spec/bytecode.md is generated from
+// the table.
 var Table = [...]Info{
 	// Moves and constants.
 	{"Move", ops{w("d", A, Full), r("s", B, Full)}, Fact | Cheap, 0, "d = s, both halves"},

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestRows holds that every row says all there is to say, and that its text reads
-// back.
+// TestRows checks that every row is complete, and that its text reads back.
 func TestRows(t *testing.T) {
 	for n := range Table {
 		info := &Table[n]
@@ -52,8 +51,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestRowsOfVersions holds the rows against what files of each version were
-// written with.
+// TestRowsOfVersions compares the rows of each version with those that files of
+// that version were written with.
 func TestRowsOfVersions(t *testing.T) {
 	_, minor, _ := splitVersion(Version)
 	sums := make([]uint32, minor+1)
@@ -97,7 +96,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestVerifySince holds that a program has no operation that came after its
+// TestVerifySince checks that a program has no operation that is newer than its
 // version.
 func TestVerifySince(t *testing.T) {
 	p := sample(t, "LoadNil r1\nNewErr r1 r1\nLeave r1\nReturn r1")

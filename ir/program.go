@@ -9,12 +9,13 @@ import (
 // major version and of minor versions up to its own.
 const Version = "1.6"
 
-// rowSums are checksums of the instruction set's rows, by the minor version that
-// brought them: files of that version mean by a row what it said then.
+// rowSums are checksums of the rows of the instruction set, by the minor
+// version that added them. A row must not change, since files of that version
+// rely on its meaning.
 var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
-// secrets only by name, no absolute path (spec/ir.md).
+// secrets appear only by name, and there is no absolute path (spec/ir.md).
 type Program struct {
 	Version     string
 	Name        string // the project's name, or the entry file's
@@ -55,7 +56,7 @@ type Const struct {
 type ABI string
 
 // The ABIs. A typed function takes each parameter in its class; a full one
-// takes and gives Full registers, so that it can be called indirectly.
+// takes and returns Full registers, so that it can be called indirectly.
 const (
 	Typed   ABI = "typed"
 	FullABI ABI = "full"
@@ -74,9 +75,9 @@ type Function struct {
 	Body      bool // of a concurrent expression: its closures are run by JoinAll, Race and ParallelFor
 	Captures  int  // captured values of a closure's function
 	Registers int
-	// Start is where the function begins to run, when that is not where its
-	// first instruction stands: what stood before has been optimised away. Its
-	// PC is 0.
+	// Start is the place where the function began in the source, when its first
+	// instruction no longer stands there because instructions before it were
+	// optimised away. Its PC is 0.
 	Start *Position
 	Block
 	Listens []ListenInfo
@@ -93,8 +94,8 @@ type Block struct {
 
 // Inlined says that the instructions in [From, To) are those of Function, which
 // is called at Line and Column of the code around: a trace shows the call as if
-// it were made. Calls within inlined calls are listed first; two either nest or
-// have nothing in common. Positions in it are of the function's file.
+// it were made. Calls within inlined calls are listed first; two ranges either
+// nest or are disjoint. Positions in the range are in the function's file.
 type Inlined struct {
 	From, To     int
 	Function     int
@@ -108,15 +109,16 @@ type Position struct {
 }
 
 // Region says that an error raised in [From, To) is put into Register (Full)
-// and control goes on at Target. Regions are listed innermost first.
+// and that control goes on at Target. Regions are listed innermost first.
 type Region struct {
 	From, To, Target int
 	Register         int
 }
 
 // ListenInfo is a listen expression. Host is the index of the declaration, -1
-// when only known at run time. In Execute mode, library code's default loop,
-// no listen:* events are emitted.
+// when only known at run time. In Execute mode, which is that of the library's
+// default loop, the only listen:* events are those for messages that are
+// invalid or unhandled.
 type ListenInfo struct {
 	Host     int
 	Execute  bool
@@ -136,19 +138,19 @@ type Handler struct {
 }
 
 // Method is a function that CallMethod finds by Name and the receiver's
-// run-time type: Type indexes Types; its parameters are not looked at, so
-// that Array<Int> stands for every array.
+// run-time type. Type indexes Types; the type's parameters are ignored, so that
+// Array<Int> stands for every array.
 type Method struct {
 	Name     string
 	Type     int
 	Function int
 }
 
-// TypeInfo describes a type for run time: decoding, validation, JSON Schema,
-// catch clauses, printing. Kind is one of int float string bool nil any array
-// map option result tuple struct schema enum union error function range
-// agent host tool memory hashmap ledger task never type. "error" with a Name
-// is a built-in error type, without one the type Error.
+// TypeInfo describes a type for run time: for decoding, validation, JSON
+// Schema, catch clauses and printing. Kind is one of int float string bool nil
+// any array map option result tuple struct schema enum union error function
+// range agent host tool memory hashmap ledger task never type. "error" with a
+// Name is a built-in error type; without a Name it is the type Error.
 type TypeInfo struct {
 	Kind     string
 	Name     string // of struct, schema, enum, error
@@ -160,8 +162,8 @@ type TypeInfo struct {
 	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
 }
 
-// FieldInfo is a field of a struct or schema, or of a named variant. Default
-// is JSON, nil without one.
+// FieldInfo is a field of a struct or schema, or of a named variant. Default is
+// JSON; nil means that there is none.
 type FieldInfo struct {
 	Name     string
 	Type     int
@@ -178,8 +180,8 @@ type VariantInfo struct {
 	Fields []FieldInfo
 }
 
-// Connection is a [connections.X] of the manifest, as JSON: what runtime/llm
-// reads, keys only by the name of their variable.
+// Connection is a [connections.X] of the manifest, as JSON that runtime/llm
+// reads. API keys appear only as the name of their environment variable.
 type Connection struct {
 	Name   string
 	Config json.RawMessage
@@ -216,10 +218,10 @@ type Retry struct {
 	MaxDelay     int64
 }
 
-// Host is a host declaration with its manifest section, whose keys are Config, a
-// JSON object: the declaration's own where both give one. Whoever uses a key
-// decodes it. Params, the parameters of the init message, is a JSON object in
-// their order, or nil.
+// Host is a host declaration with its manifest section. Config holds the
+// section's keys as a JSON object; where the declaration gives a key too, its
+// value counts. The code that uses a key decodes it. Params are the parameters
+// of the init message, a JSON object in their order, or nil.
 type Host struct {
 	Name      string
 	Connector string
@@ -237,7 +239,7 @@ type Server struct {
 }
 
 // Tool is a tool declaration. State is its struct-like type; Init, a function
-// of no parameters, gives a tuple of its fields' first values.
+// without parameters, gives a tuple of the initial values of the fields.
 type Tool struct {
 	Name        string
 	Server      string // the MCP server whose functions these are; "" for a tool of the program
@@ -246,9 +248,10 @@ type Tool struct {
 	State       int
 	Init        int
 	Methods     []ToolMethod
-	// Of a server with further functions than those declared: the function that
-	// lists its tools, given the tool's value, and the one that calls one of them,
-	// given the server, the tool's name there and the arguments. Nil for others.
+	// For an MCP server that has functions besides those declared: List is the
+	// function that lists its tools, given the tool's value. Call is the
+	// function that calls one of them, given the server, the tool's name there
+	// and the arguments. Both are nil for other tools.
 	List *int
 	Call *int
 }
@@ -267,8 +270,8 @@ type ToolMethod struct {
 	Result      int // type
 }
 
-// ToolParam is a parameter of a tool function. Default is a full function of
-// no parameters that gives it, -1 without one.
+// ToolParam is a parameter of a tool function. Default is a full function
+// without parameters that computes the default, -1 when there is none.
 type ToolParam struct {
 	Name        string
 	Description string
@@ -277,17 +280,19 @@ type ToolParam struct {
 }
 
 // Pipeline is a public pipeline, which `concerto mcp serve` offers: its run
-// function, which is full, and how many stages it has. Withheld says why it is
-// not offered: its input cannot be made from data. It has no function then.
+// function, which is full, and its number of stages. When its input cannot be
+// made from data, the pipeline is not offered: Withheld then says why, and it
+// has no function.
 type Pipeline struct {
 	Run      ToolMethod
 	Stages   int
 	Withheld string
 }
 
-// Store is a store declaration. Kind is "hashmap", "ledger" or "memory";
-// Window is a memory's length, 0 for unbounded. File is where the store is kept,
-// "" for one in memory; Key and Value are then a hashmap's types.
+// Store is a store declaration. Kind is "hashmap", "ledger" or "memory". Window
+// is the length of a memory, 0 for unbounded. File is the path of a store that
+// is kept in a file, "" for one in memory; Key and Value are then the types of
+// a hashmap.
 type Store struct {
 	Name   string
 	Kind   string
@@ -308,11 +313,11 @@ type Limits struct {
 	MaxTestSeconds float64
 }
 
-// Permissions is [permissions]: what the program may touch; what is not
-// granted is refused. FS lists directories, relative ones from the program's
-// root, Env names of environment variables, Net hosts, Run commands. With
-// ToolsLimited, only Tools, by name or as Tool::function, are called by models, by
-// hosts and by name.
+// Permissions is [permissions]: what the program may touch; everything else is
+// refused. FS lists directories, relative ones from the program's root; Env
+// names environment variables, Net hosts, Run commands. With ToolsLimited,
+// models, hosts and dispatch_tool may call only Tools, which are given as Tool
+// or Tool::function.
 type Permissions struct {
 	FS  []string
 	Env []string
@@ -329,8 +334,9 @@ func (p *Permissions) LetsCall(tool, function string) bool {
 	return p == nil || !p.ToolsLimited || slices.Contains(p.Tools, tool) || slices.Contains(p.Tools, tool+"::"+function)
 }
 
-// Test is an @test function. Name is its description, or the function's name.
-// ExpectFail says that it must fail, with a message that holds Expect.
+// Test is an @test function. Name is its description, or else the function's
+// name. ExpectFail says that the test must fail with a message that contains
+// Expect.
 type Test struct {
 	Name       string
 	Function   int

@@ -2,8 +2,8 @@ package ir
 
 import "fmt"
 
-// A rule is what must hold of an operand besides its role, which has been
-// checked: n is the operand. It gives what is wrong, "" when nothing is.
+// A rule is a condition on operand n beyond its role, which has been checked
+// already. It gives what is wrong, "" when nothing is.
 type rule func(s *site, i Instr, n int) (wrong string)
 
 // site is where an instruction stands.
@@ -123,8 +123,8 @@ func (s *site) back(class Class) string {
 	return ""
 }
 
-// Indexed gives the length of the table that operands of a role index; ok is
-// false for a role that indexes none.
+// Indexed gives the length of the table that an operand of this role indexes;
+// ok is false for a role that indexes none.
 func (p *Program) Indexed(role Role, f *Function) (length int, ok bool) {
 	switch role {
 	case RoleConstant:

@@ -62,7 +62,7 @@ func (c *codec) readBool() bool {
 	return false
 }
 
-// readFloat reads a number, or one of the texts that stand for what JSON
+// readFloat reads a number, or one of the texts that stand for values that JSON
 // cannot write.
 func (c *codec) readFloat() float64 {
 	if c.peek() == '"' {

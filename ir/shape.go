@@ -3,7 +3,7 @@ package ir
 // What instructions do to registers: the verifier and the optimiser ask here.
 
 // Shape is what the row of an operation says of registers and control, in the
-// form in which it is asked for most.
+// form that is used most.
 type Shape struct {
 	Reads   []Read
 	A, B, C bool  // which fields Reads has
@@ -23,8 +23,8 @@ type Read struct {
 	Class Class
 }
 
-// Shapes are the shapes by Op; there are as many as an Op has values, so that no
-// index needs a check.
+// Shapes are the shapes by Op. The array has an entry for every value of an Op,
+// so that indexing needs no bounds check.
 var Shapes = func() (all [256]Shape) {
 	for op := range Table {
 		s := &all[op]
@@ -59,8 +59,8 @@ func (s *Shape) operand(o Operand) {
 // ShapeOf is the shape of an instruction's operation.
 func ShapeOf(i Instr) *Shape { return &Shapes[i.Op] }
 
-// Window gives the registers that an instruction reads in a window or frame, n
-// of them; their classes are those of params, or Full when that is nil.
+// Window gives the n registers that an instruction reads in a window or frame.
+// Their classes are those of params, or Full when params is nil.
 func (p *Program) Window(i Instr) (from, n int, params []Class) {
 	s := &Shapes[i.Op]
 	if !s.Window {
@@ -95,10 +95,11 @@ func (p *Program) Window(i Instr) (from, n int, params []Class) {
 // Nowhere is past all registers.
 const Nowhere = 256
 
-// Sets is what an instruction does to registers. Register is the one that it
-// sets, to Class; -1 for none. A call leaves nothing behind in the registers from
-// Lost on, but for that one and for Kept, the receiver, which is Full however the
-// call ends; Kept is -1 without, Lost is Nowhere for what is no call.
+// Sets says what an instruction does to registers. It sets Register to Class;
+// Register is -1 when it sets none. A call also makes the registers from Lost
+// on unreadable, except Register and Kept. Kept is the receiver, which is Full
+// however the call ends, or -1. For an instruction that is no call, Lost is
+// Nowhere.
 type Sets struct {
 	Register   int
 	Class      Class
@@ -122,8 +123,9 @@ func NewCalls(p *Program) *Calls {
 	return c
 }
 
-// Sets says what an instruction does to registers when it comes to its end. One
-// that raises has set none, but a call has lost and kept what Sets says.
+// Sets says what an instruction does to registers when it completes. An
+// instruction that raises has not set Register, but a call that raises has
+// still lost and kept registers as stated.
 func (c *Calls) Sets(i Instr) Sets {
 	s := &Shapes[i.Op]
 	switch {
@@ -154,8 +156,9 @@ func (c *Calls) keeps(k Keeps, i Instr) bool {
 	return false
 }
 
-// Classes are what registers may be read as at a point: where ways meet with
-// different classes a register may not be read.
+// Classes says, for a point in the code, as what class each register may be
+// read. A register that has different classes on two paths to the point may not
+// be read.
 type Classes []Class
 
 // Meet keeps what holds in both c and d, and says whether that changed c.
@@ -181,8 +184,8 @@ func (c *Calls) Step(i Instr, s Classes) {
 	}
 }
 
-// after makes of the classes before a call those behind it; of the register that
-// it sets when it ends.
+// after changes the classes before a call into those behind it. The register
+// that the call sets gets x.Class.
 func (c *Calls) after(x Sets, s Classes) {
 	clear(s[x.Lost:])
 	s[x.Register] = x.Class
@@ -191,8 +194,9 @@ func (c *Calls) after(x Sets, s Classes) {
 	}
 }
 
-// Raised makes of the classes before a call those that its error leaves. Other
-// instructions leave what was before.
+// Raised changes the classes before a call into those that an error of the call
+// leaves. It is for calls alone: the errors of other instructions leave the
+// classes as they were.
 func (c *Calls) Raised(i Instr, s Classes) {
 	x := c.Sets(i)
 	x.Class = Unset

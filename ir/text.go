@@ -8,7 +8,7 @@ import (
 
 // An instruction has one text form, in files and listings alike: the op's name
 // and its operands, separated by single spaces. The letter before an operand's
-// number tells what it indexes.
+// number tells which table it indexes.
 var roleLetter = [...]string{
 	RoleRead: "r", RoleWrite: "r", RoleModify: "r", RoleWindow: "r", RoleFrame: "r",
 	RoleLiteral:  "",

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/parallel"
 )
 
-// MaxRegisters bounds the registers of a function; further variables live in
-// a block that one register holds.
+// MaxRegisters bounds the registers of a function. Variables beyond that live
+// in a block that one register holds.
 const MaxRegisters = 240
 
 // ErrInvalid says that a program breaks a rule of the format.
@@ -41,8 +41,8 @@ func Verify(p *Program) error {
 	return v.err
 }
 
-// functions checks the code of all functions, on all processors: it needs
-// nothing of each other's but the headers.
+// functions checks the code of all functions, on all processors: the check of
+// one function needs only the headers of the others.
 func (v *verifier) functions() {
 	const least = 64 // fewer are checked before another goroutine runs
 	errs := make([]error, len(v.p.Functions))
@@ -118,8 +118,8 @@ func (v *verifier) fields(typ int, fields []FieldInfo) {
 	}
 }
 
-// finite refuses a type that holds itself without a named type in between:
-// only through fields may types refer to each other in a circle.
+// finite refuses a type that contains itself without a named type in between.
+// Types may form cycles only through fields.
 func (v *verifier) finite() {
 	const visiting, done = 1, 2
 	state := make([]uint8, len(v.p.Types))

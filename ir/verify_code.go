@@ -8,8 +8,8 @@ type codeVerifier struct {
 	*verifier
 	index int
 	f     *Function
-	// begun counts the ListenBegin of each listen: its handlers run over the
-	// registers of one place.
+	// begun counts the ListenBegin instructions of each listen. There must be
+	// exactly one, since the handlers use the registers as they are there.
 	begun []int
 	// handler names the handler whose block is checked, "" for the function.
 	handler string
@@ -39,8 +39,8 @@ func (v *verifier) function(i int, fl *flow) {
 	}
 }
 
-// where and at name a place for messages; the text is made only when one is
-// shown, since a correct program passes thousands of checks.
+// where and at name a place for messages. The text is made only when a message
+// is shown, since a correct program passes thousands of checks.
 func (c *codeVerifier) where() fmt.Stringer              { return c }
 func (c *codeVerifier) at(pc int, in Instr) fmt.Stringer { return codePlace{c, pc, in} }
 

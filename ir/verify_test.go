@@ -61,8 +61,8 @@ func sample(t testing.TB, main string) *Program {
 	}
 }
 
-// TestVerifyCode holds each rule about code against code that keeps it (want
-// "") or breaks it.
+// TestVerifyCode tests each rule about code with code that keeps it (want "")
+// and code that breaks it.
 func TestVerifyCode(t *testing.T) {
 	for _, c := range []struct{ name, code, want string }{
 		{"plain", "LoadInt r1 1\nBoxInt r2 r1\nReturn r2", ""},

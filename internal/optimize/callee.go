@@ -6,15 +6,15 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// callee is what inlining asks of a function that is called. A call of one for
-// which neither small nor applies holds stays a call.
+// callee is what inlining needs to know of a called function. A call stays a
+// call when its callee is not small and no bit of applies fits.
 type callee struct {
 	known bool // the rest has been filled in
 	small bool // it is inlined wherever it is called
 	loops bool
-	// applies are the parameters, from 1 on, by bit, that it calls: it is inlined
-	// where one of them is a closure that is known. Those after the 63rd are left
-	// out.
+	// applies has a bit for each parameter that the function calls, from
+	// parameter 1 on. The function is inlined where one of these arguments is a
+	// known closure. Parameters after the 63rd are left out.
 	applies uint64
 }
 

@@ -12,8 +12,9 @@ type calls struct {
 	to []int32 // the callees of all functions, one function after the other
 	of []int32 // where a function's part of to begins; one more at the end
 
-	// order lists the functions, callees first as far as they do not call each
-	// other; cyclic are those that can come back to themselves.
+	// order lists the functions, callees first as far as they are not mutually
+	// recursive; cyclic marks those that can, directly or through others, call
+	// themselves.
 	order  []int32
 	cyclic []bool
 
@@ -42,9 +43,9 @@ func callsOf(p *ir.Program) *calls {
 	return c
 }
 
-// function notes what a function calls. What is called in a loop runs often, and
-// so does a function value and a method that is looked up: who calls it is not
-// known.
+// function notes what a function calls. A function runs often when it is called
+// in a loop. So does one that is used as a value or is found as a method, since
+// its callers are not known.
 func (c *calls) function(n int, names map[string]bool) {
 	f := &c.p.Functions[n]
 	loop := int32(len(f.Code)) // where the outermost loop around begins, seen from its end
@@ -90,8 +91,8 @@ func (c *calls) calls(to int32, often bool) {
 // callees are the functions that one calls.
 func (c *calls) callees(n int32) []int32 { return c.to[c.of[n]:c.of[n+1]] }
 
-// sort finds order and cyclic: Tarjan's algorithm, with a stack of its own
-// since chains of calls can be long.
+// sort finds order and cyclic by Tarjan's algorithm. It keeps an explicit
+// stack, since chains of calls can be long.
 func (c *calls) sort() {
 	nodes := len(c.p.Functions)
 	c.order = make([]int32, 0, nodes)
@@ -148,8 +149,8 @@ func (c *calls) close(component []int32, n int32, open []bool) []int32 {
 	}
 }
 
-// repeat finds what runs often: besides what is known to, what comes back to
-// itself, and what these call.
+// repeat finds the functions that run often: those already marked, those that
+// can call themselves, and all that these call.
 func (c *calls) repeat() {
 	var work []int32
 	for f := range c.often {
@@ -169,8 +170,9 @@ func (c *calls) repeat() {
 	}
 }
 
-// hot says whether a function is worth the passes: it runs often, has a loop, or
-// gives a function value to one that has, which may stand in place of the call.
+// hot says whether a function is worth the passes: it runs often, it has a
+// loop, or it gives a function value to a callee that has one, which may be
+// inlined.
 func (c *calls) hot(n int) bool {
 	if c.often[n] || c.loops[n] {
 		return true

@@ -2,8 +2,9 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// classFlow finds what each register may be read as, as the verifier does. What
-// handlers of a listen may have set is not looked at: it may not be read.
+// classFlow finds the class of each register, as the verifier does. Registers
+// that the handlers of a listen may have set count as unreadable after the
+// listen, without a look at the handlers.
 type classFlow struct {
 	u     *unit
 	known ir.Forward[ir.Class]
@@ -50,8 +51,8 @@ func (f *classFlow) Catch(s []ir.Class, register int) { s[register] = ir.Full }
 // Meet keeps what may be read on both ways.
 func (f *classFlow) Meet(s, t []ir.Class) bool { return ir.Classes(s).Meet(t) }
 
-// stepClasses is Step for what does not raise. A deleted instruction does nothing,
-// being a jump.
+// stepClasses is Step for an instruction that does not raise. A deleted
+// instruction does nothing, being a jump.
 func (u *unit) stepClasses(in ir.Instr, c ir.Classes) {
 	u.o.calls.Step(in, c)
 	u.heard(in, c)

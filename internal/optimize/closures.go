@@ -6,23 +6,24 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// closureFinder says which closure a register holds: its function, and the first of
-// the registers that its values were captured from and still hold them. ok is
-// false when that is not known.
+// closureFinder says which closure register r holds. g is its function; base is
+// the first of the registers that its values were captured from, all of which
+// still hold them. ok is false when the closure is not known.
 type closureFinder func(r int) (g, base int, ok bool)
 
-// known says that a register holds a closure all through the instructions
-// [from, to), which are the code of an inlined function. The registers that its
-// values were captured from, base and those behind it, keep them as long.
+// known says that a register holds a certain closure throughout the
+// instructions [from, to), which are the code of an inlined function. The
+// registers from base on, from which the closure's values were captured, keep
+// these values as long.
 type known struct {
 	from, to       int
 	register       int
 	function, base int
 }
 
-// closuresNear says whether the facts would tell no more of the closures that a call
-// is given: each is found by a look at the instructions before it, or the function
-// makes no closures at all.
+// closuresNear says whether the dataflow of facts can be skipped for the
+// closures that a call is given: nearClosure finds each of them, or the
+// function makes no closures at all.
 func (u *unit) closuresNear(pc int, c *callee) bool {
 	for rest := c.applies; rest != 0; rest &= rest - 1 {
 		if _, _, ok := u.nearClosure(pc, int(u.code[pc].A)+trailing(rest)); !ok {
@@ -54,8 +55,8 @@ func (u *unit) closureCallsNear() bool {
 	return true
 }
 
-// nearClosure is a closureFinder that looks at the instructions before pc, as far
-// as control comes straight from them.
+// nearClosure is a closureFinder that looks only at the instructions before pc
+// in the same run.
 func (u *unit) nearClosure(pc, r int) (g, base int, ok bool) {
 	b := &u.graph().Runs[u.s.graph.At[pc]]
 	var written regs

@@ -2,9 +2,10 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// copies lets an instruction read what its operands are copies of: the source of
-// a move that still holds the value, or, where a number is wanted, what a box
-// was made of. The move is left to nobody, and goes.
+// copies lets an instruction read the original instead of a copy: the source of
+// a move that still holds the value or, where a number is wanted, the number
+// that a box was made from. A move that nobody reads any more is then removed
+// as dead.
 func (k *facts) copies(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {

@@ -8,9 +8,9 @@ import (
 
 func trailing(x uint64) int { return bits.TrailingZeros64(x) }
 
-// cse replaces an instruction by a move from the register that holds what an
-// equal one gave before: common subexpression elimination. That goes for reads of
-// the heap as well, whose checks are saved with them.
+// cse, common subexpression elimination, replaces an instruction by a move from
+// the register that holds the result of an earlier equal one. It also covers
+// reads of the heap, which saves their checks too.
 func (k *facts) cse(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop || !has(in.Op, ir.Fact) || has(in.Op, ir.New) || traits[in.Op].Reads() == ir.Marks {

@@ -2,12 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// deadStores takes out instructions that set a register which nobody reads before
-// it is set anew. Where a value is computed only to be moved, it is computed where
-// it goes: `x = a + b; y = x` becomes `y = a + b` when x is not read again.
+// deadStores removes instructions that set a register which nobody reads before
+// it is set again. A value that is computed only to be moved is computed in the
+// target of the move: `x = a + b; y = x` becomes `y = a + b` when x is not read
+// again.
 //
-// A value that only the next round of a loop would read is left alone:
-// `list = Node { next: list }` may be there to fill the memory.
+// A value that only the next round of a loop would read is left alone: `list =
+// Node { next: list }` may be there to fill the memory.
 func deadStores(u *unit) {
 	l, g := u.liveness(), u.graph()
 	for i := u.blocks() - 1; i >= 0; i-- {
@@ -24,23 +25,23 @@ func deadStores(u *unit) {
 	}
 }
 
-// removable are the operations that do nothing but set their register: they
-// raise nothing, whatever they read, and nobody sees them.
+// removable are the operations whose only effect is to set their register: they
+// never raise.
 var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 	return s.Writes != ir.Unset && !s.Modify && t.Changes() == 0 && t&(ir.Raises|ir.Acts|ir.Noted) == 0
 })
 
-// dead says whether an instruction only sets a register, and nobody reads that
-// again.
+// dead says whether the only effect of an instruction is to set a register that
+// nobody reads afterwards.
 func (u *unit) dead(pc int, after *regs) bool {
 	in := u.code[pc]
 	return removable[in.Op] && (!after.has(int(in.A)) || in.Op == ir.OpMove && in.A == in.B)
 }
 
-// forward takes out the move at pc by letting the instruction that computes its
-// value set the move's target. That is only right when nothing between the two
-// reads or sets the target, and no error between them leads to where its old value
-// is read.
+// forward removes the move at pc by letting the instruction that computes its
+// value set the move's target. That is right only when nothing between the two
+// reads or sets the target, and no error between them leads to a place where
+// the target's old value is read.
 func (u *unit) forward(first, pc int, after, around *regs) {
 	move := u.code[pc]
 	if move == nop || !isMove(move.Op) || move.A == move.B || after.has(int(move.B)) || around.has(int(move.A)) {
@@ -85,8 +86,8 @@ func (u *unit) reads(in ir.Instr, r int) bool {
 	return r >= from && r < from+n
 }
 
-// pinned says whether an instruction reads a register as a part of a window, or
-// changes it.
+// pinned says whether an instruction changes the register, or reads it as part
+// of a window.
 func (u *unit) pinned(in ir.Instr, r int) bool {
 	s := ir.ShapeOf(in)
 	if s.Modify && int(in.A) == r {

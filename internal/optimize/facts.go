@@ -4,10 +4,11 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// A fact is an instruction that need not run again: its register still holds
-// what it gave, since neither that, nor what it read, nor the memory that it
-// read from has changed since, on every way here. Which facts hold where is a
-// forward dataflow; where ways meet, what holds on all of them.
+// A fact is an instruction that need not run again, because its register still
+// holds its result: on every path to here, nothing has changed the register,
+// the registers that it read, or the memory that it read from. A forward
+// dataflow finds which facts hold where; where paths meet, a fact holds that
+// holds on all of them.
 type facts struct {
 	u     *unit
 	end   int // of the code that is looked at
@@ -22,8 +23,9 @@ type facts struct {
 
 	flow ir.Forward[uint64]
 	now  bitset // for each visit
-	// classes are those at the instruction that each visits. A fact can hold of a
-	// register that may not be read, when it came there in two classes.
+	// classes are the classes at the instruction that each visits. A fact can
+	// hold of a register that may not be read, when the register has different
+	// classes on two paths.
 	classes ir.Classes
 }
 
@@ -33,8 +35,8 @@ const (
 	everything
 )
 
-// facts finds what holds where, before pc end. Control does not come back from
-// there.
+// facts finds the facts that hold at each instruction before end. Control must
+// not come back from behind end.
 func (u *unit) facts(what, end int) *facts {
 	k := &u.s.facts
 	k.u, k.list, k.end = u, k.list[:0], end
@@ -81,7 +83,7 @@ func asRead(in ir.Instr) ir.Instr {
 }
 
 // readsOwn says whether an instruction reads the register that it sets, so that
-// it would give something else when run again.
+// running it again would give something else.
 func readsOwn(in ir.Instr) bool {
 	s := ir.ShapeOf(in)
 	if s.Modify {
@@ -125,8 +127,8 @@ func (k *facts) sets() {
 	}
 }
 
-// Step makes of what holds before an instruction what holds after it. What an
-// error leaves is a part of that.
+// Step changes the facts before an instruction into those behind it, and meets
+// raised with those that an error of the instruction leaves.
 func (k *facts) Step(pc int, s, raised []uint64) {
 	k.step(pc, s)
 	if raised != nil {
@@ -179,8 +181,9 @@ func (k *facts) stepMemory(in ir.Instr, s bitset) {
 	}
 }
 
-// stepFields drops the slots that an instruction may change: those of its own
-// number. A Result that has been made is not kept apart.
+// stepFields drops the facts about fields that an instruction may change: those
+// about fields of the same number. Facts about a Result that was made here are
+// dropped whatever the number.
 func (k *facts) stepFields(in ir.Instr, s bitset) {
 	slot := -1
 	switch in.Op {

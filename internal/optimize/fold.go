@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// fold computes what is known now. What would fault is left to fault. A number
-// that is known goes into the instruction where there is a form for it.
+// fold computes at compile time the results that are known. An instruction that
+// would fault is left to fault at run time. A known number goes into the
+// instruction itself where there is a form for it.
 func (k *facts) fold(pc int, holds bitset) {
 	in := k.u.code[pc]
 	if in == nop {
@@ -268,9 +269,10 @@ func (o *optimizer) constants() {
 	}
 }
 
-// jump decides a test that is known: to says that it jumps, by taken. A test
-// with a small known number gets the form that has it in place, which is taken
-// too.
+// jump decides a test whose outcome is known, and a jump to such a test: to
+// says whether it jumps, taken is the jump. For a test with a small known
+// number it gives the form that holds the number itself, which is likewise in
+// taken.
 func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
 	always := ir.Instr{Op: ir.OpJump, Imm: in.Imm}
 	switch in.Op {

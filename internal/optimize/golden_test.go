@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPasses shows what each pass does: section main.conc is a program, passes
-// which to apply, before and after the code of its own functions.
+// TestPasses shows what each pass does. In a golden, section main.conc is a
+// program, passes says which passes to apply, and before and after are the code
+// of the program's own functions.
 func TestPasses(t *testing.T) {
 	shown := map[string]bool{}
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {

@@ -6,13 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// hoist computes before a loop what is the same in each of its rounds: constants,
-// and what is made of values that the loop does not change. Nothing that can
-// fault is moved, since the loop may have no round, nor what reads the heap. The
-// sieve takes 0.90 of its time, a Mandelbrot set 0.86.
+// hoist computes before a loop what is the same in each round: constants, and
+// results of operations on values that the loop does not change. It moves
+// nothing that can fault, since the loop may have no round, and nothing that
+// reads the heap. The sieve takes 10 % less time, a Mandelbrot set 14 %.
 //
-// A register that is written once is read only behind that place, so it may be
-// written earlier; split has made most registers such.
+// A register with a single write is read only behind that write, so the write
+// may move to an earlier place. The pass split has made most registers such.
 func hoist(u *unit) {
 	h := &hoister{u: u, before: map[int][]int{}}
 	if !h.findLoops() {
@@ -33,8 +33,9 @@ func hoist(u *unit) {
 	}
 }
 
-// steady are the operations that give the same for the same registers, and never
-// fault. What reads or gives an object is none: a copy of it is not it.
+// steady are the operations that give the same result for the same registers
+// and never fault. Operations that read or return an object are not among them:
+// a copy of an object is another object.
 var steady = rows(func(t ir.Traits, s *ir.Shape) bool {
 	object := func(r ir.Read) bool { return r.Class == ir.Full }
 	return t.Has(ir.Fact) && t&(ir.Raises|ir.Noted|ir.New) == 0 && t.Reads() == 0 && t.Changes() == 0 && !slices.ContainsFunc(s.Reads, object)
@@ -57,8 +58,9 @@ type loop struct {
 
 func (l *loop) has(pc int) bool { return l.head <= pc && pc <= l.end }
 
-// findLoops finds those that control enters at the head alone. Of loops with the
-// same head the outer has a place before it.
+// findLoops finds the loops that control enters only at the head. Of loops with
+// the same head it takes the outermost, since only that one has a place before
+// it.
 func (h *hoister) findLoops() bool {
 	heads := map[int]bool{}
 	for pc := len(h.u.code) - 1; pc >= 0; pc-- {
@@ -133,8 +135,8 @@ func (h *hoister) count(pc, r int) {
 	}
 }
 
-// out is the outermost loop around an instruction that changes neither what it
-// reads nor what it gives.
+// out gives the outermost loop around an instruction that changes neither the
+// registers that the instruction reads nor its result.
 func (h *hoister) out(pc int, in ir.Instr) *loop {
 	for _, l := range h.loops {
 		if l.has(pc) && int(in.A) < l.lost && h.same(l, in) {

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// index maps instructions to numbers, by a table with open addressing that is
-// emptied without being written.
+// index maps instructions to numbers. It is a table with open addressing that
+// can be emptied without clearing its entries.
 type index struct {
 	slots []slot
 	shift int

@@ -6,15 +6,16 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// Inlining. A call's window is the callee's frame: its registers lie in the
-// caller's from the link on, so that its code can stand in place of the call as
-// it is, each register moved by the window's number. A return becomes a move into
-// the link and a jump behind.
+// Inlining. A call's window is the callee's frame: the callee's registers lie
+// in the caller's frame from the link on. So the callee's code can stand in
+// place of the call, with each register number moved by that of the window. A
+// return becomes a move into the link and a jump to the end.
 //
-// Functions are done callees first. What is small goes into its callers; what
-// is larger only when it is given a closure that is known here, as the library's
-// loops are: then the calls of the closure within can be replaced too, and its
-// captured values are read where they were captured.
+// Functions are processed callees first. A small function is inlined into its
+// callers. A larger one, such as the library's loops, is inlined only when it
+// is given a closure that is known at the call. Then the calls of that closure
+// can be replaced too, and its captured values are read where they were
+// captured.
 
 const (
 	smallCode   = 14  // instructions of a function that is inlined wherever it is called
@@ -22,8 +23,8 @@ const (
 	mostCode    = 600 // of a function that others are inlined into
 )
 
-// inlineCalls replaces what calls of a function can be, those of known closures
-// last.
+// inlineCalls replaces those calls of a function that can be replaced, calls of
+// known closures last.
 func (u *unit) inlineCalls() {
 	u.inlineDirect()
 	for range 3 {
@@ -37,16 +38,17 @@ func (u *unit) inlineCalls() {
 type site struct {
 	callee *ir.Function
 	number int
-	// shift moves the callee's registers behind its parameters further up, past
-	// the captured values of closures that lie there.
+	// shift moves those of the callee's registers that lie behind its
+	// parameters further up, past the captured values of closures.
 	shift int
 	// captured is the first register of a closure's captured values.
 	captured int
 	closures []known // that it is given
 }
 
-// inlineDirect replaces calls of functions. In a function that runs once those
-// are worth it that stand in a loop, or are given a closure and have one.
+// inlineDirect replaces calls of functions. In a function that runs once, a
+// call is worth it when it stands in a loop, or when its callee has a loop and
+// is given a closure.
 func (u *unit) inlineDirect() {
 	calls := u.s.calls[:0]
 	far := false // a closure that is given to a call may have been made elsewhere
@@ -116,8 +118,8 @@ func (u *unit) directSite(in ir.Instr, closure closureFinder) (site, bool) {
 	return s, worth
 }
 
-// keep makes the callee's registers, which would begin at locals, begin behind
-// captured values.
+// keep moves the callee's registers, which would begin at locals, behind the n
+// captured values from base on.
 func (s *site) keep(base, n, locals int) {
 	if n > 0 && base+n > locals {
 		s.shift = max(s.shift, base+n-locals)
@@ -130,9 +132,9 @@ func (u *unit) inlinable(g int) bool {
 	return u.o.ready[g] && len(f.Listens) == 0 && !f.Body && len(f.Code) <= closureCode
 }
 
-// room says whether a callee's registers fit into the frame. What would need a
-// larger frame than the machine keeps ready stays a call, unless the frame is
-// large already.
+// room says whether a callee's registers fit into the frame. A call that would
+// need a larger frame than the machine keeps ready is not inlined, unless the
+// frame is that large already.
 func (u *unit) room(in ir.Instr, s site) bool {
 	need := int(in.A) + s.callee.Registers + s.shift
 	return need <= max(frameRoom, u.f.Registers) && need <= ir.MaxRegisters
@@ -217,8 +219,8 @@ func (s site) moved(w int) func(r int) int {
 	}
 }
 
-// body adds a callee's code. b.start tells where its instructions went, counted
-// from the first.
+// body adds a callee's code. b.start then gives the new index of each of its
+// instructions, relative to the first.
 func (u *unit) body(call ir.Instr, s site, b *buffer) {
 	f, w := s.callee, int(call.A)
 	moved := s.moved(w)
@@ -264,9 +266,9 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 	}
 }
 
-// settle makes plain the arguments of scalar parameters that the callee sets
-// anew: an argument may have come in a Full register, and where ways meet a
-// register must be of one class.
+// settle moves to scalar class the arguments of those scalar parameters that
+// the callee sets again. The argument may have come in a Full register, and
+// where paths meet a register must have one class.
 func (u *unit) settle(f *ir.Function, w int, b *buffer, at place) {
 	for p, c := range f.Params {
 		if c != ir.Full && slices.ContainsFunc(f.Code, func(in ir.Instr) bool { return ir.ShapeOf(in).Writes != ir.Unset && int(in.A) == 1+p }) {

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// What makes facts untrue: a change of a register that they are about, or of the
-// memory that they were read from.
+// What ends a fact: a change of a register that it is about, or of the memory
+// that it was read from.
 
 type bitset []uint64
 
@@ -32,8 +32,9 @@ func (b bitset) meet(c bitset) (changed bool) {
 // byRegister holds sets of facts by register.
 type byRegister struct {
 	words int // of a set
-	// given holds the facts whose register it is, read those and the ones that read
-	// it, above the read of it and of all later ones.
+	// For a register, given holds the facts whose result it holds, read these
+	// and the facts that read it, and above the sets of read for it and all
+	// later registers together.
 	given, read, above []uint64
 	summed             bool // above has been filled in
 }

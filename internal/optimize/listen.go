@@ -2,14 +2,14 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// A listen's handlers run over the registers of its function, any number of times
-// while it waits. The passes work on the function's own code: the registers that
-// it shares with handlers stay where they are and always live, and after the
-// listen nothing is known of them.
+// A listen's handlers use the registers of its function, and run any number of
+// times during the listen. The passes work on the function's own code only. The
+// registers that it shares with handlers stay where they are and always count
+// as live; after the listen nothing is known of their values.
 
-// shared are the registers that stay as they are: the receiver of a mutself
-// function, which is given back however it ends, and those that handlers read or
-// set.
+// shared gives the registers that must keep their place: the receiver of a
+// mutself function, which is given back however the function ends, and those
+// that handlers read or set.
 func (u *unit) shared() (s regs) {
 	if u.f.MutSelf {
 		s.add(1)

@@ -2,9 +2,10 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// liveness says which registers are read again behind the end of each block. A
-// region's target may come after any instruction in the region, so what it
-// reads is live all through.
+// liveness says which registers are live at the end of each block, that is,
+// which are read again. Control may go to a region's target from any
+// instruction of the region, so the registers that are live at the target are
+// live throughout the region.
 type liveness struct {
 	u   *unit
 	out []regs
@@ -54,8 +55,8 @@ func (l *liveness) around(b *ir.Run) regs {
 	return s
 }
 
-// before makes of the registers that live behind an instruction those that live
-// before it. A deleted one does nothing, being a jump.
+// before changes the registers that are live behind an instruction into those
+// that are live before it. A deleted instruction changes nothing, being a jump.
 func (l *liveness) before(i ir.Instr, s *regs) {
 	shape := &ir.Shapes[i.Op]
 	if shape.Writes != ir.Unset {
@@ -80,8 +81,9 @@ func (l *liveness) before(i ir.Instr, s *regs) {
 	}
 }
 
-// backwards visits the instructions of a block from its end, each with what
-// lives behind it, and may take them out. It gives what then lives before them.
+// backwards visits the instructions of a block from the last to the first, each
+// with the registers that are live behind it. visit may delete the instruction.
+// backwards gives the registers that are then live before the block.
 func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) regs {
 	s := l.out[i]
 	around := l.around(b)
@@ -94,8 +96,8 @@ func (l *liveness) backwards(b *ir.Run, i int, visit func(pc int, after *regs)) 
 	return s
 }
 
-// lead finds anew what lives behind the end of a block, after those behind it
-// have changed.
+// lead computes again the registers that are live at the end of a block, after
+// the blocks behind it have changed.
 func (l *liveness) lead(b *ir.Run, i int) {
 	l.out[i] = regs{}
 	for _, s := range b.Succs() {

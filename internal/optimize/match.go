@@ -2,14 +2,15 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// match gathers the tests of a match's arms at its head: where one that fails
-// leads to the next test of the same register, they become a run of JumpEqIntK,
-// JumpVariant or JumpEqualK, each to its arm, and a jump for what is left. The
-// machine goes through such a run by a table, so that the last arm costs no more
-// than the first. The tests stay where a guard that fails still comes to them.
+// match gathers the tests of a match's arms at its head. Tests of the same
+// register, each of which leads to the next when it fails, become JumpEqIntK,
+// JumpVariant or JumpEqualK instructions in a row, each to its arm, and a jump
+// for the rest. The machine executes them as one table, so that the last arm
+// costs no more than the first. The old tests stay where control still reaches
+// them after a guard has failed.
 //
-// It comes last, when decide and the passes after it have made of nested
-// patterns one run for each part that is looked at.
+// match runs last: by then decide and the other passes have turned nested
+// patterns into one row of tests for each part of the value.
 func match(u *unit) {
 	runs := map[int][]int{}
 	within := map[int]bool{}
@@ -61,8 +62,8 @@ func isArm(in ir.Instr) bool {
 	return false
 }
 
-// arm is the test at pc as one that leads to its arm, where that is, and where
-// control goes on without it.
+// arm gives the test at pc in the form that jumps to its arm, the place of the
+// arm, and the place where control goes when the test fails.
 func (u *unit) arm(pc int) (test ir.Instr, then, next int) {
 	test = u.code[pc]
 	if op, ok := armOf[test.Op]; ok {

@@ -1,22 +1,22 @@
 // Package optimize rewrites a program's IR into IR that does the same in less
-// time. It comes after codegen and before the VM or the file; what it gives
-// passes ir.Verify like what it takes, and prints the same way.
+// time. It runs after codegen and before the VM or the writing of the file; its
+// output passes ir.Verify as its input does, and prints the same way.
 //
-// A pass is a row of Passes: a name, a file of its own, a switch. Each gives a
-// correct program by itself, with or without the others. What a program emits,
-// the errors it raises with their places and traces, and what it copies or
-// leaves uncopied does not depend on them.
+// A pass is a row of Passes: a name, a file of its own, a switch. Each pass
+// alone gives a correct program, with or without the others. The passes do not
+// change what a program emits, the errors that it raises with their places and
+// traces, or what it copies or leaves uncopied.
 //
-// What runs once gains nothing, and the passes take longer than all the rest of
-// compiling. So they work on hot functions only (calls.go): those that have a
-// loop, or give a closure to one that has; those that are called in a loop or in a
-// handler, that can come back to themselves, or whose value is taken; and what
-// these call. Of one that does not run often itself, they leave alone what lies
-// behind its last loop, but for what is linear. Pass "hot" is this choice: without
-// it the passes work everywhere.
+// Code that runs once gains nothing, and the passes take longer than all the
+// rest of compiling. So they work on hot functions only (calls.go): those that
+// have a loop, or give a closure to one that has; those that are called in a
+// loop or in a handler, can call themselves, or are used as values; and what
+// these call. In a hot function that does not itself run often, only linear
+// passes touch the code behind its last loop. The pass "hot" is this choice:
+// without it the passes work on all functions.
 //
-// A listen's handlers are left as they are, and so is a function of more than
-// maxCode instructions.
+// The handlers of a listen are left as they are, and so is a function of more
+// than maxCode instructions.
 package optimize
 
 import (
@@ -80,8 +80,9 @@ func Only(n int) Set { return 1 << n }
 
 func (s Set) has(n int) bool { return s>>n&1 != 0 }
 
-// Parse reads a choice: "all", "none", or names separated by commas; one that
-// begins with "-" is taken out, of all passes when nothing stands before it.
+// Parse reads a choice of passes: "all", "none", or names separated by commas.
+// A name that begins with "-" removes that pass; when it comes first, it is
+// removed from all passes.
 func Parse(text string) (Set, error) {
 	s := None
 	for i, name := range strings.Split(text, ",") {
@@ -119,8 +120,9 @@ func named(name string) (Set, error) {
 	return None, fmt.Errorf("there is no pass %q: give all, none, or some of %s", name, strings.Join(names, ", "))
 }
 
-// maxCode bounds the functions that are worked on: the analyses are linear in
-// the usual case only, and a function of this size is hardly one hot loop.
+// maxCode bounds the functions that are optimised, in instructions. The
+// analyses are linear in the usual case only, and a longer function is hardly
+// one hot loop.
 const maxCode = 4000
 
 // optimizer is the work on one program.
@@ -169,15 +171,16 @@ func (o *optimizer) function(n int, often bool) {
 	u.store()
 }
 
-// shortCode is how long a function without a loop may be to be worth more than
-// one round: it may be called in another's loop. What runs once gains nothing.
+// shortCode bounds the length of a function without a loop that gets all passes
+// and more than one round: another function's loop may call it. For a longer
+// function without a loop they do not pay.
 const shortCode = 60
 
 // loops says whether an instruction leads back to the head of a loop.
 func loops(in ir.Instr) bool { return ir.Shapes[in.Op].Back }
 
-// end is where the code ends that can run again: all of a function that runs
-// often, the last loop's end in another.
+// end gives the end of the code that can run again: the end of the function
+// when it runs often, else the end of its last loop.
 func (u *unit) end() int {
 	if u.often {
 		return len(u.code)
@@ -190,8 +193,8 @@ func (u *unit) end() int {
 	return 0
 }
 
-// blocks is how many blocks there are up to end, with the one behind it: there
-// the values that a loop leaves are taken up.
+// blocks counts the blocks up to end and the one behind it, where the values
+// that the last loop leaves are read.
 func (u *unit) blocks() int {
 	g := u.graph()
 	return min(g.Until(u.end())+1, len(g.Runs))
@@ -207,7 +210,7 @@ func (u *unit) inLoop(pc int) bool {
 	return false
 }
 
-// rounds is how often the passes may follow upon each other: one makes work for
+// rounds bounds how often the passes are repeated: one pass makes work for
 // another.
 const rounds = 2
 

@@ -2,13 +2,13 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// owned takes out copies-on-write that would copy nothing. Before a container is
-// changed in place, Own makes sure that no other variable holds it, by a copy when
-// it is marked as shared; OwnElem and OwnField do that for a part of it. None of
-// them is needed where the container is known to be unshared: an earlier one has
-// seen to it, or the container was made here, and since then nothing has been
-// marked and nothing else has been put in its place. A mark is not needed on what
-// is no container.
+// owned removes copy-on-write steps that would copy nothing. Before a container
+// is changed in place, Own makes sure that no other variable holds it, by a
+// copy when it is marked as shared; OwnElem and OwnField do that for a part of
+// it. They are not needed where the container is known to be unshared: an
+// earlier step has ensured that, or the container was made here, and since then
+// nothing has been marked and nothing else has been put in its place. Marking a
+// value that is no container is not needed either.
 func (k *facts) owned(pc int, holds bitset) {
 	in := k.u.code[pc]
 	switch in.Op {

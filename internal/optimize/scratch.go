@@ -2,8 +2,8 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// scratch is the memory of the analyses. It serves one function after the
-// other, and within a function one analysis of a kind after the other.
+// scratch is the memory of the analyses. It is reused from function to function
+// and, within a function, by successive analyses of the same kind.
 type scratch struct {
 	graph   ir.Graph
 	live    liveness

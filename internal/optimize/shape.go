@@ -36,8 +36,8 @@ func (s *regs) below(r int) (n int32) {
 }
 
 // sets says which register an instruction sets, -1 for none. A call sets its
-// link, and leaves nothing behind in the registers from lost on; keeps is the one
-// of them that it leaves readable, -1 without.
+// link and makes the registers from lost on unreadable, except keeps, which is
+// -1 when there is none.
 func (u *unit) sets(i ir.Instr) (r, keeps, lost int) {
 	x := u.o.calls.Sets(i)
 	return x.Register, x.Kept, x.Lost

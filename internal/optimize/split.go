@@ -1,12 +1,13 @@
 package optimize
 
-// frameRoom is how many registers a function may have without the machine
-// making room for it at each call.
+// frameRoom is how many registers a function may have before the machine must
+// make room for them at each call.
 const frameRoom = 64
 
-// split gives each value a register of its own, as far as there are some: then
-// what one holds is still there when it is wanted again. Temporaries of loops
-// come first. What lives across a call stays where it is, below the call.
+// split gives each value a register of its own, while there are free ones, so
+// that the register still holds the value when it is needed again. Temporaries
+// of loops come first. A value that lives across a call stays where it is,
+// below the call's window.
 func split(u *unit, w *webs) {
 	taken := [256]bool{}
 	deepest := int32(-1)

@@ -2,9 +2,9 @@ package optimize
 
 import "github.com/concerto-lang/concerto/ir"
 
-// thread makes jumps short: one that leads to another goes where that goes, one
-// to a return returns, a test over a jump becomes the opposite test, and a jump
-// to the next instruction goes.
+// thread shortens jumps. A jump to another jump goes to that one's target; a
+// jump to a return becomes the return; a test that jumps over a jump becomes
+// the opposite test; a jump to the next instruction is removed.
 func thread(u *unit) {
 	u.countTargets()
 	for pc, in := range u.code {
@@ -32,8 +32,8 @@ func thread(u *unit) {
 	}
 }
 
-// countTargets counts how often control can come to each instruction from
-// elsewhere than the one before.
+// countTargets counts, for each instruction, the ways by which control can come
+// to it other than from the instruction before.
 func (u *unit) countTargets() {
 	n := zeroed(&u.s.targets, len(u.code)+1)
 	for pc := range u.code {
@@ -85,8 +85,8 @@ func (u *unit) after(pc int) int {
 	return pc
 }
 
-// opposites are the tests that jump when the others do not. OpMove, the zero, is
-// no test.
+// opposites gives for each test the one that jumps exactly when it does not.
+// OpMove, the zero value, is no test.
 var opposites = func() (of [256]ir.Op) {
 	for a, b := range map[ir.Op]ir.Op{
 		ir.OpJumpIf: ir.OpJumpIfNot, ir.OpJumpEqInt: ir.OpJumpNeInt, ir.OpJumpEqIntK: ir.OpJumpNeIntK, ir.OpJumpLtIntK: ir.OpJumpGeIntK,

@@ -7,13 +7,13 @@ import (
 )
 
 // unbox finds values in Full registers that are always numbers, and keeps them
-// plain: boxes become moves, elements are read and stored by the typed
-// operations. A value is known to be an Int when it has just been boxed or is a
-// constant, or when it is read as an Int before anything could have told it from
-// another value, which takes a jump: the checker vouches for such a read. Where
-// nothing but such reads remain, it does not matter what it is.
+// as plain scalars: boxes become moves, and elements are read and stored by the
+// typed operations. There are two ways to know that a value is an Int. It has
+// just been boxed or is a constant; or it is read as an Int, for which the
+// checker vouches, before a jump could have told it from another value. A value
+// that has only such reads may be plain whatever it is.
 //
-// What one class changes leaves the webs of the others as they are.
+// A change for one class leaves the webs of the others as they are.
 func unbox(u *unit, w *webs) {
 	for _, c := range [...]ir.Class{ir.Int, ir.Float, ir.Bool} {
 		b := &u.s.unbox
@@ -25,8 +25,8 @@ func unbox(u *unit, w *webs) {
 	}
 }
 
-// met says whether the function has to do with the class at all. Most have not
-// with most.
+// met says whether the class occurs in the function at all. Most classes do
+// not.
 func (b *unboxer) met() bool {
 	for _, in := range b.u.code[:len(b.w.def)] {
 		if in == nop {
@@ -44,15 +44,15 @@ func (b *unboxer) met() bool {
 	return false
 }
 
-// boxes says whether an instruction gives a number in a Full register that
-// could be plain.
+// boxes says whether an instruction puts a number into a Full register that
+// could hold it plain.
 func boxes(in ir.Instr) bool {
 	return in.Op == ir.OpBoxInt || in.Op == ir.OpBoxFloat || in.Op == ir.OpBoxBool || in.Op == ir.OpArrayGet
 }
 
-// mayUnbox looks for a number whose first reader, as far as there is one nearby,
-// could take it plain. Most are put into something, and finding the webs is what
-// costs.
+// mayUnbox looks for a number whose first nearby reader could take it plain. It
+// saves finding the webs, which is expensive, for the many functions that have
+// none.
 func (u *unit) mayUnbox() bool {
 	some, plain := false, false
 	for pc, in := range u.code[:u.graph().Runs[u.blocks()-1].To] {
@@ -97,8 +97,8 @@ type unboxer struct {
 	u     *unit
 	w     *webs
 	class ir.Class
-	// in says of each web whether it may become plain, known whether its values
-	// are all of the class.
+	// in says of each web whether it may become plain, known whether all its
+	// values are of the class.
 	in, known []bool
 	some      []int32 // the webs that may
 	holders   []int32 // of the value that readSoon follows
@@ -234,12 +234,12 @@ func (b *unboxer) ofClass(pc int, n int32) bool {
 	return b.readSoon(pc, n)
 }
 
-// soon is how many instructions a value may lie before it is read: the search
-// for the reader is made for each value.
+// soon bounds the distance, in instructions, over which readSoon looks for the
+// reader of a value: it does so for each value.
 const soon = 100
 
-// readSoon says whether what is set at pc is read as the class before control
-// could go anywhere else, itself or through moves.
+// readSoon says whether the value set at pc is read as the class, directly or
+// through moves, before control could go anywhere else.
 func (b *unboxer) readSoon(pc int, n int32) bool {
 	u, g := b.u, b.u.graph()
 	end := min(g.Runs[g.At[pc]].To, pc+soon)
@@ -271,8 +271,8 @@ func (b *unboxer) readSoon(pc int, n int32) bool {
 	return false
 }
 
-// fits says whether a web can become plain beside the others that do. What is
-// not known to be of the class may only be read as such.
+// fits says whether a web can become plain together with the others that do. A
+// web not known to be of the class may only be read as that class.
 func (b *unboxer) fits(x *web, known bool) bool {
 	gains := false
 	for _, pc := range x.defs {

@@ -4,8 +4,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// unit is a function at work. Passes change code in place; deleted instructions
-// become nop until the code is packed.
+// unit is a function that is being optimised. Passes change code in place;
+// deleted instructions become nop until the code is packed.
 type unit struct {
 	o *optimizer
 	p *ir.Program
@@ -111,20 +111,20 @@ func (b *buffer) add(in ir.Instr, at place) {
 	b.local = append(b.local, false)
 }
 
-// addLocal adds an instruction whose target, if it has one, counts in the new
-// code.
+// addLocal adds an instruction whose target, if it has one, is an index in the
+// new code.
 func (b *buffer) addLocal(in ir.Instr, at place) {
 	b.add(in, at)
 	b.local[len(b.local)-1] = true
 }
 
-// ahead says that what has been added for an instruction comes before it: control
-// that comes to the instruction from elsewhere runs it, but a region that begins
-// with the instruction does not hold it.
+// ahead says that what has been added so far for an instruction comes before
+// it. Control that comes to the instruction from elsewhere runs the added code,
+// but a region that begins with the instruction does not contain it.
 func (b *buffer) ahead() { b.begin = int32(len(b.code)) }
 
-// rewriting is the memory of rewrite: for code that is in use, and for what comes
-// to stand in its place.
+// rewriting is the memory of rewrite: one part holds the code in use, the other
+// the code that will replace it.
 type rewriting struct {
 	code, spare    []ir.Instr
 	places, spared []place
@@ -133,8 +133,9 @@ type rewriting struct {
 	starts         []int32
 }
 
-// rewrite makes new code: emit adds what stands for instruction pc. moved tells
-// where that begins, begins where without what comes ahead of it.
+// rewrite makes new code: emit adds the code for instruction pc. moved gives
+// the index where that code begins, begins the index behind the part that is
+// ahead of the instruction.
 func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins []int32) {
 	s := &u.s.rewrite
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
@@ -161,10 +162,11 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	return moved, begins
 }
 
-// moveRanges takes regions and inlined calls along; what has become empty goes.
-// What comes ahead of a region's first instruction stays outside: the region's end
-// may lie within the loop that it was taken out of, and then its target knows
-// nothing of what is set in the region.
+// moveRanges adapts regions and inlined calls to new code and drops those that
+// have become empty. Code that is ahead of a region's first instruction stays
+// outside the region. The region's end may lie within the loop that the code
+// was taken out of, and then the region's target does not know of registers set
+// in the region.
 func (u *unit) moveRanges(moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
 	regions, inlined := u.regions[:0], u.inlined[:0]
@@ -183,8 +185,7 @@ func (u *unit) moveRanges(moved, begins []int32) {
 	u.regions, u.inlined = regions, inlined
 }
 
-// pack takes the deleted instructions out, and those that control does not
-// reach.
+// pack removes the deleted instructions, and those that control does not reach.
 func (u *unit) pack() {
 	g := u.graph()
 	moved := room(&u.s.rewrite.moved, len(u.code)+1)

@@ -6,23 +6,23 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// A web is one value's life in a register: the instructions that set it and
-// those that read what these set, joined wherever ways meet.
+// A web is the life of one value in a register: the instructions that set it
+// and those that read what these set, joined where paths meet.
 type web struct {
 	reg int
-	// fixed says that it must stay in its register: a parameter, a part of a
-	// window, a call's result, what a region catches.
+	// fixed says that the web must stay in its register: it is a parameter, a
+	// part of a window, a call's result, or an error that a region catches.
 	fixed bool
-	// crosses says that it lives across a call, so that it must stay below the
-	// call's window.
+	// crosses says that the web lives across a call, so that it must stay below
+	// the call's window.
 	crosses bool
 	defs    []int32 // pcs
 	uses    []use
 	depth   int32 // of the loops around its deepest part
 }
 
-// use is an operand that reads a web; window says that it is no operand of the
-// text but a part of the instruction's window, which reads it as class.
+// use is an operand that reads a web. With window it is not an operand of the
+// instruction's text but a register in its window, which is read as class.
 type use struct {
 	pc     int32
 	field  ir.Field
@@ -30,9 +30,9 @@ type use struct {
 	window bool
 }
 
-// webs are the webs of a function's first blocks; what lives behind these is
-// fixed. def[pc] is the web that an instruction
-// sets, of[operands*pc+field] the one that an operand reads; -1 for none.
+// webs are the webs of a function's first blocks; registers that are live
+// behind these blocks are fixed. def[pc] is the web that an instruction sets,
+// of[operands*pc+field] the one that an operand reads; -1 for none.
 type webs struct {
 	u      *unit
 	blocks int
@@ -44,8 +44,8 @@ type webs struct {
 	l      *liveness
 	parent []int32 // of nodes, by union-find
 	nodes  []node
-	// entry is the first node of each block's arrivals: those of the registers that
-	// live there follow upon each other.
+	// entry is the first arrival node of each block: the nodes of the registers
+	// that are live there are consecutive.
 	entry []int32
 	cur   []int32 // the node in each register, -1 for none
 	reads []pending
@@ -317,8 +317,8 @@ func (w *webs) collect() {
 	}
 }
 
-// count numbers the webs, and counts what belongs to each. number becomes that
-// of every node.
+// count numbers the webs, and counts what belongs to each. number[n] becomes
+// the web of node n.
 func (w *webs) count() {
 	number := room(&w.number, len(w.nodes))
 	for n := range number {
