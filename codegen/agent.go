@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// declarations fills the tables of what is declared besides functions. Their
-// fields are constants by now.
+// declarations fills the tables of everything that is declared besides
+// functions. Their fields have been evaluated to constants by now.
 func (g *generator) declarations() {
 	for i, s := range g.p.Stores {
 		g.numbers.stores[s] = i
@@ -100,8 +100,8 @@ func retryPolicy(m *sema.ConstMap) *ir.Retry {
 	return r
 }
 
-// decoratorsOf is the function that makes calls of an agent or host within its
-// decorators, nil without any.
+// decoratorsOf gives the function that wraps calls of an agent or host in its
+// decorators; nil without decorators.
 func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) *int {
 	if len(ds) == 0 {
 		return nil
@@ -110,8 +110,8 @@ func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds
 	return &n
 }
 
-// streamDecorations are decorations as they stand around streams, none in a
-// program without.
+// streamDecorations gives the decorations that apply to streams; there are none
+// in a program without streams.
 func streamDecorations(ds []*sema.Decoration) []*sema.Decoration {
 	var out []*sema.Decoration
 	for _, d := range ds {

@@ -29,8 +29,9 @@ func (f *builder) arguments(in arguments, w int, params []ir.Class, how func(par
 	for _, s := range list {
 		exprs = append(exprs, s.expr)
 	}
-	// Out of order, an argument's register may be needed by a call in a later
-	// one, so that only what stands below it is safe: allocate all first.
+	// When the arguments are out of order, a call in a later one could
+	// overwrite an argument's register: only the registers below the call are
+	// safe. So all are allocated first.
 	for i, s := range list {
 		dst := w + 1 + s.param
 		if ordered {
@@ -51,8 +52,8 @@ type argSource struct {
 	arg   sema.Arg
 }
 
-// sources lists what has to be evaluated, in order: receiver and written
-// arguments first, then what is filled in.
+// sources lists what has to be evaluated, in order: the receiver and the
+// written arguments, then the defaults.
 func (in arguments) sources() []argSource {
 	var first, rest []argSource
 	written := make([]argSource, len(in.written))
@@ -169,7 +170,8 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 }
 
 // defaultArgument evaluates a parameter's default in the callee's file: in
-// place when it is made of literals and names, else by a hidden function.
+// place when the default consists of literals and names, else by a hidden
+// function.
 func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, dst int, c ir.Class) {
 	if plain(p.Default) {
 		f.within(info, func() { f.into(p.Default, dst, c, true) })

@@ -9,9 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// A call of an async function is a Spawn of its code, which takes and gives Full
-// registers. `await (…)`, `race (…)` and `parallel for` run body functions:
-// closures over the values that the variables around them have at their start.
+// A call of an async function is a Spawn of its code, which takes and returns
+// Full registers. `await (…)`, `race (…)` and `parallel for` run body
+// functions. These are closures over copies of the surrounding variables, taken
+// when the body starts.
 
 // await generates `await x`. What cannot be a task stays as it is.
 func (f *builder) await(e *ast.Await, hint int) val {
@@ -36,9 +37,9 @@ func (f *builder) awaited(v val, t types.Type, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// joined takes the value out of what an operation over bodies gave in d: an Ok,
-// or the error of a body together with the site where it left, which goes on as
-// if it stood here.
+// joined unwraps the result in d of an operation that runs bodies. It is an Ok,
+// or the error of a body together with the site where it left; that error is
+// then raised as if it occurred here.
 func (f *builder) joined(d int, c *sema.Concurrent) {
 	if len(c.Leaves) == 0 {
 		f.emit(ir.OpField, d, d, 0, 0)
@@ -72,8 +73,8 @@ func (f *builder) joined(d int, c *sema.Concurrent) {
 	f.emit(ir.OpField, d, d, 0, 0)
 }
 
-// bodyClosure makes the closure of a body over the values, and the cells, of
-// what it captures. gen generates its code.
+// bodyClosure makes the closure of a body over the values and cells that it
+// captures. gen generates the body's code.
 func (f *builder) bodyClosure(d int, captures []*sema.Local, params int, gen func(*builder)) {
 	base := f.capture(captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos
@@ -101,8 +102,8 @@ func (f *builder) taskName() string {
 	return fmt.Sprintf("%s task %d", f.out.Name, f.inner.bodies)
 }
 
-// takeCapture gives a body its own copy of a variable around it, as it is when
-// the body starts: closures within the body share that copy.
+// takeCapture gives a body its own copy of a surrounding variable, with the
+// value at the body's start. Closures within the body share that copy.
 func (f *builder) takeCapture(l *sema.Local, i int) {
 	r := f.alloc()
 	f.isVar[r] = true
@@ -115,8 +116,8 @@ func (f *builder) takeCapture(l *sema.Local, i int) {
 	f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
 }
 
-// element makes an element of `await (…)` or `race (…)`: a value to be awaited
-// as it is, or the closure of its body. to is what it gives.
+// element makes an element of `await (…)` or `race (…)`: a value to be awaited,
+// or the closure of its body. to is the type of its result.
 func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	if b.Plain && sameValue(awaitedType(b.Result), to) {
 		f.into(b.X, d, ir.Full, true)
@@ -131,8 +132,8 @@ func (f *builder) element(b *sema.Body, d int, to types.Type) {
 	})
 }
 
-// convertedTask makes the body of a task in a variable whose value is converted
-// once it is there.
+// convertedTask makes a body that awaits the task in a variable and converts
+// its value.
 func (f *builder) convertedTask(b *sema.Body, d int, to types.Type) {
 	f.into(b.X, d, ir.Full, true)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.taskName(), f.pos

@@ -5,16 +5,17 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Borrowing parameters. One that a function only reads is lent: the caller
-// neither marks nor gives away what it passes, so that `more(xs)` in a loop
-// that pushes to xs costs no copy. Any other is the function's own: the caller
-// marks it, or moves what nobody else holds.
+// Borrowing parameters. A parameter that a function only reads is lent: the
+// caller neither marks nor gives away what it passes, so that `more(xs)` in a
+// loop that pushes to xs costs no copy. Any other parameter is owned by the
+// function: the caller marks the argument as shared, or moves it when nobody
+// else holds it.
 //
-// What stands here decides only the cost. A function marks what it keeps of a
-// borrowed parameter like what it keeps of any variable that is not its own.
+// This analysis only affects the cost. A function marks what it keeps of a
+// borrowed parameter as it does for any variable that is not its own.
 
-// borrow finds the parameters that are only read, in the function itself and
-// in those that it hands them to.
+// borrow finds the parameters that are only read, both by the function itself
+// and by the functions that it passes them to.
 func (g *generator) borrow() {
 	var all []*reading
 	r := &readings{}
@@ -63,7 +64,7 @@ type reading struct {
 	handed []*sema.Param // parameters of other functions that get it
 }
 
-// readings looks through a function for uses of its parameters that keep their
+// readings searches a function for uses of its parameters that keep their
 // values.
 type readings struct {
 	info *sema.Info
@@ -113,8 +114,8 @@ func (r *readings) block(b *ast.Block) {
 	}
 }
 
-// walk visits a node and what is in it. A use of a parameter that no case
-// below passes over keeps it.
+// walk visits a node and its children. A use of a parameter keeps the value
+// unless a case below says otherwise.
 func (r *readings) walk(n ast.Node) { r.in.look(n) }
 
 func (r *readings) visit(n ast.Node) bool {
@@ -174,7 +175,7 @@ func (r *readings) match(x *ast.MatchExpr) {
 	}
 }
 
-// call looks at the arguments of a call; it says whether they are yet to be
+// call looks at the arguments of a call; it says whether they must still be
 // walked like any expression.
 func (r *readings) call(e ast.Expr, recv ast.Expr, args []*ast.Arg) bool {
 	c := r.info.Call(e)

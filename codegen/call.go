@@ -8,7 +8,8 @@ import (
 )
 
 // call generates a Call or MethodCall as sema has resolved it. recv is the
-// receiver's expression, p the value piped into it; nil without.
+// receiver's expression and p the value piped into the call; each is nil when
+// there is none.
 func (f *builder) call(e ast.Expr, args []*ast.Arg, recv ast.Expr, p *piped, hint int) val {
 	c := f.info.Call(e)
 	if c == nil {
@@ -46,8 +47,8 @@ func (f *builder) methodCall(e *ast.MethodCall, hint int) val {
 	return f.call(e, e.Args, e.Recv, f.takePiped(e), hint)
 }
 
-// window gives the first register of a call's window: where its result is
-// wanted, if that is the top of the stack.
+// window gives the first register of a call's window: the register where the
+// result is wanted, if that is the top of the stack.
 func (f *builder) window(hint int) int {
 	if hint >= 0 && hint == f.top-1 && !f.isVar[hint] {
 		return hint
@@ -62,7 +63,7 @@ func (f *builder) result(w int, c ir.Class) val {
 }
 
 // callFunction calls a declared function, native or effect. A mutating method
-// works on the receiver's place.
+// works on the receiver's place (place.go).
 func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	if fn.MutSelf && in.recv != nil && !isReference(f.resultType(in.recv)) {
@@ -81,8 +82,8 @@ func (f *builder) callFunction(in arguments, t types.Type, hint int) val {
 	return v
 }
 
-// givesOption says whether what is called may give an Option that it has made
-// without knowing of what.
+// givesOption says whether the callee may return an Option that it has made
+// without knowing the type of its value.
 func (f *builder) givesOption(in arguments) bool {
 	if in.call.Kind == sema.CallAnyMethod {
 		return f.g.dynamic.optional[in.call.Name]
@@ -170,8 +171,8 @@ func (f *builder) callValue(callee ast.Expr, in arguments, hint int) val {
 	return f.result(w, ir.Full)
 }
 
-// callAnyMethod calls a method that is found at run time. One that may change
-// what it is called on works on the receiver's place, if it has one.
+// callAnyMethod calls a method that is found at run time. A method that may
+// change its receiver works on the receiver's place, if it has one.
 func (f *builder) callAnyMethod(in arguments, hint int) val {
 	if f.g.dynamic.mutating[in.call.Name] && f.isPlace(in.recv) {
 		return f.callMutating(in, types.Any, hint)

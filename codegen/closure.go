@@ -10,7 +10,7 @@ import (
 )
 
 // closure makes a closure value: a function over copies of the immutable
-// variables and the cells of the mutable ones that it uses.
+// variables and over the cells of the mutable ones that it uses.
 func (f *builder) closure(e *ast.Closure, hint int) val {
 	if f.dead { // nobody makes it
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
@@ -25,8 +25,9 @@ func (f *builder) closure(e *ast.Closure, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// capture puts what a closure captures into the next registers, copies of the
-// immutable variables and the cells of the mutable ones, and gives the first.
+// capture puts the captures of a closure into the next registers, copies of the
+// immutable variables and the cells of the mutable ones, and gives the first
+// register.
 func (f *builder) capture(captures []*sema.Local) (base int) {
 	base = f.top
 	for _, l := range captures {
@@ -98,8 +99,8 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 	})
 }
 
-// checkParam checks the value in a parameter's register, which may be of any
-// type, against t.
+// checkParam checks against t the value in a parameter's register, which may be
+// of any type.
 func (f *builder) checkParam(r int, t types.Type) {
 	if t = types.Resolve(t); relies(t) {
 		f.move(r, ir.Full, f.boxed(f.fromAny(val{reg: r, class: ir.Full}, t, r), r))
@@ -113,7 +114,7 @@ func relies(t types.Type) bool {
 }
 
 // adapter gives a function of abi full that does what fn does, for use as a
-// value: fn itself when it is one already.
+// value: fn itself when its abi is full.
 func (g *generator) adapter(fn *sema.Function) int {
 	if g.p.CallsUntyped && !fn.Info.Library && g.unchecked(fn) {
 		return g.partAdapter(part{fn: fn, params: len(fn.Params), mutself: fn.MutSelf, checked: true})
@@ -132,8 +133,8 @@ func (g *generator) adapter(fn *sema.Function) int {
 }
 
 // part names an adapter that takes only the first parameters, and may give its
-// receiver back as a mutating method does. A checked one is given any values, and
-// checks those behind the receiver.
+// receiver back as a mutating method does. A checked adapter accepts values of
+// any type, and checks those behind the receiver.
 type part struct {
 	fn      *sema.Function
 	params  int

@@ -1,12 +1,13 @@
-// Package codegen turns a checked program into IR; its API promises nothing. It comes after sema and
-// before the VM (or the file that holds the IR), performs no IO, and gives the
-// same bytes for the same program.
+// Package codegen turns a checked program into IR; its API promises nothing. It
+// comes after sema and before the VM (or the file that holds the IR), performs
+// no IO, and gives the same bytes for the same program.
 //
 // Invariants. Every variable has one register, one cell, or one place in the
 // function's spill block, of one class for its whole life. Temporaries are a
-// stack above the variables. What a use of a variable copies is marked shared;
-// every mutation walks from the variable through Own. What cannot be generated
-// has been refused by sema: meeting it here is our bug and panics.
+// stack above the variables. When a use of a variable copies its value, the
+// value is marked as shared; every mutation walks from the variable through
+// Own. Sema has refused everything that cannot be generated: meeting such code
+// here is our bug and panics.
 package codegen
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// ManifestData is what of the manifest a program carries with it, as plain
-// data. Hosts and connections are found by their section's name.
+// ManifestData is the part of the manifest that a program carries with it, as
+// plain data. Hosts and connections are found by the name of their section.
 type ManifestData struct {
 	Connections []ir.Connection
 	Hosts       []ManifestHost
@@ -29,15 +30,15 @@ type ManifestData struct {
 	Limits      ir.Limits
 }
 
-// ManifestHost is a [hosts.X] section as an ir.Host has it; what the declaration
-// gives wins over it.
+// ManifestHost is a [hosts.X] section in the form of an ir.Host; values in the
+// host's declaration override it.
 type ManifestHost struct {
 	Section        string
 	Params, Config json.RawMessage
 }
 
-// Generate makes the IR of a program that sema has checked without errors. It
-// passes ir.Verify. The only diagnostics are about limits of the machine: a
+// Generate makes the IR of a program that sema has checked without errors. The
+// IR passes ir.Verify. The only diagnostics are about limits of the machine: a
 // function that needs too many registers at once.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Limits: m.Limits, Entry: -1}
@@ -52,8 +53,8 @@ func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
 	return g.out, g.diags
 }
 
-// generator is what the whole program shares: the tables under construction
-// and where each thing stands in them.
+// generator is the state that the whole program shares: the tables under
+// construction, and the index of each thing in them.
 type generator struct {
 	p        *sema.Program
 	manifest ManifestData
@@ -70,8 +71,8 @@ type generator struct {
 	borrowed map[*sema.Param]bool
 	adapters map[any]int
 
-	// code and positions are memory for the function that comes next; it is copied
-	// when its size is known.
+	// code and positions are memory for the next function; they are copied when
+	// its size is known.
 	code      []ir.Instr
 	positions []ir.Position
 
@@ -94,8 +95,8 @@ func newNumbers() numbers {
 		map[*sema.Tool]int{}, map[*sema.Store]int{}}
 }
 
-// dynamic says of a name that calls find at run time what holds of one of its
-// methods at least.
+// dynamic gives the properties that at least one method of a name has, for
+// names that calls look up at run time.
 type dynamic struct {
 	mutating map[string]bool // it changes what it is called on
 	optional map[string]bool // it gives an Option

@@ -7,7 +7,7 @@ import (
 )
 
 // pool puts constants and the names of natives into the program, each once.
-// Floats are told apart by their bits.
+// Floats are compared by their bits.
 type pool struct {
 	out     *ir.Program
 	ints    map[int64]int

@@ -87,8 +87,8 @@ func (f *builder) fromAny(v val, to types.Type, hint int) val {
 	return v.in(d)
 }
 
-// flat takes the box of a Some off a value that is an Any, or an Option<Any>,
-// for its user, though what made it knows an Option of something.
+// flat removes the box of a Some from a value whose user sees it as an Any or
+// an Option<Any>, while its maker saw it as an Option of a certain type.
 func (f *builder) flat(v val, t types.Type) val {
 	if !types.IsAny(t) || v.class != ir.Full {
 		return v

@@ -17,9 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamagedPrograms changes instructions of the archives' programs, as generated
-// and optimised. What the verifier does not refuse runs, fails as programs do, or is
-// found to be broken when it runs: no damage gets further into the machine.
+// TestDamagedPrograms changes instructions of the archives' programs, as
+// generated and as optimised. A changed program that the verifier does not
+// refuse may run, fail as programs do, or be found broken while it runs; it
+// must not damage the machine.
 func TestDamagedPrograms(t *testing.T) {
 	ran := 0
 	for n, encoded := range encodedPrograms(t) {
@@ -42,8 +43,8 @@ func FuzzDamagedPrograms(f *testing.F) {
 	})
 }
 
-// encodedPrograms are the archives' programs that have a main, each as generated
-// and as the passes leave it.
+// encodedPrograms gives the archives' programs that have a main, each as
+// generated and as optimised.
 func encodedPrograms(t testing.TB) (all [][]byte) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {

@@ -7,13 +7,13 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Decorators. A decorated function's own code stands in a function behind it;
-// what callers call hands a closure that makes the call to the decorators, each
-// a function of the library around the next (stdlib/decorate.conc). Agents and
-// hosts name a function that puts their decorators around a call; the library
-// calls it.
+// Decorators. The own code of a decorated function is a separate function,
+// inner. Callers call an outer function: it passes a closure that calls inner
+// to the decorators, each of which is a library function around the next
+// (stdlib/decorate.conc). Agents and hosts name a function that wraps a call in
+// their decorators; the library calls it.
 
-// decorators is a function of abi full that makes call (its first parameter)
+// decorators gives a function of abi full that runs its first parameter, call,
 // within the decorators; shown and key describe the call to them.
 func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) int {
 	n := g.reserve()
@@ -100,8 +100,8 @@ func (f *builder) kept(t types.Type, r int) {
 	f.emit(ir.OpLoadType, r, 0, 0, int32(f.g.typeIndex(t)))
 }
 
-// decoratedFunction generates what callers of a decorated function call. Its
-// own code is function inner.
+// decoratedFunction generates the function that callers of a decorated function
+// call. The decorated function's own code is function inner.
 func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	ds := fn.Decorations
@@ -125,8 +125,8 @@ func (g *generator) decoratedFunction(n, inner int, fn *sema.Function) {
 	})
 }
 
-// innerCall is a closure's function that calls function n, of signature s, with
-// what it captures.
+// innerCall gives the function of a closure that calls function n, of signature
+// s, with the captured values.
 func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int, s signature) int {
 	i := g.reserve()
 	g.later(func() {
@@ -147,8 +147,9 @@ func (g *generator) innerCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// shown is a map of a function's arguments by name, from base on, for the
-// decorators that look at them. A tool is not one of them.
+// shown makes a map of a function's arguments by name, for the decorators that
+// look at them. The arguments are in the registers from base on. The receiver
+// of a tool's function is left out.
 func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int {
 	needed := false
 	for _, d := range ds {
@@ -174,8 +175,8 @@ func (f *builder) shown(ds []*sema.Decoration, fn *sema.Function, base int) int 
 	return m
 }
 
-// decoratedStage gives the value of a decorated stage: its body is a closure
-// over what is around it, which takes the stage's parameters.
+// decoratedStage gives the value of a decorated stage. The stage's body is a
+// closure over its surroundings that takes the stage's parameters.
 func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	in := f.top
 	for i, q := range s.Params {
@@ -206,8 +207,8 @@ func (f *builder) decoratedStage(x *pipe, s, before *sema.Stage) val {
 	return val{reg: f.decorate(name, s.Decorations[0], a), class: ir.Full, owned: true}
 }
 
-// stageKey tells runs of a stage apart: by its inputs, from register in on, and
-// by the names around it that it uses.
+// stageKey makes the key that distinguishes runs of a stage: its inputs, from
+// register in on, and the surrounding variables that it uses.
 func (f *builder) stageKey(s *sema.Stage, in int) int {
 	d := f.alloc()
 	base := f.top
@@ -227,8 +228,8 @@ func (f *builder) stageKey(s *sema.Stage, in int) int {
 	return d
 }
 
-// stageCall is a closure's function that calls the last captured value with the
-// n before it.
+// stageCall gives the function of a closure that calls the last captured value
+// with the n captured before it.
 func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int) int {
 	i := g.reserve()
 	g.later(func() {
@@ -247,8 +248,8 @@ func (g *generator) stageCall(info *sema.Info, name string, at source.Pos, n int
 	return i
 }
 
-// stageClosure makes the closure of a stage's body. It has the values that the
-// variables around it have when it starts.
+// stageClosure makes the closure of a stage's body. It captures the values that
+// the surrounding variables have when the stage starts.
 func (f *builder) stageClosure(d int, s *sema.Stage) {
 	base := f.capture(s.Body.Captures)
 	g, n, info, name, pos := f.g, f.g.reserve(), f.info, f.out.Name, f.pos

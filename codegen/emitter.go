@@ -14,13 +14,13 @@ type emitter struct {
 	// landed is where the last label was put.
 	landed int
 
-	// pos is the place in the source of what is being generated; placed is the
-	// one that the last instruction has, in the block placedIn.
+	// pos is the source position of what is being generated; placed is the
+	// position of the last instruction, in the block placedIn.
 	pos, placed source.Pos
 	placedIn    *ir.Block
 	places      source.Cursor
-	// foreign counts the expressions of other files around; the place stays that
-	// of the expression which needs them.
+	// foreign counts the enclosing expressions that belong to other files;
+	// meanwhile the position stays that of the expression which needs them.
 	foreign int
 }
 
@@ -51,8 +51,8 @@ func (f *emitter) jumpK(op ir.Op, a int, n int16, l *label) {
 	f.emitBC(op, a, n, 0)
 }
 
-// land puts l here: control arrives if anything jumps to it. A jump that would
-// lead to the next instruction is taken back.
+// land puts l here: the next instruction is reachable if anything jumps to l. A
+// jump that would only lead to the next instruction is removed.
 func (f *emitter) land(l *label) {
 	if n := len(l.from) - 1; n >= 0 && l.from[n] == f.next()-1 && f.blk.Code[l.from[n]].Op == ir.OpJump && f.landed != f.next() {
 		l.from = l.from[:n]
@@ -131,7 +131,7 @@ func (f *emitter) takeBack() {
 }
 
 // catch makes the instructions from `from` to `to` a region whose errors come
-// here, in register r; it says whether there are any.
+// here, in register r; it says whether the region has any instructions.
 func (f *emitter) catch(from, to, r int) bool {
 	if from == to {
 		return false

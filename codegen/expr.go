@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// expr generates e as evaluated, before its conversion. The result is in hint
-// when that was convenient. Control forms without a value give nil.
+// expr generates e without its conversion. The result is in hint when that was
+// convenient. Control forms without a value give nil.
 func (f *builder) expr(e ast.Expr, hint int) val {
 	defer f.at(e.Span().Start)()
 	switch e := e.(type) {
@@ -138,8 +138,8 @@ func (f *builder) discard(e ast.Expr) {
 	}
 }
 
-// dropNil takes back the nil that stands for the value of what has just been
-// generated, when nobody takes it and nothing jumps behind it.
+// dropNil removes the nil that stands for the value of what has just been
+// generated, when nothing uses it and nothing jumps behind it.
 func (f *builder) dropNil(v val) {
 	last := f.next() - 1
 	if f.dead || last < 0 || f.landed == f.next() || f.isVar[v.reg] {

@@ -29,8 +29,7 @@ type builder struct {
 	depth int
 	// moving is the use of a variable that an assignment of it consumes.
 	moving *ast.PathExpr
-	// scope is what runs while the variables of the pattern that comes next
-	// live.
+	// scope is the code that runs while the variables of the next pattern live.
 	scope scope
 	loops []*loop
 	pipes []pipedInto
@@ -57,8 +56,8 @@ type signature struct {
 	abi    ir.ABI
 }
 
-// signatureOf gives a function's calling convention. Whatever the VM itself
-// calls, and whatever has only Full registers anyway, is full.
+// signatureOf gives a function's calling convention. A function that the VM
+// itself calls, or that has only Full registers anyway, is full.
 func (g *generator) signatureOf(fn *sema.Function) signature {
 	s := signature{result: class(fn.Result), abi: ir.Typed}
 	full := fn.Tool != nil || fn == g.p.Main || fn.Async || fn.IsTest()
@@ -99,7 +98,7 @@ func (g *generator) newFn(info *sema.Info, name string, at source.Pos, s signatu
 	return f
 }
 
-// build generates a function into its reserved place. When its variables and
+// build generates a function into its reserved index. When its variables and
 // temporaries need more registers than there are, it is generated again with
 // its later variables in a spill block.
 func (g *generator) build(n int, body func(spilled bool) *builder) {
@@ -123,8 +122,8 @@ type mark struct{ functions, queue int }
 
 func (g *generator) mark() mark { return mark{len(g.out.Functions), len(g.queue)} }
 
-// reset forgets what was reserved since m. Constants and types may stay: each
-// stands in its table once.
+// reset drops the functions reserved since m. Constants and types may stay:
+// each is in its table only once.
 func (g *generator) reset(m mark) {
 	g.out.Functions = g.out.Functions[:m.functions]
 	g.queue = g.queue[:m.queue]
@@ -135,8 +134,8 @@ func (g *generator) reset(m mark) {
 	}
 }
 
-// function generates a declared function. With decorators, its own code stands
-// behind that of the calls.
+// function generates a declared function. A function with decorators becomes
+// two: the one that callers call, and its own code behind it.
 func (g *generator) function(n int, fn *sema.Function) {
 	s := g.signatureOf(fn)
 	if len(fn.Decorations) > 0 {
@@ -184,8 +183,8 @@ func (f *builder) finish() *builder {
 	return f
 }
 
-// param binds a parameter's register to its variable. A nil Local is an unused
-// one.
+// param binds a parameter's register to its variable. A nil Local means an
+// unused parameter.
 func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
 	f.isVar[reg] = true
 	if l == nil {

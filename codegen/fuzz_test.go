@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// FuzzGenerate compiles whatever the checker takes: generating never panics,
-// and what comes out, and what the passes make of it, passes the verifier and
-// survives its JSON.
+// FuzzGenerate compiles every text that the checker accepts: generation never
+// panics, and its output passes the verifier and survives its JSON, before and
+// after the passes.
 func FuzzGenerate(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // host joins a host declaration with its manifest section: where both give a
-// value the source wins.
+// value, that of the declaration wins.
 func (g *generator) host(h *sema.Host) ir.Host {
 	out := ir.Host{Name: h.Name, Connector: h.Connector}
 	for _, m := range g.manifest.Hosts {

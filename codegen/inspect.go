@@ -2,14 +2,13 @@ package codegen
 
 import "github.com/concerto-lang/concerto/ast"
 
-// inspect calls visit for n and, where visit says so, for the statements and
-// expressions that run when n does, in the order in which they are written:
-// no names, types, patterns or functions declared in it, and of a handler not
-// the closure but its body, which runs within the listen.
+// inspect calls visit for n and, where visit returns true, for the statements
+// and expressions that run when n does, in source order. It leaves out names,
+// types, patterns and functions declared in n. Of a handler it visits not the
+// closure but its body, which runs within the listen.
 func inspect(n ast.Node, visit func(ast.Node) bool) { newInspector(visit).look(n) }
 
-// inspector calls visit for what it looks at, as inspect does, any number of
-// times.
+// inspector calls visit as inspect does; it can be used any number of times.
 type inspector struct {
 	visit func(ast.Node) bool
 	next  func(ast.Node) // below, made once

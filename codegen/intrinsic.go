@@ -7,7 +7,7 @@ import (
 )
 
 // Library functions for which the machine has an instruction. Each also exists
-// as a native, so that it can be a value; the two agree.
+// as a native with the same behaviour, so that it can be used as a value.
 
 // reader is a native that reads its one argument into a register.
 type reader struct {
@@ -67,9 +67,9 @@ func (f *builder) intrinsic(in arguments, t types.Type, hint int) (v val, ok boo
 	return val{}, false
 }
 
-// getOr gives `m.get_or(k, d)` where d is written out and no entry can be nil or
-// a container: then it is `m.get(k) ?? d`, which makes no call (counting words
-// by it takes 0.8 of the time).
+// getOr generates `m.get_or(k, d)` as `m.get(k) ?? d`, which needs no call,
+// when d is a literal and no entry can be nil or a container. Counting words
+// with it takes 20 % less time.
 func (f *builder) getOr(in arguments, t types.Type, hint int) (v val, ok bool) {
 	c := class(t)
 	if c == ir.Full && types.Resolve(t) != types.String || len(in.written) != 2 || in.written[0].Name != nil || in.written[1].Name != nil {

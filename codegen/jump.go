@@ -44,8 +44,8 @@ func (f *builder) cond(e ast.Expr, l *label, when bool) {
 	}
 }
 
-// condBinary is cond of an operator that jumps by itself; it says whether e is
-// one.
+// condBinary is cond for an operator that has jumps of its own; it says whether
+// e is one.
 func (f *builder) condBinary(e *ast.Binary, l *label, when bool) bool {
 	switch e.Op {
 	case ast.OpAnd, ast.OpOr:
@@ -126,8 +126,8 @@ func (f *builder) jumpInts(op ast.Op, e *ast.Binary, l *label) {
 	}
 }
 
-// jumpFloats jumps when `x op y` is `when` for two Floats; with a NaN it is
-// false.
+// jumpFloats jumps when `x op y` is equal to `when`, for two Floats. With a NaN
+// the comparison is false.
 func (f *builder) jumpFloats(op ast.Op, e *ast.Binary, l *label, when bool) {
 	x := f.operand(e.X, e.Y)
 	y := f.operand(e.Y)

@@ -5,9 +5,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// scope is what runs while the variables of a pattern live: some nodes, or what
-// stands in a block behind a let. That is looked for only when a value could be
-// lent, which is seldom.
+// scope is the code that runs while the variables of a pattern live: some
+// nodes, or the rest of a block behind a let. That rest is computed only when a
+// value could be lent, which is rare.
 type scope struct {
 	nodes []ast.Node
 	let   *ast.LetStmt
@@ -15,9 +15,9 @@ type scope struct {
 	index int // of let in the block
 }
 
-// runs gives the nodes of a scope. Behind a let it is those up to the last one
-// that names its variable, or a variable which was bound to a part of it. What
-// comes later may change what it was lent from.
+// runs gives the nodes of a scope. Behind a let these are the nodes up to the
+// last one that names the let's variable, or a variable bound to a part of it.
+// Later nodes may change the variable that the value was lent from.
 func (f *builder) runs(s scope) []ast.Node {
 	if s.let == nil {
 		return s.nodes

@@ -12,9 +12,9 @@ import (
 // Moving: the first place is overwritten before it is read again. When in doubt a
 // value is marked.
 
-// lendFor marks v, the value of e, as lent when the variables that are being bound
-// to it may hold it unmarked: nothing in scope, in which they live, changes the
-// variable that e reads.
+// lendFor marks v, the value of e, as lent when the variables that are being
+// bound to it may hold it without a mark: nothing in scope, in which these
+// variables live, changes the variable that e reads.
 func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 	if v.lent || v.owned || v.volatile || v.class != ir.Full || !mayShare(f.resultType(e)) {
 		return v
@@ -32,8 +32,8 @@ func (f *builder) lendFor(e ast.Expr, v val, scope scope) val {
 	return v
 }
 
-// borrows says whether variable x may hold v unmarked: v is lent, and x is never
-// changed and stands in a register.
+// borrows says whether variable x may hold v without a mark: v is lent, and x
+// is never changed and is in a register.
 func (x *variable) borrows(l *sema.Local, v val) bool {
 	return v.lent && !v.owned && !l.Mut && !l.Late && !x.cell && !x.spill
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestManyVariables runs a function with more variables than registers: those
-// beyond live in the spill block, in cells where closures share them, and are
-// mutated in place.
+// TestManyVariables runs a function with more variables than registers. The
+// later variables live in the spill block, or in cells where closures share
+// them, and are mutated in place.
 func TestManyVariables(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("struct P { x: Int, xs: Array<Int> }\nfn many(seed: Int) -> Int {\n    let mut sum = seed;\n")
@@ -81,7 +81,7 @@ func TestLongLiterals(t *testing.T) {
 	}
 }
 
-// TestTooDeep nests an expression deeper than there are registers: that is a
+// TestTooDeep nests an expression deeper than there are registers, which is a
 // diagnostic with a place.
 func TestTooDeep(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
@@ -92,8 +92,8 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
-// TestLongChain adds up more variables than there are registers: only two
-// operands live at once.
+// TestLongChain adds up more variables than there are registers, which works
+// because only two operands live at once.
 func TestLongChain(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("fn main() {\n")

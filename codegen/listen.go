@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// listen generates a listen: the window with host, prompt and schema, and a
-// block of instructions for each handler, which runs over the registers of
-// this function. The window's place is kept free for the result.
+// listen generates a listen: the window with host, prompt and schema, and for
+// each handler a block of instructions that uses the registers of this
+// function. The window's first register is kept free for the result.
 func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	if f.dead { // what is never begun has no handlers
 		return val{reg: f.target(hint), class: ir.Full, owned: true}
@@ -67,8 +67,8 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	return val{reg: w, class: ir.Full, owned: true}
 }
 
-// asked tells the library what a host is about to be asked, in a program with a
-// test that mocks one by a closure.
+// asked tells the library which prompt a host is about to get, in programs with
+// a test that mocks a host by a closure.
 func (f *builder) asked(host, prompt int) {
 	if f.g.p.Asked == nil {
 		return
@@ -80,8 +80,8 @@ func (f *builder) asked(host, prompt int) {
 	f.invoke(f.g.p.Asked, w)
 }
 
-// answeredByTools are the types of messages that the host's tools answer: those
-// of them without a handler.
+// answeredByTools gives the types of messages that the host's tools answer:
+// those for which the listen has no handler.
 func answeredByTools(l *sema.Listen) []string {
 	if l.Dispatch == nil {
 		return nil
@@ -95,8 +95,8 @@ func answeredByTools(l *sema.Listen) []string {
 	return out
 }
 
-// inHandler generates a handler's block: gen its code, given the register of
-// the message.
+// inHandler generates a handler's block; gen generates the block's code, given
+// the register of the message.
 func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	defer f.free(f.top)
 	h := ir.Handler{Type: typ, Param: f.alloc(), Schema: -1}
@@ -151,8 +151,8 @@ func (f *builder) handlerBody(h *sema.Handler, param int) {
 	f.giveBack(v, types.Any)
 }
 
-// byTools is the handler of messages that the program does not handle: it runs
-// when the host has tools and answers from them.
+// byTools makes the handler that answers messages from the host's tools: it
+// runs when the host has tools and the program does not handle the message.
 func (f *builder) byTools(typ string, l *sema.Listen, kept int) ir.Handler {
 	h := f.inHandler(typ, func(param int) {
 		w := f.alloc()

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Literals are made from a window of registers. Long arrays, maps and
+// chunk is how many registers a literal takes at once. Longer arrays, maps and
 // interpolations are made in pieces, so that their length has no limit.
 const chunk = 24
 
@@ -38,9 +38,9 @@ func (f *builder) interpolation(e *ast.InterpLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// lend puts e, as a Full value that is only read, into register r; what later
-// could change is copied, and what is read from a cell when the reader may run
-// code that changes the cell.
+// lend puts e into register r, as a Full value that is only read. It is copied
+// when an expression of later could change it, or when it is read from a cell
+// and its reader may run code that changes the cell.
 func (f *builder) lend(e ast.Expr, r int, how passing, later ...ast.Expr) {
 	if f.boxedLiteral(e, r) {
 		return
@@ -105,8 +105,8 @@ func (f *builder) tupleLit(e *ast.TupleLit, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// structLit makes a struct, schema value or named variant: first what is
-// written, in written order, then the rest and the defaults.
+// structLit makes a struct, schema value or named variant: first the written
+// fields in written order, then the spread rest and the defaults.
 func (f *builder) structLit(e *ast.StructLit, hint int) val {
 	s := f.info.Struct(e)
 	base := f.top

@@ -54,8 +54,8 @@ func (f *builder) continueExpr(e *ast.ContinueExpr) {
 	f.jump(ir.OpJump, 0, 0, f.loops[i].on)
 }
 
-// loopNamed is the place of the loop around with a label, of the innermost
-// without.
+// loopNamed gives the index of the enclosing loop with this label, or of the
+// innermost loop without a label.
 func (f *builder) loopNamed(name *ast.Ident) int {
 	for i := len(f.loops) - 1; i >= 0; i-- {
 		if name == nil || f.loops[i].label == name.Name {
@@ -96,8 +96,8 @@ func (f *builder) loopValue(e *ast.LoopExpr, hint int) val {
 	return val{reg: d, class: class(t), owned: true}
 }
 
-// endlessLoop generates a loop; dst is the register of its value, which is a t,
-// -1 when nobody takes it.
+// endlessLoop generates a loop; dst is the register of its value, of type t, or
+// -1 when nothing uses the value.
 func (f *builder) endlessLoop(e *ast.LoopExpr, dst int, t types.Type) {
 	l := f.enterLoop(e.Label)
 	l.dst, l.give = dst, t
@@ -134,8 +134,9 @@ func (f *builder) forLoop(e *ast.ForExpr) {
 	}
 }
 
-// rangeEnds puts the first Int and the one after the last into two registers, or
-// the last: the greatest Int has none after it.
+// rangeEnds puts the first Int and the one after the last into two registers.
+// When last is true the second register holds the last Int itself, since the
+// greatest Int has none after it.
 func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	lo, hi = f.alloc(), f.alloc()
 	f.into(r.Lo, lo, ir.Int, true)
@@ -150,8 +151,8 @@ func (f *builder) rangeEnds(r *ast.RangeExpr) (lo, hi int, last bool) {
 	return lo, hi, r.Inclusive
 }
 
-// forInts counts. The counter is the loop's variable when nothing can change
-// it or hold it as a cell.
+// forInts counts over a range. The counter is the loop's variable itself when
+// nothing can change that variable or hold it as a cell.
 func (f *builder) forInts(e *ast.ForExpr, ends func() (lo, hi int, last bool)) {
 	defer f.free(f.top)
 	i, hi, last := ends()
@@ -191,8 +192,8 @@ func (f *builder) bindLoop(p ast.Pattern, v val, t types.Type) {
 	f.take(p, v, t)
 }
 
-// forElements goes over the elements of an array, or of a snapshot of what
-// else can be iterated.
+// forElements iterates over the elements of an array, or over a snapshot of any
+// other collection.
 func (f *builder) forElements(e *ast.ForExpr, t types.Type) {
 	defer f.free(f.top)
 	elem := types.Type(types.Any)
@@ -234,8 +235,8 @@ func (f *builder) collected(x ast.Expr, method *sema.Function, xs int) {
 	f.free(xs + 1)
 }
 
-// eachElement binds the loop's pattern to element i. It is lent: nobody
-// changes the array that the loop goes over in place.
+// eachElement binds the loop's pattern to element i. The element is lent:
+// nobody changes in place the array that the loop goes over.
 func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 	c := class(elem)
 	f.declarePattern(p)
@@ -257,7 +258,7 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 }
 
 // iterated gives a register with the array that a loop goes over. A variable
-// that the body does not change is only lent.
+// that the body does not change is only lent to the loop.
 func (f *builder) iterated(x ast.Expr, body *ast.Block, xs int) int {
 	v := f.value(x, xs)
 	if !v.owned {

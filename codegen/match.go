@@ -62,8 +62,8 @@ func (f *builder) arms(e *ast.MatchExpr, body func(ast.Expr)) {
 	f.land(end)
 }
 
-// subject generates what a match is about, and gives what holds a pattern
-// against it.
+// subject generates the value that is matched, and gives a function that
+// matches a pattern against it.
 func (f *builder) subject(e *ast.MatchExpr, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var patterns []ast.Pattern
 	for _, a := range e.Arms {
@@ -85,8 +85,8 @@ func (f *builder) held(x ast.Expr, later []ast.Expr, scope scope) val {
 	return v
 }
 
-// tupleFor is the tuple that x writes out when no pattern wants it as a whole,
-// so that it need not be made.
+// tupleFor gives the tuple literal x when no pattern wants it as a whole, so
+// that the tuple need not be made.
 func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	tuple, ok := unparen(f.info, x).(*ast.TupleLit)
 	if !ok || f.info.Conv(tuple) != nil || slices.ContainsFunc(patterns, whole) {
@@ -95,8 +95,8 @@ func (f *builder) tupleFor(x ast.Expr, patterns ...ast.Pattern) *ast.TupleLit {
 	return tuple
 }
 
-// parts generates the elements of a tuple, and gives what holds a pattern for it
-// against them.
+// parts generates the elements of a tuple, and gives a function that matches a
+// tuple pattern against them.
 func (f *builder) parts(tuple *ast.TupleLit, guards []ast.Expr, scope scope) func(ast.Pattern, *label) {
 	var parts []val
 	for i, x := range tuple.Elems {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// remoteFunction generates a function of an MCP server: a call of the library's
+// remoteFunction generates a function of an MCP server: it calls the library's
 // function with the arguments by name and the type of the result.
 func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	call, result := fn.Tool.Call, fn.Result

@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// callMutating calls a `mut self` method: the receiver's indices, then the
-// arguments, then the place is taken; it is written back when the method ends,
-// also by an error.
+// callMutating calls a `mut self` method. It evaluates the indices of the
+// receiver's place, then the arguments, and then reads the place. The receiver
+// is written back when the method ends, also when it ends by an error.
 func (f *builder) callMutating(in arguments, t types.Type, hint int) val {
 	fn := in.call.Fn
 	static := in.call.Kind != sema.CallAnyMethod
@@ -81,8 +81,8 @@ func (f *builder) classIn(p place) ir.Class {
 	return ir.Full
 }
 
-// behindReceiver fills the parameters of a method but for its receiver, which
-// is put into the window by itself.
+// behindReceiver fills the parameters of a method except its receiver, which is
+// put into the window separately.
 func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 	c := *in.call
 	c.Args = c.Args[1:]
@@ -96,7 +96,7 @@ func (f *builder) behindReceiver(in arguments, w int, params []ir.Class) {
 }
 
 // isReference says whether values of t are references: a mutating method
-// changes what they refer to, and no place.
+// changes the object referred to, so nothing is written back.
 func isReference(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Declared, *types.HashMap, *types.Task, *types.Func:

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// knownInt gives an Int that is known when compiling: a literal, its negation,
+// knownInt gives an Int that is known at compile time: a literal, its negation,
 // or a constant.
 func (f *builder) knownInt(e ast.Expr) (int64, bool) {
 	if f.info.Conv(e) != nil {
@@ -89,8 +89,9 @@ func (f *builder) binary(e *ast.Binary, hint int) val {
 	return f.arith(e.Op, t, x, y, top, hint)
 }
 
-// over is where an operator's result goes: into hint, else over its operands'
-// temporaries, which begin at top, so that a long chain needs few registers.
+// over gives the register for an operator's result: hint, or else the first of
+// its operands' temporaries, which begin at top, so that a long chain needs few
+// registers.
 func (f *builder) over(top, hint int) int {
 	if hint >= 0 {
 		return hint
@@ -109,8 +110,8 @@ var arithmetic = map[ast.Op]arithOps{
 	ast.OpRem: {ir.OpRemInt, ir.OpRemIntK, ir.OpRemFloat},
 }
 
-// arithK uses the form with a number in place, when one operand is small and
-// known; ok is false when there is none.
+// arithK uses the instruction with an immediate operand, when one operand is a
+// small known number; ok is false when there is no such instruction.
 func (f *builder) arithK(e *ast.Binary, hint int) (v val, ok bool) {
 	ops := arithmetic[e.Op]
 	n, ok := f.smallInt(e.Y, math.MinInt32, math.MaxInt32)
@@ -196,8 +197,8 @@ func (f *builder) equality(e *ast.Binary, hint int) val {
 	return val{reg: d, class: ir.Bool, owned: true}
 }
 
-// equal puts `x == y` into a register. The result is written last, so that it
-// may be a variable of an operand.
+// equal puts `x == y` into a register. The result is written last, so that its
+// register may be that of a variable in an operand.
 func (f *builder) equal(e *ast.Binary, hint int) int {
 	t := types.Resolve(f.resultType(e.X))
 	switch {

@@ -15,8 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// choices are the sets of passes that programs are tried with: all, all
-// everywhere, each alone, and everywhere all but each.
+// choices are the sets of passes that programs are tried with: all passes; all
+// without the restriction to hot functions; each pass alone; and all but each,
+// again without the restriction.
 func choices() map[string]optimize.Set {
 	out := map[string]optimize.Set{"all": optimize.All}
 	for n, p := range optimize.Passes {
@@ -29,7 +30,7 @@ func choices() map[string]optimize.Set {
 }
 
 // TestOptimized runs the archives' programs with every choice of passes, also
-// with every copy-on-write made a copy: nobody may see a difference.
+// with each copy-on-write turned into a copy. The results must not differ.
 func TestOptimized(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(paths) == 0 {
@@ -55,8 +56,8 @@ func TestOptimized(t *testing.T) {
 	}
 }
 
-// sameOptimized holds a program with some choices of passes to what it does
-// without any.
+// sameOptimized compares what a program does with some choices of passes with
+// what it does without passes.
 func sameOptimized(t *testing.T, p *ir.Program, script string, choices map[string]optimize.Set) {
 	t.Helper()
 	want := ""

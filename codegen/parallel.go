@@ -29,8 +29,8 @@ func (f *builder) parallelFor(e *ast.ParallelFor, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// elements puts an array of what the loop goes over into register r and gives
-// the type of its elements.
+// elements puts an array of the elements that the loop iterates over into
+// register r and gives their type.
 func (f *builder) elements(e *ast.ParallelFor, r int) types.Type {
 	defer f.free(f.top)
 	switch t := types.Resolve(f.resultType(e.Iter)).(type) {

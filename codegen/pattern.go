@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// declarePattern makes room for the variables that a pattern binds. All
-// alternatives bind the same ones.
+// declarePattern declares the variables that a pattern binds. All alternatives
+// bind the same variables.
 func (f *builder) declarePattern(p ast.Pattern) {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -42,8 +42,8 @@ func (f *builder) declarePatterns(ps []ast.Pattern) {
 	}
 }
 
-// take binds the variables of a pattern that the checker has found to match,
-// but for what an Any may turn out to be: then it faults.
+// take binds the variables of a pattern that the checker knows to match. Only a
+// value of type Any may fail to match; then it faults.
 func (f *builder) take(p ast.Pattern, v val, t types.Type) {
 	f.takeBy(p, func(p ast.Pattern, fail *label) { f.match(p, v, t, fail) })
 }
@@ -62,8 +62,8 @@ func (f *builder) takeBy(p ast.Pattern, match func(ast.Pattern, *label)) {
 	f.land(end)
 }
 
-// match holds p against v, of type t, and binds its variables; where it does
-// not match control goes to fail.
+// match matches p against v, of type t, and binds its variables; when p does
+// not match, control goes to fail.
 func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	defer f.at(p.Span().Start)()
 	defer f.free(f.top)
@@ -98,8 +98,8 @@ func (f *builder) match(p ast.Pattern, v val, t types.Type, fail *label) {
 	}
 }
 
-// bind gives a variable of a pattern its value. One that nothing can change
-// while the variable lives is only lent to it.
+// bind gives a variable of a pattern its value. When nothing can change the
+// value while the variable lives, it is only lent.
 func (f *builder) bind(l *sema.Local, v val, t types.Type) {
 	x := f.variable(l)
 	if x.borrows(l, v) {
@@ -147,8 +147,8 @@ func (f *builder) alternatives(p *ast.OrPat, fail *label, match func(ast.Pattern
 	f.land(done)
 }
 
-// only leads values of other types than t to fail, where the static type from
-// leaves it open.
+// only jumps to fail for values that are not of type t, where the static type
+// from leaves that open.
 func (f *builder) only(t, from types.Type, v val, fail *label) {
 	if !types.IsAny(from) && from != types.Error {
 		return

@@ -74,8 +74,8 @@ func (f *builder) matchConst(x any, xt types.Type, v val, t types.Type, fail *la
 	}
 }
 
-// holdsFloat says whether values of t are Floats, perhaps optional ones, so
-// that an Int literal stands for a Float.
+// holdsFloat says whether t is Float or an optional Float, so that an Int
+// literal stands for a Float.
 func holdsFloat(t types.Type) bool {
 	t = types.Resolve(t)
 	if o, ok := t.(*types.Option); ok {
@@ -84,8 +84,8 @@ func holdsFloat(t types.Type) bool {
 	return t == types.Float
 }
 
-// jumpText compares with a String that is known now; ok is false when its number
-// is too large to stand in an instruction.
+// jumpText compares with a constant String; ok is false when the index of the
+// constant is too large for the instruction.
 func (f *builder) jumpText(op ir.Op, v val, s string, l *label) (ok bool) {
 	k := f.g.stringConst(s)
 	if k > math.MaxInt16 {
@@ -157,8 +157,8 @@ func (f *builder) rangeEnd(lo, inclusive bool, t types.Type, v, k val, fail *lab
 	f.jump(ir.OpJumpIfNot, d, 0, fail)
 }
 
-// onlyComparable leads an Any that the range's ends do not compare with to
-// fail.
+// onlyComparable jumps to fail for an Any that cannot be compared with the ends
+// of the range.
 func (f *builder) onlyComparable(p *ast.RangePat, v val, fail *label) {
 	end := p.Lo
 	if end == nil {

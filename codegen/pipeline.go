@@ -8,8 +8,8 @@ import (
 )
 
 // A pipeline is one function: its stages one after the other, each within a
-// region, with the lifecycle emitted around them (spec/13-pipelines.md). Its
-// result is a Result<Out, Error>.
+// region, with the lifecycle events emitted around them (spec/13-pipelines.md).
+// Its result is a Result<Out, Error>.
 
 func (g *generator) pipelineSignature(p *sema.Pipeline) signature {
 	s := signature{result: ir.Full, abi: ir.Typed}
@@ -80,8 +80,8 @@ func (f *builder) stages(x *pipe) {
 	f.land(end)
 }
 
-// oneStage generates a stage: its value, unwrapped, is in x.value and in the
-// variable of its name; an error leads to failed.
+// oneStage generates a stage. Its unwrapped value ends up in x.value and in the
+// variable of the stage's name; an error leads to failed.
 func (f *builder) oneStage(x *pipe, s, before *sema.Stage, failed *label) {
 	v := f.declare(s.Local)
 	top := f.top
@@ -127,8 +127,8 @@ func (f *builder) bindingStage(s *sema.Stage) val {
 	return v
 }
 
-// functionStage generates a stage's body over the pipeline's frame; `return`
-// ends the stage.
+// functionStage generates a stage's body in the pipeline's frame; `return` ends
+// the stage.
 func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	for i, q := range s.Params {
 		v := f.declare(q.Local)
@@ -148,8 +148,9 @@ func (f *builder) functionStage(x *pipe, s, before *sema.Stage) {
 	f.leave = leave{}
 }
 
-// stageInput is the value of a function stage's parameter i before it is
-// converted, and its type: the pipeline's parameter, or what comes before.
+// stageInput gives parameter i of a function stage before its conversion, and
+// its type: it is a parameter of the pipeline, or the value of the stage
+// before.
 func (f *builder) stageInput(x *pipe, before, s *sema.Stage, i int) (val, types.Type) {
 	if before != nil && !s.TakesAll {
 		return val{reg: x.value, class: ir.Full}, before.Output
@@ -184,8 +185,9 @@ func (f *builder) now(r int) {
 	f.free(w)
 }
 
-// lifecycle emits one of the pipeline's events. since is the register of when
-// what ends here began, -1 for what begins.
+// lifecycle emits one of the pipeline's events. For an event that ends
+// something, since is the register with the time when that began; for one that
+// begins something it is -1.
 func (f *builder) lifecycle(channel string, x *pipe, s *sema.Stage, since int) {
 	if f.dead {
 		return
@@ -229,7 +231,7 @@ func (g *generator) publicPipeline(p *sema.Pipeline) ir.Pipeline {
 	return out
 }
 
-// pipelineAdapter gives the pipeline's function as one that is called from
+// pipelineAdapter gives the pipeline's function in the form that is called from
 // outside.
 func (g *generator) pipelineAdapter(p *sema.Pipeline) int {
 	own := g.pipelineSignature(p)

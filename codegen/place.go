@@ -7,9 +7,10 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// place is something that can be assigned or mutated: a variable and the way
-// from it. Its indices have been evaluated; the way itself is walked anew for
-// each use, so that nothing runs between the walk and the change.
+// place is something that can be assigned or mutated: a variable and the path
+// from it. The indices in the path have been evaluated. The path itself is
+// walked again for each use, so that no code runs between the walk and the
+// change.
 type place struct {
 	v     *variable
 	root  types.Type
@@ -34,8 +35,8 @@ const (
 	stepAnyIndex // n holds the index, boxed
 )
 
-// placeOf evaluates the indices of e, which what stands in later cannot
-// change.
+// placeOf evaluates the indices of e, such that the expressions in later cannot
+// change them.
 func (f *builder) placeOf(e ast.Expr, later ...ast.Expr) place {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -81,8 +82,8 @@ func (p place) to(s step) place {
 	return p
 }
 
-// own walks to a place's value with everything on the way made the place's
-// own, and gives the register that holds it.
+// own walks to a place's value, makes every container on the way the place's
+// own, and gives the register that holds the value.
 func (f *builder) own(p place, steps int) int {
 	var r int
 	switch {
@@ -122,8 +123,8 @@ func (f *builder) own(p place, steps int) int {
 var setFields = map[ir.Class]ir.Op{ir.Full: ir.OpSetField, ir.Int: ir.OpSetFieldInt, ir.Float: ir.OpSetFieldFloat, ir.Bool: ir.OpSetFieldBool}
 var arraySets = map[ir.Class]ir.Op{ir.Full: ir.OpArraySet, ir.Int: ir.OpArraySetInt, ir.Float: ir.OpArraySetFloat, ir.Bool: ir.OpArraySetBool}
 
-// beside keeps v apart from the variable that p starts at: when that one is
-// stored into itself, the walk to the place puts a copy into the register.
+// beside keeps v apart from the variable that p starts at. When the variable is
+// stored into itself, the walk to the place may put a copy into its register.
 func (f *builder) beside(p place, v val) val {
 	if v.class != ir.Full || p.v.cell || p.v.spill || v.reg != p.v.reg {
 		return v
@@ -254,8 +255,8 @@ func (f *builder) assignOp(e *ast.Assign) {
 	f.set(p, f.arith(e.Op, t, x, y, top, hint))
 }
 
-// quiet says whether computing e runs no code and hands nothing on: then the
-// place of a compound assignment can be walked to once, before it.
+// quiet says whether computing e runs no code and shares nothing. Then the
+// place of a compound assignment can be walked to once, before e is computed.
 func (f *builder) quiet(e ast.Expr) bool {
 	quiet := true
 	inspect(e, func(n ast.Node) bool {

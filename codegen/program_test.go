@@ -15,12 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// TestPrograms compiles and runs the archives of testdata. Section main.conc
-// is the program, asm (if there) the code of its own functions, out what it
-// emits, prints and sends, and how it ends. Each runs as generated, through
-// its JSON, and with every copy-on-write made a copy: nobody may see a
-// difference. Section host holds the messages of a host, a line each; a line
-// `---` ends an exchange.
+// TestPrograms compiles and runs the archives of testdata. Section main.conc is
+// the program; asm, if present, the code of its own functions; out what it
+// emits, prints and sends, and how it ends. Section host holds the messages of
+// a host, one per line; a line `---` ends an exchange. Each program runs as
+// generated, after a round trip through its JSON, and with each copy-on-write
+// turned into a copy; the results must not differ.
 func TestPrograms(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		p := trial.Compile(t, a.Input("main.conc"))
@@ -111,8 +111,8 @@ func (w *world) Perform(_ context.Context, r effect.Request) (effect.Result, err
 // errTestRefused says which effect the tests do not have.
 var errTestRefused = errors.New("the test performs no")
 
-// answer answers an awaited emit with its own payload; nobody listens on
-// channel nobody.
+// answer answers an awaited emit with the emit's own payload; nobody listens on
+// the channel "nobody".
 func answer(r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Channel == "nobody" {
 		return nil, effect.Errorf("EmitError", "nobody answers").With("channel", r.Channel).With("reason", "no_listener")

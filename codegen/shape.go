@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 )
 
-// The types table: what the run time needs to know of types, each once. Type
-// parameters are erased to any.
+// The types table: what the run time needs to know of types, each type once.
+// Type parameters are erased to any.
 
 var basicKinds = map[*types.Basic]string{
 	types.Int: "int", types.Float: "float", types.String: "string", types.Bool: "bool", types.Nil: "nil",
@@ -99,8 +99,8 @@ func (g *generator) typeKeys(ts []types.Type) string {
 	return "<" + strings.Join(parts, ",") + ">"
 }
 
-// declaredKind is the type that an agent's, host's or tool's own type is one
-// of; a pipeline's is any.
+// declaredKind gives the general type that an agent's, host's or tool's own
+// type belongs to; for a pipeline that is any.
 func declaredKind(d *types.Declared) types.Type {
 	if d.Kind == nil {
 		return types.Any
@@ -198,8 +198,8 @@ func class(t types.Type) ir.Class {
 	return ir.Full
 }
 
-// mayShare says whether a value of type t can be a container, which a copy
-// must mark.
+// mayShare says whether a value of type t can be a container, which must be
+// marked when it is copied.
 func mayShare(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -212,8 +212,8 @@ func mayShare(t types.Type) bool {
 	return false
 }
 
-// boxable says whether Some of a value of type t can need a box of its own:
-// when the value may be nil or such a box itself.
+// boxable says whether Some of a value of type t can need a box of its own,
+// because the value may be nil or itself such a box.
 func boxable(t types.Type) bool {
 	switch t := types.Resolve(t).(type) {
 	case *types.Option, *types.Param:

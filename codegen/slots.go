@@ -7,9 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// Registers are a stack: a block's variables, and above them the temporaries
-// of the expression under way. Past spillFrom registers variables go to the
-// spill block, an array that one register holds.
+// Registers are a stack: a block's variables, and above them the temporaries of
+// the current expression. Variables beyond register spillFrom go to the spill
+// block, an array that one register holds.
 
 const spillFrom = 150
 
@@ -24,7 +24,7 @@ type variable struct {
 	// captured says that the closure holds the value too.
 	captured bool
 	// lent says that another variable holds the value too, and does not change
-	// it as long as this one lives.
+	// it while this one lives.
 	lent bool
 	// depth counts the regions and handlers around the variable's scope.
 	depth int
@@ -91,8 +91,8 @@ func (f *builder) finishSpill() {
 	}
 }
 
-// declare makes room for a variable. Without a value yet a cell is made at
-// once, so that closures share it.
+// declare makes room for a variable. A variable that lives in a cell gets the
+// cell at once, even without a value yet, so that closures share it.
 func (f *builder) declare(l *sema.Local) *variable {
 	v := &variable{class: class(l.Type), cell: l.Cell, depth: f.depth}
 	if v.cell {
@@ -109,8 +109,8 @@ func (f *builder) declare(l *sema.Local) *variable {
 	return v
 }
 
-// init gives a declared variable its first value. own says that x is the
-// variable's alone, or has been marked.
+// init gives a declared variable its first value. own says that nothing but the
+// variable holds x, or that x has been marked.
 func (f *builder) init(v *variable, x val) {
 	switch {
 	case v.cell && !v.spill:
@@ -151,8 +151,8 @@ func (f *builder) cellOf(v *variable) int {
 	return v.reg
 }
 
-// load reads a variable. A plain one is lent: its own register, so that
-// nothing is copied.
+// load reads a variable. A plain variable is lent: the result is its own
+// register, so that nothing is copied.
 func (f *builder) load(v *variable, t types.Type, hint int) val {
 	switch {
 	case v.cell:

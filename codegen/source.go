@@ -6,9 +6,9 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// forSource takes elements one after the other, and ends what gives them
-// however the loop ends: at its end, by break, by leaving for an outer loop or
-// the function, by an error.
+// forSource takes elements from a source one after the other. It closes the
+// source however the loop ends: at the end of the source, by break, by leaving
+// for an outer loop or the function, or by an error.
 func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	defer f.free(f.top)
 	xs, failure := f.alloc(), f.alloc()
@@ -48,8 +48,8 @@ func (f *builder) onSource(method *sema.Function, xs int) val {
 	return v
 }
 
-// closeSources ends the sources of the loops from the one of this index
-// inwards, which are about to be left.
+// closeSources closes the sources of the loops that are about to be left: the
+// loop of this index and those inside it.
 func (f *builder) closeSources(from int) {
 	for i := len(f.loops) - 1; i >= from; i-- {
 		if l := f.loops[i]; l.close != nil {

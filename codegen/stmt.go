@@ -17,7 +17,8 @@ func (f *builder) block(b *ast.Block) {
 }
 
 // blockValue generates a block's value of type t. leaving says that the
-// function ends with it, so that a variable's value can be handed on as it is.
+// function ends with it, so that a variable's value can be passed on without a
+// mark.
 func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool) val {
 	if b.Tail == nil || types.Resolve(t) == types.Nil {
 		f.block(b)
@@ -95,7 +96,7 @@ func (f *builder) let(s *ast.LetStmt) {
 }
 
 // letName declares one variable. An immutable one takes its value in the class
-// in which it comes.
+// that the value has.
 func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 	if s.Value == nil {
 		v := f.declare(l)

@@ -77,9 +77,10 @@ func (g *generator) toolInit(t *sema.Tool) int {
 	return n
 }
 
-// methods lists what calls on Any may reach: a method with defaults once for
-// each number of arguments that it takes, all of them first. A generic type is
-// listed with all its arguments: they do not tell its methods apart.
+// methods lists the methods that calls on Any may reach. A method with defaults
+// is listed once for each number of arguments that it takes, the largest number
+// first. A generic type is listed with each of its type arguments in use, since
+// its methods do not differ by them.
 func (g *generator) methods() {
 	g.out.Methods = g.out.Methods[:0]
 	for _, d := range g.p.Dynamic {
@@ -105,7 +106,7 @@ func (g *generator) methods() {
 }
 
 // unchecked says that a method relies on its arguments' types, which a caller
-// through an Any does not know. Natives look at what they are given.
+// through an Any does not know. Natives check their arguments themselves.
 func (g *generator) unchecked(fn *sema.Function) bool {
 	if fn.Native != "" || fn.Effect != "" {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/sema"
 )
 
-// touch is what running an expression can do to values that are lent
+// touch says what running an expression can do to values that are lent
 // meanwhile.
 type touch struct {
 	locals []*sema.Local // variables that it assigns or mutates
@@ -65,8 +65,8 @@ func (f *builder) touchRoot(t *touch, e ast.Expr) {
 	}
 }
 
-// rootOf is the variable whose value e is, or is a part of; nil for anything
-// else.
+// rootOf gives the variable whose value, or a part of it, e is; nil for
+// anything else.
 func (f *builder) rootOf(e ast.Expr) *sema.Local {
 	for {
 		switch x := e.(type) {

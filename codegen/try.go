@@ -44,8 +44,9 @@ func (f *builder) returnExpr(e *ast.ReturnExpr) {
 	}
 }
 
-// lastUse generates a value that leaves the function: a variable of its own
-// hands its value on, since nothing can use it afterwards.
+// lastUse generates a value that leaves the function. A variable of the
+// function passes its value on without a mark, since nothing can use the
+// variable afterwards.
 func (f *builder) lastUse(e ast.Expr, hint int) val {
 	v := f.value(e, hint)
 	if p, ok := unparen(f.info, e).(*ast.PathExpr); ok && f.leave.kind == leaveFunction && f.info.Conv(e) == nil {
@@ -118,8 +119,8 @@ func (f *builder) question(e *ast.Question, hint int) val {
 	return f.readField(v, 0, class(r.Ok), hint)
 }
 
-// leaveWith leaves with the Err that `?` has found: as it is, where nothing
-// converts it and a function gives it.
+// leaveWith leaves with the Err that `?` has found. The Err itself is passed on
+// when it needs no conversion and the function returns it.
 func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	if l.Kind == sema.LeaveReturn && l.Convert == nil {
 		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
@@ -155,8 +156,8 @@ func (f *builder) throw(e *ast.ThrowExpr) {
 	f.leaveBy(f.info.Throw(e), v, noErr)
 }
 
-// leaveNone leaves because of a None: as None where the function returns an
-// Option, else as an error.
+// leaveNone leaves because of a None: with None where the function returns an
+// Option, else with an error.
 func (f *builder) leaveNone(l *sema.Leave) {
 	switch {
 	case l.Kind == sema.LeaveReturn && !l.NoneError:
@@ -174,8 +175,8 @@ func (f *builder) leaveNone(l *sema.Leave) {
 // noErr is the register of no Err.
 const noErr = -1
 
-// leaveBy takes an error to where sema says it goes. from is the register of the
-// Err that held it.
+// leaveBy takes an error to the place that sema has determined. from is the
+// register of the Err that held it.
 func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	switch l.Kind {
 	case sema.LeaveRaise:
@@ -213,8 +214,8 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 	}
 }
 
-// dispatch leads the error of a try to the clause that takes it; it goes on
-// when none does.
+// dispatch leads the error of a try to the clause that takes it; when none
+// does, the error goes on.
 func (f *builder) dispatch(t *try, d *sema.Try) {
 	if d.Bare {
 		f.jump(ir.OpJump, 0, 0, t.bare)

@@ -11,22 +11,22 @@ type val struct {
 	reg   int
 	class ir.Class
 	// owned says that no variable or container holds the value as well, or that
-	// it is marked, so that it may be handed on as it is.
+	// the value is marked, so that it may be passed on as it is.
 	owned bool
 	// fresh says that the value has just been built and is not marked, so that
-	// its parts are as good as owned. Those of a marked one are not: what else
-	// holds it holds them unmarked.
+	// its parts count as owned too. The parts of a marked value do not: its
+	// other holders hold the parts without a mark.
 	fresh bool
-	// volatile says that any call could change what holds the value: it was
-	// read from a cell or from a tool's state.
+	// volatile says that any call could change the place that holds the value,
+	// which was read from a cell or from a tool's state.
 	volatile bool
-	// lent says that what holds the value does not change it as long as the
-	// variables live that are now being bound to it or its parts.
+	// lent says that the holder of the value does not change it while the
+	// variables live that are now being bound to it or to its parts.
 	lent bool
 }
 
-// part is a value read from v into register r as class c. Nobody changes what
-// is only a temporary, so that its parts can be lent.
+// part gives a value read from v into register r as class c. When v is only a
+// temporary nobody changes it, so its parts can be lent.
 func (v val) part(r int, c ir.Class) val {
 	return val{reg: r, class: c, owned: v.fresh || c != ir.Full, volatile: v.volatile, lent: v.lent || v.owned}
 }
@@ -50,8 +50,8 @@ func (f *builder) target(hint int) int {
 	return f.alloc()
 }
 
-// scratch is target for what writes its result before it has read all its
-// operands: never a variable's register.
+// scratch is target for code that writes its result before it has read all its
+// operands, so that it never gives a variable's register.
 func (f *builder) scratch(hint int) int {
 	if hint >= 0 && !f.isVar[hint] {
 		return hint
@@ -59,8 +59,8 @@ func (f *builder) scratch(hint int) int {
 	return f.alloc()
 }
 
-// value generates e, with its conversion, into any register. hint, when not
-// -1, is the register where the result would be best.
+// value generates e, with its conversion, into any register. hint, when not -1,
+// is the preferred register.
 func (f *builder) value(e ast.Expr, hint int) val {
 	from, to := f.info.TypeOf(e), f.info.Conv(e)
 	if to == nil {
@@ -79,7 +79,7 @@ func (f *builder) value(e ast.Expr, hint int) val {
 }
 
 // into generates e into register dst of class c. own says that the receiver
-// keeps the value: what is held elsewhere too is marked.
+// keeps the value: a value that is also held elsewhere is marked.
 func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	if c == ir.Full && f.boxedLiteral(e, dst) {
 		return
@@ -97,11 +97,11 @@ func (f *builder) into(e ast.Expr, dst int, c ir.Class, own bool) {
 	f.free(top)
 }
 
-// ownClass says whether e's value comes into being in class c, and its parts,
-// where they have the result's register, decide for themselves. What a map or
-// a cell holds is boxed, a length is not: in a variable's register either would
-// stand in another class for a moment, and what the target of a region finds
-// there must be of one.
+// ownClass says whether e's value is produced in class c itself, as are those
+// of its parts that use the result's register. Values read from a map or a cell
+// are boxed, a length is not: in a variable's register either could be of
+// another class for a moment, while the target of a region must find one class
+// there.
 func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 	e = unparen(f.info, e) // a conversion may stand within
 	if class(f.info.TypeOf(e)) != c {
@@ -125,8 +125,8 @@ func (f *builder) ownClass(e ast.Expr, c ir.Class) bool {
 	return false
 }
 
-// boxedLiteral loads a number that is written as such, boxed, from the
-// constants; it says whether e is one.
+// boxedLiteral loads the boxed form of a number literal from the constants; it
+// says whether e is a number literal.
 func (f *builder) boxedLiteral(e ast.Expr, dst int) bool {
 	to := f.info.Conv(e)
 	if to == types.Nil {
@@ -191,8 +191,8 @@ func (f *builder) boxed(v val, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// operand generates e for an instruction that reads it after the expressions
-// of later have run: what those could change is copied first.
+// operand generates e for an instruction that reads it after the expressions of
+// later have run. It is copied first when one of them could change it.
 func (f *builder) operand(e ast.Expr, later ...ast.Expr) val {
 	return f.stable(e, f.value(e, -1), later)
 }

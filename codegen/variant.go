@@ -38,8 +38,8 @@ func (f *builder) makeVariant(v *sema.VariantRef, t types.Type, base, hint int) 
 	return val{reg: d, class: ir.Full, owned: true, fresh: true}
 }
 
-// variantValue is a variant's name as a value: a unit variant, or the function
-// that makes one.
+// variantValue generates a variant's name as a value: a unit variant, or the
+// function that makes a value of the variant.
 func (f *builder) variantValue(v *sema.VariantRef, t types.Type, hint int) val {
 	if fn, ok := types.Resolve(t).(*types.Func); ok {
 		return f.loadFunction(f.g.variantAdapter(v, fn, f.home, f.pos), hint)
@@ -65,8 +65,8 @@ func (f *builder) callErrorNew(in arguments, hint int) val {
 	return f.newError(t, base, hint)
 }
 
-// newError makes a built-in error; its message stands at base, behind which
-// there is room for its other fields.
+// newError makes a built-in error. Its message is in base, behind which there
+// is room for its other fields.
 func (f *builder) newError(t *types.Named, base, hint int) val {
 	for i, fd := range t.Decl.Fields {
 		if i == 0 {
@@ -90,8 +90,8 @@ func (f *builder) newError(t *types.Named, base, hint int) val {
 	return val{reg: d, class: ir.Full, owned: true}
 }
 
-// variantAdapter gives a function of type t that makes an enum's variant, Ok, Err
-// or Some.
+// variantAdapter gives a function of type t that makes a value of an enum's
+// variant, or an Ok, Err or Some.
 func (g *generator) variantAdapter(v *sema.VariantRef, t *types.Func, info *sema.Info, at source.Pos) int {
 	key := fmt.Sprintf("%s %s", g.typeKey(t.Result), v.Name)
 	return g.constructor(key, v.Name, t.Params, info, at, func(f *builder) val { return f.makeVariant(v, t.Result, 1, -1) })
@@ -109,8 +109,9 @@ func (g *generator) errorAdapter(t *types.Named, info *sema.Info, at source.Pos)
 	})
 }
 
-// constructor gives a function of abi full that makes a value of what stands from
-// register 1 on. What calls it untyped is held against params.
+// constructor gives a function of abi full that makes a value from the
+// registers from 1 on. An untyped caller's arguments are checked against
+// params.
 func (g *generator) constructor(key, name string, params []types.Type, info *sema.Info, at source.Pos, make func(*builder) val) int {
 	if n, ok := g.adapters[key]; ok {
 		return n
