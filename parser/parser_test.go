@@ -35,7 +35,7 @@ func TestParseExpr(t *testing.T) {
 	if got := dumpOf(t, f, x); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	for _, text := range []string{"", "a b", "a +", "let a = 1", "{"} {
+	for _, text := range []string{"", "a b", "a +", "let a = 1", "{", "0x )"} {
 		if x, _, list := ParseExpr(source.NewFile("e", []byte(text))); x != nil || list.Len() != 1 {
 			t.Errorf("%q gives %T and\n%s", text, x, render(list.Sorted()))
 		}

@@ -1,8 +1,11 @@
 package parser
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,8 +100,55 @@ func mutations(text string, each func(what string, tok lexer.Token, mutant strin
 	}
 }
 
+// slips counts what the broken texts of a program are told.
+type slips struct {
+	texts, broken int
+	told          [6]int // broken texts by how many diagnostics they get; those with more are the last
+	at, near      int    // whose first diagnostic is at the slip, and on its line
+	hints, labels int
+	codes         map[string]int
+	marked        int // bytes of the spans
+}
+
+// add counts one text: at is where it was broken.
+func (s *slips) add(f *source.File, at source.Pos, ds []*diag.Diagnostic) {
+	s.texts++
+	if len(ds) == 0 {
+		return
+	}
+	s.broken++
+	s.told[min(len(ds), len(s.told)-1)]++
+	if at == ds[0].Span.Start {
+		s.at++
+	}
+	if !strings.Contains(string(f.Text[min(at, ds[0].Span.Start):max(at, ds[0].Span.Start)]), "\n") {
+		s.near++
+	}
+	for _, d := range ds {
+		s.codes[d.Info.Code]++
+		s.hints += len(d.Hints)
+		s.labels += len(d.Labels)
+		s.marked += int(d.Span.End - d.Span.Start)
+	}
+}
+
+func (s *slips) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d texts, %d broken, %d told of at the slip, %d on its line, %d bytes marked, %d hints, %d labels\n   ",
+		s.texts, s.broken, s.at, s.near, s.marked, s.hints, s.labels)
+	for n, texts := range s.told[1:] {
+		fmt.Fprintf(&b, " %d×%d", texts, n+1)
+	}
+	b.WriteString("\n   ")
+	for _, code := range slices.Sorted(maps.Keys(s.codes)) {
+		fmt.Fprintf(&b, " %s %d", code, s.codes[code])
+	}
+	return b.String()
+}
+
 // One slip gives diagnostics that are few, well placed and complete, and
-// never a panic or an endless loop.
+// never a panic or an endless loop. testdata/slips.txtar holds how many they are
+// for each program, so that a change of what is told after a slip is seen.
 func TestMutations(t *testing.T) {
 	programs := map[string]string{}
 	seeds, err := filepath.Glob("testdata/seeds/*.conc")
@@ -111,15 +161,17 @@ func TestMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, refused := refusedDesigns[filepath.Base(path)]; !refused {
-			programs[path] = asProgram(string(text))
+			programs["seeds/"+strings.TrimSuffix(filepath.Base(path), ".conc")] = asProgram(string(text))
 		}
 	}
 	golden.Run(t, "testdata/ok/*.txtar", func(t *testing.T, a *golden.Archive) {
-		programs[t.Name()] = a.Input("main.conc")
+		programs["ok/"+filepath.Base(t.Name())] = a.Input("main.conc")
 	})
+	var rows strings.Builder
 	total, single, many := 0, 0, 0
-	for path, text := range programs {
-		mutations(text, func(what string, tok lexer.Token, mutant string) {
+	for _, path := range slices.Sorted(maps.Keys(programs)) {
+		row := slips{codes: map[string]int{}}
+		mutations(programs[path], func(what string, tok lexer.Token, mutant string) {
 			f := source.NewFile("main.conc", []byte(mutant))
 			file, list := Parse(f)
 			ds := list.Sorted()
@@ -131,21 +183,21 @@ func TestMutations(t *testing.T) {
 			}
 			if len(ds) == 0 {
 				checkTree(t, file)
-				return
 			}
-			total++
-			if len(ds) == 1 {
-				single++
-			}
-			if len(ds) > 4 {
-				many++
-			}
+			row.add(f, tok.Start, ds)
 		})
+		fmt.Fprintf(&rows, "%s: %s\n", path, &row)
+		total += row.broken
+		single += row.told[1]
+		many += row.told[5]
 	}
 	t.Logf("%d broken programs: %d with one diagnostic, %d with more than four", total, single, many)
 	if single*100 < total*92 || many*1000 > total*2 {
 		t.Errorf("of %d broken programs %d give one diagnostic, %d more than four", total, single, many)
 	}
+	table := golden.Open(t, "testdata/slips.txtar")
+	table.Check("slips", rows.String())
+	table.Close()
 }
 
 // checkDiagnostic checks that a diagnostic is fit to be shown.
