@@ -91,8 +91,8 @@ func (f *builder) finishSpill() {
 	}
 }
 
-// declare makes room for a variable. A variable that lives in a cell gets the
-// cell at once, even without a value yet, so that closures share it.
+// declare makes room for a variable: a register, or a slot of the spill block.
+// init gives a variable that lives in a cell the cell.
 func (f *builder) declare(l *sema.Local) *variable {
 	v := &variable{class: class(l.Type), cell: l.Cell, depth: f.depth}
 	if v.cell {
