@@ -41,8 +41,8 @@ func toolText(a *vm.Args) (value.Slot, error) {
 	return value.StringTaking(value.AppendJSONWithin(nil, s, a.TextBound())), nil
 }
 
-// toolCall takes a host's tool_call message apart: (tool, args). Left out, args
-// are empty.
+// toolCall takes a host's tool_call message apart into (tool, args). When args
+// are missing they are empty.
 func toolCall(a *vm.Args) (value.Slot, error) {
 	m := value.Flat(a.Slot(0))
 	name, _ := value.FieldByName(m, "tool")
@@ -60,8 +60,9 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 		With("tool", name)
 }
 
-// toolRefusal says why an application's answer is no approval, nil when it is
-// one: true, "yes", "approve" and the like, or a map whose `approved` is one.
+// toolRefusal says why an application's answer does not approve a call; nil
+// when it does. An answer approves when it is true, "yes", "approve" and the
+// like, or a map whose `approved` is one of these.
 func toolRefusal(a *vm.Args) (value.Slot, error) {
 	answer := value.Flat(a.Slot(0))
 	why := value.Nil

@@ -43,8 +43,8 @@ func streamOpen(a *vm.Args) (value.Slot, error) {
 		})
 }
 
-// streamNext is (id, type of the reply), and gives text, and at the end the whole
-// reply.
+// streamNext takes (id, type of the reply) and gives (text, reply), where the
+// reply is nil until the end.
 func streamNext(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
 	return a.Ask(&effect.StreamNext{ID: a.Int(0)}, func(r effect.Result) (value.Slot, error) {
@@ -56,8 +56,8 @@ func streamNext(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// modelCall makes the request of (agent, messages, schema, schema_name): of an agent,
-// its messages, each a __Said, and the schema that the reply is to have, if any.
+// modelCall makes the request of (agent, messages, schema, schema_name). Each
+// message is a __Said; schema is that of the reply, if any.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
 	if !a.Slot(2).IsNil() {
@@ -80,8 +80,8 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 	return r
 }
 
-// agentRequest is all that an agent's requests have besides their messages, as a
-// text: what its connection is, its fields, its tools.
+// agentRequest gives, as a text, all that an agent's requests have besides
+// their messages: its connection's settings, its fields, its tools.
 func agentRequest(a *vm.Args) (value.Slot, error) {
 	d := a.Agent(0)
 	r := requestOf(a, d)

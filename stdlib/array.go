@@ -120,8 +120,8 @@ func arrayPop(a *vm.Args) (value.Slot, error) {
 	return value.Some(s), nil
 }
 
-// index gives argument i as a place in something of length n; at n itself only
-// when end is allowed.
+// index gives argument i as an index into something of length n. n itself is
+// allowed only with end.
 func index(a *vm.Args, i, n int, end bool) (int, error) {
 	at := a.Int(i)
 	if at < 0 || at > int64(n) || at == int64(n) && !end {
@@ -177,8 +177,8 @@ func arrayTruncate(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// count gives argument 1, a number of elements that must not be negative,
-// capped where no array reaches.
+// count gives argument 1, a number of elements, which must not be negative. It
+// is capped at a number that no array reaches.
 func count(a *vm.Args, name string) (int, error) {
 	n := a.Int(1)
 	if n < 0 {
@@ -245,8 +245,8 @@ func arrayReverse(a *vm.Args) (value.Slot, error) {
 	return y.Slot(), nil
 }
 
-// arrayUnique finds repeats by hash where all elements are Ints, all Floats or all
-// Strings, else by comparing all with all.
+// arrayUnique finds repeated elements by hash where all are Ints, all Floats or
+// all Strings, else by comparing each with each.
 func arrayUnique(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
 	out := value.NewArray()
@@ -324,8 +324,8 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 	return value.String(unsafe.String(unsafe.SliceData(out), len(out))), nil
 }
 
-// stringsJoined is how long the text of an array of Strings will be, -1 for
-// another array.
+// stringsJoined gives the length of the joined text of an array of Strings, -1
+// for another array.
 func stringsJoined(a *vm.Args, x *value.Array, sep int) int {
 	if x.Len == 0 || x.Sub != value.ReprSlots {
 		return -1

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// odd are the values of a type that functions are least ready for: empty,
-// negative, huge, no numbers, text of all sorts.
+// odd are, by type, values that functions are likely to mishandle: empty,
+// negative and huge ones, NaN, unusual texts.
 var odd = map[string][]string{
 	"Int":                 {"0", "-1", "1", "64", "9223372036854775807", "-9223372036854775808"},
 	"Float":               {"0.0", "-0.0", "1.0 / 0.0", "-1.0 / 0.0", "0.0 / 0.0", "1e308", "5e-324"},
@@ -37,8 +37,8 @@ var (
 )
 
 // TestOddValues calls all functions of the library that take plain values with
-// every odd one: each gives a value or an error that the program can catch, and
-// nothing else happens.
+// every odd value. Each call must give a value or an error that the program can
+// catch.
 func TestOddValues(t *testing.T) {
 	var text strings.Builder
 	calls, functions := 0, 0
@@ -77,8 +77,8 @@ func TestOddValues(t *testing.T) {
 // oddModules are those of the library that touch nothing.
 const oddModules = "use std::crypto;\nuse std::fmt;\nuse std::json;\nuse std::math;\nuse std::prompt;\nuse std::random;\nuse std::regex;\nuse std::string;\nuse std::time;\n"
 
-// oddCalls are calls of an entry: each argument takes each odd value in turn,
-// the others their first but one.
+// oddCalls gives calls of an entry. Each argument takes each odd value in turn,
+// while the others have their second one.
 func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	m := signature.FindStringSubmatch(e.Signature)
 	if m == nil || strings.Contains(e.Signature, "…") || strings.Contains(m[2], "fn(") || oddTyped[e.Name] {
@@ -141,12 +141,12 @@ func oddCalls(p stdlib.Page, e stdlib.Entry) []string {
 	return out
 }
 
-// oddTyped are functions that need to be told of a type; they have tests of their
+// oddTyped are functions that need a type as argument; they have tests of their
 // own.
 var oddTyped = map[string]bool{"Array.flatten": true, "json::parse_as": true, "random::choice": true, "random::shuffle": true}
 
-// written is a value in the program; a text that the compiler does not know, so
-// that it finds nothing wrong with it.
+// written gives a value as the program writes it. A String is wrapped in a
+// call, so that the compiler does not know its text and cannot refuse it.
 func written(v string) string {
 	if strings.HasPrefix(v, `"`) {
 		return "text(" + v + ")"

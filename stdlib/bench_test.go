@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// BenchmarkCheck is what the library costs a program that uses a little of it,
-// its files parsed already.
+// BenchmarkCheck measures what the library costs when a program that uses a
+// little of it is checked. The library's files have been parsed before.
 func BenchmarkCheck(b *testing.B) {
 	for name, text := range map[string]string{
 		"none":    `fn main() { emit("a", 1); }`,

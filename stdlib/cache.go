@@ -7,8 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The answers that `@cache` keeps, for as long as the run. What has expired is
-// looked for when the cache has doubled, so that its size follows what is alive.
+// The answers that `@cache` keeps during the run. Expired answers are looked
+// for whenever the cache has doubled, so that its size stays in proportion to
+// the live ones.
 
 type cache struct {
 	kept  map[string]cached
@@ -74,8 +75,9 @@ func cacheKey(a *vm.Args) (value.Slot, error) {
 	return value.String(string(k.append(append(value.AppendString(nil, k.of), ' '), a.Slot(1)))), nil
 }
 
-// keyer writes the text of a key: it differs where the values differ. An agent
-// or a host is its declaration with what builders gave it.
+// keyer writes the text of a key, which differs where the values differ. An
+// agent or a host is written as its declaration with the values that builders
+// have set.
 type keyer struct {
 	of    string
 	pace  *value.Pace

@@ -14,9 +14,10 @@ var collectionsNatives = []native{
 	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 
-// keyOf gives what stands for a value as a map's key, the same for all values
-// that are equal: Strings, Ints and Bools themselves, anything else a String
-// that begins with NUL. Such Strings are marked in the same way.
+// keyOf gives the map key for a value, the same key for equal values. Strings,
+// Ints and Bools are their own keys, and a Float that is an integer has the key
+// of that Int; any other value has a String that begins with NUL. Strings that
+// begin with NUL themselves get a mark of the same kind.
 func keyOf(a *vm.Args, s value.Slot) value.Slot {
 	s = value.Flat(s)
 	switch s.Kind() {
@@ -45,8 +46,9 @@ func integral(f float64) (int64, bool) {
 // keyWriter writes keys.
 type keyWriter struct{ a *vm.Args }
 
-// append writes a value so that two texts are the same when the values are
-// equal. It is ASCII but for the Strings in it, which stand with their length.
+// append writes a value so that two texts are the same exactly when the values
+// are equal. The text is ASCII except for the Strings in it, which are written
+// with their length.
 func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	if depth > 10_000 {
 		panic(value.Faultf("the value is nested too deeply"))
@@ -107,8 +109,8 @@ func (w keyWriter) append(dst []byte, s value.Slot, depth int) []byte {
 	}
 }
 
-// appendMap writes entries in the order of their keys, since their own does
-// not count.
+// appendMap writes entries in the order of their keys, since the order of a
+// map's entries does not count for equality.
 func (w keyWriter) appendMap(dst []byte, m *value.Map, depth int) []byte {
 	var entries []string
 	m.Each(func(k, v value.Slot) bool {

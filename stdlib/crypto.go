@@ -74,8 +74,8 @@ func cryptoHMAC(a *vm.Args) (value.Slot, error) {
 	return hashed(a, hmac.New(sha256.New, key), a.String(1)), nil
 }
 
-// cryptoSame takes a time that says nothing of where two texts of one length
-// differ.
+// cryptoSame takes a time that does not depend on where two texts of the same
+// length differ.
 func cryptoSame(a *vm.Args) (value.Slot, error) {
 	x, y := a.String(0), a.String(1)
 	if len(x) != len(y) {
@@ -89,8 +89,8 @@ func cryptoSame(a *vm.Args) (value.Slot, error) {
 	return value.Bool(same == 1), nil
 }
 
-// unpadded takes the padding off that completes a group of four. Any other is
-// left for the decoder to refuse.
+// unpadded removes the padding that completes a group of four. Any other
+// padding is left for the decoder to refuse.
 func unpadded(s string) string {
 	if len(s)%4 != 0 {
 		return s
@@ -101,8 +101,8 @@ func unpadded(s string) string {
 	return s
 }
 
-// decoder makes a native that gives the text which an encoding of groups of two or
-// four characters stands for.
+// decoder makes a native that decodes a text whose encoding has groups of two
+// or four characters.
 func decoder(name string, prepare func(string) string, decode func(string) ([]byte, error)) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)

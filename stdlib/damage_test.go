@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestDamage: a value that is written as JSON and damaged as models damage it
-// is read as that value, or not at all.
+// TestDamage: a value is written as JSON and the text damaged as models damage
+// it. Reading gives that value or none.
 func TestDamage(t *testing.T) {
 	read := 0
 	const rounds = 20_000

@@ -24,9 +24,9 @@ var decorateNatives = []native{
 	}},
 }
 
-// isFinal says that what was asked for is wrong or not allowed, so that asking
-// again gives the same error: a status of the 4xx, but those that mean "not
-// now"; a host that says so itself.
+// isFinal says that a request is wrong or not allowed, so that repeating it
+// gives the same error: by its reason, by an HTTP status of 400 to 499 other
+// than those that mean "not now", or because a host says so.
 func isFinal(e value.Slot) bool {
 	if reason, ok := value.FieldByName(e, "reason"); ok && reason.Kind() == value.KindString {
 		switch reason.AsString() {

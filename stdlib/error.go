@@ -13,10 +13,10 @@ var errorNatives = []native{
 
 func errorContext(a *vm.Args) (value.Slot, error) { return withContext(a.Slot(0), a.String(1)), nil }
 
-// withContext puts `text: ` before an error's message and keeps its type, since
-// that may be known to the program: a built-in error wraps the old one, a
-// String and a struct with a String field `message` are prefixed, anything else
-// has nothing to prefix and stays.
+// withContext puts `text: ` before an error's message. It keeps the error's
+// type, which the program may know: a built-in error wraps the old one, a
+// String and a struct with a String field `message` get the prefix, and any
+// other value stays as it is.
 func withContext(e value.Slot, text string) value.Slot {
 	e = value.Flat(e)
 	switch {

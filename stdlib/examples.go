@@ -11,8 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// What the reference shows for what its own doc comment shows no call of: the
-// functions of examples/NAME.conc, tests by trade, show what NAME.conc declares.
+// The examples that the reference shows for entries whose own doc comment shows
+// no call. The functions of examples/NAME.conc, which are tests as well, show
+// what NAME.conc declares.
 //
 //go:embed examples/*.conc
 var exampleFiles embed.FS
@@ -51,8 +52,8 @@ func shows(name string) *regexp.Regexp {
 	return regexp.MustCompile(`\b` + name + `\b`)
 }
 
-// exampleOf is the first of the examples that shows the entry, "" without one. Of a
-// method it is the first that names the type as well, if there is such.
+// exampleOf gives the first of the examples that uses the entry, "" when none
+// does. For a method, an example that also names the type is preferred.
 func exampleOf(samples []sample, name string) string {
 	re, first := shows(name), ""
 	typ, _, method := strings.Cut(name, ".")

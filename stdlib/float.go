@@ -38,8 +38,8 @@ func float2(f func(x, y float64) float64) vm.Native {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// toInt makes a native that rounds by round and gives an Int; name is how the
-// fault calls it.
+// toInt makes a native that rounds by round and gives an Int; name is the
+// native's name in the fault.
 func toInt(name string, round func(float64) float64) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		f := round(a.Float(0))

@@ -54,8 +54,9 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s...))), nil
 }
 
-// placeholder reads `{}` or `{0}` at the start of s: which argument it asks
-// for, -1 for the next one, and how many bytes it takes, 0 when there is none.
+// placeholder reads `{}` or `{0}` at the start of s. which is the argument's
+// number, -1 for the next argument; width is the placeholder's length in bytes,
+// 0 when there is none.
 func placeholder(s string) (which, width int) {
 	end := strings.IndexByte(s[:min(len(s), len("{999999}"))], '}')
 	if s[0] != '{' || end < 0 || end > len("{999999") {

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a hashmap has two forms: for one in memory, and for one in a
-// file, which asks for the effect (keptmap.go).
+// Each native of a hashmap has two forms: one for a hashmap in memory, and one
+// for a hashmap in a file, which asks for the effect (keptmap.go).
 var hashMapNatives = []native{
 	{"HashMap.get", either(hashMapGet, keptGet)},
 	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
@@ -199,8 +199,8 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 	return value.Nil, err
 }
 
-// change gives what is to be told of a change to a key, for hashmap.conc's
-// __tell: nil when nobody watches it or nothing has changed.
+// change gives the notice of a change to a key for __tell of hashmap.conc: nil
+// when nobody watches the key or nothing has changed.
 func change(h *store.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
 	if !h.Watched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil

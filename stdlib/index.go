@@ -1,7 +1,8 @@
 package stdlib
 
-// file is one row of the index: a .conc file and what it declares, so that
-// finding a name parses nothing. A test holds the index against the files.
+// file is one row of the index: a .conc file and the names that it declares, so
+// that finding a name needs no parsing. A test compares the index with the
+// files.
 type file struct {
 	name    string
 	methods string   // the built-in type whose impl blocks it holds, or ""

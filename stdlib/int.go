@@ -84,8 +84,7 @@ func clamp[T cmp.Ordered](n, lo, hi T, slot func(T) value.Slot) (value.Slot, err
 	return slot(max(lo, min(n, hi))), nil
 }
 
-// intPow multiplies by squaring; the last square is not needed and may
-// overflow.
+// intPow multiplies by squaring. The last square is not used and may overflow.
 func intPow(a *vm.Args) (value.Slot, error) {
 	base, n := a.Int(0), a.Int(1)
 	if n < 0 {

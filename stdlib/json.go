@@ -43,8 +43,8 @@ func jsonError(err error, data []byte) error {
 		With("column", value.Int(int64(column)))
 }
 
-// jsonParseAs tells a text that is not JSON, whose place is known, from JSON
-// that does not fit the type, whose fields are named.
+// jsonParseAs has two errors: for text that is not JSON it gives the place, for
+// JSON that does not fit the type it names the fields.
 func jsonParseAs(a *vm.Args) (value.Slot, error) {
 	data := []byte(a.String(0))
 	v, err := value.ParseIn(data, a.Room, a.Pace())

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What `@cache` keeps in a file. An entry's key is a hash, so that nothing of a
-// call can be read from it; its value is `[until, value]`, with the date until
-// which it holds in as many digits as every other.
+// What `@cache` keeps in a file. An entry's key is a hash, so that the key
+// reveals nothing of the call. An entry's value is `[until, value]`, where
+// until is the date at which it expires, always with the same number of digits.
 
 // lastDate is the latest date that an entry holds until, in milliseconds.
 const lastDate = 9_999_999_999_999
@@ -26,15 +26,15 @@ func (c keptCache) store() effect.Store {
 	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
 }
 
-// keptKey is the key of a call: a hash of its text, and of the type of what is
-// kept.
+// keptKey gives the key of a call: a hash of the call's text and of the type of
+// the kept value.
 func keptKey(text string, t *value.Type) json.RawMessage {
 	sum := sha256.Sum256(append([]byte(text+"\x00"), schema.Text(t)...))
 	return json.RawMessage(`"` + hex.EncodeToString(sum[:]) + `"`)
 }
 
-// okOf is the type of the values that are kept of a type: of a Result the good
-// ones.
+// okOf gives the type of the values that are kept for results of type t: of a
+// Result only the Ok is kept.
 func okOf(t *value.Type) (ok *value.Type, isResult bool) {
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		return t.Args[0], true
@@ -96,8 +96,8 @@ func cacheSweep(a *vm.Args) (value.Slot, error) {
 	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
 }
 
-// unexpired reads an entry. One that is no value of the type is as if it were
-// not there: the program has changed.
+// unexpired reads an entry. An entry that does not fit the type counts as
+// missing, since the program has changed since then.
 func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
 	var parts []json.RawMessage
 	var until int64

@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// A ledger in a file is known here by its place alone; its limits are checked
+// A ledger in a file is known here only by its path; its limits are checked
 // before the effect is asked for.
 
 func keptInsert(a *vm.Args, p *store.Place, e effect.LedgerEntry) (value.Slot, error) {
@@ -17,8 +17,8 @@ func keptInsert(a *vm.Args, p *store.Place, e effect.LedgerEntry) (value.Slot, e
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
 }
 
-// keptUpdate replaces one part of an entry; problem says that it is beyond a
-// limit.
+// keptUpdate replaces one part of an entry; problem says which limit the new
+// part exceeds.
 func keptUpdate(a *vm.Args, p *store.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)

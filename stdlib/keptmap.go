@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// A hashmap in a file is known here by its place alone: its natives ask for the
-// effects, and read what those give.
+// A hashmap in a file is known here only by its path: its natives ask for the
+// effects and convert their results.
 
 // keptMap is a hashmap in a file with the arguments of one call.
 type keptMap struct {

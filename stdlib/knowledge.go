@@ -12,8 +12,9 @@ import (
 // mostKnown is how many entries of one ledger go along with a prompt.
 const mostKnown = 20
 
-// agentKnowledge gives what an agent's ledger, number argument 1 of them, says about
-// the prompt in argument 2: a text with an entry a paragraph, "" for nothing.
+// agentKnowledge searches the ledger that argument 1 numbers among an agent's
+// ledgers for the prompt in argument 2. It gives a text with one paragraph per
+// entry found, "" when there is none.
 func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	of := a.Agent(0).Knowledge
 	i := a.Int(1)

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a ledger has two forms: for one in memory, and for one in a
-// file, which asks for the effect (keptledger.go).
+// Each native of a ledger has two forms: one for a ledger in memory, and one
+// for a ledger in a file, which asks for the effect (keptledger.go).
 var ledgerNatives = []native{
 	{"Ledger.insert", ledgerInsert},
 	{"Ledger.delete", ledgerDelete},
@@ -109,8 +109,8 @@ func ledgerIdentifiers(a *vm.Args) (value.Slot, error) {
 	return value.StringArray(out), nil
 }
 
-// ledgerFind searches as argument 1 says with the texts of argument 2, and
-// gives values of the type in argument 3, LedgerEntry.
+// ledgerFind searches in the way that argument 1 names, for the texts of
+// argument 2. It gives values of the type in argument 3, LedgerEntry.
 func ledgerFind(a *vm.Args) (value.Slot, error) {
 	l, words, entry := ledger(a), stringsOf(a.Array(2)), a.Type(3)
 	if l.Place != nil {

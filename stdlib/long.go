@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What natives do with long texts: as package strings does it, under the pace of
-// the call, in parts of some KiB.
+// Operations on long texts. They give what package strings gives, but work in
+// parts of some KiB and tell the pace of the call.
 
 const partSize = 1 << 15
 
-// mapped gives what f makes of a text, which it may do part by part: what it
-// makes of a character does not hang on others.
+// mapped applies f to a text, possibly part by part: f must treat each
+// character independently of the others.
 func mapped(a *vm.Args, s string, f func(string) string) string {
 	if len(s) <= partSize {
 		a.Pace().Bytes(len(s))
@@ -37,8 +37,8 @@ func trimmed(a *vm.Args, s string) string {
 	return trimmedEnd(a, trimmedStart(a, s, trimLeft), trimRight)
 }
 
-// trimmedStart takes off the beginning what f, which looks at one character after
-// the other, takes off.
+// trimmedStart removes from the beginning of s what f removes; f must decide
+// character by character.
 func trimmedStart(a *vm.Args, s string, f func(string) string) string {
 	for {
 		n := value.CutText(s, partSize)

@@ -32,8 +32,8 @@ var mathNatives = []native{
 	{"math.gcd", gcd},
 }
 
-// ofNumber makes a native that takes Ints or Floats: Ints when all arguments
-// are.
+// ofNumber makes a native that takes Ints or Floats, and applies ofInts when
+// all arguments are Ints.
 func ofNumber(ofInts, ofFloats vm.Native) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		for i := range a.Len() {

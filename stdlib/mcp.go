@@ -59,9 +59,10 @@ func mcpEvent(r effect.Result) (value.Slot, error) {
 	return value.Tuple(value.String(e.Kind), data, value.String(e.Text)), nil
 }
 
-// mcpRead reads a tool's result: its structured value, also as the `result` in
-// it, as servers wrap what is no object; else the JSON in its text; a String is
-// the text itself.
+// mcpRead reads a tool's result as a value of the wanted type. A String is the
+// text itself. Otherwise the structured value is read, or its member `result`,
+// in which servers wrap a value that is no object; without a structured value
+// the JSON in the text is.
 func mcpRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(2), a.Type(4)
 	data := asWritten(a, text, value.Flat(a.Slot(3)))
@@ -101,8 +102,8 @@ func mcpRead(a *vm.Args) (value.Slot, error) {
 		With("tool", value.String(a.String(0)+"."+a.String(1)))
 }
 
-// asWritten gives data in the order in which the text has it, when that is the same:
-// on its way here data has lost the order of its members.
+// asWritten gives data with its members in the order of the text, when both
+// hold the same value: data has lost the order on its way here.
 func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
 	if !data.IsNil() {
 		if v, err := value.ParseIn([]byte(text), a.Room, a.Pace()); err == nil && value.EqualIn(a.Pace(), v, data) {
@@ -112,8 +113,9 @@ func asWritten(a *vm.Args, text string, data value.Slot) value.Slot {
 	return data
 }
 
-// anyResult is a result of which nobody says what it is. A `result` that says the
-// same as the text is what servers wrap that is no object.
+// anyResult reads a result without a declared type. A lone member `result` that
+// says the same as the text is unwrapped: servers wrap a value that is no
+// object in it.
 func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 	v, err := value.ParseIn([]byte(text), a.Room, a.Pace())
 	if err != nil {

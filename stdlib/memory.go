@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Each native of a memory has two forms: for one in memory, and for one in a file,
-// which asks for the effect.
+// Each native of a memory has two forms: one for a memory that is not kept, and
+// one for a memory in a file, which asks for the effect.
 var memoryNatives = []native{
 	{"memory.append", memoryAppend},
 	{"memory.list", memoryList},

@@ -22,8 +22,8 @@ func messageSchemas() []string {
 // messageParts are the schemas of what stands within messages.
 var messageParts = []string{"HostAsk", "HostOption", "HostUsage"}
 
-// Part is a table of a chapter of the manual. It stands there between the lines
-// that Begin gives and PartEnd.
+// Part is a table in a chapter of the manual, between the lines that Begin
+// gives and PartEnd.
 type Part struct {
 	Chapter string // its file
 	Name    string
@@ -36,8 +36,8 @@ const PartEnd = "<!-- end -->\n"
 // Begin is the line before the part.
 func (p Part) Begin() string { return "<!-- made by make gen: " + p.Name + " -->\n" }
 
-// In gives a chapter's text with the part as it is now. ok is false when there is
-// no place for it.
+// In gives a chapter's text with the current table in the part's place. ok is
+// false when the chapter has no such place.
 func (p Part) In(chapter string) (text string, ok bool) {
 	before, rest, begun := strings.Cut(chapter, p.Begin())
 	_, after, ended := strings.Cut(rest, PartEnd)
@@ -131,6 +131,6 @@ func executed(m *hostmsg.Message) string {
 	return "emits `" + m.Channel + "`"
 }
 
-// MessageFields are the fields of the schema of a type of message, as they stand in
-// the library: "percent?: Int". "" has none.
+// MessageFields gives the fields of a message type's schema as the library
+// writes them: "percent?: Int". The schema "" has none.
 func MessageFields(schema string) []string { return schemaFields(schema) }

@@ -8,9 +8,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What a test scripts and reads back (spec/16-tests.md). A mock's closure stays
-// with the run, since only that can call one: the library calls it before the
-// request and hands over what it gave. All else leaves by the door.
+// Mocks of a test, and what the test reads of the record (spec/16-tests.md). A
+// mock's closure stays with the run, since only the run can call one: the
+// library calls it before the request and passes on its result. All else leaves
+// the run as effects.
 var mockNatives = []native{
 	{"mock.by", mockBy},
 	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
@@ -76,8 +77,8 @@ func partyName(a *vm.Args) (name string, isHost bool) {
 	return a.Agent(0).Name, false
 }
 
-// mockScript is (party, fields). A closure among the fields is left out: it answers
-// by mock.next.
+// mockScript takes (party, fields). A closure among the fields is left out of
+// the script: it answers through mock.next.
 func mockScript(a *vm.Args) (value.Slot, error) {
 	fields := value.Flat(a.Slot(1)).Map()
 	if fields == nil {
@@ -121,7 +122,7 @@ func mockFile(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, vm.Nothing)
 }
 
-// askRecord asks for what the test has recorded, of the party in argument 0 where
+// askRecord asks for a part of the test's record, of the party in argument 0 if
 // there is one.
 func askRecord(a *vm.Args, what string) (value.Slot, error) {
 	r := &effect.Record{What: what}

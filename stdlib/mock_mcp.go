@@ -5,8 +5,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Mocked MCP servers: what a `mock` says stays with the run, so that a call of a
-// mocked function never asks for a server.
+// Mocked MCP servers. The content of a `mock` stays with the run, so that a
+// call of a mocked function never reaches a server.
 var mockMCPNatives = []native{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
@@ -26,8 +26,8 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	return value.Nil, nil
 }
 
-// mockTool is (server, function), and gives whether that is mocked and its answer,
-// unless a closure makes that.
+// mockTool takes (server, function). It gives whether the function is mocked,
+// and the mock's answer unless a closure makes it.
 func mockTool(a *vm.Args) (value.Slot, error) {
 	v, ok := mockedAnswer(a)
 	if value.Flat(v).Kind() == value.KindClosure {

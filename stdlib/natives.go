@@ -2,16 +2,16 @@ package stdlib
 
 import "github.com/concerto-lang/concerto/vm"
 
-// native is a Go function with the name it is registered under: `Type.method` for
-// methods, `module.f` for a module's, else what @native or @effect says. What an
-// @effect names asks for that effect.
+// native is a Go function with the name under which it is registered:
+// `Type.method` for methods, `module.f` for a module's functions, else the name
+// in @native or @effect. A native named in @effect asks for that effect.
 type native struct {
 	name string
 	f    vm.Native
 }
 
-// registry is all natives, a family a table. It is literal, so that a start costs
-// nothing.
+// registry is all natives, one table per family. It is a literal, so that it
+// costs nothing at the start.
 var registry = [...][]native{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
@@ -22,8 +22,9 @@ var registry = [...][]native{
 	mockNatives, mockMCPNatives,
 }
 
-// Native finds a Go function of the library by its registered name; nil when there
-// is none. A program needs few of them: nothing is made for finding them.
+// Native finds a Go function of the library by its registered name; nil when
+// there is none. It searches the tables: a program needs few natives, so an
+// index would not pay.
 func Native(name string) vm.Native {
 	for _, family := range registry {
 		for i := range family {

@@ -84,8 +84,8 @@ func special(s value.Slot) value.Slot {
 	return s
 }
 
-// written gives a result as the tables write it: like JSON, with NaN, inf and
-// Results told apart.
+// written gives a result as the tables write it: as JSON, extended by forms for
+// NaN, inf and Results.
 func written(s value.Slot) string {
 	if f := s; f.Kind() == value.KindFloat {
 		return value.Text(s)

@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ordering and folding arrays: numbers among each other, Strings by code point,
-// NaN below every number.
+// Ordering and folding arrays. Numbers are ordered among each other, with NaN
+// below every number, and Strings by code point.
 
 func arraySort(a *vm.Args) (value.Slot, error) {
 	x := a.Array(0)
@@ -55,8 +55,8 @@ func order(a, b value.Slot) int {
 	return c
 }
 
-// extreme gives the place of the first element before which, by sign, no other
-// stands; -1 for an empty array.
+// extreme gives the index of the first smallest element, or of the first
+// largest when sign is negative; -1 for an empty array.
 func extreme(a *vm.Args, x *value.Array, sign int) (int, error) {
 	if x.Len == 0 {
 		return -1, nil
@@ -111,8 +111,9 @@ func arrayOrder(a *vm.Args) (value.Slot, error) {
 	return value.IntArray(places), nil
 }
 
-// arraySum makes a native that adds up from zero, which is the sum of an empty
-// array: a fold over Ints, over Floats, or, seen through Any, over both.
+// arraySum makes a native that adds up the elements, starting with zero, which
+// is also the sum of an empty array. The array may hold Ints, Floats or, seen
+// through Any, both.
 func arraySum(zero value.Slot) vm.Native {
 	return fold("sum", zero, checked.Add, func(x, y float64) float64 { return x + y })
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// shortEffects are, likewise, those that ask for an effect with what they are given as it is, or
-// that read what the program declares.
+// shortEffects are natives that likewise need no pace: they ask for an effect
+// with their arguments as they are, or read what the program declares.
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.step agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read

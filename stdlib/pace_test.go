@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// short are the natives whose work does not grow with their arguments, but for
-// what a look-up of a key takes, or for a copy of what they are given.
+// short are the natives whose work does not grow with their arguments, except
+// for the look-up of a key or a copy of an argument.
 var short = strings.Fields(`
 	Array.clear Array.first Array.get Array.is_empty Array.last Array.len Array.pop Array.push Array.swap Array.truncate
 	Bool.to_string Error.context Error.to_string __with_context
@@ -215,8 +215,8 @@ func longCalls() []longCall {
 // interrupted is what the pace of these tests panics with.
 type interrupted struct{}
 
-// looks calls a native and counts how often it looks whether it is to end; at the
-// look of number last it is to.
+// looks calls a native and counts how often its pace checks for the end of the
+// run; check number last interrupts it.
 func (c longCall) looks(last int) (n int, ended bool) {
 	const between = 1000
 	p := &value.Pace{Left: between, Look: func() int {
@@ -241,8 +241,8 @@ func (c longCall) looks(last int) (n int, ended bool) {
 }
 
 // TestLongNatives: every native of the library that goes over its arguments can
-// be interrupted while it does. What looks often enough on a large argument is
-// ended by each look.
+// be interrupted meanwhile. For a native that checks often enough on a large
+// argument, each check can end it.
 func TestLongNatives(t *testing.T) {
 	tested := map[string]bool{}
 	m := declaring(t)

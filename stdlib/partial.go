@@ -7,17 +7,17 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What has come of a value that a model is writing (spec/07-agents.md). It is
-// shown as far as it fits its type: Strings grow, everything else is there when
-// it is complete, objects are maps, and what the type does not have is left out.
+// The part of a value that a model has written so far (spec/07-agents.md). It
+// is shown as far as it fits its type: Strings grow, any other value appears
+// when it is complete, objects are maps, and members that the type does not
+// have are left out.
 
-// partial is a value on its way. The containers that are not closed hold what
-// has come; those that were shown are marked shared, and copied before they
-// change.
+// partial is a value of which only a part has come. Containers that were shown
+// are marked as shared, and copied before they change.
 type partial struct {
 	reader *jsonrepair.Partial
 	typ    *value.Type
-	// wrapped says that providers put the value into an object, as its member
+	// wrapped says that providers wrap the value in an object, as its member
 	// `value`.
 	wrapped bool
 
@@ -27,8 +27,8 @@ type partial struct {
 	size int  // bytes since then
 }
 
-// holder is an object or array that is not closed. One that is left out has no
-// value.
+// holder is an object or array that is not closed. With skip it is left out and
+// has no value.
 type holder struct {
 	typ   *value.Type // nil when unknown
 	v     value.Slot  // a map or an array
@@ -40,7 +40,7 @@ type holder struct {
 }
 
 // perPart is how many elements of open containers may be copied for each byte
-// that has come: what bounds the time of all parts together.
+// that has come. It bounds the total time of showing all parts.
 const perPart = 4
 
 func newPartial(t *value.Type) *partial {
@@ -53,8 +53,8 @@ func newPartial(t *value.Type) *partial {
 	return p
 }
 
-// feed takes more text. It gives what has come of the value when there is
-// something new to show.
+// feed takes more text. It gives the value so far when there is something new
+// to show.
 func (p *partial) feed(text string) (value.Slot, bool) {
 	p.reader.Write(text)
 	if p.size += len(text); !p.news || empty(p.root) {
@@ -102,8 +102,8 @@ func form(t *value.Type) *value.Type {
 	return t
 }
 
-// next is the type of the value that is read next; ok is false when it is left
-// out.
+// next gives the type of the value that is read next; ok is false when that
+// value is left out.
 func (p *partial) next() (t *value.Type, ok bool) {
 	if len(p.open) == 0 {
 		return form(p.typ), true
@@ -195,8 +195,8 @@ func (p *partial) Close() {
 	p.count()
 }
 
-// Key names the member that follows. In the object that providers put around a
-// value, any other first member says that it is the value itself.
+// Key names the member that follows. When the object that may be the providers'
+// wrapper begins with a member other than `value`, it is the value itself.
 func (p *partial) Key(name string) {
 	h := &p.open[len(p.open)-1]
 	if h.key = value.String(name); h.shell && name != "value" && p.root.IsNil() {
@@ -280,8 +280,7 @@ func (p *partial) put(v value.Slot) { p.place(v, func(a *value.Array) { a.Push(v
 // change replaces the value that was put last.
 func (p *partial) change(v value.Slot) { p.place(v, func(a *value.Array) { a.Set(a.Len-1, v) }) }
 
-// place puts v where the innermost container has room for it: of an array in
-// does.
+// place puts v into the innermost open container; in does so for an array.
 func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	p.news = true
 	h := p.hold()
@@ -296,8 +295,8 @@ func (p *partial) place(v value.Slot, in func(*value.Array)) {
 	h.v.Map().Set(h.key, v)
 }
 
-// hold gives the innermost container, to be changed: those of the open ones
-// that were shown are copied. nil at the top.
+// hold gives the innermost open container, ready to be changed: open containers
+// that were shown are copied. It is nil at the top.
 func (p *partial) hold() *holder {
 	var in *holder
 	for i := range p.open {

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// TestParts: what is shown of a value while its damaged text comes in pieces is
+// TestParts: what is shown while the damaged text of a value comes in pieces is
 // always a beginning of that value, and in the end most often all of it.
 func TestParts(t *testing.T) {
 	whole := 0
@@ -46,8 +46,9 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// inRows says whether a text may hold the elements of a value in a row, as NDJSON
-// does, each of which looks like the array itself at first.
+// inRows says whether a value of the type may be written with its elements one
+// after the other, as in NDJSON. Each element then looks at first like the
+// array itself.
 func inRows(t *value.Type) bool {
 	if t.Kind != value.TypeArray {
 		return false
@@ -104,8 +105,8 @@ func all(n, most int, f func(i int) bool) bool {
 	return true
 }
 
-// TestPartsLinear: long lists and long texts in small pieces take work in
-// proportion.
+// TestPartsLinear: the work for long lists and long texts in small pieces grows
+// in proportion to their length.
 func TestPartsLinear(t *testing.T) {
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
 		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},

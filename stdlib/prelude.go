@@ -79,7 +79,7 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 // maxDifferences bounds the places that a failed assertion lists.
 const maxDifferences = 12
 
-// where lists the places within two values at which they differ, a line each;
+// where lists the places within two values at which they differ, one per line;
 // it is empty when they differ as a whole.
 func where(a *vm.Args, x, y value.Slot) string {
 	all := value.DiffIn(a.Pace(), x, y, maxDifferences+1)
@@ -114,8 +114,8 @@ func assertNe(a *vm.Args) (value.Slot, error) {
 // maxShown bounds how much of a value an assertion shows, in bytes.
 const maxShown = 2000
 
-// shown gives a value as JSON, so that "1" and 1 look different; references and
-// errors as their text.
+// shown gives a value as JSON, so that "1" and 1 look different. References and
+// errors are shown as their text.
 func shown(a *vm.Args, s value.Slot) string {
 	if value.IsError(s) {
 		return value.TypeName(s) + " " + string(value.AppendString(nil, value.Message(s)))
@@ -131,8 +131,8 @@ func shown(a *vm.Args, s value.Slot) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:n], len(text))
 }
 
-// failed makes the fault of an assertion from the program's message and what
-// was found, each of which may be empty.
+// failed makes the fault of an assertion from the program's message and the
+// finding, each of which may be empty.
 func failed(msg, found string) error {
 	switch {
 	case msg == "" && found == "":

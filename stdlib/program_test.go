@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/random"
 )
 
-// TestPrograms runs the programs of testdata, which use every public function
-// of the library and assert what it gives: with and without copy-on-write.
+// TestPrograms runs the programs of testdata, with and without copy-on-write.
+// They use every public function of the library and assert its result.
 func TestPrograms(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.conc")
 	if err != nil || len(paths) == 0 {
@@ -62,9 +62,9 @@ func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	return w
 }
 
-// world performs what the programs of testdata ask for, without a world: models
-// echo, hosts play a script for each prompt, clocks stand still, files are those
-// of a new directory, chance has a seed.
+// world performs the requests of the programs of testdata in a fixed way:
+// models echo, hosts play a script for each prompt, clocks stand still, files
+// are in a new directory, random numbers have a seed.
 type world struct {
 	files   *files.Files
 	chance  *random.Source
@@ -141,8 +141,8 @@ func (w *world) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 	return nil, nil
 }
 
-// served answers HTTP requests: with what was asked, but for paths of which the
-// test knows more.
+// served answers an HTTP request with the request itself, except for some paths
+// that have answers of their own.
 func served(r *effect.HTTP) (*effect.HTTPResponse, error) {
 	path, status := strings.TrimPrefix(r.URL, "http://test"), int64(200)
 	if path == "/down" {
@@ -186,8 +186,8 @@ var scripts = map[string][]string{
 	"wrong json": {`{"type":"result","text":"{\"passed\":1}"}`},
 }
 
-// answer is an echo, but for conversations that begin with a prompt of which
-// the test knows more.
+// answer echoes the prompt, except for conversations whose first prompt has
+// answers of its own.
 func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	reply := &effect.AgentReply{Text: "scripted reply to: " + r.Messages[len(r.Messages)-1].Content, TokensIn: 10, TokensOut: 1,
 		Model: "m", Provider: r.Connection, LatencyMS: 2, StopReason: "end"}
@@ -226,8 +226,8 @@ func answer(r *effect.AgentCall) (*effect.AgentReply, error) {
 	return reply, nil
 }
 
-// TestAgentConversation: what models are asked in the loops over tools and
-// schemas.
+// TestAgentConversation checks the messages that models get in the loops over
+// tools and schemas.
 func TestAgentConversation(t *testing.T) {
 	w := runProgram(t, compile(t, "testdata/loop.conc"), false)
 	if len(w.asked) < 7 {

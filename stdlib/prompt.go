@@ -46,8 +46,8 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s...))), nil
 }
 
-// hole reads ${name} or {{name}} at the start of s, and how many bytes it
-// takes: 0 when there is none.
+// hole reads ${name} or {{name}} at the start of s. width is its length in
+// bytes, 0 when there is none.
 func hole(s string) (name string, width int) {
 	for _, b := range [][2]string{{"${", "}"}, {"{{", "}}"}} {
 		rest, ok := strings.CutPrefix(s, b[0])
@@ -115,8 +115,8 @@ func tokens(a *vm.Args, s string) int64 {
 	return n
 }
 
-// runClass is a class of characters: how many of them are a token, or white
-// space, of which a run is at most one.
+// runClass is a class of characters, for counting tokens. per is how many of
+// them make a token; a run of white space counts as one token at most.
 type runClass struct {
 	per   int64
 	white bool

@@ -59,9 +59,9 @@ func randomWithin(a *vm.Args) (value.Slot, error) {
 	return value.Int(lo + int64(n)), nil
 }
 
-// within gives a number below n, 0 standing for 2^64, all equally likely; ok is
-// false for the few bits that would favour some. It is the high half of
-// x times n, without those x whose low half is in the part that is left over.
+// within maps 64 random bits x to a number below n, each equally likely; an n
+// of 0 stands for 2^64. The number is the high half of x times n. ok is false
+// for the few x that would favour some numbers, which the low half tells.
 func within(x, n uint64) (v uint64, ok bool) {
 	if n == 0 {
 		return x, true

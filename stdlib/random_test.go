@@ -27,8 +27,8 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// TestWithinIsFair: every number is as likely as any other, also of ranges that
-// do not divide 2^64.
+// TestWithinIsFair: every number is as likely as any other, also when the size
+// of the range does not divide 2^64.
 func TestWithinIsFair(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []uint64{1, 2, 3, 7, 10} {

@@ -19,8 +19,8 @@ var rangeNatives = []native{
 // maxRange bounds how many Ints a range may become as an array.
 const maxRange = 1 << 28
 
-// rangeOf gives the receiver, with its length; of the range of all Ints, the
-// greatest there is.
+// rangeOf gives the receiver and its length. The length of the range of all
+// Ints, 2^64, is given as the greatest uint64.
 func rangeOf(a *vm.Args) (r value.Slot, n uint64, err error) {
 	r = a.Slot(0)
 	if r.Kind() != value.KindRange {

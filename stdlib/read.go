@@ -10,9 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// What a model or a host wrote, as a value of a type (spec/07-agents.md). Of
-// the values in a text the one is taken that fits the type best; one that does
-// not fit is an error that names every misfit, never another value.
+// Reading as a value of a type what a model or a host wrote
+// (spec/07-agents.md). Of the values in a text, the one that fits the type best
+// is taken. When that one does not fit, the error names every misfit; no other
+// value is tried in its place.
 
 // The bounds of what is told: a model is not helped by more, a program neither.
 const (
@@ -26,9 +27,9 @@ type typedRead struct {
 	mended []string
 }
 
-// better says whether f fits better than g: fewer misfits, then more of the
-// type's members, then less to mend. Of equals the later one counts: what a
-// model says last is its answer.
+// better says whether f fits better than g: it has fewer misfits, else more of
+// the type's members, else fewer repairs. When all are equal the later value
+// wins, since the last value that a model writes is its answer.
 func (f *typedRead) better(g *typedRead) bool {
 	switch {
 	case len(f.Errors) != len(g.Errors):
@@ -51,8 +52,8 @@ func (f *typedRead) repairs() []string {
 	return out
 }
 
-// readText reads a text as a t: the value and what was mended, or what is
-// wrong.
+// readText reads a text as a t. It gives the value with the list of repairs, or
+// the problem.
 func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []string, wrong string) {
 	candidates := jsonrepair.FindIn(text, a.Step)
 	best, fitting, cut := (*typedRead)(nil), 0, false
@@ -104,7 +105,7 @@ func bare(text string, t *value.Type) *typedRead {
 }
 
 // inARow reads values that stand one after the other, as in NDJSON, as the
-// elements of an array; nil when they are none.
+// elements of an array; nil when the text has no such form.
 func inARow(a *vm.Args, text string, t *value.Type, candidates []jsonrepair.Candidate, cut bool) *typedRead {
 	if t.Kind != value.TypeArray || len(candidates) < 2 || cut || !jsonrepair.InRow(text, candidates) {
 		return nil

@@ -2,8 +2,8 @@ package stdlib
 
 import "github.com/concerto-lang/concerto/internal/value"
 
-// Structs that natives make or read are declared in .conc and known here by the
-// names of their fields. The declaration comes with the call, as a type.
+// Structs that natives make or read are declared in .conc; Go code knows them
+// by the names of their fields. A call passes the declaration as a type.
 
 // field is one of a struct's.
 type field struct {
@@ -11,8 +11,8 @@ type field struct {
 	value value.Slot
 }
 
-// record makes a value of a struct. It faults unless these are the struct's fields, all
-// of them.
+// record makes a value of a struct. It faults unless fields are exactly those
+// of the struct.
 func record(t *value.Type, fields ...field) value.Slot {
 	slots := make([]value.Slot, len(t.Fields))
 	if len(fields) != len(slots) {

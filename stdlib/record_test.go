@@ -9,8 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// declaredStruct makes the type of a struct of a library file: the names of its
-// fields, and of those that are an Array of another such struct the type.
+// declaredStruct makes the type of a struct of a library file. It has the names
+// of the fields, and the type of a field that is an Array of another such
+// struct.
 func declaredStruct(t *testing.T, file, name string) *value.Type {
 	t.Helper()
 	f := tree(t, file)

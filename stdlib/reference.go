@@ -9,7 +9,7 @@ import (
 
 //go:generate go run ./gen ../spec/std
 
-// Page is what there is to say of a part of the library: a module, or some
+// Page is the reference of a part of the library: of a module, or of some
 // built-in types.
 type Page struct {
 	Name     string // of its file, without extension
@@ -17,8 +17,8 @@ type Page struct {
 	Sections []Section
 }
 
-// Section is a file of the library: what it says of itself, and what it
-// declares.
+// Section is the reference of one file of the library: its introduction, and
+// its declarations.
 type Section struct {
 	Title   string // of several sections on a page; else ""
 	Intro   string
@@ -33,8 +33,8 @@ type Entry struct {
 	Example   string // statements; "" where Doc shows a call
 }
 
-// groups are the pages that are no module, with their files; types has those of
-// all methods that no other has.
+// groups are the pages that are not modules, with their files. The page types
+// has the files of methods that are on no other page.
 var groups = []struct {
 	name, title string
 	files       []string
@@ -159,8 +159,8 @@ func targetOf(d *ast.ImplDecl) string {
 	return named.Segments[len(named.Segments)-1].Name
 }
 
-// specialTarget is the type whose methods an impl holds when they are not those of
-// all its kind: "Array<Int>". It is "" for `impl<T> Array<T>`.
+// specialTarget gives the type whose methods an impl holds when that is a
+// special case, such as "Array<Int>". It is "" for `impl<T> Array<T>`.
 func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	named, ok := d.Target.(*ast.NamedType)
 	if !ok || len(named.Args) == 0 {
@@ -178,7 +178,7 @@ func specialTarget(tree *ast.File, d *ast.ImplDecl) string {
 	return ""
 }
 
-// introOf is the comment that a file begins with, without the name of its
+// introOf gives the comment at the beginning of a file, without the name of its
 // module.
 func introOf(f *file) string {
 	var lines []string

@@ -14,8 +14,8 @@ import (
 // example is a call in a doc comment that says what it gives: `f(x)` is y.
 var example = regexp.MustCompile("`([^`]+\\))` is ([^`]+)")
 
-// examples lists the examples of a doc comment as pairs of a call and what it
-// gives.
+// examples lists the examples of a doc comment as pairs of a call and its
+// result.
 func examples(doc string) [][2]string {
 	var out [][2]string
 	for line := range strings.Lines(doc) {
@@ -30,8 +30,8 @@ func examples(doc string) [][2]string {
 	return out
 }
 
-// TestExamples runs the examples of all doc comments: those of one page are a
-// program.
+// TestExamples runs the examples of all doc comments; those of one page form
+// one program.
 func TestExamples(t *testing.T) {
 	all := 0
 	for _, p := range stdlib.Pages() {
@@ -63,8 +63,8 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Whatever there is is shown: by a call in its doc comment, or by an example.
-// package concerto runs the examples as the tests that they are.
+// TestAllIsShown: each entry is shown by a call in its doc comment, or by an
+// example. Package concerto runs the examples as tests.
 func TestAllIsShown(t *testing.T) {
 	call := regexp.MustCompile("(?m)^ *`[^`]*[(\\[][^`]*`( is |$)")
 	for _, p := range stdlib.Pages() {

@@ -18,8 +18,8 @@ var regexNatives = []native{
 	{"regex.__find", regexFind},
 }
 
-// regexFind gives at most n matches, all when n is negative, as values of the
-// type in argument 3, Match.
+// regexFind gives at most n matches, all when n is negative, as values of
+// Match, the type in argument 3.
 func regexFind(a *vm.Args) (value.Slot, error) {
 	re, err := expression(a.String(0))
 	if err != nil {
@@ -67,8 +67,8 @@ const roomEvery = 4096
 // matchSize is what a match takes, in bytes: its place in the array, its fields.
 const matchSize = 6 * int(value.SlotSize)
 
-// places makes a function from byte offsets, which must not fall, to
-// characters.
+// places makes a function that converts byte offsets to character indices. Its
+// calls must not go backwards in the text.
 func places(s *value.Str) func(offset int) int64 {
 	if s.ASCII() {
 		return func(offset int) int64 { return int64(offset) }
@@ -112,8 +112,8 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 	return result, nil
 }
 
-// insert is a part of a replacement: text, or a group's match when it is not
-// negative.
+// insert is a part of a replacement: a text, or the match of a group when group
+// is not negative.
 type insert struct {
 	text  string
 	group int
@@ -152,8 +152,8 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement reads what matches are replaced by, and says whether there are
-// groups in it. A `$` that begins nothing stands for itself.
+// replacement parses the text that replaces matches, and says whether it refers
+// to groups. A `$` that begins no reference stands for itself.
 func replacement(re *regexp.Regexp, with string) (parts []insert, groups bool, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
 	for {

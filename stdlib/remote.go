@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The functions of an MCP server that its block leaves to `..`: what they are is
-// known when the server has been asked, which the library does before a model or a
-// host gets to know of them.
+// The functions of an MCP server that its block leaves to `..`. They are known
+// once the server has been asked for them; the library asks before a model or a
+// host is told of them.
 
 // remote is such a function.
 type remote struct {
@@ -50,8 +50,8 @@ func (r *remotesOf) begin(x *vm.Tool) {
 	x.Besides = nil
 }
 
-// add adds a function of tool x, unless the block declares it or [permissions] does
-// not let it be called.
+// add adds a function of tool x, unless the block declares it or [permissions]
+// forbid it.
 func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
 	for i := range x.Functions() {
 		if info := x.Functions()[i].Info(); info.Described && info.Name == f.name {
@@ -71,8 +71,9 @@ func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
 // anyObject is the schema of arguments of which nothing is known.
 const anyObject = `{"type":"object"}`
 
-// toolUnlisted gives of an Array of Tool the servers that have to be asked, each with
-// the function that does. A mocked one has the functions that its mock names.
+// toolUnlisted gives, for an Array of Tool, the servers that must still be
+// asked for their functions, each with the function that asks. A mocked server
+// has the functions that its mock names.
 func toolUnlisted(a *vm.Args) (value.Slot, error) {
 	all, known := value.NewArray(), vm.Own[remotes](a)
 	for _, x := range a.Tools(a.Slot(0)) {
@@ -130,8 +131,8 @@ func remoteName(own string) string {
 	return strings.NewReplacer("-", "_", ".", "_", "/", "_").Replace(own)
 }
 
-// find finds such a function by a name that vm.FindFunction takes, where no
-// declared one has it.
+// find finds a function of a server by a name in the form that vm.FindFunction
+// takes, when no declared function has the name.
 func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 	if x, _ := vm.FindFunction(tools, name); x != nil {
 		return nil, nil

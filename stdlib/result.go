@@ -22,8 +22,8 @@ var resultNatives = []native{
 	{"Result.err", resultErr},
 }
 
-// result takes the receiver apart: its payload, which the Result still holds,
-// and whether it is Ok.
+// result takes the receiver apart into its payload, which the Result still
+// holds, and whether it is Ok.
 func result(a *vm.Args) (payload value.Slot, ok bool, err error) {
 	s := a.Slot(0)
 	if !s.IsResult() {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Natives over run-time types, which callers get from the compiler: their last
+// Natives over run-time types. The compiler passes the type as their last
 // argument.
 var shapeNatives = []native{
 	{"shape.json_schema", func(a *vm.Args) (value.Slot, error) { return value.String(string(schema.Text(a.Type(0)))), nil }},
@@ -36,8 +36,8 @@ func decoded(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// schemaError is the SchemaError of data that is no t; text is where the data
-// comes from, "" when it was no text.
+// schemaError makes the SchemaError for data that does not fit t; text is what
+// the data was read from, "" when it was not a text.
 func schemaError(t *value.Type, message, text string) error {
 	e := value.Errorf("SchemaError", "%s", message).With("schema", value.String(t.Name))
 	if text != "" {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Only what a program uses of the library is parsed: a slice of a file, which
-// is its text with every line emptied but those of some declarations, so that
-// lines and columns stay what they are. Where declarations begin and end is found by their
-// layout, without parsing: a declaration begins in column 1, a method with four
-// spaces, both with the comments and decorators above; it ends with the first
-// line of that indentation that ends in `}` or `;`. A test holds this against
-// the parser for every file.
+// Only those declarations of the library that a program uses are parsed. For
+// that a file is cut to a slice: its text with all lines emptied except those
+// of some declarations, so that lines and columns stay the same. The layout
+// alone tells where declarations begin and end. A declaration begins in column
+// 1, a method after four spaces; comments and decorators above belong to it. It
+// ends with the first line of the same indentation that ends in `}` or `;`. A
+// test compares this with the parser's result for every file.
 
 // part is a declaration or a method: its name and the lines that it takes.
 type part struct {
@@ -37,8 +37,8 @@ func layout(all []byte) *text {
 	return t
 }
 
-// scan finds the parts between two offsets that have the given indentation. The
-// members of an impl are found in its place.
+// scan finds the parts between two offsets that have the given indentation. For
+// an impl it finds the members instead.
 func (t *text) scan(from, end int, indent string) {
 	begin, name := -1, ""
 	for at := from; at < end; {
@@ -108,8 +108,8 @@ func declared(line string) string {
 	return ""
 }
 
-// slice gives the file's text with the declarations or methods of a name alone,
-// as far as the last of them; nil when there is none.
+// slice gives the file's text reduced to the declarations or methods with this
+// name, up to the last of them; nil when there is none.
 func (t *text) slice(name string) []byte {
 	var kept []span
 	for _, p := range t.parts {

@@ -9,8 +9,8 @@ import (
 // sortBlock is how many elements are sorted at once.
 const sortBlock = 1 << 13
 
-// sorted sorts in place, under a pace: blocks by sort, then these are merged two
-// by two. Equal elements keep their order when sort keeps it.
+// sorted sorts in place under a pace: it sorts blocks with sort, then merges
+// them two by two. It is stable when sort is.
 func sorted[T any](p *value.Pace, v []T, sort func([]T), compare func(x, y T) int) {
 	for from := 0; from < len(v); from += sortBlock {
 		block := v[from:min(from+sortBlock, len(v))]

@@ -1,12 +1,14 @@
-// Package stdlib is the library of Concerto: declarations, and what Concerto
-// says well, in .conc files; pure leaves in Go beside them (spec/std); its API promises nothing. The
-// checker is handed the declarations through Library, each parsed when a program
-// first uses it; the VM finds the functions by Native.
+// Package stdlib is the library of Concerto (spec/std); its API promises
+// nothing. Its .conc files hold the declarations and the functions written in
+// Concerto; the Go files hold natives. The checker gets the declarations
+// through Library, which parses each when a program first uses it; the VM finds
+// the natives through Native.
 //
-// Invariants: a Go function runs no code of the program and touches nothing but its
-// arguments and what it may know of its run; the world it asks for (vm.Args.Ask).
-// Whatever takes a closure or runs between effects is Concerto.
-// Declarations marked @native or @effect and registered functions match one to one.
+// Invariants: a Go function runs no code of the program, and touches nothing
+// but its arguments and what it may know of its run; for effects on the world
+// it asks (vm.Args.Ask). A function that takes a closure, or runs between
+// effects, is written in Concerto. Declarations marked @native or @effect and
+// registered functions match one to one.
 package stdlib
 
 import (
@@ -22,8 +24,8 @@ import (
 //go:embed *.conc
 var sources embed.FS
 
-// Library gives the library as the checker wants it. All callers share the
-// parsed files, which are immutable; it is safe for concurrent use.
+// Library gives the library in the form that the checker takes. All callers
+// share the parsed files, which are immutable; it is safe for concurrent use.
 func Library() sema.Library { return library{} }
 
 type library struct{}
@@ -39,8 +41,8 @@ func (library) Prelude(name string) *ast.File {
 	return nil
 }
 
-// Methods is a file with the methods of that name of a built-in type, with all
-// its methods when the name is "", or nil.
+// Methods gives a file with the methods of that name of a built-in type, with
+// all its methods when the name is "", or nil.
 func (library) Methods(typ, name string) *ast.File {
 	for i := range files {
 		if files[i].methods == typ {
@@ -87,7 +89,7 @@ func (library) Modules() []string {
 // internal says whether a name is the library's own.
 func internal(name string) bool { return len(name) > 2 && name[:2] == "__" }
 
-// What has been asked for: the texts of files (func() *text by file name), and
+// What has been loaded: the texts of files (func() *text by file name), and
 // trees (func() *ast.File by key).
 var texts, trees sync.Map
 
@@ -103,8 +105,8 @@ func once[K comparable, V any](all *sync.Map, k K, build func() V) V {
 	return f.(func() V)()
 }
 
-// load gives the tree of a file, or of what in it declares name; nil when
-// nothing does.
+// load gives the tree of a file, or of the part of the file that declares name;
+// nil when nothing does.
 func load(file, name string) *ast.File {
 	return once(&trees, key{file, name}, func() *ast.File {
 		all := textOf(file)

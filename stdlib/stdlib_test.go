@@ -160,8 +160,8 @@ func TestNatives(t *testing.T) {
 	}
 }
 
-// TestDeclarations: every public function says what it is for, natives and
-// effects have no code of their own, and nothing else is without.
+// TestDeclarations: every public function has a doc comment, natives and
+// effects have no body, and every other function has one.
 func TestDeclarations(t *testing.T) {
 	for i := range files {
 		eachFunction(&files[i], tree(t, files[i].name), func(fn *ast.FnDecl, name string) {
@@ -245,8 +245,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestSlices: what slice finds by layout is what the parser finds, in the same
-// places.
+// TestSlices: slice finds by layout the same declarations, in the same places,
+// as the parser does.
 func TestSlices(t *testing.T) {
 	for _, f := range files {
 		whole := tree(t, f.name)
@@ -279,7 +279,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// placed gives the declaration's or its methods' places and doc comments, by
+// placed gives the places and doc comments of a declaration or its methods, by
 // name.
 func placed(f *ast.File, d ast.Decl) map[string][]string {
 	place := func(h *ast.DeclHead) string {
@@ -295,8 +295,8 @@ func placed(f *ast.File, d ast.Decl) map[string][]string {
 	return map[string][]string{d.Head().Name.Name: {place(d.Head())}}
 }
 
-// TestAllIsOnAPage: what a file of globals offers to programs is in the
-// reference.
+// TestAllIsOnAPage: everything that a file of globals offers to programs is in
+// the reference.
 func TestAllIsOnAPage(t *testing.T) {
 	shown := map[string]bool{}
 	for _, g := range groups {

@@ -107,7 +107,7 @@ func TestParseErrorKeepsTheInput(t *testing.T) {
 }
 
 // TestShortTextsChangeAsLongOnes: replacing and changing case give what package
-// strings does, also around the length from where they go about it differently.
+// strings gives, also for lengths around the one at which the method changes.
 func TestShortTextsChangeAsLongOnes(t *testing.T) {
 	var texts []string
 	for _, part := range []string{"a", "aB", "Zz{@[`", "xé", "ß I", "aaa"} {

@@ -15,8 +15,8 @@ var timeNatives = []native{
 
 const msPerDay = 24 * 60 * 60 * 1000
 
-// moment is an instant read from a calendar and a clock. Offset is in seconds
-// east of UTC, zone what it is called.
+// moment is an instant as calendar date and time of day. offset is in seconds
+// east of UTC, zone is the zone's name.
 type moment struct {
 	year, month, day                  int64
 	hour, minute, second, millisecond int64

@@ -18,8 +18,8 @@ var layouts = map[string]string{
 	"unix":     "%s",
 }
 
-// rfc3339 is a pattern of its own: its fraction may be left out, and its offset
-// is Z for UTC.
+// rfc3339 is a pattern of its own, since its fraction may be left out and its
+// offset is Z for UTC.
 const rfc3339 = "\x00rfc3339"
 
 var (
@@ -51,9 +51,9 @@ func layoutOf(layout string) (string, error) {
 	}
 }
 
-// directive reads what a pattern begins with, a `%`: the letter behind it, ':'
-// for `%:z`, and how many bytes it takes. The letter is 0 when it stands for
-// nothing.
+// directive reads the `%` directive at the start of a pattern. c is the letter
+// behind the `%`, ':' for `%:z`, or 0 when the directive is unknown; width is
+// its length in bytes.
 func directive(p string) (c byte, width int) {
 	switch {
 	case strings.HasPrefix(p, "%:z"):

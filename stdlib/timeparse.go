@@ -17,7 +17,7 @@ type reading struct {
 }
 
 // moment reads the whole text by a pattern and gives milliseconds since 1970,
-// or why it cannot.
+// or the reason why it cannot.
 func (r *reading) moment(pattern string) (ms int64, reason string) {
 	r.m = moment{year: 1970, month: 1, day: 1}
 	if pattern == rfc3339 {
@@ -177,8 +177,8 @@ func (r *reading) number(least, most int) (n int64, ok bool) {
 	return n, true
 }
 
-// word reads one of some words, whatever their case, or their first three
-// letters.
+// word reads one of the words in any case; with short it reads only the word's
+// first three letters.
 func (r *reading) word(words []string, short bool) (int, bool) {
 	for i, w := range words {
 		if short {
@@ -220,8 +220,8 @@ func (r *reading) offset() (seconds int64, ok bool) {
 	return sign * (hours*3600 + minutes*60), true
 }
 
-// rfc3339 reads RFC 3339: its fraction may have any number of digits, and its T
-// and Z may be small, or the T a space.
+// rfc3339 reads RFC 3339. The fraction may have any number of digits, T and Z
+// may be lower case, and T may be a space.
 func (r *reading) rfc3339() string {
 	if reason := r.pattern("%Y-%m-%d"); reason != "" {
 		return reason

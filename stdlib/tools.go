@@ -19,8 +19,9 @@ var toolsNatives = []native{
 	}},
 }
 
-// toolFunction gives, of the function that a name finds among tools, the __Function,
-// the type in argument 2; of none the name alone.
+// toolFunction finds a function by its name among tools and gives its
+// __Function, the type in argument 2. When there is none, only the name is
+// filled in.
 func toolFunction(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), a.String(1)
 	var info ir.ToolMethod
@@ -53,8 +54,8 @@ func tool(a *vm.Args) *vm.Tool {
 	return nil
 }
 
-// toolServer gives the MCP server whose declaration a tool is, nil for another
-// one, and the tool's name.
+// toolServer gives the MCP server that a tool is declared as, nil for another
+// tool, and the tool's name.
 func toolServer(a *vm.Args) (value.Slot, error) {
 	info := tool(a).Info()
 	if info.Server == "" {

@@ -26,8 +26,8 @@ var arguments = []string{
 	"nope", "main", "Int", "A, H", "return", "soon()", "h, l, m", "panic", "Some(nil)", "{}", "[]",
 }
 
-// Whatever the library is called with, the compiler says what is wrong with it
-// or makes code that verifies.
+// TestWrongCallsAreCompiled: for any call of the library, the compiler reports
+// what is wrong or makes code that the verifier passes.
 func TestWrongCallsAreCompiled(t *testing.T) {
 	calls := 0
 	for _, p := range stdlib.Pages() {
