@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of requests to a model: one call, and one whose reply comes in
-// pieces.
+// The kinds of requests to a model: a call whose reply comes as a whole, and
+// one whose reply comes in pieces.
 const (
 	KindAgentCall   Kind = "agent.call"
 	KindStreamOpen  Kind = "agent.stream.open"
@@ -41,8 +41,8 @@ type Retry struct {
 }
 
 // ChatMessage is one message of a conversation. Role is "system", "user",
-// "assistant" or "tool"; ToolCalls only with assistant, ToolCallID (and
-// IsError) only with tool.
+// "assistant" or "tool". ToolCalls belong only to "assistant", ToolCallID and
+// IsError only to "tool".
 type ChatMessage struct {
 	Role       string     `json:"role"`
 	Content    string     `json:"content"`
@@ -51,8 +51,8 @@ type ChatMessage struct {
 	IsError    bool       `json:"is_error,omitempty"`
 }
 
-// ToolCall is a model's wish to call a tool. Args is the JSON text as the
-// model wrote it: an object when the model behaves.
+// ToolCall is a model's request to call a tool. Args is the JSON text as the
+// model wrote it, which should be an object.
 type ToolCall struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -66,9 +66,9 @@ type ToolSpec struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// AgentReply is a model's answer. StopReason is "end", "length", "tool",
-// "stop" or "filter"; Provider is the connection's name; RequestID is what the
-// provider calls the request, "" when it gives it no name.
+// AgentReply is a model's answer. StopReason is "end", "length", "tool", "stop"
+// or "filter". Provider is the connection's name. RequestID is the provider's
+// identifier of the request, "" when there is none.
 type AgentReply struct {
 	Text       string     `json:"text"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
@@ -81,8 +81,8 @@ type AgentReply struct {
 	RequestID  string     `json:"request_id,omitempty"`
 }
 
-// StreamOpen begins a call whose reply comes in pieces and gives a
-// *StreamOpened, without waiting: what goes wrong is heard by StreamNext.
+// StreamOpen begins a call whose reply comes in pieces, and gives a
+// *StreamOpened without waiting. Errors of the call are reported by StreamNext.
 type StreamOpen struct {
 	AgentCall
 }
@@ -92,8 +92,8 @@ type StreamOpened struct {
 	ID int64 `json:"id"`
 }
 
-// StreamNext waits for more of the reply and gives a *StreamPiece. At most one
-// is in flight for a stream.
+// StreamNext waits for more of the reply and gives a *StreamPiece. A stream has
+// at most one such request in flight.
 type StreamNext struct {
 	ID int64 `json:"id"`
 }
@@ -105,8 +105,8 @@ type StreamPiece struct {
 	Reply *AgentReply `json:"reply,omitempty"`
 }
 
-// StreamClose ends a stream, also amid the reply: the request is then aborted.
-// Its result is nil; a stream that is not open is none of its concern.
+// StreamClose ends a stream. In the middle of the reply it aborts the request
+// to the model. Its result is nil, also for a stream that is not open.
 type StreamClose struct {
 	ID int64 `json:"id"`
 }
@@ -120,9 +120,9 @@ const (
 	StepRetry      = "retry"       // a decorator calls again: Text is why, attempt Attempt of Of follows
 )
 
-// Step tells of what the library does between requests to a model, for whoever
-// follows the run: performing it does nothing. By is the agent or host, or what
-// is decorated. Its result is nil.
+// Step reports what the library does between requests to a model, for those who
+// follow the run; performing it does nothing. By names the agent or host, or
+// the decorated function. Its result is nil.
 type Step struct {
 	What    string `json:"what"`
 	By      string `json:"by"`

@@ -15,22 +15,23 @@ type Sleep struct {
 // Clock reads the clocks and gives a *Time.
 type Clock struct{}
 
-// Time is an instant: Unix is milliseconds since the epoch, Monotonic
+// Time is an instant: Unix is in milliseconds since the epoch, Monotonic in
 // milliseconds since the run began.
 type Time struct {
 	Unix      int64 `json:"unix_ms"`
 	Monotonic int64 `json:"monotonic_ms"`
 }
 
-// Zone asks for the offset of a time zone by its IANA name ("Europe/Berlin") at
-// an instant, milliseconds since the epoch, and gives a *Offset.
+// Zone asks for the offset of a time zone, given by its IANA name
+// ("Europe/Berlin"), at an instant in milliseconds since the epoch. It gives an
+// *Offset.
 type Zone struct {
 	Name string `json:"name"`
 	Unix int64  `json:"unix_ms"`
 }
 
-// Offset is a time zone at an instant: Seconds is east of UTC, Abbreviation
-// what the zone is called then ("CEST").
+// Offset describes a time zone at an instant: Seconds is the offset east of
+// UTC, Abbreviation the zone's name at that time ("CEST").
 type Offset struct {
 	Seconds      int64  `json:"seconds"`
 	Abbreviation string `json:"abbreviation"`

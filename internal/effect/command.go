@@ -11,8 +11,8 @@ type Command struct {
 	Timeout int64    `json:"timeout_ms"` // positive
 }
 
-// CommandOutput is what a command wrote and how it ended: by its exit code, or
-// 128 plus the number of the signal that ended it. The texts are UTF-8.
+// CommandOutput is what a command wrote, as UTF-8 texts, and how it ended: its
+// exit code, or 128 plus the number of the signal that ended it.
 type CommandOutput struct {
 	ExitCode int64  `json:"exit_code"`
 	Stdout   string `json:"stdout"`

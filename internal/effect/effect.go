@@ -24,8 +24,9 @@ type Request interface{ Kind() Kind }
 type Result any
 
 // Performer is the VM's only way out. Perform returns when the effect is done
-// or ctx ends (then with context.Cause(ctx)). An error that the program may
-// catch is an *Error; any other ends the run. Safe for concurrent use.
+// or ctx ends; the error is then context.Cause(ctx). An error that the program
+// may catch is an *Error; any other ends the run. A Performer is safe for
+// concurrent use.
 type Performer interface {
 	Perform(ctx context.Context, r Request) (Result, error)
 }
@@ -40,8 +41,8 @@ func (f PerformerFunc) Perform(ctx context.Context, r Request) (Result, error) {
 // mocks.
 type Layer func(next Performer) Performer
 
-// Status says what is known of an effect that failed: a later resume asks
-// whether it may have happened.
+// Status says what is known of an effect that failed: a run that resumes later
+// asks whether the effect may have happened.
 type Status uint8
 
 // The statuses.
@@ -81,8 +82,8 @@ func (e *Error) With(field string, v any) *Error {
 	return e
 }
 
-// Unperformed is the error of a performer that is given a request of a kind that
-// it does not perform: a fault of who wired it.
+// Unperformed is the error of a performer that gets a request of a kind that it
+// does not perform. It is a mistake in the wiring of performers.
 type Unperformed struct {
 	Who  string
 	Kind Kind
@@ -91,7 +92,8 @@ type Unperformed struct {
 func (e *Unperformed) Error() string { return e.Who + " cannot perform " + string(e.Kind) }
 
 // ErrWaits is what Perform gives for a request made AtOnce that would have to
-// wait. Nothing has happened then: it is made again by who can wait.
+// wait. Nothing has happened then: a caller that can wait makes the request
+// again.
 var ErrWaits = errors.New("the effect has to wait")
 
 type atOnce struct{}

@@ -17,8 +17,8 @@ type From struct {
 }
 
 // Emit hands a value to the application. It never fails. Payload is nil when
-// the program gave none, From unless the run's output tells of it. Its result is
-// nil.
+// the program gave none. From is set only when the run's output shows it. Its
+// result is nil.
 type Emit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -29,9 +29,9 @@ type Emit struct {
 // *Error is an EmitError with field reason "no_listener", "timeout" or
 // "refused".
 //
-// Wants tells a person what may be answered, "" when any text may. Misfit says why
-// the answer before was of no use: the emit has been made, and whoever gave that
-// answer is asked again.
+// Wants tells a person which answers fit, "" when any text does. Misfit says
+// why the answer before did not fit: then the emit has been made already, and
+// only the question is repeated to whoever gave that answer.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -40,9 +40,9 @@ type AwaitEmit struct {
 	Misfit  string          `json:"misfit,omitempty"`
 }
 
-// Answer is the application's answer as JSON. Typed says that it is the text that a
-// person wrote, to be read as what the program wants; Again that they can be asked
-// once more when it does not fit.
+// Answer is the application's answer as JSON. Typed says that it is a text that
+// a person wrote, to be read as the type that the program wants. Again says
+// that the person can be asked once more when the text does not fit.
 type Answer struct {
 	Value json.RawMessage `json:"value"`
 	Typed bool            `json:"typed,omitempty"`
@@ -50,7 +50,7 @@ type Answer struct {
 }
 
 // Print is `print` and `println`: text for the program's standard output. The
-// newline is not part of Text.
+// newline of println is not part of Text.
 type Print struct {
 	Text    string `json:"text"`
 	Newline bool   `json:"newline"`

@@ -1,7 +1,7 @@
 package effect
 
-// The kinds of files. None of them makes a task give way: a program sees files
-// change only by its own hand, as far as that can be had.
+// The kinds of file requests. None of them makes a task give way, so that, as
+// far as possible, a program sees files change only by its own actions.
 const (
 	KindReadFile   Kind = "fs.read"
 	KindWriteFile  Kind = "fs.write"
@@ -28,8 +28,8 @@ type FileText struct {
 	Text string `json:"text"`
 }
 
-// WriteFile makes Text all that a file holds, or with Append puts it behind
-// what it holds. A file that is not there is made. Its result is nil.
+// WriteFile replaces the content of a file by Text, or with Append adds Text at
+// its end. A file that does not exist is created. Its result is nil.
 type WriteFile struct {
 	Path   string `json:"path"`
 	Text   string `json:"text"`
@@ -64,8 +64,8 @@ type RemoveFile struct {
 	Path string `json:"path"`
 }
 
-// MakeDir makes a directory with those above it; one that is there is left as
-// it is. Its result is nil.
+// MakeDir makes a directory and those above it. A directory that exists is left
+// as it is. Its result is nil.
 type MakeDir struct {
 	Path string `json:"path"`
 }
@@ -87,8 +87,8 @@ type Glob struct {
 	Pattern string `json:"pattern"`
 }
 
-// TempDir makes, once in a run, a directory that is gone when the run ends, and
-// gives *FileNames with its path.
+// TempDir gives *FileNames with the path of a directory that is removed when
+// the run ends. The first request of a run makes it.
 type TempDir struct{}
 
 // Kind is KindReadFile.

@@ -32,8 +32,8 @@ type ExchangeOpened struct {
 	ID int64 `json:"id"`
 }
 
-// ExchangeNext waits for messages and gives *ExchangeMessages. At most one is
-// in flight for an exchange.
+// ExchangeNext waits for messages and gives *ExchangeMessages. An exchange has
+// at most one such request in flight.
 type ExchangeNext struct {
 	ID int64 `json:"id"`
 }

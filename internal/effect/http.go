@@ -22,9 +22,9 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// HTTPResponse is the answer to a request. Headers have lower-case names, each
-// once, and are sorted by them; the values of a repeated one are joined by a
-// comma and a space. Body is UTF-8.
+// HTTPResponse is the answer to a request. Headers have lower-case names, are
+// sorted by name, and each name occurs once: the values of a repeated header
+// are joined by a comma and a space. Body is UTF-8.
 type HTTPResponse struct {
 	Status  int64    `json:"status"`
 	Headers []Header `json:"headers"`

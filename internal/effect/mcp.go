@@ -2,8 +2,9 @@ package effect
 
 import "encoding/json"
 
-// The kinds of a call of an MCP server. Open begins it, next gives what happens
-// in its course until its result, reply answers what the server asks meanwhile.
+// The kinds of requests of an MCP call. Open begins the call, next gives its
+// events until the result, reply answers a question that the server asks
+// meanwhile.
 const (
 	KindMCPOpen  Kind = "mcp.open"
 	KindMCPNext  Kind = "mcp.next"
@@ -24,11 +25,11 @@ const (
 // MCPMethods are the library's methods of every server.
 var MCPMethods = []string{"resources", "resource_templates", "read_resource", "prompts", "get_prompt"}
 
-// MCPOpen begins a call and gives *MCPOpened at once; whatever goes wrong is
-// what MCPNext gives first. Tool is the tool, the resource's URI, the prompt's
-// name, or "" for a list; Args belong to a tool or a prompt. Declared are the
-// tools that the program declares of the server, against which the server's own
-// are checked when connecting.
+// MCPOpen begins a call and gives *MCPOpened at once; errors are reported by
+// the first MCPNext. Tool is the tool, the resource's URI, the prompt's name,
+// or "" for a list; Args belong to a tool or a prompt. Declared are the tools
+// that the program declares of the server; when connecting, the server's own
+// tools are checked against them.
 type MCPOpen struct {
 	Server   string          `json:"server"` // the declaration's name, a key of [mcp]
 	Method   string          `json:"method,omitempty"`
@@ -37,8 +38,8 @@ type MCPOpen struct {
 	Declared []MCPTool       `json:"declared,omitempty"`
 }
 
-// Function is what the program calls: a tool, or the library's method for the
-// protocol's.
+// Function is the name that the program calls: a tool, or the library's method
+// for one of the protocol's.
 func (r *MCPOpen) Function() string {
 	switch r.Method {
 	case MCPListTools:
@@ -58,8 +59,8 @@ func (r *MCPOpen) Function() string {
 }
 
 // MCPTool is a declared tool: its signature as written, and the JSON Schema of
-// its parameters. An undeclared one is what the program calls of those that a
-// block leaves to `..`: the signature has the arguments' names alone.
+// its parameters. An undeclared one is a called tool that the server's block
+// leaves to `..`; its signature has only the names of the arguments.
 type MCPTool struct {
 	Name       string          `json:"name"`
 	Signature  string          `json:"signature"`
@@ -72,17 +73,17 @@ type MCPOpened struct {
 	ID int64 `json:"id"`
 }
 
-// MCPNext waits for the next event of a call. Its *Error is a ToolError, and
-// the call's end. When the request ends early, so does the call.
+// MCPNext waits for the next event of a call. Its *Error is a ToolError and
+// ends the call. When the request is ended early, so is the call.
 type MCPNext struct {
 	ID int64 `json:"id"`
 }
 
-// MCPEvent is an event: "progress" and "elicitation" with their data, or
-// "result", the last, with its text and, when there is one, its structured value.
-// A list's value, and a resource's, is an array of what the library calls
-// McpResource, McpTemplate, McpContent and McpPrompt; that of a prompt has its
-// messages, that of the tools their name, description and parameters.
+// MCPEvent is an event of a call: "progress" or "elicitation" with its data, or
+// "result", the last, with its text and, if there is one, its structured value.
+// The value of a list or a resource is an array of the library's McpResource,
+// McpTemplate, McpContent or McpPrompt. The value of a prompt holds its
+// messages, that of the list of tools their names, descriptions and parameters.
 type MCPEvent struct {
 	Kind string          `json:"kind"`
 	Data json.RawMessage `json:"data,omitempty"`

@@ -7,8 +7,8 @@ const (
 	KindSecret     Kind = "random.secret"
 )
 
-// Random draws from the run's random numbers, which a seed makes the same each
-// time, and gives a *RandomBits.
+// Random draws from the run's random numbers and gives a *RandomBits. With a
+// seed, the numbers are the same in each run.
 type Random struct{}
 
 // RandomBits is 64 random bits.
@@ -16,14 +16,14 @@ type RandomBits struct {
 	Bits uint64 `json:"bits"`
 }
 
-// RandomSeed makes the run's random numbers from here on those of Seed. Its
-// result is nil.
+// RandomSeed seeds the run's random numbers from here on with Seed. Its result
+// is nil.
 type RandomSeed struct {
 	Seed int64 `json:"seed"`
 }
 
-// Secret asks for Bytes bytes that nobody can guess, which no seed decides, and
-// gives a *SecretBytes.
+// Secret asks for Bytes unpredictable bytes, which do not depend on any seed,
+// and gives a *SecretBytes.
 type Secret struct {
 	Bytes int64 `json:"bytes"`
 }

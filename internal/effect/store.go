@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of stores in files. None of them makes a task give way, so that a
-// store in a file behaves as one in memory does.
+// The kinds of requests to stores in files. None of them makes a task give way,
+// so that a store in a file behaves like one in memory.
 const (
 	KindStoreRead    Kind = "store.read"
 	KindStoreWrite   Kind = "store.write"
@@ -33,9 +33,9 @@ type Store struct {
 // At gives the store that a request is about.
 func (s *Store) At() *Store { return s }
 
-// Keys and values of a hashmap are JSON, of which the performer reads only
-// numbers. The *Error of each request is a HashMapError; one that concerns a
-// key has it as field key.
+// Keys and values of a hashmap are JSON; the performer interprets only numbers.
+// The *Error of each request is a HashMapError, with field key when it concerns
+// a key.
 
 // StoreEntry is an entry of a hashmap.
 type StoreEntry struct {
@@ -55,18 +55,19 @@ type StoreRead struct {
 	Keys []json.RawMessage `json:"keys"`
 }
 
-// StoreWrite makes all Entries part of the hashmap, or none when it fails. With
-// Before it gives *StoreEntries without keys: the values before, one for each.
-// Otherwise its result is nil.
+// StoreWrite adds all Entries to the hashmap, or none when it fails. With
+// Before it gives *StoreEntries without keys: the values before, one for each
+// entry. Otherwise its result is nil.
 type StoreWrite struct {
 	Store
 	Entries []StoreEntry `json:"entries"`
 	Before  bool         `json:"before,omitempty"`
 }
 
-// StoreAdd adds the number By to the value of Key, which counts as 0 when there
-// is none, and gives *StoreEntries without keys: the value before and the sum.
-// The sum is a Float when By is one. A sum beyond an Int is a RuntimeError.
+// StoreAdd adds the number By to the value of Key; a missing value counts as 0.
+// It gives *StoreEntries without keys: the value before and the sum. The sum is
+// a Float when By is one, else an Int. A sum beyond the range of Int is a
+// RuntimeError.
 type StoreAdd struct {
 	Store
 	Key json.RawMessage `json:"key"`
@@ -131,9 +132,9 @@ type LedgerEntries struct {
 	Entries []LedgerEntry `json:"entries"`
 }
 
-// LedgerPut stores Entry, which is within the limits: as an entry of its own or
-// in place of the one with its identifier. With Update, "keys" or "value", only
-// that part of an entry that is there is replaced. It gives a *StoreFound.
+// LedgerPut stores Entry, which must be within the limits, as a new entry or in
+// place of the one with its identifier. With Update, "keys" or "value", it
+// replaces only that part of an existing entry. It gives a *StoreFound.
 type LedgerPut struct {
 	Store
 	Entry  LedgerEntry `json:"entry"`
@@ -146,8 +147,8 @@ type LedgerDelete struct {
 	Identifier string `json:"identifier"`
 }
 
-// LedgerFind gives *LedgerEntries: those that By, "identifier", "any", "all" or
-// "text", finds with Texts, or all entries when By is "".
+// LedgerFind gives *LedgerEntries: the entries that match Texts in the way that
+// By says ("identifier", "any", "all" or "text"), or all entries when By is "".
 type LedgerFind struct {
 	Store
 	By    string   `json:"by,omitempty"`
@@ -165,8 +166,8 @@ type MemoryMessages struct {
 	Messages []MemoryMessage `json:"messages"`
 }
 
-// MemoryAppend appends all Messages, or none when it fails; beyond a Window
-// that is not 0 the oldest go. Its result is nil.
+// MemoryAppend appends all Messages, or none when it fails. Beyond a Window
+// other than 0 the oldest messages are removed. Its result is nil.
 type MemoryAppend struct {
 	Store
 	Messages []MemoryMessage `json:"messages"`
@@ -174,7 +175,7 @@ type MemoryAppend struct {
 }
 
 // MemoryList gives the Last messages as *MemoryMessages; -1 stands for all. A
-// Window that is not 0 bounds them too.
+// Window other than 0 bounds their number too.
 type MemoryList struct {
 	Store
 	Last   int `json:"last"`

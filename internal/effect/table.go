@@ -23,8 +23,8 @@ const (
 	Areas                   // how many there are
 )
 
-// Class says what is to be done with an effect of which it is known that it began
-// and not that it ended: a run that goes on after an interruption asks.
+// Class says what a resumed run does with an effect that is known to have
+// begun, but not to have ended.
 type Class uint8
 
 // The classes.
@@ -46,12 +46,13 @@ var classNames = [...]string{ClassDerived: "derived", ClassTold: "told", ClassRe
 
 func (c Class) String() string { return classNames[c] }
 
-// Info is a row of the table of effects: all that is to be known of a kind of
-// request without performing one.
+// Info is a row of the table of effects: what is known of a kind of request
+// without performing one.
 type Info struct {
 	Kind Kind
 	// Request makes an empty request of the kind, Result an empty result of its
-	// type: a journal reads into them. Result is nil where there is none.
+	// type, for a journal to read into. Result is nil when requests of the kind
+	// have no result.
 	Request func() Request
 	Result  func() Result
 	// By is who performs it.
@@ -61,8 +62,8 @@ type Info struct {
 	// Class is for a request; ClassOf knows better where that depends on it.
 	Class   Class
 	classOf func(Request) Class
-	// Keyed says that its receiver can be given the effect's key, by which it knows
-	// a second attempt; what only reads needs none.
+	// Keyed says that the receiver can be given the effect's key, by which it
+	// recognises a second attempt. An effect that only reads needs no key.
 	Keyed bool
 }
 
@@ -163,10 +164,10 @@ var byKind = func() map[Kind]*Info {
 // Of is the row of a kind, nil when there is none. The caller must not change it.
 func Of(k Kind) *Info { return byKind[k] }
 
-// Inline says whether requests of kind k return at once, so that performing
-// one needs no goroutine and no task gives way. A reply into a full queue and a
-// store's file that another process is writing are the exceptions: the performer
-// waits, or gives ErrWaits to who asked AtOnce.
+// Inline says whether requests of kind k return at once, so that performing one
+// needs no goroutine and no task gives way. There are two exceptions: a reply
+// into a full queue, and a store's file that another process is writing. For
+// these the performer waits, or gives ErrWaits to a caller that asked AtOnce.
 func Inline(k Kind) bool {
 	row := byKind[k]
 	return row != nil && row.Inline
@@ -192,8 +193,9 @@ func classOfHTTP(r Request) Class {
 	return ClassOnce
 }
 
-// classOfMCP tells calls of tools from what only reads. What a tool says of itself
-// is known once its server has been asked.
+// classOfMCP distinguishes calls of tools from requests that only read. A
+// tool's own claim to be repeatable is known only once its server has been
+// asked.
 func classOfMCP(r Request) Class {
 	if m := r.(*MCPOpen).Method; m != "" && m != MCPCallTool {
 		return ClassRead

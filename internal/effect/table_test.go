@@ -100,8 +100,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: requests and results are data, with every field and with none. A
-// journal or a mock reads back what was written.
+// TestRoundTrip: requests and results survive being written and read, with
+// every field set and with none. A journal and a mock rely on that.
 func TestRoundTrip(t *testing.T) {
 	for _, row := range table {
 		roundTrip(t, row.Request(), row.Request())

@@ -2,8 +2,8 @@ package effect
 
 import "encoding/json"
 
-// The kinds of a test: what it scripts of the world, and what it reads of the
-// record. Only a run under `concerto test` performs them.
+// The kinds of a test's requests: those that script mocks, and those that read
+// the record. Only a run under `concerto test` performs them.
 const (
 	KindMockScript Kind = "mock.script"
 	KindMockNext   Kind = "mock.next"
@@ -16,8 +16,8 @@ const (
 
 // MockScript is a `mock` statement: from here on the agent or host named Name
 // is played from Script, a JSON object with one of `response`, `error`,
-// `responses` and, of a host, `messages`. By says that answers come by MockNext.
-// An *Error of kind RuntimeError says what is wrong with the script.
+// `responses` and, for a host, `messages`. By says that the answers come by
+// MockNext. An *Error of kind RuntimeError says what is wrong with the script.
 type MockScript struct {
 	Name   string          `json:"name"`
 	Host   bool            `json:"host,omitempty"`
@@ -25,8 +25,8 @@ type MockScript struct {
 	By     bool            `json:"by,omitempty"`
 }
 
-// MockNext makes Answer what the agent's next request gives, or what a host says
-// to Prompt.
+// MockNext makes Answer the reply to the agent's next request, or a host's
+// answer to Prompt.
 type MockNext struct {
 	Party  string          `json:"party"`
 	Host   bool            `json:"host,omitempty"`
@@ -99,23 +99,23 @@ const (
 	KindMockCommand Kind = "mock.command"
 )
 
-// MockHTTP answers one request to URL, after those given before: with Answer, a
-// JSON string for the body or an object.
+// MockHTTP answers one request to URL, after the answers given before. Answer
+// is a JSON string for the body, or an object.
 type MockHTTP struct {
 	URL    string          `json:"url"`
 	Answer json.RawMessage `json:"answer"`
 }
 
-// MockCommand gives one run of a command, after those given before, its outcome:
-// a JSON string for what it writes, or an object. Line is the command with its
-// arguments, each behind a space.
+// MockCommand gives the outcome of one run of a command, after the outcomes
+// given before: a JSON string for its output, or an object. Line is the command
+// and its arguments, separated by spaces.
 type MockCommand struct {
 	Line    string          `json:"line"`
 	Outcome json.RawMessage `json:"outcome"`
 }
 
-// MockFile makes the file at Path one of the test alone, which holds Text, or
-// with Missing is not there.
+// MockFile makes Path a file for this test alone. It holds Text, or with
+// Missing does not exist.
 type MockFile struct {
 	Path    string `json:"path"`
 	Text    string `json:"text"`
