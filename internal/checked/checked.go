@@ -1,7 +1,7 @@
-// Package checked is arithmetic on Ints: 64 bits, with overflow found, never
+// Package checked is arithmetic on Ints: 64 bits, with overflow detected, never
 // wrapped (spec/02-values.md). The compiler's constants, the optimiser, the
-// machine and the library compute by it; the machine's loop has paths of its own
-// for what is quick to see. It imports nothing of ours.
+// machine and the library compute with it; the machine's loop has code of its
+// own for the common cases. It imports no other package of the project.
 package checked
 
 import (

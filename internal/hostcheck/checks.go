@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
-// verdict is how a check went whose exchange has been held: wrong when there is
-// something, else ok.
+// verdict gives the outcome of a check after its exchange: wrong when that is
+// not nil, else ok.
 func verdict(wrong *Verdict) Verdict {
 	if wrong != nil {
 		return *wrong
@@ -49,8 +49,8 @@ func (s *session) quiet(until string) *Verdict {
 	return &v
 }
 
-// hears has an exchange in which a type of message is to come; a host that knows
-// nothing of the check may do without.
+// hears holds an exchange in which a message of the type must come. A host that
+// does not know the check may leave it out.
 func (t *talk) hears(typ, why string, members ...string) Verdict {
 	if v := t.hold(); v != nil {
 		return *v
@@ -127,8 +127,8 @@ func cancel(s *session) Verdict {
 	return verdict(s.quiet("the next prompt"))
 }
 
-// text looks at all that the host has written so far: a process that sends messages
-// writes nothing else.
+// text checks everything that the host has written so far: a process that sends
+// messages may write nothing else.
 func text(s *session) Verdict {
 	t := &talk{s: s}
 	if v := t.hold(); v != nil {
@@ -140,16 +140,17 @@ func text(s *session) Verdict {
 	return verdict(t.isNot("text", `"text"`))
 }
 
-// bigSize is the length of the text of a large line: more than a pipe holds, and
-// than readers of lines take that were told nothing.
+// bigSize is the length of the text of a large line: more than a pipe holds,
+// and more than readers of lines accept by default.
 const bigSize = 1 << 20
 
 func bigLine(s *session) Verdict {
 	return s.echoes(strings.Repeat("0123456789abcdef", bigSize/16))
 }
 
-// utf8 has what readers and writers of lines get wrong: characters of two, three
-// and four bytes, combining ones, and what other rules take for the end of a line.
+// utf8 tests characters that readers and writers of lines get wrong: those of
+// two, three and four bytes, combining ones, and those that other rules take
+// for the end of a line.
 func utf8(s *session) Verdict {
 	return s.echoes("é e\u0301 ß 你好 \U0001F600 \u200f\u2028\u2029\u0085 \" \\ \t end")
 }

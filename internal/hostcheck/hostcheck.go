@@ -1,11 +1,11 @@
-// Package hostcheck tries a host out: fourteen checks, each a small conversation
-// over the host's own transport, and what a look at a host tells of it. It is
-// `concerto host` (spec/18-cli.md).
+// Package hostcheck is `concerto host` (spec/18-cli.md): it tests a host by
+// fourteen checks, each a small conversation over the host's own transport, and
+// tells what a start of the host shows.
 //
-// A check's prompt is "concerto test: CHECK". A host of one of the SDKs that is
-// testable answers it in a known way, and is held to that; any other host passes
-// by whatever spec/host-protocol.md allows. What it writes is read as a run reads
-// it, and what it hears is written as a run writes it.
+// A check's prompt is "concerto test: CHECK". A testable host, one made with an
+// SDK, must answer it in a known way; any other host may do whatever
+// spec/host-protocol.md allows. Lines from and to the host are read and written
+// as in a run.
 package hostcheck
 
 import (
@@ -21,16 +21,16 @@ import (
 // Outcome is how a check went.
 type Outcome string
 
-// The outcomes. A check is skipped when the host did nothing that it looks at, and
-// was free to.
+// The outcomes. A check is skipped when the host was free not to do what the
+// check looks at, and did not do it.
 const (
 	OK      Outcome = "ok"
 	Fail    Outcome = "FAIL"
 	Skipped Outcome = "skip"
 )
 
-// Verdict is a check and how it went. A failed one says what was expected, what
-// came instead and what to do, a skipped one why.
+// Verdict is the outcome of a check. A failed check says what was expected,
+// what came instead and what to do; a skipped one says why.
 type Verdict struct {
 	Check    string  `json:"check"`
 	Outcome  Outcome `json:"outcome"`
@@ -147,8 +147,8 @@ func (s Sum) Text() string {
 	return fmt.Sprintf("%d ok, %d failed, %d skipped\n", s.OK, s.Failed, s.Skipped)
 }
 
-// as has failures tell the hint of a check that is made on the way to another,
-// until what it gives is called.
+// as makes failures show the hint of another check, which is made on the way,
+// until restore is called.
 func (s *session) as(name string) (restore func()) {
 	before := s.hint
 	for _, c := range checks() {

@@ -62,8 +62,8 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 	return e, false
 }
 
-// send writes a line; false when the host has not read it in time. That it has
-// ended is told by the next event.
+// send writes a line; it gives false when the host has not read the line in
+// time. The next event tells when the host has ended.
 func (p *peer) send(ctx context.Context, line []byte, d time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

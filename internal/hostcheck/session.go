@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// session is the checks of one host. They share a process for as long as nothing
-// is wrong with it; the check after a failure gets a new one.
+// session is the checks of one host. They share a process until a check fails;
+// the next check gets a new one.
 type session struct {
 	ctx   context.Context
 	o     Options
@@ -67,8 +67,8 @@ func (s *session) open() Verdict {
 	return passed
 }
 
-// plainly is an error about a host, without its name, and without the manifest's
-// when none is used.
+// plainly gives the text of an error about a host without the host's name, and
+// without the manifest's name when none is used.
 func (s *session) plainly(err error) string {
 	text := strings.TrimPrefix(err.Error(), "host '"+s.o.Config.Name+"' ")
 	if s.o.Config.Connector == "" {
@@ -117,8 +117,9 @@ func (s *session) initialise() Verdict {
 	return *s.inits
 }
 
-// needs is what a check without which another cannot be made means to it: it is
-// skipped, or has to tell of the failure itself. nil says that nothing is in the way.
+// needs gives the verdict on a check that depends on the check name, whose
+// verdict is v. When v is a failure, the dependent check reports it, or is
+// skipped if it has been reported before. nil says that the check can be made.
 func (s *session) needs(name string, v Verdict) *Verdict {
 	if v.Outcome != Fail {
 		return nil

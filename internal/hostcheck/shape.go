@@ -32,8 +32,9 @@ func shape(row *hostmsg.Message) string {
 	return strings.Join(stdlib.MessageFields(row.Schema), ", ")
 }
 
-// misshapen says what member a message should have that it has not; "" for none.
-// A program whose handler has the schema would not see it.
+// misshapen says which member, in which form, a message should have and has
+// not; "" when the message is right. A program whose handler has the schema
+// would not get such a message.
 func misshapen(row *hostmsg.Message, line []byte) string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil {

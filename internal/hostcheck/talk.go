@@ -31,8 +31,8 @@ type talk struct {
 // terminal is what every exchange ends with.
 const terminal = "a result or an error"
 
-// hold has the exchange; what it gives is what went wrong, after which the process
-// is of no use.
+// hold holds the exchange. It gives what went wrong, after which the process
+// cannot be used any more.
 func (t *talk) hold() *Verdict {
 	s := t.s
 	if v := s.ready(); v != nil {
@@ -148,8 +148,8 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 	return &v
 }
 
-// harmless answers what a host that is not known asks: nothing is allowed, and
-// there are no tools.
+// harmless answers the questions of a host that is not known: nothing is
+// allowed, and there are no tools.
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
 	switch m.Type {
 	case "question":
@@ -187,7 +187,7 @@ func (t *talk) isNot(members ...string) *Verdict {
 	return nil
 }
 
-// testable is the capability by which a host of an SDK says that it answers the
+// testable is the capability by which an SDK's host says that it answers the
 // checks.
 const testable = "testable"
 

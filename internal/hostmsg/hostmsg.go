@@ -55,20 +55,23 @@ type Message struct {
 	Sender Sender
 	Role   Role
 
-	// Schema is the library's schema of what stands in it beside its type
-	// (stdlib/messages.conc); "" where none fits: Members are its members then.
+	// Schema is the library's schema of the message's members besides type
+	// (stdlib/messages.conc). When none fits it is "", and Members lists the
+	// members.
 	Schema  string
 	Members []string
 
 	// Timed says that question_timeout bounds the answer.
 	Timed bool
-	// Default is the key, of a host's declaration or of its section in the
-	// manifest, whose value answers when nobody does; "" when there is none.
+	// Default is the key, in a host's declaration or in its section of the
+	// manifest, whose value is the answer when nobody gives one; "" when there
+	// is no such key.
 	Default string
 	// Unhandled is what a listen without a handler does with it.
 	Unhandled Fallback
-	// Channel is where execute, which has handlers of its own, emits it; what asks
-	// is emitted and awaited. "" leaves it to Unhandled.
+	// Channel is where execute, which has handlers of its own, emits the
+	// message; it awaits the answer to a message that asks. "" leaves the
+	// message to Unhandled.
 	Channel string
 
 	Doc string // what it means, for the manual
@@ -123,8 +126,8 @@ func (m *Message) Known() bool { return m.Type != "" }
 // other stands for all types that the table does not have.
 var other Message
 
-// byLength are the rows of what hosts send by the length of their types, so that
-// finding one compares few texts.
+// byLength are the rows of hosts' messages by the length of their types, so
+// that finding a row compares few texts.
 var byLength = func() (by [16][]*Message) {
 	for i := range messages {
 		if m := &messages[i]; m.Sender == Host {
@@ -134,8 +137,8 @@ var byLength = func() (by [16][]*Message) {
 	return by
 }()
 
-// Of is the row of a message that a host sent; of a type that no host's row has,
-// a row that is not Known. The caller must not change it.
+// Of gives the row of a message that a host sent; for a type without a row, one
+// that is not Known. The caller must not change it.
 func Of(typ string) *Message {
 	if len(typ) < len(byLength) {
 		for _, m := range byLength[len(typ)] {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// Config is the connection as the IR embeds it and the model client reads it:
-// a JSON object with the manifest's keys, those not given left out. replies are
-// those of the connection's script, nil when it names none; origin is the place
-// that messages name, such as "Concerto.toml:8". Secrets occur only by the
-// names of their variables.
+// Config gives the connection in the form that the IR embeds and the model
+// client reads: a JSON object with those keys of the manifest that are given.
+// replies are those of the connection's script, nil when it names none; origin
+// is the place for messages, such as "Concerto.toml:8". Secrets occur only by
+// the names of their variables.
 func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMessage {
 	if replies == nil {
 		replies = c.Replies

@@ -18,8 +18,8 @@ import (
 
 const bom = "\xef\xbb\xbf"
 
-// toml decodes the file's text and finds its places. It is false when the
-// text is not TOML, which is reported.
+// toml decodes the file's text and finds the places of its values. When the
+// text is not TOML it reports that and gives false.
 func (r *reader) toml() (*node, map[string]any, bool) {
 	text := r.file.Text
 	skipped := 0
@@ -59,9 +59,8 @@ func invalidUTF8(text []byte) int {
 	return -1
 }
 
-// rewordings turn the decoder's messages into ours; `$1` is the
-// first group. The expressions are compiled when a manifest is broken, not at
-// start-up.
+// rewordings turn the decoder's messages into ours; `$1` is the first group.
+// The expressions are compiled only when a manifest is broken.
 var rewordings = []struct {
 	pattern, message, hint string
 }{
@@ -107,8 +106,8 @@ func (r *reader) syntax(err error, skipped int) {
 	r.add(diag.ManifestSyntax.At(span, "%s", strings.TrimSuffix(pe.Message, ".")).Hint("the file must be TOML"))
 }
 
-// bareWord is the length of the word that text begins with: up to a blank, a
-// comment or what ends a value.
+// bareWord gives the length of the word at the start of text: up to a blank, a
+// comment or a character that ends a value.
 func bareWord(text []byte) int {
 	if i := bytes.IndexAny(text, " \t\r\n,]}#"); i >= 0 {
 		return i
@@ -150,8 +149,8 @@ type jsonReader struct {
 	skipped int
 }
 
-// value reads one value. Numbers without a fraction come as int64, as TOML's
-// do; what does not fit stays json.Number.
+// value reads one value. Numbers without a fraction become int64, as those of
+// TOML do; a number that does not fit stays a json.Number.
 func (d *jsonReader) value() (*node, any, error) {
 	t, err := d.dec.Token()
 	if err != nil {

@@ -1,16 +1,15 @@
-// Package manifest reads Concerto.toml: what a deployment says about a
-// program, such as how its hosts are started and which model answers its
-// agents (spec/17-manifest.md).
+// Package manifest reads Concerto.toml: what a deployment says about a program,
+// such as how its hosts are started and which model answers its agents
+// (spec/17-manifest.md).
 //
-// Parse turns a text into a Manifest and diagnostics. It stands beside the
-// compiler's front end: the driver hands its data to the checker and the code
-// generator, which embeds it in the IR. The package reads no files and no
-// environment; variables are only named here, and paths stay as written,
-// relative to the manifest's directory, so that no IR depends on where a
-// project lies.
+// Parse turns a text into a Manifest and diagnostics. The driver hands the
+// Manifest's data to the checker and the code generator, which embeds it in the
+// IR. The package reads no files and no environment: it only names variables,
+// and paths stay as written, relative to the manifest's directory, so that no
+// IR depends on where a project is.
 //
-// One table (keys.go) says which keys there are. Checking, suggestions and
-// the manual's list of keys all read it.
+// One table (keys.go) defines the keys. Checking, suggestions and the manual's
+// list of keys all read it.
 package manifest
 
 import (
@@ -25,8 +24,8 @@ import (
 // FileName is the manifest's name in a project's directory.
 const FileName = "Concerto.toml"
 
-// Builtin is the connection that every program has, with or without a
-// manifest: scripted, and echoing as long as no manifest gives it replies.
+// Builtin is the connection that every program has, with or without a manifest.
+// It is scripted, and echoes unless a manifest gives it replies.
 const Builtin = "scripted"
 
 // Manifest is a Concerto.toml as data. Sections stand in file order. It is
@@ -60,9 +59,10 @@ type Project struct {
 // Lints is [lints]: Allow has the codes of warnings that are not shown.
 type Lints struct{ Allow []string }
 
-// Connection is [connections.X]: a way to a model. Times are in seconds, 0
-// when not given. Fallback names connections, Prices are by model. Replies (a JSON array) and Script (a file relative to the
-// manifest) are of the scripted provider.
+// Connection is [connections.X]: a way to a model. Times are in seconds, 0 when
+// not given. Fallback names connections; Prices are by model. Replies (a JSON
+// array) and Script (a file relative to the manifest) belong to the scripted
+// provider.
 type Connection struct {
 	Name              string
 	Provider          string
@@ -110,9 +110,9 @@ type Price struct {
 // Alias is one entry of [connections.X.models]: a name for a model.
 type Alias struct{ Name, Model string }
 
-// Host is [hosts.X]: how a host's process is started and treated. Config is its
-// keys as a JSON object in file order, for whoever uses them to decode; Params, the
-// same of [hosts.X.params], is nil without parameters.
+// Host is [hosts.X]: how a host's process is started and treated. Config holds
+// its keys as a JSON object in file order; the code that uses them decodes it.
+// Params is the same for [hosts.X.params], nil without parameters.
 type Host struct {
 	Name   string
 	Params json.RawMessage
@@ -153,14 +153,14 @@ type Permissions struct {
 	At    Places
 }
 
-// Origin is the place of a connection for messages: the manifest's file and
-// the line of api_key_env, or of the section without one.
+// Origin gives the place of a connection for messages: the manifest's file, and
+// the line of api_key_env or else of the section's header.
 func (m *Manifest) Origin(c *Connection) string {
 	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
 }
 
-// LacksKey says whether the connection leads to a provider's own server, which
-// wants a key, and names none.
+// LacksKey says whether the connection uses a provider's own server, which
+// requires a key, and names no key.
 func (c *Connection) LacksKey() bool {
 	return c.APIKeyEnv == "" && c.BaseURL == "" && provider.Named(c.Provider).NeedsKey
 }

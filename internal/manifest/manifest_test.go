@@ -450,8 +450,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// samePlaces holds what the scan finds against what the decoder read: the
-// scanned tree must lead to every value, under its name.
+// samePlaces compares the scan with the decoder: the scanned tree must have a
+// node for every decoded value, under its name.
 func samePlaces(t *testing.T, text string) {
 	r := &reader{file: source.NewFile("t.toml", []byte(text))}
 	root, values, ok := r.toml()

@@ -217,8 +217,8 @@ func (r *reader) fallbacks() {
 	}
 }
 
-// meansCommand says whether a key is `command` under another name, which is told
-// there.
+// meansCommand says whether a key is another name for `command`; the diagnostic
+// of that key says so.
 func meansCommand(n *node) bool {
 	w := foreign.Manifest.Find(n.name)
 	return len(w.Ours) > 0 && w.Ours[0] == "command"
@@ -265,8 +265,8 @@ func (r *reader) mcp(n *node, v any) {
 	}
 }
 
-// section reads one table by the rows of its path, and gives the places of
-// what stands in it.
+// section reads one table by the rows of its path, and gives the places of its
+// keys.
 func (r *reader) section(path string, n *node, v any, t *target, shown string) Places {
 	at := Places{"": {Key: n.key, Value: n.value}}
 	values, ok := v.(map[string]any)
@@ -348,8 +348,8 @@ func (r *reader) unknown(n *node, where string, known []string) {
 	r.add(d)
 }
 
-// elsewhere adds the hint for a key by the name that others give it, when it is
-// known where it stands.
+// elsewhere adds a hint for a key that other tools use, when it is known what
+// the key is called here.
 func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool {
 	w := foreign.Manifest.Find(name)
 	if w.Say() == "" || len(w.Ours) > 0 && !slices.Contains(known, w.Ours[0]) {

@@ -8,7 +8,7 @@ import (
 //go:generate go run ./gen ../../spec/manifest-keys.md
 
 // sectionDocs say what each section of the manifest is for, in the manual's
-// order. A section of the table without a row here fails the tests.
+// order. A test fails for a section of the table without a row here.
 var sectionDocs = []struct{ section, doc string }{
 	{"project", "The project itself."},
 	{"connections.*", "A way to a model, named by agents as `provider` (or `uses`). The connection `scripted` exists without being written."},

@@ -43,8 +43,8 @@ func (n *node) add(c *node) *node {
 }
 
 // scan finds the place of every key and value of a text that the TOML decoder
-// has accepted. twice is the second of two keys of one name, which the decoder
-// lets pass when the first one is dotted; nil without one.
+// has accepted. twice is the second of two keys with the same name, which the
+// decoder accepts when the first one is dotted; nil without such a pair.
 func scan(text []byte) (root, twice *node) {
 	s := &scanner{text: text, root: &node{kind: table}}
 	s.file()

@@ -13,12 +13,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// A manifest names the variables that hold secrets; what looks like a secret
-// itself is an error, so that it gets into no compiled program. Where one stands,
-// asterisks are shown.
+// A manifest names the variables that hold secrets. A value that looks like a
+// secret itself is an error, so that no secret gets into a compiled program.
+// Messages show asterisks in its place.
 
-// holds says what the texts in a key's value are, and so how a secret among them
-// is told.
+// holds says what kind of texts a key's value has, which decides how a secret
+// among them is recognised.
 type holds uint8
 
 const (
@@ -110,16 +110,16 @@ func (k *Key) nameInstead(name string) string {
 	return put + " and name that: `" + instead + " = " + row.Example + "`"
 }
 
-// looksLikeKey says whether a text that should name a variable is rather what one
-// holds.
+// looksLikeKey says whether a text that should be the name of a variable looks
+// like the value of one.
 func looksLikeKey(text string) bool {
 	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
 	random := len(text) >= 20 && has(unicode.IsDigit) && has(unicode.IsLower) && !has(unicode.IsSpace) && !strings.Contains(text, "_")
 	return random || secret.IsToken(text)
 }
 
-// credentials are what an address holds of a secret: user and password, a
-// parameter that is named as secrets are, or a part that is one by its form.
+// credentials gives the secret part of an address: user and password, a
+// parameter named like a secret, or a part that has the form of one.
 func credentials(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	authority, _, _ := strings.Cut(rest, "/")
@@ -169,8 +169,8 @@ func isValue(text string) bool {
 	return len(text) >= secret.MinLength && !strings.ContainsAny(text[:1], "/.~$%<{")
 }
 
-// mayBeSecret says the same of what no key is known for. The name of a variable is
-// none.
+// mayBeSecret is isValue for keys that the table does not have. There the name
+// of a variable is no secret.
 func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(text) != text }
 
 // unquoted finds a value behind the name of a secret in a text that is not TOML.

@@ -9,8 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/spell"
 )
 
-// value reads a key's value by the key's type. It is false when the value
-// does not fit; that is reported then.
+// value reads a key's value by the key's type. When the value does not fit it
+// reports that and gives false.
 func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	if r.secrets(k, n, v, shown) {
 		return nil, false

@@ -33,8 +33,8 @@ type grammar map[string]*form
 // own is the form that a field of type typ holds, nil for a leaf.
 func (g grammar) own(typ string) *form { return g[strings.TrimLeft(typ, "[]*")] }
 
-// first is the condition under which a term of f starts at the current token.
-// Each case stands once.
+// first gives the condition under which a term of f starts at the current
+// token. No test occurs twice in it.
 func (g grammar) first(f *form, t *term) string {
 	var tests []string
 	g.tests(f, t, &tests)
@@ -87,8 +87,8 @@ func textTest(quoted string) string {
 	return fmt.Sprintf("p.isWord(%q)", text) // a contextual word
 }
 
-// wants says what a message expects where terms of f should go on: what may
-// start them, up to the first that cannot be left out.
+// wants gives what a message names as expected before these terms of f: what
+// may start them, up to the first that cannot be left out.
 func (g grammar) wants(f *form, terms []*term) (words []string) {
 	for _, t := range terms {
 		for _, w := range g.words(f, t) {

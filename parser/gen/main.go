@@ -49,7 +49,7 @@ func readers(list []*form) ([]byte, error) {
 	return format.Source(w.Bytes())
 }
 
-// writer writes readers. A reader looks at the current token alone: it decides
+// writer writes readers. A reader looks only at the current token to decide
 // whether a term is there, and which.
 type writer struct {
 	bytes.Buffer
@@ -58,9 +58,9 @@ type writer struct {
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
 
-// reader writes the method that reads f. Its callers have seen that the current
-// token starts the form; only where that is a word they leave it to the reader
-// whether it names a field.
+// reader writes the method that reads f. Its callers have checked that the
+// current token starts the form. Only when that token is a word does the reader
+// itself check whether it names a field.
 func (w *writer) reader(f *form) {
 	w.line("\nfunc (f *%s) read(p *parser) {", f.name)
 	if !w.held(f) {
@@ -93,8 +93,8 @@ func (w *writer) held(f *form) bool {
 	return false
 }
 
-// repeats says whether f is a list that ends in one of its kind, whose reader
-// is a loop.
+// repeats says whether f is a list that ends in a form of its own kind, so that
+// its reader is a loop.
 func (w *writer) repeats(f *form) bool {
 	for _, fd := range f.fields {
 		if w.own(fd.typ) == f {
@@ -104,9 +104,9 @@ func (w *writer) repeats(f *form) bool {
 	return false
 }
 
-// place is where a term stands: known says that the current token starts it,
-// last that nothing of the form follows it, wants what a message expects
-// there.
+// place is the position of a term: known says that the current token starts the
+// term, last that no other term of the form follows, wants what a message names
+// as expected there.
 type place struct {
 	known, last bool
 	wants       []string

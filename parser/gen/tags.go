@@ -24,8 +24,8 @@ type form struct {
 // field is a field of a form with its type as it is written.
 type field struct{ name, typ string }
 
-// The language of participle's tags, as far as forms use it. The tags of a
-// form are read as one text with a line a field.
+// The part of the language of participle's tags that forms use. The tags of a
+// form are read as one text with one line per field.
 
 // alternatives is `a | b`.
 type alternatives struct {
@@ -37,8 +37,8 @@ type sequence struct {
 	Terms []*term `parser:"@@+"`
 }
 
-// term is a fixed text, a token, the field's own form or a group, captured into
-// the field or not, and how often it may stand.
+// term is a fixed text, a token, the field's own form or a group; whether it is
+// captured into the field; and how often it may occur.
 type term struct {
 	Pos     lexer.Position
 	Capture bool          `parser:"@'@'?"`
