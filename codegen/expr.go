@@ -308,9 +308,6 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 	d := -1
 	switch t := types.Loose(f.resultType(e.X)).(type) {
 	case *types.Array:
-		if types.Resolve(f.resultType(e.Index)) == types.Range {
-			return f.sliceByRange(x, i, hint)
-		}
 		c := class(t.Elem)
 		d = f.target(hint)
 		f.emit(arrayGets[c], d, x.reg, i.reg, 0)
@@ -321,9 +318,6 @@ func (f *builder) index(e *ast.IndexExpr, hint int) val {
 		f.emit(ir.OpMapGet, d, x.reg, k.reg, 0)
 	case *types.Basic:
 		if t != types.Any {
-			if types.Resolve(f.resultType(e.Index)) == types.Range {
-				return f.sliceByRange(x, i, hint)
-			}
 			d = f.target(hint)
 			f.emit(ir.OpStringAt, d, x.reg, i.reg, 0)
 			return val{reg: d, class: ir.Full, owned: true}
@@ -354,18 +348,5 @@ func (f *builder) slice(e *ast.IndexExpr, r *ast.RangeExpr, hint int) val {
 	}
 	d := f.target(hint)
 	f.emit(ir.OpSlice, d, x.reg, base, inclusive(r))
-	return val{reg: d, class: ir.Full, owned: true}
-}
-
-// sliceByRange slices by a Range value.
-func (f *builder) sliceByRange(x, r val, hint int) val {
-	base := f.alloc()
-	f.alloc()
-	f.emit(ir.OpRangeLo, base, r.reg, 0, 0)
-	f.box(base, base, ir.Int)
-	f.emit(ir.OpRangeHi, base+1, r.reg, 0, 0)
-	f.box(base+1, base+1, ir.Int)
-	d := f.target(hint)
-	f.emit(ir.OpSlice, d, x.reg, base, 0)
 	return val{reg: d, class: ir.Full, owned: true}
 }
