@@ -184,8 +184,12 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 			return
 		}
 	}
-	b.report(unknownName(diag.UnknownMethod, name, "`"+owner.Name+"` has no function `%s`", b.c.methodNames(t)).
-		Hint("declare it in `impl %s { … }`", owner.Name))
+	of := owner.Name
+	if of == "Self" {
+		of = types.Full(t).String()
+	}
+	b.report(unknownName(diag.UnknownMethod, name, "`"+of+"` has no function `%s`", b.c.methodNames(t)).
+		Hint("declare it in `impl %s { … }`", of))
 }
 
 func (b *body) entityOwner(e *entity) types.Type {

@@ -199,13 +199,18 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 }
 
 func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
-	for _, x := range []ast.Expr{p.Lo, p.Hi} {
-		if x != nil {
-			b.literalPattern(x, t)
-		}
+	fits := types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || types.IsString(t)
+	if !fits {
+		b.patternMismatch(p, "a range", t) // its ends would say the same
 	}
-	if !types.IsNumeric(t) && !types.IsAny(t) && t != types.Bad && !types.IsString(t) {
-		b.patternMismatch(p, "a range", t)
+	for _, x := range []ast.Expr{p.Lo, p.Hi} {
+		switch {
+		case x == nil:
+		case fits:
+			b.literalPattern(x, t)
+		default:
+			b.expr(x, nil)
+		}
 	}
 }
 
