@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/jcs"
 )
@@ -37,8 +38,9 @@ type Decision struct {
 	ArgsSHA256 string          // the arguments that it is for, see Covers; "" does not say
 }
 
-// words are the texts that are an answer by themselves.
-var words = func() map[string]Decision {
+// words are the texts that are an answer by themselves. They are made when first
+// wanted, since every start of the command would pay for them.
+var words = sync.OnceValue(func() map[string]Decision {
 	all := map[string]Decision{}
 	for _, w := range strings.Fields("yes y ok okay allow approve approved accept once true") {
 		all[w] = Decision{Allow: true, Scope: Once}
@@ -51,7 +53,7 @@ var words = func() map[string]Decision {
 	}
 	all[""] = Decision{}
 	return all
-}()
+})
 
 // Of is the meaning of an answer, a JSON value: true, false, a text, or a decision
 // in full. Any other text denies, with itself as the reason; so does any other value.
@@ -60,15 +62,15 @@ func Of(answer []byte) Decision {
 	var text string
 	switch {
 	case string(answer) == "true":
-		return words["true"]
+		return words()["true"]
 	case string(answer) == "false":
-		return words["false"]
+		return words()["false"]
 	case len(answer) == 0:
-		return words[""]
+		return words()[""]
 	case answer[0] == '{':
 		return inFull(answer)
 	case answer[0] == '"' && json.Unmarshal(answer, &text) == nil:
-		if d, ok := words[plain(text)]; ok {
+		if d, ok := words()[plain(text)]; ok {
 			return d
 		}
 		return Decision{Reason: text}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
@@ -211,7 +212,7 @@ func (c *codex) interrupt(s *said) {
 	}
 }
 
-var codexVersion = regexp.MustCompile(`/(\d+\.\d+\.\d+)`)
+var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/(\d+\.\d+\.\d+)`) })
 
 // answered hears the answers to what we asked: the handshake goes on, or an exchange
 // fails.
@@ -259,7 +260,7 @@ func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
 
 // greeted judges the version and begins the thread.
 func (c *codex) greeted(s *said, agent string) {
-	if found := codexVersion.FindStringSubmatch(agent); found != nil {
+	if found := codexVersion().FindStringSubmatch(agent); found != nil {
 		c.Version = found[1]
 	}
 	switch {

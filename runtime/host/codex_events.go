@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 func (c *codex) delta(s *said, e *codexEvent) {
@@ -171,11 +172,11 @@ func (c *codex) resolved(s *said, e *codexEvent) {
 }
 
 // shellCall is a command as a shell of the agent's gets it.
-var shellCall = regexp.MustCompile(`(?s)^(?:/usr)?(?:/bin/)?(?:bash|zsh|sh) -l?c (.*)$`)
+var shellCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^(?:/usr)?(?:/bin/)?(?:bash|zsh|sh) -l?c (.*)$`) })
 
 // bareCommand is a command without the shell that is to run it.
 func bareCommand(command string) string {
-	found := shellCall.FindStringSubmatch(command)
+	found := shellCall().FindStringSubmatch(command)
 	if found == nil {
 		return command
 	}

@@ -115,7 +115,7 @@ func (p *codexApproval) has(name string) bool {
 func (p *codexApproval) command() string {
 	var list []string
 	if json.Unmarshal(p.Command, &list) == nil {
-		if len(list) == 3 && shellCall.MatchString(strings.Join(list[:2], " ")+" ") {
+		if len(list) == 3 && shellCall().MatchString(strings.Join(list[:2], " ")+" ") {
 			return list[2]
 		}
 		return strings.Join(list, " ")

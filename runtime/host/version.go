@@ -4,6 +4,7 @@ import (
 	"context"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
@@ -78,7 +79,7 @@ func (h *Hosts) askVersion(command string, c *Config, env []string) string {
 	return ""
 }
 
-var anyVersion = regexp.MustCompile(`\d+\.\d+\.\d+`)
+var anyVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+\.\d+\.\d+`) })
 
 // recent waits for the version of a vendor's program, and fails when it is too old.
 func (p *process) recent(ctx context.Context) error {
@@ -99,7 +100,7 @@ func (p *process) recent(ctx context.Context) error {
 	case <-p.hosts.closing:
 		return ErrClosed
 	}
-	version := anyVersion.FindString(check.said)
+	version := anyVersion().FindString(check.said)
 	switch {
 	case version == "":
 		p.hosts.remark("warn", p.cfg, "does not say its version: %s", quote([]byte(check.said)))
