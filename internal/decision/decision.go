@@ -98,7 +98,7 @@ func inFull(answer []byte) Decision {
 		Stop       bool            `json:"stop"`
 		ArgsSHA256 string          `json:"args_sha256"`
 	}
-	if json.Unmarshal(answer, &o) != nil {
+	if json.Unmarshal(answer, &o) != nil || ambiguous(answer) {
 		return none(answer)
 	}
 	if string(o.Input) == "null" {
@@ -119,6 +119,33 @@ func inFull(answer []byte) Decision {
 		d.Scope = ""
 	}
 	return d
+}
+
+// members are what a decision in full may have.
+var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
+
+// ambiguous says whether an object names a member twice, or one of members in
+// another case: json.Unmarshal would let the last of them decide.
+func ambiguous(object []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(object))
+	seen := map[string]bool{}
+	if _, err := d.Token(); err != nil {
+		return true
+	}
+	for d.More() {
+		name, err := d.Token()
+		text, isName := name.(string)
+		if err != nil || !isName || seen[text] ||
+			slices.ContainsFunc(members[:], func(m string) bool { return m != text && strings.EqualFold(m, text) }) {
+			return true
+		}
+		seen[text] = true
+		var skipped json.RawMessage
+		if d.Decode(&skipped) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Within is the decision with its scope among those offered: one that is not
