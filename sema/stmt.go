@@ -277,7 +277,7 @@ func (fn *Function) pure() bool {
 		return true
 	case *types.Basic:
 		if t == types.Agent || t == types.Host {
-			return strings.HasPrefix(fn.Decl.Name.Name, "with")
+			return types.Resolve(fn.Result) == t // a builder
 		}
 		return t == types.String || t == types.Int || t == types.Float || t == types.Bool
 	}

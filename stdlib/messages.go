@@ -20,7 +20,7 @@ func messageSchemas() []string {
 }
 
 // messageParts are the schemas of what stands within messages.
-var messageParts = []string{"HostAsk", "HostOption", "HostUsage"}
+var messageParts = []string{"HostAsk", "HostOption", "HostDecision", "HostUsage"}
 
 // Part is a table in a chapter of the manual, between the lines that Begin
 // gives and PartEnd.

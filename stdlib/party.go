@@ -17,6 +17,7 @@ var partyNatives = []native{
 	{"Host.with_context", partyWithContext},
 	{"Host.with_tools", withTools},
 	{"Host.without_tools", withoutTools},
+	{"Host.resume", hostResume},
 	{"Host.__with_schema", func(a *vm.Args) (value.Slot, error) {
 		return with(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
@@ -39,6 +40,15 @@ func with(a *vm.Args, set func(p value.Party)) (value.Slot, error) {
 func partyWithContext(a *vm.Args) (value.Slot, error) {
 	value.Share(a.Slot(1))
 	return with(a, func(p value.Party) { p[value.PartyContext] = value.Flat(a.Slot(1)) })
+}
+
+// hostResume makes the conversation in argument 1 the one to go on with.
+func hostResume(a *vm.Args) (value.Slot, error) {
+	if name := a.Host(0).Name; a.String(1) == "" {
+		return value.Nil, value.Errorf("HostError", "host '%s' cannot resume a session: its name is empty", name).
+			With("host", value.String(name)).With("code", value.String("resume"))
+	}
+	return with(a, func(p value.Party) { p[value.PartySession] = lend(a.Slot(1)) })
 }
 
 func withMemory(a *vm.Args) (value.Slot, error) {

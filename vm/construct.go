@@ -77,12 +77,12 @@ func (t *task) badKey(k value.Slot) status {
 
 func opNewStruct(t *task, in *ins) status {
 	typ := t.m.types[in.imm]
-	slots := t.window(in.b, uint8(len(typ.Fields)))
 	if typ.Kind == value.TypeError {
-		*t.slot(in.a) = value.New(value.KindStruct, 0, typ, append(append([]value.Slot(nil), slots...), value.Nil)...)
+		// A program of an older version knows only the first fields.
+		*t.slot(in.a) = typ.Error(t.window(in.b, uint8(len(t.m.program.Types[in.imm].Fields)))...)
 		return running
 	}
-	*t.slot(in.a) = typ.Struct(slots...)
+	*t.slot(in.a) = typ.Struct(t.window(in.b, uint8(len(typ.Fields)))...)
 	return running
 }
 

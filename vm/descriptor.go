@@ -49,12 +49,13 @@ func (m *loader) loadTypes() error {
 	return nil
 }
 
-// sameFields says whether a built-in error type is as the program knows it.
+// sameFields says whether a built-in error type is as the program knows it: one of
+// an older version does not know those that were added behind.
 func sameFields(t *value.Type, info *ir.TypeInfo) bool {
-	if len(info.Fields) != len(t.Fields) {
+	if len(info.Fields) == 0 || len(info.Fields) > len(t.Fields) {
 		return false
 	}
-	for i := range t.Fields {
+	for i := range info.Fields {
 		if t.Fields[i].Name != info.Fields[i].Name {
 			return false
 		}

@@ -82,6 +82,9 @@ func opListenBegin(t *task, in *ins) status {
 	if c := f[value.PartyContext]; !c.IsNil() {
 		r.Context = value.AppendJSON(nil, c)
 	}
+	if name := f[value.PartySession]; !name.IsNil() {
+		r.Session = name.AsString()
+	}
 	switch x := *t.slot(in.a + 3); x.Kind() {
 	case value.KindString:
 		r.Schema = json.RawMessage(x.AsString())
@@ -313,6 +316,9 @@ func (s *scope) hostError(m *value.Map) value.Slot {
 	}
 	if v, _ := m.GetString("recoverable"); v.Kind() == value.KindBool {
 		e.With("recoverable", v)
+	}
+	if v, _ := m.GetString("session"); v.Kind() == value.KindString {
+		e.With("session", v)
 	}
 	return e.With("host", value.String(s.decl.Name)).Slot()
 }

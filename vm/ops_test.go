@@ -269,6 +269,7 @@ func TestBlocks(t *testing.T) {
 		a.typ(ir.TypeInfo{Kind: "enum", Name: "E", Variants: []ir.VariantInfo{{Name: "U"}, {Name: "One", Fields: []ir.FieldInfo{{Name: "0", Type: any}}},
 			{Name: "Named", Named: true, Fields: []ir.FieldInfo{{Name: "a", Type: any}, {Name: "b", Type: any}}}}})
 		a.typ(ir.TypeInfo{Kind: "error", Name: "ToolError", Fields: []ir.FieldInfo{{Name: "message", Type: any}, {Name: "tool", Type: any}}})
+		a.typ(ir.TypeInfo{Kind: "error", Name: "ToolError", Fields: []ir.FieldInfo{{Name: "message", Type: any}}})
 	}
 	p := "LoadConst r2 k0\nLoadConst r3 k1\nNewStruct r1 r2 t1\n"
 	for _, c := range []struct{ code, want string }{
@@ -291,6 +292,7 @@ func TestBlocks(t *testing.T) {
 		{"LoadNil r2\nWrapSome r1 r2\nWrapSome r1 r1\nUnwrap r1 r1\nIsNil r2 r1\nBoxBool r1 r2", "false"},
 		{"LoadNil r2\nWrapSome r1 r2\nUnwrap r1 r1\nIsNil r2 r1\nBoxBool r1 r2", "true"},
 		{"LoadConst r2 k2\nLoadConst r3 k2\nNewStruct r1 r2 t3", `{"message":"s","kind":"ToolError","tool":"s"}`},
+		{"LoadConst r2 k2\nLoadConst r3 k2\nNewStruct r1 r2 t4", `{"message":"s","kind":"ToolError","tool":""}`}, // of an older version
 	} {
 		expr(t, c.code, c.want, prepare)
 	}

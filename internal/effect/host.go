@@ -48,12 +48,29 @@ type ExchangeMessages struct {
 
 // HostMessage is one message from a host. ID is the `id` member as JSON text,
 // "" without one; Payload is a map of all members but `type`, in their order.
-// Text holds the line's own bytes for the journal.
+// Text holds the line's own bytes for the journal. A terminal message has in
+// Payload the conversation that its host named last, as `session`.
 type HostMessage struct {
 	Type    string
 	ID      string
 	Payload value.Slot
 	Text    []byte
+}
+
+// Session is the conversation that the message names in its member `session`; ""
+// when it names none.
+func (m *HostMessage) Session() string {
+	if s, _ := m.Payload.Map().GetString("session"); s.Kind() == value.KindString {
+		return s.AsString()
+	}
+	return ""
+}
+
+// Name gives a message that names no conversation this one.
+func (m *HostMessage) Name(session string) {
+	if _, named := m.Payload.Map().GetString("session"); !named {
+		m.Payload.Map().SetString("session", value.String(session))
+	}
 }
 
 // messageData is a HostMessage as JSON.

@@ -91,11 +91,11 @@ var messages = []Message{
 	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "it wants one of the program's tools called"},
 	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "it takes back what it asked"},
 	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "the exchange is over, with this and whatever else it has"},
-	{Type: Error, Members: []string{"message", "code", "recoverable"}, Role: Fails, Doc: "the exchange is over, and failed"},
+	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "the exchange is over, and failed"},
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "it has read its parameters"},
 
 	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters, before anything else"},
-	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema"}, Doc: "an exchange begins"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session"}, Doc: "an exchange begins"},
 	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to what it asked"},
 	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "the exchange is to end early"},
 }

@@ -34,7 +34,8 @@ var ErrorTypes = []*Type{
 	errorType("ToolError", own("tool", tString)),
 	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),
 	errorType("TimeoutError", own("timeout_seconds", tFloat)),
-	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString)),
+	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString),
+		own("session?", tString)),
 	errorType("HashMapError", own("key?", tString)),
 	errorType("EmitError", own("channel", tString), own("reason", tString)),
 	errorType("JsonError", own("offset", tInt), own("line", tInt), own("column", tInt)),
@@ -69,17 +70,24 @@ func NewError(kind, message string, fields ...ErrorField) Slot {
 	if t == nil {
 		panic("value: no error type " + kind)
 	}
-	slots := make([]Slot, len(t.Fields)+1)
-	slots[0] = String(message)
-	for i, f := range t.Fields[1:] {
-		slots[i+1] = zero(f.Type)
-	}
+	s := t.Error(String(message))
+	slots := s.Fields()
 	for _, f := range fields {
 		if i := t.FieldIndex(f.Name); i > 0 {
 			slots[i] = f.Value
 		} else if f.Name == "source" {
 			slots[len(slots)-1] = f.Value
 		}
+	}
+	return s
+}
+
+// Error makes a value of a built-in error type from its first fields. The others
+// are nil, or their type's zero value.
+func (t *Type) Error(fields ...Slot) Slot {
+	slots := make([]Slot, len(t.Fields)+1)
+	for i := copy(slots, fields); i < len(t.Fields); i++ {
+		slots[i] = zero(t.Fields[i].Type)
 	}
 	return New(KindStruct, 0, t, slots...)
 }

@@ -14,11 +14,12 @@ const (
 	PartyTools           // Array of added tools, or nil
 	PartyToolsOff        // Bool: declared tools are not offered
 	PartySchema          // of a host: JSON Schema text that goes with the prompt, or nil
+	PartySession         // of a host: the conversation to go on with, or nil
 )
 
 // NewParty makes the value of declaration number index. k is KindAgent or KindHost.
 func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
-	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil)
+	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil)
 }
 
 // Party gives the slots of an agent or a host, nil for any other value.

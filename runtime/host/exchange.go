@@ -34,7 +34,7 @@ func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.Excha
 	if pool == nil {
 		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
 	}
-	return h.openAt(ctx, r, pool.join())
+	return h.openAt(ctx, r, pool.join(r.Session))
 }
 
 // Start begins to open an exchange: its place in the line of those who want the
@@ -44,7 +44,7 @@ func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	if !ok || h.pools[open.Host] == nil || !h.reserve() {
 		return nil, false
 	}
-	at := h.pools[open.Host].join()
+	at := h.pools[open.Host].join(open.Session)
 	ctx, stop = context.WithCancel(ctx)
 	go func() {
 		defer h.running.Done()
@@ -75,6 +75,7 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		pool.leave(slot)
 		return nil, ErrClosed
 	}
+	p.goesOnWith(ex.session)
 	p.begin(ex.in, ex.prompt)
 	return &effect.ExchangeOpened{ID: ex.id}, nil
 }
@@ -168,6 +169,7 @@ func (ex *exchange) restart(ctx context.Context) error {
 		ex.proc = p
 		ex.mu.Unlock()
 		ex.in.resume()
+		p.goesOnWith(ex.session)
 		p.begin(ex.in, ex.prompt)
 		select {
 		case <-ex.life:

@@ -37,6 +37,13 @@ func (c *Config) exited(e Exit) *effect.Error {
 	return withExit(f, e)
 }
 
+// in says in which conversation it failed, if that is known.
+func in(f *effect.Error, session string) {
+	if session != "" {
+		f.With("session", session)
+	}
+}
+
 func withExit(f *effect.Error, e Exit) *effect.Error {
 	f.With("exit_code", int64(e.Code))
 	if e.Stderr != "" {

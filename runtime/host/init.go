@@ -173,6 +173,7 @@ func (c *Config) reported(line []byte) *effect.Error {
 		Message     any             `json:"message"`
 		Code        json.RawMessage `json:"code"`
 		Recoverable *bool           `json:"recoverable"`
+		Session     string          `json:"session"`
 	}
 	f := effect.Errorf("HostError", "%s", quote(line)).With("host", c.Name)
 	// A member of another type than it should be leaves the line to speak.
@@ -192,5 +193,6 @@ func (c *Config) reported(line []byte) *effect.Error {
 	if e.Recoverable != nil {
 		f.With("recoverable", *e.Recoverable)
 	}
+	in(f, e.Session)
 	return f
 }

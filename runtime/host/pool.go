@@ -40,7 +40,7 @@ func newPool(h *Hosts, c *Config) *pool {
 }
 
 // join takes the next place in the line.
-func (pl *pool) join() *place {
+func (pl *pool) join(session string) *place {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	p := &place{make(chan *slot, 1)}
@@ -48,11 +48,28 @@ func (pl *pool) join() *place {
 		pl.line = append(pl.line, p)
 		return p
 	}
-	// A slot with a running process, if there is any.
-	at := max(slices.IndexFunc(pl.free, func(s *slot) bool { return s.p != nil && s.p.usable() }), 0)
+	at := pl.choose(session)
 	p.slot <- pl.free[at]
 	pl.free = slices.Delete(pl.free, at, at+1)
 	return p
+}
+
+// choose picks one of the free slots: that of the conversation, if there is one, or
+// else one whose process need not be ended.
+func (pl *pool) choose(session string) int {
+	first := func(ok func(s *slot) bool) int { return slices.IndexFunc(pl.free, ok) }
+	runs := func(s *slot) bool { return s.p != nil && s.p.usable() }
+	at := -1
+	if session != "" {
+		at = first(func(s *slot) bool { return runs(s) && s.p.conversation() == session })
+	}
+	if at < 0 {
+		at = first(func(s *slot) bool { return runs(s) && s.p.fits(session) })
+	}
+	if at < 0 {
+		at = first(func(s *slot) bool { return !runs(s) })
+	}
+	return max(at, 0)
 }
 
 // enter waits for the slot of a place in the line.
@@ -104,6 +121,9 @@ func (pl *pool) leave(s *slot) {
 // none of the conversation that is asked for. The old one is gone, with its group,
 // before the new one starts.
 func (s *slot) process(ctx context.Context, session string) (*process, error) {
+	if session != "" && !s.mayResume() {
+		return nil, s.pool.cfg.noResume()
+	}
 	if s.p != nil {
 		if s.p.usable() && s.p.fits(session) {
 			return s.p, nil
@@ -119,10 +139,26 @@ func (s *slot) process(ctx context.Context, session string) (*process, error) {
 		s.p = nil
 	}
 	p, err := s.spawn(ctx, session)
-	if err != nil || session == "" || p.resumes {
-		return p, err
+	if err == nil && session != "" && !p.resumes {
+		return nil, s.pool.cfg.noResume()
 	}
-	return nil, p.cfg.failure("cannot resume a session").With("code", "resume")
+	return p, err
+}
+
+// mayResume is false when it is known that the host cannot go on with a
+// conversation: it was not asked whether it can, or its prompt is text, which names
+// none, or its process has said so.
+func (s *slot) mayResume() bool {
+	c := s.pool.cfg
+	if c.protocol().adapter != nil {
+		return true
+	}
+	known := s.p != nil && s.p.usable()
+	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.p.resumes)
+}
+
+func (c *Config) noResume() error {
+	return c.failure("cannot resume a session").With("code", "resume")
 }
 
 // fits says that the process can go on with a conversation, or begin one when it

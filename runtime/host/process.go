@@ -157,9 +157,7 @@ func (p *process) finish(err error, last ndjson.Line) {
 	p.silent = true
 	p.mu.Unlock()
 	failure, exited := p.why(err, last)
-	if s := p.conversation(); s != "" {
-		failure.With("session", s)
-	}
+	in(failure, p.conversation())
 	p.out.close()
 	if exited {
 		within(exitSettles, p.writeDone)

@@ -112,8 +112,22 @@ func (r *reader) take(b *batch, l ndjson.Line) error {
 		r.fallback(l.Text)
 	}
 	b.keep()
+	r.named(m, b.terminal)
 	t.over = b.terminal || t.one && r.acknowledges(m)
 	return nil
+}
+
+// named hears which conversation a message names. The last one of an exchange
+// tells the program the one that was named last.
+func (r *reader) named(m *effect.HostMessage, last bool) {
+	now := r.conversation()
+	if s := m.Session(); r.words == nil && s != "" && s != now {
+		r.talk.Store(&s)
+		now = s
+	}
+	if last && now != "" {
+		m.Name(now)
+	}
 }
 
 // acknowledges says that a message is the last of an initialisation. A vendor's agent

@@ -31,12 +31,16 @@ func orSeconds(d time.Duration, s float64) time.Duration {
 // process is told to cancel, if it can be, and ended. An exchange whose terminal
 // message has come does not fail any more, but nobody waits for the host to read.
 func (ex *exchange) expire() {
-	late := ex.in.expire(ex.pool.cfg.timedOut())
+	p, why := ex.process(), ex.pool.cfg.timedOut()
+	if p != nil {
+		in(why, p.conversation())
+	}
+	late := ex.in.expire(why)
 	ex.over()
 	if !late {
 		return
 	}
-	if p := ex.process(); p != nil {
+	if p != nil {
 		p.giveUp("timeout")
 	}
 	ex.free()

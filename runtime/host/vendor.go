@@ -126,6 +126,14 @@ func (p *process) conversation() string {
 	return ""
 }
 
+// goesOnWith notes the conversation that an exchange goes on with. An adapter knows
+// by itself.
+func (p *process) goesOnWith(session string) {
+	if session != "" && p.words == nil {
+		p.talk.Store(&session)
+	}
+}
+
 // send sends a line of ours, in the vendor's words if the host is one, beyond the
 // outbox's limit when force is set. It gives the offset of its first byte in all that
 // was sent, and whether it fitted.

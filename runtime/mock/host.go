@@ -38,6 +38,7 @@ type exchange struct {
 	host   *host
 	steps  []step // that come
 	opened int64  // by the test's clock
+	talk   string // the conversation that it has named last
 	done   bool   // the terminal message has been given
 }
 
@@ -129,7 +130,7 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 	if !ok {
 		return nil, effect.Errorf("HostError", "the mock of %s has no messages left: it had %s", h.name, plural(h.count, "message")).With("host", h.name)
 	}
-	x := &exchange{w: w, host: h, steps: steps, opened: w.clock.monotonic}
+	x := &exchange{w: w, host: h, steps: steps, opened: w.clock.monotonic, talk: r.Session}
 	if len(h.busy) >= h.room && !w.options.Live {
 		h.busy[0].expire() // the clock has waited for it
 	}
@@ -211,13 +212,24 @@ func (x *exchange) next() (effect.Result, error) {
 			return nil, x.fail("host '%s' sent a message that cannot be read: %v", x.host.name, err)
 		}
 		x.done = s.terminal()
-		return &effect.ExchangeMessages{Messages: []effect.HostMessage{{Type: typ, ID: string(id), Payload: payload, Text: s.line}}}, nil
+		m := effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: s.line}
+		if now := m.Session(); now != "" {
+			x.talk = now
+		}
+		if x.done && x.talk != "" {
+			m.Name(x.talk)
+		}
+		return &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil
 	}
 }
 
 func (x *exchange) fail(format string, args ...any) *effect.Error {
 	x.done = true
-	return effect.Errorf("HostError", format, args...).With("host", x.host.name)
+	e := effect.Errorf("HostError", format, args...).With("host", x.host.name)
+	if x.talk != "" {
+		e.With("session", x.talk)
+	}
+	return e
 }
 
 // reply notes what a message was answered with.

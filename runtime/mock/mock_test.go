@@ -52,7 +52,7 @@ func TestBadScripts(t *testing.T) {
 		{true, `{"messages":[{"exit":"x"}]}`, "the mock of X: message 1: `exit` cannot be \"x\""},
 		{true, `{"responses":[5]}`, "the mock of X: response 1 is neither a String nor a Map: 5"},
 		{true, `{"response":{"error":"x","text":"y"}}`, "the mock of X: its response has an error and more"},
-		{true, `{"error":{"status":5}}`, "the mock of X: its error has no member `status`; it may have message, code, recoverable"},
+		{true, `{"error":{"status":5}}`, "the mock of X: its error has no member `status`; it may have message, code, recoverable, session"},
 	} {
 		w := New(Options{})
 		_, err := w.Layer(nowhere).Perform(t.Context(), &effect.MockScript{Name: "X", Host: c.host, Script: json.RawMessage(c.script)})

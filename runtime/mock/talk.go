@@ -133,7 +133,7 @@ func outcome(what string, raw json.RawMessage) ([]step, error) {
 	}
 	if s, ok := text(e); ok {
 		e = append(value.AppendString([]byte(`{"message":`), s), '}')
-	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable"); err != nil {
+	} else if _, err := fields(what+": its error", e, "message", "code", "recoverable", "session"); err != nil {
 		return nil, err
 	}
 	return []step{{line: typed(hostmsg.Error, e), typ: hostmsg.Error}}, nil

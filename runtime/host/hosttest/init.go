@@ -16,7 +16,7 @@ var initRules = []rule{
 	{"H27", "A host that answers with `error` fails the call with that message.", initError},
 	{"H28", "Any other answer is the failure to acknowledge, and quotes the line; so is the end of the process, with its exit code and the end of its standard error.", initOther},
 	{"H29", "A process whose initialisation failed is ended.", initFailureEnds},
-	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`.", ackMembers},
+	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`, \"resume\" that it heeds the `session` of a prompt.", ackMembers},
 }
 
 const ackAndEcho = "< {\"type\":\"init_ack\"}\n" + echo

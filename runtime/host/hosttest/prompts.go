@@ -8,7 +8,7 @@ import (
 )
 
 var promptRules = []rule{
-	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`.", jsonPrompts},
+	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`; `session`, a text, when it was `.resume`.", jsonPrompts},
 	{"H32", "With `input_format` text the prompt is the bare line. A line break in it is sent as the two characters `\\n`, backslashes are left alone, and a context follows as `\\nContext: ` and its JSON, a schema as `\\nSchema: ` and its.", textPrompts},
 	{"H33", "`input_format` is json when it is not given and `output_format` is json or the host has parameters; else it is text.", inputFormat},
 }

@@ -1,0 +1,160 @@
+package hosttest
+
+import (
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+var sessionRules = []rule{
+	{"H49", "Any message may carry `session`, a text: the host's name for the conversation. The one that it said last is part of every result and of every error of the exchange, also when it exits, takes too long or breaks the protocol.", namesSession},
+	{"H50", "A prompt with `session` goes to the process that named the conversation last, when that is free. A host without the capability `resume` does not get it: the call fails with `host '<name>' cannot resume a session`, whose code is `resume`, and the process goes on.", resumes},
+}
+
+func namesSession(w *world) {
+	c := w.worker(`
+read
+< {"type":"progress","session":"a"}
+< {"type":"progress","session":"b"}
+< {"type":"result","text":"x"}
+read
+< {"type":"error","message":"no"}
+read
+< {"type":"result","session":"c"}
+read
+< {"type":"log","session":7}
+exit 3
+--- spawn
+read
+exit 3
+--- spawn
+read
+< {"type":"log","session":"d"}
+bytes ff0a
+--- spawn
+read
+< {"type":"log","session":"e"}
+hang
+`)
+	c.Timeout = 2
+	w.start(c)
+	x := w.open("named twice")
+	x.want("progress", `{"session":"a"}`)
+	x.want("progress", `{"session":"b"}`)
+	x.want("result", `{"text":"x","session":"b"}`)
+	x.close()
+	x = w.open("an error")
+	x.want("error", `{"message":"no","session":"b"}`)
+	x.close()
+	x = w.open("its own")
+	x.want("result", `{"session":"c"}`)
+	x.close()
+	for _, end := range []struct{ prompt, log, session string }{
+		{"dies", `{"session":7}`, "c"}, {"a new process", "", ""}, {"no text", `{"session":"d"}`, "d"}, {"too late", `{"session":"e"}`, "e"},
+	} {
+		x = w.open(end.prompt)
+		if end.log != "" {
+			x.want("log", end.log)
+		}
+		if got, _ := x.fails().Fields["session"].(string); got != end.session {
+			w.Errorf("%s: the error's session is %q, and should be %q", end.prompt, got, end.session)
+		}
+		x.close()
+	}
+}
+
+// resumes plays a host that can, one that cannot, and one that is not asked.
+func resumes(w *world) {
+	can := w.named("can", `
+>= {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+read
+< {"type":"result","session":"a"}
+>= {"type":"prompt","text":"go on","session":"a"}
+< {"type":"result"}
+>= {"type":"prompt","text":"of another run","session":"z"}
+exit 0
+--- spawn
+>= {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+>= {"type":"prompt","text":"after its death","session":"z"}
+< {"type":"result"}
+`)
+	cannot := w.named("cannot", `
+>= {"type":"init"}
+< {"type":"init_ack"}
+read
+< {"type":"result","session":"a"}
+>= {"type":"prompt","text":"still there"}
+< {"type":"result","text":"yes"}
+`)
+	two := w.named("two", `
+>= {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+read
+< {"type":"result","session":"a"}
+--- spawn
+>= {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+read
+< {"type":"result","session":"b"}
+>= {"type":"prompt","text":"go on","session":"b"}
+< {"type":"result"}
+`)
+	two.Instances = 2
+	can.Init, cannot.Init, two.Init = true, true, true
+	w.start(can, cannot, two, w.worker(`
+read
+< {"type":"result","session":"a"}
+>= {"type":"prompt","text":"still there"}
+< {"type":"result","text":"yes"}
+`))
+	x := w.openAt("can", "go")
+	x.want("result", `{"session":"a"}`)
+	x.close()
+	w.resume("can", "go on", "a", `{"session":"a"}`)
+	x = w.openOn("can", "of another run", "z")
+	if e := x.fails(); e.Fields["session"] != "z" {
+		w.Errorf("the error's session is %v", e.Fields["session"])
+	}
+	x.close()
+	w.resume("can", "after its death", "z", `{"session":"z"}`)
+	x = w.openAt("two", "go")
+	beside := w.openAt("two", "go")
+	x.want("result", `{"session":"a"}`)
+	beside.want("result", `{"session":"b"}`)
+	x.close()
+	beside.close()
+	w.resume("two", "go on", "b", `{"session":"b"}`)
+	for _, name := range []string{"cannot", "worker"} {
+		x = w.openAt(name, "go")
+		x.want("result", `{"session":"a"}`)
+		x.close()
+		_, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: "again", Session: "a"})
+		if err == nil {
+			w.Fatalf("%s goes on with a session", name)
+		}
+		if e := w.hostError(err); e.Fields["code"] != "resume" || e.Message != "host '"+name+"' cannot resume a session" {
+			w.Errorf("%s: %v, code %v", name, e, e.Fields["code"])
+		}
+		x = w.openAt(name, "still there")
+		x.want("result", `{"text":"yes","session":"a"}`)
+		x.close()
+	}
+}
+
+// openOn begins an exchange that goes on with a conversation.
+func (w *world) openOn(name, prompt, session string) *talk {
+	w.Helper()
+	x, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: prompt, Session: session})
+	if err != nil {
+		w.Fatalf("open %s: %v", name, err)
+	}
+	return x
+}
+
+// resume is a whole such exchange, with that result.
+func (w *world) resume(name, prompt, session, result string) {
+	w.Helper()
+	x := w.openOn(name, prompt, session)
+	x.want("result", result)
+	x.close()
+}
