@@ -31,13 +31,14 @@ func TestKeysAreDecoded(t *testing.T) {
 		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
 	} {
 		for _, k := range manifest.Keys() {
-			if k.Section() != section {
+			name, ok := strings.CutPrefix(k.Path, section+".")
+			if !ok {
 				continue
 			}
-			if !read[k.Name()] {
+			if !read[name] {
 				t.Errorf("nobody reads %s: give its performer's Config a field of that name", k.Path)
 			}
-			delete(read, k.Name())
+			delete(read, name)
 		}
 		for name := range read {
 			t.Errorf("%s.%s is read and is no key: write its row into internal/manifest/keys.go", section, name)
@@ -46,14 +47,24 @@ func TestKeysAreDecoded(t *testing.T) {
 }
 
 // members adds the JSON names of a struct's fields, also of those that stand in an
-// embedded struct.
+// embedded struct. Those of a section in the section stand behind its name and a dot.
 func members(to map[string]bool, of reflect.Type) map[string]bool {
 	for i := range of.NumField() {
-		if f := of.Field(i); f.Anonymous && f.Type.Kind() == reflect.Struct {
-			members(to, f.Type)
-			continue
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		typ := f.Type
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
 		}
-		if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+		switch {
+		case f.Anonymous && typ.Kind() == reflect.Struct:
+			members(to, typ)
+		case name == "" || name == "-":
+		case typ.Kind() == reflect.Struct:
+			for inner := range members(map[string]bool{}, typ) {
+				to[name+"."+inner] = true
+			}
+		default:
 			to[name] = true
 		}
 	}

@@ -263,6 +263,10 @@ func (s *scope) withdraw(id string) bool {
 
 // message deals with one message; again is true when the next one may follow.
 func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
+	if m.Decided {
+		st = t.emit(s.output(m.Type, m.Payload.Map()))
+		return st, st == running
+	}
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Succeeds:
 		payload := m.Payload

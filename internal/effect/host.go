@@ -50,11 +50,16 @@ type ExchangeMessages struct {
 // "" without one; Payload is a map of all members but `type`, in their order.
 // Text holds the line's own bytes for the journal. A terminal message has in
 // Payload the conversation that its host named last, as `session`.
+//
+// Decided marks what stands in the place of an approval that the rules of
+// [hosts.X.permissions] have decided and that has been answered: its Payload is for an
+// emit on its Type, which is Decided too, and nobody handles it.
 type HostMessage struct {
 	Type    string
 	ID      string
 	Payload value.Slot
 	Text    []byte
+	Decided bool
 }
 
 // Session is the conversation that the message names in its member `session`; ""
@@ -73,17 +78,21 @@ func (m *HostMessage) Name(session string) {
 	}
 }
 
+// Decided is the channel on which a program hears of approvals that rules decided.
+const Decided = "host:decided"
+
 // messageData is a HostMessage as JSON.
 type messageData struct {
 	Type    string          `json:"type"`
 	ID      json.RawMessage `json:"id,omitempty"`
 	Payload json.RawMessage `json:"payload"`
 	Text    string          `json:"text"`
+	Decided bool            `json:"decided,omitempty"`
 }
 
 // MarshalJSON writes the message as data.
 func (m HostMessage) MarshalJSON() ([]byte, error) {
-	return json.Marshal(messageData{m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), string(m.Text)})
+	return json.Marshal(messageData{m.Type, json.RawMessage(m.ID), value.AppendJSON(nil, m.Payload), string(m.Text), m.Decided})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -96,7 +105,7 @@ func (m *HostMessage) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("read the payload of a host's message: %w", err)
 	}
-	*m = HostMessage{Type: d.Type, ID: string(d.ID), Payload: payload, Text: []byte(d.Text)}
+	*m = HostMessage{Type: d.Type, ID: string(d.ID), Payload: payload, Text: []byte(d.Text), Decided: d.Decided}
 	return nil
 }
 

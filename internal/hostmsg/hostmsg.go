@@ -12,6 +12,7 @@ const (
 	Init     = "init"
 	Prompt   = "prompt"
 	Response = "response"
+	Approval = "approval"
 	Cancel   = "cancel"
 	Result   = "result"
 	Error    = "error"
@@ -86,7 +87,7 @@ var messages = []Message{
 	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
 	{Type: "question", Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "it needs to know something"},
-	{Type: "approval", Schema: "HostApproval", Role: Asks, Timed: true, Default: "approval_default", Channel: "host:approval",
+	{Type: Approval, Schema: "HostApproval", Role: Asks, Timed: true, Default: "approval_default", Channel: "host:approval",
 		Doc: "it needs a yes or a no"},
 	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "it wants one of the program's tools called"},
 	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "it takes back what it asked"},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/provider"
 )
 
@@ -51,6 +52,8 @@ type Key struct {
 
 	// Transports are those of a host that heed the key; nil: all do.
 	Transports []string
+
+	check func(text string) error // says what is wrong with one of Strings; nil: nothing is
 
 	holds   holds  // how a secret in the value is told
 	instead string // the key that names a secret's variable, of the same section
@@ -184,7 +187,7 @@ var keys = []Key{
 	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process go on with one conversation, or each begins a new one."},
 	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take."},
 	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers."},
-	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers; `no` for a vendor's agent when not given."},
+	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers; `no` when not given, for a vendor's agent and for a host with `permissions`."},
 	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins."},
 	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins."},
 	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error."},
@@ -192,6 +195,13 @@ var keys = []Key{
 	{Path: "hosts.*.max_line", Type: Integer, Min: 1, Unit: "bytes", Default: "16777216", Example: "16777216", Doc: "The longest line it may send."},
 	{Path: "hosts.*.params", Type: Params, holds: named, instead: "params_env", Example: `{ model = "opus" }`, Doc: "Parameters, sent in the `init` message. Any TOML value.",
 		set: func(t *target, v *setting) { t.host.Params = v.json }},
+	{Path: "hosts.*.permissions.read", Type: Strings, Default: "[]", Example: `["."]`, check: hostpolicy.CheckRoot, Doc: "Directories and files that the host may read without asking, relative to its working directory."},
+	{Path: "hosts.*.permissions.write", Type: Strings, Default: "[]", Example: `["src"]`, check: hostpolicy.CheckRoot, Doc: "The same for what it may write, delete and move."},
+	{Path: "hosts.*.permissions.deny", Type: Strings, Default: "[]", Example: `[".env", "secrets/**"]`, check: hostpolicy.CheckGlob, Doc: "Globs of files that it may neither read nor write, in those directories too. A name alone is meant at any depth; upper and lower case are the same."},
+	{Path: "hosts.*.permissions.default", Type: Enum, Values: []string{"ask", "allow", "deny"}, Default: `"ask"`, Example: `"deny"`, Doc: "What becomes of all that no other key names: the program's handler is asked, or nobody."},
+	{Path: "hosts.*.permissions.commands.allow", Type: Strings, Default: "[]", Example: `["go test *"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands that it may run without asking; `*` stands for any text, `?` for a character. One with a character by which a shell makes more of it is not allowed by them."},
+	{Path: "hosts.*.permissions.commands.ask", Type: Strings, Default: "[]", Example: `["git push*"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands of which the program's handler is asked, also when another allows them. Each part between `;`, `&` and `|` is tried."},
+	{Path: "hosts.*.permissions.commands.deny", Type: Strings, Default: "[]", Example: `["rm *"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands that it may not run, tried in the same way."},
 	{Path: "hosts.*.params_env", Type: Table, holds: variables, Example: `{ token = "WORKER_TOKEN" }`, Doc: "Parameters whose values are read from the environment when the host is started."},
 
 	{Path: "mcp.*.transport", Type: Enum, Values: mcpTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the server is reached."},

@@ -254,6 +254,22 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// With permissions, nobody there means no; within a host, a section is an object.
+func TestPermissionsOfAHost(t *testing.T) {
+	m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.permissions]\nread = [\".\"]\ncommands.deny = [\"rm *\"]\n[hosts.x]\ncommand = \"c\"\napproval_default = \"yes\"\npermissions = {}\n")
+	if l.Len() != 0 {
+		t.Fatal(lines(l))
+	}
+	for i, want := range []string{
+		`{"command":"c","permissions":{"read":["."],"commands":{"deny":["rm *"]}},"approval_default":"no"}`,
+		`{"command":"c","approval_default":"yes","permissions":{}}`,
+	} {
+		if got := string(m.Hosts[i].Config); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestLacksKey(t *testing.T) {
 	for text, want := range map[string]bool{
 		"provider = \"openai\"":                          true,
@@ -329,6 +345,14 @@ func TestDiagnostics(t *testing.T) {
 			"3:8: E0803: mode `bypassPermissions` lets the agent act without asking (add `unsafe_mode = true` if that is what you want)\n" +
 				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +
 				"7:12: E0803: unknown settings \"mine\" (there are user, project, local)\n"},
+		{"what a host may do", "[hosts.a]\ncommand = \"c\"\n[hosts.a.permissions]\nread = [\"~bob\"]\nwrite = [\"\"]\ndeny = [\"a[\", \"../x\"]\ncommands = { allow = [\" \"], dney = [] }\ndefault = \"no\"\n",
+			"4:9: E0803: \"~bob\" in `hosts.a.permissions.read`: `~bob` is nobody's home here (write `read = [\".\"]`)\n" +
+				"5:10: E0803: \"\" in `hosts.a.permissions.write`: it names nothing: `.` is the working directory (write `write = [\"src\"]`)\n" +
+				"6:9: E0803: \"a[\" in `hosts.a.permissions.deny`: `a[` is no glob (write `deny = [\".env\", \"secrets/**\"]`)\n" +
+				"6:15: E0803: \"../x\" in `hosts.a.permissions.deny`: `..` in a glob matches nothing (write `deny = [\".env\", \"secrets/**\"]`)\n" +
+				"7:23: E0803: \" \" in `hosts.a.permissions.commands.allow`: it names nothing (write `allow = [\"go test *\"]`)\n" +
+				"7:29: W0801: unknown key `dney` in [hosts.a.permissions.commands] (did you mean `deny`?)\n" +
+				"8:11: E0803: unknown default \"no\" (`default` is \"ask\", \"allow\" or \"deny\")\n"},
 		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
 		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
 		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (known keys here: name, version, entry)\n"},

@@ -293,6 +293,8 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		case t.config != nil:
 			r.member(t.config, k, n, v, s)
 		}
+	case t.config != nil && len(namesIn(path)) > 0:
+		r.within(t.config, path, n, v, shown)
 	case path == "connections.*.retry":
 		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
 		r.section(path, n, v, &target{retry: t.connection.Retry}, shown)
@@ -326,6 +328,23 @@ func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *sett
 	default:
 		e.value(n, v)
 	}
+	e.buf.WriteByte('}')
+	*object = e.buf.Bytes()
+}
+
+// within reads a section in another one; its keys are an object among the other's
+// members.
+func (r *reader) within(object *json.RawMessage, path string, n *node, v any, shown string) {
+	config := json.RawMessage("{}")
+	r.section(path, n, v, &target{config: &config}, shown)
+	e := &encoder{r: r, ok: true}
+	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
+	if e.buf.Len() > 1 {
+		e.buf.WriteByte(',')
+	}
+	e.string(n.name)
+	e.buf.WriteByte(':')
+	e.buf.Write(config)
 	e.buf.WriteByte('}')
 	*object = e.buf.Bytes()
 }

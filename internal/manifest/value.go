@@ -58,7 +58,22 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		d.Hint("write `%s = %s`", k.Name(), k.Example)
 		return nil, false
 	}
-	return s, r.usable(k, n, s, shown)
+	return s, r.checked(k, n, s, shown) && r.usable(k, n, s, shown)
+}
+
+// checked reports texts of a list that the key's check finds fault with.
+func (r *reader) checked(k *Key, n *node, s *setting, shown string) bool {
+	ok := true
+	for i, text := range s.texts {
+		if k.check == nil || i >= len(n.children) {
+			break
+		}
+		if err := k.check(text); err != nil {
+			r.add(diag.ManifestValue.At(n.children[i].value, "%q in `%s`: %v", text, shown, err).Hint("write `%s = %s`", k.Name(), k.Example))
+			ok = false
+		}
+	}
+	return ok
 }
 
 // allowable checks that codes are those of warnings.

@@ -28,8 +28,11 @@ var claudeModes = []string{"default", "acceptEdits", "plan"}
 var claudeSettings = []string{"user", "project", "local"}
 
 // vendorDefaults are what keys of a vendor's agent are when they are not given: what
-// it says are messages, and nobody there means no to it.
-var vendorDefaults = []struct{ name, value string }{{"output_format", "json"}, {"approval_default", "no"}}
+// it says are messages, and nobody there means no to it. The last holds for any host
+// with permissions.
+var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
+
+type keyDefault struct{ name, value string }
 
 // vendor checks the keys of a host that depend on its transport, which it gives, and
 // completes them.
@@ -53,6 +56,9 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 		}
 	}
 	if !slices.Contains(vendors, transport) {
+		if n.child("permissions") != nil {
+			r.complete(h, n, vendorDefaults[1:])
+		}
 		return transport
 	}
 	switch mode := n.child("mode"); {
@@ -68,10 +74,15 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 			r.add(diag.ManifestValue.At(n.child("settings").value, "unknown settings \"%s\"", s).Hint("there are %s", strings.Join(claudeSettings, ", ")))
 		}
 	}
-	for _, key := range vendorDefaults {
+	r.complete(h, n, vendorDefaults[:])
+	return transport
+}
+
+// complete adds keys that are not given.
+func (r *reader) complete(h *Host, n *node, keys []keyDefault) {
+	for _, key := range keys {
 		if n.child(key.name) == nil {
 			h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), `,"`+key.name+`":"`+key.value+`"}`...)
 		}
 	}
-	return transport
 }

@@ -72,9 +72,12 @@ type acpCall struct {
 	Kind      string          `json:"kind"`
 	Status    string          `json:"status"`
 	Input     json.RawMessage `json:"rawInput,omitempty"`
-	Locations []struct {
-		Path string `json:"path"`
-	} `json:"locations"`
+	Locations []acpPath       `json:"locations"`
+	Content   []acpPath       `json:"content"` // of a change of a file, what it is of
+}
+
+type acpPath struct {
+	Path string `json:"path"`
 }
 
 func newACP(v vendor) *acp {

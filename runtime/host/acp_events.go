@@ -69,6 +69,9 @@ func (c acpCall) with(update []byte) (acpCall, bool) {
 	if u.Locations == nil {
 		u.Locations = c.Locations
 	}
+	if u.Content == nil {
+		u.Content = c.Content
+	}
 	return u, true
 }
 

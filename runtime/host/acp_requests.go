@@ -91,8 +91,10 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	} else if bare {
 		w.Args = json.RawMessage("{}")
 	}
-	for _, l := range call.Locations {
-		w.paths = append(w.paths, l.Path)
+	for _, l := range slices.Concat(call.Locations, call.Content) {
+		if l.Path != "" && !slices.Contains(w.paths, l.Path) {
+			w.paths = append(w.paths, l.Path)
+		}
 	}
 	for _, scope := range acpScopes {
 		has := slices.ContainsFunc(q.choices(), func(c acpChoice) bool { return c.Kind == scope.theirs })

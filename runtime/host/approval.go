@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // risks are the risk levels of the kinds of calls; of all else it is high.
@@ -30,7 +31,7 @@ func (s *said) approval(a approval) {
 	if risk == "" {
 		risk = "high"
 	}
-	o := newObject("approval")
+	o := newObject(hostmsg.Approval)
 	o.text("id", a.ID)
 	o.text("description", a.description)
 	o.text("risk_level", risk)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
 )
 
 // Config is what is known of one host declaration: source and manifest joined. A
@@ -27,6 +29,8 @@ type Config struct {
 	InitTimeout  float64           `json:"init_timeout"`  // seconds for init; 0 means Timeout, for a vendor's agent 60
 	Init         bool              `json:"init"`          // init is sent without parameters, too
 	Vendor                         // for a vendor's agent
+
+	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
 }
 
 // ParamEnv fills the parameter Param from the environment variable Env.

@@ -190,6 +190,13 @@ func (in *inbox) drain() bool {
 	return !in.closed()
 }
 
+// dropping says that messages are dropped: the exchange is cancelled.
+func (in *inbox) dropping() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.discard
+}
+
 // why is why the exchange failed before its terminal message; nil when it did
 // not.
 func (in *inbox) why() *effect.Error {

@@ -237,6 +237,11 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 		}
 		p.words = &translation{a: proto.adapter(v)}
 	}
+	rules, err := c.policy(h.opts.Environ)
+	if err != nil {
+		return nil, err
+	}
+	p.rules = rules
 	run := c.started(session)
 	h.look(run, c.environ(h.opts.Environ))
 	conn, err := run.connect(h.opts.Transports, h.opts.Environ, func(line string) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
@@ -33,7 +34,8 @@ type process struct {
 	cfg   *Config
 	conn  Conn
 	out   *outbox
-	words *translation // nil: it speaks our protocol
+	words *translation       // nil: it speaks our protocol
+	rules *hostpolicy.Policy // nil: nothing is decided for it
 	identity
 	capabilities
 

@@ -99,6 +99,9 @@ func (r *reader) take(b *batch, l ndjson.Line) error {
 		r.stray(t, m, unread, l.Text)
 		return nil
 	case unread == nil:
+		if err := r.decide(t, m, l.Text); err != nil {
+			return err
+		}
 	case !errors.Is(unread, errNotMessage):
 		if l.Half {
 			return errCutOff

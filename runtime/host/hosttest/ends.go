@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
 )
 
 var endRules = []rule{
@@ -16,6 +17,41 @@ var endRules = []rule{
 	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},
 	{"H47", "The program does not wait for a host to be cancelled or ended; only the next exchange with it does.", notAwaited},
 	{"H48", "When the run ends during an exchange, as by Ctrl-C, a host with the capability `cancel` is told and has half a second; then it is ended like the others.", runEnds},
+}
+
+var decidedRules = []rule{
+	{"H51", "An approval that the host's `permissions` in the manifest decide is answered as soon as it is read, with \"yes\" or with `denied by [hosts.<section>.permissions]`, also while the program deals with another message; the program does not see it.", decided},
+}
+
+func decided(w *world) {
+	c := w.worker(`
+read
+< {"type":"progress"}
+< {"type":"approval","id":1,"description":"list","kind":"execute","args":{"command":"ls"}}
+> {"type":"response","in_reply_to":"approval","answer_to":1,"value":"yes"}
+< {"type":"approval","description":"remove","kind":"execute","args":{"command":"rm x"}}
+> {"type":"response","in_reply_to":"approval","value":"denied by [hosts.worker.permissions]"}
+write answered yes
+< {"type":"approval","id":"a","description":"else","kind":"execute","args":{"command":"make"}}
+> {"type":"response","in_reply_to":"approval","answer_to":"a","value":"no"}
+< {"type":"result","text":"done"}
+`)
+	c.Permissions = &hostpolicy.Rules{Commands: hostpolicy.Commands{Allow: []string{"ls"}, Deny: []string{"rm *"}}}
+	w.start(c)
+	x := w.open("go")
+	w.await("answered") // though no message has been asked for
+	x.want("progress", "{}")
+	for _, want := range []string{
+		`{"host":"worker","id":1,"decision":"allow","description":"list"}`,
+		`{"host":"worker","id":null,"decision":"deny","description":"remove"}`,
+	} {
+		if m := x.want(effect.Decided, want); !m.Decided {
+			w.Errorf("%s does not say that it is decided", want)
+		}
+	}
+	x.reply(x.want("approval", `{"id":"a","description":"else","kind":"execute","args":{"command":"make"}}`), `"no"`)
+	x.want("result", `{"text":"done"}`)
+	x.close()
 }
 
 func exits(w *world) {

@@ -1,0 +1,73 @@
+package hostpolicy
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// shell are the characters by which a shell makes more of a command than it seems.
+const shell = ";&|<>$`\\()"
+
+// plain says that a command has none of them, nor a character that ends a line or is
+// not seen.
+func plain(command string) bool {
+	return !strings.ContainsAny(command, shell) && !strings.ContainsFunc(command, func(r rune) bool {
+		return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
+	})
+}
+
+// allows says whether one of the globs allows a command.
+func allows(globs []string, command string) bool {
+	command = strings.TrimSpace(command)
+	return command != "" && plain(command) && slices.ContainsFunc(globs, func(g string) bool { return matchText(g, command) })
+}
+
+// anyPart says whether one of the globs matches a command, or a part of it.
+func anyPart(globs []string, command string) bool {
+	if len(globs) == 0 || command == "" {
+		return false
+	}
+	return slices.ContainsFunc(parts(command), func(part string) bool {
+		return slices.ContainsFunc(globs, func(g string) bool { return matchText(g, part) })
+	})
+}
+
+// parts are a command and the commands that a shell would make of it, each also with
+// single blanks between its words. What stands in quotes is taken apart as well: a
+// denial rather matches too much.
+func parts(command string) []string {
+	all := append([]string{command}, strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(";&|()`\n\r", r) })...)
+	var out []string
+	for _, part := range all {
+		part = strings.TrimSpace(part)
+		out = append(out, part, strings.Join(strings.Fields(part), " "))
+	}
+	return out
+}
+
+// matchText says whether a glob matches all of a text: `*` stands for any text, `?`
+// for one character.
+func matchText(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	star, mark, i, j := -1, 0, 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}

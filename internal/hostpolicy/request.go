@@ -1,0 +1,81 @@
+package hostpolicy
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// pathNames are the members of a call's arguments that name files, in the words of
+// the agents that are known.
+var pathNames = strings.Fields(`path paths file_path filePath filepath file_paths files file notebook_path absolute_path dir_path directory
+	from to source destination old_path new_path grantRoot`)
+
+// patternNames are those that hold a pattern of files, or of text, to look for.
+var patternNames = []string{"pattern", "glob", "query", "include"}
+
+// Of is what an approval asks for, a host's message as JSON.
+func Of(message []byte) Request {
+	var m struct {
+		Tool  string                     `json:"tool"`
+		Kind  string                     `json:"kind"`
+		Paths []string                   `json:"paths"`
+		Args  map[string]json.RawMessage `json:"args"`
+	}
+	// A member of another type is none that a rule could allow.
+	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
+	q.Command = command(m.Args["command"])
+	for _, name := range pathNames {
+		for _, path := range textsOf(m.Args[name]) {
+			if !slices.Contains(q.Paths, path) {
+				q.Paths = append(q.Paths, path)
+			}
+		}
+	}
+	if cwd := textsOf(m.Args["cwd"]); len(cwd) == 1 {
+		q.Dir = cwd[0]
+	}
+	if areaOf[q.Kind] == reads {
+		for _, name := range patternNames {
+			q.Opaque = q.Opaque || slices.ContainsFunc(textsOf(m.Args[name]), wanders)
+		}
+	}
+	return q
+}
+
+// command is a command that is a text, or comes word by word. What a shell is given
+// to run is the command.
+func command(v json.RawMessage) string {
+	words := textsOf(v)
+	if len(words) == 3 && strings.HasSuffix(words[0], "sh") && (words[1] == "-c" || words[1] == "-lc") {
+		return words[2]
+	}
+	return strings.Join(words, " ")
+}
+
+// textsOf is a text, or the texts of a list.
+func textsOf(v json.RawMessage) []string {
+	var one string
+	if len(v) == 0 {
+		return nil
+	}
+	if json.Unmarshal(v, &one) == nil {
+		if one == "" {
+			return nil
+		}
+		return []string{one}
+	}
+	var many []string
+	if json.Unmarshal(v, &many) != nil {
+		return nil
+	}
+	return many
+}
+
+// wanders says whether a pattern may lead out of the directory that it is looked for
+// in.
+func wanders(pattern string) bool {
+	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
+		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
+}

@@ -1,0 +1,86 @@
+package host
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// policy is what [hosts.X.permissions] says, read where the process works; nil
+// without the section.
+func (c *Config) policy(environ []string) (*hostpolicy.Policy, error) {
+	if c.Permissions == nil {
+		return nil, nil
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, c.failure("cannot be started in '%s': %v", c.Dir, err)
+	}
+	home, _ := procgroup.LookupEnv(environ, "HOME")
+	return hostpolicy.New(*c.Permissions, hostpolicy.Place{Dir: dir, Home: home, Link: func(path string) (string, bool) {
+		to, err := os.Readlink(path)
+		return to, err == nil
+	}}), nil
+}
+
+// denied is the reason of what the rules deny.
+func (c *Config) denied() string { return "denied by [hosts." + c.Connector + ".permissions]" }
+
+// decide answers an approval that the rules decide, and makes m what the program
+// hears of it. It is done as soon as the approval is read, so that no handler that
+// runs holds it up. One of a cancelled exchange is nobody's to allow.
+func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
+	if r.rules == nil || m.Type != hostmsg.Approval || t.one || t.in.dropping() {
+		return nil
+	}
+	verdict := r.rules.Decide(hostpolicy.Of(line))
+	if verdict == hostpolicy.Ask {
+		return nil
+	}
+	reply := effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, r.cfg.denied())}
+	if verdict == hostpolicy.Allow {
+		reply.Value = r.allowance()
+	}
+	if _, ok := r.send(replyLine(&reply), false); !ok {
+		return errDeaf
+	}
+	*m = r.decided(verdict, m.ID, line)
+	return nil
+}
+
+// allowance is the answer that allows: a host of ours gets a word that people give.
+func (r *reader) allowance() json.RawMessage {
+	if r.words == nil {
+		return json.RawMessage(`"yes"`)
+	}
+	return encode(decision.Once)
+}
+
+// decided is what the program hears of an approval that was decided.
+func (r *reader) decided(verdict hostpolicy.Verdict, id string, line []byte) effect.HostMessage {
+	var a struct {
+		Description json.RawMessage `json:"description"`
+	}
+	_ = json.Unmarshal(line, &a) // it has been read as a message
+	o := newObject(effect.Decided)
+	o.text("host", r.cfg.Name)
+	for _, m := range []member{{"id", json.RawMessage(id)}, {"decision", encode(verdict)}, {"description", a.Description}} {
+		if len(m.value) == 0 {
+			m.value = json.RawMessage("null")
+		}
+		o.raw(m.name, m.value)
+	}
+	text := o.end()
+	typ, _, payload, err := value.ParseMessage(text)
+	if err != nil {
+		panic("host: what was decided does not parse: " + err.Error())
+	}
+	return effect.HostMessage{Type: typ, Payload: payload, Text: text, Decided: true}
+}
