@@ -74,5 +74,5 @@ func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Pe
 	case !json.Valid(v):
 		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", r.Channel).With("channel", r.Channel).With("reason", "refused")
 	}
-	return &effect.Answer{Value: v}, nil
+	return &effect.Answer{Value: v, By: effect.ByApplication}, nil
 }

@@ -2,7 +2,9 @@ package concerto
 
 import (
 	"io"
+	"time"
 
+	"github.com/concerto-lang/concerto/internal/activity"
 	"github.com/concerto-lang/concerto/internal/transcript"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -21,18 +23,25 @@ const (
 
 // following is what observes a run for its records; nil when none is wanted.
 type following struct {
-	recorder *transcript.Recorder
-	out      io.WriteCloser // nil without a transcript
+	models   bool                 // calls of models are followed
+	recorder *transcript.Recorder // nil when they are not
+	out      io.WriteCloser       // nil without a transcript
+	activity *activity.Follower   // nil when nobody wants to hear of it
 }
 
-// follow makes the runtime that is about to be made report its calls of models
-// to the recorder. The recorder itself is made by with, which must be called
+// follow says what of the run is followed, and makes the runtime that is about to
+// be made report its calls of models to the recorder. The recorder itself is made by with, which must be called
 // before the first request.
 func (o *Options) follow(c *runtime.Config) *following {
-	if o.Records.Transcript == nil && o.Records.Steps == NoSteps && o.Records.OnShares == nil {
+	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
+	if !models && o.Records.OnActivity == nil {
 		return nil
 	}
 	f := &following{}
+	if !models {
+		return f
+	}
+	f.models = true
 	c.Heard = func(e llm.Event) { f.recorder.Heard(e) }
 	return f
 }
@@ -40,6 +49,13 @@ func (o *Options) follow(c *runtime.Config) *following {
 // with makes the recorder, before the first request.
 func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	if f == nil {
+		return
+	}
+	if hear := o.Records.OnActivity; hear != nil {
+		began := time.Now()
+		f.activity = activity.New(activity.Options{Hear: hear, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
+	}
+	if !f.models {
 		return
 	}
 	t := transcript.Options{Bodies: o.Records.Steps == WholeSteps, Program: name}
@@ -53,17 +69,26 @@ func (f *following) with(world *runtime.Runtime, o *Options, name string) {
 	f.recorder = transcript.New(t)
 }
 
-// observers adds the recorder to the observers of the VM.
+// observers adds those who follow the run to the observers of the VM.
 func (f *following) observers(others vm.Observers) vm.Observers {
-	if f == nil {
-		return others
+	if f != nil && f.activity != nil {
+		others = append(others, f.activity)
 	}
-	return append(others, f.recorder)
+	if f != nil && f.recorder != nil {
+		others = append(others, f.recorder)
+	}
+	return others
 }
 
 // end ends the transcript and reports the usage. Its error is that of writing.
 func (f *following) end(o *Options) error {
 	if f == nil {
+		return nil
+	}
+	if f.activity != nil {
+		f.activity.Close()
+	}
+	if f.recorder == nil {
 		return nil
 	}
 	err := f.recorder.Close()

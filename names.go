@@ -1,6 +1,7 @@
 package concerto
 
 import (
+	"github.com/concerto-lang/concerto/internal/activity"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/transcript"
@@ -55,6 +56,11 @@ type (
 	// Share is one of Shares.
 	Share = transcript.Share
 
+	// Activity is something that a run does with its hosts, an ActivityKind.
+	Activity = activity.Event
+	// ActivityKind is what an Activity tells of.
+	ActivityKind = activity.Kind
+
 	// Uncaught is the error of Run when the program failed: an error that it did
 	// not catch, or a panic, with its place and trace.
 	Uncaught = vm.Uncaught
@@ -77,6 +83,20 @@ const (
 
 // Modes are the modes by their names.
 var Modes = emit.Modes
+
+// The kinds of Activity.
+const (
+	ActivityBegan       = activity.Began
+	ActivityMoved       = activity.Moved
+	ActivityAsked       = activity.Asked
+	ActivityAnswered    = activity.Answered
+	ActivityWithdrawn   = activity.Withdrawn
+	ActivityEnded       = activity.Ended
+	ActivityListenBegan = activity.ListenBegan
+	ActivityListenEnded = activity.ListenEnded
+	ActivityStageBegan  = activity.StageBegan
+	ActivityStageEnded  = activity.StageEnded
+)
 
 // The permissions; Permissions has the flag and the texts of each.
 const (

@@ -91,6 +91,9 @@ type Records struct {
 	Transcript io.Writer
 	// Steps is how much of what a Transcript has is logged.
 	Steps Steps
+	// OnActivity is called for what the run does with its hosts, when it happens:
+	// one call at a time, from any goroutine. The program waits until it returns.
+	OnActivity func(Activity)
 	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
 	// receives its tasks and effects as trace events for Perfetto. nil means
 	// none. Both are complete when Run returns, however the run ended; Trace is

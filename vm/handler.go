@@ -106,7 +106,7 @@ func (r *handlerRun) expire(err error) {
 func (t *task) invalid(s *scope, m *effect.HostMessage, problem string) status {
 	st := s.notice("listen:invalid", m, func(p *value.Map) { p.SetString("error", value.String(problem)) })
 	if st == running && hostmsg.Of(m.Type).Waits() {
-		st = t.reply(s, m, nil, "invalid "+m.Type+": "+problem)
+		st = t.reply(s, m, effect.ByNobody, nil, "invalid "+m.Type+": "+problem)
 	}
 	return st
 }
@@ -138,9 +138,9 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.fallback(row)
 		if ok {
-			st = t.reply(s, m, answer, "")
+			st = t.reply(s, m, effect.ByDefault, answer, "")
 		} else {
-			st = t.reply(s, m, nil, "nothing handles "+m.Type+" messages")
+			st = t.reply(s, m, effect.ByNobody, nil, "nothing handles "+m.Type+" messages")
 		}
 	}
 	return st, st == running
@@ -166,11 +166,12 @@ func (s *scope) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
 	return answer, ok
 }
 
-// reply answers a message with v, or with an error when problem is not "". A
+// reply answers a message with v, or with an error when problem is not ""; by is
+// who answers. A
 // reply to a host that is gone is dropped: the next message says that the host
 // is gone. A reply that the host's queue has no room for is left to pump.
-func (t *task) reply(s *scope, m *effect.HostMessage, v json.RawMessage, problem string) status {
-	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem}
+func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
+	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
 	if t.alone() {
 		_, err := t.perform(t.m.ctx, r)
@@ -248,7 +249,7 @@ func opBlockEnd(t *task, in *ins) status {
 	}
 	s, m := t.endRun()
 	if !v.IsNil() {
-		if st := t.reply(s, m, t.json(v), ""); st != running {
+		if st := t.reply(s, m, effect.ByHandler, t.json(v), ""); st != running {
 			return st
 		}
 	}
@@ -266,9 +267,9 @@ func opBlockReply(t *task, in *ins) status {
 	s, m := t.endRun()
 	var st status
 	if payload := v.Fields()[0]; v.Variant() == value.VariantErr {
-		st = t.reply(s, m, nil, value.Message(payload))
+		st = t.reply(s, m, effect.ByTools, nil, value.Message(payload))
 	} else {
-		st = t.reply(s, m, value.AppendJSON(nil, payload), "")
+		st = t.reply(s, m, effect.ByTools, value.AppendJSON(nil, payload), "")
 	}
 	if st != running {
 		return st
@@ -287,7 +288,7 @@ func (t *task) runCancelled(s *scope) status {
 		if !ok {
 			problem = m.Type + " timed out after " + seconds(s.decl.QuestionTimeout)
 		}
-		if st := t.reply(s, m, answer, problem); st != running {
+		if st := t.reply(s, m, effect.ByTimeout, answer, problem); st != running {
 			return st
 		}
 	}

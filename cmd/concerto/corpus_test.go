@@ -147,7 +147,7 @@ func (c *corpusCase) run(t *testing.T, dir string, args ...string) outcome {
 	t.Helper()
 	p := exec.Command("concerto", args...)
 	p.Dir = dir
-	p.Env = append(append(os.Environ(), "NO_COLOR=1", "HOME="+dir, "XDG_STATE_HOME="), c.environ...)
+	p.Env = append(append(os.Environ(), "NO_COLOR=1", "CONCERTO_PROGRESS=none", "HOME="+dir, "XDG_STATE_HOME="), c.environ...)
 	var stdout, stderr bytes.Buffer
 	p.Stdout, p.Stderr = &stdout, &stderr
 	var exit *exec.ExitError

@@ -26,6 +26,7 @@ type runFlags struct {
 	detail bool
 	stats  bool
 	format string // of stats
+	shown  string // progress: one of progressForms, "" for what is usual
 
 	profile    string
 	trace      string
@@ -71,6 +72,10 @@ files or the network is listed with what it may do, and you are asked once
 whether to run it. Where nobody can be asked it ends with exit code 2, unless
 --trust, or a flag for each kind that it asks for, has decided.
 
+What its hosts do is said on stderr: a line when one starts, asks, is answered and
+by whom, and ends, and one when the run is over. --progress none, or -q, leaves
+it out; CONCERTO_PROGRESS is the flag where it is not given.
+
 What it does with models:
   -v                                a line on stderr for each request, reply, tool
                                     call, repair and retry, with tokens, time and cost
@@ -94,6 +99,7 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
+	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
@@ -112,6 +118,11 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	case f.format != "text" && !f.stats:
 		return usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
+	form, err := a.progressForm(f.shown)
+	if err != nil {
+		return err
+	}
+	f.shown = form
 	if f.detail {
 		a.began = time.Now()
 	}
@@ -167,7 +178,9 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	if f.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
+	progress := a.showProgress(f.shown, p, &o)
 	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
+	progress.end(err)
 	if f.stats {
 		a.tellStats(&used, f.format == "json" || a.records())
 	}

@@ -77,6 +77,7 @@ func TestScripts(t *testing.T) {
 func setup(env *testscript.Env) error {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("NO_COLOR", "1")
+	env.Setenv("CONCERTO_PROGRESS", "none") // unless that is what a script is about
 	env.Setenv("GORACE", os.Getenv("GORACE"))
 	if err := writeManifest(env.WorkDir); err != nil {
 		return err

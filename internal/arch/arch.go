@@ -68,6 +68,8 @@ var Policy = []Rule{
 	{Package: "vm", Imports: "internal/value internal/hostmsg ir internal/effect internal/schema internal/store internal/checked"},
 	{Package: "internal/profile", Imports: "vm internal/cputime"},
 	{Package: "internal/trace", Imports: "internal/effect vm"},
+	{Package: "internal/activity", Imports: "internal/value internal/hostmsg internal/decision internal/effect vm"},
+	{Package: "internal/progress", Imports: "internal/activity internal/effect internal/terminal"},
 	{Package: "internal/redfa"},
 	{Package: "stdlib", Imports: `internal/source ast parser sema ir internal/value internal/schema internal/store internal/effect vm
 		internal/hostmsg internal/checked internal/jsonrepair internal/redfa`},
@@ -100,7 +102,7 @@ var Policy = []Rule{
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret runtime runtime/emit
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
-		internal/profile internal/trace internal/transcript`},
+		internal/profile internal/trace internal/transcript internal/activity`},
 	// Programs: they may use what they need of the above.
 	{Package: "parser/gen", Imports: "lexer"},
 	{Package: "ir/gen", Imports: "ir"},
@@ -113,7 +115,7 @@ var Policy = []Rule{
 	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup
-		internal/secret internal/spell internal/terminal`},
+		internal/secret internal/spell internal/terminal internal/progress`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -42,11 +42,13 @@ type AwaitEmit struct {
 
 // Answer is the application's answer as JSON. Typed says that it is a text that
 // a person wrote, to be read as the type that the program wants. Again says
-// that the person can be asked once more when the text does not fit.
+// that the person can be asked once more when the text does not fit. By is who
+// answered, for whoever follows the run.
 type Answer struct {
 	Value json.RawMessage `json:"value"`
 	Typed bool            `json:"typed,omitempty"`
 	Again bool            `json:"again,omitempty"`
+	By    string          `json:"by,omitempty"`
 }
 
 // Print is `print` and `println`: text for the program's standard output. The

@@ -15,6 +15,20 @@ const (
 	KindExchangeClose Kind = "exchange.close"
 )
 
+// Who answers what a host asks: ExchangeReply.By and Answer.By.
+const (
+	ByHandler     = "handler"  // a handler of the program
+	ByTools       = "tools"    // the host's tools
+	ByDefault     = "default"  // what is declared for when nobody does
+	ByTimeout     = "timeout"  // nobody did in time
+	ByNobody      = "nobody"   // nobody is there: the answer is an error
+	ByCommandLine = "--answer" // what was given beforehand
+	ByCommand     = "--emit-handler"
+	ByTerminal    = "terminal"    // a person, asked there
+	ByApplication = "application" // that embeds the run
+	ByRules       = "rules"       // the host's [permissions]
+)
+
 // ExchangeOpen starts an exchange: it takes a process of the host (spawning
 // and initialising one when needed, waiting in the queue when all are busy),
 // sends the prompt, and gives an *ExchangeOpened. The host's timeout starts
@@ -110,13 +124,15 @@ func (m *HostMessage) UnmarshalJSON(text []byte) error {
 }
 
 // ExchangeReply answers a message: with Value (JSON), or with Error when that
-// is not empty. AnswerTo is the message's ID, as JSON text.
+// is not empty. AnswerTo is the message's ID, as JSON text. By is who answers, for
+// whoever follows the run.
 type ExchangeReply struct {
 	ID        int64           `json:"id"`
 	InReplyTo string          `json:"in_reply_to"`
 	AnswerTo  string          `json:"answer_to,omitempty"`
 	Value     json.RawMessage `json:"value,omitempty"`
 	Error     string          `json:"error,omitempty"`
+	By        string          `json:"by,omitempty"`
 }
 
 // ExchangeClose ends an exchange. After a terminal message it just gives the

@@ -14,6 +14,7 @@ const (
 	Response = "response"
 	Approval = "approval"
 	Cancel   = "cancel"
+	Progress = "progress"
 	Result   = "result"
 	Error    = "error"
 )
@@ -82,7 +83,7 @@ type Message struct {
 func Messages() []Message { return messages }
 
 var messages = []Message{
-	{Type: "progress", Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
+	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
 	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
 	{Type: "question", Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",

@@ -19,7 +19,7 @@ type fixed map[string]*effect.Answer
 func newFixed(all []Fixed) fixed {
 	f := fixed{}
 	for _, a := range all {
-		f[a.Channel] = &effect.Answer{Value: value.AppendString(nil, a.Value), Typed: true}
+		f[a.Channel] = &effect.Answer{Value: value.AppendString(nil, a.Value), Typed: true, By: effect.ByCommandLine}
 	}
 	return f
 }
@@ -50,7 +50,7 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	}
 	s, err := a.p.Ask(ctx, prompt)
 	if err == nil {
-		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true}, nil
+		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true, By: effect.ByTerminal}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -87,7 +87,7 @@ func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answ
 		if got.err != nil {
 			return nil, failure(r.Channel, got.why, "%v", got.err)
 		}
-		return &effect.Answer{Value: got.value}, nil
+		return &effect.Answer{Value: got.value, By: effect.ByCommand}, nil
 	case <-ctx.Done():
 		h.mu.Lock()
 		a.gaveUp = true

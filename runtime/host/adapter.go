@@ -149,7 +149,7 @@ func (s *said) partial(text string) {
 }
 
 func (s *said) progress(stage, message string, payload []byte) {
-	o := newObject("progress")
+	o := newObject(hostmsg.Progress)
 	o.text("message", message)
 	o.text("stage", stage)
 	o.raw("payload", payload)

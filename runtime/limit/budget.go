@@ -28,6 +28,9 @@ func Cost(input, output float64, in, out int64) Money {
 	return Money(in)*perToken(input) + Money(out)*perToken(output)
 }
 
+// USD is the amount in dollars, as near as a float comes to it.
+func (m Money) USD() float64 { return float64(m) / dollar }
+
 // String gives dollars with as many digits as there are, two at least.
 func (m Money) String() string {
 	whole, rest := int64(m)/dollar, int64(m)%dollar
