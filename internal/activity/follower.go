@@ -123,11 +123,7 @@ func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, err
 	case *effect.ExchangeNext:
 		return func(r effect.Result, err error) { f.heard(q.ID, r, err) }
 	case *effect.ExchangeReply:
-		return func(_ effect.Result, err error) {
-			if !errors.Is(err, effect.ErrWaits) { // else it is made again
-				f.replied(id, q)
-			}
-		}
+		f.replied(id, q) // before the host can act on it; made again, it finds nothing to answer
 	case *effect.ExchangeOpen:
 		return func(r effect.Result, err error) { f.opened(id, q.Host, r, err) }
 	case *effect.ExchangeClose:
