@@ -107,7 +107,10 @@ func (p *Program) Hosts() []string {
 // HostConfigs say how the hosts that the program declares are started and spoken
 // to. Relative paths start at the project of a program that was compiled from its
 // sources.
-func (p *Program) HostConfigs() ([]HostConfig, error) { return p.hosts(p.root) }
+func (p *Program) HostConfigs() ([]HostConfig, error) {
+	all, err := p.parties(p.root)
+	return all.Hosts, err
+}
 
 // Assembly gives the program's code as text.
 func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
@@ -251,22 +254,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Layers = append(c.Layers, o.application)
 	}
 	var err error
-	if c.Hosts, err = p.hosts(root); err != nil {
+	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
-	}
-	for _, x := range p.ir.Servers {
-		server, err := mcp.ParseConfig(x.Name, x.Config, root)
-		if err != nil {
-			return c, err
-		}
-		c.Servers = append(c.Servers, server)
-	}
-	for _, x := range p.ir.Connections {
-		conn, err := llm.ParseConnection(x.Name, x.Config)
-		if err != nil {
-			return c, err
-		}
-		c.Connections = append(c.Connections, conn)
 	}
 	if o.Mock {
 		c.Connections, c.Played = p.mocked(c.Connections), true
@@ -293,16 +282,30 @@ func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
 	return conns
 }
 
-// hosts are the program's as their performer wants them. Paths of the manifest
-// start at root.
-func (p *Program) hosts(root string) ([]host.Config, error) {
-	var out []host.Config
-	for _, h := range p.ir.Hosts {
-		c, err := host.ParseConfig(h.Name, h.Connector, h.Params, h.Config, root)
+// parties are those that the program talks to, as their performers want them.
+// Paths of the manifest start at root.
+func (p *Program) parties(root string) (all runtime.Parties, err error) {
+	for _, x := range p.ir.Hosts {
+		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, root)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
-		out = append(out, c)
+		all.Hosts = append(all.Hosts, h)
 	}
-	return out, nil
+	for _, x := range p.ir.Servers {
+		server, err := mcp.ParseConfig(x.Name, x.Config, root)
+		if err != nil {
+			return all, err
+		}
+		all.Servers = append(all.Servers, server)
+	}
+	for _, x := range p.ir.Connections {
+		conn, err := llm.ParseConnection(x.Name, x.Config)
+		if err != nil {
+			return all, err
+		}
+		all.Connections = append(all.Connections, conn)
+	}
+	all.KeepKeys()
+	return all, nil
 }

@@ -11,32 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/logs"
 )
 
-// secrets are the values of variables that the configuration names as keys and
-// the like. Package env adds those that the program reads under names that
-// suggest a secret.
-func (c *Config) secrets(lookup func(string) (string, bool)) *secret.Set {
-	known := &secret.Set{}
-	add := func(name string) {
-		value, _ := lookup(name)
-		known.Add(name, value)
-	}
-	for i := range c.Connections {
-		add(c.Connections[i].APIKeyEnv)
-	}
-	for i := range c.Hosts {
-		for _, p := range c.Hosts[i].ParamsEnv {
-			add(p.Env)
-		}
-	}
-	for i := range c.Servers {
-		for _, name := range c.Servers[i].HeadersEnv {
-			value, _ := lookup(name)
-			known.AddHeader(name, value)
-		}
-	}
-	return known
-}
-
 // clean is the outermost layer. It removes the run's secrets from whatever goes
 // further than to the program itself, whoever put them there.
 type clean struct {

@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/command"
@@ -35,10 +36,9 @@ import (
 
 // Config is what a run needs of the world and is allowed in it.
 type Config struct {
-	Hosts       []host.Config
-	Connections []llm.Connection
-	Servers     []mcp.Config
-	Played      bool // all models are played
+	Parties
+	// Run is whose processes hosts and the like are; nil means a run of its own.
+	Run *procgroup.Run
 	// Emit says where output goes and who answers awaited emits. New sets its
 	// Environ and Log.
 	Emit emit.Options
@@ -88,6 +88,7 @@ type Runtime struct {
 	store *store.Stores
 	mcp   *mcp.Servers
 
+	run     *procgroup.Run
 	budget  *limit.Budget
 	secrets *secret.Set
 }
@@ -96,13 +97,16 @@ type Runtime struct {
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup)}
+	r := &Runtime{secrets: c.secrets(environment.Lookup), run: c.Run}
+	if r.run == nil {
+		r.run = &procgroup.Run{ID: procgroup.NewID()}
+	}
 	environment.Secrets = r.secrets
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})

@@ -68,8 +68,10 @@ func TestRun(t *testing.T) {
 		}
 	}
 	r := New(Config{
-		Hosts:       []host.Config{{Name: "W", Command: "/no/such/program"}},
-		Connections: []llm.Connection{{Name: "main", Provider: "scripted", Replies: []byte(`[{"text":"a","tokens_in":1,"tokens_out":1}]`)}},
+		Parties: Parties{
+			Hosts:       []host.Config{{Name: "W", Command: "/no/such/program"}},
+			Connections: []llm.Connection{{Name: "main", Provider: "scripted", Replies: []byte(`[{"text":"a","tokens_in":1,"tokens_out":1}]`)}},
+		},
 		Emit:        emit.Options{Out: &out},
 		Environ:     []string{"A=1"},
 		Log:         &logged,
@@ -119,7 +121,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestKill(t *testing.T) {
-	r := New(Config{Hosts: []host.Config{{Name: "W", Command: "sh"}}, Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}})
+	r := New(Config{Parties: Parties{Hosts: []host.Config{{Name: "W", Command: "sh"}}}, Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}})
 	r.Kill()
 	if _, err := r.Perform(t.Context(), &effect.ExchangeOpen{Host: "W"}); !errors.Is(err, host.ErrClosed) {
 		t.Error(err)

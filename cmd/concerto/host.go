@@ -77,7 +77,7 @@ func (a *app) hostList(parent context.Context, path string, asJSON bool) error {
 	<-signals.ready
 	all := []seenHost{}
 	for _, c := range configs {
-		state, err := hostcheck.Look(ctx, c, a.environ)
+		state, err := hostcheck.Look(ctx, hostcheck.Options{Config: c, Environ: a.environ, Run: a.processes()})
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -207,7 +207,7 @@ func wrapped(words []string) string {
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
 func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: a.environ, Only: f.only, Stderr: func(line string) { a.say("the host: %s", shown(line, a.errTerminal)) }}
+	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { a.say("the host: %s", shown(line, a.errTerminal)) }}
 	for _, name := range f.only {
 		if err := oneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
@@ -304,3 +304,6 @@ func (a *app) hostTest(parent context.Context, o hostcheck.Options, asJSON bool)
 	}
 	return failed
 }
+
+// processes is whose the processes are that a command starts outside a run.
+func (a *app) processes() *procgroup.Run { return &procgroup.Run{ID: procgroup.NewID()} }

@@ -84,7 +84,7 @@ var Policy = []Rule{
 	{Package: "runtime/web", Imports: "internal/effect"},
 	{Package: "runtime/random", Imports: "internal/effect"},
 	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup"},
-	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/hostpolicy internal/effect runtime/host", Tests: true},
+	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/hostpolicy internal/effect internal/procgroup runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/secret internal/provider internal/spell"},
 	{Package: "internal/transcript", Imports: "internal/effect vm runtime/limit runtime/llm"},
@@ -92,10 +92,10 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime", Imports: `internal/effect internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/files
+	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
-	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson stdlib runtime/host"},
+	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup stdlib runtime/host"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize

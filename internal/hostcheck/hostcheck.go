@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -88,7 +89,8 @@ func Names() []string {
 // Options say what is tried.
 type Options struct {
 	Config  host.Config
-	Environ []string
+	Environ []string       // what the host inherits from
+	Run     *procgroup.Run // whose processes the host's are; may be nil
 	// Only are the checks that are told, by their names; nil is all.
 	Only []string
 	// Stderr takes the lines that the host writes there; nil drops them.

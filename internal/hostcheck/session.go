@@ -59,7 +59,7 @@ func (s *session) open() Verdict {
 	if stderr == nil {
 		stderr = func(string) {}
 	}
-	conn, err := host.Dial(&s.o.Config, s.o.Environ, stderr)
+	conn, err := host.Dial(&s.o.Config, host.Surroundings{Env: s.o.Environ, Stderr: stderr, Run: s.o.Run})
 	if err != nil {
 		return s.fail(want, "%s", s.plainly(err))
 	}
@@ -245,15 +245,16 @@ type State struct {
 
 // Look starts a host, initialises it when it has parameters, and ends it. The
 // error says why it cannot be used.
-func Look(ctx context.Context, c host.Config, environ []string) (State, error) {
-	s := &session{ctx: ctx, o: Options{Config: c, Environ: environ}}
+func Look(ctx context.Context, o Options) (State, error) {
+	s := &session{ctx: ctx, o: o}
+	c := o.Config
 	defer s.drop()
-	conn, err := host.Dial(&c, environ, func(string) {})
+	conn, err := host.Dial(&c, host.Surroundings{Env: o.Environ, Stderr: func(string) {}, Run: o.Run})
 	if err != nil {
 		return State{}, err
 	}
 	s.p = newPeer(conn)
-	switch line, err := host.InitLine(&c, environ); {
+	switch line, err := host.InitLine(&c, o.Environ); {
 	case err != nil:
 		return State{}, err
 	case line == nil:

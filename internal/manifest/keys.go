@@ -174,6 +174,7 @@ var keys = []Key{
 	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH. For `claude-code` it is `claude` when not given, for `codex` `codex`."},
 	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are."},
 	{Path: "hosts.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment."},
+	{Path: "hosts.*.pass_env", Type: Strings, holds: variables, Default: "[]", Example: `["WORKER_TOKEN", "AWS_*"]`, Doc: "Variables of the run's environment that it gets beside those that every process gets; `*` stands for any characters. One that holds the key of a model, a server or another host is passed only when its whole name stands here."},
 	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default."},
 	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take; 1800 for a vendor's agent when not given."},
 	{Path: "hosts.*.init_timeout", Type: Number, Unit: "seconds", Example: "20", Doc: "How long a new process may take until it is ready: `timeout`, else 10, when not given; 60 for a vendor's agent."},

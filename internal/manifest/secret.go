@@ -104,6 +104,8 @@ func (k *Key) nameInstead(name string) string {
 		return put + ", which the program reads with `env(\"NAME\")`"
 	case row.Type == Table:
 		return put + " and name that: `" + fmt.Sprintf("%s = { %s = \"VARIABLE\" }", instead, name) + "`"
+	case row.Type == Strings && name == "": // an argument
+		return put + " where concerto is started, hand that on (`" + instead + " = " + row.Example + "`), and have the process read it"
 	case row.Type == Strings:
 		return put + " where concerto is started, and hand it on: `" + fmt.Sprintf("%s = [%q]", instead, name) + "`"
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
@@ -88,6 +89,33 @@ func (r *reader) allowable(n *node, codes []string) bool {
 	return ok
 }
 
+// variable is the form of an environment variable's name, in which * stands for any
+// characters.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_*][A-Za-z0-9_*]*$`) })
+
+// passable checks that texts are names of variables.
+func (r *reader) passable(n *node, names []string) bool {
+	ok := true
+	for i, text := range names {
+		if variable().MatchString(text) || i >= len(n.children) {
+			continue
+		}
+		c := n.children[i]
+		if name, value, set := strings.Cut(text, "="); set {
+			if isValue(value) { // perhaps a secret
+				r.hide(c, value)
+			}
+			r.add(diag.ManifestValue.At(c.value, "`pass_env` names variables, and this gives `%s` a value", name).
+				Hint("write `pass_env = [%q]` to pass it as it is, or set it with `env`", name))
+		} else {
+			r.add(diag.ManifestValue.At(c.value, "%q is no name of an environment variable", text).
+				Hint("write it without `$` and blanks; `*` stands for any characters: `pass_env = [\"AWS_*\"]`"))
+		}
+		ok = false
+	}
+	return ok
+}
+
 // wanted is a key's type in words, with its unit.
 func wanted(k *Key) string {
 	if k.Unit == "" {
@@ -126,6 +154,8 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 		return true
 	case k.Name() == "base_url" && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
 		r.add(diag.ManifestValue.At(n.value, "`%s` is not an http or https address", shown).Hint("write `%s = %s`", k.Name(), k.Example))
+	case k.Name() == "pass_env":
+		return r.passable(n, s.texts)
 	case s.text == "" && (k.Name() == "command" || k.Name() == "api_key_env"):
 		r.add(diag.ManifestValue.At(n.value, "`%s` is empty", shown).Hint("write `%s = %s`", k.Name(), k.Example))
 	default:

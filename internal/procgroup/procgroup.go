@@ -30,6 +30,7 @@ const settle = time.Second
 // without its line end. nil drops the lines; Exit has the last of them in either
 // case.
 type Command struct {
+	Name   string // whom it plays in a Run; "" keeps it unmarked
 	Path   string // resolved: see Find
 	Args   []string
 	Env    []string

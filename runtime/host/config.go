@@ -17,7 +17,7 @@ type Config struct {
 	Transport    string            `json:"transport"`     // a key of the table of transports; "" means "stdio"
 	Command      string            `json:"command"`       // with a slash: relative to Dir; else looked up in PATH
 	Args         []string          `json:"args"`          //
-	Env          map[string]string `json:"env"`           // added to Options.Environ
+	Env          map[string]string `json:"env"`           // added to what it inherits
 	Dir          string            `json:"working_dir"`   // working directory
 	Timeout      float64           `json:"timeout"`       // seconds for a whole exchange, and, unless InitTimeout says, for init; 0 means the defaults
 	InputFormat  string            `json:"input_format"`  // "json" or "text"; "" decides by the rest, see inputJSON
@@ -29,8 +29,8 @@ type Config struct {
 	InitTimeout  float64           `json:"init_timeout"`  // seconds for init; 0 means Timeout, for a vendor's agent 60
 	Init         bool              `json:"init"`          // init is sent without parameters, too
 	Vendor                         // for a vendor's agent
-
-	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
+	Permissions  *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
+	Inherited                      // of the run's environment
 }
 
 // ParamEnv fills the parameter Param from the environment variable Env.

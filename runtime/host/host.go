@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // What holds where a Config says nothing.
@@ -38,9 +39,11 @@ var ErrClosed = errors.New("hosts are closed: the run has ended")
 // Options is what New needs.
 type Options struct {
 	Configs []Config
-	// Environ is the environment that hosts inherit and that params_env and
-	// PATH are read from, as "NAME=value".
+	// Environ is the environment that hosts inherit from and that params_env is
+	// read from, as "NAME=value".
 	Environ []string
+	// Run is whose processes hosts are; nil is nobody.
+	Run *procgroup.Run
 	// Log takes what hosts write to their standard error, Remark what is to be
 	// said of them ("debug" what is in order, "warn" what is not), a line a call,
 	// from many goroutines; nil drops them.

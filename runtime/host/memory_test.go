@@ -48,7 +48,7 @@ type event struct {
 // rank orders what happened at the same time: that it did is what counts.
 var rank = map[string]int{"eof": 1, "term": 2, "kill": 3, "exit": 4}
 
-func (m *memory) Connect(*Config, []string, func(string)) (Conn, error) {
+func (m *memory) Connect(*Config, Surroundings) (Conn, error) {
 	h := &memHost{
 		toHost: make(chan string), out: newMemPipe(), began: time.Now(),
 		inClosed: make(chan struct{}), term: make(chan struct{}), dead: make(chan struct{}),

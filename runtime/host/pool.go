@@ -213,7 +213,7 @@ func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 }
 
 // connect reaches a host by its transport.
-func (c *Config) connect(table map[string]Transport, environ []string, stderr func(string)) (Conn, error) {
+func (c *Config) connect(table map[string]Transport, s Surroundings) (Conn, error) {
 	kind := c.Transport
 	if kind == "" {
 		kind = "stdio"
@@ -223,7 +223,7 @@ func (c *Config) connect(table map[string]Transport, environ []string, stderr fu
 		return nil, c.failure("has an unknown transport '%s': [hosts.%s] of Concerto.toml may name one of %v",
 			kind, c.Connector, slices.Sorted(maps.Keys(table)))
 	}
-	return transport.Connect(c, c.environ(environ), stderr)
+	return transport.Connect(c, s)
 }
 
 // connect starts a process.
@@ -243,13 +243,14 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 	}
 	p.rules = rules
 	run := c.started(session)
-	h.look(run, c.environ(h.opts.Environ))
-	conn, err := run.connect(h.opts.Transports, h.opts.Environ, func(line string) {
+	env := h.environ(c, p.number)
+	h.look(run, env)
+	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		h.opts.Log(c.Name, line)
 		if h.opts.Wire != nil {
 			p.wire(asideOf, line)
 		}
-	})
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -274,15 +275,6 @@ func (p *process) ready(ctx context.Context, first []byte) error {
 		return err
 	}
 	return p.recent(ctx)
-}
-
-// environ is the host's environment: the run's, with the host's own on top.
-func (c *Config) environ(base []string) []string {
-	env := slices.Clone(base)
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		env = append(env, name+"="+c.Env[name])
-	}
-	return env
 }
 
 var _ effect.Performer = (*Hosts)(nil)

@@ -17,10 +17,11 @@ func Transports() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(transports)), func(name string) bool { return protocols[name] != nil })
 }
 
-// Dial starts or reaches a host, outside any pool: who calls ends it. The error is
-// what a program would get.
-func Dial(c *Config, environ []string, stderr func(line string)) (Conn, error) {
-	return c.connect(transports, environ, stderr)
+// Dial starts or reaches a host, outside any pool: who calls ends it. s.Env is the
+// environment that the host inherits from. The error is what a program would get.
+func Dial(c *Config, s Surroundings) (Conn, error) {
+	s.Env, _ = c.environ(s.Env, 1)
+	return c.connect(transports, s)
 }
 
 // InitLine is what a new process is sent first, nil when the host has no

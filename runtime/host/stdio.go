@@ -16,7 +16,7 @@ import (
 type stdio struct{}
 
 // Connect starts the command in a process group of its own.
-func (stdio) Connect(c *Config, env []string, stderr func(string)) (Conn, error) {
+func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if c.Command == "" {
 		return nil, c.failure("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
 	}
@@ -25,11 +25,11 @@ func (stdio) Connect(c *Config, env []string, stderr func(string)) (Conn, error)
 			return nil, c.failure("cannot start command '%s' in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, c.Connector)
 		}
 	}
-	path, err := procgroup.Find(c.Command, c.Dir, env)
+	path, err := procgroup.Find(c.Command, c.Dir, s.Env)
 	if err != nil {
 		return nil, c.spawnFailure(err)
 	}
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
+	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Stderr: s.Stderr})
 	if err != nil {
 		return nil, c.spawnFailure(err)
 	}

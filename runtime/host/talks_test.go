@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/talkgen"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -41,7 +42,8 @@ func newProgram(t *talkgen.Talk, c Config, transport Transport) *program {
 		c.Params = []byte(`{"a":1}`)
 	}
 	p := &program{}
-	o := Options{Configs: []Config{c}, Environ: os.Environ(), Remark: func(level, line string) {
+	inherited, _ := procgroup.Inherit{}.Of(os.Environ()) // what is kept back would be remarked
+	o := Options{Configs: []Config{c}, Environ: inherited, Remark: func(level, line string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.remarks = append(p.remarks, level+": "+line)
@@ -229,8 +231,8 @@ type wrong struct {
 	make func(*memConn) Conn
 }
 
-func (w wrong) Connect(c *Config, env []string, stderr func(string)) (Conn, error) {
-	conn, err := w.Transport.Connect(c, env, stderr)
+func (w wrong) Connect(c *Config, s Surroundings) (Conn, error) {
+	conn, err := w.Transport.Connect(c, s)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // transports is the table of transports; a new one is a file and a line here.
@@ -16,10 +17,16 @@ var transports = map[string]Transport{
 
 // A Transport connects to hosts.
 type Transport interface {
-	// Connect starts or reaches a host. env is the host's environment, stderr
-	// takes what it says beside the protocol. A failure is an *effect.Error
-	// that says what to check.
-	Connect(c *Config, env []string, stderr func(line string)) (Conn, error)
+	// Connect starts or reaches a host. A failure is an *effect.Error that says
+	// what to check.
+	Connect(c *Config, s Surroundings) (Conn, error)
+}
+
+// Surroundings are what a new process of a host finds.
+type Surroundings struct {
+	Env    []string          // its environment
+	Stderr func(line string) // takes what it says beside the protocol
+	Run    *procgroup.Run    // to which it belongs; may be nil
 }
 
 // A Conn is one running host, as lines. Read and Ready are called from one

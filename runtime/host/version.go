@@ -54,7 +54,7 @@ func (h *Hosts) askVersion(command string, c *Config, env []string) string {
 	if err != nil {
 		return ""
 	}
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: append(append([]string(nil), c.Args...), "--version"), Env: env, Dir: c.Dir})
+	p, err := h.opts.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: append(append([]string(nil), c.Args...), "--version"), Env: env, Dir: c.Dir})
 	if err != nil {
 		return ""
 	}

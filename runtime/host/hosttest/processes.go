@@ -13,7 +13,7 @@ import (
 
 var processRules = []rule{
 	{"H1", "A host is started when the program first uses it, and not before.", startsOnUse},
-	{"H2", "It is started in its `working_dir` with the run's environment, to which `env` adds.", dirAndEnv},
+	{"H2", "Of the run's environment a process gets the variables that programs need (below), and those that `pass_env` names; `env` adds to them. It is started in its `working_dir`.", dirAndEnv},
 	{"H3", "A `command` with a slash in it is a file, relative to the working directory; any other is looked up in the PATH of the host's environment.", commandLookup},
 	{"H4", "A command that is not found, not executable or no program is an error that names the host and the command and says what to check in the manifest.", spawnFailures},
 	{"H5", "There is one process for a host declaration. It stays when an exchange is over, and keeps its state for the next one.", oneProcess},
@@ -47,7 +47,7 @@ func startsOnUse(w *world) {
 func dirAndEnv(w *world) {
 	c := w.worker(`
 read
-< {"type":"result","dir":${cwd},"own":${env.OWN},"both":${env.BOTH},"run":${env.RUN},"none":${env.NONE}}
+< {"type":"result","dir":${cwd},"own":${env.OWN},"both":${env.BOTH},"passed":${env.RUN_PASSED},"base":${env.LC_TEST},"kept":${env.KEPT},"key":${env.RUN_KEY},"mark":${env.CONCERTO_HOST},"proc":${env.CONCERTO_PROC}}
 `)
 	dir, err := filepath.EvalSymlinks(w.dir)
 	if err != nil {
@@ -55,9 +55,11 @@ read
 	}
 	c.Dir = dir
 	c.Env["OWN"], c.Env["BOTH"] = "1", "own"
-	w.startIn(append(os.Environ(), "RUN=2", "BOTH=run"), c)
+	c.Env["CONCERTO_HOST"], c.Env["CONCERTO_PROC"] = "mine", "9"
+	c.PassEnv, c.Keys = []string{"RUN_*", "BOTH"}, map[string]bool{"RUN_KEY": true}
+	w.startIn(append(os.Environ(), "RUN_PASSED=2", "BOTH=run", "LC_TEST=base", "KEPT=1", "RUN_KEY=secret"), c)
 	x := w.open("go")
-	x.want("result", `{"dir":"`+dir+`","own":"1","both":"own","run":"2","none":null}`)
+	x.want("result", `{"dir":"`+dir+`","own":"1","both":"own","passed":"2","base":"base","kept":null,"key":null,"mark":"r_test:worker","proc":"1"}`)
 }
 
 func commandLookup(w *world) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -65,7 +66,8 @@ func (w *world) named(name, script string) host.Config {
 // start makes the hosts; they are closed when the test ends, and their scripts
 // must have fitted.
 func (w *world) start(configs ...host.Config) {
-	w.startIn(os.Environ(), configs...)
+	inherited, _ := procgroup.Inherit{}.Of(os.Environ()) // what is kept back would be remarked
+	w.startIn(inherited, configs...)
 }
 
 func (w *world) startIn(environ []string, configs ...host.Config) {
@@ -76,7 +78,7 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Log: note(&w.log), Remark: note(&w.remarks)})
+	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Remark: note(&w.remarks)})
 	w.Cleanup(func() {
 		w.end()
 		for _, c := range configs {
