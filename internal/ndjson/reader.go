@@ -83,7 +83,8 @@ func NewReader(src io.Reader, limit int) *Reader {
 
 // Next gives the next line that is not blank. The error is io.EOF at the end, a
 // *TooLongError, an *EncodingError, or the source's error. That comes after all
-// whole lines before it.
+// whole lines before it. After an error of the source with a method Timeout that gives
+// true, as of a deadline, Next may be called again: nothing is lost.
 func (r *Reader) Next() (Line, error) {
 	if l := r.ahead; l.Text != nil {
 		r.ahead = Line{}
@@ -194,16 +195,27 @@ func (r *Reader) fill() error {
 	for range 100 {
 		n, err := r.src.Read(r.buf[r.end:])
 		r.end += n
-		if err != nil {
+		switch {
+		case err != nil && timeout(err):
+			if n == 0 {
+				return err
+			}
+			return nil
+		case err != nil:
 			r.err = err
 			return nil
-		}
-		if n > 0 {
+		case n > 0:
 			return nil
 		}
 	}
 	r.err = io.ErrNoProgress
 	return nil
+}
+
+// timeout says that the source can be read again after err.
+func timeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }
 
 func blank(b []byte) bool {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -178,6 +179,50 @@ func TestReady(t *testing.T) {
 		}
 	}
 	pw.Close()
+}
+
+// pausing is a source that gives a piece a call, and before each fails once for
+// want of time.
+type pausing struct {
+	pieces []string
+	paused bool
+}
+
+func (p *pausing) Read(b []byte) (int, error) {
+	if p.paused = !p.paused; p.paused {
+		return 0, os.ErrDeadlineExceeded
+	}
+	if len(p.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, p.pieces[0])
+	p.pieces = p.pieces[1:]
+	return n, nil
+}
+
+// TestSourceTimesOut: reading goes on where the source's time was over, in the
+// midst of a line too.
+func TestSourceTimesOut(t *testing.T) {
+	r := NewReader(&pausing{pieces: []string{"one\ntw", "o", "\n\nthr", "ee"}}, 0)
+	var got []string
+	pauses := 0
+	for {
+		l, err := r.Next()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			pauses++
+			continue
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			break
+		}
+		got = append(got, string(l.Text))
+	}
+	if strings.Join(got, "|") != "one|two|three" || pauses != 5 {
+		t.Errorf("%q with %d pauses", got, pauses)
+	}
 }
 
 func TestAppend(t *testing.T) {

@@ -122,6 +122,14 @@ func (p *Process) Unread() int { return inPipe(p.Stdin) }
 // have been read.
 func (p *Process) Written() int64 { return p.out.written() }
 
+// InterruptRead makes a Read of Stdout that waits, now or later, fail with
+// os.ErrDeadlineExceeded, until ResumeRead. What the process has written is not
+// lost by that; when it has ended, no Read waits, and none is interrupted.
+func (p *Process) InterruptRead() { p.out.interrupt(true) }
+
+// ResumeRead ends what InterruptRead began.
+func (p *Process) ResumeRead() { p.out.interrupt(false) }
+
 // Done is closed when the process has ended and its standard error has been
 // read. Its group may still be ending.
 func (p *Process) Done() <-chan struct{} { return p.done }

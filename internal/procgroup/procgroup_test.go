@@ -182,6 +182,49 @@ func TestGrandchildHoldsPipes(t *testing.T) {
 
 // TestStubbornGrandchild: a descendant that ignores SIGTERM is killed when the
 // grace is over.
+// TestInterruptRead: a Read that waits is interrupted, what comes meanwhile is
+// not lost, and what an ended process has left is read in any case.
+func TestInterruptRead(t *testing.T) {
+	p := start(t, "echo", Command{})
+	b := make([]byte, 100)
+	read := func() string {
+		n, err := p.Stdout.Read(b)
+		if err != nil {
+			return err.Error()
+		}
+		return string(b[:n])
+	}
+	interrupted := os.ErrDeadlineExceeded.Error()
+	came := make(chan string)
+	go func() { came <- read() }()
+	p.InterruptRead()
+	if got := <-came; got != interrupted {
+		t.Errorf("read %q", got)
+	}
+	fmt.Fprintln(p.Stdin, "one")
+	for p.Written() == 0 {
+		runtime.Gosched()
+	}
+	if got := read(); got != interrupted {
+		t.Errorf("read %q while it is interrupted", got)
+	}
+	p.ResumeRead()
+	if got := read(); got != "got one\n" {
+		t.Errorf("read %q", got)
+	}
+	fmt.Fprintln(p.Stdin, "two")
+	p.Stdin.Close()
+	<-p.Done()
+	p.InterruptRead()
+	if got := read() + read(); got != "got two\nEOF" {
+		t.Errorf("read %q of what is left", got)
+	}
+	p.ResumeRead()
+	if got := read(); got == interrupted || strings.Contains(got, "got") {
+		t.Errorf("read %q behind the end", got)
+	}
+}
+
 func TestStubbornGrandchild(t *testing.T) {
 	p := start(t, "parent-stubborn", Command{Grace: 30 * time.Millisecond})
 	child, _ := strconv.Atoi(firstLine(t, p))

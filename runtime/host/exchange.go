@@ -24,8 +24,10 @@ type exchange struct {
 
 	mu         sync.Mutex
 	proc       *process
-	restarting bool // the slot is in use
-	released   bool // the slot has been, or will be, given back
+	restarting bool            // the slot is in use
+	released   bool            // the slot has been, or will be, given back
+	heeded     context.Context // that interrupts the reading when it ends
+	unheed     func() bool     // makes it interrupt no more
 }
 
 // open takes a process of the host and sends it the prompt.
@@ -68,7 +70,7 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	}
 	ex := &exchange{
 		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), session: r.Session,
-		life: make(chan struct{}), proc: p,
+		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
 	if !h.admit(ex) {
 		p.retire(leaveIdle)
@@ -130,6 +132,9 @@ func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.Excha
 			}
 			continue
 		}
+		if ex.hear(ctx) {
+			continue
+		}
 		select {
 		case <-ex.in.ready:
 		case <-ctx.Done():
@@ -139,6 +144,55 @@ func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.Excha
 				return nil, ex.noMore()
 			}
 		}
+	}
+}
+
+// hear reads what the host says itself, when it can have the reader's role, until
+// something has come or the reading is interrupted. It gives false when it did not
+// read.
+func (ex *exchange) hear(ctx context.Context) bool {
+	p := ex.process()
+	if !p.read.role.borrow() {
+		return false
+	}
+	ex.heedful(ctx)
+	if ctx.Err() != nil || ex.isOver() {
+		p.read.role.leave(false)
+		return false
+	}
+	if !ex.in.quiet() { // the reader goroutine had something in hand
+		p.read.role.leave(true)
+		return true
+	}
+	p.read.role.leave(!p.read.pass(false) && !p.read.over)
+	return true
+}
+
+// heedful lets the end of ctx interrupt the reading, from now on.
+func (ex *exchange) heedful(ctx context.Context) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	if ctx == ex.heeded {
+		return
+	}
+	ex.unheed()
+	ex.heeded, ex.unheed = ctx, context.AfterFunc(ctx, func() { ex.process().read.role.wake() })
+}
+
+// heedless ends what heedful began, and gives the exchange's process.
+func (ex *exchange) heedless() *process {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.unheed()
+	return ex.proc
+}
+
+func (ex *exchange) isOver() bool {
+	select {
+	case <-ex.life:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -197,7 +251,7 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 	}
 	ex.timer.Stop()
 	ex.over()
-	p := ex.process()
+	p := ex.heedless()
 	if ex.in.drain() {
 		h.running.Add(1)
 		go func() {
@@ -226,8 +280,13 @@ func (ex *exchange) process() *process {
 	return ex.proc
 }
 
-// over ends all waiting within the exchange.
-func (ex *exchange) over() { ex.ending.Do(func() { close(ex.life) }) }
+// over ends all waiting within the exchange, and its reading.
+func (ex *exchange) over() {
+	ex.ending.Do(func() { close(ex.life) })
+	if p := ex.process(); p != nil {
+		p.read.role.reclaim()
+	}
+}
 
 // free lets the next exchange have the slot, at once or when a restart is done
 // with it.

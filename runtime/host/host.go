@@ -7,10 +7,10 @@
 // handlers, tool dispatch) and asks here with the four requests exchange.open,
 // next, reply and close. It knows neither the VM nor the other performers.
 //
-// Invariants. One reader and one writer goroutine a process, so that neither
-// side can block the other's large lines. Memory is bounded: at most two
-// batches of messages and one queue of replies a process, the pipe slows the
-// rest. Nothing a host does or leaves undone holds a request beyond the host's
+// Invariants. A reader and a writer goroutine a process, so that neither side can
+// block the other's large lines; who waits for messages borrows the reader's role.
+// Memory is bounded: at most two batches of messages and one queue of replies a
+// process, the pipe slows the rest. Nothing a host does or leaves undone holds a request beyond the host's
 // timeout. When Close has returned, no process and no goroutine is left.
 package host
 

@@ -14,8 +14,8 @@ const (
 	batchBytes    = 1 << 20
 )
 
-// inbox holds the messages of one exchange between the reader goroutine and
-// the requests for more. It holds one batch; while that waits, the reader
+// inbox holds the messages of one exchange between who reads them and the
+// requests for more. It holds one batch; while that waits, the reader goroutine
 // waits with the next, and the pipe slows the host.
 type inbox struct {
 	mu      sync.Mutex
@@ -37,12 +37,12 @@ func newInbox() *inbox {
 	return in
 }
 
-// put adds a batch, which is the inbox's from then on, waiting for room. An
+// put adds a batch, which is the inbox's from then on; it may wait until it fits. An
 // exchange that has its terminal message, or has failed, takes none.
-func (in *inbox) put(b batch) {
+func (in *inbox) put(b batch, wait bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for !in.closed() && !in.discard && !in.fits(&b) {
+	for wait && !in.closed() && !in.discard && !in.fits(&b) {
 		in.space.Wait()
 	}
 	if in.closed() {
@@ -133,6 +133,13 @@ func (in *inbox) take() ([]effect.HostMessage, state) {
 		return nil, complete
 	}
 	return nil, waiting
+}
+
+// quiet says that nothing has come that take has not given.
+func (in *inbox) quiet() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.held.msgs) == 0 && !in.closed() && !in.discard
 }
 
 // fail says that no terminal message will come, and why, unless it has come or

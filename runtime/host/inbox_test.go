@@ -45,19 +45,19 @@ func TestInbox(t *testing.T) {
 		ends bool
 	}{
 		{"nothing", func(*inbox) {}, "waiting", false},
-		{"more to come", func(in *inbox) { in.put(uttered(t, progress)) }, "1 waiting", false},
-		{"all came", func(in *inbox) { in.put(uttered(t, progress)); in.put(uttered(t, result)) }, "2 complete", true},
-		{"behind the last", func(in *inbox) { in.put(uttered(t, result)); in.put(uttered(t, progress)) }, "1 complete", true},
-		{"a failure behind the last", func(in *inbox) { in.put(uttered(t, result)); in.fail(broke) }, "1 complete", true},
-		{"a failure", func(in *inbox) { in.put(uttered(t, progress)); in.fail(broke) }, "1 failed", true},
-		{"behind a failure", func(in *inbox) { in.fail(broke); in.put(uttered(t, progress)) }, "failed", true},
-		{"time is over", func(in *inbox) { in.put(uttered(t, progress)); in.expire(broke) }, "failed", true},
+		{"more to come", func(in *inbox) { in.put(uttered(t, progress), true) }, "1 waiting", false},
+		{"all came", func(in *inbox) { in.put(uttered(t, progress), true); in.put(uttered(t, result), true) }, "2 complete", true},
+		{"behind the last", func(in *inbox) { in.put(uttered(t, result), true); in.put(uttered(t, progress), true) }, "1 complete", true},
+		{"a failure behind the last", func(in *inbox) { in.put(uttered(t, result), true); in.fail(broke) }, "1 complete", true},
+		{"a failure", func(in *inbox) { in.put(uttered(t, progress), true); in.fail(broke) }, "1 failed", true},
+		{"behind a failure", func(in *inbox) { in.fail(broke); in.put(uttered(t, progress), true) }, "failed", true},
+		{"time is over", func(in *inbox) { in.put(uttered(t, progress), true); in.expire(broke) }, "failed", true},
 		{"not read", func(in *inbox) { in.restart() }, "untaken", false},
-		{"behind that", func(in *inbox) { in.restart(); in.put(uttered(t, progress)) }, "untaken", false},
-		{"read by another", func(in *inbox) { in.restart(); in.resume(); in.put(uttered(t, progress)) }, "1 waiting", false},
-		{"read after all", func(in *inbox) { in.put(uttered(t, progress)); in.restart() }, "1 waiting", false},
-		{"cancelled", func(in *inbox) { in.put(uttered(t, progress)); in.drain(); in.put(uttered(t, progress)) }, "complete", false},
-		{"cancelled, and ended", func(in *inbox) { in.drain(); in.put(uttered(t, result)) }, "complete", true},
+		{"behind that", func(in *inbox) { in.restart(); in.put(uttered(t, progress), true) }, "untaken", false},
+		{"read by another", func(in *inbox) { in.restart(); in.resume(); in.put(uttered(t, progress), true) }, "1 waiting", false},
+		{"read after all", func(in *inbox) { in.put(uttered(t, progress), true); in.restart() }, "1 waiting", false},
+		{"cancelled", func(in *inbox) { in.put(uttered(t, progress), true); in.drain(); in.put(uttered(t, progress), true) }, "complete", false},
+		{"cancelled, and ended", func(in *inbox) { in.drain(); in.put(uttered(t, result), true) }, "complete", true},
 	} {
 		in := newInbox()
 		c.do(in)

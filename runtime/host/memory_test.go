@@ -113,6 +113,10 @@ func (c *memConn) Read() (ndjson.Line, error) { return c.lines.Next() }
 
 func (c *memConn) Ready() bool { return c.lines.Ready() }
 
+func (c *memConn) Interrupt() { c.h.out.interrupt(true) }
+
+func (c *memConn) Resume() { c.h.out.interrupt(false) }
+
 func (c *memConn) Said() int64 { return c.h.out.written() }
 
 func (c *memConn) Write(b []byte) (int, error) {

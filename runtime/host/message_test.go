@@ -59,7 +59,7 @@ func TestWithdrawInBatches(t *testing.T) {
 	} {
 		in := newInbox()
 		for _, b := range c.batches {
-			in.put(b)
+			in.put(b, true)
 		}
 		msgs, _ := in.take()
 		var got []string

@@ -2,6 +2,7 @@ package host
 
 import (
 	"io"
+	"os"
 	"sync"
 )
 
@@ -14,6 +15,8 @@ type memPipe struct {
 	all    []byte // that was ever written
 	taken  int64
 	closed bool
+
+	interrupted bool // a Read does not wait
 }
 
 // memPipeRoom is how many bytes a memPipe holds.
@@ -48,8 +51,11 @@ func (p *memPipe) write(s string) {
 func (p *memPipe) Read(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.bytes) == 0 && !p.closed {
+	for len(p.bytes) == 0 && !p.closed && !p.interrupted {
 		p.moved.Wait()
+	}
+	if len(p.bytes) == 0 && !p.closed {
+		return 0, os.ErrDeadlineExceeded
 	}
 	n := copy(b, p.bytes)
 	if n == 0 {
@@ -59,6 +65,14 @@ func (p *memPipe) Read(b []byte) (int, error) {
 	p.taken += int64(n)
 	p.moved.Broadcast()
 	return n, nil
+}
+
+// interrupt makes a Read fail instead of waiting, or lets it wait again.
+func (p *memPipe) interrupt(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.interrupted = on
+	p.moved.Broadcast()
 }
 
 // written is how many bytes have been written, read or not.

@@ -26,16 +26,16 @@ var errDeaf = errors.New("it does not read the answers to what it asks")
 // errCutOff is a line that began as a message when the output ended.
 var errCutOff = errors.New("output ended within a message")
 
-// process is one running host: its connection, the goroutine that reads it
-// (reader) and the one that writes to it. An exchange at a time has it; between exchanges it
+// process is one running host: its connection, what reads it and the
+// goroutine that writes to it. An exchange at a time has it; between exchanges it
 // keeps running, and what it says then is dropped.
 type process struct {
 	hosts *Hosts
 	cfg   *Config
 	conn  Conn
 	out   *outbox
-	words *translation       // nil: it speaks our protocol
-	rules *hostpolicy.Policy // nil: nothing is decided for it
+	read  *reader
+	between
 	identity
 	capabilities
 
@@ -53,6 +53,12 @@ type process struct {
 	readDone  chan struct{}
 	writeDone chan struct{}
 	gone      chan struct{} // nothing is left of it
+}
+
+// between is what stands between what a process says and the program.
+type between struct {
+	words *translation       // nil: it speaks our protocol
+	rules *hostpolicy.Policy // nil: nothing is decided for it
 }
 
 // identity is what a process is called.
@@ -73,14 +79,19 @@ type fate struct {
 }
 
 func newProcess(h *Hosts, c *Config) *process {
-	return &process{
+	p := &process{
 		hosts: h, cfg: c,
 		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
 	}
+	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}
+	return p
 }
 
 // attach gives the process its connection.
-func (p *process) attach(conn Conn) { p.conn, p.out = conn, newOutbox(conn) }
+func (p *process) attach(conn Conn) {
+	p.conn, p.out = conn, newOutbox(conn)
+	p.read.role.of(conn)
+}
 
 // start begins writing, and reading as soon as what is read is wanted.
 func (p *process) start() {
@@ -91,8 +102,7 @@ func (p *process) start() {
 	go func() {
 		defer close(p.readDone)
 		<-p.wanted
-		r := reader{process: p, room: room{limit: p.hosts.opts.MaxMemory}}
-		r.read()
+		p.read.run()
 	}()
 }
 

@@ -3,6 +3,7 @@ package host
 import (
 	"bytes"
 	"errors"
+	"os"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
@@ -21,66 +22,118 @@ type turn struct {
 	strayed bool // it has been told that the host says more
 }
 
-// reader reads what a process says.
+// reader reads what a process says. It is used by who has the role.
 type reader struct {
 	*process
+	role   role
 	now    *turn // of the line that was read last
 	before *turn // the one before now
 	spoken bool  // the process has sent a message
 	room   room  // for what a message unfolds to
+	b      batch // in hand: of now, and not yet handed on
+
+	over bool // nothing more will come:
+	err  error
+	last ndjson.Line
 }
 
-// read decodes what the host says and hands it on in batches: all that came
-// together, up to a batch's bounds, and belongs to one exchange.
-func (r *reader) read() {
-	var b batch
-	flush := func() {
-		if n := len(b.msgs); n > 0 {
-			r.now.in.put(b) // what has failed meanwhile takes no more
-			// In a flood the next batch is full as well.
-			if n > batchMessages/16 {
-				n = batchMessages
-			}
-			b = batch{msgs: make([]effect.HostMessage, 0, n)}
+// run is the reader goroutine.
+func (r *reader) run() {
+	for !r.over {
+		if r.pass(true) {
+			r.role.await()
 		}
 	}
+	r.finish(r.err, r.last)
+}
+
+// pass decodes what the host says, waiting for the first of it, and hands it on as
+// a batch: all that came together, up to a batch's bounds, and belongs to one
+// exchange. It gives true when it was interrupted instead. own says that it is the
+// reader goroutine's, which also waits until there is room for the batch; a borrower
+// takes it next.
+func (r *reader) pass(own bool) (interrupted bool) {
 	for {
-		l, err := r.conn.Read()
+		ready := r.conn.Ready()
+		if len(r.b.msgs) > 0 && (r.b.full() || !ready) {
+			r.flush(own)
+			return false
+		}
+		l, err := r.line(own && !ready)
+		if err == errGone {
+			return true
+		}
 		if t := r.turn.Load(); t != r.now {
-			flush()
+			r.flush(own)
 			r.before, r.now = r.now, t
 		}
+		large := false
 		if err == nil {
-			if b.size+len(l.Text) > batchBytes {
-				flush()
+			if large = r.b.size > 0 && r.b.size+len(l.Text) > batchBytes; large {
+				r.flush(own) // the line is the first of the next batch
 			}
-			err = r.hear(&b, l, flush)
+			err = r.hear(l, own)
 		}
 		if err != nil {
-			flush()
-			r.finish(err, l)
-			return
+			r.flush(own)
+			r.over, r.err, r.last = true, err, l
 		}
-		if b.full() || !r.conn.Ready() {
-			flush()
+		if large || r.over {
+			return false
 		}
 	}
+}
+
+// errGone says that the reader has been interrupted: by the one to whom the role
+// has gone, or by who ends the borrowing.
+var errGone = errors.New("the reader is interrupted")
+
+// line reads a line. lends says that the role may be borrowed meanwhile.
+func (r *reader) line(lends bool) (ndjson.Line, error) {
+	for {
+		if lends {
+			r.role.idle()
+		}
+		l, err := r.conn.Read()
+		interrupted := errors.Is(err, os.ErrDeadlineExceeded)
+		switch {
+		case lends && r.role.busy(interrupted), interrupted && !lends:
+			return l, errGone
+		case !interrupted:
+			return l, err
+		}
+	}
+}
+
+// flush hands on what is in hand.
+func (r *reader) flush(own bool) {
+	n := len(r.b.msgs)
+	if n == 0 {
+		return
+	}
+	r.role.handed(&r.b)
+	r.now.in.put(r.b, own) // what has failed meanwhile takes no more
+	// In a flood the next batch is full as well.
+	if n > batchMessages/16 {
+		n = batchMessages
+	}
+	r.b = batch{msgs: make([]effect.HostMessage, 0, n)}
 }
 
 // hear takes what a line of the host's says: that line, or what its adapter makes of it.
-func (r *reader) hear(b *batch, l ndjson.Line, flush func()) error {
+func (r *reader) hear(l ndjson.Line, own bool) error {
 	if r.words == nil {
 		if r.hosts.opts.Wire != nil {
 			r.wire(fromHost, string(l.Text))
 		}
-		return r.take(b, l)
+		return r.take(l)
 	}
 	all, err := r.translate(l)
 	for _, text := range all {
-		if b.full() || b.size+len(text) > batchBytes {
-			flush()
+		if r.b.full() || r.b.size+len(text) > batchBytes {
+			r.flush(own)
 		}
-		if err := r.take(b, ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
+		if err := r.take(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
 			return err
 		}
 	}
@@ -89,7 +142,8 @@ func (r *reader) hear(b *batch, l ndjson.Line, flush func()) error {
 
 // take adds a line to the batch, if it is a message or counts as one. It fails
 // when the line says that what the host sends cannot be read.
-func (r *reader) take(b *batch, l ndjson.Line) error {
+func (r *reader) take(l ndjson.Line) error {
+	b := &r.b
 	m := b.room()
 	unread := r.room.decodeIn(m, l.Text)
 	r.spoken = r.spoken || unread == nil

@@ -67,6 +67,10 @@ type subprocess struct {
 
 func (s *subprocess) Read() (ndjson.Line, error) { return s.lines.Next() }
 
+func (s *subprocess) Interrupt() { s.InterruptRead() }
+
+func (s *subprocess) Resume() { s.ResumeRead() }
+
 func (s *subprocess) Ready() bool { return s.lines.Ready() }
 
 func (s *subprocess) Said() int64 { return s.Written() }

@@ -30,12 +30,15 @@ type Surroundings struct {
 }
 
 // A Conn is one running host, as lines. Read and Ready are called from one
-// goroutine, Write and TryWrite from one at a time, the rest from any and more
-// than once.
+// goroutine at a time, Write and TryWrite too, the rest from any and more than once.
 type Conn interface {
 	// Read waits for the host's next line. It fails with io.EOF when the host
 	// has ended or will not send any more, and as ndjson.Reader.Next does.
 	Read() (ndjson.Line, error)
+	// Interrupt makes a Read that waits, now or later, fail with
+	// os.ErrDeadlineExceeded; nothing is lost by that. Resume ends it.
+	Interrupt()
+	Resume()
 	// Ready says that Read may return without waiting.
 	Ready() bool
 	// Said is how many bytes the host has sent by now, read or not; a Line's

@@ -1,0 +1,221 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+const saidMore = `{"type":"progress","message":"more"}`
+
+// roleOf is who reads the first process.
+func (b *bubble) roleOf(id int64) *role {
+	b.Helper()
+	ex, err := b.exchange(id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &ex.process().read.role
+}
+
+func (r *role) now() holding {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
+}
+
+// is compares who has the role, once nothing moves any more.
+func (b *bubble) is(r *role, want holding) {
+	b.Helper()
+	synctest.Wait()
+	if got := r.now(); got != want {
+		b.Errorf("the role is with %v, want %v", got, want)
+	}
+}
+
+// pause waits, if the host lives.
+func (h *memHost) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-h.dead:
+	}
+}
+
+// TestRole: who waits for messages reads them, and keeps the role while it comes
+// back for more; else the reader has it again.
+func TestRole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
+			h.hear()
+			for range 3 {
+				h.say(saidMore)
+				h.hear()
+			}
+			h.pause(time.Second)
+			h.say(saidMore)
+			h.say(saidMore)
+			h.hear()
+			h.say(`{"type":"result"}`)
+			h.hear()
+		})
+		id := b.begin()
+		r := b.roleOf(id)
+		answer := func() {
+			if _, err := b.Perform(t.Context(), &effect.ExchangeReply{ID: id, InReplyTo: "progress"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		soon := func() { time.AfterFunc(time.Millisecond, answer) }
+		b.is(r, idles) // the first message came before anybody asked for one
+		b.hears(id, `progress {"message":"more"}`)
+		b.is(r, idles)
+		for range 2 {
+			soon()
+			b.hears(id, `progress {"message":"more"}`)
+			b.is(r, lent)
+		}
+		// Nobody comes back for more: what the host says is read all the same.
+		answer()
+		time.Sleep(2 * time.Second)
+		b.is(r, idles)
+		b.hears(id, `progress {"message":"more"}; progress {"message":"more"}`)
+		soon()
+		b.hears(id, `result {}`)
+		b.is(r, lent)
+		b.end(id, "")
+		b.is(r, idles)
+	})
+}
+
+// TestRoleIsWanted: a reading is interrupted by the end of who asked for it, of the
+// exchange's time, and of the run; half a line is not lost by that.
+func TestRoleIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
+			h.hear()
+			h.pause(time.Second)
+			h.out.write(saidMore[:9])
+			h.pause(9 * time.Second)
+			h.out.write(saidMore[9:] + "\n")
+			h.untilTerm()
+		})
+		id := b.begin()
+		r := b.roleOf(id)
+		b.is(r, idles)
+		enough := errors.New("enough")
+		for i := range 3 {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() {
+				b.is(r, borrowed)
+				cancel(enough)
+			})
+			if _, err := b.Perform(ctx, &effect.ExchangeNext{ID: id}); err != enough {
+				t.Fatalf("%d: %v", i, err)
+			}
+			b.is(r, idles)
+		}
+		began := time.Now()
+		b.hears(id, `progress {"message":"more"}`)
+		if got := since(began); got != "7" {
+			t.Errorf("it came after %s seconds", got)
+		}
+		b.is(r, lent)
+		b.hears(id, `HostError: host 'w' timed out after 60 seconds`)
+		b.end(id, "")
+
+		id = b.begin()
+		r = b.roleOf(id)
+		b.is(r, idles)
+		time.AfterFunc(500*time.Millisecond, func() {
+			b.is(r, borrowed)
+			_ = b.Close(context.Background())
+		})
+		if got := b.outcome(id); !strings.Contains(got, "has ended") {
+			t.Errorf("at the end of the run: %s", got)
+		}
+	})
+}
+
+// TestRoleWithMessages: what the reader handed on before it gave the role away is
+// not waited for again.
+func TestRoleWithMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
+			h.hear()
+			h.say(saidMore)
+			h.hear()
+		})
+		id := b.begin()
+		synctest.Wait()
+		ex, err := b.exchange(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if !ex.hear(t.Context()) || time.Since(began) > 0 {
+			t.Error("it waits for more")
+		}
+		b.hears(id, `progress {"message":"more"}`)
+	})
+}
+
+// TestRoleInFlood: while much comes at once the reader keeps the role, and gives
+// it away again when that is over.
+func TestRoleInFlood(t *testing.T) {
+	for name, flood := range map[string]string{
+		"many messages": strings.Repeat(saidMore+"\n", floodMessages),
+		"a large one":   `{"type":"progress","message":"` + strings.Repeat("x", floodBytes) + `"}` + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
+					h.hear()
+					time.Sleep(time.Second)
+					h.out.write(flood)
+					for range floodSettles + 1 {
+						time.Sleep(time.Second)
+						h.say(saidMore)
+					}
+					h.hear()
+				})
+				id := b.begin()
+				r := b.roleOf(id)
+				b.is(r, idles)
+				time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+				b.outcome(id)
+				b.is(r, idles)
+				for i := range floodSettles {
+					time.AfterFunc(time.Second/2, func() { b.is(r, idles) })
+					if got := b.outcome(id); strings.Contains(got, ";") {
+						t.Errorf("%d: %s", i, got)
+					}
+				}
+				time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+				b.outcome(id)
+			})
+		})
+	}
+}
+
+// TestRoleAtTheEnd: the end of a host that somebody reads is told as any.
+func TestRoleAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Timeout: 60}, func(h *memHost) {
+			h.hear()
+			time.Sleep(time.Second)
+			h.die(Exit{Code: 3})
+		})
+		id := b.begin()
+		r := b.roleOf(id)
+		b.is(r, idles)
+		time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
+		b.hears(id, `HostError: host exited without result`)
+		b.is(r, works)
+		b.end(id, "")
+	})
+}
