@@ -132,6 +132,10 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	if err != nil {
 		return err
 	}
+	recording := p.recordWire(o.Records.Wire)
+	if recording != nil {
+		config.Wire = recording.Add
+	}
 	follow := o.follow(&config)
 	world := runtime.New(config)
 	follow.with(world, o, p.ir.Name)
@@ -150,6 +154,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	err = do(world, follow)
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, follow.end(o))
+	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
 		o.Records.OnUsage(world.Usage())
 	}

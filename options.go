@@ -100,4 +100,8 @@ type Records struct {
 	// also written while the run goes on.
 	Profile io.Writer
 	Trace   io.Writer
+	// Wire receives each line that passes between the run and its hosts, as it
+	// happens, by one write each, in the form of `--wire` (spec/18-cli.md). The run's
+	// secrets are removed. nil means none.
+	Wire io.Writer
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/ir"
 	world "github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/limit"
@@ -61,6 +62,9 @@ type TestOptions struct {
 	Limit time.Duration
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
+	// Wire receives each line that passes between the tests and their hosts, as
+	// Records.Wire does; the tests' processes are numbered through.
+	Wire io.Writer
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
 	Kill <-chan struct{}
 	// OnResult, when not nil, is called with each result in the order of the
@@ -124,7 +128,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 	if !o.Live {
 		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}
-	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}}
+	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
 	for _, h := range config.Hosts {
 		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances}
 	}
@@ -138,7 +142,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 		r.tests = chosen
 	}
 	err = r.run(ctx)
-	return r.finished(), mergePoints(r.points), err
+	return r.finished(), mergePoints(r.points), firstError(err, wireError(r.wire))
 }
 
 // testRun is one run of tests.
@@ -148,6 +152,7 @@ type testRun struct {
 	config  world.Config
 	tests   []Test
 	hosts   map[string]mock.Host
+	wire    *wire.Writer // nil when nothing is recorded
 
 	mu      sync.Mutex
 	next    int           // the test to run next
@@ -237,6 +242,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	began := time.Now()
 	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed})
 	config := r.config
+	if r.wire != nil {
+		config.Wire = r.wire.Part()
+	}
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
 	outside := world.New(config)
 	choose := scene.Choose

@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/runtime/clock"
 	"github.com/concerto-lang/concerto/runtime/command"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -68,11 +69,18 @@ type Config struct {
 	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
-	// Heard is called for each event of a call of a model, from any goroutine; it
-	// may be nil.
-	Heard func(llm.Event)
+	Listeners
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
+}
+
+// Listeners are told what passes between the run and its models and hosts, from many
+// goroutines; each may be nil.
+type Listeners struct {
+	// Heard is called for each event of a call of a model.
+	Heard func(llm.Event)
+	// Wire is called for each line that passes to or from a host; without secrets.
+	Wire func(wire.Line)
 }
 
 // Runtime performs the effects of one run. Safe for concurrent use.
@@ -106,7 +114,7 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory, Wire: c.wire(environment.Lookup)})
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})

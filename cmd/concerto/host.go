@@ -29,7 +29,7 @@ func (a *app) hostCommand() *cobra.Command {
 			return usage("`concerto host list` or `concerto host test NAME`", "say what to do")
 		},
 	}
-	c.AddCommand(a.hostListCommand(), a.hostTestCommand())
+	c.AddCommand(a.hostListCommand(), a.hostTestCommand(), a.hostReplayCommand())
 	return c
 }
 

@@ -90,12 +90,26 @@ func overwrite(path string, data []byte) error {
 	return cause(errors.Join(err, f.Close()))
 }
 
-// privateFile opens a file that is written while a run goes on. A new file
-// cannot be read by other users, as it holds what models and programs say. Links
-// are followed; a device or a pipe is written into.
+// privateFile opens a file that is written while a run goes on. It cannot be read by
+// other users, as it holds what models, hosts and programs say. Links are followed; a
+// device or a pipe is written into.
 func privateFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	const private = 0o600
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, private)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm() != private {
+		err = f.Chmod(private)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
 }
+
+// wireUsage is the help of --wire.
+const wireUsage = "write each line that passes between the run and its hosts to `FILE`"
 
 // cause drops the path from an error, which our own message names.
 func cause(err error) error {

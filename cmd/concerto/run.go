@@ -31,6 +31,7 @@ type runFlags struct {
 	profile    string
 	trace      string
 	transcript string
+	wire       string
 }
 
 var statsForms = []string{"text", "json"}
@@ -81,6 +82,8 @@ What it does with models:
                                     call, repair and retry, with tokens, time and cost
   -vv                               and what was said
   --transcript talk.ndjson          the same whole, as records (spec/20-transcript.md)
+  --wire talk.wire                  each line that passes between the run and its hosts,
+                                    as it happens; ` + "`concerto host replay`" + ` plays it
   --stats                           what was used, by model, agent, stage and task;
                                     --stats --format json is one line for programs
 
@@ -103,6 +106,7 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
+	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 	return c
@@ -193,22 +197,36 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
-	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}} {
+	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire}} {
 		if r.path == "" {
 			continue
 		}
-		file, ferr := privateFile(a.abs(r.path))
+		file, ferr := a.recordFile(r.flag, r.path)
 		if ferr != nil {
-			return usage("", "%s: write %s: %v", r.flag, r.path, cause(ferr))
+			return ferr
 		}
 		*r.to = file
-		defer func() {
-			if cerr := file.Close(); err == nil && cerr != nil {
-				err = fmt.Errorf("write %s: %w", r.path, cause(cerr))
-			}
-		}()
+		defer func() { err = closeRecord(err, file, r.path) }()
 	}
 	return run()
+}
+
+// recordFile opens the file of a record, for the flag that names it.
+func (a *app) recordFile(flag, path string) (*os.File, error) {
+	file, err := privateFile(a.abs(path))
+	if err != nil {
+		return nil, usage("", "%s: write %s: %v", flag, path, cause(err))
+	}
+	return file, nil
+}
+
+// closeRecord closes the file of a record. It gives err, or why the record may not
+// be whole.
+func closeRecord(err error, file *os.File, path string) error {
+	if cerr := file.Close(); err == nil && cerr != nil {
+		return fmt.Errorf("write %s: %w", path, cause(cerr))
+	}
+	return err
 }
 
 // program compiles or loads the program that a source names. dir is the

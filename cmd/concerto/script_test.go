@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 // there is no Concerto.toml, one is written with a section for each. `llm FILE`
 // starts a model server with FILE's replies and puts its address into LLM_URL,
 // `mcp` an MCP server likewise;
-// `wire NAME` makes NAME.host of a recorded conversation with a vendor's agent;
+// `recorded NAME` brings NAME.wire, a conversation with a vendor's agent;
 // `subst FILE` replaces $LLM_URL and $WORK in a file.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -60,7 +59,7 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"llm":      startLLM,
-			"wire":     wire,
+			"recorded": recorded,
 			"mcp":      startMCP,
 			"subst":    subst,
 			"requests": requests,
@@ -164,25 +163,14 @@ func startLLM(ts *testscript.TestScript, neg bool, args []string) {
 	servers.Store(ts, s)
 }
 
-// wire makes a host's script of what package host has recorded of a vendor's agent.
-func wire(ts *testscript.TestScript, neg bool, args []string) {
+// recorded copies a recording that package host has of a vendor's agent.
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: wire NAME")
+		ts.Fatalf("usage: recorded NAME")
 	}
 	text, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", args[0]+".wire"))
 	ts.Check(err)
-	var script strings.Builder
-	for line := range strings.Lines(string(text)) {
-		var l struct {
-			Dir, Line string
-			Proc      int
-		}
-		ts.Check(json.Unmarshal([]byte(line), &l))
-		if l.Proc == 1 && (l.Dir == "<" || l.Dir == ">") {
-			fmt.Fprintf(&script, "%s %s\n", l.Dir, strings.ReplaceAll(l.Line, `"/work`, `"`+ts.Getenv("WORK")))
-		}
-	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".host"), []byte(script.String()), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wire"), text, 0o666))
 }
 
 // startMCP starts an MCP server and puts its address into LLM_URL.
@@ -256,7 +244,7 @@ func exits(args []string) int {
 		fmt.Fprintln(os.Stderr, "exits:", err)
 		return 2
 	}
-	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	sent := opts["-after"] == ""
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -269,7 +257,11 @@ func exits(args []string) int {
 		}
 	}
 	_ = c.Wait()
-	if got := c.ProcessState.ExitCode(); got != want {
+	got := c.ProcessState.ExitCode()
+	if ws, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		got = 128 + int(ws.Signal())
+	}
+	if got != want {
 		fmt.Fprintf(os.Stderr, "exits: %s, want exit code %d\n", c.ProcessState, want)
 		return 1
 	}

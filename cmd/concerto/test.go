@@ -23,6 +23,7 @@ type testFlags struct {
 	watch    bool
 	cover    bool
 	html     string
+	wire     string
 
 	permissions permissionFlags
 }
@@ -69,6 +70,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
+	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	f.permissions.add(c)
 	return c
 }
@@ -116,7 +118,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 
 // testOnce compiles and runs the tests. It calls seen with each file that they
 // depend on.
-func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) error {
+func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) (failed error) {
 	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Tests: true, Seen: seen})
 	if err != nil {
 		return refused(err)
@@ -132,6 +134,14 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult
+	}
+	if f.wire != "" {
+		file, err := a.recordFile("--wire", f.wire)
+		if err != nil {
+			return err
+		}
+		defer func() { failed = closeRecord(failed, file, f.wire) }()
+		o.Wire = file
 	}
 	began := time.Now()
 	results, points, err := p.RunTests(ctx, o)

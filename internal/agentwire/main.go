@@ -21,6 +21,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -89,17 +90,17 @@ func install(bin string) error {
 // recording is what passed.
 type recording struct {
 	mu    sync.Mutex
-	lines []host.Wire
+	lines []wire.Line
 	hide  []hidden
 }
 
 // hidden is what a recording shows in the place of a text of this machine.
 type hidden struct{ text, shown string }
 
-func (r *recording) add(w host.Wire) {
+func (r *recording) add(l wire.Line) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, w)
+	r.lines = append(r.lines, l)
 }
 
 // talk has a conversation with the agent: it is asked to work, allowed what it wants

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // rule is what is done to a recording; its first line says so.
@@ -32,29 +34,14 @@ func (r *recording) text(a *agent) []byte {
 	defer r.mu.Unlock()
 	known := map[string]string{}
 	var b bytes.Buffer
-	write := func(v any) {
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			panic(err) // texts and numbers are JSON
-		}
-	}
-	write(struct {
-		Wire    int    `json:"concerto_wire"`
-		Started string `json:"started"`
-		Program string `json:"program"`
-		Agent   string `json:"agent"`
-		Rule    string `json:"rule"`
-	}{1, "2026-01-01T00:00:00Z", "main.conc", a.pkg + "@" + a.version, rule})
+	w := wire.NewWriter(&b, struct {
+		wire.Header
+		Agent string `json:"agent"`
+		Rule  string `json:"rule"`
+	}{wire.Header{Version: wire.Version, Started: "2026-01-01T00:00:00Z", Program: "main.conc"}, a.pkg + "@" + a.version, rule}, func() float64 { return 0 })
 	for _, l := range r.lines {
-		write(struct {
-			T       float64 `json:"t"`
-			Dir     string  `json:"dir"`
-			Host    string  `json:"host"`
-			Proc    int     `json:"proc"`
-			Session string  `json:"session"`
-			Line    string  `json:"line"`
-		}{0, l.Dir, l.Host, l.Proc, r.clean(l.Session, known), r.clean(cut(l.Line), known)})
+		l.Session, l.Text = r.clean(l.Session, known), r.clean(cut(l.Text), known)
+		w.Add(l)
 	}
 	return b.Bytes()
 }

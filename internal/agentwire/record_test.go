@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // TestRecordingsNameNoMachine: what a recording shows of paths, ids and times is
@@ -28,7 +28,7 @@ func TestRecordingsNameNoMachine(t *testing.T) {
 		string(long),
 		strings.Repeat("no JSON ", 500),
 	} {
-		r.add(host.Wire{Dir: "<", Host: "Coder", Proc: 1, Session: id, Line: line})
+		r.add(wire.Line{Dir: wire.From, Host: "Coder", Proc: 1, Session: id, Text: line})
 	}
 	lines := bytes.Split(bytes.TrimSpace(r.text(&agent{pkg: "p", version: "1.2.3"})), []byte("\n"))
 	var got []string

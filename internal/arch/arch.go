@@ -35,6 +35,7 @@ var Policy = []Rule{
 	{Package: "internal/parallel"},
 	{Package: "internal/checked"},
 	{Package: "internal/ndjson"},
+	{Package: "internal/wire"},
 	{Package: "internal/secret"},
 	{Package: "internal/terminal"},
 	{Package: "internal/procgroup"},
@@ -83,7 +84,7 @@ var Policy = []Rule{
 	{Package: "runtime/files", Imports: "internal/effect runtime/permit"},
 	{Package: "runtime/web", Imports: "internal/effect"},
 	{Package: "runtime/random", Imports: "internal/effect"},
-	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup"},
+	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup internal/wire"},
 	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/hostpolicy internal/effect internal/procgroup runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/secret internal/provider internal/spell"},
@@ -92,15 +93,16 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret runtime/clock runtime/command runtime/emit runtime/env runtime/files
+	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
 	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup stdlib runtime/host"},
+	{Package: "internal/replay", Imports: "internal/wire"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
 		stdlib internal/spell`},
-	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret runtime runtime/emit
+	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript internal/activity`},
 	// Programs: they may use what they need of the above.
@@ -112,9 +114,9 @@ var Policy = []Rule{
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
-	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm runtime/host"},
+	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
-		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup
+		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire
 		internal/secret internal/spell internal/terminal internal/progress`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

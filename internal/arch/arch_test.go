@@ -33,7 +33,7 @@ var libraries = []struct{ path, by string }{
 }
 
 // pure are the packages without contact to the outside: all below the runtime.
-var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/jsonrepair internal/redfa`)
+var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/wire internal/jsonrepair internal/redfa`)
 
 // worldly are the packages of Go's library by which a program touches the
 // world.

@@ -45,12 +45,13 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("line of more than %d bytes at offset %d (%d read)", e.Limit, e.Offset, e.Size)
 }
 
-// EncodingError reports a line that is not UTF-8. Size is the line's length in
-// bytes, At the offset of the first bad byte in it.
+// EncodingError reports a line that is not UTF-8, which is Text. Size is the line's
+// length in bytes, At the offset of the first bad byte in it.
 type EncodingError struct {
 	Offset int64
 	Size   int
 	At     int
+	Text   []byte
 }
 
 func (e *EncodingError) Error() string {
@@ -165,7 +166,7 @@ func (r *Reader) take(n int, half bool) (Line, error) {
 		return Line{}, nil
 	}
 	if !utf8.Valid(text) {
-		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: invalidAt(text)})
+		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: invalidAt(text), Text: text})
 	}
 	return Line{Text: text, Offset: offset, Half: half}, nil
 }

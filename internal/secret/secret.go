@@ -58,6 +58,16 @@ func (s *Set) Add(name, value string) {
 	s.find.Store(newFinder(s.known))
 }
 
+// AddNamed adds the values of the variables of an environment ("NAME=value") whose
+// names suggest that they are secret.
+func (s *Set) AddNamed(environ []string) {
+	for _, v := range environ {
+		if name, value, ok := strings.Cut(v, "="); ok && Named(name) {
+			s.Add(name, value)
+		}
+	}
+}
+
 // AddHeader adds the value of a header and, when the value begins with a scheme,
 // the credentials after it: the token of "Bearer …", the password of "Basic …".
 func (s *Set) AddHeader(name, value string) {

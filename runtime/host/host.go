@@ -25,6 +25,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // What holds where a Config says nothing.
@@ -52,7 +53,7 @@ type Options struct {
 	// MaxMemory bounds what one message unfolds to, in bytes; 0 means none.
 	MaxMemory int
 	// Wire takes each line that passes, from many goroutines; nil drops them.
-	Wire func(Wire)
+	Wire func(wire.Line)
 	// Transports overrides the table of transports, for tests; nil is the table.
 	Transports map[string]Transport
 }

@@ -20,6 +20,8 @@ type outbox struct {
 	closed  bool          // nothing more is put in
 	wake    chan struct{} // for the writer: there is something to do
 	room    chan struct{} // for a waiting sender: something was taken
+
+	tap func(lines []byte) // is told what is put in, before it is written; may be nil
 }
 
 func newOutbox(c Conn) *outbox {
@@ -40,6 +42,9 @@ func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
 		return offset, true
 	}
 	o.total += int64(len(lines))
+	if o.tap != nil {
+		o.tap(lines)
+	}
 	if !o.busy && len(o.lines) == 0 {
 		n := o.conn.TryWrite(lines)
 		o.written += int64(n)

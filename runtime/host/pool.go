@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // pool holds the processes of one host declaration. Exchanges beyond their
@@ -245,19 +246,19 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 	run := c.started(session)
 	env := h.environ(c, p.number)
 	h.look(run, env)
+	attached := make(chan struct{}) // what it says is recorded behind its start
+	defer close(attached)
 	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		h.opts.Log(c.Name, line)
 		if h.opts.Wire != nil {
-			p.wire(asideOf, line)
+			<-attached
+			p.wire(wire.Aside, line)
 		}
 	}})
 	if err != nil {
 		return nil, err
 	}
 	p.attach(conn)
-	if h.opts.Wire != nil {
-		p.wire(fateOf, "start")
-	}
 	return p, nil
 }
 

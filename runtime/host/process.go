@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // How long a process may take before it is made to go on.
@@ -91,6 +92,10 @@ func newProcess(h *Hosts, c *Config) *process {
 func (p *process) attach(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.read.role.of(conn)
+	if p.hosts.opts.Wire != nil {
+		p.out.tap = p.wireSent
+		p.wire(wire.Fate, wire.Start)
+	}
 }
 
 // start begins writing, and reading as soon as what is read is wanted.

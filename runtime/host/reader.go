@@ -76,6 +76,7 @@ func (r *reader) pass(own bool) (interrupted bool) {
 		}
 		if err != nil {
 			r.flush(own)
+			r.wireBroken(err)
 			r.over, r.err, r.last = true, err, l
 		}
 		if large || r.over {
@@ -123,9 +124,7 @@ func (r *reader) flush(own bool) {
 // hear takes what a line of the host's says: that line, or what its adapter makes of it.
 func (r *reader) hear(l ndjson.Line, own bool) error {
 	if r.words == nil {
-		if r.hosts.opts.Wire != nil {
-			r.wire(fromHost, string(l.Text))
-		}
+		r.wireHeard(l.Text)
 		return r.take(l)
 	}
 	all, err := r.translate(l)

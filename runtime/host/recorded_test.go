@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -26,32 +26,19 @@ var recorded = map[string]struct {
 	"opencode":   {transport: "acp"},
 }
 
-// wireLine is a line of a recording.
-type wireLine struct {
-	Dir, Session, Line string
-	Proc               int
-}
-
 // recording reads the lines of a recording's first process.
-func recording(t *testing.T, name string) (out []wireLine) {
+func recording(t *testing.T, name string) []wire.Recorded {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata/wire", name+".wire"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for n := 0; lines.Scan(); n++ {
-		var l wireLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
-		if n > 0 && l.Proc == 1 {
-			out = append(out, l)
-		}
+	all, err := wire.Read(f)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
+	return all.Process("Coder", 1)
 }
 
 // newAdapter is a host's adapter as the host has it.
@@ -97,16 +84,16 @@ func TestRecorded(t *testing.T) {
 			tell(a.say([]byte(`{"type":"init"}`)))
 			for _, l := range recording(t, name) {
 				switch l.Dir {
-				case toHost:
-					if len(told) == 0 || told[0] != l.Line {
-						t.Fatalf("the agent was told\n%s\nnow it is told\n%s", l.Line, strings.Join(told, "\n"))
+				case wire.To:
+					if len(told) == 0 || told[0] != l.Text {
+						t.Fatalf("the agent was told\n%s\nnow it is told\n%s", l.Text, strings.Join(told, "\n"))
 					}
 					told = told[1:]
-				case fromHost:
-					s := a.hear([]byte(l.Line))
+				case wire.From:
+					s := a.hear([]byte(l.Text))
 					tell(s)
 					for _, ours := range s.ours {
-						seen.WriteString(shown(t, ours, l.Line) + "\n")
+						seen.WriteString(shown(t, ours, l.Text) + "\n")
 						var m map[string]any
 						if err := json.Unmarshal(ours, &m); err != nil {
 							t.Fatal(err)

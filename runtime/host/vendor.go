@@ -152,11 +152,5 @@ func (p *process) send(line []byte, force bool) (offset int64, ok bool) {
 
 // put sends lines as they are.
 func (p *process) put(lines []byte, force bool) (offset int64, ok bool) {
-	offset, ok = p.out.put(lines, force)
-	if ok && p.hosts.opts.Wire != nil {
-		for line := range strings.Lines(string(lines)) {
-			p.wire(toHost, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return offset, ok
+	return p.out.put(lines, force)
 }

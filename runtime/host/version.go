@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // versionCheck is a vendor's program that is asked for its version, once a run.
@@ -41,7 +42,7 @@ func (h *Hosts) look(run *Config, env []string) {
 		defer h.running.Done()
 		defer close(check.done)
 		check.said = h.askVersion(run.Command, c, env)
-		h.record(c, Wire{Dir: fateOf, Line: "version " + check.said})
+		h.record(c, wire.Line{Dir: wire.Fate, Text: wire.VersionIs + check.said})
 	}()
 }
 

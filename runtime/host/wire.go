@@ -1,37 +1,45 @@
 package host
 
 import (
-	"fmt"
+	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
-// Wire is a line of what passed between us and a process of a host, for those who
-// record it.
-type Wire struct {
-	Dir     string // "<" from the host, ">" to it, "!" its standard error, "." what became of it
-	Host    string // the declaration's name
-	Proc    int    // the how-manieth process of the host, from 1; 0 for none of them
-	Session string // the conversation, when it is known
-	Line    string // for ".": "start", "exit CODE", "killed" or "version V"
+// wire records a line, if anybody records.
+func (p *process) wire(dir wire.Dir, text string) {
+	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: text})
 }
 
-const (
-	fromHost = "<"
-	toHost   = ">"
-	asideOf  = "!"
-	fateOf   = "."
-)
-
-// wire records a line.
-func (p *process) wire(dir, line string) {
-	p.hosts.record(p.cfg, Wire{Dir: dir, Proc: p.number, Session: p.conversation(), Line: line})
-}
-
-func (h *Hosts) record(c *Config, w Wire) {
+func (h *Hosts) record(c *Config, l wire.Line) {
 	if h.opts.Wire != nil {
-		w.Host = c.Name
-		h.opts.Wire(w)
+		l.Host = c.Name
+		h.opts.Wire(l)
+	}
+}
+
+// wireHeard records what has been read.
+func (p *process) wireHeard(line []byte) {
+	if p.hosts.opts.Wire != nil {
+		p.wire(wire.From, string(line))
+	}
+}
+
+// wireSent records what is about to be sent, so that it stands before its answer.
+func (p *process) wireSent(lines []byte) {
+	for line := range strings.Lines(string(lines)) {
+		p.wire(wire.To, strings.TrimSuffix(line, "\n"))
+	}
+}
+
+// wireBroken records the line, if it is one, over which reading failed.
+func (p *process) wireBroken(err error) {
+	var bad *ndjson.EncodingError
+	if p.hosts.opts.Wire != nil && errors.As(err, &bad) {
+		p.wire(wire.From, string(bad.Text))
 	}
 }
 
@@ -39,18 +47,16 @@ func (h *Hosts) record(c *Config, w Wire) {
 func (p *process) wireExit() {
 	const killed = 128 + 9
 	if code := p.conn.Exit().Code; code == killed {
-		p.wire(fateOf, "killed")
+		p.wire(wire.Fate, wire.Killed)
 	} else {
-		p.wire(fateOf, fmt.Sprintf("exit %d", code))
+		p.wire(wire.Fate, wire.Exit+strconv.Itoa(code))
 	}
 }
 
 // translate turns a line of the host's into ours, and answers what the adapter can
 // answer. A host that leaves so much unread that no answer fits cannot be served.
 func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
-	if r.hosts.opts.Wire != nil {
-		r.wire(fromHost, string(l.Text))
-	}
+	r.wireHeard(l.Text)
 	t := r.words
 	t.mu.Lock()
 	defer t.mu.Unlock()
