@@ -156,7 +156,7 @@ func (g *generator) namedInfo(t *types.Named) ir.TypeInfo {
 			bound[p] = t.Args[i]
 		}
 	}
-	info := ir.TypeInfo{Kind: namedKinds[d.Kind], Name: d.Name, Doc: d.Doc, Elements: d.Elements}
+	info := ir.TypeInfo{Kind: namedKinds[d.Kind], Name: d.Name, Doc: d.Doc, Elements: d.Elements, Members: d.Members}
 	info.Fields = g.fieldInfos(d, nil, d.Fields, bound)
 	for _, v := range d.Variants {
 		info.Variants = append(info.Variants, ir.VariantInfo{Name: v.Name, Named: v.Named, Fields: g.fieldInfos(d, v, v.Fields, bound)})

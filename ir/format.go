@@ -132,6 +132,7 @@ func (c *codec) typeInfo(t *TypeInfo) {
 		list(c, "variants", &t.Variants, false, c.variant)
 		list(c, "values", &t.Values, false, c.strElem)
 		c.flag("elements", &t.Elements)
+		c.flag("members", &t.Members)
 	})
 }
 

@@ -160,6 +160,7 @@ type TypeInfo struct {
 	Variants []VariantInfo
 	Values   []string // of a union
 	Elements bool     // of a struct: as JSON it is the array of its first field's elements or values
+	Members  bool     // of a struct: its last field is a map, which it is as JSON, and whose entries count as fields
 }
 
 // FieldInfo is a field of a struct or schema, or of a named variant. Default is

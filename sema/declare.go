@@ -137,6 +137,7 @@ func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, g
 		d.Kind = types.ErrorStruct
 	}
 	d.Elements = m.info.Library && decorator(h.Decorators, "elements") != nil
+	d.Members = m.info.Library && decorator(h.Decorators, "members") != nil
 	if !m.info.Library {
 		c.decls = append(c.decls, d)
 	}

@@ -53,6 +53,16 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	return true
 }
 
+// streams checks which host a stream is of.
+func (b *body) streams(e *ast.MethodCall) {
+	h := hostOf(b.info, e.Recv)
+	b.speaks(e.Recv, h)
+	if h != nil && len(h.Decorations) > 0 {
+		b.report(diag.ListenDecorated.At(e.Recv.Span(), "the decorators of host `%s` stand around `execute`, not around a stream", h.Name).
+			Hint("put the loop into a function, and decorate that"))
+	}
+}
+
 // speaks reports a listen to a host whose lines are text: it sends no messages.
 func (b *body) speaks(at ast.Expr, h *Host) {
 	if h == nil || b.c.cfg.Manifest == nil || b.info.Library {

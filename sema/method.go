@@ -142,6 +142,9 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 		}
 		return b.invokeKnown(e, m.fn, m.known, t, hint, p)
 	}
+	if fn.Info.Library && isHost(t) && e.Name.Name == "stream" {
+		b.streams(e)
+	}
 	return b.invoke(e, fn, t, hint, p)
 }
 

@@ -321,6 +321,9 @@ func (b *body) decodable(t types.Type, at source.Span) {
 	if bad == nil {
 		return
 	}
+	if n, ok := bad.(*types.Named); ok && n.Decl.Members && b.info.Library {
+		return // the library makes it itself
+	}
 	if _, ok := bad.(*types.Param); ok {
 		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("name a concrete type"))
 		return
@@ -345,7 +348,7 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 			return t
 		}
 	case *types.Named:
-		if x.Decl.Elements {
+		if x.Decl.Elements || x.Decl.Members {
 			return t
 		}
 		if seen[x.Decl] {

@@ -283,7 +283,7 @@ func exampleValue(t types.Type) string {
 		if x.Decl.Kind == types.ErrorStruct {
 			return x.Decl.Name + "::new(\"…\")"
 		}
-		if x.Decl.Kind != types.Enum && !x.Decl.Elements {
+		if x.Decl.Kind != types.Enum && !x.Decl.Elements && !x.Decl.Members {
 			return structExample(x.Decl)
 		}
 	}

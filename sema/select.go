@@ -15,7 +15,12 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	set := func(k SelectKind, f *types.Field) { b.info.details[e.Id] = &Selection{Kind: k, Field: f} }
 	switch x := t.(type) {
 	case *types.Named:
-		if f := x.Decl.Field(e.Name.Name); f != nil && x.Decl.Kind != types.Enum {
+		f := x.Decl.Field(e.Name.Name)
+		if x.Decl.Members && !b.info.Library && (f == nil || !f.Pub) {
+			set(SelectAny, nil)
+			return types.Any
+		}
+		if f != nil && x.Decl.Kind != types.Enum {
 			set(SelectField, f)
 			b.visibleField(x.Decl, f, e.Name)
 			return types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))

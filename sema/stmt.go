@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -239,7 +240,7 @@ func (b *body) discard(e ast.Expr) {
 func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Named:
-		if t.Decl.Library && (t.Decl.Name == "Stream" || t.Decl.Name == "TypedStream") {
+		if t.Decl.Library && slices.Contains([]string{"Stream", "TypedStream", "HostStream"}, t.Decl.Name) {
 			b.report(diag.UnusedResult.At(e.Span(), "this stream is discarded, and nobody hears its request").
 				Hint("go over it with `for`, or ask with `execute`"))
 			return

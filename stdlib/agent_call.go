@@ -21,7 +21,7 @@ var agentCallNatives = []native{
 	{"agent.stream.open", streamOpen},
 	{"agent.stream.next", streamNext},
 	{"agent.stream.close", func(a *vm.Args) (value.Slot, error) {
-		a.LetGo(a.Int(0))
+		a.LetGo(effect.KindStreamClose, a.Int(0))
 		return a.Ask(&effect.StreamClose{ID: a.Int(0)}, vm.Nothing)
 	}},
 	{"agent.knowledge", agentKnowledge},

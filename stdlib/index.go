@@ -48,6 +48,8 @@ var files = [...]file{
 	{name: "host.conc", methods: "Host", globals: []string{"__HostTraits", "__host_traits", "__of_host", "__decorated_host", "__with_schema", "__answer", "__decide",
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
 		"__host_tool", "__tool_call"}},
+	{name: "host_stream.conc", globals: []string{"HostMessage", "HostStream", "__host_stream", "__unanswerable", "__message_open", "__message_next", "__message_refusal",
+		"__message_reply", "__message_leave", "__message_session", "__message_read", "__takes", "__tool_there"}, whole: true},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__Function", "__tool_function", "__unlisted", "__listed", "__list_undeclared", "__offered", "__call_tool", "__approved", "__refusal", "__run_tools", "__run_together",
 		"__try_tool", "__step", "__run_tool", "__run_call", "__failed", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
 	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_mocked", "__mcp_mocked_by",

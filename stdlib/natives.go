@@ -15,7 +15,7 @@ type native struct {
 var registry = [...][]native{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
-	partyNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
+	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
 	hashMapNatives, ledgerNatives, memoryNatives, collectionsNatives,
 	clockNatives, commandNatives, cryptoNatives, envNatives, fmtNatives, fsNatives, httpNatives, jsonNatives, mathNatives,
 	promptNatives, randomNatives, regexNatives, timeNatives,

@@ -42,7 +42,7 @@ var groups = []struct {
 	{"prelude", "What every program sees", []string{"prelude.conc", "records.conc", "messages.conc", "errors.conc"}},
 	{"types", "Methods of the built-in types", nil},
 	{"stores", "Methods of stores", []string{"hashmap.conc", "ledger.conc", "ledger_query.conc", "memory.conc"}},
-	{"agents", "Methods of agents, hosts and MCP servers", []string{"agent.conc", "stream.conc", "typed_stream.conc", "host.conc", "mcp_records.conc", "tool.conc"}},
+	{"agents", "Methods of agents, hosts and MCP servers", []string{"agent.conc", "stream.conc", "typed_stream.conc", "host.conc", "host_stream.conc", "mcp_records.conc", "tool.conc"}},
 	{"testing", "What tests see", []string{"testing.conc"}},
 }
 
@@ -80,7 +80,7 @@ func grouped(name string) bool {
 
 // titles are those of sections that hold no type's methods.
 var titles = map[string]string{"prelude.conc": "Functions", "records.conc": "Structs", "messages.conc": "Messages of hosts",
-	"errors.conc": "Errors", "ledger_query.conc": "LedgerQuery", "stream.conc": "Stream", "typed_stream.conc": "TypedStream", "mcp_records.conc": "Resources and prompts of MCP servers"}
+	"errors.conc": "Errors", "ledger_query.conc": "LedgerQuery", "stream.conc": "Stream", "typed_stream.conc": "TypedStream", "host_stream.conc": "HostStream", "mcp_records.conc": "Resources and prompts of MCP servers"}
 
 func sectionOf(f *file) Section {
 	tree := load(f.name, "")

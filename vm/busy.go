@@ -14,34 +14,45 @@ import (
 // whose handler waits for s. Such exchanges belong to the task of s and to the
 // tasks that await it.
 func (s *scope) waitsForItself() bool {
-	return s.heldBy(s.t, map[*task]bool{}) >= max(s.decl.Instances, 1)
+	return s.decl.takenBy(s.t)
 }
 
-// heldBy counts the exchanges with s's host that t holds, or one who awaits t.
-func (s *scope) heldBy(t *task, seen map[*task]bool) int {
+// takenBy says whether each process of the host is in an exchange that waits for
+// the task.
+func (d *Host) takenBy(t *task) bool { return d.heldBy(t, map[*task]bool{}) >= max(d.Instances, 1) }
+
+// heldBy counts the exchanges with the host that t holds, or one who awaits t.
+func (d *Host) heldBy(t *task, seen map[*task]bool) int {
 	if seen[t] {
 		return 0
 	}
 	seen[t] = true
 	n := 0
 	for _, o := range t.scopes {
-		if o.decl == s.decl {
+		if o.decl == d {
+			n++
+		}
+	}
+	for _, x := range t.m.holdings[t] {
+		if o := t.m.talks.held(x); o != nil && o.decl == d {
 			n++
 		}
 	}
 	if t.group != nil {
-		n += s.heldBy(t.group.t, seen)
+		n += d.heldBy(t.group.t, seen)
 	}
 	for _, w := range t.watch {
-		n += s.heldBy(w.waiter(), seen)
+		n += d.heldBy(w.waiter(), seen)
 	}
 	return n
 }
 
-func (s *scope) busy() value.Slot {
-	return value.Err(programError(effect.Errorf("HostError",
+func (s *scope) busy() value.Slot { return value.Err(programError(s.decl.busy())) }
+
+func (d *Host) busy() *effect.Error {
+	return effect.Errorf("HostError",
 		"host '%s' is busy with the exchange whose handler asks it; ask another host, or allow more processes: instances = %d in [hosts.%s]",
-		s.decl.Name, max(s.decl.Instances, 1)+1, s.decl.Connector).With("host", s.decl.Name)))
+		d.Name, max(d.Instances, 1)+1, d.Connector).With("host", d.Name)
 }
 
 // nowAwaited checks again, now that somebody awaits t, the exchanges that t and

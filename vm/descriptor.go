@@ -28,7 +28,7 @@ func (m *loader) loadTypes() error {
 		if kind == value.TypeInvalid || kind == value.TypeError && info.Name != "" {
 			return fmt.Errorf("load type %d: no type of kind %q named %q", i, info.Kind, info.Name)
 		}
-		m.types[i] = &value.Type{Kind: kind, Name: info.Name, Doc: info.Doc, Values: info.Values, Elements: info.Elements}
+		m.types[i] = &value.Type{Kind: kind, Name: info.Name, Doc: info.Doc, Values: info.Values, Elements: info.Elements, Members: info.Members}
 	}
 	for i := range infos {
 		if err := m.fillType(m.types[i], &infos[i]); err != nil {

@@ -3,6 +3,7 @@ package vm
 import (
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 )
@@ -38,6 +39,8 @@ func (t *task) throw(v value.Slot) status {
 // that it is, anything else as a fault.
 func (t *task) throwError(err error) status {
 	switch e := err.(type) {
+	case *effect.Error:
+		return t.throw(programError(e))
 	case *value.Error:
 		return t.throw(e.Slot())
 	case *value.Fault:

@@ -42,7 +42,7 @@ func (r *handlerRun) cancel(cause error) { r.cause = cause }
 func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, again bool) {
 	payload := m.Payload
 	if h.schema != nil {
-		v, errs := convertMessage(payload, h.schema)
+		v, errs := ConvertMessage(nil, payload, h.schema)
 		if len(errs) > 0 {
 			st = t.invalid(s, m, schema.Join(errs))
 			return st, st == running
@@ -68,11 +68,11 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	return running, false
 }
 
-// convertMessage converts a payload to a handler's parameter. Hosts number
+// ConvertMessage converts what a host's message holds to a type, such as a handler's parameter's. Hosts number
 // their messages by Ints or Strings: where the parameter has a String as `id`,
 // an Int is converted to text.
-func convertMessage(payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
-	v, errs := schema.Convert(payload, t)
+func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slot, []schema.FieldError) {
+	v, errs := schema.ConvertIn(p, payload, t)
 	misfit := slices.ContainsFunc(errs, func(e schema.FieldError) bool { return e.Path == "id" })
 	if id, _ := payload.Map().GetString("id"); misfit && id.Kind() == value.KindInt {
 		m := value.NewMap(payload.Map().Len())
@@ -81,7 +81,7 @@ func convertMessage(payload value.Slot, t *value.Type) (value.Slot, []schema.Fie
 			return true
 		})
 		m.SetString("id", value.String(value.Text(id)))
-		if v2, fewer := schema.Convert(m.Slot(), t); len(fewer) < len(errs) {
+		if v2, fewer := schema.ConvertIn(p, m.Slot(), t); len(fewer) < len(errs) {
 			return v2, fewer
 		}
 	}
@@ -136,7 +136,7 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		return st, st == running
 	}
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
-		answer, ok := s.fallback(row)
+		answer, ok := s.decl.fallback(row)
 		if ok {
 			st = t.reply(s, m, effect.ByDefault, answer, "")
 		} else {
@@ -158,12 +158,6 @@ func (t *task) accumulate(s *scope, piece string) status {
 	}
 	s.partial = append(s.partial, piece...)
 	return running
-}
-
-// fallback gives the declared default answer to a message.
-func (s *scope) fallback(row *hostmsg.Message) (json.RawMessage, bool) {
-	answer, ok := s.decl.Defaults[row.Default]
-	return answer, ok
 }
 
 // reply answers a message with v, or with an error when problem is not ""; by is
@@ -283,11 +277,7 @@ func (t *task) runCancelled(s *scope) status {
 	cause := s.run.cause
 	_, m := t.endRun()
 	if cause == errExpired {
-		answer, ok := s.fallback(hostmsg.Of(m.Type))
-		problem := ""
-		if !ok {
-			problem = m.Type + " timed out after " + seconds(s.decl.QuestionTimeout)
-		}
+		answer, problem := s.decl.tooLate(m.Type)
 		if st := t.reply(s, m, effect.ByTimeout, answer, problem); st != running {
 			return st
 		}

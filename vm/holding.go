@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // A holding is something that a task has open in the world, such as a model's
@@ -24,12 +25,14 @@ func (h *holdings) hold(t *task, x holding) {
 	(*h)[t] = append((*h)[t], x)
 }
 
-// LetGo says that the thing which AskToHold opened under this number is being
-// closed, whichever task holds it.
-func (a *Args) LetGo(id int64) { a.vm.holdings.letGo(a.vm.current, id) }
+// LetGo says that the thing which AskToHold opened under this number, and which
+// requests of this kind close, is being closed, whichever task holds it.
+func (a *Args) LetGo(closing effect.Kind, id int64) {
+	a.vm.holdings.letGo(a.vm.current, closing, id)
+}
 
-func (h holdings) letGo(t *task, id int64) {
-	same := func(x holding) bool { return x.id == id }
+func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
+	same := func(x holding) bool { return x.id == id && x.closing.Kind() == closing }
 	owners := []*task{t}
 	if !slices.ContainsFunc(h[t], same) { // another task has handed it on
 		owners = owners[:0]
@@ -55,11 +58,19 @@ func (h holdings) pass(t, to *task) {
 	}
 }
 
-// closeHoldings closes what t holds. Closing does not wait, and its errors no
+// closeHoldings closes what t, which ended by an error, holds. Closing does not wait, and its errors no
 // longer matter.
 func (m *VM) closeHoldings(t *task) {
-	for _, x := range m.holdings[t] {
-		_, _ = t.perform(m.ctx, x.closing)
+	reason := ""
+	if r := t.raised; !r.cancelled {
+		reason = value.Message(r.value)
+	}
+	for _, x := range slices.Clone(m.holdings[t]) {
+		if o := m.talks.held(x); o != nil {
+			o.close(t, reason)
+		} else {
+			_, _ = t.perform(m.ctx, x.closing)
+		}
 	}
 	delete(m.holdings, t)
 }

@@ -33,10 +33,9 @@ type scope struct {
 	started int64 // monotonic milliseconds
 	number  int64 // of the exchange in the run, from 1; with Config.Detail
 
-	id      int64
-	open    bool // the exchange has been opened and not yet closed
-	queue   []effect.HostMessage
-	queued  int                   // of what is in queue, in bytes of lines
+	id   int64
+	open bool // the exchange has been opened and not yet closed
+	messages
 	err     error                 // how the exchange broke, after what is in queue
 	over    bool                  // a terminal message is in queue: nothing comes after it
 	endNext func()                // ends the request for messages on its way; nil without one
@@ -48,12 +47,6 @@ type scope struct {
 
 // closeTime is how long a cancelled exchange may take to close.
 const closeTime = 5 * time.Second
-
-// What may wait behind a running handler; beyond it the host's pipe fills up.
-const (
-	queueLimit = 4096    // messages
-	queueBytes = 4 << 20 // of lines; the last batch may go beyond
-)
 
 func opListenBegin(t *task, in *ins) status {
 	host, prompt := *t.slot(in.a + 1), t.slot(in.a+2).Str()
@@ -78,22 +71,12 @@ func opListenBegin(t *task, in *ins) status {
 	if s.waitsForItself() {
 		return t.finish(s, s.busy())
 	}
-	r := &effect.ExchangeOpen{Host: s.decl.Name, Prompt: prompt.S}
-	if c := f[value.PartyContext]; !c.IsNil() {
-		r.Context = value.AppendJSON(nil, c)
-	}
-	if name := f[value.PartySession]; !name.IsNil() {
-		r.Session = name.AsString()
-	}
+	r := opening(s.decl, host, prompt.S)
 	switch x := *t.slot(in.a + 3); x.Kind() {
 	case value.KindString:
 		r.Schema = json.RawMessage(x.AsString())
 	case value.KindTypeDesc:
 		r.Schema = schema.Text(x.TypeDesc())
-	default:
-		if !f[value.PartySchema].IsNil() {
-			r.Schema = json.RawMessage(f[value.PartySchema].AsString())
-		}
 	}
 	return t.request(r, &wait{kind: waitOpen, scope: s})
 }
@@ -192,19 +175,10 @@ func (t *task) pump(s *scope) status {
 	}
 }
 
-// drop takes the first message off the queue.
-func (s *scope) drop() {
-	s.queued -= len(s.queue[0].Text)
-	s.queue[0] = effect.HostMessage{}
-	if s.queue = s.queue[1:]; len(s.queue) == 0 {
-		s.queue = nil
-	}
-}
-
 // fetch asks for the next messages, unless a request is under way, no more can
 // come, or too many wait already.
 func (s *scope) fetch() {
-	if s.endNext != nil || s.err != nil || s.over || !s.open || len(s.queue) >= queueLimit || s.queued >= queueBytes {
+	if s.endNext != nil || s.err != nil || s.over || !s.open || s.full() {
 		return
 	}
 	f := &pendingRequest{t: s.t, scope: s}
@@ -233,8 +207,7 @@ func (s *scope) arrived(c completion) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
-		s.queue = append(s.queue, *m)
-		s.queued += len(m.Text)
+		s.add(m)
 	}
 	if s.run != nil && s.t.wait != nil {
 		s.fetch()
@@ -251,14 +224,7 @@ func (s *scope) withdraw(id string) bool {
 		s.run.cancel(errWithdrawn)
 		return true
 	}
-	for i := range s.queue {
-		if s.queue[i].ID == id {
-			s.queued -= len(s.queue[i].Text)
-			s.queue = append(s.queue[:i:i], s.queue[i+1:]...)
-			return true
-		}
-	}
-	return false
+	return s.takeBack(id)
 }
 
 // message deals with one message; again is true when the next one may follow.

@@ -18,13 +18,14 @@ func Nothing(effect.Result) (value.Slot, error) { return value.Nil, nil }
 type asked struct {
 	request effect.Request // nil for none
 	give    Give
+	park    func(t *task, w *wait) status // waits in place of a request; nil without one
 }
 
 // Ask lets a native return the result of an effect: the VM performs r, and give
 // converts its result to the value for the program. A native returns what Ask
 // returns; its arguments are no longer valid when give is called.
 func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
-	a.asked = asked{r, give}
+	a.asked = asked{request: r, give: give}
 	return value.Nil, nil
 }
 
@@ -58,10 +59,13 @@ func opPerform(t *task, in *ins) status {
 		return t.throwError(err)
 	}
 	x := args.takeAsked()
-	if x.request == nil { // it knew what the effect would give
+	w.give = x.give
+	switch {
+	case x.park != nil:
+		return x.park(t, w)
+	case x.request == nil: // it knew what the effect would give
 		return t.gave(w, v)
 	}
-	w.give = x.give
 	return t.request(x.request, w)
 }
 

@@ -24,6 +24,8 @@ type pendingRequest struct {
 	scope   *scope      // of an exchange's next
 	run     *handlerRun // of a timer
 	bound   *group      // of a race's bound
+	talk    *talk       // of a stream's next
+	ask     *ask        // of the time that a message has
 	wait    *wait       // of what the task is parked on
 	closing bool        // the end of the run does not end it
 
@@ -147,6 +149,9 @@ func (m *VM) loop() {
 			}
 		}
 		m.beginBounds()
+		if m.alive == 0 {
+			m.closeTalks()
+		}
 		if len(m.pending) == 0 && !m.expectsCalls() {
 			break
 		}
@@ -277,6 +282,10 @@ func (m *VM) takeCompletion(c completion) {
 	case f.run != nil:
 		f.run.expire(c.err)
 		f.t.interruptRun()
+	case f.ask != nil:
+		f.ask.expire(f.t, c.err)
+	case f.talk != nil:
+		f.talk.arrived(f.t, c)
 	case f.wait != nil:
 		if f.wait.kind == waitOpen {
 			m.opening--
@@ -295,13 +304,13 @@ func (m *VM) takeCompletion(c completion) {
 }
 
 // poll serves a task that computes for long. Without waiting, it takes the
-// completions that have come for the task's listens and for bounds. Other
+// completions that have come for the task's listens, for streams and for bounds. Other
 // completions keep their turn.
 func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
-		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.t == t && f.wait == nil) {
+		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.talk != nil || f.ask != nil || f.t == t && f.wait == nil) {
 			m.takeCompletion(c)
 		} else {
 			rest = append(rest, c)
@@ -426,6 +435,7 @@ func (t *task) hear() {
 			s.fetch()
 		}
 	}
+	t.m.talks.hear(t)
 }
 
 // resume goes on after a completion.
@@ -443,6 +453,9 @@ func (t *task) back(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
 		if w.kind == waitOpen && w.err == nil {
 			t.hold(w) // opened all the same: it is closed on the way out
+		}
+		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
+			_, _ = w.give(w.result) // so that the task holds it
 		}
 		return raising
 	}

@@ -92,6 +92,7 @@ type VM struct {
 
 	own      map[any]any // what natives keep: see Own
 	holdings holdings
+	talks    talks
 }
 
 // declared are the values of a program's declarations.

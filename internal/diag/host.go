@@ -33,7 +33,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
 	// ListenText: listen to a host of text.
 	ListenText = &Info{
 		Code: "E0713", Title: `listen to a host of text`,
-		Explain: "listen answers the messages of a host that sends a JSON object a line, which `output_format: \"json\"` says: in the host's declaration, or in its section of Concerto.toml. A host of text only has a result.",
+		Explain: "listen answers, and stream gives, the messages of a host that sends a JSON object a line, which `output_format: \"json\"` says: in the host's declaration, or in its section of Concerto.toml. A host of text only has a result.",
 		Bad: `host W { connector: plain, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 		Good: `host W { connector: plain, output_format: "json", question_default: "" }
@@ -42,6 +42,9 @@ fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 			{`host W { connector: worker, output_format: "text", question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`, `host W { connector: worker, output_format: "text" }
 fn main() { let _r = W.execute("go"); }`},
+			{`host W { connector: plain }
+fn main() { for m in W.stream("go") { println(m.type); } }`, `host W { connector: plain, output_format: "json" }
+fn main() { for m in W.stream("go") { println(m.type); } }`},
 		},
 	}
 	// TerminalHandler: handler for a terminal message.
@@ -119,7 +122,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.
 	// ListenDecorated: listen to a decorated host.
 	ListenDecorated = &Info{
 		Code: "W0712", Title: `listen to a decorated host`,
-		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, so it is that function which can be tried again or ended.",
+		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, a stream is gone over there, so it is that function which can be tried again or ended.",
 		Bad: `@timeout(60)
 host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
@@ -127,5 +130,13 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 @timeout(60)
 fn work() -> Map<String, Any> { listen W.execute("go") { "approval" => |a| "yes" }? }
 fn main() { let _r = work(); }`,
+		More: []Pair{
+			{`@timeout(60)
+host W { connector: worker }
+fn main() { for m in W.stream("go") { println(m.type); } }`, `host W { connector: worker }
+@timeout(60)
+fn work() { for m in W.stream("go") { println(m.type); } }
+fn main() { work(); }`},
+		},
 	}
 )

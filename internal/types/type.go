@@ -107,6 +107,7 @@ type Decl struct {
 	Variants []*Variant
 	Library  bool // declared by the library
 	Elements bool // as JSON, the array of its first field's elements or values
+	Members  bool // its last field is a map, which it is as JSON, and whose entries count as fields
 	// Origin is the checker's own object for the declaration.
 	Origin any
 }

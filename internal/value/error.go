@@ -156,12 +156,18 @@ func WithContext(s Slot, text string) Slot {
 }
 
 // FieldByName gives a field of a struct, schema value or error, or the value
-// that a map holds under a String key.
+// that a map holds under a String key. A struct with Members has every field:
+// nil, when its map has no such entry.
 func FieldByName(s Slot, name string) (v Slot, ok bool) {
 	switch s.Kind() {
 	case KindStruct:
-		if i := s.Type().FieldIndex(name); i >= 0 {
+		t := s.Type()
+		if i := t.FieldIndex(name); i >= 0 {
 			return s.Fields()[i], true
+		}
+		if t.Members {
+			v, _ = s.Fields()[len(t.Fields)-1].Map().GetString(name)
+			return v, true
 		}
 	case KindMap:
 		return s.Map().GetString(name)

@@ -175,6 +175,9 @@ func appendElements(dst []byte, s Slot, at nest) []byte {
 
 func appendStruct(dst []byte, s Slot, at nest) []byte {
 	t := s.Type()
+	if t.Members && len(t.Fields) > 0 {
+		return appendJSON(dst, s.Fields()[len(t.Fields)-1], at)
+	}
 	if t.Elements && len(t.Fields) > 0 {
 		return appendElements(dst, s.Fields()[0], at)
 	}

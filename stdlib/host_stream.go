@@ -1,0 +1,100 @@
+package stdlib
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// A host's exchange in the program's own hands. The first argument is what
+// host.stream.open gave, a message's ask what host.stream.next gave with it.
+var hostStreamNatives = []native{
+	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
+	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
+		t := a.Type(1)
+		return a.NextMessage(func(m *effect.HostMessage, ask value.Slot) value.Slot { return hostMessage(t, m, ask) })
+	}},
+	{"host.stream.refusal", func(a *vm.Args) (value.Slot, error) { return value.String(a.Refusal()), nil }},
+	{"host.stream.reply", hostStreamReply},
+	{"host.stream.leave", func(a *vm.Args) (value.Slot, error) {
+		a.Leave(a.String(1))
+		return value.Nil, nil
+	}},
+	{"host.stream.session", func(a *vm.Args) (value.Slot, error) {
+		if s := a.Session(); s != "" {
+			return value.String(s), nil
+		}
+		return value.Nil, nil
+	}},
+	{"host.message.read", hostMessageRead},
+	{"tool.there", toolThere},
+}
+
+// hostMessage gives a message as a HostMessage, the type t.
+func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slot {
+	payload := m.Payload.Map()
+	all := value.NewMap(payload.Len() + 1)
+	all.SetString("type", value.String(m.Type))
+	payload.Each(func(k, v value.Slot) bool {
+		all.Set(k, v)
+		return true
+	})
+	id := value.Nil
+	if v, _ := payload.GetString("id"); !v.IsNil() {
+		id = value.String(value.Text(v))
+	}
+	return record(t,
+		field{"type", value.String(m.Type)},
+		field{"id", id},
+		field{"__ask", ask},
+		field{"__members", all.Slot()})
+}
+
+// hostStreamReply takes (talk, ask, value, problem, whether a tool answers). As a handler's value is, an Ok
+// is what it holds; an Err is a problem.
+func hostStreamReply(a *vm.Args) (value.Slot, error) {
+	problem, v := a.String(3), value.Flat(a.Slot(2))
+	if v.IsResult() {
+		inner := value.Flat(v.Fields()[0])
+		if v.Variant() == value.VariantErr && problem == "" {
+			problem = value.Message(inner)
+		}
+		v = inner
+	}
+	var text json.RawMessage
+	if problem == "" {
+		text = value.AppendJSONWithin(nil, v, a.TextBound())
+	}
+	by := effect.ByHandler
+	if a.Bool(4) {
+		by = effect.ByTools
+	}
+	return a.Answer(by, text, problem)
+}
+
+// hostMessageRead converts (members) to the type in argument 1.
+func hostMessageRead(a *vm.Args) (value.Slot, error) {
+	t := a.Type(1)
+	v, errs := vm.ConvertMessage(a.Pace(), lend(a.Slot(0)), t)
+	if len(errs) > 0 {
+		return value.Nil, schemaError(t, schema.Join(errs), "")
+	}
+	return v, nil
+}
+
+// toolThere says whether one of the tools in argument 0 has the function that argument
+// 1 names.
+func toolThere(a *vm.Args) (value.Slot, error) {
+	tools, name := a.Tools(a.Slot(0)), value.Flat(a.Slot(1))
+	if name.Kind() != value.KindString {
+		return value.Bool(false), nil
+	}
+	if _, r := vm.Own[remotes](a).find(tools, name.AsString()); r != nil {
+		return value.Bool(true), nil
+	}
+	f, _ := vm.FindFunction(tools, name.AsString())
+	return value.Bool(f != nil), nil
+}

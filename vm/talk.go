@@ -1,0 +1,382 @@
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// A talk is an exchange through which the program goes by itself, message by
+// message: a host's stream (spec/09-listen.md). The library has the loop; what goes on
+// while the program is busy with a message is here: what the host takes back, and
+// questions whose time is over.
+//
+// The task that opened it holds it, and closes it when it ends by an error.
+type talk struct {
+	messages
+	by      *task // that opened it
+	decl    *Host
+	id      int64  // of the exchange
+	session string // that was named last
+	err     error  // how the exchange broke, after what is in queue
+	over    bool   // the terminal message has been given
+	endNext func() // ends the request for messages on its way; nil without one
+	waiting []*task
+	open    []*ask // what the host waits for
+	closed  bool
+	reason  string // why it is to be closed, when the request on its way has come back
+}
+
+// talks are those that are open, the first opened first.
+type talks struct {
+	open  []*talk
+	asked []*talk // those of which a message was given that can be taken back; park hears of it
+}
+
+// ask is a message that has been given to the program and may be answered.
+type ask struct {
+	of       *talk
+	typ, id  string
+	answered string // why it cannot be answered any more; "" while it can
+	endTimer func() // nil without a timer
+}
+
+// Why a message cannot be answered, as HostError has it in code.
+const (
+	askAnswered  = "answered"
+	askWithdrawn = "withdrawn"
+	askTimeout   = "timeout"
+	askClosed    = "closed"
+	askNone      = "none"
+)
+
+// held finds the talk that is held; nil when it is something else.
+func (l *talks) held(h holding) *talk {
+	if h.closing.Kind() != effect.KindExchangeClose {
+		return nil
+	}
+	for _, x := range l.open {
+		if x.id == h.id {
+			return x
+		}
+	}
+	return nil
+}
+
+// talkIn gives the talk that argument i stands for.
+func (a *Args) talkIn(i int) *talk {
+	if h := a.Slot(i).Handle(); h != nil {
+		if x, ok := h.Object.(*talk); ok {
+			return x
+		}
+	}
+	a.Wrong(i, "a HostStream")
+	return nil
+}
+
+// Follow opens an exchange with the host in argument 0 for the program's own loop.
+// Its value stands for it in the functions below, as argument 0.
+func (a *Args) Follow(prompt string) (value.Slot, error) {
+	m, d := a.run(), a.Host(0)
+	if d.takenBy(m.current) {
+		return value.Nil, d.busy()
+	}
+	r := opening(d, a.Slot(0), prompt)
+	x := &talk{decl: d, session: r.Session}
+	return a.AskToHold(r,
+		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
+		func(result effect.Result) (int64, effect.Request) {
+			x.by, x.id = m.current, result.(*effect.ExchangeOpened).ID
+			m.talks.open = append(m.talks.open, x)
+			return x.id, &effect.ExchangeClose{ID: x.id}
+		})
+}
+
+// Given makes a value of a message; ask is nil when it is none to answer.
+type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
+
+// NextMessage gives (again, message). Without a message the caller asks again, or
+// the talk is over. How an exchange breaks is raised.
+func (a *Args) NextMessage(given Given) (value.Slot, error) {
+	m, x := a.run(), a.talkIn(0)
+	give := func(effect.Result) (value.Slot, error) { return x.give(m.current, given) }
+	if x.closed || x.ready() {
+		return give(nil)
+	}
+	a.asked = asked{give: give, park: x.await}
+	return value.Nil, nil
+}
+
+// ready says that something can be given without waiting.
+func (x *talk) ready() bool { return len(x.queue) > 0 || x.err != nil || x.over }
+
+// give takes what waits.
+func (x *talk) give(t *task, given Given) (value.Slot, error) {
+	for len(x.queue) > 0 {
+		m := x.queue[0]
+		x.drop()
+		row := hostmsg.Of(m.Type)
+		if m.Decided {
+			if _, err := t.perform(t.m.ctx, &effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
+				return value.Nil, err
+			}
+			continue
+		}
+		if row.Role == hostmsg.TakesBack {
+			continue // what it takes back has been handled already
+		}
+		if now := m.Session(); now != "" {
+			x.session = now
+		}
+		v := value.Tuple(value.Bool(true), given(&m, x.ask(t, &m, row)))
+		if x.over = row.Terminal(); x.over && len(x.open) == 0 {
+			x.close(t, "")
+		}
+		return v, nil
+	}
+	switch {
+	case x.err != nil:
+		err := x.err
+		x.close(t, "")
+		return value.Nil, err
+	case x.over:
+		x.close(t, "")
+	}
+	return value.Tuple(value.Bool(!x.closed), value.Nil), nil
+}
+
+// ask notes a message that may be answered; nil for any other. The time that a
+// question has counts from here.
+func (x *talk) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.Slot {
+	if !row.Waits() && (row.Known() || m.ID == "") {
+		return value.Nil
+	}
+	k := &ask{of: x, typ: m.Type, id: m.ID}
+	if row.Waits() {
+		x.open = append(x.open, k)
+		t.m.talks.asked = append(t.m.talks.asked, x)
+	}
+	if seconds := x.decl.QuestionTimeout; seconds > 0 && row.Timed {
+		f := &pendingRequest{t: t, ask: k}
+		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
+		k.endTimer = f.end
+	}
+	return value.NewHandle("HostRequest", "", k)
+}
+
+// await parks a task until there is something to give.
+func (x *talk) await(t *task, w *wait) status {
+	for !x.ready() && !x.closed {
+		if t.cancelled() {
+			return raising
+		}
+		if x.endNext == nil && t.alone() {
+			var c completion
+			t.m.stats.Requests++
+			c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: x.id})
+			x.arrived(t, c)
+			if c.err != nil && x.err == nil {
+				return t.broken(c.err)
+			}
+			continue
+		}
+		x.fetch(t)
+		x.waiting = append(x.waiting, t)
+		w.request = &effect.ExchangeNext{ID: x.id}
+		w.end = func() {
+			if x.endNext != nil {
+				x.endNext()
+			}
+		}
+		return t.park(w)
+	}
+	return t.complete(w)
+}
+
+// fetch asks for the next messages, unless a request is under way, no more can
+// come, or too many wait already.
+func (x *talk) fetch(t *task) {
+	if x.endNext != nil || x.err != nil || x.over || x.closed || x.full() {
+		return
+	}
+	if n := len(x.queue); n > 0 && hostmsg.Of(x.queue[n-1].Type).Terminal() {
+		return
+	}
+	f := &pendingRequest{t: t, talk: x}
+	t.m.start(&effect.ExchangeNext{ID: x.id}, f)
+	x.endNext = f.end
+}
+
+// hear has the talks with messages that were given and not answered hear of what the
+// host takes back.
+func (l *talks) hear(t *task) {
+	for _, x := range l.asked {
+		if len(x.open) > 0 {
+			x.fetch(t)
+		}
+	}
+	l.asked = l.asked[:0]
+}
+
+// arrived takes messages that have come. A withdraw overtakes what waits.
+func (x *talk) arrived(t *task, c completion) {
+	x.endNext = nil
+	for _, w := range x.waiting {
+		t.m.ready.push(w)
+	}
+	x.waiting = nil
+	if x.closed {
+		x.end(t)
+		return
+	}
+	if c.err != nil {
+		var e *effect.Error
+		switch {
+		case errors.As(c.err, &e):
+			x.err = e
+		case !errors.Is(c.err, context.Canceled):
+			x.err = c.err
+		} // else who waited was cancelled
+		return
+	}
+	all := c.result.(*effect.ExchangeMessages).Messages
+	for i := range all {
+		if m := &all[i]; hostmsg.Of(m.Type).Role != hostmsg.TakesBack || !x.withdraw(m.ID) {
+			x.add(m)
+		}
+	}
+	if len(x.open) > 0 {
+		x.fetch(t)
+	}
+}
+
+// withdraw takes back the message with this id: one that was given, or one that
+// still waits.
+func (x *talk) withdraw(id string) bool {
+	if id == "" {
+		return false
+	}
+	for _, k := range x.open {
+		if k.id == id {
+			k.settle(askWithdrawn)
+			return true
+		}
+	}
+	return x.takeBack(id)
+}
+
+// settle says why the message is not to be answered any more.
+func (k *ask) settle(why string) {
+	k.answered = why
+	if k.endTimer != nil {
+		k.endTimer()
+	}
+	k.of.open = slices.DeleteFunc(k.of.open, func(o *ask) bool { return o == k })
+}
+
+// expire hears that the time for a question is over.
+func (k *ask) expire(t *task, err error) {
+	k.endTimer = nil
+	if err != nil || k.answered != "" {
+		return
+	}
+	answer, problem := k.of.decl.tooLate(k.typ)
+	k.settle(askTimeout)
+	k.reply(t, effect.ByTimeout, answer, problem)
+}
+
+func (k *ask) response(by string, v json.RawMessage, problem string) *effect.ExchangeReply {
+	return &effect.ExchangeReply{ID: k.of.id, InReplyTo: k.typ, AnswerTo: k.id, Value: v, Error: problem, By: by}
+}
+
+// reply answers a message for the program, which does not wait for it.
+func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
+	r := k.response(by, v, problem)
+	t.m.stats.Requests++
+	if _, err := t.perform(t.m.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
+		t.m.stats.Requests--
+		t.m.start(r, &pendingRequest{t: t})
+	} // any other failure is the next message's, too
+}
+
+// Refusal says, as a code, why the message of the ask in argument 1 cannot be
+// answered; "" when it can.
+func (a *Args) Refusal() string {
+	m, x := a.run(), a.talkIn(0)
+	m.poll(m.current) // what it takes back may have come
+	k := a.ask()
+	switch {
+	case k == nil || k.of != x:
+		return askNone
+	case k.answered == "" && x.closed:
+		return askClosed
+	}
+	return k.answered
+}
+
+func (a *Args) ask() *ask {
+	if h := a.Slot(1).Handle(); h != nil {
+		k, _ := h.Object.(*ask)
+		return k
+	}
+	return nil
+}
+
+// Answer answers the message of the ask in argument 1, which Refusal has let pass, by
+// v or, when it is not "", by problem. by is who answers, as effect.ExchangeReply says.
+func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
+	k := a.ask()
+	if k.answered != "" {
+		return value.Nil, nil
+	}
+	k.settle(askAnswered)
+	a.asked = asked{give: Nothing, park: func(t *task, w *wait) status { return t.ask(k.response(by, v, problem), w) }}
+	return value.Nil, nil
+}
+
+// Session is the conversation that the host has named last; "" when it has none.
+func (a *Args) Session() string { return a.talkIn(0).session }
+
+// Leave closes the talk.
+func (a *Args) Leave(reason string) { a.talkIn(0).close(a.run().current, reason) }
+
+// close ends the exchange: what the host still waits for gets an error, and the host
+// is told why. A request for messages on its way comes back first.
+func (x *talk) close(t *task, reason string) {
+	if x.closed {
+		return
+	}
+	x.closed, x.reason = true, reason
+	x.messages, x.err = messages{}, nil
+	m := t.m
+	m.talks.open = slices.DeleteFunc(m.talks.open, func(o *talk) bool { return o == x })
+	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
+	for _, k := range slices.Clone(x.open) {
+		k.settle(askClosed)
+		k.reply(t, effect.ByNobody, nil, "nobody answered the "+k.typ)
+	}
+	if x.endNext != nil {
+		x.endNext()
+		return
+	}
+	x.end(t)
+}
+
+// end gives the exchange's process back. It does not wait.
+func (x *talk) end(t *task) {
+	t.m.stats.Requests++
+	_, _ = t.perform(context.WithoutCancel(t.m.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
+}
+
+// closeTalks closes what is still open when no task is left.
+func (m *VM) closeTalks() {
+	for len(m.talks.open) > 0 {
+		x := m.talks.open[0]
+		x.close(x.by, "")
+	}
+}
