@@ -31,13 +31,19 @@ func (t *task) emitFrom(in *ins, e *effect.Emit) status {
 	return t.emit(e)
 }
 
-// emit performs an emit of the program or of the VM itself.
-func (t *task) emit(e *effect.Emit) status {
+// tell is emit without what a failure means to the task.
+func (t *task) tell(e *effect.Emit) error {
 	t.m.stats.Requests++
 	if t.served != nil {
 		t.served.call.Emitted(e)
 	}
-	if _, err := t.perform(t.m.ctx, e); err != nil {
+	_, err := t.perform(t.m.ctx, e)
+	return err
+}
+
+// emit performs an emit of the program or of the VM itself.
+func (t *task) emit(e *effect.Emit) status {
+	if err := t.tell(e); err != nil {
 		if t.cancelled() {
 			return raising
 		}

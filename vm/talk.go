@@ -122,7 +122,7 @@ func (x *talk) give(t *task, given Given) (value.Slot, error) {
 		x.drop()
 		row := hostmsg.Of(m.Type)
 		if m.Decided {
-			if _, err := t.perform(t.m.ctx, &effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
+			if err := t.tell(&effect.Emit{Channel: m.Type, Payload: value.AppendJSON(nil, m.Payload)}); err != nil {
 				return value.Nil, err
 			}
 			continue
