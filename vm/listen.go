@@ -187,15 +187,13 @@ func (s *scope) fetch() {
 }
 
 // arrived takes messages that have come. Only a withdraw overtakes a running
-// handler; and an exchange that has timed out ends the running handler.
+// handler, and the loss of the exchange.
 func (s *scope) arrived(c completion) {
 	s.endNext = nil
 	if c.err != nil {
 		s.err = c.err
-		var e *effect.Error
-		if s.run != nil && errors.As(c.err, &e) && (e.Kind == "TimeoutError" || e.Fields["code"] == "timeout") {
-			s.queue, s.queued = nil, 0
-			s.run.cancel(errLost)
+		if e, ok := errors.AsType[*effect.Error](c.err); ok && s.run != nil {
+			s.loses(e)
 		}
 		return
 	}
@@ -212,6 +210,26 @@ func (s *scope) arrived(c completion) {
 	if s.run != nil && s.t.wait != nil {
 		s.fetch()
 	}
+}
+
+// loses ends the running handler, since the exchange is lost. Whom the host's time was
+// over for, nothing more is handled of; what it said before it ended by itself is, but
+// for what only it could want an answer to.
+func (s *scope) loses(e *effect.Error) {
+	s.run.cancel(errLost)
+	if code := e.Fields["code"]; e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat" {
+		s.queue, s.queued = nil, 0
+		return
+	}
+	kept := s.queue[:0:0]
+	for i := range s.queue {
+		if m := &s.queue[i]; hostmsg.Of(m.Type).Waits() {
+			s.queued -= len(m.Text)
+		} else {
+			kept = append(kept, *m)
+		}
+	}
+	s.queue = kept
 }
 
 // withdraw takes back the message with this id: the one being handled, or one

@@ -306,6 +306,32 @@ func TestListenTimeout(t *testing.T) {
 		started, opened, "ask go ", "close ", failed("host 'Worker' timed out after 1 second"))
 }
 
+// TestListenLost: a host that dies ends the handler that waits. What it had said is
+// handled, but for what only it could want an answer to; of a host whose heartbeat
+// stopped nothing is.
+func TestListenLost(t *testing.T) {
+	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
+	play := func(failure string) *stage {
+		return newStage(`
+		< {"type":"question"}
+		@ ask
+		< {"type":"progress","n":1}
+		< {"type":"approval"}
+		< {"type":"question","id":2}
+		< {"type":"log"}
+		` + failure)
+	}
+	const dead = "host exited without result"
+	l.play(t, play("! HostError "+dead), `[{"err":{"message":"`+dead+`","kind":"HostError","host":"Worker"}},null]`,
+		started, opened, "ask go ",
+		`emit listen:unhandled {"host":"Worker","type":"progress","message":{"n":1}}`,
+		`emit listen:unhandled {"host":"Worker","type":"log","message":{}}`,
+		"close ", failed(dead))
+	const silent = "host 'Worker' said nothing for 1 seconds"
+	l.play(t, play("! HostError/heartbeat "+silent), `[{"err":{"message":"`+silent+`","kind":"HostError","code":"heartbeat","host":"Worker"}},null]`,
+		started, opened, "ask go ", "close ", failed(silent))
+}
+
 // TestListenNested: a handler may itself listen. An error in the inner handler
 // is the inner listen's Err; a withdraw of the outer message closes the inner
 // exchange.
