@@ -14,16 +14,17 @@ type memPipe struct {
 	bytes  []byte
 	all    []byte // that was ever written
 	taken  int64
+	room   int // how many bytes it holds
 	closed bool
 
 	interrupted bool // a Read does not wait
 }
 
-// memPipeRoom is how many bytes a memPipe holds.
+// memPipeRoom is how many bytes a memPipe holds unless a test says otherwise.
 const memPipeRoom = 64 << 10
 
 func newMemPipe() *memPipe {
-	p := &memPipe{}
+	p := &memPipe{room: memPipeRoom}
 	p.moved.L = &p.mu
 	return p
 }
@@ -33,13 +34,13 @@ func (p *memPipe) write(s string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(s) > 0 {
-		for len(p.bytes) == memPipeRoom && !p.closed {
+		for len(p.bytes) == p.room && !p.closed {
 			p.moved.Wait()
 		}
 		if p.closed {
 			return
 		}
-		n := min(len(s), memPipeRoom-len(p.bytes))
+		n := min(len(s), p.room-len(p.bytes))
 		p.bytes = append(p.bytes, s[:n]...)
 		p.all = append(p.all, s[:n]...)
 		s = s[n:]
