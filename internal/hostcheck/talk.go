@@ -75,7 +75,7 @@ func (t *talk) next() *Verdict {
 	case !came && hesitates:
 		return t.tellCancel()
 	case !came && t.told:
-		return t.fails(terminal+" within "+seconds(host.DrainTime)+" of the cancel", "none")
+		return t.fails(terminal+" within "+seconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
 	case !came:
 		return t.fails(terminal, "nothing more within %s", seconds(s.wait()))
 	case e.err != nil:
@@ -132,7 +132,7 @@ func (t *talk) take(m *effect.HostMessage) *Verdict {
 
 func (t *talk) tellCancel() *Verdict {
 	t.told = true
-	t.until = time.Now().Add(host.DrainTime)
+	t.until = time.Now().Add(host.CancelWait(&t.s.o.Config))
 	return t.send(host.CancelLine("concerto test"))
 }
 

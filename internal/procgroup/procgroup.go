@@ -143,6 +143,9 @@ func (p *Process) Exit() Exit {
 	return p.exit
 }
 
+// Stderr is the last lines of the standard error so far.
+func (p *Process) Stderr() string { return p.tail.String() }
+
 // Terminate asks the group to end (SIGTERM).
 func (p *Process) Terminate() { p.signal(termSignal) }
 

@@ -299,7 +299,7 @@ func TestWriteToDeafProcess(t *testing.T) {
 
 func TestTail(t *testing.T) {
 	var tl tail
-	long := strings.Repeat("x", 3*lineBytes)
+	long := strings.Repeat("x", lineBytes*3/2) // two pieces
 	tl.read(strings.NewReader("a\r\n"+long+"\nbad \xff byte"), nil)
 	want := "bad \ufffd byte"
 	lines := strings.Split(tl.String(), "\n")

@@ -11,7 +11,7 @@ import (
 const (
 	tailLines = 20
 	tailBytes = 8 << 10
-	lineBytes = 2 << 10 // of one line; the rest is left out
+	lineBytes = 4 << 10 // of one line; the rest is the next
 )
 
 // tail keeps the last lines of a standard error.
@@ -25,7 +25,7 @@ type tail struct {
 // with every line. A very long line is passed on in pieces, so that memory stays
 // bounded.
 func (t *tail) read(r io.Reader, each func(string)) {
-	buf := make([]byte, 4<<10)
+	buf := make([]byte, 2*lineBytes)
 	n := 0
 	for {
 		k, err := r.Read(buf[n:])

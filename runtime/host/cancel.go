@@ -9,7 +9,7 @@ import (
 
 // How long a cancelled host may take to come to its terminal message.
 const (
-	drainTime   = 5 * time.Second
+	drainTime   = 5 * time.Second        // when cancel_grace says nothing
 	drainAtEnd  = 500 * time.Millisecond // when the run is ending
 	plainReason = "cancelled"
 )
@@ -43,7 +43,7 @@ func (ex *exchange) cancel(p *process, reason string) {
 // drained waits until nothing more can come, and says whether the terminal
 // message has.
 func (ex *exchange) drained() bool {
-	t := time.NewTimer(drainTime)
+	t := time.NewTimer(ex.pool.cfg.cancelGrace())
 	defer t.Stop()
 	closing := ex.pool.hosts.closing
 	for {

@@ -28,9 +28,10 @@ type Config struct {
 	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
 	InitTimeout  float64           `json:"init_timeout"`  // seconds for init; 0 means Timeout, for a vendor's agent 60
 	Init         bool              `json:"init"`          // init is sent without parameters, too
-	Vendor                         // for a vendor's agent
-	Permissions  *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
-	Inherited                      // of the run's environment
+	Upkeep
+	Vendor                        // for a vendor's agent
+	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
+	Inherited                     // of the run's environment
 }
 
 // ParamEnv fills the parameter Param from the environment variable Env.
@@ -70,7 +71,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 			return c, fmt.Errorf("read host %s: %w", name, err)
 		}
 	}
-	if c.Timeout < 0 || c.InitTimeout < 0 || c.MaxLine < 0 || c.Instances < 0 {
+	if c.MaxLine < 0 || c.Instances < 0 || min(c.Timeout, c.InitTimeout, c.Heartbeat, c.IdleSeconds, c.CancelGrace) < 0 {
 		return c, fmt.Errorf("read host %s: a negative number", name)
 	}
 	if root == "" {

@@ -16,8 +16,9 @@ type exchange struct {
 	slot    *slot
 	in      *inbox
 	prompt  []byte
-	session string // that it goes on with; "" for none
-	timer   *time.Timer
+	session string      // that it goes on with; "" for none
+	timer   *time.Timer // of the timeout
+	beat    *time.Timer // of the heartbeat; nil without one
 
 	life   chan struct{} // closed when the exchange is closed or its time is over
 	ending sync.Once
@@ -72,6 +73,7 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), session: r.Session,
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
+	p.pulse.begin()
 	if !h.admit(ex) {
 		p.retire(leaveIdle)
 		pool.leave(slot)
@@ -93,6 +95,9 @@ func (h *Hosts) admit(ex *exchange) bool {
 	ex.id = h.lastID
 	h.exchanges[ex.id] = ex
 	ex.timer = time.AfterFunc(ex.pool.cfg.timeout(), ex.expire)
+	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
+		ex.beat = time.AfterFunc(wait, ex.listen)
+	}
 	return true
 }
 
@@ -250,6 +255,9 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 		return nil
 	}
 	ex.timer.Stop()
+	if ex.beat != nil {
+		ex.beat.Stop()
+	}
 	ex.over()
 	p := ex.heedless()
 	if ex.in.drain() {

@@ -52,6 +52,27 @@ func withExit(f *effect.Error, e Exit) *effect.Error {
 	return f
 }
 
+// alike gives a failure what another one knows of the process.
+func alike(f, other *effect.Error) *effect.Error {
+	for _, name := range []string{"session", "exit_code", "stderr"} {
+		if v, known := other.Fields[name]; known {
+			f.With(name, v)
+		}
+	}
+	return f
+}
+
+// told adds to a failure what is known of the process.
+func (p *process) told(e *effect.Error) *effect.Error {
+	in(e, p.conversation())
+	if _, known := e.Fields["stderr"]; !known {
+		if s := p.conn.Stderr(); s != "" {
+			e.With("stderr", s)
+		}
+	}
+	return e
+}
+
 // lineFailure says what was wrong with a line or the stream of lines.
 func (p *process) lineFailure(err error, line []byte) *effect.Error {
 	c := p.cfg

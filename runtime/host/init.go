@@ -122,7 +122,7 @@ func (p *process) initialise(ctx context.Context, line []byte) error {
 		select {
 		case <-in.ready:
 		case <-t.C:
-			return p.cfg.failure("did not acknowledge initialization: it sent nothing within %s seconds", seconds(wait.Seconds()))
+			return p.told(p.cfg.failure("did not acknowledge initialization: it sent nothing within %s seconds", seconds(wait.Seconds())))
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-p.hosts.closing:
@@ -146,9 +146,9 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 		p.rest(false)
 		return nil
 	case hostmsg.Fails:
-		return p.cfg.reported(m.Text)
+		return p.told(p.cfg.reported(m.Text))
 	}
-	return p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text))
+	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text)))
 }
 
 // noAck is the failure of a host that ended before it acknowledged.
@@ -159,12 +159,7 @@ func (p *process) noAck(why *effect.Error) error {
 	} else {
 		f.Message += ": " + why.Message
 	}
-	for _, name := range []string{"exit_code", "stderr"} {
-		if v, ok := why.Fields[name]; ok {
-			f.With(name, v)
-		}
-	}
-	return f
+	return alike(f, why)
 }
 
 // reported is an `error` message as a HostError of its own words.

@@ -159,6 +159,8 @@ func (c *memConn) Unread() int { return -1 }
 
 func (c *memConn) Done() <-chan struct{} { return c.h.dead }
 
+func (c *memConn) Stderr() string { return "" }
+
 func (c *memConn) Exit() Exit { return c.h.exit }
 
 func (c *memConn) End(grace time.Duration, stop <-chan struct{}) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/wire"
@@ -16,7 +17,8 @@ type pool struct {
 	hosts *Hosts
 	cfg   *Config
 
-	plain sync.Once // it has been told that a line of text counts as the result
+	plain  sync.Once // it has been told that a line of text counts as the result
+	starts starts
 
 	mu   sync.Mutex
 	free []*slot
@@ -26,7 +28,8 @@ type pool struct {
 // slot is room for one process. Who holds it has the process to itself.
 type slot struct {
 	pool *pool
-	p    *process // nil before the first use; may have ended
+	p    *process    // nil before the first use; may have ended
+	idle *time.Timer // ends a process that nobody uses; nil while somebody does
 }
 
 // place is a place in the line of a pool: its slot comes when it is free.
@@ -50,6 +53,7 @@ func (pl *pool) join(session string) *place {
 		return p
 	}
 	at := pl.choose(session)
+	pl.free[at].use()
 	p.slot <- pl.free[at]
 	pl.free = slices.Delete(pl.free, at, at+1)
 	return p
@@ -112,6 +116,7 @@ func (pl *pool) leave(s *slot) {
 	defer pl.mu.Unlock()
 	if len(pl.line) == 0 {
 		pl.free = append(pl.free, s)
+		s.rest()
 		return
 	}
 	pl.line[0].slot <- s
@@ -193,12 +198,16 @@ func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.pool.turn(ctx); err != nil {
+		return nil, err
+	}
 	if !h.reserve() {
 		return nil, ErrClosed
 	}
 	p, err := h.connect(c, session)
 	if err != nil {
 		h.running.Done()
+		s.pool.failed(err)
 		return nil, err
 	}
 	s.p = p
@@ -206,6 +215,7 @@ func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 	p.start()
 	if first != nil {
 		if err := p.ready(ctx, first); err != nil {
+			p.aborted(err)
 			p.retire(0)
 			return nil, err
 		}
@@ -249,7 +259,7 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 	attached := make(chan struct{}) // what it says is recorded behind its start
 	defer close(attached)
 	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
-		h.opts.Log(c.Name, line)
+		p.aside.take(line)
 		if h.opts.Wire != nil {
 			<-attached
 			p.wire(wire.Aside, line)

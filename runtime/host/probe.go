@@ -34,12 +34,12 @@ func PromptLine(c *Config, r *effect.ExchangeOpen) []byte { return c.promptLine(
 // ResponseLine answers a message.
 func ResponseLine(r *effect.ExchangeReply) []byte { return replyLine(r) }
 
-// CancelLine ends an exchange early; the host has DrainTime to come to its
+// CancelLine ends an exchange early; the host has CancelWait to come to its
 // terminal message.
 func CancelLine(reason string) []byte { return cancelLine(reason) }
 
-// DrainTime is how long a host that was told to cancel may take.
-const DrainTime = drainTime
+// CancelWait is how long a host that was told to cancel may take.
+func CancelWait(c *Config) time.Duration { return c.cancelGrace() }
 
 // InitWait is how long a new process may take to acknowledge.
 func InitWait(c *Config) time.Duration { return c.initTimeout() }

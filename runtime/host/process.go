@@ -48,8 +48,13 @@ type process struct {
 	fate
 
 	turn atomic.Pointer[turn] // of the newest exchange; nil before the first
+	health
+	stages
+}
 
-	wanted    chan struct{} // closed when reading begins: at the first prompt, or the end
+// stages of a process are closed when they are reached.
+type stages struct {
+	wanted    chan struct{} // reading begins: at the first prompt, or the end
 	wanting   sync.Once
 	readDone  chan struct{}
 	writeDone chan struct{}
@@ -68,6 +73,14 @@ type identity struct {
 	talk   atomic.Pointer[string] // the host's name for the conversation; nil before it has one
 }
 
+// health is what tells how a process fares.
+type health struct {
+	aside   aside  // its standard error
+	pulse   *pulse // nil: nobody asks whether it is silent
+	done    bool   // the reader has read a terminal message
+	counted bool   // as a start that failed; under the process's lock
+}
+
 // capabilities are those that init_ack announced.
 type capabilities struct{ cancels, resumes bool }
 
@@ -81,8 +94,8 @@ type fate struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c,
-		wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{}),
+		hosts: h, cfg: c, health: health{pulse: newPulse(c), aside: aside{log: func(line string) { h.opts.Log(c.Name, line) }}},
+		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
 	}
 	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}
 	return p
@@ -125,6 +138,7 @@ func (p *process) beginTurn(next *turn, line []byte) {
 		next.since = p.conn.Said()
 	}
 	p.turn.Store(next)
+	p.pulse.begin()
 	p.promptAt, _ = p.send(line, true)
 	ended := p.ended
 	p.mu.Unlock()
@@ -142,6 +156,9 @@ func (p *process) rest(served bool) {
 	p.cur = nil
 	p.served = p.served || served
 	p.mu.Unlock()
+	if served {
+		p.hosts.pools[p.cfg.Name].starts.succeed()
+	}
 	select {
 	case <-p.hosts.closing:
 		p.retire(leaveIdle)
@@ -172,9 +189,13 @@ func (p *process) usable() bool {
 func (p *process) finish(err error, last ndjson.Line) {
 	p.mu.Lock()
 	p.silent = true
+	ours := p.retiring
 	p.mu.Unlock()
 	failure, exited := p.why(err, last)
-	in(failure, p.conversation())
+	p.told(failure)
+	if !ours && !p.done && !broke(err) {
+		p.aborted(failure)
+	}
 	p.out.close()
 	if exited {
 		within(exitSettles, p.writeDone)
@@ -192,10 +213,13 @@ func (p *process) finish(err error, last ndjson.Line) {
 	p.retire(0)
 }
 
+// broke says that what the host sent cannot be read; else its output has ended.
+func broke(err error) bool { return !errors.Is(err, errCutOff) && !errors.Is(err, io.EOF) }
+
 // why makes the failure of an exchange whose host's output has ended.
 func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exited bool) {
 	cut := errors.Is(err, errCutOff)
-	if !cut && !errors.Is(err, io.EOF) {
+	if broke(err) {
 		return p.lineFailure(err, last.Text), false
 	}
 	exited = within(exitSettles, p.conn.Done())
@@ -255,6 +279,7 @@ func (p *process) retire(patience time.Duration) {
 		p.conn.CloseWrite()
 		<-p.writeDone
 		<-p.readDone
+		p.aside.end()
 		if p.hosts.opts.Wire != nil {
 			p.wireExit()
 		}

@@ -95,8 +95,10 @@ func (r *reader) line(lends bool) (ndjson.Line, error) {
 		if lends {
 			r.role.idle()
 		}
+		r.pulse.waits()
 		l, err := r.conn.Read()
 		interrupted := errors.Is(err, os.ErrDeadlineExceeded)
+		r.pulse.ceases(!interrupted)
 		switch {
 		case lends && r.role.busy(interrupted), interrupted && !lends:
 			return l, errGone
@@ -168,6 +170,8 @@ func (r *reader) take(l ndjson.Line) error {
 		r.fallback(l.Text)
 	}
 	b.keep()
+	r.pulse.takes(m)
+	r.done = r.done || b.terminal
 	r.named(m, b.terminal)
 	t.over = b.terminal || t.one && r.acknowledges(m)
 	return nil

@@ -50,6 +50,7 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 		default:
 		}
 		if _, ok := p.send(line, false); ok {
+			p.pulse.answered(r.InReplyTo, r.AnswerTo)
 			return nil
 		}
 		if effect.IsAtOnce(ctx) {

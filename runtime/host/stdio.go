@@ -87,4 +87,6 @@ func (s *subprocess) Exit() Exit {
 	return Exit{Code: e.Code, Stderr: e.Stderr}
 }
 
+func (s *subprocess) Stderr() string { return s.Process.Stderr() }
+
 func (s *subprocess) End(grace time.Duration, stop <-chan struct{}) { s.Process.End(grace, stop) }

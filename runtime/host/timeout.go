@@ -1,6 +1,10 @@
 package host
 
-import "time"
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
 
 // timeout is how long a whole exchange may take.
 func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().timeout, c.Timeout) }
@@ -30,19 +34,17 @@ func orSeconds(d time.Duration, s float64) time.Duration {
 // expire ends the exchange at its timeout: the program learns of it at once, the
 // process is told to cancel, if it can be, and ended. An exchange whose terminal
 // message has come does not fail any more, but nobody waits for the host to read.
-func (ex *exchange) expire() {
-	p, why := ex.process(), ex.pool.cfg.timedOut()
-	if p != nil {
-		in(why, p.conversation())
-	}
-	late := ex.in.expire(why)
+func (ex *exchange) expire() { ex.lose(ex.pool.cfg.timedOut(), "timeout") }
+
+// lose is expire for any reason, which a host that can be cancelled is told.
+func (ex *exchange) lose(failure *effect.Error, reason string) {
+	p := ex.process()
+	late := ex.in.expire(p.told(failure))
 	ex.over()
 	if !late {
 		return
 	}
-	if p != nil {
-		p.giveUp("timeout")
-	}
+	p.giveUp(reason)
 	ex.free()
 }
 

@@ -58,6 +58,8 @@ type Conn interface {
 	Done() <-chan struct{}
 	// Exit says how the host ended; valid after Done.
 	Exit() Exit
+	// Stderr is the last lines of the host's standard error so far.
+	Stderr() string
 	// End asks the host to end, makes it when grace is over or stop is closed,
 	// and returns when nothing is left of it.
 	End(grace time.Duration, stop <-chan struct{})

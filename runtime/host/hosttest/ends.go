@@ -13,7 +13,7 @@ var endRules = []rule{
 	{"H42", "A host that closes its output and goes on running is given a second to exit; then the exchange fails as if it had, and the process is ended.", closesOutput},
 	{"H43", "The timeout, 120 seconds when none is set, is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
 	{"H44", "At the timeout the program goes on at once. A host with the capability `cancel` is told and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
-	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. It comes to its terminal message, which like all others is dropped, within five seconds, and is kept for the next exchange; else it is ended.", cancelled},
+	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. It comes to its terminal message, which like all others is dropped, within `cancel_grace` (five seconds), and is kept for the next exchange; else it is ended.", cancelled},
 	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},
 	{"H47", "The program does not wait for a host to be cancelled or ended; only the next exchange with it does.", notAwaited},
 	{"H48", "When the run ends during an exchange, as by Ctrl-C, a host with the capability `cancel` is told and has half a second; then it is ended like the others.", runEnds},

@@ -23,7 +23,7 @@ type rule struct {
 }
 
 // rules are all of them, in the chapter's order.
-var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules)
+var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules)
 
 // Run plays every rule. Afterwards no goroutine of the hosts may be left, and
 // no process.

@@ -20,7 +20,7 @@ var processRules = []rule{
 	{"H6", "Exchanges that want the same host at the same time take turns, in the order they came. With `instances = n` up to n processes run side by side, and a process that runs is preferred to a new one.", turns},
 	{"H7", "After a crash, a timeout or a protocol failure the next exchange gets a new process, initialised again. The old one and its group are gone before the new one starts.", replaced},
 	{"H8", "A process that served before and ends without having read the next prompt has not begun to work on it: a new process takes the exchange over.", takenOver},
-	{"H9", "Lines on the standard error go to the run's log, with the host's name.", stderrIsLogged},
+	{"H9", "Lines on the standard error go to the run's log, with the host's name: control characters escaped, in pieces of 4 KB, and 100 in a second; how many more there were is said.", stderrIsLogged},
 	{"H10", "When the run ends, the input of every idle host ends. A host that has not left 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
 	{"H11", "Signals go to the host's process group. Whatever a host starts and leaves behind in its group ends with it.", groupsEnd},
 	{"H12", "A process that has ended counts as ended, though a process it left behind still holds its pipes.", orphanHoldsPipes},
@@ -265,12 +265,12 @@ func stderrIsLogged(w *world) {
 	w.start(w.worker(`
 stderr starting up
 read
-stderr at work
+stderr at work` + "\x1b" + `[31m
 < {"type":"result","text":"done"}
 `))
 	w.ask("go", "done")
 	w.end()
-	if !w.logged("worker: starting up") || !w.logged("worker: at work") {
+	if !w.logged("worker: starting up") || !w.logged(`worker: at work\x1b[31m`) {
 		w.Errorf("log %q", w.log)
 	}
 }

@@ -1,0 +1,119 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// How much of a host's standard error goes to the log.
+const (
+	asideLine  = 4 << 10 // bytes of one line; a longer one goes on in the next
+	asideLines = 100     // in each second; of the rest only the number is told
+)
+
+// aside passes a process's standard error on to the log, as lines that change nothing
+// but the log, and not more of them than anyone could read.
+type aside struct {
+	log func(line string)
+
+	mu      sync.Mutex
+	until   time.Time // the end of this second
+	lines   int       // that have been passed on in it
+	dropped int       // that have not
+	told    *time.Timer
+}
+
+// take passes on a line.
+func (a *aside) take(line string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); !now.Before(a.until) {
+		a.tell()
+		a.until, a.lines = now.Add(time.Second), 0
+	}
+	// What nobody will read is not escaped.
+	if a.lines == asideLines {
+		a.drop()
+		return
+	}
+	for line = escape(line); ; {
+		part := line
+		if len(part) > asideLine {
+			part = whole(part[:asideLine])
+		}
+		a.lines++
+		a.log(part)
+		if line = line[len(part):]; line == "" {
+			return
+		}
+		if a.lines == asideLines {
+			a.drop()
+			return
+		}
+	}
+}
+
+// drop counts a line that is not passed on, which is told at the end of the second.
+func (a *aside) drop() {
+	a.dropped++
+	if a.told == nil {
+		a.told = time.AfterFunc(time.Until(a.until), a.end)
+	}
+}
+
+// end tells what has been dropped: the second, or the process, is over.
+func (a *aside) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tell()
+}
+
+func (a *aside) tell() {
+	if a.told != nil {
+		a.told.Stop()
+		a.told = nil
+	}
+	if n := a.dropped; n > 0 {
+		a.dropped = 0
+		a.log(fmt.Sprintf("… %d lines dropped", n))
+	}
+}
+
+// whole is text without what is not the whole of an escape or a character at its end.
+func whole(text string) string {
+	for n := 0; n < utf8.UTFMax && !utf8.ValidString(text); n++ {
+		text = text[:len(text)-1]
+	}
+	const longest = len(`\u009b`)
+	if at := strings.LastIndexByte(text[max(len(text)-longest+1, 0):], '\\'); at >= 0 {
+		return text[:max(len(text)-longest+1, 0)+at]
+	}
+	return text
+}
+
+// escape writes control characters as Go does, so that they do nothing to a terminal.
+func escape(line string) string {
+	if strings.IndexFunc(line, unicode.IsControl) < 0 {
+		return line
+	}
+	var b strings.Builder
+	for _, r := range line {
+		switch {
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case unicode.IsControl(r) && r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case unicode.IsControl(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,160 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+// dies reads its prompt and ends.
+func dies(h *memHost) {
+	h.hear()
+	h.die(Exit{Code: 3})
+}
+
+// fails is one exchange that must fail; it gives the message and when it began and
+// ended, in the bubble's time.
+func (b *bubble) fails(start time.Time) (message, at string) {
+	b.Helper()
+	id, err := b.tryBegin()
+	if err == nil {
+		defer b.end(id, "")
+		at = since(start)
+		_, err = b.Perform(context.Background(), &effect.ExchangeNext{ID: id})
+	} else {
+		at = since(start)
+	}
+	var e *effect.Error
+	if !errors.As(err, &e) {
+		b.Fatalf("error %v", err)
+	}
+	code, _ := e.Fields["code"].(string)
+	return strings.TrimSpace(e.Message + " " + code), at
+}
+
+func TestBackoff(t *testing.T) {
+	const died = "host exited without result"
+	const loop = "host 'w' failed to start 5 times in a row: host exited without result crash_loop"
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, dies, dies, dies, dies, dies, dies, echoes, dies, echoes)
+		start := time.Now()
+		want := func(message, at string) {
+			t.Helper()
+			if m, when := b.fails(start); m != message || when != at {
+				t.Errorf("%s at %s, want %s at %s", m, when, message, at)
+			}
+		}
+		want(died, "0")
+		want(died, "0.1")
+		want(died, "0.3")
+		want(died, "0.7")
+		want(died, "1.5")
+		want(loop, "1.5")
+		time.Sleep(29999 * time.Millisecond)
+		want(loop, "31.499")
+		time.Sleep(time.Millisecond)
+		want(died, "31.5")
+		want(strings.Replace(loop, "5", "6", 1), "31.5")
+		time.Sleep(time.Minute)
+		// A completed exchange is a new beginning; a process that had one may die without
+		// making the next one wait.
+		id := b.begin()
+		b.hears(id, `result {"text":"fine"}`)
+		b.end(id, "")
+		b.mem.all[6].die(Exit{Code: 1})
+		synctest.Wait()
+		want(died, "91.5")
+		id = b.begin()
+		if since(start) != "91.6" {
+			t.Errorf("the next start was at %s", since(start))
+		}
+		b.end(id, "")
+	})
+}
+
+// TestBackoffOfInit: an initialisation that fails is a start that failed, once, and
+// what is wrong is what the crash loop tells.
+func TestBackoffOfInit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Params: someParams}, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"error","message":"not logged in"}`)
+		})
+		start := time.Now()
+		for _, at := range []string{"0", "0.1", "0.3", "0.7", "1.5"} {
+			if m, when := b.fails(start); m != "not logged in" || when != at {
+				t.Errorf("%s at %s, want %s", m, when, at)
+			}
+		}
+		if m, when := b.fails(start); m != "host 'w' failed to start 5 times in a row: not logged in crash_loop" || when != "1.5" {
+			t.Errorf("%s at %s", m, when)
+		}
+		if n := len(b.mem.all); n != 5 {
+			t.Errorf("%d starts", n)
+		}
+	})
+}
+
+// TestNoBackoff: a host that is ended for what it does, or by the program, has not
+// failed to start.
+func TestNoBackoff(t *testing.T) {
+	for name, play := range map[string]func(h *memHost){
+		"timeout":   (*memHost).hang,
+		"garbage":   func(h *memHost) { h.say("{\xff"); h.untilTerm() },
+		"cancelled": func(h *memHost) { h.say(`{"type":"progress"}`); h.untilTerm() },
+		"complete":  func(h *memHost) { h.say(`{"type":"error"}`); h.die(Exit{Code: 1}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{Timeout: 1}, func(h *memHost) { h.hear(); play(h) })
+				for n := range 10 {
+					id := b.begin()
+					if n > 0 {
+						// Nothing but the end of the one before was waited for.
+						if wait := b.mem.all[n].began.Sub(b.mem.all[n-1].left()); wait > 0 {
+							t.Errorf("start %d waited for %v", n, wait)
+						}
+					}
+					b.outcome(id)
+					b.end(id, "")
+					synctest.Wait()
+				}
+			})
+		})
+	}
+}
+
+// left is when the last thing happened to the host.
+func (h *memHost) left() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.events) == 0 {
+		return time.Time{}
+	}
+	return h.began.Add(h.events[len(h.events)-1].at)
+}
+
+// TestBackoffEnds: who waits for a start can be cancelled, and the end of the run ends it.
+func TestBackoffEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{}, dies)
+		start := time.Now()
+		for range 4 {
+			b.fails(start)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("no more")) })
+		if _, err := b.Perform(ctx, &effect.ExchangeOpen{Host: "w"}); err == nil || err.Error() != "no more" || since(start) != "0.71" {
+			t.Errorf("%v at %s", err, since(start))
+		}
+		time.AfterFunc(10*time.Millisecond, func() { b.Close(context.Background()) })
+		if _, err := b.tryBegin(); err != ErrClosed || since(start) != "0.72" {
+			t.Errorf("%v at %s", err, since(start))
+		}
+	})
+}

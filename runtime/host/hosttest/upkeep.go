@@ -1,0 +1,87 @@
+package hosttest
+
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+var upkeepRules = []rule{
+	{"H52", "After a start that failed, or whose process died before its first terminal message, the next one waits 100 ms, and after each further one twice as long, 5 seconds at most. After five in a row, who wants the host gets `host '<name>' failed to start 5 times in a row: …` with the code `crash_loop` at once, for 30 seconds. A completed exchange resets it.", backsOff},
+	{"H53", "With `heartbeat`, a host that sends no line for so long during an exchange, while it waits for no answer, fails it with `host '<name>' said nothing for N seconds` and the code `heartbeat`. It is ended as at a timeout.", silent},
+	{"H54", "With `idle_seconds`, the input of a process that nobody has used for so long ends, as when the run does.", idleEnds},
+}
+
+func backsOff(w *world) {
+	w.start(w.worker(`
+read
+stderr out of paper
+exit 3
+`))
+	began := time.Now()
+	for range 5 {
+		if e := w.open("go").fails(); e.Message != "host exited without result" {
+			w.Errorf("message %q", e.Message)
+		}
+	}
+	if took := time.Since(began); took < 1500*time.Millisecond {
+		w.Errorf("five starts within %v", took)
+	}
+	for range 3 {
+		_, err := w.tryOpen(effect.ExchangeOpen{Host: "worker", Prompt: "go"})
+		e := w.hostError(err)
+		if e.Message != "host 'worker' failed to start 5 times in a row: host exited without result" || e.Fields["code"] != "crash_loop" ||
+			e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" || e.Status != effect.None {
+			w.Errorf("message %q, fields %v", e.Message, e.Fields)
+		}
+	}
+	if n := len(w.spawns("worker")); n != 5 {
+		w.Errorf("%d starts", n)
+	}
+}
+
+func silent(w *world) {
+	c := w.worker(`
+on-sigterm signalled
+read
+stderr thinking
+< {"type":"question","id":1}
+read
+hang
+`)
+	c.Heartbeat = 2
+	w.start(c)
+	x := w.open("go")
+	m := x.want("question", `{"id":1}`)
+	w.until("the host to write", func() bool { return w.logged("worker: thinking") })
+	began := time.Now()
+	x.reply(m, `1`)
+	e := x.fails()
+	if e.Message != "host 'worker' said nothing for 2 seconds" || e.Fields["code"] != "heartbeat" || e.Fields["stderr"] != "thinking" {
+		w.Errorf("message %q, fields %v", e.Message, e.Fields)
+	}
+	if took := time.Since(began); took < 2*time.Second {
+		w.Errorf("after %v", took)
+	}
+	x.close()
+	w.await("signalled")
+	w.endAsync()()
+}
+
+func idleEnds(w *world) {
+	c := w.worker(`
+read
+< {"type":"result","text":"one"}
+eof
+write left x
+--- spawn
+` + echo)
+	c.IdleSeconds = 0.2
+	w.start(c)
+	w.ask("one", "one")
+	w.await("left")
+	w.ask("two", "two")
+	if n := len(w.spawns("worker")); n != 2 {
+		w.Errorf("%d starts", n)
+	}
+}

@@ -1,0 +1,247 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+func TestHeartbeat(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		play func(h *memHost)
+		want string // the failure, or what comes instead
+		at   string // seconds after the prompt
+		ends string
+	}{
+		{"silent from the start", (*memHost).hang, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
+		{"silent after a message", func(h *memHost) {
+			time.Sleep(2 * time.Second)
+			h.say(`{"type":"progress"}`)
+			h.hang()
+		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
+		{"a line that is no message is a sign of life", func(h *memHost) {
+			h.say(`{"type":"progress"}`)
+			time.Sleep(2 * time.Second)
+			h.say(`hm`)
+			h.hang()
+		}, "HostError: host 'w' said nothing for 3 seconds", "5", "term@5 kill@10 exit@10"},
+		{"half a line is none", func(h *memHost) {
+			for !h.ended(time.Second) {
+				h.out.write("x")
+			}
+		}, "HostError: host 'w' said nothing for 3 seconds", "3", "term@3 kill@8 exit@8"},
+		{"often enough", func(h *memHost) {
+			for range 4 {
+				time.Sleep(2900 * time.Millisecond)
+				h.say(`{"type":"progress"}`)
+			}
+			h.say(`{"type":"result"}`)
+			h.hear()
+		}, "result {}", "11.6", "eof@11.6 exit@11.6"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) { h.hear(); c.play(h) })
+				id, start := b.begin(), time.Now()
+				got := b.outcome(id)
+				for got == "progress {}" {
+					got = b.outcome(id)
+				}
+				if strings.TrimPrefix(got, "progress {}; ") != c.want || since(start) != c.at {
+					t.Errorf("%s after %s seconds", got, since(start))
+				}
+				b.end(id, "")
+				b.Close(context.Background())
+				b.happened(0, c.ends)
+			})
+		})
+	}
+}
+
+// ended waits for the end, d at most, and says whether it has come.
+func (h *memHost) ended(d time.Duration) bool { return within(d, h.dead) }
+
+// TestHeartbeatCode: the program learns by the code what the host was ended for, and
+// one that can be cancelled is told.
+func TestHeartbeatCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Params: someParams, Upkeep: Upkeep{Heartbeat: 0.5}}, func(h *memHost) {
+			withCancel(h)
+			h.note(h.hear())
+			h.hang()
+		})
+		id := b.begin()
+		_, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
+		if e, ok := err.(*effect.Error); !ok || e.Fields["code"] != "heartbeat" || e.Fields["host"] != "w" || e.Status != effect.Unknown {
+			t.Errorf("%#v", err)
+		}
+		b.end(id, "")
+		b.Close(context.Background())
+		b.happened(0, `{"type":"cancel","reason":"heartbeat"}@0.5 eof@0.5 term@1.5 kill@6.5 exit@6.5`)
+	})
+}
+
+// TestHeartbeatWaits: a host that waits for an answer may be silent, until it has it.
+func TestHeartbeatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 3}}, func(h *memHost) {
+			h.hear()
+			h.say(`{"type":"question","id":1}`)
+			h.say(`{"type":"approval","id":1}`)
+			h.say(`{"type":"tool_call","id":2}`)
+			h.say(`{"type":"withdraw","id":2}`)
+			h.hear()
+			h.hear()
+			h.hang()
+		})
+		id, start := b.begin(), time.Now()
+		b.outcome(id)
+		for _, typ := range []string{"question", "approval"} {
+			time.Sleep(10 * time.Second)
+			r := &effect.ExchangeReply{ID: id, InReplyTo: typ, AnswerTo: "1"}
+			for range 2 { // a second answer to it answers nothing
+				if _, err := b.Perform(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b.hears(id, "HostError: host 'w' said nothing for 3 seconds")
+		if got := since(start); got != "23" {
+			t.Errorf("after %s seconds", got)
+		}
+		b.end(id, "")
+	})
+}
+
+// TestHeartbeatOfSlowProgram: while lines wait for the program, the host is not silent.
+func TestHeartbeatOfSlowProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Upkeep: Upkeep{Heartbeat: 1}}, func(h *memHost) {
+			h.hear()
+			for range 4 * batchMessages {
+				h.say(`{"type":"progress"}`)
+			}
+			h.say(`{"type":"result"}`)
+			h.hear()
+		})
+		id := b.begin()
+		for range 3 {
+			time.Sleep(20 * time.Second)
+			b.outcome(id)
+		}
+		for n := 0; n < 20; n++ {
+			r, err := b.Perform(t.Context(), &effect.ExchangeNext{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := r.(*effect.ExchangeMessages).Messages
+			if all[len(all)-1].Type == "result" {
+				b.end(id, "")
+				return
+			}
+		}
+		t.Error("the result has not come")
+	})
+}
+
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 60}}, echoes)
+		ask := func() {
+			t.Helper()
+			id := b.begin()
+			b.hears(id, `result {"text":"fine"}`)
+			b.end(id, "")
+		}
+		ask()
+		time.Sleep(59 * time.Second)
+		ask() // it begins anew
+		time.Sleep(59 * time.Second)
+		ask()
+		if n := len(b.mem.all); n != 1 {
+			t.Errorf("%d processes", n)
+		}
+		time.Sleep(time.Hour)
+		ask()
+		if n := len(b.mem.all); n != 2 {
+			t.Errorf("%d processes", n)
+		}
+		b.happened(0, "eof@178 exit@178")
+		b.Close(context.Background())
+		b.happened(1, "eof@0 exit@0")
+	})
+}
+
+// TestIdleIsNotBusy: an exchange may take longer than the idle time.
+func TestIdleIsNotBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBubble(t, Config{Upkeep: Upkeep{IdleSeconds: 1}}, func(h *memHost) {
+			for h.hear() != "" {
+				time.Sleep(10 * time.Second)
+				h.say(`{"type":"result"}`)
+			}
+		})
+		for range 2 {
+			id := b.begin()
+			b.hears(id, `result {}`)
+			b.end(id, "")
+			time.Sleep(900 * time.Millisecond)
+		}
+		if n := len(b.mem.all); n != 1 {
+			t.Errorf("%d processes", n)
+		}
+	})
+}
+
+func TestCancelGrace(t *testing.T) {
+	for _, c := range []struct {
+		grace float64
+		ends  string
+	}{
+		{0, `{"type":"cancel","reason":"enough"}@0 term@5 kill@10 exit@10`},
+		{0.5, `{"type":"cancel","reason":"enough"}@0 term@0.5 kill@5.5 exit@5.5`},
+		{20, `{"type":"cancel","reason":"enough"}@0 term@20 kill@25 exit@25`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBubble(t, Config{Params: someParams, Upkeep: Upkeep{CancelGrace: c.grace}}, func(h *memHost) {
+				withCancel(h)
+				h.note(h.hear())
+				h.hang()
+			})
+			b.end(b.begin(), "enough")
+			time.Sleep(time.Minute)
+			b.happened(0, c.ends)
+		})
+	}
+}
+
+// TestPulseIsNotReset: who reads may change; the silence goes on.
+func TestPulseIsNotReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPulse(&Config{Upkeep: Upkeep{Heartbeat: 3}})
+		p.begin()
+		for range 2 {
+			p.waits()
+			time.Sleep(time.Second)
+			p.ceases(false)
+			time.Sleep(time.Hour) // nobody listens
+		}
+		if left := p.left(3 * time.Second); left != time.Second {
+			t.Errorf("%v", left)
+		}
+		p.waits()
+		time.Sleep(time.Second)
+		if left := p.left(3 * time.Second); left != 0 {
+			t.Errorf("%v", left)
+		}
+		p.ceases(true)
+		if left := p.left(3 * time.Second); left != 3*time.Second {
+			t.Errorf("%v", left)
+		}
+	})
+}
