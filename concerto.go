@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/driver"
@@ -104,6 +105,11 @@ func (p *Program) Hosts() []string {
 	return names
 }
 
+// HasPipelines says whether the program has stages that it may run.
+func (p *Program) HasPipelines() bool {
+	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == "pipeline:stage_start" })
+}
+
 // HostConfigs say how the hosts that the program declares are started and spoken
 // to. Relative paths start at the project of a program that was compiled from its
 // sources.
@@ -179,6 +185,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero()}
+	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
 	if o.Records.Trace != nil {
 		out := world.Secrets().Writer(o.Records.Trace)

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/activity"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/transcript"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -45,6 +46,12 @@ type (
 	Answer = emit.Fixed
 	// Prompter asks a person.
 	Prompter = emit.Prompter
+	// HostPrompter is a Prompter that can also put what hosts ask: then questions
+	// and approvals that the program neither handles nor has a default for are put
+	// to the person.
+	HostPrompter = emit.HostPrompter
+	// HostAsking says what a host asks.
+	HostAsking = effect.Asking
 	// Listen says where a program is served over HTTP, and to whom.
 	Listen = mcp.Listen
 

@@ -62,6 +62,7 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	if in.b > 1 {
 		e.Payload = t.json(*t.slot(in.a + 2))
 	}
+	e.Asks = t.handsOn(e.Channel)
 	w := &wait{kind: waitAnswer, window: in.a}
 	if want != nil {
 		e.Wants, w.payload = schema.Wanted(want), value.NewTypeDesc(want)

@@ -49,6 +49,15 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 		}
 		payload = v
 	}
+	t.beginRun(s, m)
+	*t.slot(uint8(h.info.Param)) = payload
+	t.setPC(h.entry)
+	return running, false
+}
+
+// beginRun takes a message off the queue to be answered, with the time that there
+// is for it.
+func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	run := s.spare
 	if run == nil {
 		run = new(handlerRun)
@@ -57,15 +66,22 @@ func (t *task) handle(s *scope, h *handler, m *effect.HostMessage) (st status, a
 	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's
 	s.drop()
-	if seconds := s.decl.QuestionTimeout; seconds > 0 && hostmsg.Of(m.Type).Timed {
+	if ms := s.within(m.Type); ms > 0 {
 		f := &pendingRequest{t: t, run: run}
-		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
+		t.m.start(&effect.Sleep{Milliseconds: ms}, f)
 		run.endTimer = f.end
 	}
 	t.entered(SpanHandler, m.Type)
-	*t.slot(uint8(h.info.Param)) = payload
-	t.setPC(h.entry)
-	return running, false
+	return m
+}
+
+// within is how long an answer to a message may take, in milliseconds; 0: for
+// ever.
+func (s *scope) within(typ string) int64 {
+	if hostmsg.Of(typ).Timed {
+		return int64(s.decl.QuestionTimeout * 1000)
+	}
+	return 0
 }
 
 // ConvertMessage converts what a host's message holds to a type, such as a handler's parameter's. Hosts number
@@ -135,6 +151,18 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		}
 		return st, st == running
 	}
+	if row.Channel != "" && row.Waits() && t.m.config.Asks {
+		if _, declared := s.decl.fallback(row); !declared {
+			return t.askPerson(s, m), false
+		}
+	}
+	st = t.unanswered(s, m, row)
+	return st, st == running
+}
+
+// unanswered reports a message that nobody handles, and answers one that asks
+// with what is declared, else with an error.
+func (t *task) unanswered(s *scope, m *effect.HostMessage, row *hostmsg.Message) (st status) {
 	if st = s.notice("listen:unhandled", m, nil); st == running && row.Waits() {
 		answer, ok := s.decl.fallback(row)
 		if ok {
@@ -143,7 +171,7 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 			st = t.reply(s, m, effect.ByNobody, nil, "nothing handles "+m.Type+" messages")
 		}
 	}
-	return st, st == running
+	return st
 }
 
 // accumulate adds a piece to what the host has sent of its result.

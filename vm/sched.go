@@ -477,6 +477,8 @@ func (t *task) complete(w *wait) status {
 		return t.performed(w)
 	case waitAnswer:
 		return t.answered(w)
+	case waitPerson:
+		return t.toldByPerson(w)
 	case waitOpen:
 		return t.opened(w)
 	case waitMessages, waitReply:

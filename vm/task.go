@@ -232,6 +232,7 @@ type waitKind uint8
 const (
 	waitPerform  waitKind = iota // an effect of Perform
 	waitAnswer                   // an awaited emit
+	waitPerson                   // a person's answer to what a host asks
 	waitOpen                     // an exchange being opened
 	waitMessages                 // the next messages of an exchange
 	waitReply                    // room for a reply in a host's queue

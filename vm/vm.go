@@ -43,6 +43,10 @@ type Config struct {
 	// Detail puts into output where it comes from: effect.From.
 	Detail bool
 
+	// Asks says that a person is asked what a host asks, when neither a handler nor
+	// a default of the program answers it.
+	Asks bool
+
 	// Count counts how often each instruction runs: see VM.Runs.
 	Count bool
 

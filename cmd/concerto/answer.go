@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/asking"
+	"github.com/concerto-lang/concerto/internal/screen"
 )
 
 // answers reads the values of --answer: channel=value each.
@@ -19,10 +24,97 @@ func answers(given []string) ([]concerto.Answer, error) {
 	return out, nil
 }
 
-// prompter asks on the terminal, when there is one.
+// person are the parts of a command that somebody at a terminal sees and types
+// into. They are made when they are first needed, once: one reads what is typed.
+type person struct {
+	noInput bool // nobody is asked
+	asked   concerto.Prompter
+	drawn   *screen.Screen
+	// interrupt is what Ctrl-C does while a prompt takes each key.
+	interrupt func()
+}
+
+// prompter asks on the terminal, when there is one. Hosts' questions are put
+// there when it can also be seen what is asked.
 func (a *app) prompter() concerto.Prompter {
-	if a.terminal && a.asking == nil {
-		a.asking = concerto.NewTerminal(a.stdin, a.stderr)
+	switch {
+	case !a.terminal || a.noInput:
+		return nil
+	case a.asked != nil:
+	case a.errScreen:
+		a.asked = &asking.Person{Terminal: a.bottom(), Now: time.Now}
+	case a.errTerminal:
+		a.asked = &asking.Person{Terminal: asking.NewLines(concerto.NewTerminal(a.stdin, a.stderr)), Now: time.Now}
+	default:
+		a.asked = concerto.NewTerminal(a.stdin, a.stderr)
 	}
-	return a.asking
+	return a.asked
+}
+
+// editing says of which hosts what they ask to do can be edited: who speaks
+// another protocol does what it asked for, or nothing.
+func (a *app) editing(p *concerto.Program) {
+	asked, ok := a.asked.(*asking.Person)
+	if !ok {
+		return
+	}
+	fixed := map[string]bool{}
+	configs, _ := p.HostConfigs() // the run says what is wrong with them
+	for _, c := range configs {
+		fixed[c.Name] = c.Transport == "codex" || c.Transport == "acp"
+	}
+	asked.Edits = func(host string) bool { return !fixed[host] }
+}
+
+// bottom is the bottom of the terminal, where prompts and what a run does are
+// drawn.
+func (a *app) bottom() *screen.Screen {
+	if a.drawn == nil {
+		a.drawn = screen.New(screen.Options{
+			Out: a.stderr, Size: a.size, Color: a.color, Keys: a.stdin, Raw: a.raw, Now: time.Now,
+			Interrupt: func() {
+				if a.interrupt != nil {
+					a.interrupt()
+				}
+			},
+		})
+	}
+	return a.drawn
+}
+
+// redrawEvery is how often what has changed is drawn.
+const redrawEvery = time.Second / 8
+
+// drawing has what is written from now on stand above what is drawn at the bottom
+// of the terminal, if there is one, until end is called.
+func (a *app) drawing() (end func()) {
+	if !a.errScreen {
+		return func() {}
+	}
+	s, stderr, stdout := a.bottom(), a.stderr, a.stdout
+	a.stderr = s.Writer(stderr)
+	if a.outTerminal {
+		a.stdout = s.Writer(stdout)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticks := time.NewTicker(redrawEvery)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				s.Refresh()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		stop()
+		<-ended
+		s.Clear()
+		a.stderr, a.stdout = stderr, stdout
+	})
 }

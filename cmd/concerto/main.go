@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	"github.com/concerto-lang/concerto"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -42,9 +40,24 @@ func main() {
 	code := Main(os.Args[1:], &app{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
 		terminals: terminals{terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-			color:    colours && term.IsTerminal(int(os.Stderr.Fd())),
-			outColor: colours && term.IsTerminal(int(os.Stdout.Fd())),
-			screen:   os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd()))},
+			color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
+			outColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
+			screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
+			errScreen: os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stderr.Fd())),
+			size: func() (int, int) {
+				width, height, err := term.GetSize(int(os.Stderr.Fd()))
+				if err != nil || width <= 0 || height <= 0 {
+					return 80, 24
+				}
+				return width, height
+			},
+			raw: func() (func(), error) {
+				state, err := term.MakeRaw(int(os.Stdin.Fd()))
+				if err != nil {
+					return nil, err
+				}
+				return func() { _ = term.Restore(int(os.Stdin.Fd()), state) }, nil // there is nowhere to report it
+			}},
 	})
 	flush()
 	os.Exit(code)
@@ -64,7 +77,7 @@ type app struct {
 	ownHeap bool
 	dir     string // working directory; -C changes it
 	terminals
-	asking concerto.Prompter // made when it is first needed: one reads what is typed
+	person
 	// pause waits between two looks of --watch at the files; nil waits for
 	// lookEvery.
 	pause func(context.Context) error
@@ -86,6 +99,11 @@ type terminals struct {
 	color                    bool // stderr takes colours
 	outColor                 bool // stdout does
 	screen                   bool // stdout is a terminal that can be cleared
+	// errScreen says that stderr is a terminal on which lines can be drawn. size is
+	// its size; raw has stdin hand on each key, until restore is called.
+	errScreen bool
+	size      func() (width, height int)
+	raw       func() (restore func(), err error)
 }
 
 // Main runs the command line args and gives the exit code.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/progress"
+	"github.com/concerto-lang/concerto/internal/screen"
 )
 
 // progressForms are the values of --progress.
@@ -42,18 +43,27 @@ type shownProgress struct {
 	a     *app
 	began time.Time
 	tally progress.Tally
-	plain *progress.Plain
+	plain *progress.Plain // nil when the view is live
+	view  *progress.View  // nil when it is not
 }
 
-// showProgress has the run that the options are for show its progress. Nothing
-// is followed of a program that has no hosts: it has none. What it gives is told
-// of the run's end; nil when nothing is shown.
-func (a *app) showProgress(form string, p *concerto.Program, o *concerto.Options) *shownProgress {
-	if form == "none" || len(p.Hosts()) == 0 {
+// showProgress has the run that the options are for show its progress: by lines at
+// the bottom of the terminal that are drawn again and again, else by lines that
+// stay. Nothing is followed of a program that has no hosts: it has none, but for
+// stages that can be seen. What it gives is told of the run's end; nil when nothing
+// is shown.
+func (a *app) showProgress(f *runFlags, p *concerto.Program, o *concerto.Options) *shownProgress {
+	live := f.shown == "auto" && a.errScreen && !a.records() && !(a.outTerminal && f.emit == "ndjson")
+	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && p.HasPipelines()) {
 		return nil
 	}
 	s := &shownProgress{a: a, began: time.Now()}
-	s.plain = progress.NewPlain(func(line string) { a.note("%s\n", line) })
+	if live {
+		s.view = progress.NewView()
+		a.bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
+	} else {
+		s.plain = progress.NewPlain(func(line string) { a.note("%s\n", line) })
+	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage
 	o.Records.OnUsage = func(each []concerto.ModelUsage, all concerto.ModelUsage) {
@@ -68,7 +78,11 @@ func (a *app) showProgress(form string, p *concerto.Program, o *concerto.Options
 
 func (s *shownProgress) hear(e concerto.Activity) {
 	s.tally.Add(&e)
-	s.plain.Hear(e)
+	if s.view != nil {
+		s.view.Hear(e)
+	} else {
+		s.plain.Hear(e)
+	}
 }
 
 // end leaves a line about the run, when a host had a part in it.

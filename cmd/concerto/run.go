@@ -20,13 +20,14 @@ import (
 // runFlags are the flags of run.
 type runFlags struct {
 	worldFlags
-	emit   string
-	code   codeFlag
-	watch  bool
-	detail bool
-	stats  bool
-	format string // of stats
-	shown  string // progress: one of progressForms, "" for what is usual
+	emit    string
+	code    codeFlag
+	watch   bool
+	detail  bool
+	stats   bool
+	format  string // of stats
+	noInput bool
+	shown   string // progress: one of progressForms, "" for what is usual
 
 	profile    string
 	trace      string
@@ -73,9 +74,13 @@ files or the network is listed with what it may do, and you are asked once
 whether to run it. Where nobody can be asked it ends with exit code 2, unless
 --trust, or a flag for each kind that it asks for, has decided.
 
-What its hosts do is said on stderr: a line when one starts, asks, is answered and
-by whom, and ends, and one when the run is over. --progress none, or -q, leaves
-it out; CONCERTO_PROGRESS is the flag where it is not given.
+What its hosts do is shown on stderr: on a terminal by lines that are drawn again
+as they go on, else, or with --progress plain, by a line when one starts, asks, is
+answered and by whom, and ends. --progress none, or -q, shows nothing;
+CONCERTO_PROGRESS is the flag where it is not given.
+
+What hosts ask and nobody answers is asked you, when stdin and stderr are
+terminals; --no-input asks nobody.
 
 What it does with models:
   -v                                a line on stderr for each request, reply, tool
@@ -103,6 +108,7 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
@@ -126,7 +132,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if err != nil {
 		return err
 	}
-	f.shown = form
+	f.shown, a.noInput = form, f.noInput
 	if f.detail {
 		a.began = time.Now()
 	}
@@ -136,6 +142,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
+	a.interrupt = signals.interrupt
 	if !f.watch {
 		return a.runOnce(ctx, s, args, f, signals)
 	}
@@ -177,13 +184,19 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 		growHeap()
 	}
 	o.Args, o.Answers.Prompter = args, a.prompter()
+	a.editing(p)
+	end := a.drawing()
+	defer end()
+	signals.before(end)
+	o.Log = a.logs()
 	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
 	var used stats
 	if f.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
-	progress := a.showProgress(f.shown, p, &o)
+	progress := a.showProgress(f, p, &o)
 	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
+	end()
 	progress.end(err)
 	if f.stats {
 		a.tellStats(&used, f.format == "json" || a.records())

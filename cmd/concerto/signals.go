@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,7 @@ type interrupts struct {
 	done    chan struct{} // the run is over
 	kill    chan struct{} // the second signal has come
 	cancel  context.CancelCauseFunc
+	leaving atomic.Pointer[func()] // what to do before the process is left
 }
 
 // catch gives a context that ends with errInterrupted at the first Ctrl-C (or
@@ -64,10 +66,26 @@ func (i *interrupts) watch() {
 			i.cancel(errInterrupted)
 		case 1:
 			close(i.kill)
-			time.AfterFunc(lastChance, func() { os.Exit(exitInterrupted) })
+			time.AfterFunc(lastChance, func() {
+				if f := i.leaving.Load(); f != nil {
+					(*f)()
+				}
+				os.Exit(exitInterrupted)
+			})
 		}
 	}
 }
+
+// interrupt does what Ctrl-C does.
+func (i *interrupts) interrupt() {
+	select {
+	case i.signals <- os.Interrupt:
+	default: // enough of them wait
+	}
+}
+
+// before sets what is done before a run is left that cannot be ended.
+func (i *interrupts) before(f func()) { i.leaving.Store(&f) }
 
 // stop stops catching signals, without waiting for it.
 func (i *interrupts) stop() {

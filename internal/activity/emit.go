@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// emitted hears of what the VM and the library report by emits: listens, the
-// stages of pipelines, and what the rules of a host have decided.
+// emitted hears of what the VM and the library report by emits: listens, and the
+// stages of pipelines.
 func (f *Follower) emitted(id int64, q *effect.Emit) {
-	if !strings.HasPrefix(q.Channel, "listen:") && !strings.HasPrefix(q.Channel, "pipeline:") && q.Channel != "host:decided" {
+	if !strings.HasPrefix(q.Channel, "listen:") && !strings.HasPrefix(q.Channel, "pipeline:") {
 		return
 	}
 	var r report
@@ -33,15 +32,12 @@ func (f *Follower) emitted(id int64, q *effect.Emit) {
 		f.enter(t, Event{Kind: StageBegan, Task: id, Name: r.Name + "/" + r.Stage})
 	case "pipeline:stage_complete", "pipeline:error":
 		f.leave(t, StageBegan)
-	case "host:decided":
-		f.ruled(id, &r)
 	}
 }
 
 // report is what those emits have.
 type report struct {
-	Host, Name, Stage, Decision, Description string
-	ID                                       json.RawMessage
+	Host, Name, Stage string
 }
 
 func (f *Follower) enter(t *task, e Event) {
@@ -65,34 +61,4 @@ func (f *Follower) leave(t *task, k Kind) {
 		f.tell(e)
 		return
 	}
-}
-
-// ruled hears that the rules of a host have decided an approval. When the
-// exchange's messages have it, its reply follows; else this is all that is heard
-// of it.
-func (f *Follower) ruled(id int64, r *report) {
-	var of *exchange
-	for _, x := range f.open {
-		if x.began.Host != r.Host || x.began.Task != id && of != nil {
-			continue
-		}
-		of = x
-		for _, a := range x.waiting {
-			if a.Type == "approval" && a.ID == string(r.ID) {
-				f.decided = append(f.decided, decided{r.Host, a.ID})
-				return
-			}
-		}
-	}
-	if of == nil {
-		return
-	}
-	e := of.event(Asked)
-	e.Answer, e.Text = Answer{Type: "approval", ID: string(r.ID)}, r.Description
-	f.tell(e)
-	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
-	if e.Denied = r.Decision == decision.Deny; !e.Denied {
-		e.Scope = decision.Once
-	}
-	f.tell(e)
 }

@@ -29,12 +29,11 @@ type Options struct {
 type Follower struct {
 	options Options
 
-	mu      sync.Mutex
-	last    int64               // number given
-	tasks   map[int64]*task     // those that run
-	open    map[int64]*exchange // by the number in requests
-	lanes   map[string][]bool   // by host: which are taken, the first is lane 1
-	decided []decided           // by rules, and not yet seen to be answered
+	mu    sync.Mutex
+	last  int64               // number given
+	tasks map[int64]*task     // those that run
+	open  map[int64]*exchange // by the number in requests
+	lanes map[string][]bool   // by host: which are taken, the first is lane 1
 }
 
 // task is a task that runs.
@@ -53,9 +52,6 @@ type exchange struct {
 	failed  bool
 	over    bool // its terminal message or its failure has come
 }
-
-// decided is what the rules of a host have decided.
-type decided struct{ host, id string }
 
 // New makes a Follower.
 func New(o Options) *Follower {
@@ -204,14 +200,9 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	if !ok {
 		return // of a type that is not shown
 	}
-	host := x.began.Host
-	if at := slices.Index(f.decided, decided{host, a.ID}); at >= 0 {
-		f.decided = slices.Delete(f.decided, at, at+1)
-		by = effect.ByRules
-	}
 	e := x.event(Answered)
 	e.Answer, e.By, e.Text = a, by, q.Error
-	if a.Type == "approval" {
+	if a.Type == hostmsg.Approval {
 		d := decision.Decision{}
 		if q.Error == "" {
 			d = decision.Of(q.Value)
@@ -277,6 +268,8 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 	for i := range said.Messages {
 		m := &said.Messages[i]
 		switch row := hostmsg.Of(m.Type); {
+		case m.Decided:
+			f.ruled(x, m)
 		case row.Waits() && row.Channel != "":
 			if moved {
 				e.Used = x.used
@@ -321,7 +314,6 @@ func (f *Follower) close(id int64, reason string) {
 	}
 	delete(f.open, id)
 	f.lanes[x.began.Host][x.began.Lane-1] = false
-	f.decided = slices.DeleteFunc(f.decided, func(d decided) bool { return d.host == x.began.Host })
 	e := x.event(Ended)
 	e.Failed, e.Text = x.failed, x.text
 	if !x.over {

@@ -139,19 +139,22 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// What rules decide is told of once, whether the exchange has the approval or not.
+// An approval that the rules of the host decide is asked and answered.
 func TestRules(t *testing.T) {
 	got := follow(t, func(f *Follower) {
 		f.TaskBegan(1, 0, vm.Place{Function: "main"})
 		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
-		said(t, f, 1, `{"type":"approval","id":"a","description":"rm"}`)
-		asks(f, &effect.Emit{Channel: "host:decided", Payload: []byte(`{"host":"A","id":"a","decision":"deny","description":"rm"}`)}, nil, nil)
-		asks(f, &effect.ExchangeReply{ID: 1, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`"no"`), By: effect.ByDefault}, nil, nil)
-		asks(f, &effect.Emit{Channel: "host:decided", Payload: []byte(`{"host":"A","id":"b","decision":"allow","description":"ls"}`)}, nil, nil)
-		asks(f, &effect.Emit{Channel: "host:decided", Payload: []byte(`{"host":"B","id":"b","decision":"allow","description":"ls"}`)}, nil, nil)
+		for _, line := range []string{`{"type":"host:decided","host":"A","id":"a","decision":"deny","description":"rm"}`, `{"type":"host:decided","host":"A","id":"b","decision":"allow","description":"ls"}`} {
+			_, _, payload, err := value.ParseMessage([]byte(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := effect.HostMessage{Type: effect.Decided, Payload: payload, Decided: true}
+			asks(f, &effect.ExchangeNext{ID: 1}, &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil)
+		}
 	})
-	want := []string{"began 1 A", `asked 1 A approval "a" rm`, `answered 1 A approval "a" rules denied`,
-		`asked 1 A approval "b" ls`, `answered 1 A approval "b" rules once`, "ended 1 A the run has ended failed"}
+	want := []string{"began 1 A", "asked 1 A approval a rm", "answered 1 A approval a rules denied",
+		"asked 1 A approval b ls", "answered 1 A approval b rules once", "ended 1 A the run has ended failed"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -71,6 +72,19 @@ func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 		return true
 	}
 	return false
+}
+
+// ruled hears of an approval that the rules of its host have decided.
+func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
+	p := m.Payload.Map()
+	e := x.event(Asked)
+	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
+	f.tell(e)
+	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
+	if e.Denied = text(p, "decision") == decision.Deny; !e.Denied {
+		e.Scope = decision.Once
+	}
+	f.tell(e)
 }
 
 // end notes how the exchange ends by a host's own message.

@@ -54,6 +54,7 @@ var Policy = []Rule{
 	{Package: "internal/testhost", Tests: true},
 	{Package: "internal/testllm", Tests: true},
 	{Package: "internal/testmcp", Tests: true},
+	{Package: "internal/testterm", Imports: "internal/terminal", Tests: true},
 	{Package: "internal/diag", Imports: "internal/source internal/spell"},
 	{Package: "lexer", Imports: "internal/source internal/diag"},
 	{Package: "ast", Imports: "internal/source"},
@@ -70,7 +71,9 @@ var Policy = []Rule{
 	{Package: "internal/profile", Imports: "vm internal/cputime"},
 	{Package: "internal/trace", Imports: "internal/effect vm"},
 	{Package: "internal/activity", Imports: "internal/value internal/hostmsg internal/decision internal/effect vm"},
-	{Package: "internal/progress", Imports: "internal/activity internal/effect internal/terminal"},
+	{Package: "internal/screen", Imports: "internal/terminal"},
+	{Package: "internal/asking", Imports: "internal/hostmsg internal/decision internal/effect internal/terminal internal/screen"},
+	{Package: "internal/progress", Imports: "internal/hostmsg internal/effect internal/terminal internal/activity internal/screen"},
 	{Package: "internal/redfa"},
 	{Package: "stdlib", Imports: `internal/source ast parser sema ir internal/value internal/schema internal/store internal/effect vm
 		internal/hostmsg internal/checked internal/jsonrepair internal/redfa`},
@@ -79,7 +82,7 @@ var Policy = []Rule{
 	{Package: "runtime/permit", Imports: "internal/effect"},
 	{Package: "runtime/clock", Imports: "internal/effect"},
 	{Package: "runtime/command", Imports: "internal/effect internal/procgroup"},
-	{Package: "runtime/emit", Imports: "internal/value internal/effect internal/ndjson internal/procgroup internal/terminal"},
+	{Package: "runtime/emit", Imports: "internal/value internal/hostmsg internal/effect internal/ndjson internal/procgroup internal/terminal"},
 	{Package: "runtime/env", Imports: "internal/effect internal/secret"},
 	{Package: "runtime/files", Imports: "internal/effect runtime/permit"},
 	{Package: "runtime/web", Imports: "internal/effect"},
@@ -117,7 +120,7 @@ var Policy = []Rule{
 	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire
-		internal/secret internal/spell internal/terminal internal/progress`},
+		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -6,6 +6,7 @@ import "encoding/json"
 const (
 	KindEmit      Kind = "emit"
 	KindAwaitEmit Kind = "emit.await"
+	KindAskHost   Kind = "host.ask"
 	KindPrint     Kind = "print"
 	KindLog       Kind = "log"
 )
@@ -29,6 +30,8 @@ type Emit struct {
 // *Error is an EmitError with field reason "no_listener", "timeout" or
 // "refused".
 //
+// Asks says that what a host asks is handed on by it, nil otherwise.
+//
 // Wants tells a person which answers fit, "" when any text does. Misfit says
 // why the answer before did not fit: then the emit has been made already, and
 // only the question is repeated to whoever gave that answer.
@@ -38,6 +41,22 @@ type AwaitEmit struct {
 	From    *From           `json:"from,omitempty"`
 	Wants   string          `json:"wants,omitempty"`
 	Misfit  string          `json:"misfit,omitempty"`
+	Asks    *Asking         `json:"asks,omitempty"`
+}
+
+// Asking says what a message is by which a host asks.
+type Asking struct {
+	Host   string `json:"host"`                // the declaration's name
+	Type   string `json:"type"`                // the message's
+	Within int64  `json:"within_ms,omitempty"` // from then on it is not waited for; 0: for ever
+}
+
+// AskHost has a person answer what a host asks and the program has no handler
+// and no default for. Its result is an *Answer; its *Error is that of an
+// AwaitEmit, when there is nobody who could be asked.
+type AskHost struct {
+	Asking
+	Message json.RawMessage `json:"message"` // without its type
 }
 
 // Answer is the application's answer as JSON. Typed says that it is a text that
@@ -73,6 +92,9 @@ func (*Emit) Kind() Kind { return KindEmit }
 
 // Kind is KindAwaitEmit.
 func (*AwaitEmit) Kind() Kind { return KindAwaitEmit }
+
+// Kind is KindAskHost.
+func (*AskHost) Kind() Kind { return KindAskHost }
 
 // Kind is KindPrint.
 func (*Print) Kind() Kind { return KindPrint }

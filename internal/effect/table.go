@@ -88,6 +88,7 @@ var table = []Info{
 
 	{Kind: KindEmit, Request: request[Emit], By: Output, Inline: true, Class: ClassTold},
 	{Kind: KindAwaitEmit, Request: request[AwaitEmit], Result: result[Answer], By: Output, Class: ClassWaits},
+	{Kind: KindAskHost, Request: request[AskHost], Result: result[Answer], By: Output, Class: ClassWaits},
 	{Kind: KindPrint, Request: request[Print], By: Output, Inline: true, Class: ClassTold},
 	{Kind: KindLog, Request: request[Log], By: Logs, Inline: true, Class: ClassTold},
 

@@ -15,6 +15,7 @@ const (
 	Approval = "approval"
 	Cancel   = "cancel"
 	Progress = "progress"
+	Question = "question"
 	Result   = "result"
 	Error    = "error"
 )
@@ -86,7 +87,7 @@ var messages = []Message{
 	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
 	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
-	{Type: "question", Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",
+	{Type: Question, Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "it needs to know something"},
 	{Type: Approval, Schema: "HostApproval", Role: Asks, Timed: true, Default: "approval_default", Channel: "host:approval",
 		Doc: "it needs a yes or a no"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/activity"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 )
 
 // Tally counts what a run does.
@@ -36,7 +37,7 @@ func (t *Tally) Add(e *activity.Event) {
 }
 
 // approval is the type of a message that wants a yes or a no.
-const approval = "approval"
+const approval = hostmsg.Approval
 
 // Summary is the line that is left of a run, which took d. How says how it ended:
 // "done in", or another beginning.

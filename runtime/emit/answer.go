@@ -2,8 +2,10 @@ package emit
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
@@ -36,11 +38,69 @@ type Prompter interface {
 	Ask(ctx context.Context, prompt string) (string, error)
 }
 
+// HostPrompter is a Prompter that knows how to put what a host asks. AskHost gives
+// the answer as JSON, what a handler would give. Its errors are those of Ask.
+type HostPrompter interface {
+	Prompter
+	AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
+}
+
+// Queue is a Prompter who asks one thing after the other, in the order in which
+// they joined. Join gives a context for Ask, and what leaves the queue.
+type Queue interface {
+	Join(ctx context.Context) (joined context.Context, leave func())
+}
+
+// join joins the queue of the prompter, if there is one.
+func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) {
+	if q, ok := s.prompter.(Queue); ok {
+		return q.Join(ctx)
+	}
+	return ctx, func() {}
+}
+
+// askHost has a person answer what a host asks.
+func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
+	p, ok := s.prompter.(HostPrompter)
+	if !ok {
+		return nil, nobody(hostmsg.Of(r.Type).Channel)
+	}
+	if err := s.out.flush(ctx); err != nil {
+		return nil, err
+	}
+	return hostAnswer(ctx, p, r.Asking, r.Message)
+}
+
+func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (effect.Result, error) {
+	v, err := p.AskHost(ctx, q, message)
+	if err != nil {
+		return nil, unasked(ctx, hostmsg.Of(q.Type).Channel, err)
+	}
+	return &effect.Answer{Value: v, By: effect.ByTerminal}, nil
+}
+
+// unasked is why nobody could be asked.
+func unasked(ctx context.Context, channel string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f := failure(channel, noListener, "nobody answers the emit on channel '%s': the terminal's input ended (%v)", channel, err)
+	f.Cause = err
+	return f
+}
+
 // asking answers with what the user types. It says what is wanted, and asks
 // again when the text does not fit.
 type asking struct{ p Prompter }
 
 func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
+	if p, ok := a.p.(HostPrompter); ok && r.Asks != nil && r.Misfit == "" {
+		v, err := hostAnswer(ctx, p, *r.Asks, r.Payload)
+		if err != nil {
+			return nil, err
+		}
+		return v.(*effect.Answer), nil
+	}
 	prompt := r.Channel
 	if r.Wants != "" {
 		prompt += " (" + r.Wants + ")"
@@ -52,10 +112,5 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 	if err == nil {
 		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true, By: effect.ByTerminal}, nil
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	f := failure(r.Channel, noListener, "nobody answers the emit on channel '%s': the terminal's input ended (%v)", r.Channel, err)
-	f.Cause = err
-	return nil, f
+	return nil, unasked(ctx, r.Channel, err)
 }

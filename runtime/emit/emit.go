@@ -53,11 +53,12 @@ var ErrNoReader = errors.New("write the output: its reader has gone away (broken
 
 // Sink performs output. Safe for concurrent use.
 type Sink struct {
-	out     *output
-	format  format
-	detail  time.Time
-	answers []answerer
-	handler *handler // nil without one
+	out      *output
+	format   format
+	detail   time.Time
+	answers  []answerer
+	handler  *handler // nil without one
+	prompter Prompter // nil without one
 
 	answering sync.WaitGroup // awaited emits that were started
 }
@@ -65,7 +66,7 @@ type Sink struct {
 // New makes a Sink. It starts no process: the handler is started by the first
 // emit that needs it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter}
 	if o.Terminal {
 		s.format = onTerminal[o.Mode]
 	}
@@ -93,6 +94,8 @@ func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, er
 		return nil, s.print(ctx, r)
 	case *effect.AwaitEmit:
 		return s.await(ctx, r)
+	case *effect.AskHost:
+		return s.askHost(ctx, r)
 	}
 	return nil, &effect.Unperformed{Who: "emits", Kind: r.Kind()}
 }
@@ -147,9 +150,12 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 }
 
 // Start prints an awaited emit at once, so that it has its place in the
-// program's order. It is answered while the program goes on. Other requests are
-// left to Perform.
+// program's order. It is answered while the program goes on, as is what a host
+// asks. Other requests are left to Perform.
 func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if q, ok := r.(*effect.AskHost); ok {
+		return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
+	}
 	a, ok := r.(*effect.AwaitEmit)
 	if !ok {
 		return nil, false
@@ -164,12 +170,21 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 			return func() {}, true
 		}
 	}
+	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a) }), true
+}
+
+// begin has somebody asked while the program goes on. Persons are asked in the
+// order of these calls.
+func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
 	ctx, stop = context.WithCancel(ctx)
+	ctx, leave := s.join(ctx)
 	s.answering.Go(func() {
-		done(s.answer(ctx, a))
+		result, err := ask(ctx)
+		leave()
+		done(result, err)
 		stop()
 	})
-	return stop, true
+	return stop
 }
 
 // known gives the answer on a channel when nobody has to be asked for it.

@@ -74,7 +74,7 @@ var rows = map[effect.Kind]*row{
 	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused},
 	effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
 
-	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
+	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
 	effect.KindArgs: {free: ours},
 
 	effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},

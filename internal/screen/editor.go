@@ -1,0 +1,166 @@
+package screen
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/terminal"
+)
+
+// editor is a line that is being typed.
+type editor struct {
+	text []rune
+	at   int    // where the next character goes
+	part []byte // of a character or a sequence whose rest has not come
+}
+
+func (e *editor) begin(text string) {
+	e.text = []rune(text)
+	e.at = len(e.text)
+}
+
+// outcome is what a key means to who asks.
+type outcome uint8
+
+const (
+	typing outcome = iota
+	entered
+	ended       // Ctrl-D on an empty line
+	interrupted // Ctrl-C
+)
+
+// The keys that are not characters.
+const (
+	ctrlA     = 1
+	ctrlC     = 3
+	ctrlD     = 4
+	ctrlE     = 5
+	backspace = 8
+	ctrlU     = 21
+	ctrlW     = 23
+	escape    = 27
+	del       = 127
+)
+
+// feed takes keys until one that means something; rest are those behind it.
+func (e *editor) feed(b []byte) (rest []byte, now outcome) {
+	b = append(e.part, b...)
+	e.part = nil
+	for len(b) > 0 {
+		if b[0] == escape {
+			n := e.sequence(b)
+			if n == 0 {
+				e.part = b
+				return nil, typing
+			}
+			b = b[n:]
+			continue
+		}
+		if !utf8.FullRune(b) {
+			e.part = b
+			return nil, typing
+		}
+		r, n := utf8.DecodeRune(b)
+		b = b[n:]
+		switch r {
+		case '\r', '\n':
+			return b, entered
+		case ctrlC:
+			return b, interrupted
+		case ctrlD:
+			if len(e.text) == 0 {
+				return b, ended
+			}
+			e.remove(e.at, e.at+1)
+		default:
+			e.key(r)
+		}
+	}
+	return nil, typing
+}
+
+// key takes one key.
+func (e *editor) key(r rune) {
+	switch r {
+	case ctrlA:
+		e.at = 0
+	case ctrlE:
+		e.at = len(e.text)
+	case backspace, del:
+		e.remove(e.at-1, e.at)
+	case ctrlU:
+		e.remove(0, e.at)
+	case ctrlW:
+		from := e.at
+		for from > 0 && e.text[from-1] == ' ' {
+			from--
+		}
+		for from > 0 && e.text[from-1] != ' ' {
+			from--
+		}
+		e.remove(from, e.at)
+	default:
+		if r == '\t' {
+			r = ' '
+		}
+		if unicode.IsPrint(r) {
+			e.text = append(e.text[:e.at:e.at], append([]rune{r}, e.text[e.at:]...)...)
+			e.at++
+		}
+	}
+}
+
+func (e *editor) remove(from, to int) {
+	from, to = max(from, 0), min(to, len(e.text))
+	if from >= to {
+		return
+	}
+	e.text = append(e.text[:from:from], e.text[to:]...)
+	e.at = from
+}
+
+// sequence takes what a key that is no character sends, and gives its length; 0
+// when its rest has not come. Of those that it does not know it does nothing.
+func (e *editor) sequence(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	if b[1] != '[' && b[1] != 'O' {
+		return 1 // Escape itself
+	}
+	n := 2
+	for n < len(b) && (b[n] < 0x40 || b[n] > 0x7e) {
+		n++
+	}
+	if n == len(b) {
+		return 0
+	}
+	switch string(b[2 : n+1]) {
+	case "D":
+		e.at = max(e.at-1, 0)
+	case "C":
+		e.at = min(e.at+1, len(e.text))
+	case "H", "1~":
+		e.at = 0
+	case "F", "4~":
+		e.at = len(e.text)
+	case "3~":
+		e.remove(e.at, e.at+1)
+	}
+	return n + 1
+}
+
+// window is what of the line is shown in so many cells, with the column of the
+// cursor in it, for which a cell is left.
+func (e *editor) window(most int) (text string, column int) {
+	most = max(most, 4)
+	from := 0
+	for terminal.Width(string(e.text[from:e.at])) >= most {
+		from++
+	}
+	to := e.at
+	for to < len(e.text) && terminal.Width(string(e.text[from:to+1])) < most {
+		to++
+	}
+	return string(e.text[from:to]), terminal.Width(string(e.text[from:e.at]))
+}

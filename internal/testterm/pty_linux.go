@@ -1,0 +1,178 @@
+package testterm
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// giveUp is after how long a test no longer waits for what is to be shown.
+const giveUp = 60 * time.Second
+
+// Running is a command on a pseudo-terminal.
+type Running struct {
+	*Term
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	code   int
+}
+
+// Start starts a command whose standard streams are a terminal of this size, but
+// for those that are set already.
+func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo-terminals here: %v", err)
+	}
+	var number, unlocked int32
+	control(t, master, syscall.TIOCGPTN, unsafe.Pointer(&number))
+	control(t, master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Running{Term: New(width, height), t: t, master: master, cmd: cmd, ended: make(chan struct{})}
+	r.size(width, height)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if cmd.Stderr == nil {
+		cmd.Stderr, cmd.SysProcAttr.Ctty = slave, 2
+	}
+	if cmd.Stdout == nil {
+		cmd.Stdout, cmd.SysProcAttr.Ctty = slave, 1
+	}
+	if cmd.Stdin == nil {
+		cmd.Stdin, cmd.SysProcAttr.Ctty = slave, 0
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			if n > 0 {
+				_, _ = r.Term.Write(b[:n])
+			}
+			if err != nil {
+				return // nobody has the terminal open any more
+			}
+		}
+	}()
+	go func() {
+		_ = cmd.Wait() // the exit code says it
+		<-read
+		r.code = cmd.ProcessState.ExitCode()
+		close(r.ended)
+	}()
+	t.Cleanup(func() {
+		select {
+		case <-r.ended:
+		default:
+			_ = cmd.Process.Kill()
+			<-r.ended
+		}
+		master.Close()
+	})
+	return r
+}
+
+func control(t *testing.T, f *os.File, what uintptr, arg unsafe.Pointer) {
+	t.Helper()
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, f.Fd(), what, uintptr(arg)); errno != 0 {
+		t.Fatalf("ioctl %x: %v", what, errno)
+	}
+}
+
+func (r *Running) size(width, height int) {
+	size := [4]uint16{uint16(height), uint16(width)}
+	control(r.t, r.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+}
+
+// Resize resizes the terminal.
+func (r *Running) Resize(width, height int) {
+	r.Term.Resize(width, height)
+	r.size(width, height)
+}
+
+// Type types a text.
+func (r *Running) Type(text string) {
+	r.t.Helper()
+	if _, err := r.master.WriteString(text); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Shows waits until a line of what is shown contains each of these texts.
+func (r *Running) Shows(texts ...string) State {
+	r.t.Helper()
+	return r.Until(strings.Join(texts, "» and «"), func(s State) bool {
+		all := s.Text()
+		for _, text := range texts {
+			if !strings.Contains(all, text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// Until waits until what is shown is what is wanted.
+func (r *Running) Until(what string, wanted func(State) bool) State {
+	r.t.Helper()
+	over := make(chan struct{})
+	timer := time.AfterFunc(giveUp, func() { close(over) })
+	defer timer.Stop()
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+		case <-r.ended:
+		}
+		close(done)
+	}()
+	s, ok := r.Wait(wanted, done)
+	if !ok {
+		r.t.Fatalf("«%s» is not shown:\n%s\ncursor %d,%d", what, s.Text(), s.X, s.Y)
+	}
+	return s
+}
+
+// End waits for the end of the command and gives its exit code, and what is shown
+// then.
+func (r *Running) End() (int, State) {
+	r.t.Helper()
+	select {
+	case <-r.ended:
+	case <-time.After(giveUp):
+		r.t.Fatalf("it does not end:\n%s", r.State().Text())
+	}
+	return r.code, r.State()
+}
+
+// Signal sends it a signal.
+func (r *Running) Signal(s os.Signal) {
+	r.t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Modes are how the terminal treats what is typed: a program leaves them as it
+// found them.
+func (r *Running) Modes() syscall.Termios {
+	r.t.Helper()
+	var m syscall.Termios
+	control(r.t, r.master, syscall.TCGETS, unsafe.Pointer(&m))
+	return m
+}
