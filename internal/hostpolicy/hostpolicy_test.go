@@ -126,6 +126,9 @@ func TestOf(t *testing.T) {
 	for _, c := range []struct{ message, want string }{
 		{`{"kind":"execute","args":{"command":"ls","cwd":"/w"}}`, `{"Kind":"execute","Command":"ls","Paths":null,"Dir":"/w","Opaque":false}`},
 		{`{"kind":"execute","args":{"command":["bash","-lc","ls; x"]}}`, `{"Kind":"execute","Command":"ls; x","Paths":null,"Dir":"","Opaque":false}`},
+		{`{"kind":"execute","args":{"command":"ls","env":[{"name":"CI","value":"1"}]}}`, `{"Kind":"execute","Command":"ls","Paths":null,"Dir":"","Opaque":false}`},
+		{`{"kind":"execute","args":{"command":"ls","env":[{"name":"PATH","value":"/x"}]}}`, `{"Kind":"execute","Command":"ls","Paths":null,"Dir":"","Opaque":true}`},
+		{`{"kind":"execute","args":{"command":"ls","env":{"PATH":"/x"}}}`, `{"Kind":"execute","Command":"ls","Paths":null,"Dir":"","Opaque":true}`},
 		{`{"kind":"execute","args":{"command":["git","log"]}}`, `{"Kind":"execute","Command":"git log","Paths":null,"Dir":"","Opaque":false}`},
 		{`{"kind":"edit","paths":["a"],"args":{"path":"b","file_path":"a"}}`, `{"Kind":"edit","Command":"","Paths":["a","b"],"Dir":"","Opaque":false}`},
 		{`{"kind":"move","args":{"from":"a","to":"b"}}`, `{"Kind":"move","Command":"","Paths":["a","b"],"Dir":"","Opaque":false}`},

@@ -36,6 +36,7 @@ func Of(message []byte) Request {
 	if cwd := textsOf(m.Args["cwd"]); len(cwd) == 1 {
 		q.Dir = cwd[0]
 	}
+	q.Opaque = q.Opaque || !harmlessEnv(m.Args["env"])
 	if areaOf[q.Kind] == reads {
 		for _, name := range patternNames {
 			q.Opaque = q.Opaque || slices.ContainsFunc(textsOf(m.Args[name]), wanders)
@@ -78,4 +79,27 @@ func textsOf(v json.RawMessage) []string {
 func wanders(pattern string) bool {
 	return filepath.IsAbs(pattern) || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") ||
 		slices.Contains(strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' || r == '\\' || r == '{' || r == ',' || r == '}' }), "..")
+}
+
+// harmless are variables that do not change which command a command is.
+var harmless = strings.Fields("CI CLAUDECODE COLUMNS LINES FORCE_COLOR NO_COLOR TERM TZ LANG LANGUAGE LC_ALL GEMINI_CLI")
+
+// harmlessEnv says whether the variables that a command is to have, a list of names
+// with values, are all harmless. A search path, or what a program loads, is not.
+func harmlessEnv(v json.RawMessage) bool {
+	var all []struct {
+		Name string `json:"name"`
+	}
+	if len(v) == 0 || string(v) == "null" || string(v) == "{}" {
+		return true
+	}
+	if json.Unmarshal(v, &all) != nil {
+		return false
+	}
+	for _, one := range all {
+		if !slices.Contains(harmless, one.Name) {
+			return false
+		}
+	}
+	return true
 }

@@ -154,7 +154,7 @@ func (a *acp) say(line []byte) (s said) {
 	case hostmsg.Init:
 		s.answer(a.RPC.request("initialize", obj{"protocolVersion": acpVersion,
 			"clientInfo":         obj{"name": "concerto", "title": "Concerto", "version": "1"},
-			"clientCapabilities": obj{"elicitation": obj{"form": obj{}}}}))
+			"clientCapabilities": a.abilities()}))
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
@@ -172,6 +172,16 @@ func (a *acp) say(line []byte) (s said) {
 	return s
 }
 
+// abilities are what an agent may ask of us.
+func (a *acp) abilities() obj {
+	all := obj{"elicitation": obj{"form": obj{}}}
+	if a.serves {
+		all["fs"] = obj{"readTextFile": true, "writeTextFile": true}
+		all["terminal"] = true
+	}
+	return all
+}
+
 // place says where a session works.
 func (a *acp) place() obj { return obj{"cwd": a.dir, "mcpServers": []any{}} }
 
@@ -184,7 +194,11 @@ func (a *acp) cancel(s *said) {
 	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
 	for _, id := range sortedKeys(a.RPC.Open) {
 		q, _ := a.RPC.close(id)
-		s.answer(rpcResult(q.ID, acpRequestOf(q.Method).cancelled()))
+		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != nil {
+			s.answer(rpcResult(q.ID, cancelled))
+		} else {
+			s.answer(rpcFailure(q.ID, rpcCancelled, "the exchange is cancelled"))
+		}
 	}
 }
 

@@ -13,14 +13,22 @@ import (
 // acpRequest says what a request means, and what answers it.
 type acpRequest struct {
 	method    string
+	served    bool // by us: it is known only where the host has permissions
 	ask       func(a *acp, s *said, q *rpcRequest, line []byte)
-	answer    func(q *rpcRequest, o *ours) obj
-	cancelled func() obj // when the exchange is cancelled before it is answered
+	answer    func(s *said, q *rpcRequest, o *ours) // nil: the program is not asked
+	cancelled obj                                   // when the exchange is cancelled before it is answered; nil: an error
 }
 
 var acpRequests = []acpRequest{
-	{"session/request_permission", (*acp).asksPermission, decidedPermission, func() obj { return obj{"outcome": obj{"outcome": "cancelled"}} }},
-	{"elicitation/create", (*acp).elicits, answeredForm, func() obj { return obj{"action": "cancel"} }},
+	{method: "session/request_permission", ask: (*acp).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
+	{method: "elicitation/create", ask: (*acp).elicits, answer: answeredForm, cancelled: obj{"action": "cancel"}},
+	{method: "fs/read_text_file", served: true, ask: (*acp).asksFile, answer: decidedErrand},
+	{method: "fs/write_text_file", served: true, ask: (*acp).asksFile, answer: decidedErrand},
+	{method: "terminal/create", served: true, ask: (*acp).asksTerminal, answer: decidedErrand},
+	{method: "terminal/output", served: true, ask: (*acp).asksOfTerminal},
+	{method: "terminal/wait_for_exit", served: true, ask: (*acp).asksOfTerminal},
+	{method: "terminal/kill", served: true, ask: (*acp).asksOfTerminal},
+	{method: "terminal/release", served: true, ask: (*acp).asksOfTerminal},
 }
 
 func acpRequestOf(method string) *acpRequest {
@@ -36,7 +44,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // asked hands a request on, or refuses it.
 func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
 	row := acpRequestOf(m.Method)
-	if row == nil {
+	if row == nil || row.served && !a.serves {
 		s.unknown(m, m.Method, line)
 		return
 	}
@@ -46,7 +54,7 @@ func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
 // respond answers what they asked; what is not open any more needs no answer.
 func (a *acp) respond(s *said, o *ours) {
 	if q, ok := a.RPC.close(o.AnswerTo); ok {
-		s.answer(rpcResult(q.ID, acpRequestOf(q.Method).answer(&q, o)))
+		acpRequestOf(q.Method).answer(s, &q, o)
 	}
 }
 
@@ -109,7 +117,11 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 
 // decidedPermission chooses the option of the kind that the decision asks for, or the
 // one that it names, unless that allows what the decision denies. None: cancelled.
-func decidedPermission(q *rpcRequest, o *ours) obj {
+func decidedPermission(s *said, q *rpcRequest, o *ours) {
+	s.answer(rpcResult(q.ID, q.outcome(o)))
+}
+
+func (q *rpcRequest) outcome(o *ours) obj {
 	d := o.decide(q.Options, q.Args, false)
 	want := "reject_once"
 	switch {
@@ -147,7 +159,9 @@ func (a *acp) elicits(s *said, q *rpcRequest, line []byte) {
 	s.question(a.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
 }
 
-func answeredForm(q *rpcRequest, o *ours) obj { return elicited(q.elicitation().Schema, o) }
+func answeredForm(s *said, q *rpcRequest, o *ours) {
+	s.answer(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
+}
 
 // acpOption is an option of a session.
 type acpOption struct {

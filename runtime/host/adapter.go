@@ -28,9 +28,10 @@ type adapter interface {
 
 // said is what a line leads to. Lines have no ends.
 type said struct {
-	ours   [][]byte // messages of the host, in our words
-	theirs [][]byte // lines to the vendor
-	quiet  string   // the name of a message that means nothing to the program; "" for others
+	ours    [][]byte // messages of the host, in our words
+	theirs  [][]byte // lines to the vendor
+	errands []errand // what is to be done for the vendor, which answers it
+	quiet   string   // the name of a message that means nothing to the program; "" for others
 }
 
 func (s *said) add(o *object)          { s.ours = append(s.ours, o.end()) }
@@ -39,6 +40,7 @@ func (s *said) answer(lines ...[]byte) { s.theirs = append(s.theirs, lines...) }
 // then is s, and what comes after it.
 func (s said) then(more said) said {
 	s.ours, s.theirs = append(s.ours, more.ours...), append(s.theirs, more.theirs...)
+	s.errands = append(s.errands, more.errands...)
 	return s
 }
 
@@ -50,6 +52,7 @@ type vendor struct {
 	mode    string       // "" leaves it to the vendor
 	policy  string       // when it asks, codex
 	sandbox string       // what it may touch, codex
+	serves  bool         // files and terminals are ours to give, acp
 	fresh   bool         // each exchange begins a new conversation
 	resume  string       // the conversation to go on with; "" begins one
 	tools   []vendorTool // of the program, that it may call

@@ -20,12 +20,13 @@ type outbox struct {
 	closed  bool          // nothing more is put in
 	wake    chan struct{} // for the writer: there is something to do
 	room    chan struct{} // for a waiting sender: something was taken
+	more    chan struct{} // the same for who does errands
 
 	tap func(lines []byte) // is told what is put in, before it is written; may be nil
 }
 
 func newOutbox(c Conn) *outbox {
-	return &outbox{conn: c, wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &outbox{conn: c, wake: make(chan struct{}, 1), room: make(chan struct{}, 1), more: make(chan struct{}, 1)}
 }
 
 // put adds lines, beyond the limit when force is set. It gives the offset of
@@ -72,6 +73,7 @@ func (o *outbox) close() {
 	o.mu.Unlock()
 	signal(o.wake)
 	signal(o.room)
+	signal(o.more)
 }
 
 // consumed is how many bytes the host may have read; exact when the writer has
@@ -109,6 +111,7 @@ func (o *outbox) run() {
 			continue
 		}
 		signal(o.room)
+		signal(o.more)
 		n, err := o.conn.Write(lines)
 		o.mu.Lock()
 		o.written += int64(n)

@@ -35,32 +35,64 @@ func (c *Config) denied() string { return "denied by [hosts." + c.Connector + ".
 
 // decide answers an approval that the rules decide, and makes m what the program
 // hears of it. It is done as soon as the approval is read, so that no handler that
-// runs holds it up. One of a cancelled exchange is nobody's to allow.
+// runs holds it up.
 func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
-	if r.rules == nil || m.Type != hostmsg.Approval || t.one || t.in.dropping() {
+	if r.rules == nil || m.Type != hostmsg.Approval {
+		return nil
+	}
+	switch vendor := r.words != nil; {
+	case vendor && t.one:
+		return r.decideAside(m, line, "no exchange is running that could decide it")
+	case t.one:
+		return nil // it is no acknowledgement
+	case t.in.dropping():
+		if vendor {
+			return r.answer(m, "the exchange is cancelled")
+		}
 		return nil
 	}
 	verdict := r.rules.Decide(hostpolicy.Of(line))
 	if verdict == hostpolicy.Ask {
 		return nil
 	}
-	reply := effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, r.cfg.denied())}
+	answer := r.cfg.denied()
 	if verdict == hostpolicy.Allow {
-		reply.Value = r.allowance()
+		answer = r.allowance()
 	}
-	if _, ok := r.send(replyLine(&reply), false); !ok {
-		return errDeaf
+	if err := r.answer(m, answer); err != nil {
+		return err
 	}
 	*m = r.decided(verdict, m.ID, line)
 	return nil
 }
 
-// allowance is the answer that allows: a host of ours gets a word that people give.
-func (r *reader) allowance() json.RawMessage {
-	if r.words == nil {
-		return json.RawMessage(`"yes"`)
+// decideAside answers an approval that a vendor's agent asks for while nobody could
+// be asked: what the rules do not allow is denied, so that it need not wait.
+func (r *reader) decideAside(m *effect.HostMessage, line []byte, nobody string) error {
+	switch r.rules.Decide(hostpolicy.Of(line)) {
+	case hostpolicy.Allow:
+		nobody = r.allowance()
+	case hostpolicy.Deny:
+		nobody = r.cfg.denied()
 	}
-	return encode(decision.Once)
+	return r.answer(m, nobody)
+}
+
+// answer answers a message with a text.
+func (r *reader) answer(m *effect.HostMessage, text string) error {
+	reply := effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
+	if _, ok := r.send(replyLine(&reply), false); !ok {
+		return errDeaf
+	}
+	return nil
+}
+
+// allowance is the answer that allows: a host of ours gets a word that people give.
+func (r *reader) allowance() string {
+	if r.words == nil {
+		return "yes"
+	}
+	return decision.Once
 }
 
 // decided is what the program hears of an approval that was decided.

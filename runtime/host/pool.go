@@ -253,6 +253,9 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 		return nil, err
 	}
 	p.rules = rules
+	if rules != nil && c.Transport == acpTransport {
+		p.help = newServices(p)
+	}
 	run := c.started(session)
 	env := h.environ(c, p.number)
 	h.look(run, env)

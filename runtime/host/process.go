@@ -65,6 +65,7 @@ type stages struct {
 type between struct {
 	words *translation       // nil: it speaks our protocol
 	rules *hostpolicy.Policy // nil: nothing is decided for it
+	help  *services          // nil: nothing is done for it
 }
 
 // identity is what a process is called.
@@ -275,7 +276,9 @@ func (p *process) retire(patience time.Duration) {
 		case <-t.C:
 		case <-p.hosts.kill:
 		}
+		p.help.end(p.hosts.kill)
 		p.conn.End(grace, p.hosts.kill)
+		p.help.wait()
 		p.conn.CloseWrite()
 		<-p.writeDone
 		<-p.readDone

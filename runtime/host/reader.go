@@ -151,6 +151,9 @@ func (r *reader) take(l ndjson.Line) error {
 	t := r.turnOf(l)
 	switch {
 	case t == nil || t != r.now || t.over:
+		if unread == nil && r.rules != nil && r.words != nil && m.Type == hostmsg.Approval {
+			return r.decideAside(m, l.Text, "no exchange is running that could decide it")
+		}
 		r.stray(t, m, unread, l.Text)
 		return nil
 	case unread == nil:

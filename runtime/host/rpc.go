@@ -20,8 +20,15 @@ type rpcError struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-// rpcUnknown is the code for a method that is not known.
-const rpcUnknown = -32601
+// Codes of errors.
+const (
+	rpcInvalid   = -32602 // parameters
+	rpcUnknown   = -32601 // a method that is not known
+	rpcInternal  = -32603
+	rpcCancelled = -32800
+	rpcMissing   = -32002 // what is not there
+	rpcDenied    = -32003 // what is not allowed
+)
 
 // rpc is our end of a JSON-RPC connection: what we asked, and what they did.
 type rpc struct {
@@ -92,10 +99,14 @@ func rpcResult(id json.RawMessage, result any) []byte {
 	return encode(obj{"jsonrpc": "2.0", "id": id, "result": result})
 }
 
+func rpcFailure(id json.RawMessage, code int, message string) []byte {
+	return encode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
+}
+
 // unknown answers a request that we have no row for.
 func (s *said) unknown(m *rpcMessage, name string, line []byte) {
 	s.other(name, line)
-	s.answer(encode(obj{"jsonrpc": "2.0", "id": m.ID, "error": obj{"code": rpcUnknown, "message": "concerto does not know " + name}}))
+	s.answer(rpcFailure(m.ID, rpcUnknown, "concerto does not know "+name))
 }
 
 // rpcKind is what a message is.

@@ -40,6 +40,8 @@ const (
 	vendorInitTimeout = 60 * time.Second
 )
 
+const acpTransport = "acp"
+
 // protocols is the table of the vendors' protocols, by transport; every other
 // transport speaks ours.
 var protocols = map[string]*protocol{
@@ -47,7 +49,7 @@ var protocols = map[string]*protocol{
 		name: "Claude Code", oldest: "2.1.0", timeout: vendorTimeout, initTimeout: vendorInitTimeout},
 	"codex": {command: "codex", flags: codexFlags, adapter: func(v vendor) adapter { return newCodex(v) },
 		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
-	"acp": {adapter: func(v vendor) adapter { return newACP(v) },
+	acpTransport: {adapter: func(v vendor) adapter { return newACP(v) },
 		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
 }
 
@@ -100,7 +102,7 @@ func (c *Config) vendor(resume string) (vendor, error) {
 		return vendor{}, c.failure("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := vendor{host: c.Name, dir: dir, model: c.Vendor.Model, mode: c.Vendor.Mode, policy: c.Vendor.Approval, sandbox: c.Vendor.Sandbox,
-		fresh: c.Vendor.Session == "fresh", resume: resume}
+		serves: c.Permissions != nil, fresh: c.Vendor.Session == "fresh", resume: resume}
 	if v.policy == "" {
 		v.policy = "untrusted"
 	}
@@ -147,7 +149,10 @@ func (p *process) send(line []byte, force bool) (offset int64, ok bool) {
 	if !force && p.out.full() {
 		return 0, false
 	}
-	return p.put(lines(t.a.say(line).theirs), true)
+	s := t.a.say(line)
+	offset, ok = p.put(lines(s.theirs), true)
+	p.serve(s.errands)
+	return offset, ok
 }
 
 // put sends lines as they are.

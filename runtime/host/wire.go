@@ -69,6 +69,12 @@ func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
 			return s.ours, errDeaf
 		}
 	}
+	if len(s.errands) > 0 {
+		if r.out.full() {
+			return s.ours, errDeaf
+		}
+		r.serve(s.errands)
+	}
 	if s.quiet != "" {
 		r.hosts.remark("debug", r.cfg, "says %s", s.quiet)
 	}

@@ -1,0 +1,177 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"sync"
+)
+
+// errandLimit is how many errands may wait at once; an agent that sends more is
+// answered with an error.
+const errandLimit = 256
+
+// services does errands for a process: one after the other, but for waiting. It ends
+// with the process, and all terminals with it.
+type services struct {
+	p    *process
+	wake chan struct{} // something waits, or it is over
+	over chan struct{} // nothing is done any more
+
+	mu        sync.Mutex
+	running   sync.WaitGroup // what was started here
+	started   bool           // the goroutine that works
+	ended     bool
+	waiting   []errand
+	waits     int // for exits of terminals
+	terminals map[string]*terminal
+	opened    int // how many terminals there were
+}
+
+func newServices(p *process) *services {
+	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), terminals: map[string]*terminal{}}
+}
+
+// serve has errands done. It does not wait for that.
+func (p *process) serve(all []errand) {
+	if len(all) == 0 {
+		return
+	}
+	s := p.help
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range all {
+		switch {
+		case s.ended:
+			return
+		case len(s.waiting) >= errandLimit:
+			p.put(lines([][]byte{e.failed(rpcInternal, "too many requests wait here: wait for the answers to earlier ones")}), true)
+		default:
+			s.waiting = append(s.waiting, e)
+		}
+	}
+	if !s.started {
+		s.started = true
+		s.running.Go(s.work)
+	}
+	signal(s.wake)
+}
+
+// work does what waits, each when there is room for its answer.
+func (s *services) work() {
+	for {
+		for s.p.out.full() {
+			select {
+			case <-s.p.out.more:
+			case <-s.over:
+				return
+			}
+		}
+		e, ok := s.next()
+		if !ok {
+			select {
+			case <-s.wake:
+				continue
+			case <-s.over:
+				return
+			}
+		}
+		if answer := s.do(&e); answer != nil {
+			s.p.put(lines([][]byte{answer}), true)
+		}
+	}
+}
+
+func (s *services) next() (e errand, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || len(s.waiting) == 0 {
+		return e, false
+	}
+	e, s.waiting = s.waiting[0], s.waiting[1:]
+	return e, true
+}
+
+// An errandRow says how requests of a method are done: it gives a result, or a
+// failure. A result of nil is given later.
+type errandRow struct {
+	method string
+	do     func(s *services, e *errand) (any, *rpcError)
+}
+
+var errandRows = []errandRow{
+	{"fs/read_text_file", (*services).readFile},
+	{"fs/write_text_file", (*services).writeFile},
+	{"terminal/create", (*services).openTerminal},
+	{"terminal/output", (*services).terminalOutput},
+	{"terminal/wait_for_exit", (*services).awaitTerminal},
+	{"terminal/kill", (*services).killTerminal},
+	{"terminal/release", (*services).releaseTerminal},
+}
+
+// do gives the answer to an errand; nil when it comes later.
+func (s *services) do(e *errand) []byte {
+	for _, row := range errandRows {
+		if row.method != e.Method {
+			continue
+		}
+		result, failure := row.do(s, e)
+		switch {
+		case failure != nil:
+			return e.failed(failure.number(), failure.Message)
+		case result == nil:
+			return nil
+		}
+		return e.done(result)
+	}
+	return e.failed(rpcUnknown, "concerto does not know "+e.Method)
+}
+
+func rpcFailed(code int, message string) *rpcError {
+	return &rpcError{Code: json.Number(encode(code)), Message: message}
+}
+
+func (e *rpcError) number() int {
+	n, err := e.Code.Int64()
+	if err != nil {
+		return rpcInternal
+	}
+	return int(n)
+}
+
+// fileFailed says why a file could not be read or written.
+func fileFailed(path string, err error) *rpcError {
+	var of *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return rpcFailed(rpcMissing, "there is no file "+path)
+	case errors.As(err, &of):
+		return rpcFailed(rpcInternal, path+": "+of.Err.Error())
+	}
+	return rpcFailed(rpcInternal, path+": "+err.Error())
+}
+
+// end ends all terminals, as a process is ended; kill closed leaves them no time.
+// Nothing is done after it.
+func (s *services) end(kill <-chan struct{}) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	close(s.over)
+	for _, t := range s.terminals {
+		s.running.Go(func() { t.group.End(grace, kill) })
+	}
+}
+
+// wait waits until nothing is left of what end ended.
+func (s *services) wait() {
+	if s != nil {
+		s.running.Wait()
+	}
+}

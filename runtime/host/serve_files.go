@@ -1,0 +1,155 @@
+package host
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// fileLimit is how much of a file is given at once, and how much is taken.
+const fileLimit = 16 << 20
+
+// Why a file is not given.
+var (
+	errMoved   = errors.New("it was replaced while it was opened")
+	errNoFile  = errors.New("it is no ordinary file")
+	errNoText  = errors.New("it is not UTF-8 text")
+	errTooLong = fmt.Errorf("it has more than %d MB: ask for a part of it with line and limit", fileLimit>>20)
+)
+
+func (s *services) readFile(e *errand) (any, *rpcError) {
+	var q acpFile
+	if err := json.Unmarshal(e.Params, &q); err != nil {
+		return nil, rpcFailed(rpcInvalid, err.Error())
+	}
+	if q.Line != nil && *q.Line < 0 || q.Limit != nil && *q.Limit < 0 {
+		return nil, rpcFailed(rpcInvalid, "line and limit count from 1 and from 0")
+	}
+	f, err := s.open(q.Path, os.O_RDONLY)
+	if err != nil {
+		return nil, fileFailed(q.Path, err)
+	}
+	defer f.Close()
+	text, err := partOf(f, q.Line, q.Limit)
+	if err != nil {
+		return nil, fileFailed(q.Path, err)
+	}
+	return obj{"content": text}, nil
+}
+
+// partOf reads limit lines from line on, each with its end.
+func partOf(r io.Reader, line, limit *int) (string, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for n := 1; line != nil && n < *line; n++ {
+		if err := skipLine(in); err == io.EOF {
+			return "", nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	var out bytes.Buffer
+	for n := 0; limit == nil || n < *limit; {
+		piece, err := in.ReadSlice('\n')
+		out.Write(piece)
+		switch {
+		case out.Len() > fileLimit:
+			return "", errTooLong
+		case err == nil:
+			n++
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
+			limit = &n
+		default:
+			return "", err
+		}
+	}
+	if !utf8.Valid(out.Bytes()) {
+		return "", errNoText
+	}
+	return out.String(), nil
+}
+
+func skipLine(in *bufio.Reader) error {
+	for {
+		_, err := in.ReadSlice('\n')
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
+}
+
+// open opens the file that a path leads to. Where that is was judged before; it is
+// looked up once more with the file open, so that no link can take its place.
+func (s *services) open(path string, flags int) (*os.File, error) {
+	at, ok := s.p.rules.Resolve(path)
+	if !ok {
+		return nil, errors.New("where it leads cannot be said")
+	}
+	before, err := os.Lstat(at)
+	creates := flags&os.O_CREATE != 0 && errors.Is(err, os.ErrNotExist)
+	switch {
+	case creates:
+		if err := os.MkdirAll(filepath.Dir(at), 0o777); err != nil {
+			return nil, err
+		}
+		flags |= os.O_EXCL
+	case err != nil:
+		return nil, err
+	case !before.Mode().IsRegular():
+		return nil, errNoFile
+	}
+	f, err := os.OpenFile(at, flags, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.still(path, at, f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// still says that a path leads to the open file.
+func (s *services) still(path, at string, f *os.File) error {
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Lstat(at)
+	again, ok := s.p.rules.Resolve(path)
+	if err != nil || !ok || again != at || !os.SameFile(opened, now) {
+		return errMoved
+	}
+	return nil
+}
+
+func (s *services) writeFile(e *errand) (any, *rpcError) {
+	var q acpFile
+	if err := json.Unmarshal(e.Params, &q); err != nil {
+		return nil, rpcFailed(rpcInvalid, err.Error())
+	}
+	if strings.HasSuffix(q.Path, "/") {
+		return nil, rpcFailed(rpcInvalid, q.Path+" is no file")
+	}
+	f, err := s.open(q.Path, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return nil, fileFailed(q.Path, err)
+	}
+	if err = f.Truncate(0); err == nil {
+		_, err = f.WriteString(q.Content)
+	}
+	if end := f.Close(); err == nil {
+		err = end
+	}
+	if err != nil {
+		return nil, fileFailed(q.Path, err)
+	}
+	return obj{}, nil
+}
