@@ -14,7 +14,7 @@ func (p *Program) recordWire(to io.Writer) *wire.Writer {
 	if to == nil {
 		return nil
 	}
-	return beginWire(to, p.mainFile())
+	return beginWire(to, p.MainFile())
 }
 
 // beginWire begins a recording now.
@@ -32,8 +32,8 @@ func wireError(w *wire.Writer) error {
 	return fmt.Errorf("record what hosts say: %w", w.Err())
 }
 
-// mainFile is the file in which main stands, or the first one.
-func (p *Program) mainFile() string {
+// MainFile is the file in which main stands, or the first one.
+func (p *Program) MainFile() string {
 	file := 0
 	if p.ir.Entry >= 0 {
 		file = p.ir.Functions[p.ir.Entry].File

@@ -306,7 +306,9 @@ func TestInit(t *testing.T) {
 		}
 		c := l.probe(t)
 		c.Name, c.Params = "Probe", []byte(`{"model":"opus"}`)
-		state, err := hostcheck.Look(w.ctx, hostcheck.Options{Config: c, Environ: os.Environ()})
+		hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ()})
+		defer hosts.Close(w.ctx)
+		state, err := hosts.Look(w.ctx, "Probe")
 		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel"}) {
 			t.Errorf("%+v, %v", state, err)
 		}

@@ -26,10 +26,10 @@ func (a *app) hostCommand() *cobra.Command {
 		Long:  "Looks at the hosts that a program declares, and tries out one of them or one that is being written.",
 		Args:  a.unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("`concerto host list` or `concerto host test NAME`", "say what to do")
+			return usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
 		},
 	}
-	c.AddCommand(a.hostListCommand(), a.hostTestCommand(), a.hostReplayCommand())
+	c.AddCommand(a.hostListCommand(), a.hostTestCommand(), a.hostTalkCommand(), a.hostReplayCommand())
 	return c
 }
 
@@ -68,16 +68,18 @@ type seenHost struct {
 }
 
 func (a *app) hostList(parent context.Context, path string, asJSON bool) error {
-	configs, err := a.hostConfigs(path)
+	_, configs, err := a.hostConfigs(path)
 	if err != nil {
 		return err
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
+	hosts := host.New(host.Options{Configs: configs, Environ: a.environ, Run: a.processes(), Log: a.sayOfHost})
+	defer hosts.Close(ctx)
 	all := []seenHost{}
 	for _, c := range configs {
-		state, err := hostcheck.Look(ctx, hostcheck.Options{Config: c, Environ: a.environ, Run: a.processes()})
+		state, err := hosts.Look(ctx, c.Name)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -150,15 +152,16 @@ func commandOf(c concerto.HostConfig, dir string) []string {
 }
 
 // hostConfigs are the hosts of a program, which must compile.
-func (a *app) hostConfigs(path string) ([]concerto.HostConfig, error) {
+func (a *app) hostConfigs(path string) (*concerto.Program, []concerto.HostConfig, error) {
 	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir})
 	if err != nil {
-		return nil, refused(err)
+		return nil, nil, refused(err)
 	}
 	if p == nil {
-		return nil, a.show(found)
+		return nil, nil, a.show(found)
 	}
-	return p.HostConfigs()
+	configs, err := p.HostConfigs()
+	return p, configs, err
 }
 
 // hostTestFlags are the flags of host test.
@@ -166,6 +169,8 @@ type hostTestFlags struct {
 	transport string
 	only      []string
 	json      bool
+	wire      string
+	program   string // the file of the program that declares the host; "" for a command
 }
 
 func (a *app) hostTestCommand() *cobra.Command {
@@ -184,18 +189,20 @@ Exit code 1 says that a check failed.
 
   concerto host test Coder
   concerto host test -- python3 coder.py
-  concerto host test --only question,approval -- ./coder`,
+  concerto host test --only question,approval -- ./coder
+  concerto host test --transport claude-code -- claude`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o, err := a.hostUnderTest(c.ArgsLenAtDash(), args, &f)
 			if err != nil {
 				return err
 			}
-			return a.hostTest(c.Context(), o, f.json)
+			return a.hostTest(c.Context(), o, &f)
 		},
 	}
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
 	c.Flags().StringSliceVar(&f.only, "only", nil, "these `CHECKS` alone, separated by commas")
 	c.Flags().BoolVar(&f.json, "json", false, "an object with all that was found")
+	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	return c
 }
 
@@ -207,7 +214,7 @@ func wrapped(words []string) string {
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
 func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { a.say("the host: %s", shown(line, a.errTerminal)) }}
+	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { a.sayOfHost("the host", line) }}
 	for _, name := range f.only {
 		if err := oneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
@@ -227,11 +234,11 @@ func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostchec
 			o.Config.Command = a.abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
-		c, err := a.hostNamed(args[0])
+		c, p, err := a.hostNamed(args[0])
 		if err != nil {
 			return o, err
 		}
-		o.Config = c
+		o.Config, f.program = c, p.MainFile()
 	default:
 		return o, usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
 	}
@@ -241,23 +248,26 @@ func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostchec
 	return o, nil
 }
 
+// sayOfHost says what a host writes to its standard error, for --verbose.
+func (a *app) sayOfHost(name, line string) { a.say("%s: %s", name, shown(line, a.errTerminal)) }
+
 // hostNamed is the host that is declared by a name, or that has its section of the
 // manifest under it.
-func (a *app) hostNamed(name string) (concerto.HostConfig, error) {
-	configs, err := a.hostConfigs("")
+func (a *app) hostNamed(name string) (concerto.HostConfig, *concerto.Program, error) {
+	p, configs, err := a.hostConfigs("")
 	if err != nil {
-		return concerto.HostConfig{}, err
+		return concerto.HostConfig{}, nil, err
 	}
 	var names []string
 	for _, c := range configs {
 		if c.Name == name {
-			return c, nil
+			return c, p, nil
 		}
 		names = append(names, c.Name)
 	}
 	for _, c := range configs {
 		if c.Connector == name {
-			return c, nil
+			return c, p, nil
 		}
 	}
 	hint := "the program declares no host; a command is tried with `concerto host test -- COMMAND`"
@@ -266,10 +276,16 @@ func (a *app) hostNamed(name string) (concerto.HostConfig, error) {
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")
 	}
-	return concerto.HostConfig{}, usage(hint, "there is no host %q", name)
+	return concerto.HostConfig{}, nil, usage(hint, "there is no host %q", name)
 }
 
-func (a *app) hostTest(parent context.Context, o hostcheck.Options, asJSON bool) error {
+func (a *app) hostTest(parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
+	record, end, err := a.recordHost(f.wire, f.program, &o.Config)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = end(failed) }()
+	o.Wire = record
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
@@ -278,11 +294,10 @@ func (a *app) hostTest(parent context.Context, o hostcheck.Options, asJSON bool)
 		Checks []hostcheck.Verdict `json:"checks"`
 		hostcheck.Sum
 	}{Host: o.Config.Name, Checks: []hostcheck.Verdict{}}
-	var failed error
-	err := hostcheck.Run(ctx, o, func(v hostcheck.Verdict) {
+	err = hostcheck.Run(ctx, o, func(v hostcheck.Verdict) {
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
-		if !asJSON {
+		if !f.json {
 			_, err := fmt.Fprint(a.stdout, shown(v.Text(), a.outTerminal))
 			failed = errors.Join(failed, err)
 		}
@@ -293,7 +308,7 @@ func (a *app) hostTest(parent context.Context, o hostcheck.Options, asJSON bool)
 	switch {
 	case err != nil:
 		return err
-	case asJSON:
+	case f.json:
 		failed = a.writeJSON(report)
 	default:
 		_, err := fmt.Fprint(a.stdout, report.Sum.Text())

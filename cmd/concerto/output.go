@@ -108,9 +108,6 @@ func privateFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// wireUsage is the help of --wire.
-const wireUsage = "write each line that passes between the run and its hosts to `FILE`"
-
 // cause drops the path from an error, which our own message names.
 func cause(err error) error {
 	var path *os.PathError

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -222,24 +221,6 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 		defer func() { err = closeRecord(err, file, r.path) }()
 	}
 	return run()
-}
-
-// recordFile opens the file of a record, for the flag that names it.
-func (a *app) recordFile(flag, path string) (*os.File, error) {
-	file, err := privateFile(a.abs(path))
-	if err != nil {
-		return nil, usage("", "%s: write %s: %v", flag, path, cause(err))
-	}
-	return file, nil
-}
-
-// closeRecord closes the file of a record. It gives err, or why the record may not
-// be whole.
-func closeRecord(err error, file *os.File, path string) error {
-	if cerr := file.Close(); err == nil && cerr != nil {
-		return fmt.Errorf("write %s: %w", path, cause(cerr))
-	}
-	return err
 }
 
 // program compiles or loads the program that a source names. dir is the

@@ -99,7 +99,7 @@ var Policy = []Rule{
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
-	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup stdlib runtime/host"},
+	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup internal/wire stdlib runtime/host"},
 	{Package: "internal/replay", Imports: "internal/wire"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
@@ -119,7 +119,7 @@ var Policy = []Rule{
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
-		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire
+		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

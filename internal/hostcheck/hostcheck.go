@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -93,6 +94,9 @@ type Options struct {
 	Run     *procgroup.Run // whose processes the host's are; may be nil
 	// Only are the checks that are told, by their names; nil is all.
 	Only []string
+	// Wire takes each line that passes to or from the host, from several goroutines;
+	// nil drops them.
+	Wire func(wire.Line)
 	// Stderr takes the lines that the host writes there; nil drops them.
 	Stderr func(line string)
 }
@@ -100,14 +104,15 @@ type Options struct {
 // How long things may take. What the host's own timeout bounds is bounded by that.
 const (
 	patience = 30 * time.Second       // a check, when the host has no timeout
-	settle   = 200 * time.Millisecond // what is to stay quiet is looked at for so long
+	early    = 500 * time.Millisecond // what a new process says by itself is waited for so long
+	settle   = 200 * time.Millisecond // what is to stay quiet later is looked at for so long
 	hesitate = time.Second            // before a silent host is cancelled
 	leaving  = 5 * time.Second        // after the end of its input
 )
 
 // Run makes the checks and tells each verdict as it is known. The error is ctx's.
 func Run(ctx context.Context, o Options, tell func(Verdict)) error {
-	s := &session{ctx: ctx, o: o, told: map[string]bool{}, wrong: map[string]bool{}}
+	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Wire: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
 	defer s.drop()
 	for _, c := range checks() {
 		if o.Only != nil && !slices.Contains(o.Only, c.name) {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -17,11 +16,12 @@ import (
 // session is the checks of one host. They share a process until a check fails;
 // the next check gets a new one.
 type session struct {
-	ctx   context.Context
-	o     Options
-	check string // the one that is being made
-	hint  string // its own
-	told  map[string]bool
+	ctx    context.Context
+	o      Options
+	dialer *host.Dialer
+	check  string // the one that is being made
+	hint   string // its own
+	told   map[string]bool
 
 	p     *peer
 	began *Verdict // of the start
@@ -59,7 +59,7 @@ func (s *session) open() Verdict {
 	if stderr == nil {
 		stderr = func(string) {}
 	}
-	conn, err := host.Dial(&s.o.Config, host.Surroundings{Env: s.o.Environ, Stderr: stderr, Run: s.o.Run})
+	conn, err := s.dialer.Dial(s.ctx, stderr)
 	if err != nil {
 		return s.fail(want, "%s", s.plainly(err))
 	}
@@ -83,7 +83,7 @@ func (s *session) start() Verdict {
 		defer s.as("start")()
 		v := s.open()
 		if v.Outcome == OK {
-			if e, came := s.p.receive(s.ctx, settle); came {
+			if e, came := s.unasked(early); came {
 				v = s.early(e)
 				s.drop()
 			}
@@ -91,6 +91,21 @@ func (s *session) start() Verdict {
 		s.began = &v
 	}
 	return *s.began
+}
+
+// unasked is what a process says that should say nothing, if it does. A vendor's agent
+// may say more than it was asked for, as long as it ends no exchange.
+func (s *session) unasked(within time.Duration) (event, bool) {
+	for until := time.Now().Add(within); ; {
+		e, came := s.p.receive(s.ctx, time.Until(until))
+		if !came || e.err != nil || !host.Translates(&s.o.Config) {
+			return e, came
+		}
+		m, is, err := host.Decode(e.line.Text)
+		if err != nil || is && hostmsg.Of(m.Type).Terminal() {
+			return e, true
+		}
+	}
 }
 
 // early is what a new process did before anything was said to it.
@@ -153,6 +168,9 @@ func (s *session) handshake() Verdict {
 		return not("a host that reads nothing")
 	}
 	e, came := s.p.receive(s.ctx, wait)
+	for came && e.err == nil && host.Translates(&s.o.Config) && !ends(e.line.Text) {
+		e, came = s.p.receive(s.ctx, wait)
+	}
 	switch {
 	case !came:
 		return not("nothing within %s", seconds(wait))
@@ -168,6 +186,12 @@ func (s *session) handshake() Verdict {
 	// What has another form than it should is told by the check of ack.
 	_ = json.Unmarshal(e.line.Text, &s.ack)
 	return passed
+}
+
+// ends says that a line ends a handshake.
+func ends(line []byte) bool {
+	m, is, err := host.Decode(line)
+	return err != nil || is && (hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges)
 }
 
 // acknowledge is the check of ack: what init_ack says, and that nothing follows.
@@ -193,7 +217,7 @@ func (s *session) acknowledge() Verdict {
 	if s.p == nil {
 		return passed
 	}
-	if e, came := s.p.receive(s.ctx, settle); came {
+	if e, came := s.unasked(settle); came {
 		defer s.drop()
 		if e.err != nil {
 			return s.fail("a process that waits for a prompt", "%s", s.p.ended(s.ctx, e.err))
@@ -235,33 +259,4 @@ func (s *session) wait() time.Duration {
 		return host.ExchangeWait(&s.o.Config)
 	}
 	return patience
-}
-
-// State is what a look at a host tells.
-type State struct {
-	Version      string
-	Capabilities []string
-}
-
-// Look starts a host, initialises it when it has parameters, and ends it. The
-// error says why it cannot be used.
-func Look(ctx context.Context, o Options) (State, error) {
-	s := &session{ctx: ctx, o: o}
-	c := o.Config
-	defer s.drop()
-	conn, err := host.Dial(&c, host.Surroundings{Env: o.Environ, Stderr: func(string) {}, Run: o.Run})
-	if err != nil {
-		return State{}, err
-	}
-	s.p = newPeer(conn)
-	switch line, err := host.InitLine(&c, o.Environ); {
-	case err != nil:
-		return State{}, err
-	case line == nil:
-		return State{}, nil
-	}
-	if v := s.handshake(); v.Outcome != OK {
-		return State{}, effect.Errorf("HostError", "host '%s' did not acknowledge initialization: %s", c.Name, v.Got)
-	}
-	return State{s.ack.Version, s.ack.Capabilities}, nil
 }

@@ -14,6 +14,7 @@ import (
 type acp struct {
 	vendor
 	RPC     rpc
+	Version string // of the agent
 	Session string
 	Ready   bool               // the handshake is over
 	Loading bool               // a session is told anew
@@ -282,6 +283,7 @@ func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
 
 // greeted judges the version and begins the session, or goes on with one.
 func (a *acp) greeted(s *said, r *acpAnswer) {
+	a.Version = r.Agent.Version
 	place := a.place()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):

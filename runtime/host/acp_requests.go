@@ -254,7 +254,7 @@ func (a *acp) settled(s *said) {
 	switch {
 	case !a.Ready:
 		a.Ready = true
-		s.ready("")
+		s.ready(a.Version)
 	case a.Prompt != "":
 		s.answer(a.begin(a.Prompt))
 		a.Prompt = ""

@@ -136,12 +136,19 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
 		var ack struct {
+			Version      any   `json:"version"`
 			Capabilities []any `json:"capabilities"`
 		}
 		// A list of anything is taken: what is no known name means nothing.
 		if err := json.Unmarshal(m.Text, &ack); err == nil {
 			p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
 			p.resumes = slices.Contains(ack.Capabilities, any("resume"))
+			p.state.Version, _ = ack.Version.(string)
+			for _, c := range ack.Capabilities {
+				if name, ok := c.(string); ok {
+					p.state.Capabilities = append(p.state.Capabilities, name)
+				}
+			}
 		}
 		p.rest(false)
 		return nil

@@ -1,7 +1,10 @@
 package host
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,20 +12,52 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
-// What is said to a host outside a run, where its lines are looked at one by one:
-// `concerto host test`. A run itself goes by Hosts.
+// What is said to a host outside a run: `concerto host list` looks at it once, and
+// `concerto host test` at its lines one by one. A run itself goes by Perform.
 
-// Transports are the names of the transports that speak our protocol, in order.
+// State is what a look at a host tells.
+type State struct {
+	Version      string
+	Capabilities []string
+}
+
+// Look starts a host, as an exchange would, and tells what it says of itself: of a
+// host that is not initialised that is nothing. The error is what a program would
+// get.
+func (h *Hosts) Look(ctx context.Context, name string) (State, error) {
+	pool := h.pools[name]
+	if pool == nil {
+		return State{}, fmt.Errorf("no host '%s' is configured", name)
+	}
+	slot, err := pool.enter(ctx, pool.join(""))
+	if err != nil {
+		return State{}, err
+	}
+	defer pool.leave(slot)
+	p, err := slot.process(ctx, "")
+	if err != nil {
+		return State{}, err
+	}
+	return p.state, nil
+}
+
+// Transports are the names of the transports, ours first.
 func Transports() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(transports)), func(name string) bool { return protocols[name] != nil })
+	all := slices.Sorted(maps.Keys(transports))
+	slices.SortStableFunc(all, func(a, b string) int { return cmp.Compare(vendors(a), vendors(b)) })
+	return all
 }
 
-// Dial starts or reaches a host, outside any pool: who calls ends it. s.Env is the
-// environment that the host inherits from. The error is what a program would get.
-func Dial(c *Config, s Surroundings) (Conn, error) {
-	s.Env, _ = c.environ(s.Env, 1)
-	return c.connect(transports, s)
+func vendors(transport string) int {
+	if protocols[transport] != nil {
+		return 1
+	}
+	return 0
 }
+
+// Translates says that a host speaks a vendor's protocol. It may say more than it was
+// asked for at any time, and what it says at its end is its vendor's affair.
+func Translates(c *Config) bool { return c.protocol().adapter != nil }
 
 // InitLine is what a new process is sent first, nil when the host has no
 // parameters. It fails when a variable that one is taken from is not set.

@@ -83,7 +83,10 @@ type health struct {
 }
 
 // capabilities are those that init_ack announced.
-type capabilities struct{ cancels, resumes bool }
+type capabilities struct {
+	cancels, resumes bool
+	state            State // all that it said of itself
+}
 
 // fate is how the output of a process ended.
 type fate struct {

@@ -105,7 +105,9 @@ func (p *process) recent(ctx context.Context) error {
 	switch {
 	case version == "":
 		p.hosts.remark("warn", p.cfg, "does not say its version: %s", quote([]byte(check.said)))
-	case older(version, proto.oldest):
+	case !older(version, proto.oldest):
+		p.state.Version = version
+	default:
 		return p.cfg.failure("is %s %s, and at least %s is needed", proto.name, version, proto.oldest).With("code", "version")
 	}
 	return nil
