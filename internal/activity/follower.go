@@ -1,6 +1,7 @@
 package activity
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -55,9 +56,6 @@ type exchange struct {
 
 // New makes a Follower.
 func New(o Options) *Follower {
-	if o.Clean == nil {
-		o.Clean = func(text string) string { return text }
-	}
 	return &Follower{options: o, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
 }
 
@@ -79,7 +77,9 @@ func (f *Follower) Close() {
 // tell hands on an event; mu is held.
 func (f *Follower) tell(e Event) {
 	e.At = f.options.Since()
-	e.Text = f.options.Clean(e.Text)
+	if f.options.Clean != nil {
+		e.Text = f.options.Clean(e.Text)
+	}
 	f.options.Hear(e)
 }
 
@@ -222,9 +222,12 @@ func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
 		return Answer{}, false
 	}
 	a := x.waiting[at]
-	if at == 0 {
+	switch {
+	case len(x.waiting) == 1: // as most often: its place is used again
+		x.waiting = x.waiting[:0]
+	case at == 0:
 		x.waiting = x.waiting[1:]
-	} else {
+	default:
 		x.waiting = slices.Delete(x.waiting, at, at+1)
 	}
 	return a, true
@@ -239,6 +242,9 @@ func (x *exchange) event(k Kind) Event {
 
 // plain is a value as a person reads it: a text without its quotes.
 func plain(v json.RawMessage) string {
+	if n := len(v); n > 1 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && bytes.IndexByte(v[1:], '"') == n-2 {
+		return string(v[1 : n-1])
+	}
 	var text string
 	if json.Unmarshal(v, &text) == nil {
 		return text

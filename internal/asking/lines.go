@@ -44,7 +44,7 @@ func (l *Lines) Turn(ctx context.Context) (done func(), err error) {
 func (l *Lines) Ask(ctx context.Context, p screen.Prompt) (string, error) {
 	prompt := strings.TrimSuffix(p.Label, "> ")
 	if p.Typed != "" {
-		prompt += "(" + p.Typed + ") "
+		prompt += " (" + p.Typed + ")"
 	}
 	if p.Text != "" {
 		prompt = p.Text + "\n" + prompt
