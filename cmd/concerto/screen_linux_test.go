@@ -361,6 +361,9 @@ fn main() {
   let all = parallel for n in [1, 2] { if n == 1 { Second.execute("go").unwrap_or("") } else { Third.execute("go").unwrap_or("") } };
   println(to_string(all));
 }
+-- third.conc --
+host Third { connector: third, output_format: "json" }
+fn main() { let _ = Third.execute("go"); }
 -- third.host --
 read
 < {"type":"question","id":1,"question":"Quick?"}
@@ -497,5 +500,18 @@ func TestAskingInterrupted(t *testing.T) {
 	asItWas(t, r, before, s)
 	if code != exitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
 		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestAsksOnDumbTerminal: a terminal that cannot move its cursor is asked by the
+// line, and what hosts do is said by lines that stay.
+func TestAsksOnDumbTerminal(t *testing.T) {
+	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
+	r.Shows("Third asks: Quick?\n>")
+	r.Type("now\n")
+	r.Shows("host 'Third' is answered at the terminal: now")
+	code, s := r.End()
+	if code != 0 || len(s.Odd) > 0 || strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "host 'Third' starts\nhost 'Third' asks: Quick?") {
+		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
 	}
 }

@@ -53,7 +53,7 @@ func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 	p := m.Payload.Map()
 	if m.Type == hostmsg.Progress {
 		if n, ok := number(p, "percent"); ok {
-			e.Percent = n
+			e.Percent = min(max(n, 0), 100)
 		}
 		if text(p, "stage") == "usage" { // "N tokens", as the adapters write it
 			count, _, _ := strings.Cut(text(p, "message"), " ")
@@ -87,6 +87,9 @@ func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
 	f.tell(e)
 }
 
+// mostTokens is more than anybody uses; a number beyond it is a host's mistake.
+const mostTokens = 1e15
+
 // end notes how the exchange ends by a host's own message.
 func (x *exchange) end(m *effect.HostMessage, failed bool) {
 	p := m.Payload.Map()
@@ -104,6 +107,6 @@ func (x *exchange) end(m *effect.HostMessage, failed bool) {
 	in, _ := number(used.Map(), "tokens_in")
 	out, _ := number(used.Map(), "tokens_out")
 	if in+out > 0 {
-		x.used.Tokens = int64(in + out)
+		x.used.Tokens = int64(min(in+out, mostTokens))
 	}
 }

@@ -17,6 +17,7 @@ import (
 type View struct {
 	mu   sync.Mutex
 	rows []*row
+	by   map[int64]*row            // the same, by their numbers
 	past map[string]activity.Usage // of a host's exchanges that are over
 }
 
@@ -30,10 +31,10 @@ type row struct {
 }
 
 // asked is what a host asks.
-type asked struct{ id, typ, text string }
+type asked struct{ id, text string }
 
 // NewView makes a View without a line.
-func NewView() *View { return &View{past: map[string]activity.Usage{}} }
+func NewView() *View { return &View{by: map[int64]*row{}, past: map[string]activity.Usage{}} }
 
 // Hear takes an event into the view.
 func (v *View) Hear(e activity.Event) {
@@ -41,14 +42,14 @@ func (v *View) Hear(e activity.Event) {
 	defer v.mu.Unlock()
 	switch e.Kind {
 	case activity.Began, activity.ListenBegan, activity.StageBegan:
-		v.rows = append(v.rows, &row{began: e, percent: -1})
+		r := &row{began: e, percent: -1}
+		v.rows, v.by[e.Number] = append(v.rows, r), r
 		return
 	}
-	at := slices.IndexFunc(v.rows, func(r *row) bool { return r.began.Number == e.Number })
-	if at < 0 {
+	r := v.by[e.Number]
+	if r == nil {
 		return
 	}
-	r := v.rows[at]
 	switch e.Kind {
 	case activity.Moved:
 		r.used = e.Used
@@ -59,26 +60,20 @@ func (v *View) Hear(e activity.Event) {
 			r.percent = e.Percent
 		}
 	case activity.Asked:
-		r.asks = append(r.asks, asked{e.ID, e.Type, Line(e.Text)})
+		r.asks = append(r.asks, asked{e.ID, Line(e.Text)})
 	case activity.Answered, activity.Withdrawn:
-		if i := slices.Index(idsOf(r.asks), e.ID); i >= 0 {
+		if i := slices.IndexFunc(r.asks, func(a asked) bool { return a.id == e.ID }); i >= 0 {
 			r.asks = slices.Delete(r.asks, i, i+1)
 		}
 	case activity.Ended, activity.ListenEnded, activity.StageEnded:
+		at := slices.Index(v.rows, r)
 		v.rows = slices.Delete(v.rows, at, at+1)
+		delete(v.by, e.Number)
 		past := v.past[e.Host]
 		past.Tokens += e.Used.Tokens
 		past.Cost += e.Used.Cost
 		v.past[e.Host] = past
 	}
-}
-
-func idsOf(all []asked) []string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.id)
-	}
-	return out
 }
 
 // Lines are the view when the run has lasted for now, in so many cells, and as
