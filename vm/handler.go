@@ -210,8 +210,11 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 
 // replied goes on after a reply.
 func (t *task) replied(err error) status {
+	if err == nil {
+		return running
+	}
 	var e *effect.Error
-	if err == nil || errors.As(err, &e) {
+	if errors.As(err, &e) {
 		return running
 	}
 	if t.cancelled() {

@@ -198,6 +198,9 @@ func (s *scope) arrived(c completion) {
 		return
 	}
 	messages := c.result.(*effect.ExchangeMessages).Messages
+	if len(s.queue) == 0 { // the result is ours, and what is queued takes the place of what was looked at
+		s.queue = messages[:0]
+	}
 	for i := range messages {
 		m := &messages[i]
 		row := hostmsg.Of(m.Type)

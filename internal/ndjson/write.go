@@ -6,10 +6,13 @@ import "bytes"
 // between its tokens; they become blanks, so that any valid text becomes one
 // line.
 func Append(dst, text []byte) []byte {
-	at := len(dst)
-	dst = append(dst, text...)
-	flatten(dst[at:])
-	return append(dst, '\n')
+	return End(append(dst, text...), len(dst))
+}
+
+// End is Append of the JSON text that stands in b from at on.
+func End(b []byte, at int) []byte {
+	flatten(b[at:])
+	return append(b, '\n')
 }
 
 func flatten(b []byte) {

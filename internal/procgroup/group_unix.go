@@ -101,27 +101,42 @@ func (o *output) take(fd int, b []byte) (int, error) {
 	}
 }
 
-// WriteNow writes as many bytes to the pipe as it takes without waiting, and
-// gives their number. After a failure that is 0; the next ordinary write reports
-// the failure. There must be no other writer.
-func WriteNow(f *os.File, b []byte) int {
-	rc, err := f.SyscallConn()
+// input writes to a pipe without waiting; as pipeEnd, without allocating.
+type input struct {
+	raw   syscall.RawConn
+	begin func(fd uintptr)
+	buf   []byte // of the write under way, with what came of it
+	n     int
+}
+
+func newInput(f *os.File) *input {
+	raw, err := f.SyscallConn()
 	if err != nil {
-		return 0
+		return &input{}
 	}
-	n := 0
-	err = rc.Control(func(fd uintptr) {
+	in := &input{raw: raw}
+	in.begin = func(fd uintptr) {
 		for {
-			k, werr := syscall.Write(int(fd), b)
-			if werr == syscall.EINTR {
+			k, err := syscall.Write(int(fd), in.buf)
+			if err == syscall.EINTR {
 				continue
 			}
-			n = max(k, 0)
+			in.n = max(k, 0)
 			return
 		}
-	})
+	}
+	return in
+}
+
+func (in *input) writeNow(b []byte) int {
+	if in.raw == nil {
+		return 0
+	}
+	in.buf, in.n = b, 0
+	err := in.raw.Control(in.begin)
+	in.buf = nil
 	if err != nil {
 		return 0
 	}
-	return n
+	return in.n
 }

@@ -57,6 +57,7 @@ type Process struct {
 	cmd    *exec.Cmd
 	pgid   int
 	grace  time.Duration
+	in     *input
 	out    *output
 	errOut *output
 	tail   tail
@@ -105,6 +106,7 @@ func Start(c Command) (*Process, error) {
 	p.cmd, p.pgid, p.Stdin = cmd, cmd.Process.Pid, files[1]
 	p.out = newOutput(files[2])
 	p.errOut = newOutput(files[4])
+	p.in = newInput(p.Stdin)
 	p.Stdout = p.out
 	go p.watch(c.Stderr)
 	return p, nil
@@ -112,6 +114,11 @@ func Start(c Command) (*Process, error) {
 
 // Pid is the leader's process number, which is its group's number as well.
 func (p *Process) Pid() int { return p.pgid }
+
+// WriteNow writes as many bytes to Stdin as it takes without waiting, and gives
+// their number. After a failure that is 0; the next ordinary write reports the
+// failure. There must be no other writer.
+func (p *Process) WriteNow(b []byte) int { return p.in.writeNow(b) }
 
 // Unread is how many bytes written to Stdin the process has not read yet; -1
 // when the system does not tell.

@@ -276,15 +276,15 @@ func TestWriteNow(t *testing.T) {
 	p := start(t, "hang", Command{})
 	firstLine(t, p)
 	b := make([]byte, 1<<20)
-	n := WriteNow(p.Stdin, b)
+	n := p.WriteNow(b)
 	if n <= 0 || n >= len(b) {
 		t.Errorf("a pipe that nobody reads took %d bytes", n)
 	}
-	if n := WriteNow(p.Stdin, b); n != 0 {
+	if n := p.WriteNow(b); n != 0 {
 		t.Errorf("a full pipe took %d bytes", n)
 	}
 	p.End(time.Minute, nil)
-	if n := WriteNow(p.Stdin, b); n != 0 {
+	if n := p.WriteNow(b); n != 0 {
 		t.Errorf("a dead process took %d bytes", n)
 	}
 }

@@ -29,6 +29,7 @@ type exchange struct {
 	released   bool            // the slot has been, or will be, given back
 	heeded     context.Context // that interrupts the reading when it ends
 	unheed     func() bool     // makes it interrupt no more
+	buffer     []byte          // for a reply; nil while one is made
 }
 
 // open takes a process of the host and sends it the prompt.

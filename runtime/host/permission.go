@@ -81,7 +81,7 @@ func (r *reader) decideAside(m *effect.HostMessage, line []byte, nobody string) 
 // answer answers a message with a text.
 func (r *reader) answer(m *effect.HostMessage, text string) error {
 	reply := effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
-	if _, ok := r.send(replyLine(&reply), false); !ok {
+	if _, ok := r.send(appendReply(nil, &reply), false); !ok {
 		return errDeaf
 	}
 	return nil

@@ -67,7 +67,7 @@ func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(e
 func PromptLine(c *Config, r *effect.ExchangeOpen) []byte { return c.promptLine(r) }
 
 // ResponseLine answers a message.
-func ResponseLine(r *effect.ExchangeReply) []byte { return replyLine(r) }
+func ResponseLine(r *effect.ExchangeReply) []byte { return appendReply(nil, r) }
 
 // CancelLine ends an exchange early; the host has CancelWait to come to its
 // terminal message.

@@ -185,8 +185,8 @@ func (r *reader) take(l ndjson.Line) error {
 func (r *reader) named(m *effect.HostMessage, last bool) {
 	now := r.conversation()
 	if s := m.Session(); r.words == nil && s != "" && s != now {
-		r.talk.Store(&s)
 		now = s
+		r.talk.Store(new(s))
 	}
 	if last && now != "" {
 		m.Name(now)

@@ -9,8 +9,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
-func replyLine(r *effect.ExchangeReply) []byte {
-	o := newObject(hostmsg.Response)
+// appendReply adds the line of a response to dst.
+func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
+	at := len(dst)
+	o := object{append(dst, begunResponse...)}
 	o.text("in_reply_to", r.InReplyTo)
 	if r.AnswerTo != "" {
 		o.raw("answer_to", json.RawMessage(r.AnswerTo))
@@ -23,8 +25,11 @@ func replyLine(r *effect.ExchangeReply) []byte {
 	default:
 		o.raw("value", r.Value)
 	}
-	return ndjson.Append(nil, o.end())
+	return ndjson.End(o.end(), at)
 }
+
+// begunResponse is what every response begins with.
+const begunResponse = `{"type":"` + hostmsg.Response + `"`
 
 // reply puts a response in the process's queue. It waits only when the host
 // leaves a full queue unread, until the exchange's timeout at most: then it
@@ -35,7 +40,8 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 	if err != nil {
 		return err
 	}
-	line := replyLine(r)
+	line := appendReply(ex.takeBuffer(), r)
+	defer ex.putBuffer(line)
 	for {
 		p := ex.process()
 		select {
@@ -63,4 +69,26 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// keptBuffer is how large a buffer for replies may be to be kept.
+const keptBuffer = 64 << 10
+
+// takeBuffer gives the exchange's buffer for a reply, or none while another reply
+// has it.
+func (ex *exchange) takeBuffer() []byte {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	b := ex.buffer
+	ex.buffer = nil
+	return b
+}
+
+func (ex *exchange) putBuffer(b []byte) {
+	if cap(b) > keptBuffer {
+		return
+	}
+	ex.mu.Lock()
+	ex.buffer = b[:0]
+	ex.mu.Unlock()
 }

@@ -40,7 +40,7 @@ const (
 	// lease is how long a borrower may go without reading: longer, and the reader
 	// takes the role back. What the host asks of its adapter is then answered, and
 	// its end seen, whatever the borrower does.
-	lease = 20 * time.Millisecond
+	lease = 250 * time.Millisecond
 	// A batch of so much is one of a flood, which is over after so many small ones.
 	floodMessages = 16
 	floodBytes    = 32 << 10

@@ -77,7 +77,7 @@ func (s *subprocess) Said() int64 { return s.Written() }
 
 func (s *subprocess) Write(b []byte) (int, error) { return s.Stdin.Write(b) }
 
-func (s *subprocess) TryWrite(b []byte) int { return procgroup.WriteNow(s.Stdin, b) }
+func (s *subprocess) TryWrite(b []byte) int { return s.WriteNow(b) }
 
 // CloseWrite's failure can only mean that it is closed already.
 func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
