@@ -25,7 +25,25 @@ func signalGroup(int, groupSignal) {}
 
 func groupAlive(int) bool { return false }
 
-func exitState(st *os.ProcessState) Exit { return Exit{Code: st.ExitCode()} }
+type ended struct{ state *os.ProcessState }
+
+func (e ended) exit() Exit { return Exit{Code: e.state.ExitCode()} }
+
+type children struct{}
+
+var ours children
+
+func (children) start(cmd *exec.Cmd) (int, <-chan ended, error) {
+	if err := cmd.Start(); err != nil {
+		return 0, nil, err
+	}
+	end := make(chan ended, 1)
+	go func() {
+		_ = cmd.Wait() // the state says how it ended
+		end <- ended{cmd.ProcessState}
+	}()
+	return cmd.Process.Pid, end, nil
+}
 
 type pipeEnd struct{}
 

@@ -25,13 +25,6 @@ func setGroup(cmd *exec.Cmd) error {
 // signalGroup's failures mean that nobody is left to get the signal.
 func signalGroup(pgid int, s groupSignal) { _ = syscall.Kill(-pgid, s) }
 
-func exitState(st *os.ProcessState) Exit {
-	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return Exit{Code: 128 + int(ws.Signal()), Signal: ws.Signal().String()}
-	}
-	return Exit{Code: st.ExitCode()}
-}
-
 // pipeEnd reads from a pipe past package os, which would hide from whoever counts
 // when bytes leave it. What Go's poller calls is made once, so that nothing is
 // allocated for each read.

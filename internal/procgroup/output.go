@@ -35,6 +35,10 @@ func newOutput(f *os.File) *output {
 // reading is interrupted.
 func (o *output) Read(b []byte) (int, error) {
 	n, err := o.readWait(b)
+	if err == io.EOF || errors.Is(err, os.ErrClosed) {
+		o.close()
+		return 0, io.EOF
+	}
 	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !o.hasEnded() {
 		return n, err
 	}

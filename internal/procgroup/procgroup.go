@@ -9,7 +9,6 @@
 package procgroup
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -54,7 +53,6 @@ type Process struct {
 	Stdin  *os.File // write end; closing it is the end of the process's input
 	Stdout io.Reader
 
-	cmd    *exec.Cmd
 	pgid   int
 	grace  time.Duration
 	in     *input
@@ -98,17 +96,18 @@ func Start(c Command) (*Process, error) {
 		files[i], files[i+1] = r, w
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	if err := cmd.Start(); err != nil {
+	pid, end, err := ours.start(cmd)
+	if err != nil {
 		closeFiles(files[:]...)
 		return nil, err
 	}
 	closeFiles(files[0], files[3], files[5])
-	p.cmd, p.pgid, p.Stdin = cmd, cmd.Process.Pid, files[1]
+	p.pgid, p.Stdin = pid, files[1]
 	p.out = newOutput(files[2])
 	p.errOut = newOutput(files[4])
 	p.in = newInput(p.Stdin)
 	p.Stdout = p.out
-	go p.watch(c.Stderr)
+	go p.watch(end, c.Stderr)
 	return p, nil
 }
 
@@ -201,18 +200,18 @@ func (p *Process) empty() bool {
 
 // watch waits for the process, then for the end of its group. It owns all that
 // Start opened, except Stdin.
-func (p *Process) watch(stderr func(string)) {
+func (p *Process) watch(end <-chan ended, stderr func(string)) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
 		p.tail.read(p.errOut, stderr)
 	}()
-	err := p.cmd.Wait()
+	e := <-end
 	p.out.finish()
 	p.errOut.finish()
 	<-read
 	p.errOut.close()
-	p.exit = exitOf(p.cmd, err)
+	p.exit = e.exit()
 	p.exit.Stderr = p.tail.String()
 	close(p.done)
 	p.seeOff()
@@ -240,13 +239,4 @@ func (p *Process) seeOff() {
 			return
 		}
 	}
-}
-
-// exitOf reads the state that waiting left.
-func exitOf(cmd *exec.Cmd, err error) Exit {
-	var ee *exec.ExitError
-	if err != nil && !errors.As(err, &ee) {
-		return Exit{Code: -1, Signal: err.Error()}
-	}
-	return exitState(cmd.ProcessState)
 }

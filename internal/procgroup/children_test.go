@@ -1,0 +1,77 @@
+//go:build unix
+
+package procgroup
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// entries counts what a directory of /proc holds; 0 where there is no /proc.
+func entries(t *testing.T, dir string) int {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// TestManyChildren: a process takes three descriptors and no thread, and nothing
+// stays when all have ended, one by one or at once.
+func TestManyChildren(t *testing.T) {
+	const many = 40
+	p := start(t, "echo", Command{}) // what is made once is made
+	p.Stdin.Close()
+	if _, err := io.Copy(io.Discard, p.Stdout); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Gone()
+	files, threads, routines := entries(t, "/proc/self/fd"), entries(t, "/proc/self/task"), runtime.NumGoroutine()
+	var all []*Process
+	for range many {
+		all = append(all, start(t, "echo", Command{}))
+	}
+	if got := entries(t, "/proc/self/fd") - files; got > 3*many {
+		t.Errorf("%d processes have %d descriptors", many, got)
+	}
+	if got := entries(t, "/proc/self/task") - threads; got > many/4 {
+		t.Errorf("%d processes have %d threads", many, got)
+	}
+	for i, p := range all {
+		if i < many/2 {
+			p.Stdin.Close()
+			if e := p.Exit(); e.Code != 3 {
+				t.Errorf("%d ended with %d", i, e.Code)
+			}
+			continue
+		}
+		p.Kill()
+	}
+	for i, p := range all {
+		<-p.Gone()
+		if e := p.Exit(); i >= many/2 && e.Code != 137 {
+			t.Errorf("%d ended with %d", i, e.Code)
+		}
+		p.Stdin.Close()
+		if _, err := io.Copy(io.Discard, p.Stdout); err != nil {
+			t.Error(err)
+		}
+	}
+	// The goroutine that waits for all ends after it has told of the last one.
+	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > routines && time.Now().Before(until); {
+		runtime.Gosched()
+	}
+	if got := runtime.NumGoroutine(); got > routines {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		t.Errorf("%d goroutines, %d before:\n%s", got, routines, strings.Join(strings.SplitAfterN(string(stacks), "\n\n", 12), ""))
+	}
+	if got := entries(t, "/proc/self/fd"); got > files {
+		t.Errorf("%d descriptors, %d before", got, files)
+	}
+}

@@ -1,0 +1,95 @@
+package host_test
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// asking is a host that asks twenty questions, each when the one before is
+// answered, and tells at the end how many answers it has read.
+const asking = `
+while read -r prompt; do
+	i=0
+	while [ $i -lt 20 ]; do
+		echo '{"type":"question","id":'$i',"question":"go on?"}'
+		read -r answer || exit 1
+		case "$answer" in *'"answer_to":'$i',"value":"yes"'*) i=$((i+1));; *) exit 2;; esac
+	done
+	echo '{"type":"result","text":"'$i'"}'
+done`
+
+// TestCrowd: a hundred exchanges at once, each with a process of its own: every
+// question is answered, a process takes three descriptors, and nothing is left.
+func TestCrowd(t *testing.T) {
+	const many = 100
+	files, routines := descriptors(t), runtime.NumGoroutine()
+	h := host.New(host.Options{Environ: os.Environ(), Configs: []host.Config{{
+		Name: "crowd", Connector: "crowd", Command: "sh", Args: []string{"-c", asking}, OutputFormat: "json", Instances: many, Timeout: 300,
+	}}})
+	ctx := context.Background()
+	perform := func(r effect.Request) effect.Result {
+		result, err := h.Perform(ctx, r)
+		if err != nil {
+			t.Errorf("%s: %v", r.Kind(), err)
+			runtime.Goexit()
+		}
+		return result
+	}
+	var group sync.WaitGroup
+	opened, measured := make(chan struct{}, many), make(chan struct{})
+	for range many {
+		group.Go(func() {
+			id := perform(&effect.ExchangeOpen{Host: "crowd", Prompt: "go"}).(*effect.ExchangeOpened).ID
+			opened <- struct{}{}
+			<-measured
+			defer perform(&effect.ExchangeClose{ID: id})
+			for {
+				for _, m := range perform(&effect.ExchangeNext{ID: id}).(*effect.ExchangeMessages).Messages {
+					if m.Type == "result" {
+						if text, _ := m.Payload.Map().GetString("text"); text.AsString() != "20" {
+							t.Errorf("%s answers were read", text.AsString())
+						}
+						return
+					}
+					perform(&effect.ExchangeReply{ID: id, InReplyTo: m.Type, AnswerTo: m.ID, Value: []byte(`"yes"`)})
+				}
+			}
+		})
+	}
+	for range many {
+		<-opened
+	}
+	if got := descriptors(t) - files; got > 3*many+8 { // the poller has some, too
+		t.Errorf("%d hosts have %d descriptors", many, got)
+	}
+	close(measured)
+	group.Wait()
+	if err := h.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > routines+1 && time.Now().Before(until); {
+		runtime.Gosched()
+	}
+	if got := descriptors(t) - files; got > 8 {
+		t.Errorf("%d descriptors are left", got)
+	}
+	if got := runtime.NumGoroutine(); got > routines+1 { // package os/signal keeps one
+		t.Errorf("%d goroutines are left, of %d before", got, routines)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	return len(all)
+}
