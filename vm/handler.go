@@ -152,7 +152,7 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		return st, st == running
 	}
 	if row.Channel != "" && row.Waits() && t.m.config.Asks {
-		if _, declared := s.decl.fallback(row); !declared {
+		if _, known := s.decl.fallback(row); !known || slices.Contains(s.decl.Assumed, row.Default) {
 			return t.askPerson(s, m), false
 		}
 	}

@@ -14,6 +14,7 @@ type Host struct {
 	*ir.Host
 	Instances       int
 	QuestionTimeout float64                    // seconds; 0 is none
+	Assumed         []string                   // keys that the manifest does not have: what they are is usual
 	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
 }
 
@@ -38,7 +39,7 @@ func (d *Host) read() error {
 	if err := json.Unmarshal(d.Config, &keys); err != nil {
 		return err
 	}
-	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout} {
+	for key, to := range map[string]any{"instances": &d.Instances, "question_timeout": &d.QuestionTimeout, "assumed": &d.Assumed} {
 		if v, given := keys[key]; given {
 			if err := json.Unmarshal(v, to); err != nil {
 				return fmt.Errorf("%s: %w", key, err)

@@ -515,3 +515,37 @@ func TestAsksOnDumbTerminal(t *testing.T) {
 		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
 	}
 }
+
+// TestAsksForVendor: a recorded conversation with a vendor's agent goes on as it
+// did when a person answers what was answered then.
+func TestAsksForVendor(t *testing.T) {
+	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", "claude.wire"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := `
+-- Concerto.toml --
+[hosts.coder]
+transport = "claude-code"
+command = "concerto"
+args = ["host", "replay", "talk.wire"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let r = listen Coder.execute("please work") { "progress" => |p| {}, "partial" => |p| {}, "log" => |l| {} };
+  println(match r { Ok(m) => "it said: " + to_string(m.text), Err(e) => e.message });
+}
+-- talk.wire --
+` + string(recorded)
+	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
+	before := r.Modes()
+	r.Shows("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.Type("a\r")
+	r.Shows("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
+	r.Type("1\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "it said: ") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}

@@ -261,7 +261,7 @@ func TestPermissionsOfAHost(t *testing.T) {
 		t.Fatal(lines(l))
 	}
 	for i, want := range []string{
-		`{"command":"c","permissions":{"read":["."],"commands":{"deny":["rm *"]}},"approval_default":"no"}`,
+		`{"command":"c","permissions":{"read":["."],"commands":{"deny":["rm *"]}},"approval_default":"no","assumed":["approval_default"]}`,
 		`{"command":"c","approval_default":"yes","permissions":{}}`,
 	} {
 		if got := string(m.Hosts[i].Config); got != want {

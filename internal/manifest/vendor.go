@@ -80,9 +80,15 @@ func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string
 
 // complete adds keys that are not given.
 func (r *reader) complete(h *Host, n *node, keys []keyDefault) {
+	var assumed []string
+	add := func(member string) { h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), ","+member+"}"...) }
 	for _, key := range keys {
 		if n.child(key.name) == nil {
-			h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), `,"`+key.name+`":"`+key.value+`"}`...)
+			assumed = append(assumed, `"`+key.name+`"`)
+			add(`"` + key.name + `":"` + key.value + `"`)
 		}
+	}
+	if len(assumed) > 0 { // nobody has said so: a person is asked first
+		add(`"assumed":[` + strings.Join(assumed, ",") + `]`)
 	}
 }
