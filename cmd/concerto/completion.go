@@ -66,6 +66,7 @@ var flagValues = []struct {
 }{
 	{"run", "emit", func() []string { return modeNames }},
 	{"run", "format", func() []string { return statsForms }},
+	{"run", "progress", func() []string { return progressForms }},
 	{"build", "emit", stageNames},
 	{"check", "format", func() []string { return checkForms }},
 	{"init", "template", templateNames},

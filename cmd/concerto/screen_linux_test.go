@@ -447,6 +447,7 @@ func TestAsksInOrder(t *testing.T) {
 	first, other := "Second asks: First?", "Third asks: Quick?"
 	if strings.Contains(r.State().Text(), first) {
 		r.Type("no")
+		r.Shows("> no")
 		goOn(t, dir, "taken")
 		r.Until("the other one", func(s testterm.State) bool {
 			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
