@@ -110,7 +110,7 @@ func anthropic(at place) map[string]string {
 // config is how the agent is started in dir.
 func (a *agent) config(bin, dir string, at place) host.Config {
 	c := host.Config{Name: "Coder", Connector: "coder", Transport: a.transport, Command: filepath.Join(bin, a.program), Dir: dir,
-		Timeout: 120, InitTimeout: 60, Vendor: host.Vendor{Model: a.model}}
+		Timeout: 120, Initialisation: host.Initialisation{InitTimeout: 60}, Vendor: host.Vendor{Model: a.model}}
 	if a.args != nil {
 		c.Args = a.args(at)
 	}

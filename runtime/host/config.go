@@ -26,12 +26,12 @@ type Config struct {
 	ParamsEnv    ParamsEnv         `json:"params_env"`    // parameters read from the environment at spawn
 	MaxLine      int               `json:"max_line"`      // longest line the host may send, in bytes; 0 means ndjson.DefaultLimit
 	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
-	InitTimeout  float64           `json:"init_timeout"`  // seconds for init; 0 means Timeout, for a vendor's agent 60
-	Init         bool              `json:"init"`          // init is sent without parameters, too
+	Initialisation
 	Upkeep
 	Vendor                        // for a vendor's agent
 	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
 	Inherited                     // of the run's environment
+	Isolation
 }
 
 // ParamEnv fills the parameter Param from the environment variable Env.
@@ -74,6 +74,7 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	if c.MaxLine < 0 || c.Instances < 0 || min(c.Timeout, c.InitTimeout, c.Heartbeat, c.IdleSeconds, c.CancelGrace) < 0 {
 		return c, fmt.Errorf("read host %s: a negative number", name)
 	}
+	c.Root = root
 	if root == "" {
 		return c, nil
 	}

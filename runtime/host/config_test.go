@@ -9,11 +9,12 @@ import (
 
 func TestParseConfig(t *testing.T) {
 	const keys = `{"transport":"stdio","command":"./bin/w","args":["-v"],"env":{"B":"2"},"working_dir":"d","timeout":1.5,"input_format":"text",
-		"output_format":"json","params_env":{"z":"Z","a":"A"},"instances":2,"max_line":9,"question_timeout":3,"message_types":[]}`
+		"output_format":"json","params_env":{"z":"Z","a":"A"},"instances":2,"max_line":9,"isolate":"copy","question_timeout":3,"message_types":[]}`
 	params := []byte(`{"m":1}`)
 	got, err := ParseConfig("W", "w", params, []byte(keys), "/root")
 	want := Config{Name: "W", Connector: "w", Transport: "stdio", Command: "/root/bin/w", Args: []string{"-v"}, Env: map[string]string{"B": "2"}, Dir: "/root/d",
-		Timeout: 1.5, InputFormat: "text", OutputFormat: "json", Params: params, ParamsEnv: ParamsEnv{{"z", "Z"}, {"a", "A"}}, Instances: 2, MaxLine: 9}
+		Timeout: 1.5, InputFormat: "text", OutputFormat: "json", Params: params, ParamsEnv: ParamsEnv{{"z", "Z"}, {"a", "A"}}, Instances: 2, MaxLine: 9,
+		Isolation: Isolation{Isolate: "copy", Root: "/root"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}

@@ -15,6 +15,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
+// Initialisation is what the manifest says of the beginning of a process.
+type Initialisation struct {
+	InitTimeout float64 `json:"init_timeout"` // seconds; 0 means Timeout, for a vendor's agent 60
+	Init        bool    `json:"init"`         // init is sent without parameters, too
+}
+
 // hasParams says whether the host is initialised: when it has any parameter.
 func (c *Config) hasParams() bool {
 	return len(c.ParamsEnv) > 0 || len(bytes.Trim(c.Params, " \t\r\n{}")) > 0 && string(c.Params) != "null"

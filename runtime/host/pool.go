@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/runtime/taskdir"
 )
 
 // pool holds the processes of one host declaration. Exchanges beyond their
@@ -17,7 +19,8 @@ type pool struct {
 	hosts *Hosts
 	cfg   *Config
 
-	plain  sync.Once // it has been told that a line of text counts as the result
+	places workplaces // of isolated exchanges
+	plain  sync.Once  // it has been told that a line of text counts as the result
 	starts starts
 
 	mu   sync.Mutex
@@ -204,11 +207,27 @@ func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 	if !h.reserve() {
 		return nil, ErrClosed
 	}
+	var work *taskdir.Dir
+	if c.isolated() {
+		if c, work, err = h.work(ctx, c, session); err != nil {
+			h.running.Done()
+			return nil, err
+		}
+	}
 	p, err := h.connect(c, session)
 	if err != nil {
+		if work != nil {
+			if _, leaving := work.End(context.WithoutCancel(ctx)); leaving != nil {
+				err = errors.Join(err, leaving)
+			}
+		}
 		h.running.Done()
 		s.pool.failed(err)
 		return nil, err
+	}
+	if work != nil {
+		p.work = work
+		s.pool.places.begin(p)
 	}
 	s.p = p
 	h.register(p)

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/runtime/taskdir"
 )
 
 // How long a process may take before it is made to go on.
@@ -68,10 +69,11 @@ type between struct {
 	help  *services          // nil: nothing is done for it
 }
 
-// identity is what a process is called.
+// identity is what a process is called, and where it works.
 type identity struct {
 	number int                    // the how-manieth of its host, from 1
 	talk   atomic.Pointer[string] // the host's name for the conversation; nil before it has one
+	work   *taskdir.Dir           // that it has to itself; nil without isolate
 }
 
 // health is what tells how a process fares.
@@ -162,6 +164,10 @@ func (p *process) rest(served bool) {
 	p.mu.Unlock()
 	if served {
 		p.hosts.pools[p.cfg.Name].starts.succeed()
+	}
+	if p.work != nil && served {
+		p.retire(leaveIdle) // the next exchange has another directory
+		return
 	}
 	select {
 	case <-p.hosts.closing:
@@ -288,6 +294,9 @@ func (p *process) retire(patience time.Duration) {
 		p.aside.end()
 		if p.hosts.opts.Wire != nil {
 			p.wireExit()
+		}
+		if p.work != nil {
+			p.leaveWork()
 		}
 	}()
 }

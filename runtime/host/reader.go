@@ -191,6 +191,9 @@ func (r *reader) named(m *effect.HostMessage, last bool) {
 	if last && now != "" {
 		m.Name(now)
 	}
+	if last && r.work != nil && m.Type == hostmsg.Result {
+		r.tellPlace(m)
+	}
 }
 
 // acknowledges says that a message is the last of an initialisation. A vendor's agent

@@ -20,10 +20,8 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if c.Command == "" {
 		return nil, c.failure("has no command: set command in [hosts.%s] of Concerto.toml", c.Connector)
 	}
-	if c.Dir != "" {
-		if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-			return nil, c.failure("cannot start command '%s' in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, c.Connector)
-		}
+	if err := c.checkDir(); err != nil {
+		return nil, err
 	}
 	path, err := procgroup.Find(c.Command, c.Dir, s.Env)
 	if err != nil {
@@ -34,6 +32,17 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 		return nil, c.spawnFailure(err)
 	}
 	return &subprocess{Process: p, lines: ndjson.NewReader(p.Stdout, c.MaxLine)}, nil
+}
+
+// checkDir says that the working directory is none.
+func (c *Config) checkDir() error {
+	if c.Dir == "" {
+		return nil
+	}
+	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
+		return c.failure("cannot start command '%s' in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, c.Connector)
+	}
+	return nil
 }
 
 // spawnFailure says why the command could not be started and what to check.
