@@ -50,8 +50,17 @@ func (s *modelServer) median() float64 {
 	return float64(gaps[len(gaps)/2].Nanoseconds()) / 1000
 }
 
-// askingCalls is how many calls follow one another.
-const askingCalls = 3000
+// How many calls follow one another; for their CPU time so many that the start of
+// the process is less than a hundredth.
+const (
+	askingCalls = 3_000
+	costCalls   = 10_000
+)
+
+// askingInTurn is the text of a program that makes calls one after the other.
+func askingInTurn(calls int) string {
+	return fmt.Sprintf(`for _i in 0..%d { text = A.execute("How far along is the work, and what is left to do?")?.text; }`, calls)
+}
 
 // asking measures what an agent's call adds to its bare HTTP exchange, as the
 // server sees both: by the time from one request to the next.
@@ -64,11 +73,33 @@ func asking() measure {
 		}
 		bare := s.median()
 		s.came = nil
-		if err := l.ask(s, fmt.Sprintf(`for _i in 0..%d { text = A.execute("How far along is the work, and what is left to do?")?.text; }`, askingCalls), nil); err != nil {
+		if err := l.ask(s, askingInTurn(askingCalls), nil); err != nil {
 			return 0, err
 		}
 		return max(s.median()-bare, 0.1), nil
 	}}
+}
+
+// askingCost compares the CPU time of a process that makes calls one after the
+// other with that of a Go program that makes them with net/http and encoding/json.
+func askingCost() measure {
+	target := 1.15
+	perCall := func(p outcome) float64 { return p.cpu * 1000 / costCalls }
+	m := measure{name: "asking-cpu", title: "an agent's call, CPU time", unit: "µs", target: target, peers: "net/http and encoding/json", pairs: pairs}
+	m.ours = func(l *lab) (float64, error) {
+		s := newModelServer(0)
+		defer s.Close()
+		var p outcome
+		err := l.ask(s, askingInTurn(costCalls), &p)
+		return perCall(p), err
+	}
+	m.peer = func(l *lab) (float64, error) {
+		s := newModelServer(0)
+		defer s.Close()
+		p, err := l.process(l.dir, l.bin("caller"), s.URL+"/v1/chat/completions", fmt.Sprint(costCalls))
+		return perCall(p), err
+	}
+	return m
 }
 
 // askingAtOnce runs a program that makes 1,000 concurrent calls to a server that

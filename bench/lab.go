@@ -38,7 +38,7 @@ func newLab(peers bool) (*lab, error) {
 }
 
 func (l *lab) build(peers bool) error {
-	packages := []string{"./cmd/concerto", "./bench/empty", "./bench/host", "./bench/peer", "./bench/caller", "./bench/once", "./bench/sqlite", "./bench/inside"}
+	packages := []string{"./cmd/concerto", "./bench/empty", "./bench/peer", "./bench/caller", "./bench/once", "./bench/sqlite", "./bench/inside"}
 	if err := l.goBuild(l.root, packages...); err != nil {
 		return err
 	}

@@ -2,57 +2,109 @@ package main
 
 import (
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
 )
 
-// listening compares the messages per second of a listen with those of a bare Go
-// program, both with the same host.
-func listening(name, title, mode string) measure {
+// pairs is how many runs of a listen and its peer make the median.
+const pairs = 11
+
+// listening compares a listen with a bare Go program, both with the same host.
+// With per, the figure is the time of a message, else how many come a second.
+func listening(name, title, mode, per string, target float64) measure {
 	n := messages(mode)
-	rate := func(p outcome) float64 { return float64(n) / p.wall * 1000 }
+	m := measure{name: name, title: title, unit: "messages/s", rate: true, peers: "bare Go", target: target, pairs: pairs}
+	figure := func(p outcome) float64 { return float64(n) / p.wall * 1000 }
+	if per != "" {
+		m.unit, m.rate = "µs a "+per, false
+		figure = func(p outcome) float64 { return p.wall * 1000 / float64(n) }
+	}
 	answered := func(out string) error {
 		if !strings.HasPrefix(out, fmt.Sprint(n)+" ") {
 			return fmt.Errorf("counted %q, want %d messages", out, n)
 		}
 		return nil
 	}
-	return measure{name: name, title: title, unit: "messages/s", rate: true, peers: "bare Go", target: 0.7,
-		ours: func(l *lab) (float64, error) {
-			dir, err := l.listener(mode)
-			if err != nil {
-				return 0, err
-			}
-			p, err := l.process(dir, l.bin("concerto"), "run")
-			if err != nil {
-				return 0, err
-			}
-			lines := strings.Split(p.out, "\n")
-			return rate(p), answered(lines[len(lines)-1])
-		},
-		peer: func(l *lab) (float64, error) {
-			p, err := l.process(l.dir, l.bin("peer"), l.bin("host"), mode, fmt.Sprint(n))
-			if err != nil {
-				return 0, err
-			}
-			return rate(p), answered(p.out)
-		},
+	m.ours = func(l *lab) (float64, error) {
+		dir, err := l.listener(mode, n, 1, listenProgram)
+		if err != nil {
+			return 0, err
+		}
+		p, err := l.process(dir, l.bin("concerto"), "run", "--progress", "none")
+		if err != nil {
+			return 0, err
+		}
+		return figure(p), answered(lastLine(p.out))
 	}
+	m.peer = func(l *lab) (float64, error) {
+		if err := l.host(); err != nil {
+			return 0, err
+		}
+		p, err := l.process(l.dir, l.bin("peer"), l.bin("chost"), mode, fmt.Sprint(n))
+		if err != nil {
+			return 0, err
+		}
+		return figure(p), answered(p.out)
+	}
+	return m
 }
+
+// What a crowd is: so many listens at once, each with a process that asks.
+const (
+	crowd          = 1000
+	crowdQuestions = 100
+)
+
+// crowded measures a process in which many listens go on at once.
+func crowded(name, title, unit string, most float64, read func(outcome) float64) measure {
+	return measure{name: name, title: title, unit: unit, fixed: most, ours: func(l *lab) (float64, error) {
+		dir, err := l.listener("ask", crowdQuestions, crowd, crowdProgram)
+		if err != nil {
+			return 0, err
+		}
+		p, err := l.process(dir, l.bin("concerto"), "run", "--progress", "none")
+		if err != nil {
+			return 0, err
+		}
+		if got := lastLine(p.out); got != fmt.Sprint(crowd*crowdQuestions) {
+			return 0, fmt.Errorf("answered %q, want %d", got, crowd*crowdQuestions)
+		}
+		return read(p), nil
+	}}
+}
+
+func lastLine(out string) string { return out[strings.LastIndexByte(out, '\n')+1:] }
 
 // messages is how many messages a listen benchmark sends.
 func messages(mode string) int {
-	if mode == "flood" {
+	switch mode {
+	case "flood":
 		return 400_000
+	case "large":
+		return 4_000
 	}
 	return 20_000
 }
 
-// listener writes the project that listens, and gives its directory.
-func (l *lab) listener(mode string) (string, error) {
-	dir := l.bin("project-" + mode)
-	manifest := fmt.Sprintf("[project]\nname = %q\nentry = \"main.conc\"\n\n[hosts.worker]\ncommand = %q\nargs = [%q, \"%d\"]\n",
-		mode, l.bin("host"), mode, messages(mode))
-	return dir, writeProject(dir, map[string]string{"Concerto.toml": manifest, "main.conc": listenProgram})
+// host builds the host.
+func (l *lab) host() error {
+	out, err := exec.Command("cc", "-O2", "-o", l.bin("chost"), filepath.Join(l.root, "bench", "chost", "host.c")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build the host of the listen benchmarks, which needs a C compiler as cc: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// listener writes a project that listens to so many processes, and gives its directory.
+func (l *lab) listener(mode string, n, instances int, program string) (string, error) {
+	if err := l.host(); err != nil {
+		return "", err
+	}
+	dir := l.bin(fmt.Sprintf("project-%s-%d", mode, instances))
+	manifest := fmt.Sprintf("[project]\nname = %q\nentry = \"main.conc\"\n\n[hosts.worker]\ncommand = %q\nargs = [%q, \"%d\"]\ninstances = %d\n",
+		mode, l.bin("chost"), mode, n, instances)
+	return dir, writeProject(dir, map[string]string{"Concerto.toml": manifest, "main.conc": program})
 }
 
 const listenProgram = `host Worker { connector: worker, output_format: "json", timeout: 300 }
@@ -73,5 +125,27 @@ fn main() {
     };
     println("${count} ${sum}");
     if r.is_err() { panic("the host failed"); }
+}
+`
+
+const crowdProgram = `host Worker { connector: worker, output_format: "json", timeout: 300 }
+
+fn talk() -> Int {
+    let mut count = 0;
+    let r = listen Worker.execute("go") {
+        "question" => |_| {
+            count += 1;
+            "left"
+        },
+        "approval" => |_| "yes",
+    };
+    if r.is_err() { panic("the host failed"); }
+    count
+}
+
+fn main() {
+    let mut sum = 0;
+    for n in parallel for _i in 0..1000 { talk() } { sum += n; }
+    println("${sum}");
 }
 `

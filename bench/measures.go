@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/optimize"
 )
@@ -19,6 +20,7 @@ type measure struct {
 	rate   bool    // larger is better
 	target float64 // of the peer's; 0 for none
 	fixed  float64 // an absolute target in unit; 0 for none
+	pairs  int     // how many pairs are measured at least, whose median counts; 0: each one's best counts
 }
 
 // measures are all besides the workloads.
@@ -32,9 +34,12 @@ func measures() []measure {
 		waiting("crowd", 100_000, "100,000 tasks waiting", 250),
 		{name: "push", title: "1M push with a peek each turn, times 100k's time", unit: "×", ours: growth("push", "1000000", "100000"), fixed: 12},
 		{name: "check", title: "check a 5,000-line program, with process start", unit: "ms", ours: checkFile(5_000), fixed: 15},
-		listening("listen", "listen, one-way messages", "flood"),
-		listening("questions", "listen, questions answered", "ask"),
+		listening("listen", "listen, one-way messages", "flood", "", 1.5),
+		listening("lines", "listen, one-way messages of 64 KB", "large", "", 1),
+		listening("questions", "listen, a question and its answer", "ask", "question", 0.75),
+		crowded("listens", "1,000 listens at once, 100 questions each", "MB", 300, func(p outcome) float64 { return float64(p.memory) / (1 << 20) }),
 		asking(),
+		askingCost(),
 		askingAtOnce("agents", "1,000 agents' calls at once, 100 ms each, with process start", "ms", 250, func(p outcome) float64 { return p.wall }),
 		askingAtOnce("agents-memory", "the process that makes 1,000 agents' calls at once", "MB", 60, func(p outcome) float64 { return float64(p.memory) / (1 << 20) }),
 		// The measures in this process come last: they make the memory figures of
@@ -51,6 +56,7 @@ func measures() []measure {
 type reading struct {
 	measure
 	mine, other float64
+	ratio       float64 // of ours to the peer's
 }
 
 // measure takes the chosen measures and prints them as they come.
@@ -72,8 +78,12 @@ func (r *report) measure(l *lab, chosen map[string]bool) error {
 	return nil
 }
 
-// read measures both sides in turn and keeps each one's best.
+// read measures both sides in turn and keeps each one's best, or the medians of
+// all with that of the pairs' ratios.
 func (m measure) read(l *lab, rounds int) (reading, error) {
+	if m.pairs > 0 {
+		return m.paired(l, max(rounds, m.pairs))
+	}
 	out := reading{measure: m}
 	better := func(a, b float64) bool { return b == 0 || m.rate && a > b || !m.rate && a < b }
 	for range rounds {
@@ -94,14 +104,37 @@ func (m measure) read(l *lab, rounds int) (reading, error) {
 			out.other = v
 		}
 	}
+	out.ratio = out.mine / out.other
 	return out, nil
+}
+
+func (m measure) paired(l *lab, rounds int) (reading, error) {
+	var mine, other, ratios []float64
+	for range rounds {
+		a, err := m.ours(l)
+		if err != nil {
+			return reading{}, err
+		}
+		b, err := m.peer(l)
+		if err != nil {
+			return reading{}, err
+		}
+		mine, other, ratios = append(mine, a), append(other, b), append(ratios, a/b)
+	}
+	return reading{measure: m, mine: median(mine), other: median(other), ratio: median(ratios)}, nil
+}
+
+// median sorts all; of an even number it gives the larger one in the middle.
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/2]
 }
 
 // met says whether the target is reached.
 func (r reading) met() bool {
 	v, want := r.mine, r.fixed
 	if r.target > 0 {
-		v, want = r.mine/r.other, r.target
+		v, want = r.ratio, r.target
 	}
 	if r.rate {
 		return v >= want
@@ -113,7 +146,7 @@ func (r reading) met() bool {
 func (r reading) String() string {
 	s := fmt.Sprintf("%-10s %s %s", r.name, number(r.mine), r.unit)
 	if r.peer != nil {
-		s += fmt.Sprintf(" · %s %s %s · %.2f", r.peers, number(r.other), r.unit, r.mine/r.other)
+		s += fmt.Sprintf(" · %s %s %s · %.2f", r.peers, number(r.other), r.unit, r.ratio)
 	}
 	return s + " (" + r.aim() + ")" + mark(r.met())
 }

@@ -106,7 +106,7 @@ func (r *report) others() table {
 		cells := []string{x.title, number(x.mine) + " " + x.unit, "", "", x.aim() + mark(x.met())}
 		if x.peer != nil {
 			cells[2] = fmt.Sprintf("%s: %s %s", x.peers, number(x.other), x.unit)
-			cells[3] = fmt.Sprintf("%.2f", x.mine/x.other)
+			cells[3] = fmt.Sprintf("%.2f", x.ratio)
 		}
 		t.add(cells...)
 	}

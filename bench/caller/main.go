@@ -1,16 +1,16 @@
 // Command caller is the peer of agents' calls. `caller URL N` makes the same
-// exchanges with a model's server with net/http alone, one after the other;
-// `caller URL N at once` makes them concurrently.
+// exchanges with a model's server with net/http and encoding/json, one after the
+// other; `caller URL N at once` makes them concurrently.
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -40,12 +40,33 @@ func exchanges(url string, n int, atOnce bool) error {
 	return errors.Join(errs...)
 }
 
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
 func exchange(url string) error {
-	resp, err := http.Post(url, "application/json", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"How far along is the work, and what is left to do?"}]}`))
+	body, err := json.Marshal(map[string]any{"model": "m", "messages": []message{{"user", "How far along is the work, and what is left to do?"}}})
+	if err != nil {
+		return err
+	}
+	resp, err := http.Post(url, "application/json", bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err
+	var reply struct {
+		Choices []struct {
+			Message      message `json:"message"`
+			FinishReason string  `json:"finish_reason"`
+		} `json:"choices"`
+		Usage map[string]int64 `json:"usage"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
+		return err
+	}
+	if len(reply.Choices) != 1 || reply.Choices[0].Message.Content == "" {
+		return errors.New("the model says nothing")
+	}
+	return nil
 }

@@ -126,7 +126,6 @@ var Policy = []Rule{
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},
 	{Package: "bench/empty"},
-	{Package: "bench/host"},
 	{Package: "bench/inside", Imports: "."},
 	{Package: "bench/once"},
 	{Package: "bench/peer"},
