@@ -65,19 +65,19 @@ func (h *hasty) End(time.Duration, <-chan struct{}) { h.leave() }
 func TestStart(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		host hasty
+		host *hasty
 		want Verdict
 	}{
-		{"waits", hasty{after: time.Hour}, Verdict{Outcome: OK}},
-		{"speaks later", hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}},
-		{"speaks", hasty{after: early - 1, says: "Welcome"},
+		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}},
+		{"speaks later", &hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}},
+		{"speaks", &hasty{after: early - 1, says: "Welcome"},
 			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}},
-		{"leaves", hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
+		{"leaves", &hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
 			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "its end with exit code 3: no licence"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}
-			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": &c.host}})
+			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": c.host}})
 			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, told: map[string]bool{}, wrong: map[string]bool{}}
 			defer s.drop()
 			got := s.start()
