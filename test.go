@@ -130,7 +130,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []
 	}
 	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
 	for _, h := range config.Hosts {
-		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances}
+		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
 	}
 	if o.Select != nil {
 		var chosen []Test

@@ -23,16 +23,20 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// template is a kind of project.
-type template struct{ name, about string }
+// template is a kind of project. with names a folder of files that it shares with
+// others.
+type template struct{ name, about, with string }
 
 // templates are in the order in which init offers them; the first is the
 // default.
 var templates = []template{
-	{"hello", "an agent that answers"},
-	{"supervise", "a host that works, and who decides about it"},
-	{"pipeline", "stages: agents and a host, one after the other"},
-	{"tools", "an agent that calls functions of the program"},
+	{"hello", "an agent that answers", ""},
+	{"supervise", "a host that works, and who decides about it", ""},
+	{"pipeline", "stages: agents and a host, one after the other", ""},
+	{"tools", "an agent that calls functions of the program", ""},
+	{"claude-code", "Claude Code, supervised", "agent"},
+	{"codex", "Codex, supervised", "agent"},
+	{"acp", "an agent that speaks ACP, supervised", "agent"},
 }
 
 func templateNames() (names []string) {
@@ -211,8 +215,8 @@ func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
 func (a *app) scaffold(dir, name, kind string) error {
 	s := scaffold{root: a.abs(dir), name: name}
 	err := s.mkdir(s.root)
-	for _, source := range []string{"common", kind} {
-		if err == nil {
+	for _, source := range []string{"common", sharedBy(kind), kind} {
+		if err == nil && source != "" {
 			err = s.copy("templates/" + source)
 		}
 	}
@@ -220,6 +224,17 @@ func (a *app) scaffold(dir, name, kind string) error {
 		s.undo()
 	}
 	return cause(err)
+}
+
+// sharedBy is the folder of files that a template shares with others; "" when it
+// shares none.
+func sharedBy(kind string) string {
+	for _, t := range templates {
+		if t.name == kind {
+			return t.with
+		}
+	}
+	return ""
 }
 
 // scaffold is a project in the making.

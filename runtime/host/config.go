@@ -61,6 +61,11 @@ func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Recorded says that the host plays a recording: its command is `concerto host replay`.
+func (c *Config) Recorded() bool {
+	return filepath.Base(c.Command) == "concerto" && len(c.Args) > 1 && c.Args[0] == "host" && c.Args[1] == "replay"
+}
+
 // ParseConfig reads a host as the IR holds it: its declaration's name, its section
 // of the manifest, and the keys of both as a JSON object. Paths start at root, ""
 // leaves them as they are.

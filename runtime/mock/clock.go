@@ -14,12 +14,15 @@ type clock struct {
 	unix      int64 // since 1970
 	monotonic int64 // since the test began
 	due       map[effect.Request]int64
+	asked     map[int64]int // of exchanges with hosts that are reached for real: what waits for an answer
 }
 
 // epoch is when tests begin: 2025-01-01T00:00:00Z.
 const epoch = 1_735_689_600_000
 
-func newClock() clock { return clock{unix: epoch, due: map[effect.Request]int64{}} }
+func newClock() clock {
+	return clock{unix: epoch, due: map[effect.Request]int64{}, asked: map[int64]int{}}
+}
 
 func (w *World) sleep(ctx context.Context, r *effect.Sleep, next effect.Performer) (effect.Result, error) {
 	if w.options.Live {
@@ -71,7 +74,10 @@ func (w *World) dueAt(r effect.Request) (due int64, rank int) {
 	switch r := r.(type) {
 	case *effect.ExchangeNext:
 		x := w.exchanges[r.ID]
-		if x == nil {
+		switch {
+		case x == nil && w.clock.asked[r.ID] > 0:
+			return math.MaxInt64, rankMessage
+		case x == nil:
 			return w.clock.monotonic, rankMessage
 		}
 		return w.after(r, x.pause()), rankMessage

@@ -30,6 +30,7 @@ type host struct {
 type Host struct {
 	Timeout   float64 // in seconds; 0 means 120
 	Instances int     // how many processes it has; 0 means 1
+	Recorded  bool    // it plays a recording: it need not be mocked
 }
 
 // exchange is an open exchange with a mocked host.
@@ -117,7 +118,7 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := w.hosts[r.Host]
-	if h == nil && !w.options.Live {
+	if h == nil && !w.options.Live && !w.options.Hosts[r.Host].Recorded {
 		return nil, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`}
 	}
 	w.prompts[r.Host] = append(w.prompts[r.Host], r.Prompt)

@@ -130,10 +130,12 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		if x := w.exchange(r.ID); x != nil {
 			return x.next()
 		}
+		return w.hear(ctx, r, next)
 	case *effect.ExchangeReply:
 		if x := w.exchange(r.ID); x != nil {
 			return nil, x.reply(r)
 		}
+		w.asked(r.ID, -1)
 	case *effect.ExchangeClose:
 		if x := w.exchange(r.ID); x != nil {
 			x.close()

@@ -1,0 +1,37 @@
+package mock
+
+import (
+	"context"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+)
+
+// A host that plays a recording (`concerto host replay`) is reached for real, also by
+// a test that is not live: it says the same each time and needs nobody. To the test's
+// clock it takes no time, but what it asks must be answered before it goes on. So its
+// next message is waited for at once when it has asked nothing, and else when nothing
+// else can happen.
+
+// hear performs the wait for messages of a host that is reached for real.
+func (w *World) hear(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
+	res, err := next.Perform(ctx, r)
+	if heard, ok := res.(*effect.ExchangeMessages); ok && err == nil && heard != nil {
+		for i := range heard.Messages {
+			switch row := hostmsg.Of(heard.Messages[i].Type); {
+			case row.Waits():
+				w.asked(r.ID, 1)
+			case row.Role == hostmsg.TakesBack:
+				w.asked(r.ID, -1)
+			}
+		}
+	}
+	return res, err
+}
+
+// asked counts what a host that is reached for real has asked and nobody answered.
+func (w *World) asked(id int64, more int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.clock.asked[id] = max(w.clock.asked[id]+more, 0)
+}
