@@ -157,6 +157,7 @@ func (p *player) play() {
 	}
 	p.write()
 	p.lendSDKs()
+	p.lendRecordings()
 	if p.program.main != nil {
 		p.compile()
 	}
@@ -249,6 +250,20 @@ func (p *player) lendSDKs() {
 			if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
 				p.Fatal(err)
 			}
+		}
+	}
+}
+
+// lendRecordings puts the recordings of vendors' agents that the manifest names beside
+// it.
+func (p *player) lendRecordings() {
+	all, err := filepath.Glob("../runtime/host/testdata/wire/*.wire")
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, file := range all {
+		if strings.Contains(p.program.files["Concerto.toml"], `"`+filepath.Base(file)+`"`) {
+			p.copyTo(file, p.dir)
 		}
 	}
 }
