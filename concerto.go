@@ -247,12 +247,13 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	}
 	c := runtime.Config{
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
-			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, Prompter: o.Answers.Prompter},
+			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
 	c.Stores.Dir = root
+	c.Executable = o.Executable
 	if granted := p.ir.Permissions; granted != nil {
 		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
 	}

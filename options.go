@@ -27,6 +27,10 @@ type Options struct {
 	// Environ is the environment as "NAME=value": for the program, its hosts and
 	// servers, and the keys of models.
 	Environ []string
+	// Executable is the file of the command concerto, "" when there is none. On Linux it is
+	// started again with the first subprocess, and ends what subprocesses have left
+	// when the application is killed; they themselves are killed with it in any case.
+	Executable string
 
 	// Output takes emits and printed text, unless OnEmit does.
 	Output Output
@@ -72,9 +76,11 @@ type Output struct {
 // fields (spec/11-emit.md).
 type Answers struct {
 	Fixed []Answer
-	// Handler is a command, run in HandlerDir; "" is none.
+	// Handler is a command, run in HandlerDir; "" is none. Of the environment it gets
+	// what every process gets (spec/08-hosts.md) and what PassEnv names.
 	Handler    string
 	HandlerDir string
+	PassEnv    []string
 	Prompter   Prompter
 }
 

@@ -44,6 +44,8 @@ type TestOptions struct {
 	Live bool
 	// Environ is the environment, as "NAME=value".
 	Environ []string
+	// Executable is as in Options.
+	Executable string
 	// WorkDir is the directory at which relative paths in tests start; "" means
 	// the process's working directory.
 	WorkDir string
@@ -120,7 +122,7 @@ func (p *Program) Tests() []Test {
 // they reached. The error is the cause of ctx's end, or the reason why tests
 // could not be run; the results are those of the tests that had ended by then.
 func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []Point, error) {
-	config, err := p.runtimeConfig(&Options{Environ: o.Environ, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
+	config, err := p.runtimeConfig(&Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
 	if err != nil {
 		return nil, nil, err
 	}

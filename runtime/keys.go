@@ -13,6 +13,8 @@ type Parties struct {
 	Connections []llm.Connection
 	Servers     []mcp.Config
 	Played      bool // all models are played
+
+	all map[string]bool // the variables that hold keys
 }
 
 // The variables that hold keys are those that the configuration names as such.
@@ -48,9 +50,15 @@ func (c *Parties) keys(each func(by owner, variable string)) {
 	}
 }
 
-// KeepKeys tells each host which variables hold keys of others. A mocked run's
-// connections have none, so it is called before they are replaced.
+// KeepKeys tells each host and server which variables hold keys of others, and keeps
+// all for the rest. A mocked run's connections have none, so it is called before they
+// are replaced.
 func (c *Parties) KeepKeys() {
+	c.all = c.keysBut(owner{})
+	for i := range c.Servers {
+		s := &c.Servers[i]
+		s.Keys = c.keysBut(owner{servers, s.Name})
+	}
 	for i := range c.Hosts {
 		h := &c.Hosts[i]
 		h.Keys = c.keysBut(owner{hosts, h.Connector})

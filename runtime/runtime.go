@@ -38,8 +38,9 @@ import (
 // Config is what a run needs of the world and is allowed in it.
 type Config struct {
 	Parties
-	// Run is whose processes hosts and the like are; nil means a run of its own.
-	Run *procgroup.Run
+	// Executable is the file of the command concerto, "" for none. It watches over
+	// the run's processes.
+	Executable string
 	// Emit says where output goes and who answers awaited emits. New sets its
 	// Environ and Log.
 	Emit emit.Options
@@ -105,10 +106,7 @@ type Runtime struct {
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup), run: c.Run}
-	if r.run == nil {
-		r.run = &procgroup.Run{ID: procgroup.NewID()}
-	}
+	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
 	environment.Secrets = r.secrets
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
 	if !c.Emit.Detail.IsZero() {
@@ -118,7 +116,8 @@ func New(c Config) *Runtime {
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
-	c.Emit.Environ = c.Environ
+	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
+	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
 	r.sink = emit.New(c.Emit)
 	r.files = files.New(files.Options{Dir: c.Dir, Read: policy.Roots(permit.Read), Write: policy.Roots(permit.Write), Refused: func(write bool, path string) string {
@@ -129,7 +128,7 @@ func New(c Config) *Runtime {
 	}})
 	r.web = web.New(func(address string) string { return policy.Refuse(permit.Net, address, false) })
 	r.store = store.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Log: r.log.Host, Played: c.Played,
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	areas := r.areas(&c, policy, environment)
 	performers := router{}
@@ -150,7 +149,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: r.hosts, effect.Servers: r.mcp,
 		effect.Environment: environment, effect.Clocks: clock.New(), effect.Timers: clock.NewSleeper(), effect.Chance: random.New(c.Seed),
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
-		effect.Commands: command.New(command.Options{Environ: c.Environ, EnvAllowed: policy.Environment(), Dir: c.Dir}),
+		effect.Commands: command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir}),
 	}
 }
 
@@ -232,6 +231,7 @@ func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
 	err := r.hosts.Close(ctx)
 	err = errors.Join(r.sink.Close(ctx), err)
+	r.run.End()
 	r.llm.Close()
 	r.web.Close()
 	return errors.Join(err, r.store.Close(), r.files.Close())

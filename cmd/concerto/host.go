@@ -321,4 +321,6 @@ func (a *app) hostTest(parent context.Context, o hostcheck.Options, f *hostTestF
 }
 
 // processes is whose the processes are that a command starts outside a run.
-func (a *app) processes() *procgroup.Run { return &procgroup.Run{ID: procgroup.NewID()} }
+func (a *app) processes() *procgroup.Run {
+	return &procgroup.Run{ID: procgroup.NewID(), Executable: a.executable}
+}

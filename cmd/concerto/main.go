@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	_ "github.com/concerto-lang/concerto/internal/guard" // concerto host guard
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -37,8 +40,10 @@ func main() {
 	}
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := stderrOf(os.Stderr)
+	procgroup.Adopt()
+	executable, _ := os.Executable() // without one, run -v says so
 	code := Main(os.Args[1:], &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, ownProcess: !processors, ownHeap: !growth && !memory,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, executable: executable, ownProcess: !processors, ownHeap: !growth && !memory,
 		terminals: terminals{terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 			color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
 			outColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
@@ -60,6 +65,7 @@ func main() {
 			}},
 	})
 	flush()
+	procgroup.Farewell()
 	os.Exit(code)
 }
 
@@ -70,6 +76,8 @@ type app struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	environ []string
+	// executable is this program's file, which is started again as the guardian.
+	executable string
 	// ownProcess says that the process runs nothing but this command, so that a
 	// run may set how many processors it uses.
 	ownProcess bool

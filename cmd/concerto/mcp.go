@@ -61,6 +61,7 @@ Neither a file nor a section that exists is overwritten.`,
 	}
 	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
+	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "the `NAME` of a variable that the command gets of the environment, too; repeatable")
 	c.Flags().StringArrayVar(&f.headersEnv, "header-env", nil, "a header whose value is in a variable, as `HEADER=VARIABLE`; repeatable")
 	return c
 }
@@ -69,6 +70,7 @@ Neither a file nor a section that exists is overwritten.`,
 type addFlags struct {
 	url             string
 	env, headersEnv []string
+	passEnv         []string
 }
 
 // pairs reads flags of the form NAME=VALUE.
@@ -116,9 +118,9 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 	if err := refuseSecrets(section); err != nil {
 		return err
 	}
-	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ()})
+	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: a.processes()})
 	if err != nil {
-		hint := "run its command by itself, to see what it says"
+		hint := "run its command by itself, to see what it says; a variable that it needs is passed with --pass-env NAME"
 		if url != "" {
 			hint = "check the URL, and whether the server wants a header: --header-env HEADER=VARIABLE"
 		}
@@ -173,12 +175,12 @@ func (f addFlags) config(name, dir string, command []string) (mcp.Config, string
 	switch {
 	case err != nil:
 		return c, "", err
-	case f.url != "" && len(env) > 0:
-		return c, "", usage("leave it out", "--env is of servers that are started: a command, not a URL")
+	case f.url != "" && len(env)+len(f.passEnv) > 0:
+		return c, "", usage("leave it out", "--env and --pass-env are of servers that are started: a command, not a URL")
 	case f.url == "" && len(headers) > 0:
 		return c, "", usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
 	}
-	c.Env, c.HeadersEnv = env, headers
+	c.Env, c.HeadersEnv, c.PassEnv = env, headers, f.passEnv
 	if f.url != "" {
 		c.Transport = "http"
 		return c, "url = " + tomlString(f.url) + "\n" + tomlTable("headers_env", headers), nil
@@ -187,6 +189,9 @@ func (f addFlags) config(name, dir string, command []string) (mcp.Config, string
 	members := "command = " + tomlString(command[0]) + "\n"
 	if len(command) > 1 {
 		members += "args = [" + tomlStrings(command[1:]) + "]\n"
+	}
+	if len(f.passEnv) > 0 {
+		members += "pass_env = [" + tomlStrings(f.passEnv) + "]\n"
 	}
 	return c, members + tomlTable("env", env), nil
 }

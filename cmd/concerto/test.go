@@ -130,7 +130,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, WorkDir: a.dir, Allow: allow,
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.executable, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
 	if f.format == "text" {
 		o.OnResult = a.tellResult

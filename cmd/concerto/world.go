@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 type worldFlags struct {
 	answers     []string
 	handler     string
+	passEnv     []string
 	mock        bool
 	trust       bool
 	permissions permissionFlags
@@ -21,6 +23,7 @@ type worldFlags struct {
 func (f *worldFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
+	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "`NAMES` of environment variables that the emit handler gets, too; * stands for any characters")
 	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
 	f.permissions.add(c)
@@ -38,6 +41,9 @@ func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, sig
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}
+	if err := names("--pass-env", f.passEnv); err != nil {
+		return nil, concerto.Options{}, err
+	}
 	s.Mock = f.mock
 	p, dir, err := a.program(ctx, s, f, &grants)
 	if err != nil {
@@ -46,8 +52,18 @@ func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, sig
 	<-signals.ready
 	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
 	return p, concerto.Options{
-		Dir: dir, WorkDir: a.dir, Environ: a.environ, Allow: grants,
-		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir},
+		Dir: dir, WorkDir: a.dir, Environ: a.environ, Executable: a.executable, Allow: grants,
+		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
 		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: concerto.Records{Steps: steps},
 	}, nil
+}
+
+// names refuses what cannot be the name of an environment variable.
+func names(flag string, all []string) error {
+	for _, name := range all {
+		if name == "" || strings.ContainsAny(name, "=$ ") {
+			return usage("write `"+flag+" NAME`: the variable is passed as it is", "%s cannot be %q", flag, name)
+		}
+	}
+	return nil
 }

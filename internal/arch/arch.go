@@ -38,7 +38,9 @@ var Policy = []Rule{
 	{Package: "internal/wire"},
 	{Package: "internal/secret"},
 	{Package: "internal/terminal"},
-	{Package: "internal/procgroup"},
+	{Package: "internal/proc"},
+	{Package: "internal/guard", Imports: "internal/proc"},
+	{Package: "internal/procgroup", Imports: "internal/proc"},
 	{Package: "internal/cputime"},
 	{Package: "internal/growth", Imports: "internal/cputime", Tests: true},
 	{Package: "internal/jsonrepair"},
@@ -119,7 +121,7 @@ var Policy = []Rule{
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm internal/wire runtime/host"},
-	{Package: "cmd/concerto", Imports: `. internal/source internal/diag internal/manifest internal/optimize internal/format
+	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},

@@ -19,6 +19,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
 	{"connections.*.replies[].error", "A scripted failure."},
 	{"hosts.*", "How a host is started and treated, named by host declarations as `connector`."},
+	{"hosts.*.limits", "What a process of a host, with all that it starts, may use. What uses more is ended, and the exchange fails."},
 	{"hosts.*.permissions", "What the host may do without the program being asked, and what it may not do at all. It decides before any handler, for every approval of the host's."},
 	{"hosts.*.permissions.commands", "The commands that it may run; denials win over asking, and both over what is allowed."},
 	{"mcp.*", "How a tool server is reached."},

@@ -23,6 +23,7 @@ type children struct {
 // ended is how a process ended; err says why that is not known.
 type ended struct {
 	status syscall.WaitStatus
+	usage  syscall.Rusage
 	err    error
 }
 
@@ -52,6 +53,13 @@ func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	return pid, told, nil
 }
 
+// have says whether a process was started here and is not yet collected.
+func (c *children) have(pid int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.living[pid] != nil
+}
+
 // fewer notes that one of those expected lives no more.
 func (c *children) fewer() {
 	if c.expected--; c.expected == 0 {
@@ -74,7 +82,7 @@ func (c *children) watch(tell <-chan os.Signal) {
 func (c *children) collect(pid int) {
 	var e ended
 	for {
-		n, err := syscall.Wait4(pid, &e.status, syscall.WNOHANG, nil)
+		n, err := syscall.Wait4(pid, &e.status, syscall.WNOHANG, &e.usage)
 		if err == syscall.EINTR {
 			continue
 		}

@@ -21,6 +21,8 @@ func setGroup(*exec.Cmd) error {
 	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
 }
 
+func exhausted(error) bool { return false }
+
 func signalGroup(int, groupSignal) {}
 
 func groupAlive(int) bool { return false }

@@ -19,7 +19,18 @@ const (
 
 func setGroup(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	dieWithParent(cmd.SysProcAttr)
 	return nil
+}
+
+// exhausted says whether starting failed for want of files, processes or memory.
+func exhausted(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // signalGroup's failures mean that nobody is left to get the signal.

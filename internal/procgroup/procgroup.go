@@ -2,6 +2,10 @@
 // to its pipes, and ends it with everything it started. Hosts, emit handlers and
 // MCP servers run in it.
 //
+// Nothing outlives this process: on Linux every process is killed with it, and a
+// guardian (package guard) ends what those have started. A process belongs to a Run,
+// whose mark it has.
+//
 // Invariants. Every started process is waited for. Its output ends when the
 // process has ended and its output has been read, even when a descendant still
 // holds the pipe. A group that outlives its leader is ended as well. No
@@ -35,6 +39,7 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Stderr func(line string)
+	Limits *Limits       // nil for none
 	Grace  time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
 }
 
@@ -45,6 +50,7 @@ type Exit struct {
 	Code   int
 	Signal string
 	Stderr string
+	Limit  Limit // it was killed for crossing it; "" for another reason
 }
 
 // A Process is a started command with its group. Its methods may be called from
@@ -64,14 +70,38 @@ type Process struct {
 	gone chan struct{} // so has its group
 	exit Exit
 
+	confinement
+
 	mu   sync.Mutex
 	void bool // no member of the group is left: its number may be another's
 }
 
-// Start starts the command as the leader of a new group. The error is an
-// *os.PathError or an *exec.Error.
-func Start(c Command) (*Process, error) {
+// Start starts the command as the leader of a new group. Where the system can, it
+// is killed when this process ends. When the machine has no files or processes left,
+// starting is tried again for a while. The error is an *os.PathError, an *exec.Error,
+// or wraps one.
+func Start(c Command) (*Process, error) { return launch(nil, c) }
+
+// How often starting is tried again, and after what time.
+const (
+	startRetries = 3
+	startPause   = 100 * time.Millisecond
+)
+
+var pause = time.Sleep // tests have their own
+
+func launch(r *Run, c Command) (p *Process, err error) {
+	for tries := 0; ; tries++ {
+		if p, err = startOnce(r, c); err == nil || tries == startRetries || !exhausted(err) {
+			return p, err
+		}
+		pause(startPause)
+	}
+}
+
+func startOnce(r *Run, c Command) (*Process, error) {
 	p := &Process{grace: c.Grace, done: make(chan struct{}), gone: make(chan struct{})}
+	p.limits = c.Limits
 	if p.grace <= 0 {
 		p.grace = DefaultGrace
 	}
@@ -96,9 +126,15 @@ func Start(c Command) (*Process, error) {
 		files[i], files[i+1] = r, w
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
-	pid, end, err := ours.start(cmd)
+	var pid int
+	var end <-chan ended
+	err := p.confine(cmd)
+	if err == nil {
+		pid, end, err = family.bear(r, cmd, p.hold)
+	}
 	if err != nil {
 		closeFiles(files[:]...)
+		p.release()
 		return nil, err
 	}
 	closeFiles(files[0], files[3], files[5])
@@ -107,6 +143,7 @@ func Start(c Command) (*Process, error) {
 	p.errOut = newOutput(files[4])
 	p.in = newInput(p.Stdin)
 	p.Stdout = p.out
+	p.look()
 	go p.watch(end, c.Stderr)
 	return p, nil
 }
@@ -156,7 +193,10 @@ func (p *Process) Stderr() string { return p.tail.String() }
 func (p *Process) Terminate() { p.signal(termSignal) }
 
 // Kill ends the group at once (SIGKILL).
-func (p *Process) Kill() { p.signal(killSignal) }
+func (p *Process) Kill() {
+	p.signal(killSignal)
+	p.killConfined()
+}
 
 // End asks the group to end, waits for grace or until stop is closed, then
 // kills it, and returns when it is gone. A nil stop never closes.
@@ -213,8 +253,11 @@ func (p *Process) watch(end <-chan ended, stderr func(string)) {
 	p.errOut.close()
 	p.exit = e.exit()
 	p.exit.Stderr = p.tail.String()
+	p.exit.Limit = p.verdict(e)
 	close(p.done)
 	p.seeOff()
+	p.release()
+	guards.gone(p.pgid)
 	close(p.gone)
 }
 

@@ -1,15 +1,20 @@
 package procgroup
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"sync/atomic"
 
-// Mark is the variable by which a process, and whatever it starts, is known to
-// be a run's: its value is the run's id, a colon and the name of whom the process
-// plays.
-const Mark = "CONCERTO_HOST"
+	"github.com/concerto-lang/concerto/internal/proc"
+)
 
 // Run is the run to which processes belong. A nil Run is nobody's.
 type Run struct {
 	ID string // see NewID
+	// Executable is our own program, which is started again as the guardian with the
+	// first process; "" for none.
+	Executable string
+
+	unguarded atomic.Pointer[string] // why nobody watches
 }
 
 // NewID gives a run's id: no other run on any machine has it.
@@ -25,7 +30,44 @@ func NewID() string {
 // Start starts a command as the package's Start does, marked as the run's.
 func (r *Run) Start(c Command) (*Process, error) {
 	if r != nil && c.Name != "" {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], Mark+"="+r.ID+":"+c.Name)
+		c.Env = append(c.Env[:len(c.Env):len(c.Env)], proc.Mark+"="+r.ID+":"+c.Name)
 	}
-	return Start(c)
+	return launch(r, c)
+}
+
+// guard sees to it that the guardian knows the run, and says whether it does.
+func (r *Run) guard() bool {
+	if r == nil || r.Executable == "" {
+		return false
+	}
+	err := guards.watch(r)
+	if err != nil {
+		why := err.Error()
+		r.unguarded.Store(&why)
+	}
+	return err == nil
+}
+
+// Unguarded says why nobody ends what processes of the run have started when this
+// process is killed; "" when somebody does, and of a nil Run. It is known when the first process has
+// been started.
+func (r *Run) Unguarded() string {
+	switch {
+	case r == nil:
+	case r.Executable == "":
+		return "this program is not the command concerto, and was not told of one"
+	case r.unguarded.Load() != nil:
+		return *r.unguarded.Load()
+	}
+	return ""
+}
+
+// End ends what the run's processes left behind: those of our children that
+// nobody here has started, and that have the run's mark. Only in a process that
+// called Adopt there are such children.
+func (r *Run) End() {
+	if r != nil {
+		family.sweep(r.ID)
+		guards.forget(r.ID)
+	}
 }

@@ -52,8 +52,11 @@ func spawnGrandchild(file, flags string) error {
 	c.Env = append(os.Environ(), grandchildEnv+"= "+flags)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	c.ExtraFiles = []*os.File{w}
-	if strings.Contains(flags, "own-group") {
+	switch {
+	case strings.Contains(flags, "own-group"):
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	case strings.Contains(flags, "own-session"):
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
 	err = c.Start()
 	w.Close()

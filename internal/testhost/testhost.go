@@ -26,7 +26,7 @@
 //	close-stdout, close-stdin
 //	ignore-sigterm
 //	on-sigterm FILE     notes the signal in FILE and goes on
-//	spawn-grandchild FILE [own-group] [ignore-sigterm]
+//	spawn-grandchild FILE [own-group] [own-session] [ignore-sigterm]
 //	                    a child that holds all pipes and hangs; its number in FILE
 //	repeat N … end      the steps between, N times
 //	batch … end         what the steps between send goes out in one piece

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,10 +23,13 @@ const grace = time.Second
 
 // Options say in what surroundings commands run.
 type Options struct {
-	Environ []string // as "NAME=value"
+	Environ []string       // as "NAME=value"
+	Run     *procgroup.Run // whose processes they are; may be nil
 	// EnvAllowed lists the environment variables that commands get in addition to
-	// those that every command needs; nil passes on all.
+	// those that every process gets; nil passes on all but Keys, which hold keys of
+	// others.
 	EnvAllowed []string
+	Keys       map[string]bool
 	Dir        string // where they run; "" is the working directory
 }
 
@@ -35,20 +37,17 @@ type Options struct {
 type Runner struct {
 	environ []string
 	dir     string
+	run     *procgroup.Run
 }
-
-// needed are the variables that every command gets.
-var needed = []string{"PATH", "HOME", "USER", "SHELL", "TMPDIR", "TERM", "LANG", "LC_ALL", "TZ"}
 
 // New makes a Runner.
 func New(o Options) *Runner {
-	r := &Runner{dir: o.Dir}
-	for _, kv := range o.Environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if o.EnvAllowed == nil || slices.Contains(needed, name) || slices.Contains(o.EnvAllowed, name) {
-			r.environ = append(r.environ, kv)
-		}
+	r := &Runner{dir: o.Dir, run: o.Run}
+	pass := o.EnvAllowed
+	if pass == nil {
+		pass = []string{"*"}
 	}
+	r.environ, _ = procgroup.Inherit{Pass: pass, Keys: o.Keys}.Of(o.Environ)
 	return r
 }
 
@@ -68,7 +67,7 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		return nil, failed("cannot run %s: %s", c.Command, reason(err))
 	}
 	stderr := &kept{}
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
+	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
 		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
 	if err != nil {
 		return nil, failed("cannot run %s: %s", c.Command, reason(err))

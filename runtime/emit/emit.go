@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // Options is what New needs.
@@ -35,6 +36,8 @@ type Options struct {
 	Handler    string
 	HandlerDir string
 	Environ    []string
+	Run        *procgroup.Run // whose process it is; may be nil
+	PassEnv    []string       // what is in Environ beside what every process gets
 	// Prompter asks the user; nil when there is no terminal to ask on.
 	Prompter Prompter
 	// Log takes the lines of the handler's standard error; nil drops them.

@@ -28,11 +28,12 @@ const (
 // line {"value":…} or {"error":"…"}, in the same order. The process is started
 // for the first emit, and again when it has ended.
 type handler struct {
-	command string
-	dir     string
-	environ []string
-	log     func(string)
-	turn    chan struct{} // who holds it writes
+	command   string
+	dir       string
+	environ   []string
+	processes *procgroup.Run
+	log       func(string)
+	turn      chan struct{} // who holds it writes
 
 	mu     sync.Mutex
 	run    *handlerRun // nil before the first and after each end
@@ -65,7 +66,7 @@ type reply struct {
 }
 
 func newHandler(o *Options) *handler {
-	h := &handler{command: o.Handler, dir: o.HandlerDir, environ: o.Environ, log: o.Log, turn: make(chan struct{}, 1)}
+	h := &handler{command: o.Handler, dir: o.HandlerDir, environ: o.Environ, processes: o.Run, log: o.Log, turn: make(chan struct{}, 1)}
 	h.turn <- struct{}{}
 	return h
 }
@@ -139,8 +140,8 @@ func (h *handler) process() (*handlerRun, error) {
 	if err != nil {
 		sh = "/bin/sh"
 	}
-	p, err := procgroup.Start(procgroup.Command{
-		Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: h.log,
+	p, err := h.processes.Start(procgroup.Command{
+		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: h.log,
 	})
 	if err != nil {
 		return nil, err

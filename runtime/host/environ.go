@@ -39,5 +39,18 @@ func (h *Hosts) environ(c *Config, n int) []string {
 	if n == 1 && len(kept) > 0 {
 		h.remark("debug", c, "does not get %s: pass_env in [hosts.%s] passes a variable on", strings.Join(kept, ", "), c.Connector)
 	}
+	if n == 1 && c.Limits.Any() {
+		h.remark("debug", c, "is held to its limits by %s", procgroup.Means())
+	}
 	return env
+}
+
+// guarded says, once in a run, when nobody ends what hosts have started should this
+// process be killed.
+func (h *Hosts) guarded() {
+	h.unguarded.Do(func() {
+		if why := h.opts.Run.Unguarded(); why != "" {
+			h.opts.Remark("debug", "when this process is killed, what hosts have started may go on: "+why)
+		}
+	})
 }

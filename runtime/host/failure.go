@@ -30,8 +30,14 @@ func (c *Config) timedOut() *effect.Error {
 	return c.broken("timed out after %s seconds", seconds(c.timeout().Seconds())).With("code", "timeout")
 }
 
+// limitCode begins the code of the failure of a host that crossed a limit.
+const limitCode = "limit_"
+
 // exited is the failure of a host that ended before its exchange did.
 func (c *Config) exited(e Exit) *effect.Error {
+	if e.Limit != "" {
+		return withExit(c.broken("used more than %s and was ended", c.Limits.Says(e.Limit)), e).With("code", limitCode+string(e.Limit))
+	}
 	f := effect.Errorf("HostError", "host exited without result").With("host", c.Name)
 	f.Status = effect.Unknown
 	return withExit(f, e)

@@ -64,10 +64,11 @@ type Hosts struct {
 	opts  Options
 	pools map[string]*pool
 
-	closing chan struct{} // Close was called: nothing is waited for long
-	kill    chan struct{} // its time is over: nothing is waited for
-	killing sync.Once
-	running sync.WaitGroup
+	closing   chan struct{} // Close was called: nothing is waited for long
+	kill      chan struct{} // its time is over: nothing is waited for
+	killing   sync.Once
+	unguarded sync.Once // it has been told that nobody ends what hosts leave
+	running   sync.WaitGroup
 
 	mu        sync.Mutex
 	closed    bool

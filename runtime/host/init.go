@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -166,6 +167,9 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 
 // noAck is the failure of a host that ended before it acknowledged.
 func (p *process) noAck(why *effect.Error) error {
+	if code, _ := why.Fields["code"].(string); strings.HasPrefix(code, limitCode) {
+		return why
+	}
 	f := p.cfg.failure("did not acknowledge initialization")
 	if code, ok := why.Fields["exit_code"]; ok {
 		f.Message += fmt.Sprintf(": it exited with code %d", code)

@@ -290,6 +290,7 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.guarded()
 	p.attach(conn)
 	return p, nil
 }

@@ -27,7 +27,7 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if err != nil {
 		return nil, c.spawnFailure(err)
 	}
-	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Stderr: s.Stderr})
+	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits, Stderr: s.Stderr})
 	if err != nil {
 		return nil, c.spawnFailure(err)
 	}
@@ -58,6 +58,10 @@ func (c *Config) spawnFailure(err error) error {
 		why = fmt.Sprintf("command '%s' is not executable: make it so (chmod +x), or name its interpreter as %s", c.Command, section)
 	case errors.Is(err, syscall.ENOEXEC):
 		why = fmt.Sprintf("command '%s' is no program: give it a first line like '#!/bin/sh', or name its interpreter as %s", c.Command, section)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		why = fmt.Sprintf("command '%s': too many files are open: allow more (ulimit -n), or have fewer hosts at once", c.Command)
+	case errors.Is(err, syscall.EAGAIN):
+		why = fmt.Sprintf("command '%s': there are too many processes: allow more (ulimit -u), or have fewer hosts at once", c.Command)
 	case errors.Is(err, os.ErrNotExist):
 		why = fmt.Sprintf("command '%s' names an interpreter that does not exist: check its first line and %s", c.Command, section)
 	default:
@@ -93,7 +97,7 @@ func (s *subprocess) CloseWrite() { _ = s.Stdin.Close() }
 
 func (s *subprocess) Exit() Exit {
 	e := s.Process.Exit()
-	return Exit{Code: e.Code, Stderr: e.Stderr}
+	return Exit{Code: e.Code, Stderr: e.Stderr, Limit: e.Limit}
 }
 
 func (s *subprocess) Stderr() string { return s.Process.Stderr() }

@@ -87,7 +87,7 @@ func (s *services) command(q *acpCommand) (procgroup.Command, error) {
 	if q.Dir != "" {
 		dir = below(dir, q.Dir)
 	}
-	return procgroup.Command{Name: c.Name, Path: shell, Args: args, Env: env, Dir: dir}, nil
+	return procgroup.Command{Name: c.Name, Path: shell, Args: args, Env: env, Dir: dir, Limits: c.Limits}, nil
 }
 
 // keep names a terminal and reads its output; one that comes too late is ended.

@@ -70,4 +70,5 @@ type Conn interface {
 type Exit struct {
 	Code   int
 	Stderr string
+	Limit  procgroup.Limit // the host was killed for crossing it; "" for another reason
 }

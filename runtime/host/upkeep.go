@@ -1,12 +1,19 @@
 package host
 
-import "time"
+import (
+	"time"
 
-// Upkeep is what the manifest says of a host's processes while they are not at fault.
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// Upkeep is what the manifest says of a host's processes: how long they may be quiet,
+// and what they may use.
 type Upkeep struct {
 	Heartbeat   float64 `json:"heartbeat"`    // seconds in which a host that is at work says something; 0 means no bound
 	IdleSeconds float64 `json:"idle_seconds"` // after which a process that nobody uses is ended; 0 means never
 	CancelGrace float64 `json:"cancel_grace"` // seconds that a cancelled host may take to its terminal message; 0 means 5
+
+	Limits *procgroup.Limits `json:"limits"` // of each process; nil for none
 }
 
 func (u *Upkeep) heartbeat() time.Duration { return orSeconds(0, u.Heartbeat) }

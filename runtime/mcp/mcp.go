@@ -18,6 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // Config is a server, as the manifest describes it: a field with a JSON name is a
@@ -35,6 +36,8 @@ type Config struct {
 	Headers    map[string]string `json:"headers"`     // sent with each HTTP request
 	HeadersEnv map[string]string `json:"headers_env"` // headers whose values are in environment variables
 	Timeout    float64           `json:"timeout"`
+	PassEnv    []string          `json:"pass_env"` // of the run's environment, beside what every process gets
+	Keys       map[string]bool   `json:"-"`        // variables that hold keys of others: passed only by their very names
 }
 
 // ParseConfig reads a server as the IR holds it: its section's keys as a JSON
@@ -71,7 +74,10 @@ func (c *Config) timeout() time.Duration {
 type Options struct {
 	Configs []Config
 	Environ []string
+	Run     *procgroup.Run // whose processes servers are; may be nil
 	Log     func(server, line string)
+	// Remark takes what is to be said of servers, with its level; nil drops it.
+	Remark func(level, line string)
 	// Played says that all models are played. Then a server that cannot be
 	// reached is no error: it offers no tools to models.
 	Played bool

@@ -34,6 +34,8 @@ type server struct {
 	config  Config
 	options Options
 
+	told sync.Once // which variables it does not get
+
 	mu   sync.Mutex // held while connecting
 	link *link
 
@@ -277,7 +279,12 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("command '%s' %w", c.Command, err)
 	}
-	env := append([]string(nil), s.options.Environ...)
+	env, kept := procgroup.Inherit{Pass: c.PassEnv, Keys: c.Keys}.Of(s.options.Environ)
+	if s.options.Remark != nil && len(kept) > 0 {
+		s.told.Do(func() {
+			s.options.Remark("debug", fmt.Sprintf("MCP server '%s' does not get %s: pass_env in [mcp.%s] passes a variable on", c.Name, strings.Join(kept, ", "), c.Name))
+		})
+	}
 	for name, v := range c.Env {
 		env = append(env, name+"="+v)
 	}
@@ -286,7 +293,7 @@ func (s *server) transport(l *link) (sdk.Transport, error) {
 			s.options.Log(c.Name, line)
 		}
 	}
-	p, err := procgroup.Start(procgroup.Command{Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
+	p, err := s.options.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: env, Dir: c.Dir, Stderr: stderr})
 	if err != nil {
 		return nil, err
 	}

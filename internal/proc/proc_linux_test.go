@@ -1,0 +1,59 @@
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	const line = "7 (a) b) 3 S) S 1 2 3 0 -1 4194560 1 2 3 4 10 20 300 4000 20 0 1 0 987654 1000 55 18446744073709551615 1\n"
+	want := Stat{State: 'S', Parent: 1, Group: 2, Began: 987654, CPU: 4330, Pages: 55}
+	if got := parse([]byte(line)); got == nil || *got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, broken := range []string{"", "7 (a", "7 (a) S 1 2 3\n"} {
+		if got := parse([]byte(broken)); got != nil {
+			t.Errorf("%q: %+v", broken, got)
+		}
+	}
+	if s := parse([]byte("7 (a) Z" + line[len("7 (a) b) 3 S) S"):])); s == nil || s.Runs() {
+		t.Error("a zombie runs")
+	}
+}
+
+func TestReadAndAll(t *testing.T) {
+	self := Read(os.Getpid())
+	if self == nil || !self.Runs() || self.Parent != os.Getppid() || self.Began == 0 || self.Pages == 0 {
+		t.Errorf("this process is %+v", self)
+	}
+	seen := false
+	for pid := range All {
+		seen = seen || pid == os.Getpid()
+	}
+	if !seen {
+		t.Error("this process is not among all")
+	}
+	if s := Read(1 << 30); s != nil {
+		t.Errorf("no process is %+v", s)
+	}
+}
+
+func TestMarked(t *testing.T) {
+	c := exec.Command("/bin/sleep", "60")
+	c.Env = []string{"A=CONCERTO_HOST=r_other:x", Mark + "=r_mine:Coder", "B="}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Wait()
+	defer c.Process.Kill()
+	env := Environ(c.Process.Pid)
+	for run, want := range map[string]bool{"r_mine": true, "r_other": false, "r_min": false, "mine": false} {
+		if Marked(env, run) != want {
+			t.Errorf("%s: %v", run, !want)
+		}
+	}
+	if Marked(nil, "r_mine") || !Marked([]byte(Mark+"=r:"), "r") {
+		t.Error("an environment of one variable, or none, is read wrongly")
+	}
+}

@@ -1,0 +1,185 @@
+package procgroup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func init() {
+	begun := func() { fmt.Println(time.Now().UnixNano()) }
+	roles["eats"] = func() {
+		begun()
+		var all [][]byte
+		for {
+			b := make([]byte, 1<<20)
+			for i := range b {
+				b[i] = 1
+			}
+			all = append(all, b)
+			if len(all) > 1<<10 { // much too late
+				os.Exit(8)
+			}
+		}
+	}
+	// computes in two children
+	roles["spins"] = func() {
+		begun()
+		for range 2 {
+			c := exec.Command(os.Args[0])
+			c.Env = append(os.Environ(), "PROCGROUP_ROLE=spins-alone")
+			if err := c.Start(); err != nil {
+				panic(err)
+			}
+		}
+		select {}
+	}
+	roles["spins-alone"] = func() {
+		for {
+		}
+	}
+	roles["forks"] = func() {
+		begun()
+		for range 40 {
+			c := exec.Command("/bin/sleep", "60")
+			if err := c.Start(); err != nil {
+				panic(err)
+			}
+		}
+		select {}
+	}
+	roles["ends"] = func() { os.Exit(5) }
+}
+
+// TestLimits: a process that crosses a limit is killed, whole, and that is known.
+func TestLimits(t *testing.T) {
+	for _, c := range []struct {
+		role   string
+		limits Limits
+		want   Limit
+		least  time.Duration // that it takes to cross the limit
+	}{
+		{"eats", Limits{MemoryMB: 64}, LimitMemory, 0},
+		{"spins", Limits{CPUSeconds: 0.3}, LimitCPU, 0},
+		{"spins-alone", Limits{CPUSeconds: 0.3, MemoryMB: 1 << 20}, LimitCPU, 0},
+		{"forks", Limits{Processes: 10}, LimitProcesses, 0},
+		{"parent-stays", Limits{WallSeconds: 0.2}, LimitWall, 200 * time.Millisecond},
+		{"parent-stays", Limits{WallSeconds: 0.2, Processes: 1 << 20, CPUSeconds: 1 << 20}, LimitWall, 200 * time.Millisecond},
+		{"ends", Limits{WallSeconds: 1 << 20, Processes: 5, CPUSeconds: 100, MemoryMB: 1 << 20, OpenFiles: 100}, "", 0},
+		{"ends", Limits{}, "", 0},
+	} {
+		t.Run(c.role+" "+string(c.want), func(t *testing.T) {
+			p := start(t, c.role, Command{Limits: &c.limits})
+			begun := time.Now()
+			<-p.Gone()
+			took := time.Since(begun)
+			e := p.Exit()
+			if e.Limit != c.want || c.want != "" && e.Code != 128+9 || c.want == "" && e.Code != 5 {
+				t.Errorf("exit %+v, want the limit %q", e, c.want)
+			}
+			if took < c.least {
+				t.Errorf("killed after %v", took)
+			}
+			if groupAlive(p.pgid) {
+				t.Error("something is left of it")
+			}
+			t.Logf("gone after %v", took.Round(time.Millisecond))
+		})
+	}
+	limited.mu.Lock()
+	defer limited.mu.Unlock()
+	if len(limited.all) != 0 {
+		t.Errorf("%d processes are still looked at", len(limited.all))
+	}
+}
+
+// TestKernelHoldsCPU: where nobody looks in time, the kernel ends the process, and
+// that is known, too.
+func TestKernelHoldsCPU(t *testing.T) {
+	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", "read -r x; while :; do :; done"}, Env: []string{}, Limits: &Limits{CPUSeconds: 0.5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limited.remove(p)
+	io.WriteString(p.Stdin, "go\n")
+	<-p.Gone()
+	if e := p.Exit(); e.Limit != LimitCPU || e.Code != 128+int(syscall.SIGXCPU) {
+		t.Errorf("exit %+v", e)
+	}
+}
+
+func TestOpenFiles(t *testing.T) {
+	p, err := Start(Command{Path: "/bin/sh", Args: []string{"-c", "read -r x; ulimit -n"}, Env: []string{}, Limits: &Limits{OpenFiles: 77}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(p.Stdin, "go\n")
+	out, _ := io.ReadAll(p.Stdout)
+	<-p.Gone()
+	if string(out) != "77\n" {
+		t.Errorf("it may have %q files open", out)
+	}
+}
+
+func TestGroupDir(t *testing.T) {
+	const mounts = `24 1 0:22 / /proc rw - proc proc rw
+30 1 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate
+31 1 0:27 /docker/abc /mnt/x rw - cgroup2 cgroup rw
+`
+	for _, c := range []struct{ own, mounts, want string }{
+		{"0::/user.slice/a.scope\n", mounts, "/sys/fs/cgroup/user.slice/a.scope"},
+		{"9:name=systemd:/x\n0::/\n", mounts, "/sys/fs/cgroup"},
+		{"0::/docker/abc/d\n", strings.SplitAfter(mounts, "\n")[2], "/mnt/x/d"},
+		{"0::/docker\n", strings.SplitAfter(mounts, "\n")[2], ""},
+		{"4:memory:/x\n", mounts, ""},
+		{"0::/x\n", "24 1 0:22 / /proc rw - proc proc rw\n", ""},
+	} {
+		got, err := groupDir(c.own, c.mounts)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q: %q, %v; want %q", c.own, got, err, c.want)
+		}
+	}
+}
+
+// TestCgroup puts a process into a control group of its own, where this machine lets
+// us make one, if without controllers: what leaves the process group is in it.
+func TestCgroup(t *testing.T) {
+	base, err := delegatedOf(func() (string, error) { return ownGroup() }, nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	g, err := newCgroup(base, &Limits{CPUSeconds: 0.3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := g.path
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "PROCGROUP_ROLE=spins")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(g.dir.Fd())}
+	if err := cmd.Start(); err != nil {
+		g.end()
+		t.Skip(err)
+	}
+	l := &Limits{CPUSeconds: 0.3}
+	for end := time.Now().Add(patience); g.crossed(l) != LimitCPU; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("what the group uses is not seen: %d µs", g.count("cpu.stat", "usage_usec"))
+		}
+	}
+	if got := g.crossed(&Limits{Processes: 2}); got != LimitProcesses {
+		t.Errorf("with three processes it has crossed %q", got)
+	}
+	g.end()
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it has ended by %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(path, "cgroup.procs")); !os.IsNotExist(err) {
+		t.Errorf("the group is left: %v", err)
+	}
+}
