@@ -550,3 +550,30 @@ fn main() {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }
+
+// TestLiveStdout: where stdout goes elsewhere, it gets what the program puts out and
+// nothing else, while the view is drawn on stderr.
+func TestLiveStdout(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, dir := onTerminal(t, working, 60, 12, func(c *exec.Cmd) { c.Stdout, c.Stdin = file, strings.NewReader("") }, "run", "--emit", "ndjson", "main.conc")
+	r.Shows("● Coder  62%  Bash: go test ./…  ")
+	for _, name := range []string{"one", "two", "three"} {
+		goOn(t, dir, name)
+	}
+	code, s := r.End()
+	out, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if code != 0 || len(lines) != 5 || lines[4] != `{"channel":"result","payload":"kept"}` || strings.Contains(string(out), "\x1b") {
+		t.Errorf("exit %d, %q", code, lines)
+	}
+	if len(s.Rows) != 2 || s.Rows[0] != "Coder: a line of the host's" || !strings.HasPrefix(s.Rows[1], "done in ") {
+		t.Errorf("%q", s.Rows)
+	}
+}

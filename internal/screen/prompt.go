@@ -46,7 +46,7 @@ func (s *Screen) Ask(ctx context.Context, p Prompt) (string, error) {
 		s.write(s.erased())
 		s.shut()
 	}
-	if err != nil {
+	if s.stale = err != nil; s.stale {
 		s.keys.drop() // it was for this prompt
 	}
 	s.draw()
@@ -62,6 +62,9 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 		return nil, err
 	}
 	s.keys.read(s.o.Keys)
+	if s.stale { // what was typed until now was for the one that disappeared
+		s.keys.drop()
+	}
 	s.prompt = &prompt{Prompt: p, restore: restore}
 	s.prompt.edited.begin(p.Typed)
 	s.draw()
@@ -204,28 +207,24 @@ func (s *Screen) Say(text string) {
 // goes on until there is nothing more, as reading from a terminal cannot be
 // interrupted.
 type keys struct {
-	once   sync.Once
-	chunks chan []byte
+	once  sync.Once
+	ready chan struct{} // something has come, or nothing more will
 
 	guard sync.Mutex
 	rest  []byte // read, and not used yet
-	err   error  // why there are no more; set before chunks is closed
+	err   error  // why there are no more; nil while there may be
 }
 
-func (k *keys) begin() { k.chunks = make(chan []byte) }
+func (k *keys) begin() { k.ready = make(chan struct{}, 1) }
 
 func (k *keys) read(r io.Reader) {
 	k.once.Do(func() {
 		go func() {
-			defer close(k.chunks)
 			for {
 				b := make([]byte, 256)
 				n, err := r.Read(b)
-				if n > 0 {
-					k.chunks <- b[:n]
-				}
+				k.add(b[:n], err)
 				if err != nil {
-					k.err = err
 					return
 				}
 			}
@@ -233,44 +232,53 @@ func (k *keys) read(r io.Reader) {
 	})
 }
 
+// add adds what has been read.
+func (k *keys) add(b []byte, err error) {
+	k.guard.Lock()
+	defer k.guard.Unlock()
+	k.rest, k.err = append(k.rest, b...), err
+	select {
+	case k.ready <- struct{}{}:
+	default:
+	}
+}
+
 // next gives what is typed next.
 func (k *keys) next(ctx context.Context) ([]byte, error) {
-	k.guard.Lock()
-	rest := k.rest
-	k.rest = nil
-	k.guard.Unlock()
-	if len(rest) > 0 {
-		return rest, nil
-	}
-	select {
-	case b, ok := <-k.chunks:
-		if !ok {
-			return nil, k.err
+	for {
+		if b, err := k.take(); len(b) > 0 || err != nil {
+			return b, err
 		}
-		return b, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		select {
+		case <-k.ready:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
+}
+
+// take gives what has come; the error once all of it has been taken.
+func (k *keys) take() ([]byte, error) {
+	k.guard.Lock()
+	defer k.guard.Unlock()
+	b := k.rest
+	k.rest = nil
+	if len(b) > 0 {
+		return b, nil
+	}
+	return nil, k.err
 }
 
 // back gives back what was typed behind an answer.
 func (k *keys) back(rest []byte) {
 	k.guard.Lock()
-	k.rest = rest
-	k.guard.Unlock()
+	defer k.guard.Unlock()
+	k.rest = append(rest[:len(rest):len(rest)], k.rest...)
 }
 
 // drop drops what has been typed and not been used.
 func (k *keys) drop() {
-	k.back(nil)
-	for {
-		select {
-		case _, ok := <-k.chunks:
-			if !ok {
-				return
-			}
-		default:
-			return
-		}
-	}
+	k.guard.Lock()
+	defer k.guard.Unlock()
+	k.rest = nil
 }

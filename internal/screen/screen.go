@@ -74,6 +74,7 @@ type Screen struct {
 	turns
 	keys
 	prompt *prompt // that is open; nil without one
+	stale  bool    // the last one disappeared before it was answered
 }
 
 // New makes a Screen that shows nothing yet.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -231,7 +232,15 @@ func TestWithdrawn(t *testing.T) {
 		t.Errorf("%q, raw %d", got, s.raw)
 	}
 	s.shows(0, 0, []string{}...)
+	s.press("y")
+	for has := false; !has; {
+		runtime.Gosched()
+		s.Screen.keys.guard.Lock()
+		has = len(s.Screen.keys.rest) > 0
+		s.Screen.keys.guard.Unlock()
+	}
 	came = s.ask(t.Context(), Prompt{Text: "second", Label: "> "})
+	s.until("second")
 	s.press("no\r")
 	if got := <-came; got != "no" {
 		t.Error(got)
