@@ -5,7 +5,9 @@ package main
 import (
 	"bytes"
 	"os"
+	"strings"
 	"syscall"
+	"unsafe"
 )
 
 // leaveLargePages allocates n bytes, asks the system for large pages for them,
@@ -28,5 +30,14 @@ func leaveLargePages(n int) bool {
 	if err != nil || syscall.Munmap(trial) != nil {
 		return false
 	}
-	return syscall.Madvise(make([]byte, n), syscall.MADV_HUGEPAGE) == nil
+	return syscall.Madvise(untouched(n), syscall.MADV_HUGEPAGE) == nil
+}
+
+// untouched is memory of the heap that is not cleared. Where other goroutines have
+// allocated meanwhile, make would clear all of it, and so have the system give it.
+func untouched(n int) []byte {
+	var b strings.Builder
+	b.Grow(n)
+	b.WriteByte(0)
+	return unsafe.Slice(unsafe.StringData(b.String()), n)
 }

@@ -187,7 +187,7 @@ func (r *Reader) fill() error {
 	if len(r.buf)-r.end < minRead {
 		size := chunkSize
 		if have > chunkSize/2 {
-			size = 2*have + minRead
+			size = min(2*have, r.limit+chunkSize) + minRead
 		}
 		next := make([]byte, size)
 		copy(next, r.buf[r.start:r.end])
