@@ -197,7 +197,7 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 	t.m.stats.Requests++
 	if t.alone() {
 		_, err := t.perform(t.m.ctx, r)
-		return t.replied(err)
+		return t.replied(s, err)
 	}
 	_, err := t.perform(t.m.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
@@ -205,16 +205,17 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 		t.m.stats.Requests-- // send makes it again
 		return running
 	}
-	return t.replied(err)
+	return t.replied(s, err)
 }
 
 // replied goes on after a reply.
-func (t *task) replied(err error) status {
+func (t *task) replied(s *scope, err error) status {
 	if err == nil {
 		return running
 	}
 	var e *effect.Error
 	if errors.As(err, &e) {
+		s.cut(e)
 		return running
 	}
 	if t.cancelled() {

@@ -215,6 +215,18 @@ func (s *scope) arrived(c completion) {
 	}
 }
 
+// cut drops what waits when a reply says that the exchange is over: nobody would hear
+// of it. nil is no failure.
+func (s *scope) cut(e *effect.Error) {
+	if e == nil {
+		return
+	}
+	if s.endNext != nil {
+		s.endNext()
+	}
+	s.err, s.queue, s.queued = e, nil, 0
+}
+
 // loses ends the running handler, since the exchange is lost. Whom the host's time was
 // over for, nothing more is handled of; what it said before it ended by itself is, but
 // for what only it could want an answer to.

@@ -481,7 +481,12 @@ func (t *task) complete(w *wait) status {
 		return t.toldByPerson(w)
 	case waitOpen:
 		return t.opened(w)
-	case waitMessages, waitReply:
+	case waitReply:
+		if e, ok := errors.AsType[*effect.Error](w.err); ok {
+			w.scope.cut(e)
+		}
+		return t.pump(w.scope)
+	case waitMessages:
 		return t.pump(w.scope)
 	case waitClose:
 		return t.closed(w)
