@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/hostmsg"
@@ -231,7 +232,7 @@ func (m *model) line(line string, half bool) (got []message, failure string) {
 		return []message{{typ, o.raw("id"), o.without("type")}}, ""
 	case err != nil && err != errNoObject && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{"):
 		if half {
-			return nil, "host '" + Host + "' ended in the middle of a message: " + line
+			return nil, "host '" + Host + "' ended in the middle of a message (" + strconv.Itoa(len(line)) + " bytes): " + line
 		}
 		return nil, "host '" + Host + "' sent a message that cannot be read: " + line
 	case m.spoken:

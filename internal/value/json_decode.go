@@ -18,6 +18,7 @@ type SyntaxError struct {
 	Offset  int
 	Message string
 	UTF8    bool // the text is not valid UTF-8
+	Deep    bool // it nests beyond MaxDepth
 }
 
 func (e *SyntaxError) Error() string { return e.Message + " at offset " + strconv.Itoa(e.Offset) }
@@ -220,6 +221,7 @@ func (d *decoder) comma(end byte) (more bool) {
 func (d *decoder) open(depth int, end byte) (nonempty bool) {
 	if depth >= MaxDepth {
 		d.fail("nesting is too deep")
+		d.fault.Deep = true
 		return false
 	}
 	d.at++

@@ -40,7 +40,7 @@ func (a *aside) take(line string) {
 		a.drop()
 		return
 	}
-	for line = escape(line); ; {
+	for line = escape(line, ""); ; {
 		part := line
 		if len(part) > asideLine {
 			part = whole(part[:asideLine])
@@ -95,14 +95,17 @@ func whole(text string) string {
 	return text
 }
 
-// escape writes control characters as Go does, so that they do nothing to a terminal.
-func escape(line string) string {
+// escape writes control characters as Go does, so that they do nothing to a terminal, but
+// for those that are to be kept.
+func escape(line, kept string) string {
 	if strings.IndexFunc(line, unicode.IsControl) < 0 {
 		return line
 	}
 	var b strings.Builder
 	for _, r := range line {
 		switch {
+		case strings.ContainsRune(kept, r):
+			b.WriteRune(r)
 		case r == '\t':
 			b.WriteString(`\t`)
 		case r == '\r':

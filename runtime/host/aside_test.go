@@ -48,11 +48,11 @@ func TestAsideLongLines(t *testing.T) {
 	} {
 		a, got := listening()
 		a.take(c.in)
-		if strings.Join(*got, "") != escape(c.in) || len(*got) != c.parts {
+		if strings.Join(*got, "") != escape(c.in, "") || len(*got) != c.parts {
 			t.Errorf("%.10q…: %d parts", c.in, len(*got))
 		}
 		for _, l := range *got {
-			if len(l) > asideLine || !slices.Contains([]string{escape("\x1b"), escape("\u009b"), "\\t"}, lastEscape(l)) {
+			if len(l) > asideLine || !slices.Contains([]string{escape("\x1b", ""), escape("\u009b", ""), "\\t"}, lastEscape(l)) {
 				t.Errorf("%d bytes, which end in %q", len(l), l[len(l)-10:])
 			}
 		}

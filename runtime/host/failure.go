@@ -112,7 +112,7 @@ const quoteLimit = 200
 
 // quote gives a line of a host's for an error message, cut when long.
 func quote(line []byte) string {
-	s := string(line)
+	s := escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
 	if len(s) > quoteLimit {
 		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
 	}

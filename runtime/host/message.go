@@ -66,7 +66,8 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 // unread says why a line was not read as a message.
 func unread(text []byte, err error) error {
 	var broken *value.SyntaxError
-	if errors.As(err, &broken) && beginsObject(text) {
+	// What nests so deep was never meant to be read by people.
+	if errors.As(err, &broken) && (broken.Deep || beginsObject(text)) {
 		return err
 	}
 	return errNotMessage

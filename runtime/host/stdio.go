@@ -34,15 +34,22 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	return &subprocess{Process: p, lines: ndjson.NewReader(p.Stdout, c.MaxLine)}, nil
 }
 
-// checkDir says that the working directory is none.
+// checkDir fails when a process cannot be started in the working directory.
 func (c *Config) checkDir() error {
 	if c.Dir == "" {
 		return nil
 	}
-	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
-		return c.failure("cannot start command '%s' in %s, which is no directory: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, c.Connector)
+	_, err := os.Stat(c.Dir + string(os.PathSeparator) + ".")
+	if err == nil {
+		return nil
 	}
-	return nil
+	wrong := "is no directory"
+	if errors.Is(err, os.ErrPermission) {
+		wrong = "may not be entered"
+	}
+	e := c.failure("cannot be started: command '%s' is to run in %s, which %s: check working_dir in [hosts.%s] of Concerto.toml", c.Command, c.Dir, wrong, c.Connector)
+	e.Cause = err
+	return e
 }
 
 // spawnFailure says why the command could not be started and what to check.

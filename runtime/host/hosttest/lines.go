@@ -12,7 +12,7 @@ var lineRules = []rule{
 	{"H14", "What a host sends may end its lines with `\\r\\n`, may begin with a byte order mark, and may have blank lines, which mean nothing.", lenientLines},
 	{"H15", "A line that is not a message, that is, a JSON object with a string member `type`, counts as a `result` whose `text` is the line, as long as the process has not sent a message; the log says so once. From a process that has, it is said in the log and skipped.", plainText},
 	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is ended.", lineLimit},
-	{"H17", "A line that is not UTF-8 is such an error as well. So is one that begins with `{` and is no JSON, with `NaN` or `Infinity` in it for example, or with a number or a nesting beyond what values hold: it is quoted, and never taken for a result.", unreadable},
+	{"H17", "A line that is not UTF-8 is such an error as well. So is one that begins with `{` and is no JSON, with `NaN` or `Infinity` in it for example, or with a number beyond what values hold, and any that nests deeper than 10,000 arrays and objects: it is quoted, and never taken for a result.", unreadable},
 	{"H18", "A last line without an end counts when it is a complete object or plain text. One that begins with `{` and is no JSON is an error that quotes it: the message was cut off.", halfLines},
 	{"H19", "Messages are handled in the order they were sent, and none is lost. A host that sends faster than they are handled is slowed by the pipe.", flood},
 	{"H20", "Both sides may send large lines at the same time without reading first.", largeBothWays},

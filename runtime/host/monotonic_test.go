@@ -1,0 +1,61 @@
+package host
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMonotonic: a wall clock that jumps moves no timeout, heartbeat or backoff, since
+// times that are compared have Go's monotonic reading. It is lost by what makes a time
+// of a number or a text, rounds it, or changes its zone: nothing of that stands where
+// hosts are waited for. Who has to write the time for people does it elsewhere.
+func TestMonotonic(t *testing.T) {
+	loses := map[string]bool{"Round": true, "UTC": true, "Local": true, "In": true, "AddDate": true, "Date": true,
+		"Unix": true, "UnixMilli": true, "UnixMicro": true, "UnixNano": true, "Parse": true}
+	files := 0
+	for _, dir := range []string{".", "../../internal/procgroup", "../../internal/ndjson"} {
+		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			files++
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				s, ok := call.Fun.(*ast.SelectorExpr)
+				if !ok || !loses[s.Sel.Name] {
+					return true
+				}
+				// time.Unix(1, 0) is a deadline that is over on any clock.
+				if len(call.Args) == 2 && literal(call.Args[0], "1") && literal(call.Args[1], "0") {
+					return true
+				}
+				t.Errorf("%s: %s loses the monotonic time", fset.Position(n.Pos()), s.Sel.Name)
+				return true
+			})
+		}
+	}
+	if files < 40 {
+		t.Errorf("%d files were read", files)
+	}
+}
+
+func literal(e ast.Expr, text string) bool {
+	l, ok := e.(*ast.BasicLit)
+	return ok && l.Value == text
+}
