@@ -182,11 +182,16 @@ func init() {
 		"crlf":           func(p *player, arg string) error { return p.send(arg, "\r\n") },
 		"bytes":          sendBytes,
 		"big":            sendBig,
+		"nest":           sendNest,
+		"drip":           sendDrip,
 		"flood":          sendFlood,
 		"stderr":         func(_ *player, arg string) error { _, err := fmt.Fprintln(os.Stderr, arg); return err },
 		"write":          func(p *player, arg string) error { return p.leave(arg, os.O_TRUNC) },
 		"append":         func(p *player, arg string) error { return p.leave(arg, os.O_APPEND) },
+		"stderr-flood":   floodStderr,
 		"await":          awaitFile,
+		"now":            noteTime,
+		"stop":           func(*player, string) error { return stopSelf() },
 		"exit":           exit,
 		"kill":           func(_ *player, arg string) error { return killSelf(arg) },
 		"hang":           func(*player, string) error { select {} },
@@ -275,11 +280,64 @@ func sendBig(p *player, arg string) error {
 	if len(short) > n || !strings.Contains(text, "${fill}") {
 		return fmt.Errorf("%q cannot be filled to %d bytes", short, n)
 	}
-	long, err := p.replace(text, map[string]string{"fill": strings.Repeat("x", n-len(short))})
+	head, tail, _ := strings.Cut(text, "${fill}")
+	for _, part := range []*string{&head, &tail} {
+		if *part, err = p.replace(*part, nil); err != nil {
+			return err
+		}
+	}
+	if err := p.write(head); err != nil {
+		return err
+	}
+	fill := strings.Repeat("x", min(n-len(short), 1<<20))
+	for left := n - len(short); left > 0; left -= len(fill) {
+		if err := p.write(fill[:min(left, len(fill))]); err != nil {
+			return err
+		}
+	}
+	return p.write(tail + "\n")
+}
+
+func sendNest(p *player, arg string) error {
+	n, text, err := number(arg)
 	if err != nil {
 		return err
 	}
-	return p.write(long + "\n")
+	return p.write(strings.ReplaceAll(text, "${nest}", strings.Repeat("[", n)+strings.Repeat("]", n)) + "\n")
+}
+
+func sendDrip(p *player, arg string) error {
+	n, text, err := number(arg)
+	if err != nil {
+		return err
+	}
+	for i := range len(text) {
+		if i > 0 && i <= n {
+			time.Sleep(time.Second)
+		}
+		if err := p.write(text[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return p.write("\n")
+}
+
+func floodStderr(_ *player, arg string) error {
+	n, text, err := number(arg)
+	if err != nil {
+		return err
+	}
+	lines := strings.Repeat(text+"\n", min(n, 1000))
+	for ; n > 0; n -= 1000 {
+		if _, err := os.Stderr.WriteString(lines[:min(n, 1000)*(len(text)+1)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func noteTime(p *player, arg string) error {
+	return os.WriteFile(p.path(arg), fmt.Appendln(nil, time.Now().UnixNano()), 0o644)
 }
 
 func sendFlood(p *player, arg string) error {

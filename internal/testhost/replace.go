@@ -54,6 +54,9 @@ func (p *player) lookup(name string) (any, error) {
 		return nil, nil
 	case strings.HasPrefix(name, "."):
 		v := p.last
+		if name == "." {
+			return v, nil
+		}
 		for _, k := range strings.Split(name[1:], ".") {
 			m, _ := v.(map[string]any)
 			v = m[k]

@@ -17,3 +17,5 @@ func noteTerm(string) {}
 func spawnGrandchild(string, string) error { return errNoSignals }
 
 func grandchild(string) int { return 64 }
+
+func stopSelf() error { return errNoSignals }

@@ -28,6 +28,8 @@ func killSelf(name string) error {
 	select {}
 }
 
+func stopSelf() error { return syscall.Kill(os.Getpid(), syscall.SIGSTOP) }
+
 func ignoreTerm() { signal.Ignore(syscall.SIGTERM) }
 
 func noteTerm(file string) {
@@ -56,6 +58,9 @@ func spawnGrandchild(file, flags string) error {
 	case strings.Contains(flags, "own-group"):
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	case strings.Contains(flags, "own-session"):
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	}
+	if strings.Contains(flags, "own-session") {
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	}
 	err = c.Start()

@@ -17,11 +17,16 @@
 //	bytes HEX           these bytes out
 //	big N TEXT          one line of N bytes out: ${fill} in TEXT fills it
 //	flood N TEXT        N lines out; ${i} in TEXT counts from 0
+//	nest N TEXT         one line out: ${nest} in TEXT is that many arrays in each other
+//	drip N TEXT         TEXT out, a byte a write and of the first N one a second
 //	stderr TEXT         one line to the standard error
+//	stderr-flood N TEXT N lines there
 //	write FILE TEXT     makes FILE with TEXT and a line end; append adds to it
 //	await FILE          waits until FILE is there
+//	now FILE            makes FILE with the time, in nanoseconds
 //	exit N              ends at once
 //	kill NAME           ends by the signal TERM, KILL, …
+//	stop                stops, as by SIGSTOP
 //	hang                does nothing any more
 //	close-stdout, close-stdin
 //	ignore-sigterm
@@ -33,8 +38,8 @@
 //	serve … end         the steps between, until the input ends
 //	--- spawn           what follows is for the next process started
 //
-// In text that goes out, ${.a.b} is that member of the last line in as JSON,
-// ${line} the last line as a JSON string, ${env.NAME}, ${cwd}, ${args} and
+// In text that goes out, ${.a.b} is that member of the last line in as JSON, ${.}
+// all of it, ${line} the last line as a JSON string, ${env.NAME}, ${cwd}, ${args} and
 // ${pid} what they say, as JSON.
 //
 // Beside the script FILE the host leaves FILE.in (all lines in), FILE.spawns (a
