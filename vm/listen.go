@@ -216,11 +216,8 @@ func (s *scope) arrived(c completion) {
 }
 
 // cut drops what waits when a reply says that the exchange is over: nobody would hear
-// of it. nil is no failure.
+// of it.
 func (s *scope) cut(e *effect.Error) {
-	if e == nil {
-		return
-	}
 	if s.endNext != nil {
 		s.endNext()
 	}
