@@ -71,10 +71,10 @@ var noAcknowledgement = []misdeed{
 	{n: 12, name: "exits", keys: withParams, host: "read\nstderr no licence\nnow when\nexit 4", starts: 1,
 		err: noAck + "it exited with code 4", exit: 4, stderr: "no licence", bounds: bounds{within: 100 * ms}},
 	// It acknowledges when it is told to end; the next process must not be taken for ready by that.
-	{n: 13, name: "acknowledges too late", keys: withParams, starts: 2,
+	{n: 13, name: "acknowledges too late", keys: "params = { a = 1 }\ninit_timeout = 3", starts: 2,
 		host: "on-sigterm told\nread\nawait told\n< {\"type\":\"init_ack\"}\nexit 0\n--- spawn\nread\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"second\"}",
 		body: "    tell(W.execute(\"go\"));\n    tell(W.execute(\"again\"));", out: []string{"[ok] second"}, made: []string{"told"},
-		err: noAck + "it sent nothing within 1 seconds", bounds: bounds{due: 1, within: 100 * ms}},
+		err: noAck + "it sent nothing within 3 seconds", bounds: bounds{due: 3, within: 100 * ms}},
 	{n: 14, name: "acknowledges twice", keys: withParams, starts: 1,
 		host: "read\nbatch\n< {\"type\":\"init_ack\"}\n< {\"type\":\"init_ack\"}\nend\nread\n< {\"type\":\"result\",\"text\":\"done\"}",
 		out:  []string{"[ok] done"}, log: []string{"^warn: host 'W' sent a message of type 'init_ack' outside an exchange; it is ignored: "}},
@@ -126,26 +126,27 @@ var exitsEarly = []misdeed{
 		err: gone, exit: 4, bounds: bounds{within: 1200 * ms}, how: how{adrift: true}},
 }
 
-const tooLong = "host 'W' timed out after 1 seconds"
+const tooLong = "host 'W' timed out after 3 seconds"
 
-const oneSecond = ", timeout: 1"
+// threeSeconds are enough for a host to start on a busy machine.
+const threeSeconds = ", timeout: 3"
 
 var neverDone = []misdeed{
 	// Where it is killed five seconds after the timeout the run waits, but not the program.
-	{n: 26, name: "stops itself", host: "read\nstop", starts: 1, decl: oneSecond, err: tooLong, code: "timeout", bounds: bounds{due: 1, within: 100 * ms, lasts: 6}},
-	{n: 27, name: "never answers", host: "on-sigterm told\nread\nstderr pondering\nawait told\nexit 0", starts: 1, decl: oneSecond, made: []string{"told"},
-		err: tooLong, code: "timeout", stderr: "pondering", bounds: bounds{due: 1, within: 100 * ms}},
-	{n: 28, name: "talks for ever", host: "read\nrepeat 100000000\nflood 100 {\"type\":\"progress\"}\nend", starts: 1, decl: oneSecond,
+	{n: 26, name: "stops itself", host: "read\nstop", starts: 1, decl: threeSeconds, err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
+	{n: 27, name: "never answers", host: "on-sigterm told\nread\nstderr pondering\nawait told\nexit 0", starts: 1, decl: threeSeconds, made: []string{"told"},
+		err: tooLong, code: "timeout", stderr: "pondering", bounds: bounds{due: 3, within: 100 * ms}},
+	{n: 28, name: "talks for ever", host: "read\nrepeat 100000000\nflood 100 {\"type\":\"progress\"}\nend", starts: 1, decl: threeSeconds,
 		body: `
     let mut heard = 0;
     listened(listen W.execute("go") { "progress" => |p| { heard += 1; }, "question" => |q| "", "approval" => |a| "no" });
-    emit("much", heard > 1000);`, out: []string{"[much] true"}, err: tooLong, code: "timeout", bounds: bounds{due: 1, within: 100 * ms}},
+    emit("much", heard > 1000);`, out: []string{"[much] true"}, err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms}},
 	{n: 29, name: "a byte a second", host: "read\ndrip 1000 {\"type\":\"result\",\"text\":\"never\"}", starts: 1, decl: ", timeout: 2.5",
 		err: "host 'W' timed out after 2.5 seconds", code: "timeout", bounds: bounds{due: 2.5, within: 100 * ms}},
-	{n: 30, name: "deaf to SIGTERM", host: "on-sigterm told\nread\nhang", starts: 1, decl: oneSecond, made: []string{"told"},
-		err: tooLong, code: "timeout", bounds: bounds{due: 1, within: 100 * ms, lasts: 6}},
-	{n: 31, name: "a child deaf to SIGTERM", host: "on-sigterm told\nread\nspawn-grandchild child ignore-sigterm\nawait told\nexit 0", starts: 1, decl: oneSecond, made: []string{"told", "child"},
-		err: tooLong, code: "timeout", bounds: bounds{due: 1, within: 100 * ms, lasts: 6}},
+	{n: 30, name: "deaf to SIGTERM", host: "on-sigterm told\nread\nhang", starts: 1, decl: threeSeconds, made: []string{"told"},
+		err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
+	{n: 31, name: "a child deaf to SIGTERM", host: "on-sigterm told\nread\nspawn-grandchild child ignore-sigterm\nawait told\nexit 0", starts: 1, decl: threeSeconds, made: []string{"told", "child"},
+		err: tooLong, code: "timeout", bounds: bounds{due: 3, within: 100 * ms, lasts: 8}},
 	{n: 32, name: "never reads 100 MB of answers", host: "read\nflood 100 {\"type\":\"question\",\"id\":${i}}\nhang", starts: 1, decl: ", timeout: 3",
 		body: `
     let much = "x".repeat(1000000);
@@ -153,14 +154,14 @@ var neverDone = []misdeed{
     listened(listen W.execute("go") { "question" => |q| { asked += 1; much }, "approval" => |a| "no" });
     emit("waits", asked < 20);`, out: []string{"[waits] true"},
 		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{due: 3, within: 100 * ms}},
-	{n: 33, name: "ignores cancel", keys: "params = { a = 1 }", decl: ", timeout: 2", starts: 1, made: []string{"told", "signalled"},
+	{n: 33, name: "ignores cancel", keys: "params = { a = 1 }", decl: ", timeout: 4", starts: 1, made: []string{"told", "signalled"},
 		host: "on-sigterm signalled\nread\n< {\"type\":\"init_ack\",\"capabilities\":[\"cancel\"]}\nread\n> {\"type\":\"cancel\",\"reason\":\"timeout\"}\nwrite told x\nawait signalled\nexit 0",
-		err:  "host 'W' timed out after 2 seconds", code: "timeout", bounds: bounds{due: 2, within: 100 * ms}},
+		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{due: 4, within: 100 * ms}},
 }
 
 var givenUp = []misdeed{
-	{n: 59, name: "silent beyond its heartbeat", keys: "heartbeat = 1", host: "on-sigterm told\nread\nstderr hm\nnow when\n< {\"type\":\"progress\"}\nawait told\nexit 0", starts: 1, made: []string{"told"},
-		out: []string{"[host:progress] {}"}, err: "host 'W' said nothing for 1 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{due: 1, within: 500 * ms}},
+	{n: 59, name: "silent beyond its heartbeat", keys: "heartbeat = 3", host: "on-sigterm told\nread\nstderr hm\nnow when\n< {\"type\":\"progress\"}\nawait told\nexit 0", starts: 1, made: []string{"told"},
+		out: []string{"[host:progress] {}"}, err: "host 'W' said nothing for 3 seconds", code: "heartbeat", stderr: "hm", bounds: bounds{due: 3, within: 500 * ms}},
 	{n: 60, name: "dies at each start", host: "read\nstderr no paper\nnow when\nexit 9", starts: 5,
 		body: "    for n in 0..5 { if let Err(e) = W.execute(\"go\") { emit(\"died\", e.message); } }\n" + defaultBody,
 		out:  slices.Repeat([]string{"[died] " + gone}, 5),
