@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference sdk agents misbehave
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill check arch conformance mcp-reference sdk agents misbehave soak
 
 all: build
 
@@ -76,6 +76,11 @@ mutants:
 # A writing program is killed 200 times; what it had acknowledged is there.
 kill:
 	CONCERTO_KILL_ROUNDS=200 go test ./cmd/concerto -run TestKill -count=1 -v
+
+# A run whose host dies each second: nothing is lost, and nothing grows.
+SOAK ?= 30m
+soak:
+	CONCERTO_SOAK=$(SOAK) go test ./cmd/concerto -run TestSoak -count=1 -timeout 0 -v
 
 # Hosts that misbehave, with floods of their full size and times without allowance for a
 # busy machine.

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		"exits":    func() { os.Exit(exits(os.Args[1:])) },
 		"peak":     func() { os.Exit(peak(os.Args[1:])) },
 		"spans":    func() { os.Exit(spans(os.Args[1:])) },
+		"soakhost": func() { soak() },
 	})
 }
 
