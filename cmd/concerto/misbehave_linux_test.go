@@ -48,7 +48,6 @@ type how struct {
 	user   bool                     // by an ordinary user, who may not do everything
 	stdout func() (*os.File, error) // it prints there; nil is a pipe that is read
 	heavy  bool                     // with the machine to itself
-	adrift bool                     // what the host starts outside its group is not looked for
 }
 
 // bounds are those of time and memory.
@@ -403,9 +402,7 @@ func (m *misdeed) checkProcesses(t *testing.T, o *came) {
 		t.Fatal(err)
 	}
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !bytes.Contains(stat, []byte(") Z ")) {
-		if !m.adrift {
-			t.Errorf("the host's child %d still runs", pid)
-		}
+		t.Errorf("the host's child %d still runs", pid)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
