@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -41,7 +42,8 @@ func init() {
 		select {}
 	}
 	roles["spins-alone"] = func() {
-		for {
+		for n := 0; ; n++ {
+			spun.Store(int64(n))
 		}
 	}
 	roles["forks"] = func() {
@@ -56,6 +58,9 @@ func init() {
 	}
 	roles["ends"] = func() { os.Exit(5) }
 }
+
+// spun is where a process that computes leaves its counting.
+var spun atomic.Int64
 
 // TestLimits: a process that crosses a limit is killed, whole, and that is known.
 func TestLimits(t *testing.T) {

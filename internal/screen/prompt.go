@@ -106,11 +106,8 @@ func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
 // lines are a prompt as it is drawn, and the column of the cursor in the last.
 func (p *prompt) lines(width, most int, now time.Time, waiting int) (lines []string, column int) {
 	label := p.Label
-	for _, l := range terminal.Wrap(p.Text, width) {
-		lines = append(lines, l)
-	}
-	if p.Text == "" {
-		lines = nil
+	if p.Text != "" {
+		lines = terminal.Wrap(p.Text, width)
 	}
 	if over := len(lines) - (most - 1); over > 0 { // the end of it is what one answers to
 		lines = append([]string{fmt.Sprintf("… (%d lines)", over+1)}, lines[over+1:]...)
