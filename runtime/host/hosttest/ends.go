@@ -11,7 +11,7 @@ var endRules = []rule{
 	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 and the number, when a signal ended it) and, in `stderr`, the last lines of its standard error.", exits},
 	{"H41", "Everything it said before is handled first.", saidBefore},
 	{"H42", "A host that closes its output and goes on running is given a second to exit; then the exchange fails as if it had, and the process is ended.", closesOutput},
-	{"H43", "The timeout, 120 seconds when none is set, is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
+	{"H43", "The timeout, 120 seconds when none is set (1800 for a vendor's agent), is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
 	{"H44", "At the timeout the program goes on at once. A host with the capability `cancel` is told and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
 	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. It comes to its terminal message, which like all others is dropped, within `cancel_grace` (five seconds), and is kept for the next exchange; else it is ended.", cancelled},
 	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},

@@ -11,8 +11,8 @@ var initRules = []rule{
 	{"H22", "The first line after the start is `init` with all parameters, in the manifest's order; numbers stay exact.", initFirst},
 	{"H23", "Parameters of `params_env` are read from the environment when the process is started, and sent as strings after the others, or in the place of one with the same name.", paramsEnv},
 	{"H24", "When such a variable is not set, the call fails with an error that names it, and no process is started.", paramsEnvUnset},
-	{"H25", "Without parameters there is no `init`: the first line is the prompt.", noInit},
-	{"H26", "A host that does not answer within its timeout (10 seconds when none is set) fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
+	{"H25", "Without parameters there is no `init`: the first line is the prompt. With `init = true` in the manifest there is one without `params`, so that capabilities are heard.", noInit},
+	{"H26", "A host that does not answer within `init_timeout`, or where that is not set its timeout (10 seconds when none is set; 60 for a vendor's agent) fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
 	{"H27", "A host that answers with `error` fails the call with that message.", initError},
 	{"H28", "Any other answer is the failure to acknowledge, and quotes the line; so is the end of the process, with its exit code and the end of its standard error.", initOther},
 	{"H29", "A process whose initialisation failed is ended.", initFailureEnds},
@@ -64,8 +64,13 @@ func paramsEnvUnset(w *world) {
 func noInit(w *world) {
 	c := w.worker("> {\"type\":\"prompt\",\"text\":\"go\"}\n< {\"type\":\"result\",\"text\":\"no init\"}\n")
 	c.Params = []byte(`{}`)
-	w.start(c)
+	heard := w.named("heard", "> {\"type\":\"init\"}\n< {\"type\":\"init_ack\"}\nread\n< {\"type\":\"result\",\"text\":\"init\"}\n")
+	heard.Init = true
+	w.start(c, heard)
 	w.ask("go", "no init")
+	x := w.openAt("heard", "go")
+	x.want("result", `{"text":"init"}`)
+	x.close()
 }
 
 // withParams makes worker a host that is initialised.
@@ -78,10 +83,18 @@ func withParams(w *world, script string) host.Config {
 func initSilence(w *world) {
 	c := withParams(w, "read\nhang\n")
 	c.Timeout = 0.2
-	w.start(c)
-	e := w.openFails("go")
-	if !strings.HasPrefix(e.Message, "host 'worker' did not acknowledge initialization") || !strings.Contains(e.Message, "0.2 seconds") {
-		w.Errorf("message %q", e.Message)
+	own := w.named("own", "read\nhang\n")
+	own.Params, own.Timeout, own.InitTimeout = c.Params, 600, 0.1
+	w.start(c, own)
+	for name, after := range map[string]string{"worker": "0.2 seconds", "own": "0.1 seconds"} {
+		_, err := w.tryOpen(effect.ExchangeOpen{Host: name, Prompt: "go"})
+		if err == nil {
+			w.Fatalf("%s is opened", name)
+		}
+		e := w.hostError(err)
+		if !strings.HasPrefix(e.Message, "host '"+name+"' did not acknowledge initialization") || !strings.Contains(e.Message, after) {
+			w.Errorf("message %q", e.Message)
+		}
 	}
 }
 
