@@ -30,6 +30,7 @@ type Options struct {
 	// Executable is the file of the command concerto, "" when there is none. On Linux it is
 	// started again with the first subprocess, and ends what subprocesses have left
 	// when the application is killed; they themselves are killed with it in any case.
+	// Agents of transport acp start it to reach the tools of their host.
 	Executable string
 
 	// Output takes emits and printed text, unless OnEmit does.

@@ -105,18 +105,7 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 		retry := effect.Retry(*d.Retry)
 		r.Retry = &retry
 	}
-	others := vm.Own[remotes](a)
-	for _, x := range a.Tools(a.ToolsOf(a.Slot(0))) {
-		for i := range x.Functions() {
-			if f := &x.Functions()[i]; f.Info().Described {
-				r.Tools = append(r.Tools, effect.ToolSpec{Name: f.Tool() + "_" + f.Info().Name,
-					Description: f.Info().Description, Parameters: f.Parameters()})
-			}
-		}
-		for _, f := range others.of(x).functions {
-			r.Tools = append(r.Tools, effect.ToolSpec{Name: x.Info().Name + "_" + f.name, Description: f.description, Parameters: f.parameters})
-		}
-	}
+	r.Tools = vm.Specs(a.Tools(a.ToolsOf(a.Slot(0))))
 	return r
 }
 

@@ -64,7 +64,7 @@ func (r *remotesOf) add(a *vm.Args, x *vm.Tool, f remote) {
 		}
 	}
 	if a.Program().Permissions.LetsCall(x.Info().Name, f.name) {
-		r.functions, x.Besides = append(r.functions, f), append(x.Besides, f.name)
+		r.functions, x.Besides = append(r.functions, f), append(x.Besides, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
 	}
 }
 

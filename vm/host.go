@@ -15,6 +15,7 @@ type Host struct {
 	Instances       int
 	QuestionTimeout float64                    // seconds; 0 is none
 	Assumed         []string                   // keys that the manifest does not have: what they are is usual
+	Told            bool                       // it is told which tools there are, as all are that do not speak our protocol
 	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
 }
 
@@ -46,6 +47,13 @@ func (d *Host) read() error {
 			}
 		}
 	}
+	var transport string
+	if v, given := keys["transport"]; given {
+		if err := json.Unmarshal(v, &transport); err != nil {
+			return fmt.Errorf("transport: %w", err)
+		}
+	}
+	d.Told = transport != "" && transport != "stdio"
 	d.Defaults = map[string]json.RawMessage{}
 	for _, m := range hostmsg.Messages() {
 		if v, given := keys[m.Default]; given && m.Default != "" {

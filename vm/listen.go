@@ -71,7 +71,7 @@ func opListenBegin(t *task, in *ins) status {
 	if s.waitsForItself() {
 		return t.finish(s, s.busy())
 	}
-	r := opening(s.decl, host, prompt.S)
+	r := t.m.openingOf(s.decl, host, prompt.S)
 	switch x := *t.slot(in.a + 3); x.Kind() {
 	case value.KindString:
 		r.Schema = json.RawMessage(x.AsString())

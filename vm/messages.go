@@ -64,8 +64,8 @@ func (d *Host) tooLate(typ string) (answer json.RawMessage, problem string) {
 	return answer, problem
 }
 
-// opening makes the request for an exchange with a host, as its builders want it.
-func opening(d *Host, host value.Slot, prompt string) *effect.ExchangeOpen {
+// openingOf makes the request for an exchange with a host, as its builders want it.
+func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.ExchangeOpen {
 	r := &effect.ExchangeOpen{Host: d.Name, Prompt: prompt}
 	f := host.Party()
 	if c := f[value.PartyContext]; !c.IsNil() {
@@ -77,5 +77,18 @@ func opening(d *Host, host value.Slot, prompt string) *effect.ExchangeOpen {
 	if name := f[value.PartySession]; !name.IsNil() {
 		r.Session = name.AsString()
 	}
+	r.Tools = m.toolsFor(d, host)
 	return r
+}
+
+// toolsFor are the tools that a host is told of.
+func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
+	if !d.Told {
+		return nil
+	}
+	tools := m.toolsOf(host, &m.pace)
+	if tools.Array().Len == 0 {
+		return nil
+	}
+	return Specs(m.offered(tools, &m.pace))
 }

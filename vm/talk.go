@@ -86,7 +86,7 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 	if d.takenBy(m.current) {
 		return value.Nil, d.busy()
 	}
-	r := opening(d, a.Slot(0), prompt)
+	r := m.openingOf(d, a.Slot(0), prompt)
 	x := &talk{decl: d, session: r.Session}
 	return a.AskToHold(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },

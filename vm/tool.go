@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/schema"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
@@ -26,8 +27,8 @@ type toolDecl struct {
 type Tool struct {
 	decl *toolDecl
 	self value.Slot
-	// Besides are functions that it has without having declared them, for messages.
-	Besides []string
+	// Besides are functions that it has without having declared them, by their own names.
+	Besides []effect.ToolSpec
 }
 
 // Info is the tool's declaration.
@@ -286,6 +287,22 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	return all.Slot()
 }
 
+// Specs are the functions of tools, as models and hosts are told of them.
+func Specs(tools []*Tool) (out []effect.ToolSpec) {
+	for _, x := range tools {
+		for i := range x.Functions() {
+			if f := &x.Functions()[i]; f.info.Described {
+				out = append(out, effect.ToolSpec{Name: f.Tool() + "_" + f.info.Name, Description: f.info.Description, Parameters: f.Parameters()})
+			}
+		}
+		for _, f := range x.Besides {
+			f.Name = x.decl.info.Name + "_" + f.Name
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // offered lists the tools of an Array of Tool, or all declared ones for nil.
 func (m *VM) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
@@ -323,8 +340,8 @@ func FindFunction(tools []*Tool, name string) (x *ToolFunction, problem string) 
 			}
 			known = append(known, t+"::"+m.info.Name)
 		}
-		for _, name := range tool.Besides {
-			known = append(known, t+"::"+name)
+		for i := range tool.Besides {
+			known = append(known, t+"::"+tool.Besides[i].Name)
 		}
 	}
 	if len(plain) == 1 {

@@ -29,7 +29,7 @@ func (a *app) hostCommand() *cobra.Command {
 			return usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
 		},
 	}
-	c.AddCommand(a.hostListCommand(), a.hostTestCommand(), a.hostTalkCommand(), a.hostReplayCommand())
+	c.AddCommand(a.hostBridgeCommand(), a.hostListCommand(), a.hostTestCommand(), a.hostTalkCommand(), a.hostReplayCommand())
 	return c
 }
 

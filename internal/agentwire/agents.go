@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -22,6 +23,29 @@ type agent struct {
 	files     func(at place) map[string]string // below its home
 	model     string
 	replies   []testllm.Reply
+	adds      string // what its model knows our tool as
+}
+
+// talk is a conversation that is recorded.
+type talk struct {
+	name    string
+	replies []testllm.Reply
+	tools   []effect.ToolSpec
+}
+
+// sum is the tool that agents are told of.
+var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
+
+// talks are the conversations with an agent: one in which it asks, and one in which it
+// calls a tool of ours.
+func (a *agent) talks() []talk {
+	named := `"` + a.adds + `"`
+	return []talk{{name: a.name, replies: a.replies}, {name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: []testllm.Reply{
+		{When: named, ToolCalls: call("call_1", a.adds, `{"a":1,"b":2}`), TokensIn: 10, TokensOut: 5},
+		{When: named, Text: "It is three.", TokensIn: 10, TokensOut: 5},
+		{Repeat: true, Text: "title"},
+	}}}
 }
 
 // place is where an agent runs.
@@ -36,7 +60,7 @@ func call(id, name, args string) []testllm.Call {
 
 // agents are those that are recorded.
 var agents = []agent{
-	{name: "claude", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
+	{adds: "mcp__concerto__Calc_add", name: "claude", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
 		replies: []testllm.Reply{
 			{When: `"name":"Bash"`, Thought: "A file is wanted.", Text: "Let me look.", ToolCalls: call("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
 			{When: `"name":"AskUserQuestion"`, ToolCalls: call("toolu_2", "AskUserQuestion",
@@ -44,7 +68,7 @@ var agents = []agent{
 			{When: `"name":"Bash"`, Text: "All done.", TokensIn: 10, TokensOut: 5},
 			{Repeat: true, Text: "title"},
 		}},
-	{name: "codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
+	{adds: "Calc_add", name: "codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
 		},
@@ -58,7 +82,7 @@ var agents = []agent{
 				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`), TokensIn: 10, TokensOut: 5},
 			{Repeat: true, Text: "All done.", TokensIn: 10, TokensOut: 5},
 		}},
-	{name: "claude-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
+	{adds: "mcp__concerto__Calc_add", name: "claude-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
 		replies: []testllm.Reply{
 			{When: `"name":"Bash"`, Text: "Let me look.", ToolCalls: call("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
 			{When: `"name":"AskUserQuestion"`, ToolCalls: call("toolu_2", "AskUserQuestion",
@@ -66,7 +90,7 @@ var agents = []agent{
 			{When: `"name":"Bash"`, Text: "All done.", TokensIn: 10, TokensOut: 5},
 			{Repeat: true, Text: "title"},
 		}},
-	{name: "gemini", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
+	{adds: "mcp_concerto_Calc_add", name: "gemini", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {
 			return map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": at.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
@@ -78,7 +102,7 @@ var agents = []agent{
 			{When: `"run_shell_command"`, Text: "Let me look.", ToolCalls: call("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
 			{Repeat: true, Text: "All done.", TokensIn: 10, TokensOut: 5},
 		}},
-	{name: "opencode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
+	{adds: "concerto_Calc_add", name: "opencode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {
 			config, err := json.Marshal(map[string]any{

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/runtime/host"
@@ -47,23 +48,43 @@ func run(bin, out string, verbose bool, only []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
+	if _, err := program(bin); err != nil {
+		return err
+	}
 	for i := range agents {
 		a := &agents[i]
 		if len(only) > 0 && !slices.Contains(only, a.name) {
 			continue
 		}
-		rec := &recording{}
-		talkErr := a.talk(filepath.Join(bin, "node_modules", ".bin"), rec, verbose)
-		file := filepath.Join(out, a.name+".wire")
-		if err := os.WriteFile(file, rec.text(a), 0o644); err != nil {
-			return err
+		for _, t := range a.talks() {
+			if err := a.record(bin, filepath.Join(out, t.name+".wire"), t, verbose); err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
 		}
-		if talkErr != nil {
-			return fmt.Errorf("%s: %w", a.name, talkErr)
-		}
-		fmt.Printf("%s: %d lines\n", file, len(rec.lines))
 	}
 	return nil
+}
+
+// record has a conversation and writes what passed.
+func (a *agent) record(bin, file string, t talk, verbose bool) error {
+	rec := &recording{}
+	talkErr := a.talk(bin, t, rec, verbose)
+	if err := os.WriteFile(file, rec.text(a), 0o644); err != nil {
+		return err
+	}
+	fmt.Printf("%s: %d lines\n", file, len(rec.lines))
+	return talkErr
+}
+
+// program builds the command concerto, by which some agents reach tools.
+func program(bin string) (string, error) {
+	file := filepath.Join(bin, "concerto")
+	build := exec.Command("go", "build", "-o", file, "./cmd/concerto")
+	build.Stdout, build.Stderr = os.Stdout, os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build concerto: %w", err)
+	}
+	return file, nil
 }
 
 // install installs what is not there in its version.
@@ -105,7 +126,7 @@ func (r *recording) add(l wire.Line) {
 
 // talk has a conversation with the agent: it is asked to work, allowed what it wants
 // to do, told the first of what it offers, and asked once more.
-func (a *agent) talk(bin string, rec *recording, verbose bool) error {
+func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	tmp, err := os.MkdirTemp("", "agentwire")
 	if err != nil {
 		return err
@@ -117,10 +138,10 @@ func (a *agent) talk(bin string, rec *recording, verbose bool) error {
 			return err
 		}
 	}
-	server := testllm.StartAgents(a.replies...)
+	server := testllm.StartAgents(t.replies...)
 	defer server.Close()
 	at := place{home: home, url: server.URL}
-	rec.hide = []hidden{{dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {filepath.Dir(bin), "/npm"}}
+	rec.hide = []hidden{{dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
 	if err := a.settle(at); err != nil {
 		return err
 	}
@@ -129,12 +150,13 @@ func (a *agent) talk(bin string, rec *recording, verbose bool) error {
 		say = func(who, line string) { fmt.Fprintln(os.Stderr, who+": "+line) }
 	}
 	hosts := host.New(host.Options{
-		Configs: []host.Config{a.config(bin, dir, at)}, Wire: rec.add, Log: say, Remark: say,
+		Configs: []host.Config{a.config(filepath.Join(bin, "node_modules", ".bin"), dir, at)}, Run: &procgroup.Run{ID: procgroup.NewID(), Executable: filepath.Join(bin, "concerto")},
+		Wire: rec.add, Log: say, Remark: say,
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + tmp, "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb", "NO_COLOR=1"},
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	err = exchange(ctx, hosts, verbose)
+	err = exchange(ctx, hosts, t, verbose)
 	if verbose {
 		for _, q := range server.Requests() {
 			fmt.Fprintf(os.Stderr, "model: %s %.200000s\n", q.Path, q.Text)
@@ -146,8 +168,8 @@ func (a *agent) talk(bin string, rec *recording, verbose bool) error {
 	return err
 }
 
-func exchange(ctx context.Context, hosts *host.Hosts, verbose bool) error {
-	opened, err := hosts.Perform(ctx, &effect.ExchangeOpen{Host: "Coder", Prompt: "please work"})
+func exchange(ctx context.Context, hosts *host.Hosts, t talk, verbose bool) error {
+	opened, err := hosts.Perform(ctx, &effect.ExchangeOpen{Host: "Coder", Prompt: "please work", Tools: t.tools})
 	if err != nil {
 		return err
 	}
@@ -170,6 +192,8 @@ func exchange(ctx context.Context, hosts *host.Hosts, verbose bool) error {
 				value = `"yes"`
 			case "question":
 				value = `"tabs"`
+			case "tool_call":
+				value = "3"
 			default:
 				continue
 			}

@@ -120,7 +120,7 @@ var Policy = []Rule{
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
-	{Package: "internal/agentwire", Imports: "internal/effect internal/testllm internal/wire runtime/host"},
+	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},

@@ -39,6 +39,7 @@ type ExchangeOpen struct {
 	Context json.RawMessage `json:"context,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	Session string          `json:"session,omitempty"` // the host's conversation to go on with; "" for none
+	Tools   []ToolSpec      `json:"tools,omitempty"`   // those that the host is told it may call
 }
 
 // ExchangeOpened names the exchange in the requests that follow.

@@ -16,15 +16,17 @@ type acp struct {
 	RPC     rpc
 	Version string // of the agent
 	Session string
-	Ready   bool               // the handshake is over
-	Loading bool               // a session is told anew
-	Prompt  string             // what waits for a new session
-	Prompts int                // how many there were
-	Text    []string           // what the agent has said in the exchange
-	Calls   map[string]acpCall // its calls of tools, by their ids
-	Cost    float64            // of the session until now, in USD
-	Before  float64            // and up to the exchange
-	Costs   bool               // the exchange has told what it costs
+	Ready   bool                  // the handshake is over
+	Loading bool                  // a session is told anew
+	Prompt  string                // what waits for a new session
+	Prompts int                   // how many there were
+	Text    []string              // what the agent has said in the exchange
+	Calls   map[string]acpCall    // its calls of tools, by their ids
+	Bridged map[string]acpBridged // its calls of ours that are not answered, by our ids
+	Calling int                   // how many of them there were
+	Cost    float64               // of the session until now, in USD
+	Before  float64               // and up to the exchange
+	Costs   bool                  // the exchange has told what it costs
 }
 
 // acpVersion is the version of the protocol.
@@ -82,7 +84,7 @@ type acpPath struct {
 }
 
 func newACP(v vendor) *acp {
-	return &acp{vendor: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}}
+	return &acp{vendor: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}, Bridged: map[string]acpBridged{}}
 }
 
 func (a *acp) conversation() string { return a.Session }
@@ -184,7 +186,7 @@ func (a *acp) abilities() obj {
 }
 
 // place says where a session works.
-func (a *acp) place() obj { return obj{"cwd": a.dir, "mcpServers": []any{}} }
+func (a *acp) place() obj { return obj{"cwd": a.dir, "mcpServers": a.servers()} }
 
 func (a *acp) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
@@ -193,6 +195,7 @@ func (a *acp) begin(prompt string) []byte {
 // cancel ends the exchange, and what it has asked.
 func (a *acp) cancel(s *said) {
 	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
+	a.endBridged(s, "the exchange is cancelled")
 	for _, id := range sortedKeys(a.RPC.Open) {
 		q, _ := a.RPC.close(id)
 		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != nil {
@@ -318,6 +321,7 @@ func (a *acp) refused(s *said, method string, m *rpcMessage, line []byte) {
 
 // ended is the end of an exchange.
 func (a *acp) ended(s *said, r *acpAnswer, line []byte) {
+	a.endBridged(s, "the exchange is over")
 	clear(a.RPC.Open)
 	clear(a.Calls)
 	switch r.Stop {

@@ -53,6 +53,9 @@ func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
 
 // respond answers what they asked; what is not open any more needs no answer.
 func (a *acp) respond(s *said, o *ours) {
+	if a.answerBridged(s, o) {
+		return
+	}
 	if q, ok := a.RPC.close(o.AnswerTo); ok {
 		acpRequestOf(q.Method).answer(s, &q, o)
 	}

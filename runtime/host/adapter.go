@@ -3,8 +3,10 @@ package host
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
@@ -28,10 +30,11 @@ type adapter interface {
 
 // said is what a line leads to. Lines have no ends.
 type said struct {
-	ours    [][]byte // messages of the host, in our words
-	theirs  [][]byte // lines to the vendor
-	errands []errand // what is to be done for the vendor, which answers it
-	quiet   string   // the name of a message that means nothing to the program; "" for others
+	ours    [][]byte  // messages of the host, in our words
+	theirs  [][]byte  // lines to the vendor
+	errands []errand  // what is to be done for the vendor, which answers it
+	bridged []bridged // lines over the bridge to the tools
+	quiet   string    // the name of a message that means nothing to the program; "" for others
 }
 
 func (s *said) add(o *object)          { s.ours = append(s.ours, o.end()) }
@@ -40,7 +43,7 @@ func (s *said) answer(lines ...[]byte) { s.theirs = append(s.theirs, lines...) }
 // then is s, and what comes after it.
 func (s said) then(more said) said {
 	s.ours, s.theirs = append(s.ours, more.ours...), append(s.theirs, more.theirs...)
-	s.errands = append(s.errands, more.errands...)
+	s.errands, s.bridged = append(s.errands, more.errands...), append(s.bridged, more.bridged...)
 	return s
 }
 
@@ -52,17 +55,30 @@ type vendor struct {
 	mode    string       // "" leaves it to the vendor
 	policy  string       // when it asks, codex
 	sandbox string       // what it may touch, codex
+	bridge  *bridgeEntry // how it reaches them where it takes MCP servers, acp; nil: not
 	serves  bool         // files and terminals are ours to give, acp
 	fresh   bool         // each exchange begins a new conversation
 	resume  string       // the conversation to go on with; "" begins one
-	tools   []vendorTool // of the program, that it may call
+	tools   tools        // of the program, that it may call
 }
 
-// vendorTool is a function of the program's tools.
-type vendorTool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"inputSchema"`
+// tools are functions of the program's tools.
+type tools []effect.ToolSpec
+
+// same says that two lists are equal.
+func (t tools) same(other tools) bool {
+	return slices.EqualFunc(t, other, func(a, b effect.ToolSpec) bool {
+		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
+	})
+}
+
+// listed are the tools as an MCP server lists them.
+func (t tools) listed() []any {
+	out := []any{}
+	for _, f := range t {
+		out = append(out, obj{"name": f.Name, "description": f.Description, "inputSchema": f.Parameters})
+	}
+	return out
 }
 
 // obj is an object of a vendor's; it is written with its members in order of name.

@@ -32,11 +32,10 @@ type claudeRequest struct {
 
 // What Claude Code names us and its tool that asks.
 const (
-	claudeServer = "concerto"
-	claudeOurs   = "mcp__" + claudeServer + "__"
-	claudeAsks   = "AskUserQuestion"
-	claudePlans  = "TodoWrite"
-	claudeFirst  = "i1" // the id of the handshake
+	claudeOurs  = "mcp__" + toolServer + "__"
+	claudeAsks  = "AskUserQuestion"
+	claudePlans = "TodoWrite"
+	claudeFirst = "i1" // the id of the handshake
 )
 
 // claudeKinds are the kinds of Claude Code's tools; all else is other.
@@ -143,7 +142,7 @@ func (c *claude) say(line []byte) (s said) {
 	case hostmsg.Init:
 		request := obj{"subtype": "initialize"}
 		if len(c.tools) > 0 {
-			request["sdkMcpServers"] = []string{claudeServer}
+			request["sdkMcpServers"] = []string{toolServer}
 		}
 		s.answer(encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:

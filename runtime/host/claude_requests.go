@@ -90,31 +90,19 @@ func (c *claude) mcp(s *said, m *claudeLine) {
 		}
 		s.answer(controlled(m.RequestID, obj{"mcp_response": response}))
 	}
-	var params struct {
-		Protocol  string          `json:"protocolVersion"`
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	_ = json.Unmarshal(q.Params, &params) // what is missing is empty
-	switch {
-	case m.Request.ServerName != claudeServer:
+	if m.Request.ServerName != toolServer {
 		c.asksForOther(s, m)
-	case q.Method == "initialize":
-		answer("result", obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": claudeServer, "version": "1"}})
-	case q.Method == "tools/list":
-		tools := c.tools
-		if tools == nil {
-			tools = []vendorTool{}
-		}
-		answer("result", obj{"tools": tools})
-	case q.Method == "tools/call":
+		return
+	}
+	switch result, failure, call := c.tools.served(q); {
+	case call != nil:
 		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
-		s.toolCall(m.RequestID, params.Name, params.Arguments)
-	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):
-		answer("result", obj{})
-	default:
+		s.toolCall(m.RequestID, call.Name, call.Arguments)
+	case failure != nil:
 		s.other("mcp/"+q.Method, m.line)
-		answer("error", obj{"code": rpcUnknown, "message": "concerto does not know " + q.Method})
+		answer("error", obj{"code": failure.number(), "message": failure.Message})
+	default:
+		answer("result", result)
 	}
 }
 
@@ -133,12 +121,6 @@ func (c *claude) respond(s *said, o *ours) {
 	default:
 		s.answer(controlled(o.AnswerTo, q.decided(o)))
 	}
-}
-
-// mcpResult is a tool's value, or its error, as an MCP server gives it.
-func mcpResult(o *ours) obj {
-	text, failed := o.toolText()
-	return obj{"content": []any{obj{"type": "text", "text": text}}, "isError": failed}
 }
 
 func (q *claudeRequest) decided(o *ours) obj {

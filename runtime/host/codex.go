@@ -192,7 +192,7 @@ func (c *codex) thread() obj {
 	if len(c.tools) > 0 {
 		var all []any
 		for _, tool := range c.tools {
-			all = append(all, obj{"type": "function", "name": tool.Name, "description": tool.Description, "inputSchema": tool.Schema})
+			all = append(all, obj{"type": "function", "name": tool.Name, "description": tool.Description, "inputSchema": tool.Parameters})
 		}
 		t["dynamicTools"] = all
 	}

@@ -32,10 +32,11 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	p := newProcess(h, c)
 	p.number = h.count(c.Name)
 	if proto := c.protocol(); proto.adapter != nil {
-		v, err := c.vendor("")
+		v, err := c.vendor(wish{})
 		if err != nil {
 			return nil, err
 		}
+		v.serves = false // nobody here does
 		p.words = &translation{a: proto.adapter(v)}
 	}
 	run := c.started("")

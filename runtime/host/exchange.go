@@ -11,14 +11,14 @@ import (
 
 // exchange is one prompt and all that follows until its close.
 type exchange struct {
-	id      int64
-	pool    *pool
-	slot    *slot
-	in      *inbox
-	prompt  []byte
-	session string      // that it goes on with; "" for none
-	timer   *time.Timer // of the timeout
-	beat    *time.Timer // of the heartbeat; nil without one
+	id     int64
+	pool   *pool
+	slot   *slot
+	in     *inbox
+	prompt []byte
+	wish
+	timer *time.Timer // of the timeout
+	beat  *time.Timer // of the heartbeat; nil without one
 
 	life   chan struct{} // closed when the exchange is closed or its time is over
 	ending sync.Once
@@ -32,13 +32,21 @@ type exchange struct {
 	buffer     []byte          // for a reply; nil while one is made
 }
 
+// wish is what an exchange wants of its process.
+type wish struct {
+	session string // the conversation that it goes on with; "" for none
+	tools   tools  // that the process has been told of
+}
+
+func wishOf(r *effect.ExchangeOpen) wish { return wish{r.Session, r.Tools} }
+
 // open takes a process of the host and sends it the prompt.
 func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
 	if pool == nil {
 		return nil, effect.Errorf("HostError", "host '%s' is not configured: give it a section in Concerto.toml", r.Host).With("host", r.Host)
 	}
-	return h.openAt(ctx, r, pool.join(r.Session))
+	return h.openAt(ctx, r, pool.join(wishOf(r)))
 }
 
 // Start begins to open an exchange: its place in the line of those who want the
@@ -48,7 +56,7 @@ func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Re
 	if !ok || h.pools[open.Host] == nil || !h.reserve() {
 		return nil, false
 	}
-	at := h.pools[open.Host].join(open.Session)
+	at := h.pools[open.Host].join(wishOf(open))
 	ctx, stop = context.WithCancel(ctx)
 	go func() {
 		defer h.running.Done()
@@ -65,13 +73,13 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if err != nil {
 		return nil, err
 	}
-	p, err := slot.process(ctx, r.Session)
+	p, err := slot.process(ctx, wishOf(r))
 	if err != nil {
 		pool.leave(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), session: r.Session,
+		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), wish: wishOf(r),
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
 	p.pulse.begin()
@@ -222,7 +230,7 @@ func (ex *exchange) restart(ctx context.Context) error {
 		case <-inner.Done():
 		}
 	}()
-	p, err := ex.slot.process(inner, ex.session)
+	p, err := ex.slot.process(inner, ex.wish)
 	switch {
 	case err == nil:
 		ex.mu.Lock()

@@ -197,6 +197,13 @@ func (in *inbox) drain() bool {
 	return !in.closed()
 }
 
+// refuses says that no more messages are wanted.
+func (in *inbox) refuses() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.closed() || in.discard
+}
+
 // dropping says that messages are dropped: the exchange is cancelled.
 func (in *inbox) dropping() bool {
 	in.mu.Lock()

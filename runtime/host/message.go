@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -61,6 +62,15 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 		m.ID = string(id)
 	}
 	return nil
+}
+
+// idOf is the id of a message of ours, a text.
+func idOf(line []byte) string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(line, &m) // one without is about nothing
+	return m.ID
 }
 
 // unread says why a line was not read as a message.

@@ -47,7 +47,7 @@ func newPool(h *Hosts, c *Config) *pool {
 }
 
 // join takes the next place in the line.
-func (pl *pool) join(session string) *place {
+func (pl *pool) join(w wish) *place {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	p := &place{make(chan *slot, 1)}
@@ -55,7 +55,7 @@ func (pl *pool) join(session string) *place {
 		pl.line = append(pl.line, p)
 		return p
 	}
-	at := pl.choose(session)
+	at := pl.choose(w)
 	pl.free[at].use()
 	p.slot <- pl.free[at]
 	pl.free = slices.Delete(pl.free, at, at+1)
@@ -64,15 +64,15 @@ func (pl *pool) join(session string) *place {
 
 // choose picks one of the free slots: that of the conversation, if there is one, or
 // else one whose process need not be ended.
-func (pl *pool) choose(session string) int {
+func (pl *pool) choose(w wish) int {
 	first := func(ok func(s *slot) bool) int { return slices.IndexFunc(pl.free, ok) }
 	runs := func(s *slot) bool { return s.p != nil && s.p.usable() }
 	at := -1
-	if session != "" {
-		at = first(func(s *slot) bool { return runs(s) && s.p.conversation() == session })
+	if w.session != "" {
+		at = first(func(s *slot) bool { return runs(s) && s.p.conversation() == w.session })
 	}
 	if at < 0 {
-		at = first(func(s *slot) bool { return runs(s) && s.p.fits(session) })
+		at = first(func(s *slot) bool { return runs(s) && s.p.fits(w) })
 	}
 	if at < 0 {
 		at = first(func(s *slot) bool { return !runs(s) })
@@ -129,12 +129,12 @@ func (pl *pool) leave(s *slot) {
 // process gives the slot's process, or a new one when it has none that lives, or
 // none of the conversation that is asked for. The old one is gone, with its group,
 // before the new one starts.
-func (s *slot) process(ctx context.Context, session string) (*process, error) {
-	if session != "" && !s.mayResume() {
+func (s *slot) process(ctx context.Context, w wish) (*process, error) {
+	if w.session != "" && !s.mayResume() {
 		return nil, s.pool.cfg.noResume()
 	}
 	if s.p != nil {
-		if s.p.usable() && s.p.fits(session) {
+		if s.p.usable() && s.p.fits(w) {
 			return s.p, nil
 		}
 		s.p.retire(leaveIdle)
@@ -147,8 +147,8 @@ func (s *slot) process(ctx context.Context, session string) (*process, error) {
 		}
 		s.p = nil
 	}
-	p, err := s.spawn(ctx, session)
-	if err == nil && session != "" && !p.resumes {
+	p, err := s.spawn(ctx, w)
+	if err == nil && w.session != "" && !p.resumes {
 		return nil, s.pool.cfg.noResume()
 	}
 	return p, err
@@ -172,13 +172,16 @@ func (c *Config) noResume() error {
 
 // fits says that the process can go on with a conversation, or begin one when it
 // is "".
-func (p *process) fits(session string) bool {
-	if session == "" {
+func (p *process) fits(w wish) bool {
+	if p.words != nil && !p.tools.same(w.tools) {
+		return false // an agent hears of them when it begins
+	}
+	if w.session == "" {
 		proto := p.cfg.protocol()
 		return !(proto.apart && p.cfg.Vendor.Session == "fresh" && p.turns() > 0)
 	}
 	// A host that speaks our protocol is told in its prompt.
-	return p.conversation() == session || p.words == nil && p.resumes
+	return p.conversation() == w.session || p.words == nil && p.resumes
 }
 
 // turns is how many exchanges the process has completed, one at most.
@@ -192,7 +195,7 @@ func (p *process) turns() int {
 }
 
 // spawn starts and initialises a process, of a conversation when one is named.
-func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
+func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
 	h, c := s.pool.hosts, s.pool.cfg
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -209,12 +212,12 @@ func (s *slot) spawn(ctx context.Context, session string) (*process, error) {
 	}
 	var work *taskdir.Dir
 	if c.isolated() {
-		if c, work, err = h.work(ctx, c, session); err != nil {
+		if c, work, err = h.work(ctx, c, w.session); err != nil {
 			h.running.Done()
 			return nil, err
 		}
 	}
-	p, err := h.connect(c, session)
+	p, err := h.connect(c, w)
 	if err != nil {
 		if work != nil {
 			if _, leaving := work.End(context.WithoutCancel(ctx)); leaving != nil {
@@ -257,25 +260,13 @@ func (c *Config) connect(table map[string]Transport, s Surroundings) (Conn, erro
 }
 
 // connect starts a process.
-func (h *Hosts) connect(c *Config, session string) (*process, error) {
+func (h *Hosts) connect(c *Config, w wish) (*process, error) {
 	p := newProcess(h, c)
 	p.number = h.count(c.Name)
-	if proto := c.protocol(); proto.adapter != nil {
-		v, err := c.vendor(session)
-		if err != nil {
-			return nil, err
-		}
-		p.words = &translation{a: proto.adapter(v)}
-	}
-	rules, err := c.policy(h.opts.Environ)
-	if err != nil {
+	if err := p.prepare(w); err != nil {
 		return nil, err
 	}
-	p.rules = rules
-	if rules != nil && c.Transport == acpTransport {
-		p.help = newServices(p)
-	}
-	run := c.started(session)
+	run := c.started(w.session)
 	env := h.environ(c, p.number)
 	h.look(run, env)
 	attached := make(chan struct{}) // what it says is recorded behind its start
@@ -288,11 +279,41 @@ func (h *Hosts) connect(c *Config, session string) (*process, error) {
 		}
 	}})
 	if err != nil {
+		p.bridge.end()
 		return nil, err
 	}
 	h.guarded()
 	p.attach(conn)
 	return p, nil
+}
+
+// prepare makes what stands between the process and the program.
+func (p *process) prepare(w wish) (err error) {
+	c := p.cfg
+	if p.rules, err = c.policy(p.hosts.opts.Environ); err != nil {
+		return err
+	}
+	proto := c.protocol()
+	if proto.adapter == nil {
+		return nil
+	}
+	v, err := c.vendor(w)
+	if err != nil {
+		return err
+	}
+	if c.Transport == acpTransport {
+		if p.rules != nil {
+			p.help = newServices(p)
+		}
+		if len(w.tools) > 0 {
+			if p.bridge, err = p.hosts.newBridge(p); err != nil {
+				return err
+			}
+			v.bridge = p.bridge.entry()
+		}
+	}
+	p.words, p.tools = &translation{a: proto.adapter(v)}, w.tools
+	return nil
 }
 
 // count numbers the processes of a host.

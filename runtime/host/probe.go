@@ -29,12 +29,12 @@ func (h *Hosts) Look(ctx context.Context, name string) (State, error) {
 	if pool == nil {
 		return State{}, fmt.Errorf("no host '%s' is configured", name)
 	}
-	slot, err := pool.enter(ctx, pool.join(""))
+	slot, err := pool.enter(ctx, pool.join(wish{}))
 	if err != nil {
 		return State{}, err
 	}
 	defer pool.leave(slot)
-	p, err := slot.process(ctx, "")
+	p, err := slot.process(ctx, wish{})
 	if err != nil {
 		return State{}, err
 	}

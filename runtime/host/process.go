@@ -64,9 +64,11 @@ type stages struct {
 
 // between is what stands between what a process says and the program.
 type between struct {
-	words *translation       // nil: it speaks our protocol
-	rules *hostpolicy.Policy // nil: nothing is decided for it
-	help  *services          // nil: nothing is done for it
+	words  *translation       // nil: it speaks our protocol
+	bridge *bridge            // nil: there is none
+	tools  tools              // that it has been told of
+	rules  *hostpolicy.Policy // nil: nothing is decided for it
+	help   *services          // nil: nothing is done for it
 }
 
 // identity is what a process is called, and where it works.
@@ -285,6 +287,7 @@ func (p *process) retire(patience time.Duration) {
 		case <-t.C:
 		case <-p.hosts.kill:
 		}
+		p.bridge.end()
 		p.help.end(p.hosts.kill)
 		p.conn.End(grace, p.hosts.kill)
 		p.help.wait()

@@ -18,13 +18,24 @@ import (
 var recorded = map[string]struct {
 	transport string
 	vendor    Vendor
+	tool      bool // it is told of a tool, and calls it
 }{
 	"claude":     {transport: "claude-code"},
 	"codex":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}},
 	"claude-acp": {transport: "acp"},
 	"gemini":     {transport: "acp", vendor: Vendor{Model: "gemini-2.5-pro"}},
 	"opencode":   {transport: "acp"},
+
+	"claude-tool":     {transport: "claude-code", tool: true},
+	"codex-tool":      {transport: "codex", vendor: Vendor{Model: "gpt-5.2"}, tool: true},
+	"claude-acp-tool": {transport: "acp", tool: true},
+	"gemini-tool":     {transport: "acp", vendor: Vendor{Model: "gemini-2.5-pro"}, tool: true},
+	"opencode-tool":   {transport: "acp", tool: true},
 }
+
+// recordedTool is the tool that agents were told of.
+var recordedTool = tools{{Name: "Calc_add", Description: "Adds two numbers.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}}
 
 // recording reads the lines of a recording's first process.
 func recording(t *testing.T, name string) []wire.Recorded {
@@ -45,9 +56,24 @@ func recording(t *testing.T, name string) []wire.Recorded {
 func newAdapter(t testing.TB, transport string, v Vendor, resume string) adapter {
 	t.Helper()
 	c := Config{Name: "Coder", Transport: transport, Dir: "/work", Vendor: v}
-	known, err := c.vendor(resume)
+	known, err := c.vendor(wish{session: resume})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return protocols[transport].adapter(known)
+}
+
+// newToldAdapter is the same of one that is told of recordedTool, over a bridge as
+// recordings name it where it takes that.
+func newToldAdapter(t testing.TB, transport string, v Vendor) adapter {
+	t.Helper()
+	c := Config{Name: "Coder", Transport: transport, Dir: "/work", Vendor: v}
+	known, err := c.vendor(wish{tools: recordedTool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if transport == acpTransport {
+		known.bridge = &bridgeEntry{command: "***CONCERTO***", args: []string{"host", "bridge", "***CONCERTO_BRIDGE***"}}
 	}
 	return protocols[transport].adapter(known)
 }
@@ -60,6 +86,8 @@ func answerOf(m map[string]any) string {
 		return `{"type":"prompt","text":"please work"}`
 	case "approval":
 		return `{"type":"response","in_reply_to":"approval","answer_to":` + string(id) + `,"value":"yes"}`
+	case "tool_call":
+		return `{"type":"response","in_reply_to":"tool_call","answer_to":` + string(id) + `,"value":3}`
 	case "question":
 		return `{"type":"response","in_reply_to":"question","answer_to":` + string(id) + `,"value":"tabs"}`
 	}
@@ -74,6 +102,9 @@ func TestRecorded(t *testing.T) {
 			file := golden.Open(t, filepath.Join("testdata/wire", name+".golden"))
 			defer file.Close()
 			a := newAdapter(t, of.transport, of.vendor, "")
+			if of.tool {
+				a = newToldAdapter(t, of.transport, of.vendor)
+			}
 			var seen strings.Builder
 			var told []string
 			tell := func(s said) {

@@ -96,13 +96,13 @@ func (c *Config) started(resume string) *Config {
 }
 
 // vendor is what the host's adapter begins with.
-func (c *Config) vendor(resume string) (vendor, error) {
+func (c *Config) vendor(w wish) (vendor, error) {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return vendor{}, c.failure("cannot be started in '%s': %v", c.Dir, err)
 	}
 	v := vendor{host: c.Name, dir: dir, model: c.Vendor.Model, mode: c.Vendor.Mode, policy: c.Vendor.Approval, sandbox: c.Vendor.Sandbox,
-		serves: c.Permissions != nil, fresh: c.Vendor.Session == "fresh", resume: resume}
+		serves: c.Permissions != nil, fresh: c.Vendor.Session == "fresh", resume: w.session, tools: w.tools}
 	if v.policy == "" {
 		v.policy = "untrusted"
 	}
@@ -152,6 +152,7 @@ func (p *process) send(line []byte, force bool) (offset int64, ok bool) {
 	s := t.a.say(line)
 	offset, ok = p.put(lines(s.theirs), true)
 	p.serve(s.errands)
+	p.bridge.answer(s.bridged)
 	return offset, ok
 }
 

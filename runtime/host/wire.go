@@ -11,7 +11,7 @@ import (
 
 // wire records a line, if anybody records.
 func (p *process) wire(dir wire.Dir, text string) {
-	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: text})
+	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.bridge.shown(text)})
 }
 
 func (h *Hosts) record(c *Config, l wire.Line) {
@@ -69,6 +69,7 @@ func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
 			return s.ours, errDeaf
 		}
 	}
+	r.bridge.answer(s.bridged)
 	if len(s.errands) > 0 {
 		if r.out.full() {
 			return s.ours, errDeaf

@@ -1,0 +1,45 @@
+package host
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// An agent that takes MCP servers gets the program's tools as one. What is said to that
+// server is answered here, but for calls.
+
+// toolServer is the server's name.
+const toolServer = "concerto"
+
+// mcpCall is a call of a tool.
+type mcpCall struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// served answers a message to the server: with a result, with a failure, or, when it is
+// a call, by the program. A notification needs no answer; its result is empty.
+func (t tools) served(q *rpcMessage) (result obj, failure *rpcError, call *mcpCall) {
+	var params struct {
+		mcpCall
+		Protocol string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(q.Params, &params) // what is missing is empty
+	switch {
+	case q.Method == "initialize":
+		return obj{"protocolVersion": params.Protocol, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": toolServer, "version": "1"}}, nil, nil
+	case q.Method == "tools/list":
+		return obj{"tools": t.listed()}, nil, nil
+	case q.Method == "tools/call":
+		return nil, nil, &params.mcpCall
+	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):
+		return obj{}, nil, nil
+	}
+	return nil, rpcFailed(rpcUnknown, "concerto does not know "+q.Method), nil
+}
+
+// mcpResult is a tool's value, or its error, as an MCP server gives it.
+func mcpResult(o *ours) obj {
+	text, failed := o.toolText()
+	return obj{"content": []any{obj{"type": "text", "text": text}}, "isError": failed}
+}
