@@ -321,6 +321,10 @@ func (a *acp) refused(s *said, method string, m *rpcMessage, line []byte) {
 
 // ended is the end of an exchange.
 func (a *acp) ended(s *said, r *acpAnswer, line []byte) {
+	// Its word that a call is taken back may come later, over the bridge.
+	for _, id := range sortedKeys(a.Bridged) {
+		s.withdraw(id)
+	}
 	a.endBridged(s, "the exchange is over")
 	clear(a.RPC.Open)
 	clear(a.Calls)
