@@ -30,7 +30,7 @@ var equal = []same{
 	{"internal/schema", "convert.go", "payload", "return out -> zero", "there is an error: nobody takes the value"},
 	{"runtime/host", "exchange.go", "Start", "without defer stop()", "what it would free is freed with the run"},
 	{"runtime/host", "outbox.go", "put", "len(lines) > 0 -> len(lines) >= 0", "the writer looks once more"},
-	{"runtime/host", "reader.go", "read", "not (n > batchMessages/16)", "it saves room, or allocations"},
+	{"runtime/host", "reader.go", "flush", "not (n > batchMessages/16)", "it saves room, or allocations"},
 }
 
 // is says whether it is a mutant of its package.

@@ -70,20 +70,25 @@ func lastEscape(l string) string {
 func TestAsideFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, got := listening()
+		forget := func() { // as the timer may be writing
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			*got = nil
+		}
 		for i := range 150 {
 			a.take(fmt.Sprint(i))
 		}
 		if n := len(*got); n != asideLines || (*got)[n-1] != "99" {
 			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
 		}
-		*got = nil
+		forget()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		a.take("quiet again")
 		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
 			t.Errorf("%q", *got)
 		}
-		*got = nil
+		forget()
 		time.Sleep(500 * time.Millisecond)
 		for i := range 200 { // 99 fit into the second that has begun
 			a.take(fmt.Sprint(i))
@@ -92,7 +97,7 @@ func TestAsideFlood(t *testing.T) {
 		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
 			t.Errorf("%d lines, the last ones %q", n, (*got)[n-2:])
 		}
-		*got = nil
+		forget()
 		time.Sleep(time.Hour)
 		a.end()
 		a.take(strings.Repeat("x", asideLine*asideLines) + "more")
