@@ -53,7 +53,7 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 		field{"__members", all.Slot()})
 }
 
-// hostStreamReply takes (talk, ask, value, problem, whether a tool answers). As a handler's value is, an Ok
+// hostStreamReply takes (stream, ask, value, problem, whether a tool answers). As a handler's value is, an Ok
 // is what it holds; an Err is a problem.
 func hostStreamReply(a *vm.Args) (value.Slot, error) {
 	problem, v := a.String(3), value.Flat(a.Slot(2))

@@ -34,7 +34,7 @@ func (d *Host) heldBy(t *task, seen map[*task]bool) int {
 		}
 	}
 	for _, x := range t.m.holdings[t] {
-		if o := t.m.talks.held(x); o != nil && o.decl == d {
+		if o := t.m.hostStreams.held(x); o != nil && o.decl == d {
 			n++
 		}
 	}

@@ -66,7 +66,7 @@ func (m *VM) closeHoldings(t *task) {
 		reason = value.Message(r.value)
 	}
 	for _, x := range slices.Clone(m.holdings[t]) {
-		if o := m.talks.held(x); o != nil {
+		if o := m.hostStreams.held(x); o != nil {
 			o.close(t, reason)
 		} else {
 			_, _ = t.perform(m.ctx, x.closing)

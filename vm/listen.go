@@ -62,8 +62,8 @@ func opListenBegin(t *task, in *ins) status {
 	}
 	s.started = started
 	if t.m.config.Detail {
-		t.m.counts.talk++
-		s.number = t.m.counts.talk
+		t.m.counts.exchanges++
+		s.number = t.m.counts.exchanges
 	}
 	if st := s.event("listen:start", nil); st != running {
 		return st

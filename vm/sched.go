@@ -24,7 +24,7 @@ type pendingRequest struct {
 	scope   *scope      // of an exchange's next
 	run     *handlerRun // of a timer
 	bound   *group      // of a race's bound
-	talk    *talk       // of a stream's next
+	stream  *hostStream // of a stream's next
 	ask     *ask        // of the time that a message has
 	wait    *wait       // of what the task is parked on
 	closing bool        // the end of the run does not end it
@@ -150,7 +150,7 @@ func (m *VM) loop() {
 		}
 		m.beginBounds()
 		if m.alive == 0 {
-			m.closeTalks()
+			m.closeHostStreams()
 		}
 		if len(m.pending) == 0 && !m.expectsCalls() {
 			break
@@ -284,8 +284,8 @@ func (m *VM) takeCompletion(c completion) {
 		f.t.interruptRun()
 	case f.ask != nil:
 		f.ask.expire(f.t, c.err)
-	case f.talk != nil:
-		f.talk.arrived(f.t, c)
+	case f.stream != nil:
+		f.stream.arrived(f.t, c)
 	case f.wait != nil:
 		if f.wait.kind == waitOpen {
 			m.opening--
@@ -310,7 +310,7 @@ func (m *VM) poll(t *task) {
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
-		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.talk != nil || f.ask != nil || f.t == t && f.wait == nil) {
+		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
 			m.takeCompletion(c)
 		} else {
 			rest = append(rest, c)
@@ -435,7 +435,7 @@ func (t *task) hear() {
 			s.fetch()
 		}
 	}
-	t.m.talks.hear(t)
+	t.m.hostStreams.hear(t)
 }
 
 // resume goes on after a completion.

@@ -183,7 +183,7 @@ func (t *task) tick() status {
 // attend hears, while the task computes, of what may cancel it.
 func (t *task) attend() {
 	t.m.beginBounds()
-	if len(t.scopes) > 0 || len(t.m.talks.open) > 0 {
+	if len(t.scopes) > 0 || len(t.m.hostStreams.open) > 0 {
 		t.hear()
 	} else if t.m.bounds.running == 0 {
 		return

@@ -94,9 +94,9 @@ type VM struct {
 	stats  Stats
 	counts counts
 
-	own      map[any]any // what natives keep: see Own
-	holdings holdings
-	talks    talks
+	own         map[any]any // what natives keep: see Own
+	holdings    holdings
+	hostStreams hostStreams
 }
 
 // declared are the values of a program's declarations.
@@ -109,8 +109,8 @@ type declared struct {
 
 // counts are the last numbers given.
 type counts struct {
-	task int64 // with Config.Observer or Config.Detail
-	talk int64 // exchanges that have begun, with Config.Detail
+	task      int64 // with Config.Observer or Config.Detail
+	exchanges int64 // exchanges that have begun, with Config.Detail
 }
 
 // ending is what decides how a run ends.

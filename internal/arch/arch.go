@@ -103,7 +103,7 @@ var Policy = []Rule{
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
 		runtime/permit runtime/random runtime/store`},
 	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup internal/wire stdlib runtime/host"},
-	{Package: "internal/replay", Imports: "internal/wire"},
+	{Package: "internal/hostreplay", Imports: "internal/wire"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
@@ -122,7 +122,7 @@ var Policy = []Rule{
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/diag internal/manifest internal/optimize internal/format
-		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/replay internal/wire internal/effect internal/hostmsg
+		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

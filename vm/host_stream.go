@@ -11,13 +11,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
-// A talk is an exchange through which the program goes by itself, message by
+// A hostStream is an exchange through which the program goes by itself, message by
 // message: a host's stream (spec/09-listen.md). The library has the loop; what goes on
 // while the program is busy with a message is here: what the host takes back, and
 // questions whose time is over.
 //
 // The task that opened it holds it, and closes it when it ends by an error.
-type talk struct {
+type hostStream struct {
 	messages
 	by      *task // that opened it
 	decl    *Host
@@ -32,15 +32,15 @@ type talk struct {
 	reason  string // why it is to be closed, when the request on its way has come back
 }
 
-// talks are those that are open, the first opened first.
-type talks struct {
-	open  []*talk
-	asked []*talk // those of which a message was given that can be taken back; park hears of it
+// hostStreams are those that are open, the first opened first.
+type hostStreams struct {
+	open  []*hostStream
+	asked []*hostStream // those of which a message was given that can be taken back; park hears of it
 }
 
 // ask is a message that has been given to the program and may be answered.
 type ask struct {
-	of       *talk
+	of       *hostStream
 	typ, id  string
 	answered string // why it cannot be answered any more; "" while it can
 	endTimer func() // nil without a timer
@@ -55,8 +55,8 @@ const (
 	askNone      = "none"
 )
 
-// held finds the talk that is held; nil when it is something else.
-func (l *talks) held(h holding) *talk {
+// held finds the stream that is held; nil when it is something else.
+func (l *hostStreams) held(h holding) *hostStream {
 	if h.closing.Kind() != effect.KindExchangeClose {
 		return nil
 	}
@@ -68,10 +68,10 @@ func (l *talks) held(h holding) *talk {
 	return nil
 }
 
-// talkIn gives the talk that argument i stands for.
-func (a *Args) talkIn(i int) *talk {
+// hostStreamIn gives the stream that argument i stands for.
+func (a *Args) hostStreamIn(i int) *hostStream {
 	if h := a.Slot(i).Handle(); h != nil {
-		if x, ok := h.Object.(*talk); ok {
+		if x, ok := h.Object.(*hostStream); ok {
 			return x
 		}
 	}
@@ -87,12 +87,12 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 		return value.Nil, d.busy()
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
-	x := &talk{decl: d, session: r.Session}
+	x := &hostStream{decl: d, session: r.Session}
 	return a.AskToHold(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
 		func(result effect.Result) (int64, effect.Request) {
 			x.by, x.id = m.current, result.(*effect.ExchangeOpened).ID
-			m.talks.open = append(m.talks.open, x)
+			m.hostStreams.open = append(m.hostStreams.open, x)
 			return x.id, &effect.ExchangeClose{ID: x.id}
 		})
 }
@@ -101,9 +101,9 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
 
 // NextMessage gives (again, message). Without a message the caller asks again, or
-// the talk is over. How an exchange breaks is raised.
+// the stream is over. How an exchange breaks is raised.
 func (a *Args) NextMessage(given Given) (value.Slot, error) {
-	m, x := a.run(), a.talkIn(0)
+	m, x := a.run(), a.hostStreamIn(0)
 	give := func(effect.Result) (value.Slot, error) { return x.give(m.current, given) }
 	if x.closed || x.ready() {
 		return give(nil)
@@ -113,10 +113,10 @@ func (a *Args) NextMessage(given Given) (value.Slot, error) {
 }
 
 // ready says that something can be given without waiting.
-func (x *talk) ready() bool { return len(x.queue) > 0 || x.err != nil || x.over }
+func (x *hostStream) ready() bool { return len(x.queue) > 0 || x.err != nil || x.over }
 
 // give takes what waits.
-func (x *talk) give(t *task, given Given) (value.Slot, error) {
+func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 	for len(x.queue) > 0 {
 		m := x.queue[0]
 		x.drop()
@@ -152,14 +152,14 @@ func (x *talk) give(t *task, given Given) (value.Slot, error) {
 
 // ask notes a message that may be answered; nil for any other. The time that a
 // question has counts from here.
-func (x *talk) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.Slot {
+func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.Slot {
 	if !row.Waits() && (row.Known() || m.ID == "") {
 		return value.Nil
 	}
 	k := &ask{of: x, typ: m.Type, id: m.ID}
 	if row.Waits() {
 		x.open = append(x.open, k)
-		t.m.talks.asked = append(t.m.talks.asked, x)
+		t.m.hostStreams.asked = append(t.m.hostStreams.asked, x)
 	}
 	if seconds := x.decl.QuestionTimeout; seconds > 0 && row.Timed {
 		f := &pendingRequest{t: t, ask: k}
@@ -170,7 +170,7 @@ func (x *talk) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) value.S
 }
 
 // await parks a task until there is something to give.
-func (x *talk) await(t *task, w *wait) status {
+func (x *hostStream) await(t *task, w *wait) status {
 	for !x.ready() && !x.closed {
 		if t.cancelled() {
 			return raising
@@ -200,21 +200,21 @@ func (x *talk) await(t *task, w *wait) status {
 
 // fetch asks for the next messages, unless a request is under way, no more can
 // come, or too many wait already.
-func (x *talk) fetch(t *task) {
+func (x *hostStream) fetch(t *task) {
 	if x.endNext != nil || x.err != nil || x.over || x.closed || x.full() {
 		return
 	}
 	if n := len(x.queue); n > 0 && hostmsg.Of(x.queue[n-1].Type).Terminal() {
 		return
 	}
-	f := &pendingRequest{t: t, talk: x}
+	f := &pendingRequest{t: t, stream: x}
 	t.m.start(&effect.ExchangeNext{ID: x.id}, f)
 	x.endNext = f.end
 }
 
-// hear has the talks with messages that were given and not answered hear of what the
+// hear has the streams with messages that were given and not answered hear of what the
 // host takes back.
-func (l *talks) hear(t *task) {
+func (l *hostStreams) hear(t *task) {
 	for _, x := range l.asked {
 		if len(x.open) > 0 {
 			x.fetch(t)
@@ -224,7 +224,7 @@ func (l *talks) hear(t *task) {
 }
 
 // arrived takes messages that have come. A withdraw overtakes what waits.
-func (x *talk) arrived(t *task, c completion) {
+func (x *hostStream) arrived(t *task, c completion) {
 	x.endNext = nil
 	for _, w := range x.waiting {
 		t.m.ready.push(w)
@@ -257,7 +257,7 @@ func (x *talk) arrived(t *task, c completion) {
 
 // withdraw takes back the message with this id: one that was given, or one that
 // still waits.
-func (x *talk) withdraw(id string) bool {
+func (x *hostStream) withdraw(id string) bool {
 	if id == "" {
 		return false
 	}
@@ -307,7 +307,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 // Refusal says, as a code, why the message of the ask in argument 1 cannot be
 // answered; "" when it can.
 func (a *Args) Refusal() string {
-	m, x := a.run(), a.talkIn(0)
+	m, x := a.run(), a.hostStreamIn(0)
 	m.poll(m.current) // what it takes back may have come
 	k := a.ask()
 	switch {
@@ -340,21 +340,21 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 }
 
 // Session is the conversation that the host has named last; "" when it has none.
-func (a *Args) Session() string { return a.talkIn(0).session }
+func (a *Args) Session() string { return a.hostStreamIn(0).session }
 
-// Leave closes the talk.
-func (a *Args) Leave(reason string) { a.talkIn(0).close(a.run().current, reason) }
+// Leave closes the stream.
+func (a *Args) Leave(reason string) { a.hostStreamIn(0).close(a.run().current, reason) }
 
 // close ends the exchange: what the host still waits for gets an error, and the host
 // is told why. A request for messages on its way comes back first.
-func (x *talk) close(t *task, reason string) {
+func (x *hostStream) close(t *task, reason string) {
 	if x.closed {
 		return
 	}
 	x.closed, x.reason = true, reason
 	x.messages, x.err = messages{}, nil
 	m := t.m
-	m.talks.open = slices.DeleteFunc(m.talks.open, func(o *talk) bool { return o == x })
+	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
 	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
 	for _, k := range slices.Clone(x.open) {
 		k.settle(askClosed)
@@ -368,15 +368,15 @@ func (x *talk) close(t *task, reason string) {
 }
 
 // end gives the exchange's process back. It does not wait.
-func (x *talk) end(t *task) {
+func (x *hostStream) end(t *task) {
 	t.m.stats.Requests++
 	_, _ = t.perform(context.WithoutCancel(t.m.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
 }
 
-// closeTalks closes what is still open when no task is left.
-func (m *VM) closeTalks() {
-	for len(m.talks.open) > 0 {
-		x := m.talks.open[0]
+// closeHostStreams closes what is still open when no task is left.
+func (m *VM) closeHostStreams() {
+	for len(m.hostStreams.open) > 0 {
+		x := m.hostStreams.open[0]
 		x.close(x.by, "")
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/replay"
+	"github.com/concerto-lang/concerto/internal/hostreplay"
 	"github.com/concerto-lang/concerto/internal/wire"
 )
 
@@ -121,18 +121,18 @@ func (a *app) hostReplay(f replayFlags) error {
 	if f.version {
 		return a.recordedVersion(r, &f, getenv)
 	}
-	host, proc, err := replay.Choose(r, f.host, f.proc, getenv)
+	host, proc, err := hostreplay.Choose(r, f.host, f.proc, getenv)
 	if err != nil {
 		return a.noReplay(f.file, err)
 	}
-	code := replay.Play(replay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
+	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
 		In: a.stdin, Out: a.stdout, Err: a.stderr})
 	return exitError(code)
 }
 
 // recordedVersion says what the recorded program did to --version.
 func (a *app) recordedVersion(r *wire.Recording, f *replayFlags, getenv func(string) string) error {
-	host, err := replay.ChooseHost(r, f.host, getenv)
+	host, err := hostreplay.ChooseHost(r, f.host, getenv)
 	if err != nil {
 		return a.noReplay(f.file, err)
 	}
@@ -147,5 +147,5 @@ func (a *app) recordedVersion(r *wire.Recording, f *replayFlags, getenv func(str
 // noReplay says what the recording does not have.
 func (a *app) noReplay(file string, err error) error {
 	fmt.Fprintf(a.stderr, "replay: %s: %v\n", file, err)
-	return exitError(replay.Differs)
+	return exitError(hostreplay.Differs)
 }

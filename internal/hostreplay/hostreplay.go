@@ -1,8 +1,8 @@
-// Package replay plays a recording of a host (package wire) as that host: it says
+// Package hostreplay plays a recording of a host (package wire) as that host: it says
 // what the recorded process said, when it has heard what that had heard, and ends as
 // that did. So a conversation with any host, vendors' agents too, is a test that needs
 // no vendor (spec/18-cli.md, `concerto host replay`).
-package replay
+package hostreplay
 
 import (
 	"bufio"
