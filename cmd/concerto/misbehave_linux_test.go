@@ -65,6 +65,14 @@ const noExit = -1
 // any of them and the next: five seconds, after which SIGKILL comes.
 const slack = 3500 * time.Millisecond
 
+// allowance is what is added to bounds: nothing with CONCERTO_ROWS_STRICT.
+func allowance() time.Duration {
+	if os.Getenv("CONCERTO_ROWS_STRICT") != "" {
+		return 0
+	}
+	return slack
+}
+
 // came is what came of a run.
 type came struct {
 	err     *told
@@ -359,15 +367,11 @@ func (m *misdeed) checkError(t *testing.T, o *came) {
 
 // checkBounds holds the row to its times and memory.
 func (m *misdeed) checkBounds(t *testing.T, o *came) {
-	late := slack
-	if os.Getenv("CONCERTO_ROWS_STRICT") != "" {
-		late = 100 * time.Millisecond
-	}
 	if m.within > 0 {
 		if o.exactly == 0 {
 			t.Error("the time of the misbehaviour is not known")
 		}
-		if o.exactly > m.within+late || o.exactly < -time.Duration(m.due/2*float64(time.Second)) {
+		if o.exactly > m.within+allowance() || o.exactly < -time.Duration(m.due/2*float64(time.Second)) {
 			t.Errorf("the error came %v after it was due, at most %v are allowed", o.exactly, m.within)
 		}
 	}

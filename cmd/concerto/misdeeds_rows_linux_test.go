@@ -16,9 +16,6 @@ const rows = 65
 var elsewhere = map[int][2]string{
 	8:  {"internal/procgroup/killed_linux_test.go", "func TestExhausted("},
 	34: {"runtime/host/monotonic_test.go", "func TestMonotonic("},
-	56: {"cmd/concerto/testdata/script/host_limits.txtar", "limit_memory"},
-	57: {"cmd/concerto/testdata/script/host_limits.txtar", "limit_cpu"},
-	58: {"cmd/concerto/testdata/script/host_limits.txtar", "limit_processes"},
 	61: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
 	62: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
 	63: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},

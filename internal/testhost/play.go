@@ -199,6 +199,9 @@ func init() {
 		"close-stdin":    func(*player, string) error { return os.Stdin.Close() },
 		"ignore-sigterm": func(*player, string) error { ignoreTerm(); return nil },
 		"on-sigterm":     func(p *player, arg string) error { noteTerm(p.path(arg)); return nil },
+		"use-memory":     useMemory,
+		"use-cpu":        useCPU,
+		"use-processes":  useProcesses,
 		"spawn-grandchild": func(p *player, arg string) error {
 			name, flags, _ := strings.Cut(arg, " ")
 			return spawnGrandchild(p.path(name), flags)

@@ -33,6 +33,9 @@
 //	on-sigterm FILE     notes the signal in FILE and goes on
 //	spawn-grandchild FILE [own-group] [own-session] [ignore-sigterm]
 //	                    a child that holds all pipes and hangs; its number in FILE
+//	use-memory LIMIT MOST FILE
+//	                    takes MOST MiB; FILE has the last time, in nanoseconds, at which
+//	                    it was not beyond LIMIT. So do use-cpu, in seconds, and use-processes
 //	repeat N … end      the steps between, N times
 //	batch … end         what the steps between send goes out in one piece
 //	serve … end         the steps between, until the input ends
