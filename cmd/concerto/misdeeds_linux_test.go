@@ -155,6 +155,11 @@ var neverDone = []misdeed{
     listened(listen W.execute("go") { "question" => |q| { asked += 1; much }, "approval" => |a| "no" });
     emit("waits", asked < 20);`, out: []string{"[waits] true"},
 		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{due: 3, within: 100 * ms}},
+	{n: 32, name: "never reads a prompt of 100 MB", host: "now when\nhang", starts: 1, decl: ", timeout: 3",
+		body: `
+    let much = "x".repeat(100000000);
+    tell(W.execute(much));`,
+		err: "host 'W' timed out after 3 seconds", code: "timeout", bounds: bounds{due: 3, within: 100 * ms}, how: how{heavy: true}},
 	{n: 33, name: "ignores cancel", keys: "params = { a = 1 }", decl: ", timeout: 4", starts: 1, made: []string{"told", "signalled"},
 		host: "on-sigterm signalled\nread\n< {\"type\":\"init_ack\",\"capabilities\":[\"cancel\"]}\nread\n> {\"type\":\"cancel\",\"reason\":\"timeout\"}\nwrite told x\nawait signalled\nexit 0",
 		err:  "host 'W' timed out after 4 seconds", code: "timeout", bounds: bounds{due: 4, within: 100 * ms}},

@@ -270,7 +270,7 @@ const hexDigits = "0123456789abcdef"
 // AppendString appends text as a JSON string, without HTML escaping. Invalid
 // UTF-8 becomes the replacement character.
 func AppendString(dst []byte, text string) []byte {
-	return append(appendEscaped(append(dst, '"'), text), '"')
+	return append(AppendEscaped(append(dst, '"'), text), '"')
 }
 
 // appendString is AppendString under the pace.
@@ -282,13 +282,14 @@ func (n nest) appendString(dst []byte, text string) []byte {
 	dst = append(dst, '"')
 	for part := range n.bound.Pace.Windows(text) {
 		n.check(dst)
-		dst = appendEscaped(dst, part)
+		dst = AppendEscaped(dst, part)
 	}
 	return append(dst, '"')
 }
 
-// appendEscaped appends what stands between the quotes.
-func appendEscaped(dst []byte, text string) []byte {
+// AppendEscaped appends what stands between the quotes of a text; of a longer one, each
+// part that ends between characters can be appended by itself.
+func AppendEscaped(dst []byte, text string) []byte {
 	from := 0
 	for i := 0; i < len(text); {
 		c := text[i]

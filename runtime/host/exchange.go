@@ -15,7 +15,7 @@ type exchange struct {
 	pool   *pool
 	slot   *slot
 	in     *inbox
-	prompt []byte
+	prompt line
 	wish
 	timer *time.Timer // of the timeout
 	beat  *time.Timer // of the heartbeat; nil without one
@@ -73,13 +73,14 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if err != nil {
 		return nil, err
 	}
+	prompt := pool.cfg.promptLine(r) // while no host waits for it
 	p, err := slot.process(ctx, wishOf(r))
 	if err != nil {
 		pool.leave(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), prompt: pool.cfg.promptLine(r), wish: wishOf(r),
+		pool: pool, slot: slot, in: newInbox(), prompt: prompt, wish: wishOf(r),
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
 	p.pulse.begin()

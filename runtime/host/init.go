@@ -108,9 +108,9 @@ func members(object []byte) ([]member, error) {
 }
 
 // initialise sends the init line and waits for the host's acknowledgement.
-func (p *process) initialise(ctx context.Context, line []byte) error {
+func (p *process) initialise(ctx context.Context, text []byte) error {
 	in := newInbox()
-	p.beginTurn(&turn{in: in, one: true}, line)
+	p.beginTurn(&turn{in: in, one: true}, line{short: text})
 	defer in.drain()
 	wait := p.cfg.initTimeout()
 	t := time.NewTimer(wait)

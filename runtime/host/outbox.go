@@ -14,6 +14,7 @@ type outbox struct {
 	mu      sync.Mutex
 	busy    bool // the writer is writing
 	lines   []byte
+	long    []stretch     // of lines
 	total   int64         // bytes ever put in
 	written int64         // bytes the connection has taken
 	unread  int64         // of these, what the host had not read when the box was done with
@@ -29,24 +30,29 @@ func newOutbox(c Conn) *outbox {
 	return &outbox{conn: c, wake: make(chan struct{}, 1), room: make(chan struct{}, 1), more: make(chan struct{}, 1)}
 }
 
-// put adds lines, beyond the limit when force is set. It gives the offset of
-// their first byte in all that was put in, and whether they fitted; lines for a
-// closed box are dropped.
-func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
+// put adds a line, or some without anything long in them, beyond the limit when force is
+// set. It gives the offset of its first byte in all that was put in, and whether it
+// fitted; a line for a closed box is dropped.
+func (o *outbox) put(l line, force bool) (offset int64, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed && len(o.lines) >= outboxLimit && !force {
+	if !force && o.isFull() {
 		return 0, false
 	}
 	offset = o.total
 	if o.closed {
 		return offset, true
 	}
-	o.total += int64(len(lines))
+	o.total += int64(l.size())
 	if o.tap != nil {
-		o.tap(lines)
+		o.tap(l.bytes())
 	}
-	if !o.busy && len(o.lines) == 0 {
+	for _, s := range l.long {
+		s.at += len(o.lines)
+		o.long = append(o.long, s)
+	}
+	lines := l.short
+	if !o.busy && len(o.lines) == 0 && len(o.long) == 0 {
 		n := o.conn.TryWrite(lines)
 		o.written += int64(n)
 		lines = lines[n:]
@@ -62,8 +68,10 @@ func (o *outbox) put(lines []byte, force bool) (offset int64, ok bool) {
 func (o *outbox) full() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.closed && len(o.lines) >= outboxLimit
+	return o.isFull()
 }
+
+func (o *outbox) isFull() bool { return !o.closed && len(o.lines)+sizeOf(o.long) >= outboxLimit }
 
 // close makes the writer finish: it writes what is there, then ends the host's
 // input.
@@ -100,6 +108,8 @@ func (o *outbox) run() {
 	for {
 		o.mu.Lock()
 		lines, o.lines = o.lines, lines[:0]
+		all := line{lines, o.long}
+		o.long = nil
 		closed := o.closed
 		o.busy = len(lines) > 0
 		o.mu.Unlock()
@@ -112,9 +122,14 @@ func (o *outbox) run() {
 		}
 		signal(o.room)
 		signal(o.more)
-		n, err := o.conn.Write(lines)
+		var n int64
+		err := all.each(func(piece []byte) error {
+			k, err := o.conn.Write(piece)
+			n += int64(k)
+			return err
+		})
 		o.mu.Lock()
-		o.written += int64(n)
+		o.written += n
 		o.mu.Unlock()
 		if err != nil {
 			return

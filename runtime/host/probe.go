@@ -64,7 +64,10 @@ func Translates(c *Config) bool { return c.protocol().adapter != nil }
 func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(environ) }
 
 // PromptLine begins an exchange.
-func PromptLine(c *Config, r *effect.ExchangeOpen) []byte { return c.promptLine(r) }
+func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {
+	l := c.promptLine(r)
+	return l.bytes()
+}
 
 // ResponseLine answers a message.
 func ResponseLine(r *effect.ExchangeReply) []byte { return appendReply(nil, r) }

@@ -134,9 +134,9 @@ func (p *process) start() {
 
 // begin gives the process to an exchange and sends the line that starts it.
 // When the process has ended meanwhile, the inbox learns of it.
-func (p *process) begin(in *inbox, line []byte) { p.beginTurn(&turn{in: in}, line) }
+func (p *process) begin(in *inbox, l line) { p.beginTurn(&turn{in: in}, l) }
 
-func (p *process) beginTurn(next *turn, line []byte) {
+func (p *process) beginTurn(next *turn, l line) {
 	p.mu.Lock()
 	in := next.in
 	p.cur = in
@@ -147,7 +147,7 @@ func (p *process) beginTurn(next *turn, line []byte) {
 	}
 	p.turn.Store(next)
 	p.pulse.begin()
-	p.promptAt, _ = p.send(line, true)
+	p.promptAt, _ = p.sendLine(l, true)
 	ended := p.ended
 	p.mu.Unlock()
 	p.want()

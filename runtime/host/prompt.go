@@ -5,7 +5,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
 // inputJSON says whether the host takes JSON: when it says so, else when it
@@ -18,11 +17,11 @@ func (c *Config) inputJSON() bool {
 }
 
 // promptLine is the line that begins an exchange.
-func (c *Config) promptLine(r *effect.ExchangeOpen) []byte {
+func (c *Config) promptLine(r *effect.ExchangeOpen) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
-	o := newObject(hostmsg.Prompt)
+	o := longObject{object: *newObject(hostmsg.Prompt)}
 	o.text("text", r.Prompt)
 	if r.Context != nil {
 		o.raw("context", r.Context)
@@ -33,13 +32,15 @@ func (c *Config) promptLine(r *effect.ExchangeOpen) []byte {
 	if r.Session != "" {
 		o.text("session", r.Session)
 	}
-	return ndjson.Append(nil, o.end())
+	return o.line()
 }
 
 // lineBreaks keeps a text prompt one line. Backslashes stay as they are.
 var lineBreaks = strings.NewReplacer("\r\n", `\n`, "\n", `\n`)
 
-func textPrompt(r *effect.ExchangeOpen) []byte {
+func appendUnbroken(dst []byte, s string) []byte { return append(dst, lineBreaks.Replace(s)...) }
+
+func textPrompt(r *effect.ExchangeOpen) line {
 	s := r.Prompt
 	if r.Context != nil {
 		s += "\nContext: " + string(r.Context)
@@ -47,5 +48,8 @@ func textPrompt(r *effect.ExchangeOpen) []byte {
 	if r.Schema != nil {
 		s += "\nSchema: " + string(r.Schema)
 	}
-	return append([]byte(lineBreaks.Replace(s)), '\n')
+	if len(s) >= longText {
+		return line{short: []byte{'\n'}, long: []stretch{newStretch(0, s, appendUnbroken)}}
+	}
+	return line{short: append(appendUnbroken(nil, s), '\n')}
 }

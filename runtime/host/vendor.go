@@ -139,17 +139,21 @@ func (p *process) goesOnWith(session string) {
 // send sends a line of ours, in the vendor's words if the host is one, beyond the
 // outbox's limit when force is set. It gives the offset of its first byte in all that
 // was sent, and whether it fitted.
-func (p *process) send(line []byte, force bool) (offset int64, ok bool) {
+func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
+	return p.sendLine(line{short: text}, force)
+}
+
+func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	t := p.words
 	if t == nil {
-		return p.put(line, force)
+		return p.out.put(l, force)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !force && p.out.full() {
 		return 0, false
 	}
-	s := t.a.say(line)
+	s := t.a.say(l.bytes())
 	offset, ok = p.put(lines(s.theirs), true)
 	p.serve(s.errands)
 	p.bridge.answer(s.bridged)
@@ -158,5 +162,5 @@ func (p *process) send(line []byte, force bool) (offset int64, ok bool) {
 
 // put sends lines as they are.
 func (p *process) put(lines []byte, force bool) (offset int64, ok bool) {
-	return p.out.put(lines, force)
+	return p.out.put(line{short: lines}, force)
 }

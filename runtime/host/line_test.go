@@ -1,0 +1,144 @@
+package host
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// tricky are texts of which no part may be cut anywhere: what is encoded in pieces is
+// the same as what is encoded whole.
+var tricky = map[string]string{
+	"characters of each length": "aé…😀",
+	"line ends":                 "a\r\nb\n\rc\r\r\n",
+	"what is escaped":           "\"\\\x00\t\x1f",
+	"a broken character":        "é\xff\xe2\x80",
+	"parts of characters alone": "\x80\x81\x82\x83\x84",
+}
+
+// TestLongPrompts: a prompt that is long is the same line as it would be if it were
+// copied into it, wherever its pieces end.
+func TestLongPrompts(t *testing.T) {
+	for name, part := range tricky {
+		for shift := range len(part) {
+			text := strings.Repeat("x", shift) + strings.Repeat(part, longText/len(part)+1)
+			r := &effect.ExchangeOpen{Prompt: text, Context: []byte("{\"a\":\n1}"), Schema: []byte(`{}`), Session: "s"}
+			want := append(value.AppendString([]byte(`{"type":"prompt","text":`), text), `,"context":{"a": 1},"schema":{},"session":"s"}`+"\n"...)
+			plain := lineBreaks.Replace(text+"\nContext: {\"a\":\n1}\nSchema: {}") + "\n"
+			for format, want := range map[string][]byte{"json": want, "text": []byte(plain)} {
+				l := (&Config{InputFormat: format}).promptLine(r)
+				if len(l.long) != 1 || len(l.short) > 100 {
+					t.Fatalf("%s: %d long texts beside %d bytes", name, len(l.long), len(l.short))
+				}
+				if got := l.bytes(); !bytes.Equal(got, want) || len(got) != l.size() {
+					t.Fatalf("%s, moved by %d, as %s: %d bytes said to be %d, want %d", name, shift, format, len(got), l.size(), len(want))
+				}
+			}
+		}
+	}
+}
+
+// TestLongAmongOthers: lines come in their order and at their offsets, whichever of them is long, and
+// whether the writer has begun or not.
+func TestLongAmongOthers(t *testing.T) {
+	long := func(c string) line {
+		o := longObject{object: *newObject("x")}
+		o.text("text", strings.Repeat(c, longText))
+		return o.line()
+	}
+	all := []line{{short: []byte("one\n")}, long("2"), {short: []byte("three\n")}, {short: []byte("four\n")}, long("5"), long("6"), {short: []byte("seven\n")}}
+	for begun := range len(all) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &memHost{toHost: make(chan string), inClosed: make(chan struct{}), term: make(chan struct{}), dead: make(chan struct{}), out: newMemPipe()}
+			o := newOutbox(&memConn{h: h})
+			var want bytes.Buffer
+			for i, l := range all {
+				if i == begun {
+					go o.run()
+					synctest.Wait()
+				}
+				if at, ok := o.put(l, true); !ok || at != int64(want.Len()) {
+					t.Errorf("line %d stands at %d, %v; want %d", i, at, ok, want.Len())
+				}
+				want.Write(l.bytes())
+			}
+			o.close()
+			var got strings.Builder
+			for got.Len() < want.Len() {
+				s := h.hear()
+				if s == "" {
+					break
+				}
+				got.WriteString(s)
+			}
+			synctest.Wait()
+			if wanted := strings.ReplaceAll(want.String(), "\n", ""); got.String() != wanted {
+				t.Errorf("%d bytes came, want %d", got.Len(), len(wanted))
+			}
+			if n := o.consumed(); n != int64(want.Len()) {
+				t.Errorf("%d bytes were taken, want %d", n, want.Len())
+			}
+		})
+	}
+}
+
+// TestLongIsFull: what is long counts as what waits.
+func TestLongIsFull(t *testing.T) {
+	o := newOutbox(&memConn{})
+	o.put(line{long: []stretch{newStretch(0, strings.Repeat("x", outboxLimit), value.AppendEscaped)}}, false)
+	if _, ok := o.put(line{short: []byte("x\n")}, false); ok || !o.full() {
+		t.Error("there is room behind a text as large as the box")
+	}
+}
+
+// TestLongPromptTakesNoMemory: nor when nobody reads it.
+func TestLongPromptTakesNoMemory(t *testing.T) {
+	text := strings.Repeat("x\"", 20<<20)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	l := (&Config{InputFormat: "json"}).promptLine(&effect.ExchangeOpen{Prompt: text})
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	o := newOutbox(&fileConn{w: w})
+	o.put(l, true)
+	o.close()
+	go o.run()
+	n, err := io.Copy(io.Discard, r)
+	runtime.ReadMemStats(&after)
+	if err != nil || n != int64(len(text)*3/2+len(`{"type":"prompt","text":""}`)+1) {
+		t.Errorf("%d bytes came: %v", n, err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+		t.Errorf("%d bytes were allocated for a prompt of %d", used, len(text))
+	}
+}
+
+// fileConn is as much of a connection as an outbox needs.
+type fileConn struct {
+	Conn
+	w *os.File
+}
+
+func (c *fileConn) Write(b []byte) (int, error) { return c.w.Write(b) }
+func (c *fileConn) TryWrite([]byte) int         { return 0 }
+func (c *fileConn) CloseWrite()                 { _ = c.w.Close() }
+func (c *fileConn) Unread() int                 { return 0 }
+
+// TestVendorGetsLongPrompts: an adapter gets them whole.
+func TestVendorGetsLongPrompts(t *testing.T) {
+	text := strings.Repeat("é", longText)
+	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text})
+	if o := parseOurs(bytes.TrimSpace(l.bytes())); o.Type != "prompt" || o.Text != text {
+		t.Errorf("%s with %d bytes", o.Type, len(o.Text))
+	}
+}
