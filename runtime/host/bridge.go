@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
@@ -29,19 +28,11 @@ type bridge struct {
 	came    int // how many there were
 }
 
-// bridgeClient is one who has come over it.
-type bridgeClient struct {
-	conn net.Conn
-	send sync.Mutex // one line at a time
-}
-
 const (
 	// socketPath is how long the path of a socket may be, everywhere.
 	socketPath = 100
 	// bridgeClients is how many may be there at once.
 	bridgeClients = 32
-	// bridgePatience is how long one may leave an answer unread.
-	bridgePatience = 10 * time.Second
 )
 
 // newBridge opens a bridge to a process's adapter.
@@ -112,9 +103,10 @@ func (b *bridge) accept() {
 			continue
 		}
 		b.came++
-		id, c := b.came, &bridgeClient{conn: conn}
+		id, c := b.came, newBridgeClient(conn)
 		b.clients[id] = c
 		b.running.Go(func() { b.read(id, c) })
+		b.running.Go(func() { b.write(id, c) })
 		b.mu.Unlock()
 	}
 }
@@ -129,11 +121,18 @@ func (b *bridge) read(id int, c *bridgeClient) {
 		}
 		b.do(func(a *acp) said { return a.overBridge(id, l.Text) })
 	}
-	c.conn.Close()
+	c.finish()
+	b.do(func(a *acp) said { return a.leftBridge(id) })
+}
+
+// write answers one until it has gone, or leaves too much unread.
+func (b *bridge) write(id int, c *bridgeClient) {
+	if !c.write() {
+		b.unread()
+	}
 	b.mu.Lock()
 	delete(b.clients, id)
 	b.mu.Unlock()
-	b.do(func(a *acp) said { return a.leftBridge(id) })
 }
 
 // do has the adapter translate something, and does what that leads to.
@@ -156,7 +155,8 @@ func (b *bridge) translated(translate func(a *acp) said) said {
 	return s
 }
 
-// answer sends lines to those who have come. It does not wait for them to be read.
+// answer sends lines to those who have come. It does not wait for them to be read: who
+// leaves too many unread is sent away.
 func (b *bridge) answer(all []bridged) {
 	if b == nil {
 		return
@@ -164,19 +164,17 @@ func (b *bridge) answer(all []bridged) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, x := range all {
-		c := b.clients[x.client]
-		if c == nil || b.ended {
-			continue
+		if c := b.clients[x.client]; c != nil && !b.ended && !c.put(x.line) {
+			delete(b.clients, x.client)
+			c.conn.Close() // read and write hear of it
+			b.unread()
 		}
-		b.running.Go(func() {
-			c.send.Lock()
-			defer c.send.Unlock()
-			c.conn.SetWriteDeadline(time.Now().Add(bridgePatience))
-			if _, err := c.conn.Write(ndjson.Append(nil, x.line)); err != nil {
-				c.conn.Close() // read hears of it
-			}
-		})
 	}
+}
+
+// unread tells that one was sent away.
+func (b *bridge) unread() {
+	b.p.hosts.remark("warn", b.p.cfg, "leaves the answers of its tools unread; its connection to them is closed")
 }
 
 // end closes the bridge, and waits until nobody is on it.
