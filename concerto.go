@@ -14,6 +14,7 @@ package concerto
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,9 +26,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
+	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/env"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
@@ -245,10 +248,19 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 			return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.Dir, err)
 		}
 	}
+	if o.Inputs != nil {
+		if err := CheckInputs(o.Inputs); err != nil {
+			return runtime.Config{}, fmt.Errorf("read the run's inputs: %w", err)
+		}
+	}
+	cwd, err := filepath.Abs(o.WorkDir)
+	if err != nil {
+		return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+	}
 	c := runtime.Config{
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
-		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args,
+		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{Cwd: cwd, Inputs: o.Inputs},
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
@@ -266,7 +278,6 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if o.OnEmit != nil || o.OnAwait != nil {
 		c.Layers = append(c.Layers, o.application)
 	}
-	var err error
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
@@ -274,6 +285,15 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections, c.Played = p.mocked(c.Connections), true
 	}
 	return c, nil
+}
+
+// CheckInputs says why a text cannot be Options.Inputs: it is no JSON object.
+func CheckInputs(text json.RawMessage) error {
+	v, err := value.Parse(text)
+	if err == nil && v.Map() == nil {
+		err = errors.New("a JSON object is wanted, such as {\"id\": 7}")
+	}
+	return err
 }
 
 // mocked are the connections of a mocked run: each that leads to a provider

@@ -24,6 +24,8 @@ type Options struct {
 	Allow Grants
 	// Args are what std::env::args gives.
 	Args []string
+	// Inputs are what std::app::inputs gives, a JSON object; nil is an empty one.
+	Inputs json.RawMessage
 	// Environ is the environment as "NAME=value": for the program, its hosts and
 	// servers, and the keys of models.
 	Environ []string

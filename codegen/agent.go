@@ -57,6 +57,7 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 		MaxToolCalls:   integer(a.Fields["max_tool_calls"]),
 		SchemaAttempts: integer(a.Fields["schema_attempts"]),
 		Tools:          g.toolList(a.Fields["tools"]),
+		AppTools:       appTools(a.Fields["app_tools"]),
 	}
 	for _, s := range list(a.Fields["stop_sequences"]) {
 		out.Stop = append(out.Stop, text(s))
@@ -130,6 +131,18 @@ func (g *generator) toolList(v any) []int {
 		}
 	}
 	return out
+}
+
+// appTools are the filters of `app_tools`; nil where all are chosen.
+func appTools(v any) *[]string {
+	if v == nil || v == true {
+		return nil
+	}
+	out := []string{}
+	for _, x := range list(v) {
+		out = append(out, text(x))
+	}
+	return &out
 }
 
 // Constant fields, each with its zero when it is not given.

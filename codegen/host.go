@@ -12,14 +12,14 @@ import (
 // host joins a host declaration with its manifest section: where both give a
 // value, that of the declaration wins.
 func (g *generator) host(h *sema.Host) ir.Host {
-	out := ir.Host{Name: h.Name, Connector: h.Connector}
+	out := ir.Host{Name: h.Name, Connector: h.Connector, AppTools: appTools(h.Fields["app_tools"])}
 	for _, m := range g.manifest.Hosts {
 		if m.Section == h.Connector {
 			out.Params, out.Config = m.Params, m.Config
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(h.Fields)) {
-		if key == "tools" {
+		if key == "tools" || key == "app_tools" {
 			continue
 		}
 		with, err := ir.WithMember(out.Config, key, constJSON(h.Fields[key]))

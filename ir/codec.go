@@ -224,7 +224,14 @@ func pointer[T any](c *codec, name string, p **T, member func(string, *T)) {
 // list is a member that is a list, left out when empty. With lines, each
 // element is on a line of its own.
 func list[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
-	if c.writing && len(*p) == 0 || !c.member(name) {
+	if !c.writing || len(*p) > 0 {
+		wholeList(c, name, p, lines, element)
+	}
+}
+
+// wholeList is a member that is a list, also when it is empty.
+func wholeList[T any](c *codec, name string, p *[]T, lines bool, element func(*T)) {
+	if !c.member(name) {
 		return
 	}
 	if c.writing {

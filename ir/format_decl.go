@@ -20,6 +20,7 @@ func (c *codec) agent(a *Agent) {
 		pointer(c, "max_tokens", &a.MaxTokens, c.int64)
 		list(c, "stop", &a.Stop, false, c.strElem)
 		list(c, "tools", &a.Tools, false, c.intElem)
+		pointer(c, "app_tools", &a.AppTools, c.texts)
 		c.int("memory", &a.Memory)
 		list(c, "knowledge", &a.Knowledge, false, c.intElem)
 		c.optFloat("timeout", &a.Timeout)
@@ -45,6 +46,9 @@ func (c *codec) retry(name string, r *Retry) {
 	}
 }
 
+// texts is a list of strings, also when it is empty.
+func (c *codec) texts(name string, p *[]string) { wholeList(c, name, p, false, c.strElem) }
+
 func (c *codec) host(h *Host) {
 	c.object(func() {
 		c.str("name", &h.Name)
@@ -53,6 +57,7 @@ func (c *codec) host(h *Host) {
 		c.raw("config", &h.Config)
 		c.flat(hostKeys, &h.Config)
 		list(c, "tools", &h.Tools, false, c.intElem)
+		pointer(c, "app_tools", &h.AppTools, c.texts)
 		pointer(c, "decorator", &h.Decorator, c.int)
 	})
 }

@@ -7,12 +7,12 @@ import (
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.7"
+const Version = "1.8"
 
 // rowSums are checksums of the rows of the instruction set, by the minor
 // version that added them. A row must not change, since files of that version
 // rely on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets appear only by name, and there is no absolute path (spec/ir.md).
@@ -206,9 +206,10 @@ type Agent struct {
 	MaxToolCalls   int64 // of one reply
 	SchemaAttempts int64
 	Retry          *Retry
-	OnToolError    *int // function (error) that decides what a failed tool call gives; nil without
-	Decorator      *int // function (call, shown, key) that makes a call within its decorators; nil without
-	Streamed       *int // as Decorator, for a call that gives a stream; nil without
+	AppTools       *[]string // which of the application's tools it is told of: names, `name@version`, `category:name`; nil: all
+	OnToolError    *int      // function (error) that decides what a failed tool call gives; nil without
+	Decorator      *int      // function (call, shown, key) that makes a call within its decorators; nil without
+	Streamed       *int      // as Decorator, for a call that gives a stream; nil without
 }
 
 // Retry is an agent's retry_policy.
@@ -229,7 +230,8 @@ type Host struct {
 	Params    json.RawMessage
 	Config    json.RawMessage
 	Tools     []int
-	Decorator *int // as an Agent's
+	AppTools  *[]string // as an Agent's
+	Decorator *int      // as an Agent's
 }
 
 // Server is an MCP server: the manifest's [mcp.X], where Name is X and Config its

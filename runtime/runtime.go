@@ -70,6 +70,8 @@ type Config struct {
 	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
+	// Session is what the application gives the run. New sets its ID.
+	Session env.Session
 	Listeners
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
@@ -108,6 +110,8 @@ func New(c Config) *Runtime {
 	environment := env.New(c.Environ, c.Args)
 	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
 	environment.Secrets = r.secrets
+	environment.Session = c.Session
+	environment.Session.ID = r.run.ID
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)

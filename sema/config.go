@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/toolname"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -39,6 +40,7 @@ var agentFields = map[string]fieldType{
 	"schema_attempts": {typ: types.Int, check: positive},
 	"knowledge":       {typ: types.Any, check: ledgers},
 	"on_tool_error":   {},
+	"app_tools":       {typ: types.Any, check: appTools},
 }
 
 // hostFields are the fields of a host declaration (spec/08-hosts.md).
@@ -50,6 +52,7 @@ var hostFields = map[string]fieldType{
 	"question_timeout": {typ: types.Float, check: positive},
 	"question_default": {typ: types.Any},
 	"tools":            {typ: types.Any, check: toolList},
+	"app_tools":        {typ: types.Any, check: appTools},
 }
 
 // defineConfigs checks the declarations whose fields are constants, once all
@@ -337,6 +340,33 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 				at = lit.Elems[i].Span()
 			}
 			c.report(m, diag.ConfigValue.At(at, "this is no tool").Hint("`tools` lists the names of `tool` declarations"))
+		}
+	}
+}
+
+// appTools checks which of the application's tools an agent or host is told of.
+func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
+	if v == false || v == true {
+		return
+	}
+	wrong := func(at source.Span, what string) {
+		c.report(m, diag.ConfigValue.At(at, "%s", what).
+			Hint("write `app_tools: false`, or names, versions and categories: `app_tools: [\"query\", \"query@2\", \"category:db\"]`"))
+	}
+	list, ok := v.([]any)
+	if !ok {
+		wrong(f.Value.Span(), "`app_tools` takes false or a list of texts")
+		return
+	}
+	for i, x := range list {
+		at := f.Value.Span()
+		if lit, isList := f.Value.(*ast.ArrayLit); isList {
+			at = lit.Elems[i].Span()
+		}
+		if text, ok := x.(string); !ok {
+			wrong(at, "this is no text")
+		} else if err := toolname.CheckFilter(text); err != nil {
+			wrong(at, err.Error())
 		}
 	}
 }

@@ -61,6 +61,7 @@ var files = [...]file{
 		"__cache_get", "__cache_put", "__cache_read", "__cache_write", "__cache_sweep"}},
 	{name: "decorate_stream.conc", globals: []string{"__decorated_flow", "__retry_flow", "__timeout_flow", "__stepped", "__log_flow", "__cache_flow"}},
 
+	{name: "mod_app.conc", module: "app"},
 	{name: "mod_collections.conc", module: "collections"},
 	{name: "mod_crypto.conc", module: "crypto"},
 	{name: "mod_env.conc", module: "env"},

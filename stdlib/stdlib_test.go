@@ -209,11 +209,11 @@ func TestErrorTypes(t *testing.T) {
 	for _, e := range value.ErrorTypes {
 		names = append(names, e.Name)
 		for _, fd := range e.Fields {
-			typ := fd.Type
-			if fd.Optional {
+			typ, optional := fd.Type, fd.Type.Kind == value.TypeOption
+			if optional {
 				typ = typ.Args[0]
 			}
-			atRun[e.Name] = append(atRun[e.Name], field{fd.Name, typ.String(), fd.Optional})
+			atRun[e.Name] = append(atRun[e.Name], field{fd.Name, typ.String(), optional})
 		}
 	}
 	if diff := cmp.Diff(order, names); diff != "" {
@@ -240,7 +240,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time", "tools"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time", "tools"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -195,7 +195,8 @@ func (t *task) throwTool(v value.Slot) status {
 	}
 	value.Share(v)
 	return t.throw(value.NewError("ToolError", value.Message(v),
-		value.ErrorField{Name: "tool", Value: value.String(t.m.blockAt(t.pc()).fn.Name)}, value.ErrorField{Name: "source", Value: v}))
+		value.ErrorField{Name: "tool", Value: value.String(t.m.blockAt(t.pc()).fn.Name)},
+		value.ErrorField{Name: "reason", Value: value.String("failed")}, value.ErrorField{Name: "source", Value: v}))
 }
 
 // initTools computes the first state of every tool, before anything else runs.
@@ -222,19 +223,20 @@ func opDispatchTool(t *task, in *ins) status {
 	if name == nil || args == nil {
 		return t.badOperand(in)
 	}
-	fail := func(format string, a ...any) status {
-		return t.throw(value.NewError("ToolError", fmt.Sprintf(format, a...), value.ErrorField{Name: "tool", Value: value.String(name.S)}))
+	fail := func(reason, format string, a ...any) status {
+		return t.throw(value.NewError("ToolError", fmt.Sprintf(format, a...),
+			value.ErrorField{Name: "tool", Value: value.String(name.S)}, value.ErrorField{Name: "reason", Value: value.String(reason)}))
 	}
 	x, problem := FindFunction(t.m.offered(*t.slot(in.a + 1), &t.m.pace), name.S)
 	if x == nil {
-		return fail("%s", problem)
+		return fail("not_found", "%s", problem)
 	}
 	if !t.m.permits(x) {
-		return fail("the tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
+		return fail("denied", "the tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
 	}
 	given, errs := x.arguments(args)
 	if len(errs) > 0 {
-		return fail("bad arguments for %s: %s", name.S, schema.Join(errs))
+		return fail("arguments", "bad arguments for %s: %s", name.S, schema.Join(errs))
 	}
 	if !t.need(int(in.a), max(headroom, len(given)+2)) {
 		return t.tooDeep()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -26,7 +27,9 @@ type runFlags struct {
 	stats   bool
 	format  string // of stats
 	noInput bool
-	shown   string // progress: one of progressForms, "" for what is usual
+	input   string
+	inputs  json.RawMessage // what input says
+	shown   string          // progress: one of progressForms, "" for what is usual
 
 	profile    string
 	trace      string
@@ -107,6 +110,7 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().StringVar(&f.input, "input", "", inputUsage)
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
@@ -132,6 +136,11 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 		return err
 	}
 	f.shown, a.noInput = form, f.noInput
+	inputs, err := a.input(f.input)
+	if err != nil {
+		return err
+	}
+	f.inputs = inputs
 	if f.detail {
 		a.began = time.Now()
 	}
@@ -182,7 +191,7 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Args, o.Answers.Prompter = args, a.prompter()
+	o.Args, o.Inputs, o.Answers.Prompter = args, f.inputs, a.prompter()
 	a.editing(p)
 	end := a.drawing()
 	defer end()

@@ -30,6 +30,7 @@ var Policy = []Rule{
 	{Package: "internal/types"},
 	{Package: "internal/provider"},
 	{Package: "internal/spell"},
+	{Package: "internal/toolname"},
 	{Package: "internal/foreign"},
 	{Package: "internal/hostmsg"},
 	{Package: "internal/parallel"},
@@ -62,7 +63,7 @@ var Policy = []Rule{
 	{Package: "ast", Imports: "internal/source"},
 	{Package: "parser", Imports: "internal/source internal/diag lexer ast internal/spell internal/foreign"},
 	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell"},
-	{Package: "sema", Imports: "internal/source internal/diag ast internal/types internal/spell internal/foreign internal/hostmsg internal/checked"},
+	{Package: "sema", Imports: "internal/source internal/diag ast internal/types internal/spell internal/toolname internal/foreign internal/hostmsg internal/checked"},
 	{Package: "ir", Imports: "internal/parallel"},
 	{Package: "codegen", Imports: "internal/source internal/diag ast internal/types sema ir internal/hostmsg"},
 	{Package: "internal/optimize", Imports: "ir internal/checked"},
@@ -108,7 +109,7 @@ var Policy = []Rule{
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
 		stdlib internal/spell`},
-	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit
+	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript internal/activity`},
 	// Programs: they may use what they need of the above.

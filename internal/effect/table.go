@@ -95,6 +95,7 @@ var table = []Info{
 	{Kind: KindEnv, Request: request[Env], Result: result[EnvValue], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindEnvAll, Request: request[EnvAll], Result: result[EnvVariables], By: Environment, Inline: true, Class: ClassRead},
 	{Kind: KindArgs, Request: request[Args], Result: result[ArgsValue], By: Environment, Inline: true, Class: ClassDerived},
+	{Kind: KindSession, Request: request[Session], Result: result[SessionInfo], By: Environment, Inline: true, Class: ClassDerived},
 
 	{Kind: KindSleep, Request: request[Sleep], By: Timers, Class: ClassWaits},
 	{Kind: KindClock, Request: request[Clock], Result: result[Time], By: Clocks, Inline: true, Class: ClassRead},

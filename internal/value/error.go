@@ -13,6 +13,9 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
+// ownIfAny is an own field of type String that JSON does not have when it is empty.
+func ownIfAny(name string) Field { return Field{Name: name, Type: tString, Optional: true} }
+
 // own is one of an error type's own fields. A name that ends in "?" makes it
 // optional: nil when not given. Any other field then has its type's zero value.
 func own(name string, t *Type) Field {
@@ -31,7 +34,7 @@ var ErrorTypes = []*Type{
 	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString),
 		own("reason", tString), own("retryable", tBool), own("request_id?", tString)),
 	errorType("SchemaError", own("schema", tString), own("raw_response?", tString)),
-	errorType("ToolError", own("tool", tString)),
+	errorType("ToolError", own("tool", tString), ownIfAny("reason")),
 	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),
 	errorType("TimeoutError", own("timeout_seconds", tFloat)),
 	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString),

@@ -184,7 +184,7 @@ func appendStruct(dst []byte, s Slot, at nest) []byte {
 	dst = append(dst, '{')
 	open := len(dst)
 	for i, f := range s.Fields()[:len(t.Fields)] {
-		if f.IsNil() && t.Fields[i].Optional {
+		if t.Fields[i].LeftOut(f) {
 			continue
 		}
 		if len(dst) > open {

@@ -74,6 +74,12 @@ type Field struct {
 	Default    Slot // its own value when HasDefault; marked shared
 }
 
+// LeftOut says whether the field is no member of its value as JSON: it is
+// optional, and absent or, where its type is String, empty.
+func (f *Field) LeftOut(s Slot) bool {
+	return f.Optional && (s.IsNil() || f.Type != nil && f.Type.Kind == TypeString && s.AsString() == "")
+}
+
 // Variant is a variant of an enum. Unit is the one value of a variant without
 // payload; all uses share it.
 type Variant struct {

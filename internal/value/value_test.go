@@ -91,10 +91,17 @@ func TestErrors(t *testing.T) {
 			t.Error(kind.Name, Text(s))
 		}
 		for i, f := range kind.Fields {
-			if v := s.Fields()[i]; v.IsNil() != f.Optional {
+			if v := s.Fields()[i]; v.IsNil() != (f.Type.Kind == TypeOption) {
 				t.Errorf("%s.%s: %s", kind.Name, f.Name, Text(v))
 			}
 		}
+	}
+	refused := Errorf("ToolError", "no").With("tool", String("x"))
+	if got := string(AppendJSON(nil, refused.Slot())); got != `{"message":"no","kind":"ToolError","tool":"x"}` {
+		t.Error(got)
+	}
+	if got := string(AppendJSON(nil, refused.With("reason", String("denied")).Slot())); got != `{"message":"no","kind":"ToolError","tool":"x","reason":"denied"}` {
+		t.Error(got)
 	}
 	err := Errorf("ParseError", "no %s", "number").With("input", String("x"))
 	if got := string(AppendJSON(nil, err.Slot())); got != `{"message":"no number","kind":"ParseError","input":"x"}` || err.Error() != "no number" {

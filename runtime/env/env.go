@@ -1,6 +1,6 @@
-// Package env performs effect.Env, effect.EnvAll and effect.Args: it gives the
-// environment variables as they were when the run began, and the program's
-// arguments; its API promises nothing.
+// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session:
+// it gives the environment variables as they were when the run began, the program's
+// arguments, and what the application has given the run; its API promises nothing.
 package env
 
 import (
@@ -20,6 +20,8 @@ type Environment struct {
 	// Secrets gets the values that the program reads from variables whose names
 	// suggest a secret; it may be nil. Set it before the first use.
 	Secrets *secret.Set
+	// Session is what the run's application has given it. Set it before the first use.
+	Session Session
 
 	vars map[string]string
 	args []string
@@ -58,6 +60,9 @@ func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Resul
 		return e.variables(), nil
 	case *effect.Args:
 		return &effect.ArgsValue{Args: e.args}, nil
+	case *effect.Session:
+		s := &e.Session
+		return &effect.SessionInfo{ID: s.ID, Cwd: s.Cwd, Inputs: s.Inputs, Metadata: s.Metadata, Render: s.Render}, nil
 	}
 	return nil, &effect.Unperformed{Who: "the environment", Kind: r.Kind()}
 }

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+
+	"github.com/concerto-lang/concerto"
+)
+
+const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
+
+// input reads the value of --input.
+func (a *app) input(given string) (json.RawMessage, error) {
+	if given == "" {
+		return nil, nil
+	}
+	name, inFile := strings.CutPrefix(given, "@")
+	text := []byte(given)
+	where := "--input"
+	if inFile {
+		where = name
+		var err error
+		if text, err = os.ReadFile(a.abs(name)); err != nil {
+			return nil, usage("name a file that holds a JSON object", "--input: read %s: %v", name, cause(err))
+		}
+	}
+	if err := concerto.CheckInputs(text); err != nil {
+		return nil, usage(`write an object, as in --input '{"id": 7}', or name its file: --input @FILE`, "%s: %v", where, err)
+	}
+	return text, nil
+}

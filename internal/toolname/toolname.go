@@ -1,0 +1,86 @@
+// Package toolname has the names of application tools: what may be one, how a
+// version is named, and the filters by which declarations and permissions choose
+// tools (spec/21-application-tools.md). The compiler and the runtime read them
+// alike.
+package toolname
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxLength is how long a name may be, which is what every model provider takes.
+const MaxLength = 64
+
+// Check says why a text is no name of a tool; nil when it is one. A name is a
+// letter or `_`, and letters, digits, `_` and `-` behind it.
+func Check(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("a tool's name is empty")
+	case len(name) > MaxLength:
+		return fmt.Errorf("the name %.16q… has %d characters, and a tool's name has at most %d", name, len(name), MaxLength)
+	}
+	for i := range len(name) {
+		c := name[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return fmt.Errorf("%q is no name of a tool: it must match [A-Za-z_][A-Za-z0-9_-]{0,%d}", name, MaxLength-1)
+		}
+	}
+	return nil
+}
+
+// Ref names a tool, or one version of it.
+type Ref struct {
+	Name    string
+	Version int // 0: the highest there is
+}
+
+// ParseRef reads "x" or "x@2".
+func ParseRef(text string) (Ref, error) {
+	name, version, exact := strings.Cut(text, "@")
+	if err := Check(name); err != nil || !exact {
+		return Ref{Name: name}, err
+	}
+	n, err := strconv.Atoi(version)
+	if err != nil || n < 1 || strconv.Itoa(n) != version {
+		return Ref{Name: name}, fmt.Errorf("%q: a version is a whole number from 1, as in %s@2", text, name)
+	}
+	return Ref{name, n}, nil
+}
+
+// String is the text that ParseRef reads.
+func (r Ref) String() string {
+	if r.Version == 0 {
+		return r.Name
+	}
+	return r.Name + "@" + strconv.Itoa(r.Version)
+}
+
+// category begins a filter that chooses by category.
+const category = "category:"
+
+// CheckFilter says why a text chooses no tools; nil when it is "x", "x@2" or
+// "category:c".
+func CheckFilter(text string) error {
+	if c, ok := strings.CutPrefix(text, category); ok {
+		if c == "" {
+			return fmt.Errorf("%q names no category", text)
+		}
+		return nil
+	}
+	_, err := ParseRef(text)
+	return err
+}
+
+// Chooses says whether a filter that CheckFilter takes chooses the tool of this
+// name, version and category.
+func Chooses(filter, name string, version int, of string) bool {
+	if c, ok := strings.CutPrefix(filter, category); ok {
+		return c == of
+	}
+	r, err := ParseRef(filter)
+	return err == nil && r.Name == name && (r.Version == 0 || r.Version == version)
+}
