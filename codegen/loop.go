@@ -17,8 +17,8 @@ type loop struct {
 	dst  int        // register of a `loop`'s value, -1 when nobody takes it
 	give types.Type // its type
 
-	source int            // register of what elements are taken from one after the other
-	close  *sema.Function // ends that; nil without one
+	source *sema.Source // what elements are taken from one after the other; nil for others
+	from   int          // its register
 }
 
 func (f *builder) enterLoop(name *ast.Ident) *loop {
@@ -44,13 +44,13 @@ func (f *builder) breakExpr(e *ast.BreakExpr) {
 	case l.dst >= 0:
 		f.emit(ir.OpLoadNil, l.dst, 0, 0, 0)
 	}
-	f.closeSources(i + 1)
+	f.closeSources(i+1, nil)
 	f.jump(ir.OpJump, 0, 0, l.out)
 }
 
 func (f *builder) continueExpr(e *ast.ContinueExpr) {
 	i := f.loopNamed(e.Label)
-	f.closeSources(i + 1)
+	f.closeSources(i+1, nil)
 	f.jump(ir.OpJump, 0, 0, f.loops[i].on)
 }
 

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -18,7 +20,7 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	f.move(xs, ir.Full, v)
 	f.isVar[xs], f.isVar[failure] = true, true
 	l := f.enterLoop(e.Label)
-	l.source, l.close = xs, s.Close
+	l.source, l.from = s, xs
 	start := f.next()
 	top := f.top
 	elem := f.onSource(s.Next, xs)
@@ -31,7 +33,7 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 	end := f.next()
 	f.endLoop()
 	if f.catch(start, end, failure) {
-		f.onSource(s.Close, xs)
+		f.leaveSource(s, xs, &val{reg: failure, class: ir.Full})
 		f.emit(ir.OpRethrow, failure, 0, 0, 0)
 		f.free(top)
 	}
@@ -40,22 +42,39 @@ func (f *builder) forSource(e *ast.ForExpr, s *sema.Source) {
 }
 
 // onSource calls a method of the source in a register.
-func (f *builder) onSource(method *sema.Function, xs int) val {
+func (f *builder) onSource(method *sema.Function, xs int, args ...val) val {
 	w := f.alloc()
-	f.move(f.alloc(), f.g.windowClasses(method)[0], val{reg: xs, class: ir.Full})
+	classes := f.g.windowClasses(method)
+	for i, v := range append([]val{{reg: xs, class: ir.Full}}, args...) {
+		f.move(f.alloc(), classes[i], v)
+	}
 	v := f.invoke(method, w)
 	f.free(w + 1)
 	return v
 }
 
 // closeSources closes the sources of the loops that are about to be left: the
-// loop of this index and those inside it.
-func (f *builder) closeSources(from int) {
+// loop of this index and those inside it. failure is the error that leaves them; nil
+// without one.
+func (f *builder) closeSources(from int, failure *val) {
 	for i := len(f.loops) - 1; i >= from; i-- {
-		if l := f.loops[i]; l.close != nil {
+		if l := f.loops[i]; l.source != nil {
 			top := f.top
-			f.onSource(l.close, l.source)
+			f.leaveSource(l.source, l.from, failure)
 			f.free(top)
 		}
+	}
+}
+
+// leaveIsHeard says whether the source of a loop wants to know of an error that leaves it.
+func (f *builder) leaveIsHeard() bool {
+	return slices.ContainsFunc(f.loops, func(l *loop) bool { return l.source != nil && l.source.Leave != nil })
+}
+
+func (f *builder) leaveSource(s *sema.Source, xs int, failure *val) {
+	if failure != nil && s.Leave != nil {
+		f.onSource(s.Leave, xs, *failure)
+	} else {
+		f.onSource(s.Close, xs)
 	}
 }

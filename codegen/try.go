@@ -63,7 +63,7 @@ func (f *builder) lastUse(e ast.Expr, hint int) val {
 // giveNil leaves with nil.
 func (f *builder) giveNil() {
 	if f.leave.kind == leaveFunction && f.out.Result == ir.Full {
-		f.closeSources(0)
+		f.closeSources(0, nil)
 		f.emit(ir.OpReturnNil, 0, 0, 0, 0)
 		return
 	}
@@ -74,7 +74,12 @@ var returns = map[ir.Class]ir.Op{ir.Full: ir.OpReturn, ir.Int: ir.OpReturnInt, i
 
 // giveBack leaves with a value.
 func (f *builder) giveBack(v val, t types.Type) {
-	f.closeSources(0)
+	f.closeSources(0, nil)
+	f.give(v)
+}
+
+// give is giveBack where all sources are closed.
+func (f *builder) give(v val) {
 	switch f.leave.kind {
 	case leaveFunction:
 		c := f.out.Result
@@ -124,7 +129,14 @@ func (f *builder) question(e *ast.Question, hint int) val {
 func (f *builder) leaveWith(l *sema.Leave, v val, t types.Type) {
 	if l.Kind == sema.LeaveReturn && l.Convert == nil {
 		f.emit(ir.OpLeave, v.reg, 0, 0, 0)
-		f.giveBack(val{reg: v.reg, class: ir.Full, owned: true}, f.leave.result)
+		var failure *val
+		if f.leaveIsHeard() {
+			err := f.readField(v, 0, ir.Full, -1)
+			f.share(err, t)
+			failure = &err
+		}
+		f.closeSources(0, failure)
+		f.give(val{reg: v.reg, class: ir.Full, owned: true})
 		return
 	}
 	err := f.readField(v, 0, ir.Full, -1)
@@ -196,16 +208,17 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 		} else {
 			f.emit(ir.OpNewErr, d, err.reg, 0, 0)
 		}
-		f.giveBack(val{reg: d, class: ir.Full, owned: true}, f.leave.result)
+		f.closeSources(0, &err)
+		f.give(val{reg: d, class: ir.Full, owned: true})
 	case sema.LeaveBody:
 		if from != noErr {
 			f.emit(ir.OpLeave, from, 0, 0, 0)
 		}
-		f.closeSources(0)
+		f.closeSources(0, &err)
 		f.emit(ir.OpReturnLeft, err.reg, 0, 0, int32(l.Site))
 	case sema.LeaveTry:
 		t := f.tries[l.Try]
-		f.closeSources(t.loops)
+		f.closeSources(t.loops, &err)
 		f.move(t.error, ir.Full, err)
 		f.dispatch(t, f.info.Try(l.Try))
 		if l.Next != nil {

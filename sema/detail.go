@@ -188,8 +188,9 @@ type FieldSource struct {
 }
 
 // Source is what `for` takes elements from, one after the other: Next gives an
-// Option of Elem, Close is called however the loop ends.
+// Option of Elem, Close is called however the loop ends, but Leave, where there is one, with the
+// error when one leaves the loop.
 type Source struct {
-	Next, Close *Function
-	Elem        types.Type
+	Next, Close, Leave *Function
+	Elem               types.Type
 }

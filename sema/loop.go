@@ -100,7 +100,8 @@ func (b *body) iterable(t types.Type) bool {
 }
 
 // source is the element type of a value of the library that gives one element
-// after the other, by its methods `next` and `close`; nil for any other.
+// after the other, by its methods `next` and `close`, and `__leave` where it wants to hear of
+// an error that leaves the loop; nil for any other.
 func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil
@@ -117,7 +118,11 @@ func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	b.c.use(end)
 	in := newInstance(next.Generics)
 	in.solve(next.Recv, t)
-	s := &Source{Next: next, Close: end, Elem: types.Substitute(elem.Elem, in.solved)}
+	leave := b.c.method(t, "__leave")
+	if leave != nil {
+		b.c.use(leave)
+	}
+	s := &Source{Next: next, Close: end, Leave: leave, Elem: types.Substitute(elem.Elem, in.solved)}
 	b.info.sources[x.ID()] = s
 	return s.Elem
 }

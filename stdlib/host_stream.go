@@ -18,9 +18,18 @@ var hostStreamNatives = []native{
 		return a.NextMessage(func(m *effect.HostMessage, ask value.Slot) value.Slot { return hostMessage(t, m, ask) })
 	}},
 	{"host.stream.refusal", func(a *vm.Args) (value.Slot, error) { return value.String(a.Refusal()), nil }},
+	{"host.stream.until", func(a *vm.Args) (value.Slot, error) { return a.Until(), nil }},
 	{"host.stream.reply", hostStreamReply},
 	{"host.stream.leave", func(a *vm.Args) (value.Slot, error) {
 		a.Leave(a.String(1))
+		return value.Nil, nil
+	}},
+	{"host.stream.fail", func(a *vm.Args) (value.Slot, error) {
+		reason := ""
+		if e := value.Flat(a.Slot(1)); !e.IsNil() {
+			reason = value.Message(e)
+		}
+		a.Leave(reason)
 		return value.Nil, nil
 	}},
 	{"host.stream.session", func(a *vm.Args) (value.Slot, error) {

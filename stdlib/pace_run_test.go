@@ -16,7 +16,8 @@ var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.step app.inputs app.session agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
-	fs.temp_dir fs.write host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
+	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session
+	host.stream.until mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
 	test.requests tool.server`)
 

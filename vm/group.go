@@ -25,6 +25,7 @@ type group struct {
 	free  int // how many more may run at once; -1 for no bound
 
 	bound *bounding // of a race; nil without one
+	ask   *ask      // that a race works on; nil without one
 
 	decided bool
 	winner  int        // of a race

@@ -44,6 +44,7 @@ type ask struct {
 	typ, id  string
 	answered string // why it cannot be answered any more; "" while it can
 	endTimer func() // nil without a timer
+	work     work   // what is to make the answer
 }
 
 // Why a message cannot be answered, as HostError has it in code.
@@ -241,7 +242,12 @@ func (x *hostStream) arrived(t *task, c completion) {
 			x.err = e
 		case !errors.Is(c.err, context.Canceled):
 			x.err = c.err
-		} // else who waited was cancelled
+		default: // who waited was cancelled
+			return
+		}
+		for _, k := range slices.Clone(x.open) {
+			k.work.end()
+		}
 		return
 	}
 	all := c.result.(*effect.ExchangeMessages).Messages
@@ -277,6 +283,7 @@ func (k *ask) settle(why string) {
 		k.endTimer()
 	}
 	k.of.open = slices.DeleteFunc(k.of.open, func(o *ask) bool { return o == k })
+	k.work.end()
 }
 
 // expire hears that the time for a question is over.
@@ -317,6 +324,17 @@ func (a *Args) Refusal() string {
 		return askClosed
 	}
 	return k.answered
+}
+
+// Until gives the ask in argument 1 as an element of a race, which ends when the answer is
+// not wanted any more.
+func (a *Args) Until() value.Slot {
+	k := a.ask()
+	if k == nil {
+		a.Wrong(1, "a message to answer")
+		return value.Nil
+	}
+	return value.NewHandle("Task", "", bound{ask: k})
 }
 
 func (a *Args) ask() *ask {
