@@ -50,6 +50,7 @@ var Policy = []Rule{
 	{Package: "internal/mutants"},
 	{Package: "internal/jcs"},
 	{Package: "internal/decision", Imports: "internal/jcs"},
+	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},
 	{Package: "internal/progen", Tests: true},
 	{Package: "internal/seeds", Tests: true},

@@ -34,7 +34,7 @@ var libraries = []struct{ path, by string }{
 }
 
 // pure are the packages without contact to the outside: all below the runtime.
-var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/wire internal/jsonrepair internal/redfa`)
+var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/wire internal/jsonrepair internal/jsonschema internal/redfa`)
 
 // worldly are the packages of Go's library by which a program touches the
 // world.
@@ -45,6 +45,7 @@ var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc 
 // no contact to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
 	{"internal/manifest", "time", "TOML's dates are time.Time values"},
+	{"internal/jsonschema", "time", "what a date is"},
 	{"vm", "time", "how long a cancelled exchange may take to close, as the deadline of a context"},
 }
 

@@ -1,0 +1,489 @@
+package jsonschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Check holds a value that Decode gave against the schema and gives all that does
+// not fit, by path.
+func (s *Schema) Check(v any) []Problem {
+	x := &checking{s: s}
+	if s.secretive {
+		x.secrets = s.secrets(v)
+	}
+	x.check(s.root, v, "", nil, nil)
+	found := x.found
+	slices.SortStableFunc(found, func(a, b Problem) int { return comparePaths(a.Path, b.Path) })
+	return slices.Compact(found)
+}
+
+// checking is one value being held against a schema.
+type checking struct {
+	s       *Schema
+	found   []Problem
+	secrets map[string]bool // the paths of what must not be quoted
+}
+
+// scope are the resources that references have led through, from within.
+type scope struct {
+	r     *resource
+	outer *scope
+}
+
+// evaluated is what of one object or array other keywords have looked at.
+type evaluated struct {
+	all     bool
+	members map[string]bool
+	items   map[int]bool
+	first   int // so many items from the beginning
+}
+
+func (e *evaluated) add(o *evaluated) {
+	e.all = e.all || o.all
+	e.first = max(e.first, o.first)
+	if e.members == nil {
+		e.members = o.members
+	} else {
+		maps.Copy(e.members, o.members)
+	}
+	if e.items == nil {
+		e.items = o.items
+	} else {
+		maps.Copy(e.items, o.items)
+	}
+}
+
+func (e *evaluated) member(name string) {
+	if e == nil {
+		return
+	}
+	if e.members == nil {
+		e.members = map[string]bool{}
+	}
+	e.members[name] = true
+}
+
+func (e *evaluated) item(i int) {
+	if e == nil {
+		return
+	}
+	if e.items == nil {
+		e.items = map[int]bool{}
+	}
+	e.items[i] = true
+}
+
+func (x *checking) wrong(path, format string, args ...any) {
+	x.found = append(x.found, Problem{path, fmt.Sprintf(format, args...)})
+}
+
+// try gives what does not fit, without reporting it.
+func (x *checking) try(n *node, v any, path string, sc *scope, ev *evaluated) []Problem {
+	before := x.found
+	x.found = nil
+	x.check(n, v, path, sc, ev)
+	found := x.found
+	x.found = before
+	return found
+}
+
+// check reports what of v does not fit n. ev learns what n has looked at, and is
+// nil when nobody wants to know.
+func (x *checking) check(n *node, v any, path string, sc *scope, ev *evaluated) {
+	if n.always != nil {
+		if !*n.always {
+			x.wrong(path, "not allowed")
+		}
+		return
+	}
+	if sc == nil || sc.r != n.resource {
+		sc = &scope{n.resource, sc}
+	}
+	var own *evaluated
+	if x.s.tracks {
+		own = &evaluated{}
+	}
+	if !x.types(n, v, path) {
+		return // all else would follow from it
+	}
+	x.values(n, v, path)
+	if n.ref != nil {
+		x.part(n.ref, v, path, sc, own)
+	}
+	if n.dynamic != nil {
+		x.part(n.dynamic.target(sc), v, path, sc, own)
+	}
+	switch v := v.(type) {
+	case json.Number:
+		x.number(n, v, path)
+	case string:
+		x.text(n, v, path)
+	case []any:
+		x.array(n, v, path, sc, own)
+	case map[string]any:
+		x.object(n, v, path, sc, own)
+	}
+	if n.logic != nil {
+		x.logic(n.logic, v, path, sc, own)
+	}
+	x.unevaluated(n, v, path, sc, own)
+	if ev != nil {
+		ev.add(own)
+	}
+}
+
+// part checks a schema that applies to the same value. It has looked at nothing
+// unless the value fits.
+func (x *checking) part(n *node, v any, path string, sc *scope, own *evaluated) bool {
+	before := len(x.found)
+	var ev *evaluated
+	if own != nil {
+		ev = &evaluated{}
+	}
+	x.check(n, v, path, sc, ev)
+	fits := len(x.found) == before
+	if fits && own != nil {
+		own.add(ev)
+	}
+	return fits
+}
+
+// target is the outermost of the anchors of a dynamic reference.
+func (d *dynamicRef) target(sc *scope) *node {
+	to := d.static
+	if d.anchor != "" {
+		for ; sc != nil; sc = sc.outer {
+			if n := sc.r.dynamic[d.anchor]; n != nil {
+				to = n
+			}
+		}
+	}
+	return to
+}
+
+func (x *checking) types(n *node, v any, path string) bool {
+	if len(n.types) == 0 || slices.ContainsFunc(n.types, func(t string) bool { return isType(v, t) }) {
+		return true
+	}
+	x.wrong(path, "expected %s, got %s", either(n.types), x.quote(v, path))
+	return false
+}
+
+func isType(v any, name string) bool {
+	n, isNumber := v.(json.Number)
+	if name == "integer" {
+		return isNumber && number(n).IsInt()
+	}
+	return name == typeOf(v)
+}
+
+func typeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case json.Number:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	}
+	return "object"
+}
+
+func (x *checking) values(n *node, v any, path string) {
+	if n.values == nil || slices.ContainsFunc(n.values.enum, func(e any) bool { return equal(v, e) }) {
+		return
+	}
+	if len(n.values.enum) == 0 {
+		x.wrong(path, "not allowed")
+		return
+	}
+	var names []string
+	for _, e := range n.values.enum {
+		names = append(names, show(e))
+	}
+	x.wrong(path, "expected %s, got %s", either(names), x.quote(v, path))
+}
+
+func (x *checking) number(n *node, v json.Number, path string) {
+	r := n.numbers
+	if r == nil {
+		return
+	}
+	got := number(v)
+	hold := func(b *bound, what string, ok func(int) bool) {
+		if b != nil && !ok(got.Cmp(b.rat)) {
+			x.wrong(path, "expected %s %s, got %s", what, b.text, x.quote(v, path))
+		}
+	}
+	hold(r.min, "at least", func(c int) bool { return c >= 0 })
+	hold(r.max, "at most", func(c int) bool { return c <= 0 })
+	hold(r.above, "more than", func(c int) bool { return c > 0 })
+	hold(r.below, "less than", func(c int) bool { return c < 0 })
+	if b := r.multiple; b != nil && !got.Quo(got, b.rat).IsInt() {
+		x.wrong(path, "expected a multiple of %s, got %s", b.text, x.quote(v, path))
+	}
+}
+
+func (x *checking) text(n *node, v, path string) {
+	r := n.texts
+	if r == nil {
+		return
+	}
+	if r.minLength != nil || r.maxLength != nil {
+		x.size(path, utf8.RuneCountInString(v), r.minLength, r.maxLength, "character")
+	}
+	if r.pattern != nil && !r.pattern.MatchString(v) {
+		x.wrong(path, "expected a match of %s, got %s", r.pattern, x.quote(v, path))
+	}
+	if r.format != "" && !isFormat(r.format, v) {
+		x.wrong(path, "expected %s, got %s", r.format, x.quote(v, path))
+	}
+}
+
+// size reports too few or too many of something.
+func (x *checking) size(path string, got int, least, most *int, what string) {
+	say := func(than string, n int) {
+		if n != 1 {
+			what += "s"
+		}
+		x.wrong(path, "expected %s %d %s, got %d", than, n, what, got)
+	}
+	if least != nil && got < *least {
+		say("at least", *least)
+	} else if most != nil && got > *most {
+		say("at most", *most)
+	}
+}
+
+func (x *checking) array(n *node, list []any, path string, sc *scope, own *evaluated) {
+	r := n.arrays
+	if r == nil {
+		return
+	}
+	x.size(path, len(list), r.minItems, r.maxItems, "item")
+	for i, v := range list {
+		switch {
+		case i < len(r.prefix):
+			x.check(r.prefix[i], v, item(path, i), sc, nil)
+		case r.items != nil:
+			x.check(r.items, v, item(path, i), sc, nil)
+		default:
+			continue
+		}
+		if own != nil {
+			own.first = max(own.first, i+1)
+		}
+	}
+	if r.unique {
+		if i, j, twice := findEqual(list); twice {
+			x.wrong(path, "items %d and %d are equal", i, j)
+		}
+	}
+	if r.contains != nil {
+		x.contains(r, list, path, sc, own)
+	}
+}
+
+func (x *checking) contains(r *arrayRules, list []any, path string, sc *scope, own *evaluated) {
+	fit := 0
+	for i, v := range list {
+		if len(x.try(r.contains, v, item(path, i), sc, nil)) == 0 {
+			fit++
+			own.item(i)
+		}
+	}
+	least := 1
+	if r.minContains != nil {
+		least = *r.minContains
+	}
+	x.size(path, fit, &least, r.maxContains, "matching item")
+}
+
+func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own *evaluated) {
+	r := n.objects
+	if r == nil {
+		return
+	}
+	x.size(path, len(o), r.minimum, r.maximum, "member")
+	for _, name := range r.required {
+		if _, ok := o[name]; !ok {
+			x.wrong(member(path, name), "missing")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o)) {
+		x.member(r, name, o[name], path, sc, own)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.dependentRequired)) {
+		if _, ok := o[name]; !ok {
+			continue
+		}
+		for _, wanted := range r.dependentRequired[name] {
+			if _, ok := o[wanted]; !ok {
+				x.wrong(member(path, wanted), "missing (%s needs it)", name)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.dependentSchemas)) {
+		if _, ok := o[name]; ok {
+			x.part(r.dependentSchemas[name], o, path, sc, own)
+		}
+	}
+}
+
+func (x *checking) member(r *objectRules, name string, v any, path string, sc *scope, own *evaluated) {
+	at := member(path, name)
+	if r.propertyNames != nil {
+		for _, p := range x.try(r.propertyNames, name, "", sc, nil) {
+			x.wrong(at, "not allowed as a name: %s", p)
+		}
+	}
+	known := false
+	if n := r.properties[name]; n != nil {
+		known = true
+		x.check(n, v, at, sc, nil)
+	}
+	for _, p := range r.patterns {
+		if p.pattern.MatchString(name) {
+			known = true
+			x.check(p.node, v, at, sc, nil)
+		}
+	}
+	if !known && r.additional != nil {
+		known = true
+		if r.additional.always != nil && !*r.additional.always {
+			x.wrong(at, "unknown%s", nearest(name, r.names))
+		} else {
+			x.check(r.additional, v, at, sc, nil)
+		}
+	}
+	if known {
+		own.member(name)
+	}
+}
+
+func (x *checking) logic(r *logicRules, v any, path string, sc *scope, own *evaluated) {
+	for _, n := range r.all {
+		x.part(n, v, path, sc, own)
+	}
+	if r.any != nil {
+		x.alternatives(r.any, v, path, sc, own, false)
+	}
+	if r.one != nil {
+		x.alternatives(r.one, v, path, sc, own, true)
+	}
+	if r.not != nil && len(x.try(r.not, v, path, sc, nil)) == 0 {
+		x.wrong(path, "not allowed")
+	}
+	if r.cond == nil {
+		return
+	}
+	ev := own.fresh()
+	if len(x.try(r.cond, v, path, sc, ev)) == 0 {
+		own.take(ev)
+		if r.then != nil {
+			x.part(r.then, v, path, sc, own)
+		}
+	} else if r.els != nil {
+		x.part(r.els, v, path, sc, own)
+	}
+}
+
+// fresh is an empty one if anybody wants to know.
+func (e *evaluated) fresh() *evaluated {
+	if e == nil {
+		return nil
+	}
+	return &evaluated{}
+}
+
+func (e *evaluated) take(o *evaluated) {
+	if e != nil {
+		e.add(o)
+	}
+}
+
+// alternatives holds v against schemas of which it must fit one at least, or
+// exactly one. When it fits none, the one that was meant says what is wrong, if
+// all others are of other types or values.
+func (x *checking) alternatives(list []*node, v any, path string, sc *scope, own *evaluated, exactly bool) {
+	fit := 0
+	var meant [][]Problem
+	for _, n := range list {
+		ev := own.fresh()
+		found := x.try(n, v, path, sc, ev)
+		if len(found) == 0 {
+			fit++
+			own.take(ev)
+		} else if !slices.ContainsFunc(found, func(p Problem) bool { return p.Path == path && strings.HasPrefix(p.Message, "expected ") }) {
+			meant = append(meant, found)
+		}
+	}
+	switch {
+	case fit == 1 || fit > 1 && !exactly:
+	case fit > 1:
+		x.wrong(path, "fits %d of %d alternatives, must fit one", fit, len(list))
+	case len(meant) == 1:
+		x.found = append(x.found, meant[0]...)
+	default:
+		if types := x.typesOf(list); types != nil && len(meant) == 0 {
+			x.wrong(path, "expected %s, got %s", either(types), x.quote(v, path))
+			return
+		}
+		x.wrong(path, "fits none of %d alternatives, got %s", len(list), x.quote(v, path))
+	}
+}
+
+// typesOf are the types of alternatives that say no more than their types.
+func (x *checking) typesOf(list []*node) []string {
+	var types []string
+	for _, n := range list {
+		if len(n.types) == 0 || n.values != nil {
+			return nil
+		}
+		types = append(types, n.types...)
+	}
+	return types
+}
+
+func (x *checking) unevaluated(n *node, v any, path string, sc *scope, own *evaluated) {
+	if own == nil || own.all {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if n.objects == nil || n.objects.unevaluated == nil {
+			return
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if own.members[name] {
+				continue
+			}
+			if rest := n.objects.unevaluated; rest.always != nil && !*rest.always {
+				x.wrong(member(path, name), "unknown")
+			} else {
+				x.check(rest, v[name], member(path, name), sc, nil)
+			}
+		}
+	case []any:
+		if n.arrays == nil || n.arrays.unevaluated == nil {
+			return
+		}
+		for i := own.first; i < len(v); i++ {
+			if !own.items[i] {
+				x.check(n.arrays.unevaluated, v[i], item(path, i), sc, nil)
+			}
+		}
+	default:
+		return
+	}
+	own.all = true
+}

@@ -1,0 +1,132 @@
+package jsonschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// How numbers may be written: a few characters could else
+// stand for as many digits as memory holds.
+const (
+	largestExponent = 1000
+	mostDigits      = 10_000
+)
+
+// Decode reads one JSON text, numbers as json.Number. Unlike encoding/json it
+// refuses what others would read otherwise: a name that an object has twice, and
+// bytes that are no UTF-8.
+func Decode(text []byte) (any, error) {
+	if !utf8.Valid(text) {
+		return nil, fmt.Errorf("not UTF-8")
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	v, err := decodeValue(d, "")
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("more than one JSON value")
+	}
+	return v, nil
+}
+
+func decodeValue(d *json.Decoder, path string) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case json.Delim('['):
+		return decodeArray(d, path)
+	case json.Delim('{'):
+		return decodeObject(d, path)
+	}
+	if n, ok := t.(json.Number); ok && !reasonable(n) {
+		return nil, Problem{path, fmt.Sprintf("the number %s is out of range", short(n))}
+	}
+	return t, nil
+}
+
+// Error makes a Problem an error, so that a text which cannot be read says where.
+func (p Problem) Error() string { return p.String() }
+
+func decodeArray(d *json.Decoder, path string) (any, error) {
+	list := []any{}
+	for d.More() {
+		v, err := decodeValue(d, item(path, len(list)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := d.Token()
+	return list, err
+}
+
+func decodeObject(d *json.Decoder, path string) (any, error) {
+	o := map[string]any{}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		name := t.(string)
+		at := member(path, name)
+		if _, twice := o[name]; twice {
+			return nil, Problem{at, "given twice"}
+		}
+		if o[name], err = decodeValue(d, at); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.Token()
+	return o, err
+}
+
+func reasonable(n json.Number) bool {
+	_, exponent, found := strings.Cut(strings.ToLower(string(n)), "e")
+	if !found || len(n) > mostDigits {
+		return len(n) <= mostDigits
+	}
+	e, err := strconv.Atoi(exponent)
+	return err == nil && e <= largestExponent && e >= -largestExponent
+}
+
+// Encode writes what Decode read, compactly.
+func Encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("jsonschema: %T: %v", v, err)) // only what Decode gives comes here
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// member is the path of an object's member.
+func member(path, name string) string {
+	plain := name != ""
+	for i := range len(name) {
+		c := name[i]
+		plain = plain && (c == '_' || c == '-' || c == '$' || c >= 0x80 || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z')
+	}
+	switch {
+	case !plain:
+		return path + "[" + strconv.Quote(name) + "]"
+	case path == "":
+		return name
+	}
+	return path + "." + name
+}
+
+// item is the path of an array's item.
+func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -1,0 +1,136 @@
+package jsonschema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Redact is a value without what the schema calls secret, wherever it may stand:
+// each such part is replaced by "[redacted:TAG]", TAG being what tag makes of the
+// part as JSON. Alternatives count that the value does not fit. v stays as it is.
+func (s *Schema) Redact(v any, tag func(text []byte) string) any {
+	if !s.secretive {
+		return v
+	}
+	return mapped(v, "", s.secrets(v), func(path string, x any) any { return mark(x, tag) })
+}
+
+func mark(v any, tag func([]byte) string) string { return "[redacted:" + tag(Encode(v)) + "]" }
+
+// Restore is an edited value in which the marks of Redact are the values again for
+// which they stand in the original. Marks count where the schema calls a part
+// secret; one that stands for nothing in the original is a problem.
+func (s *Schema) Restore(edited, original any, tag func(text []byte) string) (any, []Problem) {
+	if !s.secretive {
+		return edited, nil
+	}
+	known := map[string]any{}
+	mapped(original, "", s.secrets(original), func(path string, x any) any {
+		known[mark(x, tag)] = x
+		return nil
+	})
+	var problems []Problem
+	out := mapped(edited, "", s.secrets(edited), func(path string, x any) any {
+		text, ok := x.(string)
+		if !ok || !strings.HasPrefix(text, "[redacted:") {
+			return x
+		}
+		value, ok := known[text]
+		if !ok {
+			problems = append(problems, Problem{path, fmt.Sprintf("%s stands for no value of the arguments that were asked about", text)})
+		}
+		return value
+	})
+	return out, problems
+}
+
+// mapped is a copy of v with f of the parts at the paths.
+func mapped(v any, path string, at map[string]bool, f func(path string, x any) any) any {
+	if at[path] {
+		return f(path, v)
+	}
+	switch v := v.(type) {
+	case []any:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = mapped(x, item(path, i), at, f)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, x := range v {
+			out[name] = mapped(x, member(path, name), at, f)
+		}
+		return out
+	}
+	return v
+}
+
+// secrets are the paths of the parts of v that the schema calls secret.
+func (s *Schema) secrets(v any) map[string]bool {
+	m := &marking{found: map[string]bool{}, seen: map[seenAt]bool{}}
+	m.mark(s.root, v, "")
+	return m.found
+}
+
+type marking struct {
+	found map[string]bool
+	seen  map[seenAt]bool
+}
+
+type seenAt struct {
+	n    *node
+	path string
+}
+
+// mark goes through everything that may apply to v.
+func (m *marking) mark(n *node, v any, path string) {
+	if n == nil || m.seen[seenAt{n, path}] {
+		return
+	}
+	m.seen[seenAt{n, path}] = true
+	if n.secret {
+		m.found[path] = true
+	}
+	n.inPlace(func(x *node) { m.mark(x, v, path) })
+	if n.dynamic != nil && n.dynamic.anchor != "" {
+		m.mark(n.resource.dynamic[n.dynamic.anchor], v, path)
+	}
+	switch v := v.(type) {
+	case []any:
+		if n.arrays == nil {
+			return
+		}
+		for i, x := range v {
+			if r := n.arrays; i < len(r.prefix) {
+				m.mark(r.prefix[i], x, item(path, i))
+			} else {
+				m.mark(r.items, x, item(path, i))
+			}
+			m.mark(n.arrays.contains, x, item(path, i))
+			m.mark(n.arrays.unevaluated, x, item(path, i))
+		}
+	case map[string]any:
+		if n.objects == nil {
+			return
+		}
+		for name, x := range v {
+			m.member(n.objects, name, x, member(path, name))
+		}
+	}
+}
+
+func (m *marking) member(r *objectRules, name string, v any, path string) {
+	n, known := r.properties[name]
+	m.mark(n, v, path)
+	for _, p := range r.patterns {
+		if p.pattern.MatchString(name) {
+			known = true
+			m.mark(p.node, v, path)
+		}
+	}
+	if !known {
+		m.mark(r.additional, v, path)
+		m.mark(r.unevaluated, v, path)
+	}
+}

@@ -1,0 +1,186 @@
+// Package jsonschema holds JSON values against JSON Schemas of draft 2020-12 and
+// draft-07. It says of a value all that does not fit, in words that a model or a
+// person can act on, and of a schema where it is wrong. It also knows which parts
+// of a value a schema calls secret.
+//
+// A schema refers to nothing but itself. Numbers are exact. A format is checked if
+// Format knows it; other formats, and keywords that neither draft has, say nothing.
+// There is no work at package level: programs without tools do not pay for this.
+package jsonschema
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strings"
+)
+
+// Schema is a compiled schema. Safe for concurrent use.
+type Schema struct {
+	root      *node
+	tracks    bool // something depends on what other keywords have evaluated
+	secretive bool // something is writeOnly or x-redact
+}
+
+// Mistake is one place where a schema is none.
+type Mistake struct {
+	Pointer string // a JSON pointer into the schema
+	Why     string
+}
+
+func (m Mistake) Error() string {
+	if m.Pointer == "" {
+		return m.Why
+	}
+	return m.Pointer + ": " + m.Why
+}
+
+// Problem is one place where a value does not fit.
+type Problem struct {
+	Path    string `json:"path"` // "items[3].price"; "" is the whole
+	Message string `json:"message"`
+}
+
+func (p Problem) String() string {
+	if p.Path == "" {
+		return p.Message
+	}
+	return p.Path + ": " + p.Message
+}
+
+// node is a schema or a part of one that is a schema.
+type node struct {
+	at       string // where it stands, as a JSON pointer
+	always   *bool  // it is true or false
+	resource *resource
+	ref      *node
+	dynamic  *dynamicRef
+	types    []string
+	values   *values
+	numbers  *numberRules
+	texts    *textRules
+	arrays   *arrayRules
+	objects  *objectRules
+	logic    *logicRules
+	secret   bool
+}
+
+// resource is a schema with a base of its own, within which a $dynamicRef looks for anchors.
+type resource struct {
+	base    string
+	dynamic map[string]*node
+}
+
+type dynamicRef struct {
+	static *node
+	anchor string // "" when the reference is not to a $dynamicAnchor
+}
+
+type values struct {
+	enum    []any // of a const one
+	isConst bool
+}
+
+type numberRules struct {
+	min, max, above, below, multiple *bound
+}
+
+// bound is a number and the way it was written.
+type bound struct {
+	rat  *big.Rat
+	text string
+}
+
+type textRules struct {
+	minLength, maxLength *int
+	pattern              *regexp.Regexp
+	format               string
+}
+
+type arrayRules struct {
+	prefix                   []*node
+	items                    *node // of those behind prefix
+	contains                 *node
+	minContains, maxContains *int
+	minItems, maxItems       *int
+	unique                   bool
+	unevaluated              *node
+}
+
+type objectRules struct {
+	properties        map[string]*node
+	names             []string // of properties, sorted
+	patterns          []patternRule
+	additional        *node
+	propertyNames     *node
+	required          []string
+	minimum, maximum  *int
+	dependentRequired map[string][]string
+	dependentSchemas  map[string]*node
+	unevaluated       *node
+}
+
+type patternRule struct {
+	pattern *regexp.Regexp
+	node    *node
+}
+
+type logicRules struct {
+	all, any, one   []*node
+	not             *node
+	cond, then, els *node
+}
+
+// Secretive says whether the schema calls anything secret.
+func (s *Schema) Secretive() bool { return s.secretive }
+
+// inPlace calls f for each schema that the node applies to the same value.
+func (n *node) inPlace(f func(*node)) {
+	visit := func(list ...*node) {
+		for _, x := range list {
+			if x != nil {
+				f(x)
+			}
+		}
+	}
+	visit(n.ref)
+	if n.dynamic != nil {
+		visit(n.dynamic.static)
+	}
+	if l := n.logic; l != nil {
+		visit(l.all...)
+		visit(l.any...)
+		visit(l.one...)
+		visit(l.not, l.cond, l.then, l.els)
+	}
+	if n.objects != nil {
+		for _, x := range n.objects.dependentSchemas {
+			visit(x)
+		}
+	}
+}
+
+// Dialects are the names of the drafts, as `$schema` has them, with "https://" and
+// "http://" in front and with or without an empty fragment.
+const (
+	draft2020 = "json-schema.org/draft/2020-12/schema"
+	draft07   = "json-schema.org/draft-07/schema"
+)
+
+func dialect(name string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		if rest, ok := strings.CutPrefix(name, scheme); ok {
+			switch rest = strings.TrimSuffix(rest, "#"); rest {
+			case draft2020, draft07:
+				return rest
+			}
+		}
+	}
+	return ""
+}
+
+// number is the exact value of a number that Decode let through.
+func number(n json.Number) *big.Rat {
+	r, _ := new(big.Rat).SetString(string(n))
+	return r
+}
