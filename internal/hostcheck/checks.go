@@ -37,7 +37,7 @@ func prompt(s *session) Verdict {
 
 // quiet looks whether the process waits, and says nothing, until something.
 func (s *session) quiet(until string) *Verdict {
-	e, came := s.unasked(settle)
+	e, came := s.unasked(settle, settle)
 	if !came {
 		return nil
 	}

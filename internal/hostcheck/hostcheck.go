@@ -104,8 +104,10 @@ type Options struct {
 // How long things may take. What the host's own timeout bounds is bounded by that.
 const (
 	patience = 30 * time.Second       // a check, when the host has no timeout
-	early    = 500 * time.Millisecond // what a new process says by itself is waited for so long
-	settle   = 200 * time.Millisecond // what is to stay quiet later is looked at for so long
+	early    = 500 * time.Millisecond // what a new process says by itself is waited for so long, where it cannot be seen that it waits for its input
+	starting = 5 * time.Second        // and so long where that can be seen, and it does not
+	settle   = 200 * time.Millisecond // what is to stay quiet later is looked at for so long, unless it is seen to wait before
+	glance   = 5 * time.Millisecond   // between looks
 	hesitate = time.Second            // before a silent host is cancelled
 	leaving  = 5 * time.Second        // after the end of its input
 )

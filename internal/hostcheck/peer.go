@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
@@ -18,6 +19,7 @@ type peer struct {
 	said   chan event
 	stop   chan struct{}
 	read   chan struct{} // closed when nothing reads any more
+	heard  atomic.Int64  // how many bytes of its output have been read, up to the last line that was handed on
 	spoken bool          // it has sent a message
 }
 
@@ -44,6 +46,7 @@ func newPeer(conn host.Conn) *peer {
 			if err != nil {
 				return
 			}
+			p.heard.Store(l.Offset + int64(len(l.Text)) + 1)
 		}
 	}()
 	return p
@@ -60,6 +63,13 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 	case <-ctx.Done():
 	}
 	return e, false
+}
+
+// waits says whether the host waits for its input, and has been heard in all that it said
+// before. known is false when that cannot be seen.
+func (p *peer) waits() (waits, known bool) {
+	waits, known = host.AwaitsInput(p.conn)
+	return waits && len(p.said) == 0 && p.conn.Said() <= p.heard.Load(), known
 }
 
 // send writes a line; it gives false when the host has not read the line in

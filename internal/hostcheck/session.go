@@ -83,7 +83,7 @@ func (s *session) start() Verdict {
 		defer s.as("start")()
 		v := s.open()
 		if v.Outcome == OK {
-			if e, came := s.unasked(early); came {
+			if e, came := s.unasked(early, starting); came {
 				v = s.early(e)
 				s.drop()
 			}
@@ -93,12 +93,27 @@ func (s *session) start() Verdict {
 	return *s.began
 }
 
-// unasked is what a process says that should say nothing, if it does. A vendor's agent
+// unasked is what a process says that should say nothing, if it does before it waits for
+// its input. Where that is seen it has until most to do so, else within. A vendor's agent
 // may say more than it was asked for, as long as it ends no exchange.
-func (s *session) unasked(within time.Duration) (event, bool) {
-	for until := time.Now().Add(within); ; {
-		e, came := s.p.receive(s.ctx, time.Until(until))
-		if !came || e.err != nil || !host.Translates(&s.o.Config) {
+func (s *session) unasked(within, most time.Duration) (event, bool) {
+	vendor := host.Translates(&s.o.Config)
+	for began := time.Now(); ; {
+		left, waits := within-time.Since(began), false
+		if !vendor {
+			var known bool
+			if waits, known = s.p.waits(); known {
+				left = min(most-time.Since(began), glance)
+			}
+		}
+		if waits {
+			return event{}, false
+		}
+		e, came := s.p.receive(s.ctx, left)
+		switch {
+		case !came && left == glance && s.ctx.Err() == nil:
+			continue
+		case !came || e.err != nil || !vendor:
 			return e, came
 		}
 		m, is, err := host.Decode(e.line.Text)
@@ -217,7 +232,7 @@ func (s *session) acknowledge() Verdict {
 	if s.p == nil {
 		return passed
 	}
-	if e, came := s.unasked(settle); came {
+	if e, came := s.unasked(settle, settle); came {
 		defer s.drop()
 		if e.err != nil {
 			return s.fail("a process that waits for a prompt", "%s", s.p.ended(s.ctx, e.err))

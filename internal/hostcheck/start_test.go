@@ -18,6 +18,9 @@ type hasty struct {
 	after time.Duration
 	says  string
 	exit  host.Exit
+	seen  bool          // it can be seen whether it waits
+	waits time.Duration // after which it does, if it is seen to; 0 is never
+	began time.Time
 
 	spoke bool
 	gone  chan struct{}
@@ -25,7 +28,7 @@ type hasty struct {
 }
 
 func (h *hasty) Connect(*host.Config, host.Surroundings) (host.Conn, error) {
-	h.gone = make(chan struct{})
+	h.gone, h.began = make(chan struct{}), time.Now()
 	return h, nil
 }
 
@@ -45,11 +48,19 @@ func (h *hasty) Read() (ndjson.Line, error) {
 	return ndjson.Line{}, io.EOF
 }
 
-func (h *hasty) leave()                             { h.end.Do(func() { close(h.gone) }) }
-func (h *hasty) Interrupt()                         {}
-func (h *hasty) Resume()                            {}
-func (h *hasty) Ready() bool                        { return false }
-func (h *hasty) Said() int64                        { return 0 }
+func (h *hasty) leave()      { h.end.Do(func() { close(h.gone) }) }
+func (h *hasty) Interrupt()  {}
+func (h *hasty) Resume()     {}
+func (h *hasty) Ready() bool { return false }
+func (h *hasty) Said() int64 {
+	if h.says != "" && time.Since(h.began) >= h.after {
+		return int64(len(h.says)) + 1
+	}
+	return 0
+}
+func (h *hasty) AwaitsInput() (waits, known bool) {
+	return h.seen && h.waits > 0 && time.Since(h.began) >= h.waits, h.seen
+}
 func (h *hasty) Write(lines []byte) (int, error)    { return len(lines), nil }
 func (h *hasty) TryWrite([]byte) int                { return 0 }
 func (h *hasty) CloseWrite()                        {}
@@ -67,20 +78,33 @@ func TestStart(t *testing.T) {
 		name string
 		host *hasty
 		want Verdict
+		most time.Duration // that it takes
 	}{
-		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}},
-		{"speaks later", &hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}},
+		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}, early},
+		{"speaks later", &hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}, early},
+		{"is seen to wait", &hasty{after: time.Hour, seen: true, waits: 2 * glance}, Verdict{Outcome: OK}, 3 * glance},
+		{"is seen to wait late", &hasty{after: time.Hour, seen: true, waits: 3 * time.Second}, Verdict{Outcome: OK}, 3*time.Second + glance},
+		{"never waits", &hasty{after: time.Hour, seen: true}, Verdict{Outcome: OK}, starting},
+		{"speaks, then waits", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, time.Second + glance},
+		{"waits, then speaks", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second - 2*glance}, Verdict{Outcome: OK}, time.Second},
+		{"starts for long and speaks", &hasty{after: starting - 1, says: "Welcome", seen: true},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, starting},
 		{"speaks", &hasty{after: early - 1, says: "Welcome"},
-			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, early},
 		{"leaves", &hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
-			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "its end with exit code 3: no licence"}},
+			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "its end with exit code 3: no licence"}, early},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}
 			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": c.host}})
 			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, told: map[string]bool{}, wrong: map[string]bool{}}
 			defer s.drop()
+			began := time.Now()
 			got := s.start()
+			if took := time.Since(began); took > c.most {
+				t.Errorf("%s: it took %v, at most %v are wanted", c.name, took, c.most)
+			}
 			if got.Outcome != c.want.Outcome || got.Expected != c.want.Expected || got.Got != c.want.Got {
 				t.Errorf("%s: %+v, and should be %+v", c.name, got, c.want)
 			}

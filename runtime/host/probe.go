@@ -82,6 +82,18 @@ func CancelWait(c *Config) time.Duration { return c.cancelGrace() }
 // InitWait is how long a new process may take to acknowledge.
 func InitWait(c *Config) time.Duration { return c.initTimeout() }
 
+// AwaitsInput says whether a dialled process, or what it started, waits for its input and does
+// nothing else. known is false when that cannot be seen.
+func AwaitsInput(c Conn) (waits, known bool) {
+	if d, ok := c.(*dialled); ok {
+		c = d.Conn
+	}
+	if p, ok := c.(interface{ AwaitsInput() (waits, known bool) }); ok {
+		return p.AwaitsInput()
+	}
+	return false, false
+}
+
 // Decode reads a host's line. is says whether it is a message; the error is that of
 // a line that begins as one and cannot be read.
 func Decode(line []byte) (m effect.HostMessage, is bool, err error) {

@@ -1,0 +1,90 @@
+package procgroup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func init() {
+	roles["reads"] = func() {
+		fmt.Println("up")
+		for b := make([]byte, 1); ; {
+			if n, err := syscall.Read(0, b); n < 1 || err != nil {
+				return
+			}
+			os.Stdout.Write(b)
+		}
+	}
+	// waits as event loops do, for standard input and another
+	roles["polls"] = func() {
+		epoll, err := unix.EpollCreate1(0)
+		if err != nil {
+			panic(err)
+		}
+		for _, fd := range []int{0, 1} {
+			if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Println("up")
+		unix.EpollWait(epoll, make([]unix.EpollEvent, 1), -1)
+	}
+	// waits, but not for its input
+	roles["pauses"] = func() {
+		fmt.Println("up")
+		select {}
+	}
+}
+
+// TestAwaitsInput: a process that waits for its input is seen to, and no other.
+func TestAwaitsInput(t *testing.T) {
+	for _, c := range []struct {
+		role  string
+		waits bool
+	}{{"reads", true}, {"polls", true}, {"pauses", false}, {"spins-alone", false}} {
+		t.Run(c.role, func(t *testing.T) {
+			p := start(t, c.role, Command{})
+			if c.role != "spins-alone" {
+				firstLine(t, p)
+			}
+			if _, known := p.AwaitsInput(); !known {
+				t.Skip("this machine does not tell")
+			}
+			if !c.waits {
+				for range 20 {
+					if waits, _ := p.AwaitsInput(); waits {
+						t.Fatal("it is said to wait for its input")
+					}
+				}
+				return
+			}
+			awaitsSoon(t, p)
+			if c.role == "reads" {
+				p.Stdin.Write([]byte("x"))
+				if _, err := io.ReadFull(p.Stdout, make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+				awaitsSoon(t, p)
+			}
+		})
+	}
+}
+
+// awaitsSoon looks until the process waits for its input: nothing else tells of it.
+func awaitsSoon(t *testing.T, p *Process) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		if waits, _ := p.AwaitsInput(); waits {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is not seen to wait for its input")
+		}
+	}
+}
