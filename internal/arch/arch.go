@@ -49,6 +49,7 @@ var Policy = []Rule{
 	{Package: "internal/arch"},
 	{Package: "internal/mutants"},
 	{Package: "internal/jcs"},
+	{Package: "internal/audit", Imports: "internal/jcs"},
 	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},

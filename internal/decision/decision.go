@@ -125,8 +125,10 @@ func inFull(answer []byte) Decision {
 var members = [...]string{"decision", "scope", "input", "reason", "option", "stop", "args_sha256"}
 
 // ambiguous says whether an object names a member twice, or one of members in
-// another case: json.Unmarshal would let the last of them decide.
-func ambiguous(object []byte) bool {
+// another case: json.Unmarshal would let the last of them decide. further are members
+// besides.
+func ambiguous(object []byte, further ...string) bool {
+	members := append(further, members[:]...)
 	d := json.NewDecoder(bytes.NewReader(object))
 	seen := map[string]bool{}
 	if _, err := d.Token(); err != nil {
@@ -136,7 +138,7 @@ func ambiguous(object []byte) bool {
 		name, err := d.Token()
 		text, isName := name.(string)
 		if err != nil || !isName || seen[text] ||
-			slices.ContainsFunc(members[:], func(m string) bool { return m != text && strings.EqualFold(m, text) }) {
+			slices.ContainsFunc(members, func(m string) bool { return m != text && strings.EqualFold(m, text) }) {
 			return true
 		}
 		seen[text] = true

@@ -38,7 +38,7 @@ func appendValue(b []byte, v any) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(b, v), nil
 	case string:
-		return appendText(b, v), nil
+		return AppendText(b, v), nil
 	case json.Number:
 		return appendNumber(b, string(v))
 	case []any:
@@ -64,45 +64,71 @@ func appendArray(b []byte, list []any) ([]byte, error) {
 }
 
 func appendObject(b []byte, o map[string]any) ([]byte, error) {
-	type member struct {
-		name  string
-		units []uint16
-	}
-	all := make([]member, 0, len(o))
+	names := make([]string, 0, len(o))
 	for name := range o {
-		all = append(all, member{name, utf16.Encode([]rune(name))})
+		names = append(names, name)
 	}
-	slices.SortFunc(all, func(a, b member) int { return slices.Compare(a.units, b.units) })
+	slices.SortFunc(names, compareUTF16)
 	b = append(b, '{')
-	for i, m := range all {
+	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendText(b, m.name), ':')
+		b = append(AppendText(b, name), ':')
 		var err error
-		if b, err = appendValue(b, o[m.name]); err != nil {
+		if b, err = appendValue(b, o[name]); err != nil {
 			return nil, err
 		}
 	}
 	return append(b, '}'), nil
 }
 
-// escapes are the characters that have a short form.
-var escapes = map[byte]string{'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+// compareUTF16 orders texts by their UTF-16. This is the order of their bytes up to
+// the first that differ, unless one of those begins a character beyond U+FFFF, which
+// UTF-16 writes as surrogates: these come before U+E000 to U+FFFF.
+func compareUTF16(a, b string) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] == b[i] {
+			continue
+		}
+		if a[i] < 0xee || b[i] < 0xee {
+			return int(a[i]) - int(b[i])
+		}
+		return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
+	}
+	return len(a) - len(b)
+}
 
-func appendText(b []byte, s string) []byte {
+// AppendText appends a text in canonical form.
+func AppendText(b []byte, s string) []byte {
 	b = append(b, '"')
+	from := 0
 	for i := range len(s) {
-		switch short := escapes[s[i]]; {
-		case short != "":
-			b = append(b, short...)
-		case s[i] < ' ':
-			b = fmt.Appendf(b, `\u%04x`, s[i])
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\b':
+			b = append(b, '\\', 'b')
+		case '\f':
+			b = append(b, '\\', 'f')
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\r':
+			b = append(b, '\\', 'r')
+		case '\t':
+			b = append(b, '\\', 't')
 		default:
-			b = append(b, s[i])
+			b = fmt.Appendf(b, `\u%04x`, c)
 		}
 	}
-	return append(b, '"')
+	return append(append(b, s[from:]...), '"')
 }
 
 // appendNumber writes a number as ECMAScript does, an integer in full.

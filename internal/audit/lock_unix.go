@@ -1,0 +1,50 @@
+//go:build unix
+
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// lock takes a file for this process until it is closed.
+func lock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return &LockedError{f.Name(), holder(f)}
+	}
+	if err != nil {
+		return fmt.Errorf("lock audit log %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// holder is the process that has locked a file; 0 where the system does not tell.
+func holder(f *os.File) int {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	inode := strconv.FormatUint(info.Sys().(*syscall.Stat_t).Ino, 10)
+	locks, err := os.Open("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	defer locks.Close()
+	for in := bufio.NewScanner(locks); in.Scan(); {
+		// 1: FLOCK ADVISORY WRITE 4711 fe:00:10100742 0 EOF
+		words := strings.Fields(in.Text())
+		if len(words) < 6 || words[1] != "FLOCK" || !strings.HasSuffix(words[5], ":"+inode) {
+			continue
+		}
+		if pid, err := strconv.Atoi(words[4]); err == nil && pid > 0 {
+			return pid
+		}
+	}
+	return 0
+}

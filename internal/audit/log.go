@@ -1,0 +1,242 @@
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// syncWithin bounds how long a record may be written and not on the disk: with the
+// time that the disk takes it stays below 100 ms.
+const syncWithin = 50 * time.Millisecond
+
+// File is what a log writes to; an *os.File is one. Write appends.
+type File interface {
+	io.ReadWriteCloser
+	Sync() error
+	Truncate(size int64) error
+}
+
+// Options are how a log is written. The zero value will do.
+type Options struct {
+	Version  string           // of the program, for the record `open`
+	Run      string           // of the records `open` and `close`
+	SyncEach bool             // every record is on the disk when Append returns
+	Now      func() time.Time // nil: the clock
+	Wrap     func(File) File  // nil: the file as it is; tests have disks fill up
+}
+
+// LockedError is a log that another process writes.
+type LockedError struct {
+	File string
+	PID  int // 0 when the system does not say
+}
+
+func (e *LockedError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("audit log %s is being written by another process", e.File)
+	}
+	return fmt.Sprintf("audit log %s is being written by process %d", e.File, e.PID)
+}
+
+// Log is a log that is being written. Safe for concurrent use.
+type Log struct {
+	mu      sync.Mutex
+	path    string
+	file    File
+	o       Options
+	head    Head
+	size    int64
+	timer   *time.Timer // runs while something is not synced
+	syncing sync.Mutex  // held before mu, by who syncs beside those who write
+	broken  error       // why nothing can be written any more
+}
+
+// ErrClosed is the error of a log that was closed.
+var ErrClosed = errors.New("the audit log is closed")
+
+// Open takes a log over, or makes a new one, and writes a record `open`. A last line
+// that was torn is cut off, and counted in that record. Its error is a *LockedError, a
+// *BrokenError, or that of the file.
+func Open(path string, o Options) (*Log, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open audit log: %w", err)
+	}
+	l := &Log{path: path, file: f, o: o, head: start}
+	if err := l.takeOver(f); err != nil {
+		_ = f.Close() // the first error tells more
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Log) takeOver(f *os.File) error {
+	if err := lock(f); err != nil {
+		return err
+	}
+	if l.o.Wrap != nil {
+		l.file = l.o.Wrap(f)
+	}
+	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
+	cutOff := int64(0)
+	for {
+		_, err := c.next()
+		if err == io.EOF {
+			break
+		}
+		if t := (torn{}); errors.As(err, &t) {
+			cutOff = t.bytes
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.head, l.size = c.head, c.size
+	if cutOff > 0 {
+		if err := l.file.Truncate(l.size); err != nil {
+			return fmt.Errorf("cut the torn line of audit log %s: %w", l.path, err)
+		}
+	}
+	if l.size == 0 {
+		if err := syncDir(filepath.Dir(l.path)); err != nil {
+			return fmt.Errorf("open audit log %s: %w", l.path, err)
+		}
+	}
+	text, err := json.Marshal(map[string]any{"version": l.o.Version, "torn_bytes": cutOff})
+	if err != nil {
+		return err
+	}
+	_, err = l.Append(l.own(KindOpen, text))
+	return err
+}
+
+// own is a record of the log's own.
+func (l *Log) own(kind string, data json.RawMessage) Record {
+	return Record{Run: l.o.Run, Kind: kind, Actor: Actor{Type: "runtime", Name: "concerto"}, Data: data}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Append writes a record. After an error nothing of it is in the log, and what it was
+// to precede must not happen; the next Append tries again, unless the log's end is
+// not known any more.
+func (l *Log) Append(r Record) (Line, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return Line{}, l.broken
+	}
+	line, err := r.line(l.head, l.o.Now())
+	if err != nil {
+		return line, err
+	}
+	if err := l.write(append(line.Text[:len(line.Text):len(line.Text)], '\n')); err != nil {
+		return line, err
+	}
+	l.head = Head{line.Seq, line.Hash}
+	if l.o.SyncEach {
+		return line, l.sync()
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(syncWithin, l.syncSoon)
+	}
+	return line, nil
+}
+
+func (l *Log) write(text []byte) error {
+	n, err := l.file.Write(text)
+	if err == nil && n < len(text) {
+		err = io.ErrShortWrite
+	}
+	if err == nil {
+		l.size += int64(n)
+		return nil
+	}
+	err = fmt.Errorf("write audit log %s: %w", l.path, err)
+	if n > 0 {
+		if undo := l.file.Truncate(l.size); undo != nil {
+			l.broken = errors.Join(err, undo)
+			return l.broken
+		}
+	}
+	return err
+}
+
+func (l *Log) sync() error {
+	if err := l.file.Sync(); err != nil {
+		l.unsynced(err)
+	}
+	return l.broken
+}
+
+// syncSoon does not hold up those who write meanwhile: what they write is synced by
+// the next.
+func (l *Log) syncSoon() {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	l.timer = nil
+	broken := l.broken
+	l.mu.Unlock()
+	if broken != nil {
+		return
+	}
+	if err := l.file.Sync(); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.unsynced(err)
+	}
+}
+
+// unsynced is for good: after a failure nobody knows what the disk has.
+func (l *Log) unsynced(err error) {
+	l.broken = fmt.Errorf("sync audit log %s: %w", l.path, err)
+}
+
+// Head is the last record.
+func (l *Log) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// Path is where the log is.
+func (l *Log) Path() string { return l.path }
+
+// Close writes a record `close` and gives the log free.
+func (l *Log) Close() error {
+	_, err := l.Append(l.own(KindClose, nil))
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.broken, ErrClosed) {
+		return nil
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	if err == nil {
+		err = l.sync()
+	}
+	l.broken = ErrClosed
+	return errors.Join(err, l.file.Close())
+}

@@ -1,0 +1,74 @@
+package decision
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Answers to the approval of a tool's call may also say these.
+const (
+	Respond   = "respond" // Output is given in the tool's place
+	MatchTool = "tool"    // an allowance for a session is for all calls of the tool
+	MatchArgs = "args"    // it is for the same arguments
+)
+
+// Answer is a decision about a tool's call.
+type Answer struct {
+	Decision
+	Respond bool            // the tool is not called: Output is what it gives
+	Output  json.RawMessage // nil: null
+	Match   string          // of an allowance for longer than once
+}
+
+// offered is how far an allowance of a tool can go.
+func offered() []string { return []string{Once, Session} }
+
+// OfTool is the meaning of an answer to the approval of a tool's call: what Of says,
+// and besides a decision in full that responds in the tool's place or says what the
+// allowance is for, and the older {approved: …, reason?}. Always is as long as the
+// session lasts.
+func OfTool(answer []byte) Answer {
+	answer = bytes.TrimSpace(answer)
+	if len(answer) == 0 || answer[0] != '{' {
+		return plainAnswer(Of(answer))
+	}
+	var o struct {
+		Decision string          `json:"decision"`
+		Approved json.RawMessage `json:"approved"`
+		Reason   string          `json:"reason"`
+		Output   json.RawMessage `json:"output"`
+		Match    *string         `json:"match"`
+		Stop     bool            `json:"stop"`
+		Hash     string          `json:"args_sha256"`
+	}
+	if json.Unmarshal(answer, &o) != nil || ambiguous(answer, "approved", "output", "match") {
+		return plainAnswer(none(answer))
+	}
+	if o.Decision == "" && o.Approved != nil {
+		d := Of(o.Approved)
+		if !d.Allow && o.Reason != "" {
+			d.Reason = o.Reason
+		}
+		return plainAnswer(d)
+	}
+	if o.Decision == Respond {
+		return Answer{Decision: Decision{Allow: true, Scope: Once, Reason: o.Reason, Stop: o.Stop, ArgsSHA256: o.Hash}, Respond: true, Output: o.Output}
+	}
+	a := plainAnswer(inFull(answer))
+	if o.Match != nil && a.Allow {
+		if !slices.Contains([]string{MatchTool, MatchArgs}, *o.Match) {
+			return plainAnswer(none(answer))
+		}
+		a.Match = *o.Match
+	}
+	return a
+}
+
+func plainAnswer(d Decision) Answer {
+	a := Answer{Decision: d.Within(offered())}
+	if a.Allow {
+		a.Match = MatchTool
+	}
+	return a
+}
