@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -14,6 +13,7 @@ import (
 // model server.
 type agent struct {
 	name      string // of its recording
+	title     string
 	pkg       string
 	version   string
 	program   string
@@ -22,30 +22,21 @@ type agent struct {
 	env       func(at place) map[string]string
 	files     func(at place) map[string]string // below its home
 	model     string
-	replies   []testllm.Reply
-	adds      string // what its model knows our tool as
+	modelling
 }
 
-// talk is a conversation that is recorded.
-type talk struct {
-	name    string
-	replies []testllm.Reply
-	tools   []effect.ToolSpec
-}
+// modelling is what an agent's model is told and says.
+type modelling struct {
+	main   string       // what only those requests have that go on with the conversation
+	touch  testllm.Call // of the agent's tool for commands
+	asks   testllm.Call // of its tool that asks the user; one without arguments is not there over this transport
+	adds   string       // what ours is called
+	thinks bool         // what the model thinks is told
 
-// sum is the tool that agents are told of.
-var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
-	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
-
-// talks are the conversations with an agent: one in which it asks, and one in which it
-// calls a tool of ours.
-func (a *agent) talks() []talk {
-	named := `"` + a.adds + `"`
-	return []talk{{name: a.name, replies: a.replies}, {name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: []testllm.Reply{
-		{When: named, ToolCalls: call("call_1", a.adds, `{"a":1,"b":2}`), TokensIn: 10, TokensOut: 5},
-		{When: named, Text: "It is three.", TokensIn: 10, TokensOut: 5},
-		{Repeat: true, Text: "title"},
-	}}}
+	longest string // what an approval may be given for: "session" or "always"
+	reasons bool   // a denial's reason reaches the model
+	edits   bool   // an approval may change the call
+	stops   bool   // a denied call ends the agent's turn
 }
 
 // place is where an agent runs.
@@ -54,21 +45,22 @@ type place struct {
 	url  string // of the model server
 }
 
-func call(id, name, args string) []testllm.Call {
-	return []testllm.Call{{ID: id, Name: name, Args: json.RawMessage(args)}}
+func toolCall(id, name, args string) testllm.Call {
+	return testllm.Call{ID: id, Name: name, Args: json.RawMessage(args)}
 }
+
+// What models say to use tools that all agents of a maker have.
+var (
+	claudeTouch = toolCall("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`)
+	claudeAsks  = toolCall("toolu_2", "AskUserQuestion",
+		`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`)
+)
 
 // agents are those that are recorded.
 var agents = []agent{
-	{adds: "mcp__concerto__Calc_add", name: "claude", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
-		replies: []testllm.Reply{
-			{When: `"name":"Bash"`, Thought: "A file is wanted.", Text: "Let me look.", ToolCalls: call("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
-			{When: `"name":"AskUserQuestion"`, ToolCalls: call("toolu_2", "AskUserQuestion",
-				`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`), TokensIn: 10, TokensOut: 5},
-			{When: `"name":"Bash"`, Text: "All done.", TokensIn: 10, TokensOut: 5},
-			{Repeat: true, Text: "title"},
-		}},
-	{adds: "Calc_add", name: "codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
+	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
+	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
 		},
@@ -76,21 +68,13 @@ var agents = []agent{
 			return map[string]string{"TEST_KEY": "k", "CODEX_HOME": filepath.Join(at.home, ".codex")}
 		},
 		files: func(place) map[string]string { return map[string]string{".codex/config.toml": ""} },
-		replies: []testllm.Reply{
-			{When: `"request_user_input"`, Thought: "A file is wanted.", Text: "Let me look.", ToolCalls: call("call_1", "exec_command", `{"cmd":"touch made.txt"}`), TokensIn: 10, TokensOut: 5},
-			{When: `"request_user_input"`, ToolCalls: call("call_2", "request_user_input",
-				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`), TokensIn: 10, TokensOut: 5},
-			{Repeat: true, Text: "All done.", TokensIn: 10, TokensOut: 5},
-		}},
-	{adds: "mcp__concerto__Calc_add", name: "claude-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
-		replies: []testllm.Reply{
-			{When: `"name":"Bash"`, Text: "Let me look.", ToolCalls: call("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
-			{When: `"name":"AskUserQuestion"`, ToolCalls: call("toolu_2", "AskUserQuestion",
-				`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`), TokensIn: 10, TokensOut: 5},
-			{When: `"name":"Bash"`, Text: "All done.", TokensIn: 10, TokensOut: 5},
-			{Repeat: true, Text: "title"},
-		}},
-	{adds: "mcp_concerto_Calc_add", name: "gemini", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
+		modelling: modelling{main: `"request_user_input"`, touch: toolCall("call_1", "exec_command", `{"cmd":"touch made.txt"}`),
+			asks: toolCall("call_2", "request_user_input",
+				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
+			adds: "Calc_add", thinks: true, longest: "always"}},
+	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, adds: "mcp__concerto__Calc_add", longest: "always"}},
+	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {
 			return map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": at.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
@@ -98,15 +82,12 @@ var agents = []agent{
 		files: func(place) map[string]string {
 			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
 		},
-		replies: []testllm.Reply{
-			{When: `"run_shell_command"`, Text: "Let me look.", ToolCalls: call("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
-			{Repeat: true, Text: "All done.", TokensIn: 10, TokensOut: 5},
-		}},
-	{adds: "concerto_Calc_add", name: "opencode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
+		modelling: modelling{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, adds: "mcp_concerto_Calc_add", longest: "always"}},
+	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {
 			config, err := json.Marshal(map[string]any{
-				"model": "test/m", "small_model": "test/m", "autoupdate": false, "share": "disabled", "permission": map[string]any{"bash": "ask"},
+				"model": "test/m", "small_model": "test/m", "autoupdate": false, "share": "disabled", "permission": map[string]any{"*": "ask"},
 				"provider": map[string]any{"test": map[string]any{"npm": "@ai-sdk/openai-compatible",
 					"options": map[string]any{"baseURL": at.url + "/v1", "apiKey": "k"}, "models": map[string]any{"m": map[string]any{}}}},
 			})
@@ -116,11 +97,7 @@ var agents = []agent{
 			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
 				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 		},
-		replies: []testllm.Reply{
-			{When: `"name":"bash"`, Text: "Let me look.", ToolCalls: call("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), TokensIn: 10, TokensOut: 5},
-			{When: `"name":"bash"`, Text: "All done.", TokensIn: 10, TokensOut: 5},
-			{Repeat: true, Text: "title"},
-		}},
+		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, adds: "concerto_Calc_add", longest: "always", stops: true}},
 }
 
 // anthropic leads a program of Anthropic's.

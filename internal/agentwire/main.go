@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ func run(bin, out string, verbose bool, only []string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	if _, err := program(bin); err != nil {
+	if _, err := command(bin); err != nil {
 		return err
 	}
 	for i := range agents {
@@ -76,10 +77,10 @@ func (a *agent) record(bin, file string, t talk, verbose bool) error {
 	return talkErr
 }
 
-// program builds the command concerto, by which some agents reach tools.
-func program(bin string) (string, error) {
+// command builds the command concerto, by which some agents reach tools.
+func command(bin string) (string, error) {
 	file := filepath.Join(bin, "concerto")
-	build := exec.Command("go", "build", "-o", file, "./cmd/concerto")
+	build := exec.Command("go", "build", "-o", file, "github.com/concerto-lang/concerto/cmd/concerto")
 	build.Stdout, build.Stderr = os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("build concerto: %w", err)
@@ -87,15 +88,14 @@ func program(bin string) (string, error) {
 	return file, nil
 }
 
-// install installs what is not there in its version.
+// install installs what is not there in its version. It is noted there as wanted, since
+// npm takes away what is not when something else is installed beside it.
 func install(bin string) error {
-	args := []string{"install", "--no-save", "--no-audit", "--no-fund", "--prefix", bin}
+	args := []string{"install", "--no-audit", "--no-fund", "--prefix", bin}
 	missing := false
 	for _, a := range agents {
 		args = append(args, a.pkg+"@"+a.version)
-		var p struct{ Version string }
-		text, err := os.ReadFile(filepath.Join(bin, "node_modules", a.pkg, "package.json"))
-		missing = missing || err != nil || json.Unmarshal(text, &p) != nil || p.Version != a.version
+		missing = missing || !a.installed(filepath.Join(bin, "node_modules"))
 	}
 	if !missing {
 		return nil
@@ -106,6 +106,13 @@ func install(bin string) error {
 		return fmt.Errorf("npm install: %w", err)
 	}
 	return nil
+}
+
+// installed says that the agent is there in its version.
+func (a *agent) installed(modules string) bool {
+	var p struct{ Version string }
+	text, err := os.ReadFile(filepath.Join(modules, a.pkg, "package.json"))
+	return err == nil && json.Unmarshal(text, &p) == nil && p.Version == a.version
 }
 
 // recording is what passed.
@@ -141,7 +148,8 @@ func (a *agent) talk(bin string, t talk, rec *recording, verbose bool) error {
 	server := testllm.StartAgents(t.replies...)
 	defer server.Close()
 	at := place{home: home, url: server.URL}
-	rec.hide = []hidden{{dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
+	flat := strings.ReplaceAll(dir, "/", "-") // as Claude Code names its directory for one
+	rec.hide = []hidden{{flat, "-work"}, {dir, "/work"}, {home, "/home/user"}, {tmp, "/tmp"}, {server.URL, "http://127.0.0.1:1"}, {bin, "/npm"}}
 	if err := a.settle(at); err != nil {
 		return err
 	}

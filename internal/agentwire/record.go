@@ -23,9 +23,13 @@ const (
 var (
 	ids    = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ses|msg|prt|req|call)_[0-9a-zA-Z]{12,})\b`)
 	stamps = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	// Dates as parts of paths, and times in names of files.
+	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
+	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
 	moment = regexp.MustCompile(`1[78]\d{11}`) // in milliseconds, as ids have it
-	// Members whose numbers are times.
-	times = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time)":\s*)\d+(?:\.\d+)?`)
+	// Members whose numbers are times, or of processes.
+	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)
+	processes = regexp.MustCompile(`("processId":\s*")\d+`)
 )
 
 // text is the recording as a file.
@@ -62,7 +66,9 @@ func (r *recording) clean(line string, known map[string]string) string {
 	})
 	line = moment.ReplaceAllString(line, "1700000000000")
 	line = stamps.ReplaceAllString(line, "2026-01-01T00:00:00.000Z")
-	return times.ReplaceAllString(line, "${1}0")
+	line = days.ReplaceAllString(line, "/2026/01/01/")
+	line = named.ReplaceAllString(line, "2026-01-01T00-00-00")
+	return processes.ReplaceAllString(times.ReplaceAllString(line, "${1}0"), "${1}0")
 }
 
 // cut cuts a long line that is JSON.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -24,7 +25,8 @@ func TestRecordingsNameNoMachine(t *testing.T) {
 	const id = "0a1b2c3d-0000-4111-8222-0123456789ab"
 	for _, line := range []string{
 		`{"cwd":"/tmp/work-17/w","url":"http://127.0.0.1:40123/v1","id":"` + id + `"}`,
-		`{"again":"` + id + `","other":"ses_abcdefghijkl","at":"2026-11-20T23:05:00.123Z","duration_ms":412,"created":1763683200.5}`,
+		`{"again":"` + id + `","other":"ses_abcdefghijkl","at":"2026-11-20T23:05:00.123Z","duration_ms":412,"created":1763683200.5,"pid":412}`,
+		`{"path":"/home/x/2026/11/20/rollout-2026-11-20T23-05-00-a.jsonl","processId":"412"}`,
 		string(long),
 		strings.Repeat("no JSON ", 500),
 	} {
@@ -50,13 +52,36 @@ func TestRecordingsNameNoMachine(t *testing.T) {
 	}
 	want := []string{
 		`{"cwd":"/work/w","url":"http://127.0.0.1:1/v1","id":"00000000-0000-4000-8000-000000000001"}`,
-		`{"again":"00000000-0000-4000-8000-000000000001","other":"ses_00000002","at":"2026-01-01T00:00:00.000Z","duration_ms":0,"created":0}`,
+		`{"again":"00000000-0000-4000-8000-000000000001","other":"ses_00000002","at":"2026-01-01T00:00:00.000Z","duration_ms":0,"created":0,"pid":0}`,
+		`{"path":"/home/x/2026/01/01/rollout-2026-01-01T00-00-00-a.jsonl","processId":"0"}`,
 		fmt.Sprintf(`{"list":[1,2,3],"n":12345678901234567890,"text":"%s…"}`, strings.Repeat("é", longText)),
 		strings.Repeat("no JSON ", 500),
 	}
 	for i := range want {
 		if i >= len(got) || got[i] != want[i] {
 			t.Errorf("line %d: got\n%s\nwant\n%s", i+1, got[min(i, len(got)-1)], want[i])
+		}
+	}
+}
+
+// TestRecordingsAreClean: the recordings that are kept show nothing of the machine on
+// which they were made, nor of the day.
+func TestRecordingsAreClean(t *testing.T) {
+	files, err := filepath.Glob("../../runtime/host/testdata/wire/*.wire")
+	if err != nil || len(files) != 2*len(agents) {
+		t.Fatalf("%d recordings of %d agents: %v", len(files), len(agents), err)
+	}
+	strange := regexp.MustCompile(`agentwire\d|/root\b|/home/[^u]|/tmp/[a-zA-Z]|localhost|registry|npmjs|proxy|127\.0\.0\.1:\d\d|pid\W+[1-9]|(20\d\d[-/]\d\d[-/]\d\d)|sk-\w`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range strange.FindAllIndex(text, -1) {
+			found := strings.ReplaceAll(string(text[at[0]:at[1]]), "/", "-")
+			if found != "2026-01-01" && found != "2025-11-25" { // the other is a version of MCP
+				t.Errorf("%s has %q: …%s…", filepath.Base(file), found, text[max(at[0]-60, 0):min(at[1]+60, len(text))])
+			}
 		}
 	}
 }
@@ -68,7 +93,7 @@ func TestAgentsAreComplete(t *testing.T) {
 		a := &agents[i]
 		at := place{home: t.TempDir(), url: "http://127.0.0.1:1"}
 		c := a.config("bin", "w", at)
-		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.replies) == 0 {
+		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.working()) < 3 {
 			t.Errorf("%s: %+v", a.pkg, c)
 		}
 		if err := a.settle(at); err != nil {

@@ -96,6 +96,10 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
+	if once := q.first("allow_once"); once != "" && kind == "other" && a.tools.titled(call.Title) {
+		s.answer(rpcResult(q.ID, selected(once))) // the program has allowed it by giving it
+		return
+	}
 	w := approval{tool: kind, kind: kind, description: about(kind, short(call.Title)), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
 		w.Args = encode(obj{"command": call.Title})
@@ -118,6 +122,20 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	s.approval(w)
 }
 
+// first is the first option of a kind; "" when there is none.
+func (q *rpcRequest) first(kind string) string {
+	for _, c := range q.choices() {
+		if c.Kind == kind {
+			return c.ID
+		}
+	}
+	return ""
+}
+
+func selected(option string) obj {
+	return obj{"outcome": obj{"outcome": "selected", "optionId": option}}
+}
+
 // decidedPermission chooses the option of the kind that the decision asks for, or the
 // one that it names, unless that allows what the decision denies. None: cancelled.
 func decidedPermission(s *said, q *rpcRequest, o *ours) {
@@ -133,22 +151,18 @@ func (q *rpcRequest) outcome(o *ours) obj {
 	case d.Allow:
 		want = "allow_always"
 	}
-	chosen := ""
-	for _, c := range q.choices() {
-		if d.Option != "" && (c.ID == d.Option || c.Name == d.Option) {
-			if d.Allow || strings.HasPrefix(c.Kind, "reject_") {
-				chosen = c.ID
-			}
-			break
-		}
-		if d.Option == "" && c.Kind == want && chosen == "" {
-			chosen = c.ID
+	chosen := q.first(want)
+	if d.Option != "" {
+		chosen = ""
+		at := slices.IndexFunc(q.choices(), func(c acpChoice) bool { return c.ID == d.Option || c.Name == d.Option })
+		if at >= 0 && (d.Allow || strings.HasPrefix(q.choices()[at].Kind, "reject_")) {
+			chosen = q.choices()[at].ID
 		}
 	}
 	if chosen == "" || d.Stop {
 		return obj{"outcome": obj{"outcome": "cancelled"}}
 	}
-	return obj{"outcome": obj{"outcome": "selected", "optionId": chosen}}
+	return selected(chosen)
 }
 
 // elicits asks what a form does; what is none we do not know.

@@ -2,7 +2,10 @@ package host
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // bridgeEntry is how an agent reaches the server of the program's tools: it starts a
@@ -30,6 +33,19 @@ func (a *acp) servers() []any {
 		return []any{}
 	}
 	return []any{obj{"name": toolServer, "command": a.bridge.command, "args": a.bridge.args, "env": []any{}}}
+}
+
+// titled says that an agent's call of that title is of one of the tools. Claude's name it
+// by the first form, Gemini by the others, OpenCode by the third. A title that is a
+// command or a path, which a model chooses, is of a call of another kind.
+func (t tools) titled(title string) bool {
+	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
+		switch title {
+		case claudeOurs + f.Name, "mcp_" + toolServer + "_" + f.Name, toolServer + "_" + f.Name, f.Name + " (" + toolServer + " MCP Server)":
+			return true
+		}
+		return false
+	})
 }
 
 // overBridge hears a line of one who has come over the bridge.

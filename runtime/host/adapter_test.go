@@ -246,7 +246,7 @@ var approvals = []struct {
 	{"codex", `{"method":"item/commandExecution/requestApproval","id":0,"params":{"command":"make","proposedExecpolicyAmendment":["make"],"availableDecisions":["accept",{"acceptWithExecpolicyAmendment":{}},"cancel"]}}`,
 		`{"type":"approval","id":"0","description":"command: make","risk_level":"high","tool":"command","kind":"execute","args":{"command":"make","cwd":""},"options":["once","always","deny"]`,
 		[][2]string{
-			{`"session"`, `{"decision":"accept"}`}, {`"no"`, `{"decision":"cancel"}`},
+			{`"session"`, `{"decision":"accept"}`}, {`"no"`, `{"decision":"decline"}`}, {`{"decision":"deny","stop":true}`, `{"decision":"cancel"}`},
 			{`"always"`, `{"decision":{"acceptWithExecpolicyAmendment":{"execpolicy_amendment":["make"]}}}`},
 		}},
 	{"codex", `{"method":"item/fileChange/requestApproval","id":0,"params":{"itemId":"i","reason":"why"}}`,
@@ -312,6 +312,46 @@ func TestApprovals(t *testing.T) {
 		s := ask().say(response(id, "error", `"nobody is there"`))
 		if len(s.theirs) != 1 || allows(s.theirs[0]) {
 			t.Errorf("%s: an error allows: %s", c.transport, s.theirs)
+		}
+	}
+}
+
+// An ACP agent that asks whether it may call a tool that the program has given it is
+// told yes. What is called differently, or is of another kind, is asked for.
+func TestOwnToolsAreAllowed(t *testing.T) {
+	ask := func(title, kind, option string) []byte {
+		return []byte(fmt.Sprintf(`{"method":"session/request_permission","id":5,"params":{"sessionId":"S","toolCall":{"toolCallId":"1","title":%q,"kind":%q},"options":[{"optionId":"x","kind":"allow_always"},{"optionId":"y","kind":%q},{"optionId":"n","kind":"reject_once"}]}}`, title, kind, option))
+	}
+	for _, c := range []struct {
+		title, kind, option string
+		allowed             bool
+	}{
+		{"mcp__concerto__Calc_add", "other", "allow_once", true},
+		{"mcp_concerto_Calc_add", "", "allow_once", true},
+		{"concerto_Calc_add", "other", "allow_once", true},
+		{"Calc_add (concerto MCP Server)", "other", "allow_once", true},
+		{"mcp__concerto__Calc_add", "other", "reject_always", false},
+		{"mcp__concerto__Calc_add", "execute", "allow_once", false},
+		{"mcp__concerto__Calc_add", "edit", "allow_once", false},
+		{"mcp__concerto__Calc_sub", "other", "allow_once", false},
+		{"mcp__other__Calc_add", "other", "allow_once", false},
+		{"mcp__concerto__Calc_add; rm -rf /", "other", "allow_once", false},
+		{"Calc_add", "other", "allow_once", false},
+		{"", "other", "allow_once", false},
+	} {
+		for _, told := range []bool{true, false} {
+			a := newAdapter(t, acpTransport, Vendor{}, "")
+			if told {
+				a = newToldAdapter(t, acpTransport, Vendor{})
+			}
+			s := a.hear(ask(c.title, c.kind, c.option))
+			if c.allowed && told {
+				if len(s.ours) != 0 || len(s.theirs) != 1 || !bytes.Contains(s.theirs[0], []byte(`"optionId":"y"`)) {
+					t.Errorf("%+v: %s, answered with %s", c, s.ours, s.theirs)
+				}
+			} else if len(s.theirs) != 0 || len(s.ours) != 1 || !bytes.Contains(s.ours[0], []byte(`"type":"approval"`)) {
+				t.Errorf("%+v, told of it: %v: %s, answered with %s", c, told, s.ours, s.theirs)
+			}
 		}
 	}
 }

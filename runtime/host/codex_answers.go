@@ -8,9 +8,9 @@ func decidedCommand(q *rpcRequest, o *ours) obj {
 	p := q.approval()
 	d := o.decide(q.Options, q.Args, false)
 	switch {
-	case !d.Allow && (d.Stop || !p.has("decline")):
+	case !d.Allow && d.Stop:
 		return obj{"decision": "cancel"}
-	case !d.Allow:
+	case !d.Allow: // it need not be offered; "cancel", which is, would end the turn
 		return obj{"decision": "decline"}
 	case d.Scope == decision.Always:
 		return obj{"decision": obj{"acceptWithExecpolicyAmendment": obj{"execpolicy_amendment": p.Amendment}}}
