@@ -11,21 +11,24 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
 // outlive bounds the wait for processes to be gone, which takes milliseconds where
 // the machine has time for it.
 const outlive = 30 * time.Second
 
-// TestKilled: when concerto is killed, nothing is left of its hosts and of what they
-// have started, whatever group or session that is in, nor of the guardian.
-func TestKilled(t *testing.T) {
-	family := `
+// family is what begins a host that starts four others (family4).
+const family = `
 spawn-grandchild child
 spawn-grandchild grouped own-group ignore-sigterm
 spawn-grandchild session own-session ignore-sigterm
 spawn-grandchild orphaned own-session
 `
+
+// TestKilled: when concerto is killed, nothing is left of its hosts and of what they
+// have started, whatever group or session that is in, nor of the guardian.
+func TestKilled(t *testing.T) {
 	for _, c := range []struct{ name, host, program string }{
 		{"idle", family + "serve\nread\n< {\"type\":\"result\",\"text\":\"up\"}\nend\n",
 			`fn main() { println(W.execute("a")?); std::time::sleep(600000); }`},
@@ -67,16 +70,12 @@ spawn-grandchild orphaned own-session
 			all = append(all, guardian)
 			_ = p.Process.Kill()
 			killed := time.Now()
-			for left := all; ; {
-				if left = alive(left); len(left) == 0 && len(marked(run)) == 0 {
-					t.Logf("nothing is left after %v", time.Since(killed).Round(time.Millisecond))
-					break
+			for ; len(all) > 0; all = marked(run) {
+				if left, err := testproc.Ended(outlive-time.Since(killed), all...); len(left) > 0 || err != nil {
+					t.Fatalf("%v are left (%v)", left, err)
 				}
-				if time.Since(killed) > outlive {
-					t.Fatalf("%v and %v are left", left, marked(run))
-				}
-				time.Sleep(time.Millisecond)
 			}
+			t.Logf("nothing is left after %v", time.Since(killed).Round(time.Millisecond))
 		})
 	}
 }
@@ -86,9 +85,8 @@ spawn-grandchild orphaned own-session
 func TestNothingIsLeft(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
-		"w.host": "spawn-grandchild child\nspawn-grandchild grouped own-group\nspawn-grandchild session own-session ignore-sigterm\nspawn-grandchild orphaned own-session\n" +
-			"read\n< {\"type\":\"result\",\"text\":\"up\"}\n",
-		"main.conc": "host W { connector: w }\nfn main() { println(W.execute(\"a\")?); }",
+		"w.host":        family + "read\n< {\"type\":\"result\",\"text\":\"up\"}\n",
+		"main.conc":     "host W { connector: w }\nfn main() { println(W.execute(\"a\")?); }",
 	})
 	out, err := command(dir, "run", "main.conc").Output()
 	if err != nil || string(out) != "up\n" {
@@ -103,9 +101,8 @@ func TestNothingIsLeft(t *testing.T) {
 func TestNothingIsLeftOfALook(t *testing.T) {
 	dir := programs(t, map[string]string{
 		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\nparams = { a = 1 }\n",
-		"w.host": "spawn-grandchild child\nspawn-grandchild grouped own-group\nspawn-grandchild session own-session ignore-sigterm\nspawn-grandchild orphaned own-session\n" +
-			"read\n< {\"type\":\"init_ack\"}\n",
-		"main.conc": "host W { connector: w }\nfn main() {}",
+		"w.host":        family + "read\n< {\"type\":\"init_ack\"}\n",
+		"main.conc":     "host W { connector: w }\nfn main() {}",
 	})
 	if out, err := command(dir, "host", "list").Output(); err != nil {
 		t.Fatalf("%v: %s", err, out)

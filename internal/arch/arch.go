@@ -59,6 +59,7 @@ var Policy = []Rule{
 	{Package: "internal/testhost", Tests: true},
 	{Package: "internal/testllm", Tests: true},
 	{Package: "internal/testmcp", Tests: true},
+	{Package: "internal/testproc", Tests: true},
 	{Package: "internal/testterm", Imports: "internal/terminal", Tests: true},
 	{Package: "internal/diag", Imports: "internal/source internal/spell"},
 	{Package: "lexer", Imports: "internal/source internal/diag"},

@@ -30,6 +30,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
+	{"golang.org/x/sys", "internal/testproc"},
 	{"golang.org/x/text", "internal/terminal"},
 }
 

@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/concerto-lang/concerto/internal/guard"
 	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
 // patience bounds waits; nothing but a bug comes near it.
@@ -53,13 +54,9 @@ func init() {
 		first := guards.pid
 		guards.mu.Unlock()
 		_ = syscall.Kill(first, syscall.SIGKILL)
-		for {
-			// Its first thread may have ended while others still have its files open.
-			threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", first))
-			if s := proc.Read(first); s == nil || !s.Runs() && len(threads) <= 1 {
-				break
-			}
-			time.Sleep(time.Millisecond)
+		// Its first thread may end while others still have its files open.
+		if left, err := testproc.Ended(patience, first); len(left) > 0 || err != nil {
+			panic(fmt.Sprint("the guardian is left: ", err))
 		}
 		await(begin(r, "parent-of-session"), "all")
 		fmt.Println("up", await(begin(r, "hang"), "up"), r.Unguarded())
@@ -155,15 +152,13 @@ func runAs(t *testing.T, role string) (c *exec.Cmd, run string, lines *bufio.Sca
 // awaitNone waits until no process of a run is left.
 func awaitNone(t *testing.T, run string) {
 	t.Helper()
-	for since := time.Now(); ; time.Sleep(time.Millisecond) {
-		switch left := marked(run); {
-		case len(left) == 0:
-			t.Logf("nothing is left after %v", time.Since(since).Round(time.Millisecond))
-			return
-		case time.Since(since) > patience:
-			t.Fatalf("%v are left", left)
+	since := time.Now()
+	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started meanwhile
+		if left, err := testproc.Ended(patience-time.Since(since), all...); len(left) > 0 || err != nil {
+			t.Fatalf("%v are left (%v)", left, err)
 		}
 	}
+	t.Logf("nothing is left after %v", time.Since(since).Round(time.Millisecond))
 }
 
 // TestKilled: when a process is killed, what it has started ends with it, and what

@@ -1,6 +1,7 @@
 package procgroup
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -34,16 +35,26 @@ func init() {
 		begun()
 		for range 2 {
 			c := exec.Command(os.Args[0])
-			c.Env = append(os.Environ(), "PROCGROUP_ROLE=spins-alone")
+			c.Env, c.Stdout = append(os.Environ(), "PROCGROUP_ROLE=spins-alone"), os.Stdout
 			if err := c.Start(); err != nil {
 				panic(err)
 			}
 		}
 		select {}
 	}
+	// says when it has computed for longer than TestCgroup allows
 	roles["spins-alone"] = func() {
-		for n := 0; ; n++ {
-			spun.Store(int64(n))
+		var u syscall.Rusage
+		for said := false; ; spun.Add(1) {
+			if said || spun.Load()%(1<<16) != 0 {
+				continue
+			}
+			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+				panic(err)
+			}
+			if said = time.Duration(u.Utime.Nano()) > 400*time.Millisecond; said {
+				fmt.Println("spun")
+			}
 		}
 	}
 	roles["forks"] = func() {
@@ -167,15 +178,22 @@ func TestCgroup(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "PROCGROUP_ROLE=spins")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(g.dir.Fd())}
+	told, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		g.end()
 		t.Skip(err)
 	}
 	l := &Limits{CPUSeconds: 0.3}
-	for end := time.Now().Add(patience); g.crossed(l) != LimitCPU; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("what the group uses is not seen: %d µs", g.count("cpu.stat", "usage_usec"))
+	for lines, spun := bufio.NewScanner(told), 0; spun < 2 && lines.Scan(); {
+		if lines.Text() == "spun" {
+			spun++
 		}
+	}
+	if got := g.crossed(l); got != LimitCPU {
+		t.Fatalf("it has crossed %q with %d µs", got, g.count("cpu.stat", "usage_usec"))
 	}
 	if got := g.crossed(&Limits{Processes: 2}); got != LimitProcesses {
 		t.Errorf("with three processes it has crossed %q", got)

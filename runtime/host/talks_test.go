@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/talkgen"
+	"github.com/concerto-lang/concerto/internal/testproc"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
@@ -344,7 +344,9 @@ func withProcesses(t *testing.T, talk *talkgen.Talk) string {
 	}
 	p.said = func(i int) {
 		if talk.Signals(i) {
-			await(file(talkgen.Said(i)))
+			if err := testproc.AwaitFile(file(talkgen.Said(i))); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	seen := p.play(talk)
@@ -359,14 +361,4 @@ func withProcesses(t *testing.T, talk *talkgen.Talk) string {
 		t.Fatal(err)
 	}
 	return differences(talk, seen, [][]string{talkgen.Lines(string(heard))}, p.remarks, false)
-}
-
-// await waits for a file that another process makes.
-func await(name string) {
-	for {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
