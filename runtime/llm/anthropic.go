@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonread"
 )
 
 // anthropic is the form of Anthropic's Messages API. A schema travels as a tool
@@ -123,7 +124,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		anthropicReply
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(answer, &reply); err != nil {
+	if err := jsonread.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
 	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
@@ -249,7 +250,7 @@ type anthropicEvent struct {
 
 func (s *anthropicStream) event(data []byte) (string, error) {
 	var e anthropicEvent
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := jsonread.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	switch e.Type {

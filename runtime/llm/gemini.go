@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonread"
 )
 
 // gemini is the form of Google's generateContent. A schema is a field of the
@@ -234,7 +235,7 @@ type geminiStream struct {
 
 func (s *geminiStream) event(data []byte) (string, error) {
 	var e geminiReply
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := jsonread.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, gemini{}.refusal, data); err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonread"
 )
 
 // ollama is the form of Ollama's chat API. A schema is a field of the request.
@@ -135,7 +136,7 @@ type ollamaStream struct {
 
 func (s *ollamaStream) event(data []byte) (string, error) {
 	var e ollamaReply
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := jsonread.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, ollama{}.refusal, data); err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonread"
 )
 
 // openAI is the form of OpenAI's chat completions, which many servers take. own
@@ -164,7 +165,7 @@ type openAIText struct {
 
 func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	var reply openAIReply
-	if err := json.Unmarshal(answer, &reply); err != nil {
+	if err := jsonread.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
 	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
@@ -217,7 +218,7 @@ func openAIStop(reason string) string {
 // contentText is a message's content: a string, null, or parts with texts.
 func contentText(raw json.RawMessage) string {
 	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || jsonread.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	var parts []struct {
@@ -237,7 +238,7 @@ func contentText(raw json.RawMessage) string {
 // string; some servers give the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
-	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || jsonread.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	return string(raw)
@@ -269,7 +270,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		return "", nil
 	}
 	var e openAIReply
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := jsonread.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, openAI{}.refusal, data); err != nil {
