@@ -16,9 +16,9 @@ func (c *Client) ask(ctx context.Context, req *Request, piece func(string)) (eff
 	start, inner := c.cfg.Now(), ctx
 	defer c.hear(Event{What: EventEnd, Call: req.AgentCall})
 	if req.Timeout > 0 {
-		var cancel context.CancelFunc
-		inner, cancel = context.WithTimeout(ctx, seconds(req.Timeout))
-		defer cancel()
+		var leave func()
+		inner, leave = c.deadlines.within(ctx, seconds(req.Timeout))
+		defer leave()
 	}
 	l, err := c.line(req.Connection)
 	if err != nil {
@@ -67,9 +67,9 @@ func (c *Client) askLine(ctx context.Context, l *line, req *Request, fallback bo
 	bound := req.Timeout
 	if bound <= 0 {
 		bound = firstPositive(l.Timeout, DefaultTimeout)
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, seconds(bound))
-		defer cancel()
+		var leave func()
+		ctx, leave = c.deadlines.within(ctx, seconds(bound))
+		defer leave()
 	}
 	reply, err := c.attempts(ctx, l, req, piece)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/provider"
@@ -91,6 +92,13 @@ type endpoint struct {
 	framing   framing
 	connect   time.Duration // for making a connection
 	first     time.Duration // until the first event of a stream; 0 means no bound
+	lately    atomic.Pointer[address]
+}
+
+// address is where a path leads.
+type address struct {
+	path string
+	url  *url.URL
 }
 
 // openEndpoint makes the endpoint of a connection, at the connection's own
@@ -145,8 +153,20 @@ func rootOf(base, segment string) (*url.URL, error) {
 	return u, nil
 }
 
-// at is the address of an escaped path, which may end in a query.
+// at is the address of an escaped path, which may end in a query. Nobody changes what it
+// gives: the next request may have the same.
 func (e *endpoint) at(path string) (*url.URL, error) {
+	if last := e.lately.Load(); last != nil && last.path == path {
+		return last.url, nil
+	}
+	u, err := e.find(path)
+	if err == nil {
+		e.lately.Store(&address{path, u})
+	}
+	return u, err
+}
+
+func (e *endpoint) find(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
 	if err != nil {

@@ -98,8 +98,9 @@ type Client struct {
 	mu    sync.Mutex
 	ready map[string]*line
 
-	started sync.WaitGroup // calls and streams that Start and open began
-	streams streams
+	started   sync.WaitGroup // calls and streams that Start and open began
+	streams   streams
+	deadlines deadlines
 
 	unkeyed atomic.Pointer[string] // what was said of the first key that was not there
 }
@@ -157,6 +158,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (c *Client) Close() {
 	c.streams.close()
 	c.started.Wait()
+	c.deadlines.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.ready {

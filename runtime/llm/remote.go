@@ -81,22 +81,27 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
 	}
-	h := p.header.Clone()
+	head := p.header // which requests may share: nobody changes it
+	if stream && p.framing == framedSSE || key != "" {
+		head = head.Clone()
+	}
 	if stream && p.framing == framedSSE {
-		h.Set("Accept", "text/event-stream")
+		head.Set("Accept", "text/event-stream")
 	}
 	if key != "" {
 		p.world.secrets.AddHeader(p.keyEnv, key)
-		p.authorize(h, key)
+		p.authorize(head, key)
 	}
-	// A bytes.Reader can be read again: so net/http can resend the request when a
-	// kept connection turns out to be closed.
-	hr, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(data))
-	if err != nil {
-		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot be made: " + err.Error()}
+	// net/http sends head and body at once when it knows the reader.
+	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+	first, _ := body()
+	hr := &http.Request{
+		Method: http.MethodPost, URL: at, Host: at.Host, Header: head, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		// That it can be had again lets net/http resend the request when a kept
+		// connection turns out to be closed.
+		Body: first, GetBody: body, ContentLength: int64(len(data)),
 	}
-	hr.URL, hr.Host, hr.Header = at, at.Host, h
-	return hr, nil
+	return hr.WithContext(ctx), nil
 }
 
 // whole reads an answer that comes in one piece.
