@@ -56,6 +56,8 @@ func exchange(url string) error {
 	}
 	defer resp.Body.Close()
 	var reply struct {
+		ID      string `json:"id"`
+		Model   string `json:"model"`
 		Choices []struct {
 			Message      message `json:"message"`
 			FinishReason string  `json:"finish_reason"`
@@ -65,8 +67,11 @@ func exchange(url string) error {
 	if err := json.NewDecoder(resp.Body).Decode(&reply); err != nil {
 		return err
 	}
-	if len(reply.Choices) != 1 || reply.Choices[0].Message.Content == "" {
+	switch {
+	case len(reply.Choices) != 1 || reply.Choices[0].Message.Content == "" || reply.Choices[0].FinishReason == "":
 		return errors.New("the model says nothing")
+	case reply.ID == "" || reply.Model == "" || reply.Usage["prompt_tokens"] == 0 || reply.Usage["completion_tokens"] == 0:
+		return errors.New("the model's answer does not say whose it is, or what it took")
 	}
 	return nil
 }

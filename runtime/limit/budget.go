@@ -250,11 +250,13 @@ func (b *Budget) refusal(limit, bound, unit, used, reserved, wanted string) stri
 // model finds the usage of a call's model.
 func (b *Budget) model(c Call) *Usage {
 	k := c.key()
-	if b.models[k] == nil {
-		b.models[k] = &Usage{Connection: c.Connection, Model: c.Model}
+	u := b.models[k]
+	if u == nil {
+		u = &Usage{Connection: c.Connection, Model: c.Model}
+		b.models[k] = u
 	}
-	b.models[k].Priced = b.models[k].Priced || c.Priced
-	return b.models[k]
+	u.Priced = u.Priced || c.Priced
+	return u
 }
 
 // Usage gives what was used of each model, ordered by connection and model, and
