@@ -27,7 +27,7 @@ type hostStream struct {
 	over    bool   // the terminal message has been given
 	endNext func() // ends the request for messages on its way; nil without one
 	waiting []*task
-	open    []*ask // what the host waits for
+	asks    asks // what the host waits for
 	closed  bool
 	reason  string // why it is to be closed, when the request on its way has come back
 }
@@ -42,6 +42,7 @@ type hostStreams struct {
 type ask struct {
 	of       *hostStream
 	typ, id  string
+	waits    bool   // the host does, for the answer
 	answered string // why it cannot be answered any more; "" while it can
 	endTimer func() // nil without a timer
 	work     work   // what is to make the answer
@@ -135,7 +136,7 @@ func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 			x.session = now
 		}
 		v := value.Tuple(value.Bool(true), given(&m, x.ask(t, &m, row)))
-		if x.over = row.Terminal(); x.over && len(x.open) == 0 {
+		if x.over = row.Terminal(); x.over && x.asks.live == 0 {
 			x.close(t, "")
 		}
 		return v, nil
@@ -157,9 +158,9 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 	if !row.Waits() && (row.Known() || m.ID == "") {
 		return value.Nil
 	}
-	k := &ask{of: x, typ: m.Type, id: m.ID}
-	if row.Waits() {
-		x.open = append(x.open, k)
+	k := &ask{of: x, typ: m.Type, id: m.ID, waits: row.Waits()}
+	if k.waits {
+		x.asks.add(k)
 		t.m.hostStreams.asked = append(t.m.hostStreams.asked, x)
 	}
 	if seconds := x.decl.QuestionTimeout; seconds > 0 && row.Timed {
@@ -217,7 +218,7 @@ func (x *hostStream) fetch(t *task) {
 // host takes back.
 func (l *hostStreams) hear(t *task) {
 	for _, x := range l.asked {
-		if len(x.open) > 0 {
+		if x.asks.live > 0 {
 			x.fetch(t)
 		}
 	}
@@ -245,7 +246,7 @@ func (x *hostStream) arrived(t *task, c completion) {
 		default: // who waited was cancelled
 			return
 		}
-		for _, k := range slices.Clone(x.open) {
+		for _, k := range x.asks.open() {
 			k.work.end()
 		}
 		return
@@ -256,7 +257,7 @@ func (x *hostStream) arrived(t *task, c completion) {
 			x.add(m)
 		}
 	}
-	if len(x.open) > 0 {
+	if x.asks.live > 0 {
 		x.fetch(t)
 	}
 }
@@ -267,11 +268,9 @@ func (x *hostStream) withdraw(id string) bool {
 	if id == "" {
 		return false
 	}
-	for _, k := range x.open {
-		if k.id == id {
-			k.settle(askWithdrawn)
-			return true
-		}
+	if k := x.asks.find(id); k != nil {
+		k.settle(askWithdrawn)
+		return true
 	}
 	return x.takeBack(id)
 }
@@ -282,7 +281,9 @@ func (k *ask) settle(why string) {
 	if k.endTimer != nil {
 		k.endTimer()
 	}
-	k.of.open = slices.DeleteFunc(k.of.open, func(o *ask) bool { return o == k })
+	if k.waits {
+		k.of.asks.settled()
+	}
 	k.work.end()
 }
 
@@ -374,7 +375,7 @@ func (x *hostStream) close(t *task, reason string) {
 	m := t.m
 	m.hostStreams.open = slices.DeleteFunc(m.hostStreams.open, func(o *hostStream) bool { return o == x })
 	m.holdings.letGo(t, effect.KindExchangeClose, x.id)
-	for _, k := range slices.Clone(x.open) {
+	for _, k := range x.asks.open() {
 		k.settle(askClosed)
 		k.reply(t, effect.ByNobody, nil, "nobody answered the "+k.typ)
 	}
