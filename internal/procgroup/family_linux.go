@@ -51,8 +51,9 @@ func runStarter(jobs <-chan func()) {
 // How long a sweep waits for what it has killed, and how often it looks again for
 // what that had started.
 const (
-	sweepRounds = 50
+	sweepRounds = 200
 	sweepPause  = time.Millisecond
+	sweepSure   = 3 // so many looks in a row that find nothing, once one has: what forks without end is missed by some
 )
 
 // sweep kills the orphans of a run, collects them and those that have ended, and
@@ -64,8 +65,11 @@ func (f *kin) sweep(run string) {
 	if idle {
 		return
 	}
+	found, missed := false, 0
 	for range sweepRounds {
-		if !f.sweepOnce(run) {
+		if f.sweepOnce(run) {
+			found, missed = true, 0
+		} else if missed++; !found || missed == sweepSure {
 			return
 		}
 		time.Sleep(sweepPause)
