@@ -103,8 +103,12 @@ type Request struct {
 	Opaque bool
 }
 
-// Decide judges a request.
+// Decide judges a request. One that is too large to be judged is denied: what is denied
+// could be hidden in it.
 func (p *Policy) Decide(q Request) Verdict {
+	if q.tooLarge() {
+		return Deny
+	}
 	leads := p.leads(&q)
 	switch {
 	case p.denied(leads), anyPart(p.rules.Commands.Deny, q.Command):

@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/concerto-lang/concerto/internal/growth"
 	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
@@ -143,6 +146,49 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s\ngives %s\nwant  %s", c.message, got, c.want)
 		}
 	}
+}
+
+// TestLarge: what is too large to be judged is denied at once, and what is not yet is
+// judged as anything is.
+func TestLarge(t *testing.T) {
+	p := policy(Rules{Read: []string{"src"}, Write: []string{"src"}, Deny: []string{"secret"}, Commands: Commands{Allow: []string{"ls *"}, Deny: []string{"rm *"}}, Default: "allow"})
+	many := func(n int) (out []string) {
+		for i := range n {
+			out = append(out, "src/"+strconv.Itoa(i))
+		}
+		return out
+	}
+	long := strings.Repeat("a/", 5_000)
+	for _, c := range []struct {
+		name string
+		q    Request
+		want Verdict
+	}{
+		{"many paths", Request{Kind: "read", Paths: many(10_000)}, Allow},
+		{"a denied one among them", Request{Kind: "read", Paths: append(many(9_999), "secret")}, Deny},
+		{"more paths", Request{Kind: "read", Paths: many(10_001)}, Deny},
+		{"a path without end", Request{Kind: "read", Paths: []string{"src/" + strings.Repeat("a/", 8<<20)}}, Deny},
+		{"a directory without end", Request{Kind: "execute", Command: "ls x", Dir: strings.Repeat("a/", 8<<20)}, Deny},
+		{"long paths", Request{Kind: "edit", Paths: []string{"src/1" + long, "src/2" + long, "src/3" + long}}, Allow},
+		{"a command of many", Request{Kind: "execute", Command: "ls " + strings.Repeat("x;", 100<<10)}, Allow},
+		{"a denied one at its end", Request{Kind: "execute", Command: "ls " + strings.Repeat("x;", 100<<10) + "rm x"}, Deny},
+		{"a command of more", Request{Kind: "execute", Command: "ls " + strings.Repeat("x;", 8<<20)}, Deny},
+	} {
+		if got := p.Decide(c.q); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	growth.Linear(t, 20_000, func(n int) time.Duration {
+		text, err := json.Marshal(map[string]any{"kind": "read", "args": map[string]any{"paths": many(n)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return growth.Of(func() {
+			if q := Of(text); len(q.Paths) != n || p.Decide(q) != Deny {
+				t.Errorf("%d paths", len(q.Paths))
+			}
+		})
+	})
 }
 
 func TestCheckGlob(t *testing.T) {

@@ -26,9 +26,14 @@ func Of(message []byte) Request {
 	// A member of another type is none that a rule could allow.
 	q := Request{Opaque: json.Unmarshal(message, &m) != nil, Kind: m.Kind, Paths: m.Paths}
 	q.Command = command(m.Args["command"])
+	known := map[string]bool{}
+	for _, path := range q.Paths {
+		known[path] = true
+	}
 	for _, name := range pathNames {
 		for _, path := range textsOf(m.Args[name]) {
-			if !slices.Contains(q.Paths, path) {
+			if !known[path] {
+				known[path] = true
 				q.Paths = append(q.Paths, path)
 			}
 		}
@@ -43,6 +48,24 @@ func Of(message []byte) Request {
 		}
 	}
 	return q
+}
+
+// How much a request may ask for. An agent has no use for more, and judging it could take
+// longer than an exchange may.
+const (
+	mostPaths   = 10_000
+	mostText    = 256 << 10 // bytes of its paths together, and of its command
+	longestPath = 16 << 10
+)
+
+// tooLarge says that a request asks for more than is judged.
+func (q *Request) tooLarge() bool {
+	n := len(q.Dir)
+	for _, path := range q.Paths {
+		n += len(path)
+	}
+	return len(q.Paths) > mostPaths || n > mostText || len(q.Command) > mostText || len(q.Dir) > longestPath ||
+		slices.ContainsFunc(q.Paths, func(path string) bool { return len(path) > longestPath })
 }
 
 // command is a command that is a text, or comes word by word. What a shell is given
