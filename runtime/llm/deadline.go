@@ -9,12 +9,20 @@ import (
 // deadlines end the calls of a client whose time is over. One timer serves them all and
 // is set for the call that is due first. Calls end long before they are due, and to set a
 // timer that comes before all others wakes a thread, which takes longer than the rest of this.
+// So it also says when nobody has called for keepIdle, and connections need not be kept.
 type deadlines struct {
+	idle func() // nobody calls any more
+
 	mu    sync.Mutex
 	calls map[*deadline]struct{}
+	last  time.Time   // when a call ended
 	timer *time.Timer // nil before the first call
 	next  time.Time   // when the timer comes; zero when it does not
 }
+
+// keepIdle is how long connections are kept that nobody uses, at least; twice as long at
+// most.
+const keepIdle = 90 * time.Second
 
 // deadline is the context of a call whose time is bounded.
 type deadline struct {
@@ -42,7 +50,8 @@ func (c *deadline) Err() error {
 
 // within is context.WithTimeout.
 func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
-	c := &deadline{due: time.Now().Add(bound)}
+	now := time.Now()
+	c := &deadline{due: now.Add(bound)}
 	c.Context, c.end = context.WithCancelCause(ctx)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,12 +59,16 @@ func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.
 		d.calls = map[*deadline]struct{}{}
 	}
 	d.calls[c] = struct{}{}
-	if d.next.IsZero() || c.due.Before(d.next) {
+	switch {
+	case d.next.IsZero():
+		d.set(earlier(c.due, now.Add(keepIdle)))
+	case c.due.Before(d.next):
 		d.set(c.due)
 	}
 	return c, func() {
 		d.mu.Lock()
 		delete(d.calls, c)
+		d.last = time.Now()
 		d.mu.Unlock()
 		c.end(nil)
 	}
@@ -70,27 +83,44 @@ func (d *deadlines) set(next time.Time) {
 	}
 }
 
-// look ends the calls that are due.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// look ends the calls that are due, and sets the timer anew while there is something
+// to look for.
 func (d *deadlines) look() {
 	d.mu.Lock()
 	var due []*deadline
-	var next time.Time
 	now := time.Now()
+	next := now.Add(keepIdle)
 	for c := range d.calls {
-		switch {
-		case !c.due.After(now):
-			due = append(due, c)
-			delete(d.calls, c)
-		case next.IsZero() || c.due.Before(next):
-			next = c.due
+		if c.due.After(now) {
+			next = earlier(next, c.due)
+			continue
 		}
+		due = append(due, c)
+		delete(d.calls, c)
+		d.last = now
 	}
-	if d.next = next; !next.IsZero() {
+	unused := len(d.calls) == 0
+	if unused {
+		next = d.last.Add(keepIdle)
+	}
+	if unused = unused && !next.After(now); unused {
+		d.next = time.Time{}
+	} else {
 		d.set(next)
 	}
 	d.mu.Unlock()
 	for _, c := range due {
 		c.end(context.DeadlineExceeded)
+	}
+	if unused && d.idle != nil {
+		d.idle()
 	}
 }
 

@@ -3,9 +3,15 @@ package llm
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 // TestDeadlines: each call is ended when it is due, and one that has left is not.
@@ -44,10 +50,39 @@ func TestDeadlines(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if !d.next.IsZero() || len(d.calls) != 0 {
-			t.Errorf("left behind: %v, %d", d.next, len(d.calls))
+		if len(d.calls) != 0 {
+			t.Errorf("%d are left behind", len(d.calls))
 		}
 		d.close()
+	})
+}
+
+// TestIdle: when nobody has called for a while that is told, once.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, told := time.Now(), []time.Duration{}
+		d := deadlines{idle: func() { told = append(told, time.Since(start)) }}
+		defer d.close()
+		call := func(wait, takes time.Duration) {
+			time.Sleep(wait)
+			_, leave := d.within(t.Context(), time.Hour)
+			time.Sleep(takes)
+			leave()
+		}
+		call(0, 10*time.Second)
+		call(80*time.Second, 200*time.Second) // to 290 s: a long call uses its connection
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(told) != 1 || told[0] < 290*time.Second+keepIdle || told[0] > 290*time.Second+2*keepIdle || !d.next.IsZero() {
+			t.Errorf("told at %v; next %v", told, d.next)
+		}
+		again := time.Since(start)
+		call(0, time.Second)
+		time.Sleep(2 * keepIdle)
+		synctest.Wait()
+		if len(told) != 2 || told[1] < again+keepIdle {
+			t.Errorf("told at %v, called again at %v", told, again)
+		}
 	})
 }
 
@@ -97,4 +132,36 @@ func TestDeadlineOfParent(t *testing.T) {
 			t.Error(ctx.Err())
 		}
 	})
+}
+
+// TestConnectionsAreLeft: a client keeps its connection from one call to the next, and
+// closes it when nobody calls any more.
+func TestConnectionsAreLeft(t *testing.T) {
+	states := make(chan http.ConnState, 16)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `{"choices":[{"message":{"content":"yes"}}]}`)
+	}))
+	s.Config.ConnState = func(_ net.Conn, now http.ConnState) {
+		if now == http.StateNew || now == http.StateClosed {
+			states <- now
+		}
+	}
+	s.Start()
+	defer s.Close()
+	c, _ := client(t, Connection{Name: "main", Provider: "openai", BaseURL: s.URL})
+	for range 3 {
+		if got, err := ask(c, effect.AgentCall{Connection: "main", Model: "m"}); err != nil || got.Text != "yes" {
+			t.Fatal(got, err)
+		}
+	}
+	if now := <-states; now != http.StateNew || len(states) > 0 {
+		t.Fatalf("%v, and %d more", now, len(states))
+	}
+	c.deadlines.mu.Lock()
+	c.deadlines.last = time.Now().Add(-keepIdle)
+	c.deadlines.mu.Unlock()
+	c.deadlines.look()
+	if now := <-states; now != http.StateClosed {
+		t.Errorf("%v", now)
+	}
 }

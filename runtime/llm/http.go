@@ -36,6 +36,9 @@ func newHTTP(c *Connection) *http.Transport {
 	alive := net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: -1, Count: -1}
 	t.DialContext = inTurn((&net.Dialer{Timeout: connectBound(c), KeepAliveConfig: alive}).DialContext)
 	t.TLSHandshakeTimeout = connectBound(c)
+	// A timer a connection, set anew for each call, costs more than the call's own work: the
+	// client has one (deadlines). What dies meanwhile is found by the probes above.
+	t.IdleConnTimeout = 0
 	// As many connections are kept as calls may be made at the same time.
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
 	// A thousand connections should fit into little memory. Larger reads and

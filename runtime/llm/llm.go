@@ -138,7 +138,11 @@ func New(cfg Config) *Client {
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
-	return &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}}
+	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}}
+	if cfg.HTTP == nil {
+		c.deadlines.idle = c.hangUp
+	}
+	return c
 }
 
 // sleep waits for d or the end of ctx.
@@ -159,6 +163,11 @@ func (c *Client) Close() {
 	c.streams.close()
 	c.started.Wait()
 	c.deadlines.close()
+	c.hangUp()
+}
+
+// hangUp closes connections that no call uses.
+func (c *Client) hangUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.ready {
