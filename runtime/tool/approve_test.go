@@ -1,0 +1,218 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/decision"
+)
+
+func guarded() Definition {
+	d := queryTool()
+	d.RequiresApproval = true
+	return d
+}
+
+// What an answer means for the call, the model and the audit.
+func TestAnswers(t *testing.T) {
+	args := `{"sql":"drop","token":"s3cr3t"}`
+	tag := Tag([]byte(`"s3cr3t"`))
+	shown := `{"sql":"drop","token":"[redacted:` + tag + `]"}`
+	hash := decision.Hash([]byte(shown))
+	for _, c := range []struct {
+		answer   string
+		outcome  Outcome
+		want     string // the output or the error
+		approval string
+		stop     bool
+	}{
+		{`true`, OutcomeOK, args, `"actor":{"type":"human","name":"eve"},"ms":0,"asked_sha256":"` + hash + `","reason":null`, false},
+		{`"yes"`, OutcomeOK, args, `{"decision":"allow","scope":"once",`, false},
+		{`"always"`, OutcomeOK, args, `{"decision":"allow","scope":"session",`, false},
+		{`{"approved":true}`, OutcomeOK, args, `{"decision":"allow","scope":"once",`, false},
+		{`"no"`, OutcomeDenied, "x was not called: the application refused", `{"decision":"deny","scope":null,`, false},
+		{`"not on a Friday"`, OutcomeDenied, "x was not called: not on a Friday", `"reason":"not on a Friday"`, false},
+		{`7`, OutcomeDenied, "x was not called: not a decision: 7", `{"decision":"deny"`, false},
+		{`{"decision":"deny","reason":"enough","stop":true}`, OutcomeDenied, "x was not called: enough", `{"decision":"deny"`, true},
+		{`{"decision":"allow","args_sha256":"` + hash + `"}`, OutcomeOK, args, `{"decision":"allow"`, false},
+		{`{"decision":"allow","args_sha256":"00"}`, OutcomeDenied, "x was not called: the approval is for other arguments", `{"decision":"deny"`, false},
+		{`{"decision":"respond","output":{"rows":[]}}`, OutcomeOK, `{"rows":[]}`, `{"decision":"respond","scope":null`, false},
+		{`{"decision":"respond"}`, OutcomeOK, `null`, `{"decision":"respond"`, false},
+		{`{"decision":"respond","args_sha256":"00"}`, OutcomeDenied, "x was not called: the approval is for other arguments", `{"decision":"deny"`, false},
+		{`{"decision":"allow","input":{"sql":"read","token":"[redacted:` + tag + `]"}}`, OutcomeOK, `{"sql":"read","token":"s3cr3t"}`, `"asked_sha256":"` + hash + `"`, false},
+		{`{"decision":"allow","input":{"limit":1}}`, OutcomeArguments, "bad arguments for x: sql: missing", `{"decision":"allow"`, false},
+		{`{"decision":"allow","input":{"sql":"a","sql":"b"}}`, OutcomeArguments, "bad arguments for x: sql: given twice", `{"decision":"allow"`, false},
+		{`{"decision":"allow","input":{"sql":"a","token":"[redacted:000000000000]"}}`, OutcomeArguments,
+			"bad arguments for x: token: [redacted:000000000000] stands for no value of the arguments that were asked about", `{"decision":"allow"`, false},
+		{``, OutcomeDenied, "x was not called: nobody approved of it: nobody listens", `"actor":{"type":"default","name":""}`, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			app := &recorder{answers: []string{c.answer}}
+			s := opened(t, registered(t, guarded()), Context{SessionID: "s", Cwd: "/w"}, app.hooks())
+			e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent, Chain: []string{"outer"}})
+			got := e.Result.Error
+			if e.Result.Success {
+				got = string(e.Result.Output)
+			}
+			if e.Outcome != c.outcome || got != c.want || e.Stop != c.stop {
+				t.Errorf("%s: %+v", c.answer, e)
+			}
+			told := app.told()
+			approval, _ := encode(json.RawMessage(told[0][strings.Index(told[0], `{"approval":`):]))
+			if len(told) != 2 || !strings.Contains(string(approval), c.approval) || strings.Contains(strings.Join(told, ""), "s3cr3t") {
+				t.Errorf("%s:\n%s\nhas no %s", c.answer, strings.Join(told, "\n"), c.approval)
+			}
+			question, _ := encode(app.asked[0])
+			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Gives what it gets","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
+				`"context":{"session_id":"s","cwd":"/w","metadata":{}},"args_sha256":"` + hash + `","options":["once","session","deny"],"timeout_s":300}`; string(question) != want {
+				t.Errorf("asked is\n%s\nnot\n%s", question, want)
+			}
+		})
+	}
+}
+
+// The model hears of changed arguments, without their secrets.
+func TestChangedArguments(t *testing.T) {
+	app := &recorder{answers: []string{`{"decision":"allow","input":{"sql":"read","token":"other1"}}`, `{"decision":"allow","input":{"sql": "same"}}`}}
+	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
+	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":"drop"}`)})
+	shown := `{"sql":"read","token":"[redacted:` + Tag([]byte(`"other1"`)) + `]"}`
+	if text, failed := e.Text(); failed || text != `{"sql":"read","token":"other1"}`+"\n(called with changed arguments: "+shown+")" {
+		t.Error(text)
+	}
+	if told := app.told(); !strings.Contains(told[0], `"args":`+shown+`,"args_sha256":"`+decision.Hash([]byte(shown))) {
+		t.Error(told[0])
+	}
+	e = s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":"same"}`)})
+	if text, _ := e.Text(); text != `{"sql":"same"}` {
+		t.Error(text)
+	}
+}
+
+// A grant for the session holds for that registration of that version, and for the same
+// arguments where it says so.
+func TestGrants(t *testing.T) {
+	app := &recorder{answers: []string{`{"decision":"allow","scope":"session","match":"args"}`, `"once"`, `"session"`, `"yes"`, `"no"`}}
+	r := registered(t, guarded())
+	s := opened(t, r, Context{SessionID: "s"}, app.hooks())
+	call := func(args string) Outcome {
+		return s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args)}).Outcome
+	}
+	call(`{"sql":"a","limit":1}`) // asked: for these
+	call(`{"limit":1.0, "sql":"a"}`)
+	call(`{"sql":"b"}`) // asked: once
+	call(`{"sql":"b"}`) // asked: session
+	call(`{"sql":"c"}`)
+	if n := len(app.asked); n != 3 {
+		t.Errorf("asked %d times", n)
+	}
+	if told := app.told(); !strings.Contains(told[8], `"actor":{"type":"session","name":"eve"}`) || !strings.Contains(told[8], `"scope":"session"`) {
+		t.Error(told[8])
+	}
+	other := opened(t, r, Context{SessionID: "t"}, app.hooks())
+	other.Call(context.Background(), "x", json.RawMessage(`{"sql":"c"}`)) // asked: yes
+	if err := r.Replace(guarded()); err != nil {
+		t.Fatal(err)
+	}
+	if got := call(`{"sql":"c"}`); got != OutcomeDenied || len(app.asked) != 5 { // asked: no
+		t.Errorf("a tool that was replaced: %s, asked %d times", got, len(app.asked))
+	}
+}
+
+// Without anybody there it is denied at once; nobody answering in time is as the tool says.
+func TestNobodyAnswers(t *testing.T) {
+	s := opened(t, registered(t, guarded()), Context{}, Hooks{})
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || e.Result.Error != "x was not called: nobody approved of it" {
+		t.Errorf("%+v", e)
+	}
+	for onTimeout, want := range map[string]struct {
+		outcome Outcome
+		text    string
+		stop    bool
+	}{
+		"":      {OutcomeDenied, "x was not called: nobody answered within 300 s", false},
+		"halt":  {OutcomeDenied, "x was not called: nobody answered within 300 s", true},
+		"allow": {OutcomeOK, "", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := guarded()
+			d.OnTimeout = onTimeout
+			app := &recorder{answers: []string{"…"}}
+			s := opened(t, registered(t, d), Context{}, app.hooks())
+			began := time.Now()
+			e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)})
+			if e.Outcome != want.outcome || e.Result.Error != want.text || e.Stop != want.stop || time.Since(began) != 300*time.Second || e.Duration != 0 {
+				t.Errorf("%s: after %s %+v", onTimeout, time.Since(began), e)
+			}
+			if told := app.told(); !strings.Contains(told[0], `"actor":{"type":"timeout","name":""},"ms":300000`) {
+				t.Error(told[0])
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		app := &recorder{answers: []string{"…"}}
+		s := opened(t, registered(t, guarded()), Context{}, app.hooks())
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("the run ends")) })
+		if e := s.Do(ctx, Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: the run ends" {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+// A manifest may demand approval of tools that do not; a hook that panics denies.
+func TestMustApprove(t *testing.T) {
+	app := &recorder{answers: []string{`"no"`}}
+	h := app.hooks()
+	only, _ := Only("category:db")
+	h.MustApprove = only.Has
+	d := queryTool()
+	d.Category = "db"
+	s := opened(t, registered(t, d, echo("free")), Context{}, h)
+	if got := s.Call(context.Background(), "free", nil); !got.Success {
+		t.Errorf("%+v", got)
+	}
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied {
+		t.Errorf("%+v", e)
+	}
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"sql":""}`)}); e.Outcome != OutcomeDenied || !strings.Contains(e.Result.Error, "panicked") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Bad arguments are refused before anybody is asked.
+func TestNotAskedForNothing(t *testing.T) {
+	app := &recorder{}
+	s := opened(t, registered(t, guarded()), Context{}, app.hooks())
+	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeArguments || len(app.asked) != 0 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// The steps one by one, as effects take them, and for a call that is prepared again.
+func TestSteps(t *testing.T) {
+	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, Hooks{})
+	ask := Ask{Name: "x", Args: json.RawMessage(`{"sql":"a"}`), CallID: "s-9"}
+	c := s.Prepare(ask)
+	q := c.Question()
+	if q == nil || c.Refused() || q.Timeout() != 300*time.Second || c.ID() != "s-9" || c.Definition().Name != "x" {
+		t.Fatalf("%+v", q)
+	}
+	c.Answer(json.RawMessage(`true`), actor("human", "eve"), time.Second)
+	again := s.Prepare(ask)
+	again.Approved(c.Approval())
+	if again.Question() != nil {
+		t.Error("it is asked about again")
+	}
+	if a, b := string(c.Began().Data), string(again.Began().Data); a != b || !strings.Contains(a, `"ms":1000`) {
+		t.Errorf("%s\n%s", a, b)
+	}
+	if e := again.Run(context.Background()); e.Outcome != OutcomeOK || string(e.Result.Output) != `{"sql":"a"}` {
+		t.Errorf("%+v", e)
+	}
+}

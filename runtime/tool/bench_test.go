@@ -1,0 +1,141 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// many is a registry of 10,000 tools.
+func many(tb testing.TB) *Registry {
+	ds := make([]Definition, 10_000)
+	for i := range ds {
+		ds[i] = echo(fmt.Sprintf("tool_%05d", i))
+	}
+	r := &Registry{}
+	if err := r.Register(ds...); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// To list and to resolve among many allocates nothing.
+func TestAllocations(t *testing.T) {
+	r := many(t)
+	s := opened(t, r, Context{SessionID: "s"}, Hooks{})
+	now := r.snapshot()
+	for what, f := range map[string]func(){
+		"List": func() {
+			if len(r.List()) != 10_000 {
+				t.Error("there are others")
+			}
+		},
+		"Get": func() {
+			if _, ok := r.Get("tool_05000"); !ok {
+				t.Error("it is not there")
+			}
+		},
+		"resolve": func() {
+			if s.resolve(now, "tool_09999@1") == nil || s.resolve(now, "tool_00000") == nil {
+				t.Error("it is not there")
+			}
+		},
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s allocates %v times", what, n)
+		}
+	}
+	// Among many a call allocates what it does among few.
+	few := opened(t, registered(t, echo("tool_05000")), Context{SessionID: "s"}, Hooks{})
+	call := func(s *Session) float64 {
+		return testing.AllocsPerRun(100, func() { s.Call(context.Background(), "tool_05000", nil) })
+	}
+	if a, b := call(s), call(few); a > b+2 {
+		t.Errorf("a call allocates %v times among many, %v among few", a, b)
+	}
+}
+
+// Calls do not wait for each other.
+func TestThousandCalls(t *testing.T) {
+	d := echo("x")
+	d.Handler = func(context.Context, json.RawMessage, *Context) (Result, error) {
+		time.Sleep(10 * time.Millisecond)
+		return Success(nil)
+	}
+	r := registered(t, d)
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, r, Context{SessionID: "s"}, Hooks{})
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() {
+				if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeOK {
+					t.Errorf("%+v", e)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took != 10*time.Millisecond {
+			t.Errorf("1,000 calls of 10 ms take %s", took)
+		}
+	})
+}
+
+func BenchmarkList(b *testing.B) {
+	r := many(b)
+	for b.Loop() {
+		r.List()
+	}
+}
+
+func BenchmarkDispatch(b *testing.B) {
+	s, err := many(b).Open(context.Background(), Context{SessionID: "s"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if r := s.Call(context.Background(), "tool_05000", json.RawMessage(`{"a":1}`)); !r.Success {
+			b.Fatal(r.Error)
+		}
+	}
+}
+
+// BenchmarkThousand is 1,000 calls of 10 ms at once.
+func BenchmarkThousand(b *testing.B) {
+	d := echo("x")
+	d.Handler = func(context.Context, json.RawMessage, *Context) (Result, error) {
+		time.Sleep(10 * time.Millisecond)
+		return Success(nil)
+	}
+	r := &Registry{}
+	if err := r.Register(d); err != nil {
+		b.Fatal(err)
+	}
+	s, err := r.Open(context.Background(), Context{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() { s.Call(context.Background(), "x", nil) })
+		}
+		all.Wait()
+	}
+}
+
+// BenchmarkRegister adds a tool to 10,000 and takes it away.
+func BenchmarkRegister(b *testing.B) {
+	r := many(b)
+	for b.Loop() {
+		if err := r.Register(echo("another")); err != nil {
+			b.Fatal(err)
+		}
+		r.Unregister("another")
+	}
+}

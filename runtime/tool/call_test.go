@@ -1,0 +1,485 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+)
+
+// recorder is the application around a session: it answers approvals in turn, and notes
+// what it is told.
+type recorder struct {
+	mu      sync.Mutex
+	answers []string // of approvals; "" is nobody, "…" waits
+	asked   []*Question
+	records []audit.Record
+	emits   []string
+	logs    []string
+	full    error // of the audit log
+}
+
+func (r *recorder) hooks() Hooks {
+	return Hooks{Approve: r.approve, Audit: r, Log: func(level, message string) { r.note(&r.logs, level+" "+message) },
+		Emit: func(channel string, payload json.RawMessage) { r.note(&r.emits, channel+" "+string(payload)) }}
+}
+
+func (r *recorder) note(list *[]string, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*list = append(*list, text)
+}
+
+func (r *recorder) approve(ctx context.Context, q *Question) (json.RawMessage, audit.Actor, error) {
+	answer := func() string {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.asked = append(r.asked, q)
+		answer := r.answers[0]
+		r.answers = r.answers[1:]
+		return answer
+	}()
+	switch answer {
+	case "":
+		return nil, audit.Actor{}, errors.New("nobody listens")
+	case "…":
+		<-ctx.Done()
+		return nil, audit.Actor{}, ctx.Err()
+	}
+	return json.RawMessage(answer), audit.Actor{Type: "human", Name: "eve"}, nil
+}
+
+func (r *recorder) Append(record audit.Record) (audit.Line, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.full == nil {
+		r.records = append(r.records, record)
+	}
+	return audit.Line{}, r.full
+}
+
+// told are the records in short.
+func (r *recorder) told() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []string
+	for _, x := range r.records {
+		out = append(out, fmt.Sprintf("%s %s/%s %s %s", x.Kind, x.Actor.Type, x.Actor.Name, x.Subject, x.Data))
+	}
+	return out
+}
+
+func (r *recorder) so(list *[]string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return strings.Join(*list, "\n")
+}
+
+var query = json.RawMessage(`{"type":"object","properties":{"sql":{"type":"string"},"limit":{"type":"integer"},"token":{"type":"string","writeOnly":true}},"required":["sql"]}`)
+
+func queryTool() Definition {
+	d := echo("x")
+	d.Parameters = query
+	return d
+}
+
+// Every way in which a call ends before its handler has its outcome and its text.
+func TestRefusals(t *testing.T) {
+	d := queryTool()
+	needs := echo("picture")
+	needs.Requires = []string{"render:image/png"}
+	r := registered(t, d, version("v", 1), version("v", 3), needs)
+	app := &recorder{}
+	h := app.hooks()
+	h.Permit = func(d *Definition) error {
+		if d.Name == "v" {
+			return errors.New("tool 'v' is not permitted")
+		}
+		return nil
+	}
+	s := opened(t, r, Context{SessionID: "r_1"}, h)
+	for _, c := range []struct {
+		ask     Ask
+		outcome Outcome
+		want    string
+	}{
+		{Ask{Name: "y"}, OutcomeNotFound, "there is no tool 'y'"},
+		{Ask{Name: "v@2"}, OutcomeNotFound, "there is no tool 'v@2'"},
+		{Ask{Name: "picture"}, OutcomeNotFound, "there is no tool 'picture': it needs render:image/png, which this session lacks"},
+		{Ask{Name: "pictur"}, OutcomeNotFound, "there is no tool 'pictur'"},
+		{Ask{Name: "v", Args: json.RawMessage(`[]`)}, OutcomeDenied, "tool 'v' is not permitted"},
+		{Ask{Name: "x", Args: json.RawMessage(`{"limit":"six"}`)}, OutcomeArguments, `bad arguments for x: limit: expected integer, got "six"; sql: missing`},
+		{Ask{Name: "x", Args: json.RawMessage(`[]`)}, OutcomeArguments, "bad arguments for x: expected object, got an array"},
+		{Ask{Name: "x", Args: json.RawMessage(`{"sql"`)}, OutcomeArguments, "bad arguments for x: unexpected EOF"},
+		{Ask{Name: "x", Args: json.RawMessage(`{"sql":"a","sql":"b"}`)}, OutcomeArguments, "bad arguments for x: sql: given twice"},
+		{Ask{Name: "x", Args: json.RawMessage(`{"sql":"a","token":1}`)}, OutcomeArguments, "bad arguments for x: token: expected string, got a secret"},
+		{Ask{Name: "x", Chain: []string{"x", "y"}}, OutcomeLimit, "tool cycle: x → y → x"},
+		{Ask{Name: "x", Chain: strings.Split("abcdefgh", "")}, OutcomeLimit, "a chain holds at most 8 calls of tools: a → b → c → d → e → f → g → h → x"},
+	} {
+		e := s.Do(context.Background(), c.ask)
+		if e.Outcome != c.outcome || e.Result.Success || e.Result.Error != c.want || e.Started {
+			t.Errorf("%+v: %s %q", c.ask, e.Outcome, e.Result.Error)
+		}
+	}
+	if told := app.told(); len(told) != 24 || !strings.HasPrefix(told[0], `call client/ {"call":"r_1-1","owner":null,"parent":null,"tool":"y","version":null} {"approval":null,"args":{},"args_sha256":"44136f`) ||
+		!strings.HasPrefix(told[1], `done client/ {"call":"r_1-1",`) || !strings.HasSuffix(told[1], `{"duration_ms":0,"error":"there is no tool 'y'","outcome":"not_found","output_bytes":0}`) {
+		t.Error(strings.Join(told, "\n"))
+	}
+}
+
+// Integers arrive as they were sent.
+func TestExact(t *testing.T) {
+	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
+	const args = `{"n":[9007199254740993,-18446744073709551616,1.50]}`
+	if got := s.Call(context.Background(), "x", json.RawMessage(args)); string(got.Output) != args {
+		t.Errorf("%s", got.Output)
+	}
+}
+
+// A call's records and result tell who called what, and how it ended.
+func TestRecords(t *testing.T) {
+	app := &recorder{}
+	s := opened(t, registered(t, queryTool()), Context{SessionID: "r_1", Route: RouteAgent, Caller: "Clerk"}, app.hooks())
+	e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"token":"s3cr3t","sql":"<é>","limit":9007199254740993}`), CallID: "r_1-7", Parent: "r_1-3"})
+	if e.Outcome != OutcomeOK || e.CallID != "r_1-7" || !e.Started {
+		t.Fatalf("%+v", e)
+	}
+	tag := Tag([]byte(`"s3cr3t"`))
+	told := app.told()
+	want := `call agent/Clerk {"call":"r_1-7","owner":"go","parent":"r_1-3","tool":"x","version":1} {"approval":null,"args":{"limit":9007199254740993,"sql":"<é>","token":"[redacted:` + tag + `]"},"args_sha256":"`
+	if len(told) != 2 || !strings.HasPrefix(told[0], want) || len(tag) != 12 {
+		t.Errorf("%s\nnot %s", strings.Join(told, "\n"), want)
+	}
+	if strings.Contains(strings.Join(told, ""), "s3cr3t") {
+		t.Error("a secret is in the records")
+	}
+	info := e.Result.Metadata["concerto"].(Info)
+	if info.CallID != "r_1-7" || info.Outcome != OutcomeOK {
+		t.Errorf("%+v", info)
+	}
+}
+
+// A log that cannot be written refuses calls.
+func TestAuditFails(t *testing.T) {
+	called := false
+	d := echo("x")
+	d.Handler = func(context.Context, json.RawMessage, *Context) (Result, error) { called = true; return Success(1) }
+	app := &recorder{full: errors.New("no space left")}
+	s := opened(t, registered(t, d), Context{}, app.hooks())
+	e := s.Do(context.Background(), Ask{Name: "x"})
+	if e.Outcome != OutcomeUnavailable || e.Result.Error != "x was not called: no space left" || called {
+		t.Errorf("%+v, called %v", e, called)
+	}
+}
+
+// What handlers do, and give, becomes a result.
+func TestHandlers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		h       Handler
+		outcome Outcome
+		want    string
+	}{
+		{"value", func(context.Context, json.RawMessage, *Context) (Result, error) { return Success("a<b") }, OutcomeOK, `"a<b"`},
+		{"nothing", func(context.Context, json.RawMessage, *Context) (Result, error) { return Result{Success: true}, nil }, OutcomeOK, ``},
+		{"error", func(context.Context, json.RawMessage, *Context) (Result, error) {
+			return Result{}, errors.New("no rows")
+		}, OutcomeFailed, "no rows"},
+		{"failure", func(context.Context, json.RawMessage, *Context) (Result, error) { return Failure("no %s", "rows"), nil }, OutcomeFailed, "no rows"},
+		{"panic", func(context.Context, json.RawMessage, *Context) (Result, error) { panic("boom") }, OutcomeFailed, "tool 'x' panicked: boom"},
+		{"fault", func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
+			return Success([]int{}[len(input)])
+		}, OutcomeFailed,
+			"tool 'x' panicked: runtime error: index out of range [2] with length 0"},
+		{"garbage", func(context.Context, json.RawMessage, *Context) (Result, error) {
+			return Result{Success: true, Output: json.RawMessage("{"), Metadata: map[string]any{"f": func() {}}}, nil
+		}, OutcomeFailed, "tool 'x' gave an output that is no JSON"},
+	} {
+		d := echo("x")
+		d.Handler = c.h
+		app := &recorder{}
+		e := opened(t, registered(t, d), Context{}, app.hooks()).Do(context.Background(), Ask{Name: "x"})
+		got := e.Result.Error
+		if e.Result.Success {
+			got = string(e.Result.Output)
+		}
+		if e.Outcome != c.outcome || got != c.want || !e.Started {
+			t.Errorf("%s: %+v", c.name, e)
+		}
+		if _, err := json.Marshal(e.Result); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if c.name == "panic" && !strings.Contains(app.so(&app.logs), "call_test.go:") {
+			t.Errorf("the log does not say where: %s", app.so(&app.logs))
+		}
+	}
+}
+
+// The output is held to its schema.
+func TestOutputSchema(t *testing.T) {
+	d := echo("x")
+	d.Output = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
+	s := opened(t, registered(t, d), Context{}, Hooks{})
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"n":"a"}`)}); e.Outcome != OutcomeFailed || e.Result.Output != nil ||
+		e.Result.Error != `bad output of x: n: expected integer, got "a"` {
+		t.Errorf("%+v", e)
+	}
+	if e := s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(`{"n":1}`)}); e.Outcome != OutcomeOK {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A result has all four members as JSON, and comes back.
+func TestResultJSON(t *testing.T) {
+	for _, c := range []struct {
+		r    Result
+		want string
+	}{
+		{Result{Success: true, Output: json.RawMessage(`7`)}, `{"success":true,"output":7,"error":null,"metadata":{}}`},
+		{Result{Error: "<no>", Metadata: map[string]any{"a": 1}}, `{"success":false,"output":null,"error":"<no>","metadata":{"a":1}}`},
+	} {
+		text, err := encode(c.r)
+		if err != nil || string(text) != c.want {
+			t.Errorf("%s, %v", text, err)
+		}
+		var back Result
+		if err := json.Unmarshal(text, &back); err != nil || back.Success != c.r.Success || back.Error != c.r.Error || string(back.Output) != string(c.r.Output) {
+			t.Errorf("%+v, %v", back, err)
+		}
+	}
+	var r Result
+	for text, want := range map[string]string{`{"output":1}`: "success is missing", `{"success":"yes"}`: "cannot unmarshal", `[]`: "cannot unmarshal"} {
+		if err := json.Unmarshal([]byte(text), &r); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, c := range []struct {
+		r      Result
+		text   string
+		failed bool
+	}{
+		{Result{Success: true, Output: json.RawMessage(`"a\nb"`)}, "a\nb", false}, {Result{Success: true, Output: json.RawMessage(`{"a":1}`)}, `{"a":1}`, false},
+		{Result{Success: true}, "null", false}, {Result{Error: "e"}, "e", true}, {Result{}, "the tool failed", true}, {Result{Output: json.RawMessage(`"o"`)}, "o", true},
+	} {
+		if text, failed := c.r.Text(); text != c.text || failed != c.failed {
+			t.Errorf("%+v: %q, %v", c.r, text, failed)
+		}
+	}
+}
+
+// block is a handler that waits for its context, or longer.
+func block(more time.Duration) Handler {
+	return func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
+		<-ctx.Done()
+		time.Sleep(more)
+		return Success("late")
+	}
+}
+
+// Time ends a call; what its handler gives later is dropped, and said once.
+func TestTime(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		change  func(*Definition)
+		cancel  error // after 5 s
+		took    time.Duration
+		outcome Outcome
+		want    string
+		logs    string
+	}{
+		{"default", func(d *Definition) {}, nil, 60 * time.Second, OutcomeTimeout, "tool 'x' timed out after 60 s", ""},
+		{"timeout", func(d *Definition) { d.Timeout = 1500 * time.Millisecond }, nil, 1500 * time.Millisecond, OutcomeTimeout, "tool 'x' timed out after 1.5 s", ""},
+		{"slow to end", func(d *Definition) { d.Timeout, d.Handler = time.Second, block(500*time.Millisecond) }, nil, 1500 * time.Millisecond, OutcomeTimeout,
+			"tool 'x' timed out after 1 s", ""},
+		{"ignores", func(d *Definition) { d.Timeout, d.Handler = time.Second, block(time.Hour) }, nil, 2 * time.Second, OutcomeTimeout, "tool 'x' timed out after 1 s",
+			"warn tool 'x' goes on although its call s-1 is over: what it gives is dropped"},
+		{"idle", func(d *Definition) { d.IdleTimeout = 2 * time.Second }, nil, 2 * time.Second, OutcomeTimeout, "tool 'x' timed out after 2 s without progress", ""},
+		{"cancelled", func(d *Definition) {}, context.Canceled, 5 * time.Second, OutcomeCancelled, "tool 'x' was cancelled", ""},
+		{"with a reason", func(d *Definition) { d.Handler = block(time.Hour) }, errors.New("the client is gone"), 6 * time.Second, OutcomeCancelled,
+			"tool 'x' was cancelled: the client is gone", "warn tool 'x' goes on although its call s-1 is over: what it gives is dropped"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := echo("x")
+			d.Handler = block(0)
+			c.change(&d)
+			app := &recorder{}
+			s := opened(t, registered(t, d), Context{SessionID: "s"}, app.hooks())
+			ctx, cancel := context.WithCancelCause(context.Background())
+			if c.cancel != nil {
+				time.AfterFunc(5*time.Second, func() { cancel(c.cancel) })
+			}
+			began := time.Now()
+			e := s.Do(ctx, Ask{Name: "x"})
+			if took := time.Since(began); took != c.took || e.Outcome != c.outcome || e.Result.Error != c.want || !e.Started || e.Result.Output != nil {
+				t.Errorf("%s: after %s %+v", c.name, took, e)
+			}
+			time.Sleep(2 * time.Hour)
+			if got := app.so(&app.logs); got != c.logs {
+				t.Errorf("%s: the log says %q", c.name, got)
+			}
+			cancel(nil)
+		})
+	}
+}
+
+// Progress keeps a call alive that has an idle timeout, and comes 10 times a second at
+// most, the latest in the end; none comes after the call.
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := echo("x")
+		d.IdleTimeout = 150 * time.Millisecond
+		var later *Context
+		d.Handler = func(_ context.Context, _ json.RawMessage, c *Context) (Result, error) {
+			later = c
+			for i := range 25 { // 2.4 s
+				c.Progress(float64(i), 25, "")
+				c.Progress(float64(i)+0.5, 0, "half")
+				time.Sleep(96 * time.Millisecond)
+			}
+			return Success(nil)
+		}
+		app := &recorder{}
+		s := opened(t, registered(t, d), Context{SessionID: "s"}, app.hooks())
+		if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeOK {
+			t.Fatalf("%+v", e)
+		}
+		later.Progress(99, 0, "after the end")
+		time.Sleep(time.Minute)
+		told := strings.Split(app.so(&app.emits), "\n")
+		if len(told) != 28 || told[0] != `tool:progress {"call_id":"s-1","tool":"x","progress":0,"total":25}` || told[9] != `tool:progress {"call_id":"s-1","tool":"x","progress":4.5,"message":"half"}` ||
+			told[10] != `tool:progress {"call_id":"s-1","tool":"x","progress":10.5,"message":"half"}` {
+			t.Errorf("%d times:\n%s", len(told), strings.Join(told, "\n"))
+		}
+		if err := later.Emit("x", 1); err == nil || err.Error() != "emit on 'x': the call is over" {
+			t.Error(err)
+		}
+		if got := later.Call(context.Background(), "x", nil); got.Success {
+			t.Errorf("a call that is over calls: %+v", got)
+		}
+	})
+}
+
+// A tool emits what is not the runtime's.
+func TestEmit(t *testing.T) {
+	d := echo("x")
+	var errs []string
+	d.Handler = func(_ context.Context, _ json.RawMessage, c *Context) (Result, error) {
+		for _, channel := range []string{"news", "host:x", "listen:x", "pipeline:x", "agent:x", "audit:x", "tool:x", "run:x", "", "toolbox"} {
+			if err := c.Emit(channel, map[string]any{"a": "<"}); err != nil {
+				errs = append(errs, err.Error())
+			}
+		}
+		if err := c.Emit("bad", make(chan int)); err != nil {
+			errs = append(errs, err.Error())
+		}
+		return Success(nil)
+	}
+	app := &recorder{}
+	opened(t, registered(t, d), Context{}, app.hooks()).Call(context.Background(), "x", nil)
+	if got := app.so(&app.emits); got != `news {"a":"<"}`+"\n"+`toolbox {"a":"<"}` {
+		t.Error(got)
+	}
+	if len(errs) != 9 || errs[0] != "emit on 'host:x': channels that begin with 'host:' are the runtime's" || !strings.HasPrefix(errs[8], "emit on 'bad': json: unsupported type") {
+		t.Error(strings.Join(errs, "\n"))
+	}
+}
+
+// Sequential tools run one at a time a session, MaxConcurrent bounds a process, and its
+// waiting counts.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context, _ json.RawMessage, _ *Context) (Result, error) {
+			select {
+			case <-time.After(2 * time.Second):
+				return Success(nil)
+			case <-ctx.Done():
+				return Result{}, ctx.Err()
+			}
+		}
+		one, two := echo("one"), echo("two")
+		one.Handler, one.Sequential, one.Timeout = slow, true, 3*time.Second
+		two.Handler, two.MaxConcurrent, two.Timeout = slow, 2, 5*time.Second
+		r := registered(t, one, two)
+		a, b := opened(t, r, Context{SessionID: "a"}, Hooks{}), opened(t, r, Context{SessionID: "b"}, Hooks{})
+		run := func(name string, sessions ...*Session) (ends []string) {
+			began := time.Now()
+			var mu sync.Mutex
+			var all sync.WaitGroup
+			for _, s := range sessions {
+				all.Go(func() {
+					e := s.Do(context.Background(), Ask{Name: name})
+					mu.Lock()
+					defer mu.Unlock()
+					ends = append(ends, fmt.Sprint(e.Outcome, time.Since(began)))
+				})
+			}
+			all.Wait()
+			slices.Sort(ends)
+			return ends
+		}
+		if got := fmt.Sprint(run("one", a, a, a, b)); got != "[ok2s ok2s ok4s ok6s]" {
+			t.Error(got)
+		}
+		if got := fmt.Sprint(run("two", a, b, a, b, a, b)); got != "[ok2s ok2s ok4s ok4s timeout5s timeout5s]" {
+			t.Error(got)
+		}
+	})
+}
+
+// Tools call tools: the whole way, in a chain that knows no cycle; ending one ends those
+// that serve it.
+func TestComposition(t *testing.T) {
+	calls := func(name, inner string) Definition {
+		d := echo(name)
+		d.Handler = func(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+			if got := From(ctx); got.CallID != c.CallID || !slices.Equal(got.Chain, c.Chain) {
+				t.Errorf("From gives %+v, not %+v", got, c)
+			}
+			return c.Call(context.Background(), inner, input), nil
+		}
+		return d
+	}
+	app := &recorder{}
+	s := opened(t, registered(t, calls("a", "b"), calls("b", "a"), calls("c", "echo"), calls("d", "wait"), echo("echo"), func() Definition {
+		d := echo("wait")
+		d.Handler = block(0)
+		return d
+	}()), Context{SessionID: "s", Caller: "client:c", Route: RouteClient}, app.hooks())
+	if got := s.Call(context.Background(), "a", nil); got.Error != "tool cycle: a → b → a" || got.Success {
+		t.Errorf("%+v", got)
+	}
+	if told := app.told(); len(told) != 6 || !strings.HasPrefix(told[2], `call tool/b {"call":"s-3","owner":"go","parent":"s-2","tool":"a","version":1}`) ||
+		!strings.Contains(told[3], `"outcome":"limit"`) {
+		t.Error(strings.Join(told, "\n"))
+	}
+	if got := s.Call(context.Background(), "c", json.RawMessage(`{"n":9007199254740993}`)); string(got.Output) != `{"n":9007199254740993}` {
+		t.Errorf("%+v", got)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := opened(t, s.r, Context{SessionID: "t"}, Hooks{})
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		if e := s.Do(ctx, Ask{Name: "d"}); e.Outcome != OutcomeCancelled || time.Since(began) != time.Second {
+			t.Errorf("%+v after %s", e, time.Since(began))
+		}
+	})
+}
+
+// A call that ends as its context does is prepared like any other, and not begun.
+func TestCancelledBefore(t *testing.T) {
+	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if e := s.Do(ctx, Ask{Name: "x"}); e.Outcome != OutcomeCancelled || e.Started {
+		t.Errorf("%+v", e)
+	}
+}

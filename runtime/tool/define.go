@@ -1,0 +1,203 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonschema"
+)
+
+// DefinitionError is a definition that is none. Pointer says where, as a JSON pointer
+// into the definition as files write it ("/parameters/properties/a/type").
+type DefinitionError struct{ Name, Pointer, Why string }
+
+func (e *DefinitionError) Error() string {
+	if e.Pointer == "" {
+		return fmt.Sprintf("tool '%s': %s", e.Name, e.Why)
+	}
+	return fmt.Sprintf("tool '%s': %s: %s", e.Name, e.Pointer, e.Why)
+}
+
+// ErrDuplicate is what a *DuplicateError is.
+var ErrDuplicate = errors.New("the tool is registered already")
+
+// Owned is a version of a tool, "x@1", and who registered it.
+type Owned struct {
+	Name  string `json:"name"`
+	Owner string `json:"owner"`
+}
+
+// DuplicateError names tools that are registered already, with their owners.
+type DuplicateError struct{ Tools []Owned }
+
+func (e *DuplicateError) Error() string {
+	var all []string
+	for _, t := range e.Tools {
+		all = append(all, fmt.Sprintf("tool '%s' is registered already, by %s", t.Name, t.Owner))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Is says that it is an ErrDuplicate.
+func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
+
+// mostName bounds a name's length.
+const mostName = 64
+
+// isName says whether a name is one that every model's provider takes.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= mostName
+}
+
+// entry is a registered version of a tool.
+type entry struct {
+	def            Definition // with the defaults of what cannot be told from having been set
+	owner, session string     // session: it is of this one alone
+	order          uint64     // of registration
+	params, output *jsonschema.Schema
+	slots          chan struct{} // taken by calls; nil without MaxConcurrent
+	stats          stats
+}
+
+// id is "x@1".
+func (e *entry) id() string { return fmt.Sprintf("%s@%d", e.def.Name, e.def.Version) }
+
+// anyObject is the schema of arguments of which nothing is said.
+const anyObject = `{"type":"object"}`
+
+var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
+	s, _ := jsonschema.Compile([]byte(anyObject))
+	return s
+})
+
+// define makes an entry of a definition, or says all that is wrong with it.
+func define(d Definition) (*entry, error) {
+	r := rules{d: &d}
+	if !isName(d.Name) {
+		r.wrong("/name", "must be a letter or _, then letters, digits, _ and -, %d at most", mostName)
+	}
+	if d.wrong != nil {
+		var of *DefinitionError
+		if errors.As(d.wrong, &of) {
+			r.wrong(of.Pointer, "%s", of.Why)
+		}
+	}
+	if d.Version == 0 {
+		d.Version = 1
+	}
+	if d.Version < 1 || d.Version > math.MaxInt32 {
+		r.wrong("/version", "must be an integer of 1 or more, not %d", d.Version)
+	}
+	r.handler()
+	r.times()
+	if d.MaxConcurrent < 0 {
+		r.wrong("/max_concurrent", "must be 1 or more, not %d", d.MaxConcurrent)
+	}
+	for i, need := range d.Requires {
+		if what, ok := strings.CutPrefix(need, "render:"); !ok || what == "" {
+			r.wrong(fmt.Sprintf("/requires/%d", i), "%q is not known: \"render:TYPE\" is, such as \"render:image/png\"", need)
+		}
+	}
+	e := &entry{}
+	if len(d.Parameters) == 0 || string(d.Parameters) == anyObject {
+		d.Parameters, e.params = json.RawMessage(anyObject), anyObjectSchema()
+	} else {
+		e.params = r.schema("/parameters", d.Parameters)
+	}
+	if len(d.Output) > 0 {
+		e.output = r.schema("/output", d.Output)
+	}
+	r.isObject(d.Parameters)
+	if d.MaxConcurrent > 0 {
+		e.slots = make(chan struct{}, d.MaxConcurrent)
+	}
+	e.def = d
+	return e, errors.Join(r.errs...)
+}
+
+// rules collects what is wrong with a definition.
+type rules struct {
+	d    *Definition
+	errs []error
+}
+
+func (r *rules) wrong(at, format string, args ...any) {
+	r.errs = append(r.errs, &DefinitionError{r.d.Name, at, fmt.Sprintf(format, args...)})
+}
+
+func (r *rules) handler() {
+	d := r.d
+	switch d.Scope {
+	case "":
+		d.Scope = Global
+	case Global, PerSession:
+	default:
+		r.wrong("/scope", "must be \"global\" or \"session\", not %q", d.Scope)
+	}
+	switch {
+	case d.Handler == nil && d.Open == nil && d.wrong == nil:
+		r.wrong("/handler", "there is none")
+	case d.Handler != nil && d.Open != nil:
+		r.wrong("/handler", "there is Open, too: one of them makes the handler")
+	case d.Open != nil && d.Scope == Global:
+		r.wrong("/scope", "must be \"session\" where Open makes a session's handler")
+	}
+}
+
+// The bounds of times.
+const (
+	leastTime = time.Millisecond
+	mostTime  = 86400 * time.Second
+)
+
+func (r *rules) times() {
+	d := r.d
+	if d.Timeout == 0 {
+		d.Timeout = DefaultTimeout
+	}
+	for _, x := range []struct {
+		at string
+		t  time.Duration
+	}{{"/timeout", d.Timeout}, {"/idle_timeout", d.IdleTimeout}, {"/approval_timeout", d.ApprovalTimeout}} {
+		if x.t != 0 && (x.t < leastTime || x.t > mostTime) {
+			r.wrong(x.at, "must be 0.001 to 86400 seconds, not %s", seconds(x.t))
+		}
+	}
+	switch d.OnTimeout {
+	case "":
+		d.OnTimeout = OnTimeoutDeny
+	case OnTimeoutDeny, OnTimeoutAllow, OnTimeoutHalt:
+	default:
+		r.wrong("/on_timeout", "must be \"deny\", \"allow\" or \"halt\", not %q", d.OnTimeout)
+	}
+}
+
+func (r *rules) schema(at string, text json.RawMessage) *jsonschema.Schema {
+	s, mistakes := jsonschema.Compile(text)
+	for _, m := range mistakes {
+		r.wrong(at+m.Pointer, "%s", m.Why)
+	}
+	return s
+}
+
+// isObject demands that the arguments are an object: models and hosts give no other.
+func (r *rules) isObject(parameters json.RawMessage) {
+	var top struct {
+		Type any `json:"type"`
+	}
+	if json.Unmarshal(parameters, &top) == nil && top.Type != "object" && len(r.errs) == 0 {
+		r.wrong("/parameters/type", "must be \"object\"")
+	}
+}

@@ -1,0 +1,57 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// New makes a tool of a Go function: its parameters are In's fields, its output is what
+// it gives as JSON. Within f, From gives the call's Context.
+//
+// In is a struct, a pointer to one, or a map with texts as keys. Its schema has the fields
+// under their JSON names; pointers and fields with omitempty or omitzero are optional. The
+// tags doc, enum ("a,b"), min, max, pattern, format and redact ("true") say more. A type
+// without a schema is a *DefinitionError of Register's, which names the field. Numbers
+// within an `any` come as json.Number, so that none is rounded.
+func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)) Definition {
+	d := Definition{Name: name, Description: doc}
+	d.Parameters, d.wrong = schemaOf(name, reflect.TypeFor[In]())
+	d.Handler = func(ctx context.Context, input json.RawMessage, _ *Context) (Result, error) {
+		var in In
+		if err := decode(input, &in); err != nil {
+			return Result{}, argumentsError{err}
+		}
+		out, err := f(ctx, in)
+		if err != nil {
+			return Result{}, err
+		}
+		if r, ok := any(out).(Result); ok {
+			return r, nil
+		}
+		r, err := Success(out)
+		if err != nil {
+			return Result{}, fmt.Errorf("the output of tool '%s' has no JSON form: %w", name, err)
+		}
+		return r, nil
+	}
+	return d
+}
+
+// argumentsError is that of arguments which fit the schema, but not the Go type: 1.0 for
+// an int.
+type argumentsError struct{ error }
+
+func decode(input json.RawMessage, to any) error {
+	d := json.NewDecoder(bytes.NewReader(input))
+	d.UseNumber()
+	err := d.Decode(to)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("%s: expected %s, got %s", mismatch.Field, mismatch.Type, mismatch.Value)
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonschema"
+)
+
+// grace is how long a handler is waited for once its call is over.
+const grace = time.Second
+
+// Why a handler's context ends.
+var (
+	errTimeout = errors.New("the time is over")
+	errIdle    = errors.New("no progress")
+	errOver    = errors.New("the call is over")
+)
+
+// Run calls the handler under its limits and holds what it gives to the output's schema.
+// It ends with ctx, a second later at most. A call that was refused, or answered in the
+// tool's place, ends without the handler.
+func (c *Call) Run(ctx context.Context) Ended {
+	switch {
+	case c.refused != nil:
+		e := c.end(Result{Error: c.refused.why}, c.refused.outcome, false, 0)
+		e.Stop = c.refused.stop
+		return e
+	case c.respond != nil:
+		return c.end(Result{Success: true, Output: c.respond}, OutcomeOK, false, 0)
+	case !c.s.begin():
+		return c.end(Failure("%s was not called: %v", c.name(), ErrClosed), OutcomeUnavailable, false, 0)
+	}
+	defer c.s.busy.Done()
+	if ctx.Err() != nil {
+		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(errOver)
+	defer context.AfterFunc(c.s.ctx, func() { cancel(ErrClosed) })()
+	handler, err := c.s.handler(ctx, c.e)
+	if err != nil {
+		return c.unavailable(ctx, err)
+	}
+	free, err := c.turn(ctx)
+	if err != nil {
+		return c.unavailable(ctx, err)
+	}
+	defer free()
+	e := c.handle(ctx, cancel, handler)
+	c.e.stats.add(e.Duration, e.Outcome != OutcomeOK)
+	return e
+}
+
+// unavailable is the end of a call whose handler could not be had.
+func (c *Call) unavailable(ctx context.Context, err error) Ended {
+	if ctx.Err() != nil {
+		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
+	}
+	return c.end(Failure("%v", err), OutcomeUnavailable, false, 0)
+}
+
+func (c *Call) cancelled(why error) string {
+	if why == nil || why == context.Canceled {
+		return fmt.Sprintf("tool '%s' was cancelled", c.name())
+	}
+	return fmt.Sprintf("tool '%s' was cancelled: %v", c.name(), why)
+}
+
+// turn waits for the session's turn of a sequential tool.
+func (c *Call) turn(ctx context.Context) (free func(), err error) {
+	if !c.e.def.Sequential {
+		return func() {}, nil
+	}
+	c.s.mu.Lock()
+	turn := c.s.turns[c.e]
+	if turn == nil {
+		if c.s.turns == nil {
+			c.s.turns = map[*entry]chan struct{}{}
+		}
+		turn = make(chan struct{}, 1)
+		c.s.turns[c.e] = turn
+	}
+	c.s.mu.Unlock()
+	return take(ctx, turn)
+}
+
+// take takes a place when there is one.
+func take(ctx context.Context, places chan struct{}) (free func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// answer is what a handler gave, and whether the call was over by then.
+type answer struct {
+	result Result
+	err    error
+	late   bool
+}
+
+// handle runs the handler within its time, of which waiting for one of the places of
+// MaxConcurrent is a part.
+func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Handler) Ended {
+	began := time.Now()
+	defer time.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
+	if c.e.slots != nil {
+		free, err := take(ctx, c.e.slots)
+		if err != nil {
+			return c.over(ctx, false, time.Since(began))
+		}
+		defer free()
+	}
+	r := newRunning(c, ctx, cancel)
+	done := make(chan answer, 1)
+	go func() {
+		var a answer
+		a.err = c.guarded(func() (err error) {
+			a.result, err = h(r.ctx, json.RawMessage(c.args), r.context())
+			return err
+		})
+		a.late = ctx.Err() != nil
+		done <- a
+	}()
+	a, ended := wait(ctx, done)
+	r.end()
+	took := time.Since(began)
+	switch {
+	case !ended:
+		c.s.log("warn", fmt.Sprintf("tool '%s' goes on although its call %s is over: what it gives is dropped", c.name(), c.ask.CallID))
+		return c.over(ctx, true, took)
+	case a.late:
+		return c.over(ctx, true, took)
+	}
+	return c.gave(a, took)
+}
+
+// wait waits for the answer, a little longer than the call.
+func wait(ctx context.Context, done chan answer) (a answer, ended bool) {
+	select {
+	case a = <-done:
+		return a, true
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case a = <-done:
+		return a, true
+	case <-t.C:
+		return answer{}, false
+	}
+}
+
+// guarded calls f; a panic goes to the log in full and is an error.
+func (c *Call) guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.s.log("error", fmt.Sprintf("tool '%s' panicked: %v\n%s", c.name(), p, debug.Stack()))
+			err = fmt.Errorf("tool '%s' panicked: %v", c.name(), p)
+		}
+	}()
+	return f()
+}
+
+// over is the end of a call that ctx ended.
+func (c *Call) over(ctx context.Context, started bool, took time.Duration) Ended {
+	switch why := context.Cause(ctx); why {
+	case errTimeout:
+		return c.end(Failure("tool '%s' timed out after %s s", c.name(), seconds(c.e.def.Timeout)), OutcomeTimeout, started, took)
+	case errIdle:
+		return c.end(Failure("tool '%s' timed out after %s s without progress", c.name(), seconds(c.e.def.IdleTimeout)), OutcomeTimeout, started, took)
+	default:
+		return c.end(Failure("%s", c.cancelled(why)), OutcomeCancelled, started, took)
+	}
+}
+
+// gave is the end of a call whose handler has answered.
+func (c *Call) gave(a answer, took time.Duration) Ended {
+	var args argumentsError
+	if errors.As(a.err, &args) {
+		return c.end(Failure("bad arguments for %s: %s", c.name(), args.Error()), OutcomeArguments, true, took)
+	}
+	if a.err != nil {
+		return c.end(Result{Error: a.err.Error(), Metadata: c.metadata(a.result)}, OutcomeFailed, true, took)
+	}
+	r := a.result
+	r.Metadata = c.metadata(r)
+	if len(r.Output) == 0 {
+		r.Output = nil
+	}
+	if why := c.badOutput(r); why != "" {
+		return c.end(Result{Error: why, Metadata: r.Metadata}, OutcomeFailed, true, took)
+	}
+	if !r.Success {
+		return c.end(r, OutcomeFailed, true, took)
+	}
+	return c.end(r, OutcomeOK, true, took)
+}
+
+// metadata is what of a result's metadata can be written.
+func (c *Call) metadata(r Result) map[string]any {
+	if len(r.Metadata) == 0 {
+		return nil
+	}
+	if _, err := encode(r.Metadata); err != nil {
+		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is dropped: %v", c.name(), err))
+		return nil
+	}
+	return r.Metadata
+}
+
+// badOutput says what is wrong with the output.
+func (c *Call) badOutput(r Result) string {
+	if r.Output != nil && !json.Valid(r.Output) {
+		return fmt.Sprintf("tool '%s' gave an output that is no JSON", c.name())
+	}
+	if c.e.output == nil || !r.Success {
+		return ""
+	}
+	text := r.Output
+	if text == nil {
+		text = json.RawMessage("null")
+	}
+	v, err := jsonschema.Decode(text)
+	if err != nil {
+		return fmt.Sprintf("bad output of %s: %v", c.name(), err)
+	}
+	if problems := c.e.output.Check(v); len(problems) > 0 {
+		return fmt.Sprintf("bad output of %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
+	}
+	return ""
+}

@@ -1,0 +1,417 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/spell"
+)
+
+// Hooks are what a session leaves to whoever opens it. Each may be nil.
+type Hooks struct {
+	// Permit says why a tool may not be called; nil permits all.
+	Permit func(d *Definition) error
+	// Sees says which tools there are for the session; nil: all.
+	Sees func(d *Definition) bool
+	// MustApprove says which tools must be approved of besides those that say so.
+	MustApprove func(d *Definition) bool
+	// Approve asks, and gives the answer, a JSON value, and whose it is. It ends with ctx.
+	// Its error is that nobody answers. nil: nobody is there.
+	Approve func(ctx context.Context, q *Question) (answer json.RawMessage, by audit.Actor, err error)
+	// Audit records calls; a call that it cannot record does not happen.
+	Audit Auditor
+	// Emit gives something to the application; it must not wait.
+	Emit func(channel string, payload json.RawMessage)
+	// Log tells whoever reads the run's log.
+	Log func(level, message string)
+}
+
+// Auditor writes the records of calls; an *audit.Log is one.
+type Auditor interface {
+	Append(audit.Record) (audit.Line, error)
+}
+
+// Session is the tools of a registry as one run sees them. Safe for concurrent use.
+type Session struct {
+	r     *Registry
+	base  Context
+	hooks Hooks
+	ctx   context.Context // ends with the session
+	end   context.CancelCauseFunc
+	calls atomic.Int64
+	busy  sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	made   map[*entry]*made         // handlers of the session
+	turns  map[*entry]chan struct{} // of sequential tools: full while one is called
+	grants map[grant]audit.Actor    // what was allowed for the session, and by whom
+	warned map[*entry]bool          // that it is hidden
+}
+
+// made is a handler that Open made, or is making.
+type made struct {
+	ready   chan struct{} // closed when it is made
+	handler Handler
+	closer  io.Closer
+	err     error
+}
+
+// Open begins a session without hooks: what needs approval is denied, since nobody is
+// there.
+func (r *Registry) Open(ctx context.Context, c Context) (*Session, error) {
+	return r.OpenWith(ctx, c, Hooks{})
+}
+
+// OpenWith begins a session and makes its handlers, for which ctx is. A tool whose handler
+// cannot be made fails it, and is named; those that are registered later are made when
+// they are first called.
+func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, error) {
+	now := r.snapshot()
+	if now.closed {
+		return nil, ErrClosed
+	}
+	s := &Session{r: r, base: c, hooks: h}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	for _, e := range now.entries {
+		if e.def.Open == nil || !s.sees(e) {
+			continue
+		}
+		if _, err := s.handler(ctx, e); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Context is what the session was opened with.
+func (s *Session) Context() Context { return s.base }
+
+// Close cancels the calls under way, waits for them, at most as long as a handler is
+// waited for, and closes the session's handlers.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if already {
+		return nil
+	}
+	s.end(ErrClosed)
+	s.busy.Wait()
+	var errs []error
+	for e, m := range s.made {
+		if <-m.ready; m.closer == nil {
+			continue
+		}
+		if err := contained(e.def.Name, m.closer.Close); err != nil {
+			errs = append(errs, fmt.Errorf("close tool '%s': %w", e.def.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// begin notes that a call is under way, unless the session is closed.
+func (s *Session) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.busy.Add(1)
+	}
+	return !s.closed
+}
+
+// contained calls f, whose panic is an error.
+func contained(name string, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("tool '%s' panicked: %v", name, p)
+		}
+	}()
+	return f()
+}
+
+// handler is the handler of a tool for this session, made when it is first wanted.
+func (s *Session) handler(ctx context.Context, e *entry) (Handler, error) {
+	if e.def.Open == nil {
+		return e.def.Handler, nil
+	}
+	s.mu.Lock()
+	m := s.made[e]
+	mine := m == nil
+	if mine {
+		if s.made == nil {
+			s.made = map[*entry]*made{}
+		}
+		m = &made{ready: make(chan struct{})}
+		s.made[e] = m
+	}
+	s.mu.Unlock()
+	if mine {
+		s.make(ctx, e, m)
+	}
+	select {
+	case <-m.ready:
+		return m.handler, m.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *Session) make(ctx context.Context, e *entry, m *made) {
+	c := s.base
+	m.err = contained(e.def.Name, func() (err error) {
+		m.handler, m.closer, err = e.def.Open(ctx, &c)
+		if err == nil && m.handler == nil {
+			err = errors.New("Open gave no handler")
+		}
+		return err
+	})
+	if m.err != nil {
+		m.err = fmt.Errorf("tool '%s' cannot be opened: %w", e.def.Name, m.err)
+		s.mu.Lock()
+		delete(s.made, e) // the next call tries again
+		s.mu.Unlock()
+	}
+	close(m.ready)
+}
+
+// sees says whether a tool is there for the session.
+func (s *Session) sees(e *entry) bool {
+	if e.def.Scope == PerSession {
+		if e.session != "" && e.session != s.base.SessionID {
+			return false
+		}
+		if strings.HasPrefix(e.owner, "client:") && e.session == "" && e.owner != s.base.Caller {
+			return false
+		}
+	}
+	return s.lacks(e) == "" && (s.hooks.Sees == nil || s.hooks.Sees(&e.def))
+}
+
+// lacks is what a tool needs that the session cannot show, "" when there is nothing.
+func (s *Session) lacks(e *entry) string {
+	for _, need := range e.def.Requires {
+		if what, ok := strings.CutPrefix(need, "render:"); ok && !slices.Contains(s.base.Render, what) {
+			return need
+		}
+	}
+	return ""
+}
+
+// over says whether a hides b, which is of the same name and version: a session's tool
+// hides a global one, and what was registered first the others.
+func over(a, b *entry) bool {
+	if a.def.Scope != b.def.Scope {
+		return a.def.Scope == PerSession
+	}
+	return a.order < b.order
+}
+
+// resolve gives the tool of a name for the session; nil when there is none. It
+// allocates nothing, unless the name is one that only offers have.
+func (s *Session) resolve(now *snapshot, name string) *entry {
+	base, version, ok := split(name)
+	if !ok {
+		return nil
+	}
+	if e := s.find(now, base, version); e != nil || version > 0 {
+		return e
+	}
+	i := strings.LastIndex(name, "__")
+	if i <= 0 {
+		return nil
+	}
+	for _, b := range s.offer(now) {
+		if b.name == name {
+			return b.e
+		}
+	}
+	return nil
+}
+
+func (s *Session) find(now *snapshot, base string, version int) *entry {
+	var found *entry
+	for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
+		e := now.entries[i]
+		if version > 0 && e.def.Version != version || !s.sees(e) {
+			continue
+		}
+		if found == nil || e.def.Version > found.def.Version || e.def.Version == found.def.Version && over(e, found) {
+			found = e
+		}
+	}
+	return found
+}
+
+// missing says why there is no tool of a name.
+func (s *Session) missing(now *snapshot, name string) string {
+	if base, version, ok := split(name); ok {
+		for i := now.first(base); i < len(now.entries) && now.entries[i].def.Name == base; i++ {
+			e := now.entries[i]
+			if need := s.lacks(e); need != "" && (version == 0 || e.def.Version == version) {
+				return fmt.Sprintf("there is no tool '%s': it needs %s, which this session lacks", name, need)
+			}
+		}
+	}
+	var names []string
+	for _, b := range s.offer(now) {
+		names = append(names, b.name)
+	}
+	if near := spell.Nearest(name, names); near != "" {
+		return fmt.Sprintf("there is no tool '%s'; did you mean '%s'?", name, near)
+	}
+	return fmt.Sprintf("there is no tool '%s'", name)
+}
+
+// Bound is a tool of a session, as an agent or host is offered it. It names a version:
+// Execute calls what is registered as that when it is called.
+type Bound struct {
+	s    *Session
+	e    *entry
+	name string
+}
+
+// Name is what a model calls it: "x", and "x__1" where several versions are offered.
+func (b Bound) Name() string { return b.name }
+
+// Description is for models.
+func (b Bound) Description() string { return b.e.def.Description }
+
+// Parameters is the JSON Schema of its arguments.
+func (b Bound) Parameters() json.RawMessage { return b.e.def.Parameters }
+
+// InputSchema is Parameters.
+func (b Bound) InputSchema() json.RawMessage { return b.e.def.Parameters }
+
+// Definition is what was registered. The caller must not change it.
+func (b Bound) Definition() *Definition { return &b.e.def }
+
+// Owner is who registered it.
+func (b Bound) Owner() string { return b.e.owner }
+
+// Exact is the name of this version: "x@1".
+func (b Bound) Exact() string { return b.e.id() }
+
+// Execute is Session.Call of this version.
+func (b Bound) Execute(ctx context.Context, input json.RawMessage) Result {
+	return b.s.Call(ctx, b.Exact(), input)
+}
+
+// Tools is what the session offers now, by name, then version.
+func (s *Session) Tools() []Bound {
+	now := s.r.snapshot()
+	s.warn(now)
+	return s.offer(now)
+}
+
+// offer gives what the session sees, by the names for models.
+func (s *Session) offer(now *snapshot) []Bound {
+	var out []Bound
+	for i := 0; i < len(now.entries); {
+		name, from := now.entries[i].def.Name, len(out)
+		for ; i < len(now.entries) && now.entries[i].def.Name == name; i++ {
+			e := now.entries[i]
+			if s.find(now, name, e.def.Version) == e {
+				out = append(out, Bound{s, e, name})
+			}
+		}
+		if len(out)-from > 1 {
+			for j := from; j < len(out); j++ {
+				out[j].name = versioned(now, out[:j], name, out[j].e.def.Version)
+			}
+		}
+	}
+	return out
+}
+
+// versioned is the name of a version in an offer that has several: "x__1", no longer
+// than a name may be, and not that of another tool.
+func versioned(now *snapshot, before []Bound, name string, version int) string {
+	for mark := "__"; ; mark += "_" {
+		suffix := mark + strconv.Itoa(version)
+		full := name[:min(len(name), mostName-len(suffix))] + suffix
+		i := now.first(full)
+		taken := i < len(now.entries) && now.entries[i].def.Name == full
+		if !taken && !slices.ContainsFunc(before, func(b Bound) bool { return b.name == full }) {
+			return full
+		}
+	}
+}
+
+// Listed is a tool as lists show it.
+type Listed struct {
+	*Definition
+	Owner    string
+	HiddenBy string // the owner of the tool that has its name and version here; "" when nothing hides it
+	Stats    Stats
+}
+
+// List is what the session sees, with what is hidden, by name, then version.
+func (s *Session) List() []Listed {
+	now := s.r.snapshot()
+	s.warn(now)
+	var out []Listed
+	for _, e := range now.entries {
+		if !s.sees(e) {
+			continue
+		}
+		l := Listed{Definition: &e.def, Owner: e.owner, Stats: e.stats.now()}
+		if winner := s.find(now, e.def.Name, e.def.Version); winner != e {
+			l.HiddenBy = winner.owner
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// warn says once of each tool that another hides it.
+func (s *Session) warn(now *snapshot) {
+	for i, e := range now.entries {
+		beside := i > 0 && sameVersion(now.entries[i-1], e) || i+1 < len(now.entries) && sameVersion(now.entries[i+1], e)
+		if !beside || !s.sees(e) {
+			continue
+		}
+		winner := s.find(now, e.def.Name, e.def.Version)
+		s.mu.Lock()
+		told := winner == e || s.warned[e]
+		if !told {
+			if s.warned == nil {
+				s.warned = map[*entry]bool{}
+			}
+			s.warned[e] = true
+		}
+		s.mu.Unlock()
+		if !told {
+			s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by that of %s", e.id(), e.owner, winner.owner))
+		}
+	}
+}
+
+func sameVersion(a, b *entry) bool {
+	return a.def.Version == b.def.Version && a.def.Name == b.def.Name
+}
+
+// key is what id writes, and the scope: what an owner may have once.
+func (e *entry) key() entryID { return entryID{e.def.Name, e.def.Version, e.def.Scope} }
+
+type entryID struct {
+	name    string
+	version int
+	scope   Scope
+}
+
+func (s *Session) log(level, message string) {
+	if s.hooks.Log != nil {
+		s.hooks.Log(level, message)
+	}
+}

@@ -1,0 +1,244 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+)
+
+func actor(kind, name string) audit.Actor { return audit.Actor{Type: kind, Name: name} }
+
+// closing is a session's handler's closer.
+type closing struct {
+	closed *atomic.Int32
+	err    error
+}
+
+func (c closing) Close() error { c.closed.Add(1); return c.err }
+
+// stateful is a tool with a counter of its own in each session.
+func stateful(name string, closed *atomic.Int32, err error) Definition {
+	return Definition{Name: name, Scope: PerSession, Open: func(_ context.Context, c *Context) (h Handler, closer io.Closer, _ error) {
+		n := 0
+		return func(context.Context, json.RawMessage, *Context) (Result, error) {
+			n++
+			return Success(fmt.Sprintf("%s %s %d", c.SessionID, c.Environment["A"], n))
+		}, closing{closed, err}, nil
+	}}
+}
+
+// A session has handlers of its own, and closes them.
+func TestSessionState(t *testing.T) {
+	var closed atomic.Int32
+	r := registered(t, stateful("x", &closed, errors.New("stuck")))
+	a, b := opened(t, r, Context{SessionID: "a", Environment: map[string]string{"A": "1"}}, Hooks{}), opened(t, r, Context{SessionID: "b"}, Hooks{})
+	for i, want := range []string{`"a 1 1"`, `"a 1 2"`, `"b  1"`} {
+		s := a
+		if i == 2 {
+			s = b
+		}
+		if got := s.Call(context.Background(), "x", nil); string(got.Output) != want {
+			t.Errorf("%+v, not %s", got, want)
+		}
+	}
+	if err := r.Register(stateful("later", &closed, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Call(context.Background(), "later", nil); string(got.Output) != `"b  1"` {
+		t.Errorf("%+v", got)
+	}
+	if err := b.Close(); err == nil || err.Error() != "close tool 'x': stuck" || closed.Load() != 2 {
+		t.Errorf("%v, %d closed", err, closed.Load())
+	}
+	if err := b.Close(); err != nil || closed.Load() != 2 {
+		t.Error("it was closed twice")
+	}
+	if e := b.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeUnavailable || e.Result.Error != "x was not called: the tools are closed" {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A tool that cannot be opened fails the session, and is named; what was opened is closed.
+func TestOpenFails(t *testing.T) {
+	var closed atomic.Int32
+	fails := Definition{Name: "y", Scope: PerSession}
+	for want, open := range map[string]func(context.Context, *Context) (Handler, io.Closer, error){
+		"tool 'y' cannot be opened: no database": func(context.Context, *Context) (Handler, io.Closer, error) {
+			return nil, nil, errors.New("no database")
+		},
+		"tool 'y' cannot be opened: tool 'y' panicked: boom": func(context.Context, *Context) (Handler, io.Closer, error) { panic("boom") },
+		"tool 'y' cannot be opened: Open gave no handler":    func(context.Context, *Context) (Handler, io.Closer, error) { return nil, nil, nil },
+	} {
+		closed.Store(0)
+		fails.Open = open
+		r := registered(t, stateful("x", &closed, nil), fails)
+		if _, err := r.Open(context.Background(), Context{}); err == nil || err.Error() != want || closed.Load() != 1 {
+			t.Errorf("%v, %d closed", err, closed.Load())
+		}
+		r = registered(t, echo("x"))
+		s := opened(t, r, Context{}, Hooks{})
+		if err := r.Register(fails); err != nil {
+			t.Fatal(err)
+		}
+		if e := s.Do(context.Background(), Ask{Name: "y"}); e.Outcome != OutcomeUnavailable || e.Result.Error != want {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// Closing a session ends its calls first.
+func TestCloseEndsCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := echo("x")
+		d.Handler = block(time.Hour)
+		s := opened(t, registered(t, d), Context{}, Hooks{})
+		ended := make(chan Ended, 1)
+		go func() { ended <- s.Do(context.Background(), Ask{Name: "x"}) }()
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := s.Close(); err != nil || time.Since(began) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		if e := <-ended; e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: the tools are closed" {
+			t.Errorf("%+v", e)
+		}
+		time.Sleep(2 * time.Hour)
+	})
+}
+
+func offered(s *Session) string {
+	var out []string
+	for _, b := range s.Tools() {
+		out = append(out, fmt.Sprintf("%s=%s/%s", b.Name(), b.Exact(), b.Owner()))
+	}
+	return strings.Join(out, " ")
+}
+
+func answering(name string, n int, scope Scope, text string) Definition {
+	return Definition{Name: name, Version: n, Scope: scope, Handler: func(context.Context, json.RawMessage, *Context) (Result, error) { return Success(text) }}
+}
+
+// One name has one winner: a session's tool before a global one, the highest version, and
+// of several versions each has a name of its own for models.
+func TestOffers(t *testing.T) {
+	r := registered(t, answering("x", 1, Global, "global 1"), answering("x", 2, Global, "global 2"), answering("only", 3, Global, "o"), answering("x__1", 1, Global, "plain"))
+	if err := errors.Join(r.As("client:a").Register(answering("x", 2, PerSession, "a's")), r.As("client:b").Register(answering("x", 2, PerSession, "b's")),
+		r.As("client:b").In("s1").Register(answering("y", 1, PerSession, "s1's"))); err != nil {
+		t.Fatal(err)
+	}
+	app := &recorder{}
+	s := opened(t, r, Context{SessionID: "s1", Caller: "client:a"}, app.hooks())
+	if got := offered(s); got != "only=only@3/go x___1=x@1/go x__2=x@2/client:a x__1=x__1@1/go y=y@1/client:b" {
+		t.Error(got)
+	}
+	for name, want := range map[string]string{"x": "a's", "x@1": "global 1", "x@2": "a's", "x___1": "global 1", "x__2": "a's", "x__1": "plain", "y": "s1's", "only": "o"} {
+		if got := s.Call(context.Background(), name, nil); string(got.Output) != `"`+want+`"` {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	s.Tools()
+	if got := app.so(&app.logs); got != "warn tool 'x@2' of go is hidden by that of client:a" {
+		t.Error(got)
+	}
+	var hidden []string
+	for _, l := range s.List() {
+		if l.HiddenBy != "" {
+			hidden = append(hidden, fmt.Sprintf("%s@%d of %s by %s", l.Name, l.Version, l.Owner, l.HiddenBy))
+		}
+	}
+	if fmt.Sprint(hidden) != "[x@2 of go by client:a]" {
+		t.Error(hidden)
+	}
+	other := opened(t, r, Context{SessionID: "s2"}, Hooks{})
+	if got := offered(other); got != "only=only@3/go x___1=x@1/go x__2=x@2/go x__1=x__1@1/go" {
+		t.Error(got)
+	}
+	// The offer stands: what has gone is not found, also under its name for models.
+	tools := s.Tools()
+	r.Unregister("x")
+	for _, b := range tools[1:3] {
+		if e := b.Execute(context.Background(), nil); e.Metadata["concerto"].(Info).Outcome != OutcomeNotFound {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// Names for models are no longer than a name may be.
+func TestLongOffers(t *testing.T) {
+	long := strings.Repeat("a", 63)
+	r := registered(t, version(long, 1), version(long, 20), version(long+"b", 1), version(long+"b", 2))
+	s := opened(t, r, Context{}, Hooks{})
+	seen := map[string]bool{}
+	for _, b := range s.Tools() {
+		if !isName(b.Name()) || seen[b.Name()] {
+			t.Errorf("offered as %s", b.Name())
+		}
+		seen[b.Name()] = true
+		if e := s.Do(context.Background(), Ask{Name: b.Name()}); e.Outcome != OutcomeOK {
+			t.Errorf("%s: %+v", b.Name(), e)
+		}
+	}
+}
+
+// What a session cannot show, or is not to see, is not offered.
+func TestSees(t *testing.T) {
+	picture := echo("picture")
+	picture.Requires, picture.Category = []string{"render:image/png"}, "art"
+	r := registered(t, picture, echo("x"))
+	only, _ := Only("category:art")
+	for want, s := range map[string]*Session{
+		"x=x@1/go":                      opened(t, r, Context{}, Hooks{}),
+		"picture=picture@1/go x=x@1/go": opened(t, r, Context{Render: []string{"image/png"}}, Hooks{}),
+		"picture=picture@1/go":          opened(t, r, Context{Render: []string{"image/png"}}, Hooks{Sees: only.Has}),
+		"":                              opened(t, r, Context{}, Hooks{Sees: only.Has}),
+	} {
+		if got := offered(s); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
+// Lists tell of calls how many there were, how many failed and how long they took.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := echo("x")
+		d.Handler = func(_ context.Context, input json.RawMessage, _ *Context) (Result, error) {
+			var in struct{ MS int }
+			if err := json.Unmarshal(input, &in); err != nil || in.MS == 0 {
+				return Result{}, errors.New("none")
+			}
+			time.Sleep(time.Duration(in.MS) * time.Millisecond)
+			return Success(nil)
+		}
+		s := opened(t, registered(t, d), Context{}, Hooks{})
+		for range 98 {
+			s.Call(context.Background(), "x", json.RawMessage(`{"ms":10}`))
+		}
+		s.Call(context.Background(), "x", json.RawMessage(`{"ms":900}`))
+		s.Call(context.Background(), "x", nil)
+		got := s.List()[0].Stats
+		if got.Calls != 100 || got.Failed != 1 || got.P50 < 10*time.Millisecond || got.P50 > 12500*time.Microsecond || got.P99 != got.P50 {
+			t.Errorf("%+v", got)
+		}
+		s.Call(context.Background(), "x", json.RawMessage(`{"ms":900}`))
+		s.Call(context.Background(), "x", json.RawMessage(`{"ms":900}`))
+		if got := s.List()[0].Stats; got.P99 < 900*time.Millisecond || got.P99 > 1125*time.Millisecond {
+			t.Errorf("%+v", got)
+		}
+	})
+	for us := range 100_000 {
+		d := time.Duration(us) * time.Microsecond
+		if i := step(d); upper(i) < d || i > 0 && upper(i-1) >= d {
+			t.Fatalf("%s is in step %d, of %s to %s", d, i, upper(i-1), upper(i))
+		}
+	}
+}

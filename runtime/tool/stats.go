@@ -1,0 +1,78 @@
+package tool
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"time"
+)
+
+// Stats is what is known of the calls of a tool.
+type Stats struct {
+	Calls, Failed int64
+	P50, P99      time.Duration // of the handler's time, to a quarter of their size
+}
+
+// stats counts calls by their time. Its counters are made when it is first called.
+type stats struct{ counts atomic.Pointer[counts] }
+
+type counts struct {
+	calls, failed atomic.Int64
+	// times counts calls by the microseconds of their handlers: four steps each doubling.
+	times [4 * 65]atomic.Int64
+}
+
+func (s *stats) add(took time.Duration, failed bool) {
+	c := s.counts.Load()
+	if c == nil {
+		s.counts.CompareAndSwap(nil, &counts{})
+		c = s.counts.Load()
+	}
+	c.calls.Add(1)
+	if failed {
+		c.failed.Add(1)
+	}
+	c.times[step(took)].Add(1)
+}
+
+// step is the step that a time belongs to.
+func step(d time.Duration) int {
+	us := uint64(max(d.Microseconds(), 0))
+	n := bits.Len64(us)
+	if n < 3 {
+		return int(us)
+	}
+	return 4*(n-2) + int(us>>(n-3)&3)
+}
+
+// upper is the longest time of a step.
+func upper(i int) time.Duration {
+	if i < 4 {
+		return time.Duration(i) * time.Microsecond
+	}
+	n := i/4 + 2
+	return time.Duration((uint64(i%4+5)<<(n-3))-1) * time.Microsecond
+}
+
+func (s *stats) now() Stats {
+	c := s.counts.Load()
+	if c == nil {
+		return Stats{}
+	}
+	out := Stats{Calls: c.calls.Load(), Failed: c.failed.Load()}
+	all := int64(0)
+	for i := range c.times {
+		all += c.times[i].Load()
+	}
+	seen, p50, p99 := int64(0), (all+1)/2, all-all/100
+	for i := range c.times {
+		before := seen
+		seen += c.times[i].Load()
+		if before < p50 && seen >= p50 {
+			out.P50 = upper(i)
+		}
+		if before < p99 && seen >= p99 {
+			out.P99 = upper(i)
+		}
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+// Package tool is the tools of an application (its API promises nothing of its own:
+// package concerto names what of it is for embedders). An application tool is a name, a
+// schema and a handler that the process around a run gives to its agents, hosts and
+// clients.
+//
+// A Registry holds definitions; the zero value is an empty one. It is safe for concurrent
+// use, and who reads it takes no lock. A Session is the tools as one run sees them: it
+// is opened with the run's Context, and closed with it.
+//
+// Every call takes one way, whoever asks and whatever answers:
+//
+//	Session.Prepare   resolve → permission → depth and cycle → validate
+//	Call.Question     what to ask when the call needs to be approved of
+//	Call.Answer       the answer (also Nobody, TimedOut); what it edits is validated again
+//	Call.Began        the audit record `call`
+//	Call.Run          the handler under its limits, and its output held to its schema
+//	Call.Ended        the audit record `done`
+//
+// Session.Do goes it for a Go caller (Session.Call is Do for the application itself),
+// with the Hooks that the session was opened with for permission, approval, audit, emits
+// and the log. Who asks for effects takes the same steps one by one: an Ask is plain
+// data, and Prepare may be done again for it, as when a run is resumed; Call.Approved
+// then puts in what was decided. Nothing else calls a handler.
+//
+// The package knows neither the VM nor other performers: handlers that need those are
+// handed in.
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+)
+
+// Scope is whose a tool's handler is.
+type Scope string
+
+// A tool is global, one handler for all sessions, unless it says PerSession: then it
+// is of a session, made by Open where there is one, and closed with it. (The type of a
+// session has the name that the constant would have.)
+const (
+	Global     Scope = "global"
+	PerSession Scope = "session"
+)
+
+// Handler answers a call. input fits the parameters' schema. When ctx ends, the call is
+// over: what the handler gives after that is dropped. A panic or an error is a result
+// that failed.
+type Handler func(ctx context.Context, input json.RawMessage, c *Context) (Result, error)
+
+// Definition is a tool. The zero value of a field is its default.
+type Definition struct {
+	Name, Description  string
+	Parameters, Output json.RawMessage // JSON Schemas; {"type": "object"} and none
+	Handler            Handler
+	// Open makes the handler of a session, in place of Handler; the session closes it.
+	Open                   func(context.Context, *Context) (Handler, io.Closer, error)
+	Scope                  Scope // Global
+	Version, MaxConcurrent int   // 1; no bound
+	Category, OnTimeout    string
+	// Timeout bounds a call's handler (60 s), IdleTimeout how long it reports no progress
+	// (no bound), ApprovalTimeout how long an approval is waited for (300 s).
+	Timeout, IdleTimeout, ApprovalTimeout time.Duration
+	RequiresApproval, Sequential          bool
+	Requires                              []string // "render:image/png": what a session must be able to show
+
+	wrong error // New: the type has no schema
+}
+
+// The defaults that are not zero.
+const (
+	DefaultTimeout         = 60 * time.Second
+	DefaultApprovalTimeout = 300 * time.Second
+)
+
+// ApprovalLimit is how long an approval is waited for.
+func (d *Definition) ApprovalLimit() time.Duration {
+	if d.ApprovalTimeout == 0 {
+		return DefaultApprovalTimeout
+	}
+	return d.ApprovalTimeout
+}
+
+// What is done when nobody answers an approval in time.
+const (
+	OnTimeoutDeny  = "deny"
+	OnTimeoutAllow = "allow"
+	OnTimeoutHalt  = "halt" // it is denied, and the agent's call ends
+)
+
+// Context is what a handler knows of its call. A session is opened with one, in which
+// CallID and Chain are empty and Caller is who opened it ("client:ID", or "").
+type Context struct {
+	SessionID, Cwd, CallID string
+	Caller                 string // the agent's or host's name, "client:ID", else the calling function or tool
+	Route                  string // one of the Routes
+	Environment            map[string]string
+	Metadata               map[string]any
+	Chain                  []string // the names of the calls that led here, this one's last
+	Render                 []string // what the session can show: "image/png"
+
+	running *running // the call, in a handler's Context
+}
+
+// The ways by which a call comes.
+const (
+	RouteAgent    = "agent"
+	RouteHost     = "host"
+	RouteDispatch = "dispatch"
+	RouteMCP      = "mcp"
+	RouteClient   = "client"
+	RouteTool     = "tool"
+)
+
+// Outcome is what became of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK          Outcome = "ok"
+	OutcomeFailed      Outcome = "failed"
+	OutcomeArguments   Outcome = "arguments"
+	OutcomeNotFound    Outcome = "not_found"
+	OutcomeDenied      Outcome = "denied"
+	OutcomeTimeout     Outcome = "timeout"
+	OutcomeCancelled   Outcome = "cancelled"
+	OutcomeUnavailable Outcome = "unavailable"
+	OutcomeLimit       Outcome = "limit"
+)
+
+// Result is what a call gave. Output is JSON, nil for null. Metadata is for the log,
+// never for a model; what a session's call gives has `concerto` in it, which is an Info.
+type Result struct {
+	Success  bool
+	Output   json.RawMessage
+	Error    string
+	Metadata map[string]any
+}
+
+// Info is what the runtime adds to the metadata of a result.
+type Info struct {
+	CallID     string  `json:"call_id"`
+	Outcome    Outcome `json:"outcome"`
+	DurationMS int64   `json:"duration_ms"`
+}
+
+// infoKey is where Info stands in a Result's metadata.
+const infoKey = "concerto"
+
+// Success is the result whose output is v as JSON.
+func Success(v any) (Result, error) {
+	text, err := encode(v)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Success: true, Output: text}, nil
+}
+
+// Failure is the result that failed because of what is said.
+func Failure(format string, args ...any) Result { return Result{Error: fmt.Sprintf(format, args...)} }
+
+// wireResult is a Result as JSON: all four members are there.
+type wireResult struct {
+	Success  bool            `json:"success"`
+	Output   json.RawMessage `json:"output"`
+	Error    *string         `json:"error"`
+	Metadata map[string]any  `json:"metadata"`
+}
+
+// MarshalJSON writes all four members; an output or an error that is not there is null.
+func (r Result) MarshalJSON() ([]byte, error) {
+	w := wireResult{Success: r.Success, Output: r.Output, Metadata: r.Metadata}
+	if r.Error != "" {
+		w.Error = &r.Error
+	}
+	if w.Metadata == nil {
+		w.Metadata = map[string]any{}
+	}
+	return encode(w)
+}
+
+// UnmarshalJSON reads a result; members may be left out, but not `success`.
+func (r *Result) UnmarshalJSON(text []byte) error {
+	var w struct {
+		wireResult
+		Success *bool `json:"success"`
+	}
+	if err := json.Unmarshal(text, &w); err != nil {
+		return fmt.Errorf("a tool's result: %w", err)
+	}
+	if w.Success == nil {
+		return fmt.Errorf("a tool's result: success is missing")
+	}
+	*r = Result{Success: *w.Success, Output: w.Output, Metadata: w.Metadata}
+	if string(r.Output) == "null" {
+		r.Output = nil
+	}
+	if w.Error != nil {
+		r.Error = *w.Error
+	}
+	return nil
+}
+
+// Text is the result as a model gets it, and whether it failed: a text as it is, any
+// other output as JSON.
+func (r Result) Text() (text string, failed bool) {
+	if !r.Success && r.Error != "" {
+		return r.Error, true
+	}
+	if r.Output == nil {
+		if r.Success {
+			return "null", false
+		}
+		return "the tool failed", true
+	}
+	if r.Output[0] == '"' && json.Unmarshal(r.Output, &text) == nil {
+		return text, !r.Success
+	}
+	return string(r.Output), !r.Success
+}
+
+// encode is JSON without the escapes that are for HTML.
+func encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// seconds writes a duration as a number of seconds.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
