@@ -175,7 +175,7 @@ func (c *Call) edit(input json.RawMessage) {
 // Nobody says that nobody is there to answer; err may tell more.
 func (c *Call) Nobody(err error) {
 	reason := "nobody approved of it"
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNobody) {
 		reason += ": " + err.Error()
 	}
 	c.deny(audit.Actor{Type: actorDefault}, 0, reason, false)
@@ -202,6 +202,9 @@ func (c *Call) Approved(a *Approval) {
 
 // Approval is what was decided; nil when nothing had to be.
 func (c *Call) Approval() *Approval { return c.approval }
+
+// ErrNobody is what a hook gives when nobody is there to answer.
+var ErrNobody = errors.New("nobody is there")
 
 var errNoAnswer = errors.New("nobody answered in time")
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -151,13 +152,21 @@ func (c *Call) show() *shown {
 	if c.e != nil {
 		v = c.e.params.Redact(v, Tag)
 	}
-	text, err := jcs.Canonical(jsonschema.Encode(v))
+	text, err := jcs.Canonical(c.hidden(jsonschema.Encode(v)))
 	if err != nil {
 		text = []byte("null")
 	}
 	sum := sha256.Sum256(text)
 	c.shown = &shown{text, hex.EncodeToString(sum[:])}
 	return c.shown
+}
+
+// hidden is a JSON text without known secrets.
+func (c *Call) hidden(text []byte) []byte {
+	if c.s.hooks.Hide == nil {
+		return text
+	}
+	return c.s.hooks.Hide(text)
 }
 
 // key is that of the process.
@@ -229,7 +238,7 @@ func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended 
 	metadata[infoKey] = Info{c.ask.CallID, o, took.Milliseconds()}
 	r.Metadata = metadata
 	e := Ended{Result: r, Outcome: o, CallID: c.ask.CallID, Started: started, Duration: took}
-	if c.changed {
+	if c.changed && c.refused == nil {
 		e.Changed = c.show().text
 	}
 	return e
@@ -241,8 +250,16 @@ func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) R
 	return s.Do(ctx, Ask{Name: name, Args: args}).Result
 }
 
-// Do goes the whole way of a call, with the session's hooks.
-func (s *Session) Do(ctx context.Context, a Ask) Ended {
+// Do goes the whole way of a call, with the session's hooks. A panic of theirs is a
+// failure, too: what it leaves of the call is not known.
+func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log("error", fmt.Sprintf("the call of tool '%s' panicked: %v\n%s", a.Name, p, debug.Stack()))
+			c := &Call{s: s, ask: a}
+			e = c.end(Failure("the call of tool '%s' panicked: %v", a.Name, p), OutcomeFailed, true, 0)
+		}
+	}()
 	c := s.Prepare(a)
 	if q := c.Question(); q != nil {
 		c.approve(ctx, q)
@@ -251,7 +268,7 @@ func (s *Session) Do(ctx context.Context, a Ask) Ended {
 		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
 		return c.Run(ctx) // nothing was begun: there is no end to record
 	}
-	e := c.Run(ctx)
+	e = c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
 		s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", e.CallID, c.name(), err))
 	}

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,6 +165,22 @@ func TestRecords(t *testing.T) {
 	info := e.Result.Metadata["concerto"].(Info)
 	if info.CallID != "r_1-7" || info.Outcome != OutcomeOK {
 		t.Errorf("%+v", info)
+	}
+}
+
+// Known secrets are neither shown nor recorded; the handler gets them.
+func TestKnownSecrets(t *testing.T) {
+	app := &recorder{answers: []string{`"because hunter22"`}}
+	h := app.hooks()
+	h.Hide = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("hunter22"), []byte("***PASS***")) }
+	s := opened(t, registered(t, guarded(), echo("free")), Context{SessionID: "s"}, h)
+	s.Call(context.Background(), "x", json.RawMessage(`{"sql":"hunter22"}`))
+	if got := s.Call(context.Background(), "free", json.RawMessage(`{"a":"hunter22"}`)); string(got.Output) != `{"a":"hunter22"}` {
+		t.Errorf("%+v", got)
+	}
+	told := strings.Join(app.told(), "\n")
+	if strings.Contains(told, "hunter22") || strings.Count(told, "***PASS***") != 4 || string(app.asked[0].Args) != `{"sql":"***PASS***"}` {
+		t.Errorf("%s\n%s", app.asked[0].Args, told)
 	}
 }
 
@@ -456,7 +473,7 @@ func TestComposition(t *testing.T) {
 	if got := s.Call(context.Background(), "a", nil); got.Error != "tool cycle: a → b → a" || got.Success {
 		t.Errorf("%+v", got)
 	}
-	if told := app.told(); len(told) != 6 || !strings.HasPrefix(told[2], `call tool/b {"call":"s-3","owner":"go","parent":"s-2","tool":"a","version":1}`) ||
+	if told := app.told(); len(told) != 6 || !strings.HasPrefix(told[2], `call tool/b {"call":"s-1.1.1","owner":"go","parent":"s-1.1","tool":"a","version":1}`) ||
 		!strings.Contains(told[3], `"outcome":"limit"`) {
 		t.Error(strings.Join(told, "\n"))
 	}
@@ -480,6 +497,18 @@ func TestCancelledBefore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if e := s.Do(ctx, Ask{Name: "x"}); e.Outcome != OutcomeCancelled || e.Started {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A hook that panics ends the call, not the program.
+func TestHookPanics(t *testing.T) {
+	app := &recorder{}
+	h := app.hooks()
+	h.Permit = func(*Definition) error { panic("boom") }
+	s := opened(t, registered(t, echo("x")), Context{SessionID: "s"}, h)
+	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeFailed || e.Result.Error != "the call of tool 'x' panicked: boom" ||
+		!strings.Contains(app.so(&app.logs), "call_test.go:") {
 		t.Errorf("%+v", e)
 	}
 }

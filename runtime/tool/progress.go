@@ -41,6 +41,7 @@ type running struct {
 	next    int
 	waiting *Progress // the latest that was not told yet
 	timer   *time.Timer
+	calls   int // that it has made
 }
 
 type contextKey struct{}
@@ -174,5 +175,14 @@ func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	defer cancel(errOver)
 	outer := c.running.ctx
 	defer context.AfterFunc(outer, func() { cancel(context.Cause(outer)) })()
-	return c.running.c.s.Do(ctx, Ask{Name: name, Args: text, Caller: c.running.c.name(), Route: RouteTool, Parent: c.CallID, Chain: c.Chain}).Result
+	return c.running.c.s.Do(ctx, Ask{Name: name, Args: text, CallID: c.running.nextID(), Caller: c.running.c.name(), Route: RouteTool,
+		Parent: c.CallID, Chain: c.Chain}).Result
+}
+
+// nextID is the id of the next call that it makes: the same when the call is made again.
+func (r *running) nextID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls++
+	return fmt.Sprintf("%s.%d", r.c.ask.CallID, r.calls)
 }

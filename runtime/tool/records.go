@@ -70,11 +70,17 @@ func (c *Call) recorded() CallRecord {
 }
 
 // Began is the audit's record of the call.
-func (c *Call) Began() audit.Record { return c.recorded().Call() }
+func (c *Call) Began() audit.Record { return c.clean(c.recorded().Call()) }
+
+// clean takes known secrets out of what reasons and errors say.
+func (c *Call) clean(r audit.Record) audit.Record {
+	r.Data = c.hidden(r.Data)
+	return r
+}
 
 // Ended is the audit's record of its end.
 func (c *Call) Ended(e Ended) audit.Record {
-	return c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output))
+	return c.clean(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
 // record writes a record where there is an audit.

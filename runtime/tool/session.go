@@ -29,6 +29,8 @@ type Hooks struct {
 	Approve func(ctx context.Context, q *Question) (answer json.RawMessage, by audit.Actor, err error)
 	// Audit records calls; a call that it cannot record does not happen.
 	Audit Auditor
+	// Hide takes known secrets out of a JSON text that is shown or recorded.
+	Hide func(text []byte) []byte
 	// Emit gives something to the application; it must not wait.
 	Emit func(channel string, payload json.RawMessage)
 	// Log tells whoever reads the run's log.
@@ -264,6 +266,9 @@ func (s *Session) missing(now *snapshot, name string) string {
 		}
 	}
 	var names []string
+	if strings.Contains(name, "@") {
+		return fmt.Sprintf("there is no tool '%s'", name)
+	}
 	for _, b := range s.offer(now) {
 		names = append(names, b.name)
 	}

@@ -1,0 +1,69 @@
+package tool
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// Spec is a definition without its handler, as files, the manifest and the wire write
+// it: times are seconds, and what is left out is the default.
+type Spec struct {
+	Name             string          `json:"name"`
+	Description      string          `json:"description"`
+	Parameters       json.RawMessage `json:"parameters,omitempty"`
+	Output           json.RawMessage `json:"output,omitempty"`
+	Version          int             `json:"version,omitempty"`
+	Scope            Scope           `json:"scope,omitempty"`
+	Category         string          `json:"category,omitempty"`
+	RequiresApproval bool            `json:"requires_approval,omitempty"`
+	ApprovalTimeout  float64         `json:"approval_timeout,omitempty"`
+	OnTimeout        string          `json:"on_timeout,omitempty"`
+	Timeout          float64         `json:"timeout,omitempty"`
+	IdleTimeout      float64         `json:"idle_timeout,omitempty"`
+	Sequential       bool            `json:"sequential,omitempty"`
+	MaxConcurrent    int             `json:"max_concurrent,omitempty"`
+	Requires         []string        `json:"requires,omitempty"`
+}
+
+// Spec is what is said of a tool besides its handler.
+func (d *Definition) Spec() Spec {
+	return Spec{Name: d.Name, Description: d.Description, Parameters: d.Parameters, Output: d.Output, Version: d.Version, Scope: d.Scope, Category: d.Category,
+		RequiresApproval: d.RequiresApproval, ApprovalTimeout: d.ApprovalTimeout.Seconds(), OnTimeout: d.OnTimeout, Timeout: d.Timeout.Seconds(),
+		IdleTimeout: d.IdleTimeout.Seconds(), Sequential: d.Sequential, MaxConcurrent: d.MaxConcurrent, Requires: d.Requires}
+}
+
+// With is the definition that the handler makes of the spec.
+func (s Spec) With(h Handler) Definition {
+	return Definition{Name: s.Name, Description: s.Description, Parameters: s.Parameters, Output: s.Output, Handler: h, Version: s.Version, Scope: s.Scope,
+		Category: s.Category, RequiresApproval: s.RequiresApproval, ApprovalTimeout: duration(s.ApprovalTimeout), OnTimeout: s.OnTimeout,
+		Timeout: duration(s.Timeout), IdleTimeout: duration(s.IdleTimeout), Sequential: s.Sequential, MaxConcurrent: s.MaxConcurrent, Requires: s.Requires}
+}
+
+// duration is so many seconds. One that is not 0 does not become 0, the default, and
+// one beyond what a tool may have stays beyond it.
+func duration(s float64) time.Duration {
+	const most = 1e9 // seconds
+	ns := math.Max(-most, math.Min(s, most)) * float64(time.Second)
+	if d := time.Duration(math.Round(ns)); d != 0 || s == 0 {
+		return d
+	}
+	return time.Nanosecond
+}
+
+// listedWire is a Listed as JSON.
+type listedWire struct {
+	Spec
+	Owner    string  `json:"owner"`
+	HiddenBy string  `json:"hidden_by,omitempty"`
+	Calls    int64   `json:"calls"`
+	Failed   int64   `json:"failed"`
+	P50MS    float64 `json:"p50_ms"`
+	P99MS    float64 `json:"p99_ms"`
+}
+
+// MarshalJSON writes a tool as `tools/list` shows it.
+func (l Listed) MarshalJSON() ([]byte, error) {
+	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	return encode(listedWire{l.Spec(), l.Owner, l.HiddenBy, l.Stats.Calls, l.Stats.Failed, ms(l.Stats.P50), ms(l.Stats.P99)})
+}

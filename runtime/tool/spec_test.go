@@ -1,0 +1,43 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is said of a tool goes out as it came in.
+func TestSpec(t *testing.T) {
+	const text = `{"name":"x","description":"d","parameters":{"type":"object"},"output":{"type":"string"},"version":2,"scope":"session","category":"db",` +
+		`"requires_approval":true,"approval_timeout":0.5,"on_timeout":"halt","timeout":30,"idle_timeout":1.5,"sequential":true,"max_concurrent":3,"requires":["render:a"]}`
+	var s Spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	d := s.With(echo("x").Handler)
+	if d.Timeout != 30*time.Second || d.ApprovalTimeout != 500*time.Millisecond || d.IdleTimeout != 1500*time.Millisecond {
+		t.Errorf("%+v", d)
+	}
+	r := registered(t, d)
+	if back, err := encode(r.List()[0].Spec()); err != nil || string(back) != text {
+		t.Errorf("%s, %v", back, err)
+	}
+	for seconds, want := range map[float64]string{1e300: "/timeout: must be", -1: "/timeout: must be", 1e-12: "/timeout: must be", 86401: "/timeout: must be", 0: ""} {
+		err := (&Registry{}).Register(Spec{Name: "x", Timeout: seconds}.With(d.Handler))
+		if got := err != nil; got != (want != "") || got && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", seconds, err)
+		}
+	}
+}
+
+func TestListedJSON(t *testing.T) {
+	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
+	s.Call(context.Background(), "x", nil)
+	text, err := encode(s.List())
+	const want = `[{"name":"x","description":"Gives what it gets","parameters":{"type":"object"},"version":1,"scope":"global","on_timeout":"deny","timeout":60,"owner":"go","calls":1,"failed":0,"p50_ms":`
+	if err != nil || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
