@@ -1,0 +1,41 @@
+package tooltest
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+func TestGo(t *testing.T) { Run(t, Go()) }
+
+// inner is tools that another tool calls.
+type inner struct{ goSession }
+
+func (i inner) Call(ctx context.Context, name string, args json.RawMessage) Got {
+	text, err := json.Marshal(map[string]any{"tool": name, "args": args})
+	if err != nil {
+		panic(err)
+	}
+	var e tool.Ended
+	calls := tool.Definition{Name: "caller", Handler: func(ctx context.Context, _ json.RawMessage, c *tool.Context) (tool.Result, error) {
+		return c.Call(ctx, name, args), nil
+	}}
+	if err := i.r.Replace(calls); err != nil {
+		panic(err)
+	}
+	e = i.s.Do(ctx, tool.Ask{Name: "caller", Args: text})
+	got, failed := e.Result.Text()
+	return Got{Text: got, Failed: failed}
+}
+
+// What a tool calls takes the same way; only what a model would be told of changed
+// arguments is the caller's matter, and the chain is longer by one.
+func TestTool(t *testing.T) {
+	Run(t, Route{Name: "tool", Open: func(t *testing.T, app *App) Session { return inner{Go().Open(t, app).(goSession)} }, Lacks: map[string]string{
+		"approval edit":     "a tool gets the result, not the text for a model",
+		"composition cycle": "the chain has one name more",
+		"cancel":            "the outer call is the one that is cancelled",
+	}})
+}
