@@ -41,6 +41,7 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	if f.dead { // the host or the prompt never arrives
 		return val{reg: w, class: ir.Full, owned: true}
 	}
+	f.knowing(host)
 	f.asked(host, prompt)
 	n := len(f.out.Listens)
 	f.out.Listens = append(f.out.Listens, ir.ListenInfo{})
@@ -78,6 +79,17 @@ func (f *builder) asked(host, prompt int) {
 	f.emit(ir.OpMove, f.alloc(), host, 0, 0)
 	f.emit(ir.OpMove, f.alloc(), prompt, 0, 0)
 	f.invoke(f.g.p.Asked, w)
+}
+
+// knowing has the library ask for the tools that are not known yet.
+func (f *builder) knowing(host int) {
+	if f.g.p.Knowing == nil {
+		return
+	}
+	defer f.free(f.top)
+	w := f.alloc()
+	f.emit(ir.OpMove, f.alloc(), host, 0, 0)
+	f.emit(ir.OpMove, host, f.invoke(f.g.p.Knowing, w).reg, 0, 0)
 }
 
 // answeredByTools gives the types of messages that the host's tools answer:

@@ -25,6 +25,9 @@ type Program struct {
 	// Asked is called with host and prompt before each exchange, where a test
 	// mocks a host by a closure; else nil.
 	Asked *Function
+	// Knowing gives each host before its exchange, when it is known which tools it has:
+	// in a program with an MCP block that leaves some to `..`; else nil.
+	Knowing *Function
 	// Dynamic lists what calls on Any may reach.
 	Dynamic []Dynamic
 	// Partial says that it cannot be generated: it is longer than Config.Most.

@@ -47,7 +47,7 @@ var files = [...]file{
 	{name: "typed_stream.conc", globals: []string{"Part", "TypedStream", "__partial", "__partial_feed", "__typed_stream_of", "__values"}, whole: true},
 	{name: "host.conc", methods: "Host", globals: []string{"__HostTraits", "__host_traits", "__of_host", "__decorated_host", "__with_schema", "__answer", "__decide",
 		"__host_log", "__quoted", "__result_text", "__typed_result", "__convert", "__as_host_error", "__listen_typed",
-		"__host_tool", "__tool_call"}},
+		"__list_for", "__knowing", "__told_of", "__unready", "__host_tool", "__tool_call"}},
 	{name: "host_stream.conc", globals: []string{"HostMessage", "HostStream", "__host_stream", "__unanswerable", "__message_open", "__message_next", "__message_refusal", "__message_wanted",
 		"__message_reply", "__message_leave", "__message_fail", "__message_session", "__message_read", "__takes", "__tool_there"}, whole: true},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__Function", "__tool_function", "__unlisted", "__listed", "__list_undeclared", "__offered", "__call_tool", "__approved", "__refusal", "__run_tools", "__run_together",

@@ -16,7 +16,7 @@ var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
 	Task.cancel Task.is_done agent.step app.inputs app.session agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
-	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session
+	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.unready
 	host.stream.until mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
 	test.requests tool.server`)
@@ -27,7 +27,7 @@ func declaring(t *testing.T) *vm.VM {
 		Types:  []ir.TypeInfo{{Kind: "tool", Name: "T"}},
 		Stores: []ir.Store{{Kind: "ledger", Name: "L"}},
 		Agents: []ir.Agent{{Name: "A", Memory: -1, Tools: []int{0}, Knowledge: []int{0}}},
-		Hosts:  []ir.Host{{Name: "H", Tools: []int{0}}},
+		Hosts:  []ir.Host{{Name: "H", Tools: []int{0}, Config: []byte(`{"transport":"codex"}`)}},
 		Tools:  []ir.Tool{{Name: "T", State: 0, Init: -1}},
 	}
 	m, err := vm.New(vm.Config{Program: p, Natives: Native})
@@ -90,6 +90,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("agent.traits", of("Agent", agent), traits)
 	add("agent.traits", call("Agent.with_context", agent, all), traits)
 	add("host.traits", of("Host", host), hostTraits)
+	add("host.told_of", of("Host", host))
 	add("Agent.with_tools", agent, tools.Slot())
 	add("Host.with_tools", host, tools.Slot())
 	add("tool.function", tools.Slot(), s("f"), desc("tool_calls.conc", "__Function"))

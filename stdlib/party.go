@@ -23,6 +23,15 @@ var partyNatives = []native{
 	}},
 	{"agent.traits", agentTraits},
 	{"host.traits", hostTraits},
+	{"host.told_of", func(a *vm.Args) (value.Slot, error) {
+		if a.Host(0).Told {
+			return a.ToolsOf(a.Slot(0)), nil
+		}
+		return value.NewArray().Slot(), nil
+	}},
+	{"host.unready", func(a *vm.Args) (value.Slot, error) {
+		return with(a, func(p value.Party) { p[value.PartyUnready] = lend(a.Slot(1)) })
+	}},
 }
 
 // with copies the party in argument 0 and lets set change the copy.

@@ -68,6 +68,9 @@ func opListenBegin(t *task, in *ins) status {
 	if st := s.event("listen:start", nil); st != running {
 		return st
 	}
+	if why := f[value.PartyUnready]; !why.IsNil() {
+		return t.finish(s, value.Err(why))
+	}
 	if s.waitsForItself() {
 		return t.finish(s, s.busy())
 	}

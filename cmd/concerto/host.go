@@ -144,7 +144,7 @@ func transportOf(c concerto.HostConfig) string {
 
 // commandOf is what starts a host, a file below dir as seen from there.
 func commandOf(c concerto.HostConfig, dir string) []string {
-	command := c.Command
+	command := host.Program(&c)
 	if below, err := filepath.Rel(dir, command); err == nil && filepath.IsAbs(command) && filepath.IsLocal(below) {
 		command = "./" + filepath.ToSlash(below)
 	}

@@ -180,6 +180,11 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	if err != nil {
 		return err
 	}
+	if f.wire != "" {
+		if err := a.unplayedBy(p, f.wire); err != nil {
+			return err
+		}
+	}
 	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
 		// A listen passes each message from one goroutine to another, and only the
 		// host runs at the same time. Waking a second processor for each message

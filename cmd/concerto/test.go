@@ -136,6 +136,9 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		o.OnResult = a.tellResult
 	}
 	if f.wire != "" {
+		if err := a.unplayedBy(p, f.wire); err != nil {
+			return err
+		}
 		file, err := a.recordFile("--wire", f.wire)
 		if err != nil {
 			return err

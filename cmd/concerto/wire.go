@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/concerto-lang/concerto"
@@ -23,6 +24,45 @@ func (a *app) recordFile(flag, path string) (*os.File, error) {
 	return file, nil
 }
 
+// unplayed refuses to record into a file that one of the hosts plays: it would be
+// emptied before it is played.
+func (a *app) unplayed(path string, hosts []concerto.HostConfig) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.Stat(a.abs(path))
+	if err != nil {
+		return nil // a new file
+	}
+	for i := range hosts {
+		c := &hosts[i]
+		if !c.Recorded() {
+			continue
+		}
+		f, err := replayArgs(c.Args[2:])
+		if err != nil {
+			continue // the host says so
+		}
+		played := filepath.FromSlash(f.file)
+		if !filepath.IsAbs(played) {
+			played = filepath.Join(c.Dir, f.dir, played)
+		}
+		if other, err := os.Stat(a.abs(played)); err == nil && os.SameFile(file, other) {
+			return usage(fmt.Sprintf("name another file, or let [hosts.%s] start what is to be recorded", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
+		}
+	}
+	return nil
+}
+
+// unplayedBy is unplayed for the hosts of a program.
+func (a *app) unplayedBy(p *concerto.Program, path string) error {
+	hosts, err := p.HostConfigs()
+	if err != nil {
+		return err
+	}
+	return a.unplayed(path, hosts)
+}
+
 // closeRecord closes the file of a record. It gives err, or why the record may not
 // be whole.
 func closeRecord(err error, file *os.File, path string) error {
@@ -38,6 +78,9 @@ func closeRecord(err error, file *os.File, path string) error {
 func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func(wire.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
+	}
+	if err := a.unplayed(path, []concerto.HostConfig{*c}); err != nil {
+		return nil, nil, err
 	}
 	file, err := a.recordFile("--wire", path)
 	if err != nil {

@@ -15,11 +15,12 @@ const (
 	PartyToolsOff        // Bool: declared tools are not offered
 	PartySchema          // of a host: JSON Schema text that goes with the prompt, or nil
 	PartySession         // of a host: the conversation to go on with, or nil
+	PartyUnready         // of a host: the HostError that its exchange ends with before it begins, or nil
 )
 
 // NewParty makes the value of declaration number index. k is KindAgent or KindHost.
 func NewParty(k Kind, t *Type, index int, memory Slot) Slot {
-	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil)
+	return New(k, 0, t, Int(int64(index)), Nil, memory, Bool(true), Nil, Bool(false), Nil, Nil, Nil)
 }
 
 // Party gives the slots of an agent or a host, nil for any other value.

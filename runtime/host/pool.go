@@ -134,8 +134,12 @@ func (s *slot) process(ctx context.Context, w wish) (*process, error) {
 		return nil, s.pool.cfg.noResume()
 	}
 	if s.p != nil {
-		if s.p.usable() && s.p.fits(w) {
-			return s.p, nil
+		if s.p.usable() {
+			why := s.p.unfit(w)
+			if why == "" {
+				return s.p, nil
+			}
+			s.pool.hosts.remark("debug", s.pool.cfg, "is started anew: %s", why)
 		}
 		s.p.retire(leaveIdle)
 		select {
@@ -170,18 +174,22 @@ func (c *Config) noResume() error {
 	return c.failure("cannot resume a session").With("code", "resume")
 }
 
-// fits says that the process can go on with a conversation, or begin one when it
-// is "".
-func (p *process) fits(w wish) bool {
-	if p.words != nil && !p.tools.same(w.tools) {
-		return false // an agent hears of them when it begins
-	}
-	if w.session == "" {
-		proto := p.cfg.protocol()
-		return !(proto.apart && p.cfg.Vendor.Session == "fresh" && p.turns() > 0)
-	}
+// fits says that the process can be given to an exchange.
+func (p *process) fits(w wish) bool { return p.unfit(w) == "" }
+
+// unfit says why the process cannot go on with a conversation, or begin one when
+// none is named; "" when it can.
+func (p *process) unfit(w wish) string {
+	switch proto := p.cfg.protocol(); {
+	case p.words != nil && !p.tools.same(w.tools):
+		return "it is to be told of other tools" // an agent hears of them when it begins
+	case w.session == "" && proto.apart && p.cfg.Vendor.Session == "fresh" && p.turns() > 0:
+		return "a conversation of its own is wanted"
 	// A host that speaks our protocol is told in its prompt.
-	return p.conversation() == w.session || p.words == nil && p.resumes
+	case w.session != "" && p.conversation() != w.session && (p.words != nil || !p.resumes):
+		return "another conversation is to go on"
+	}
+	return ""
 }
 
 // turns is how many exchanges the process has completed, one at most.

@@ -55,6 +55,10 @@ func vendors(transport string) int {
 	return 0
 }
 
+// Program is the command that starts a host: what its section names, or what its
+// transport is known to be started by.
+func Program(c *Config) string { return cmp.Or(c.Command, c.protocol().command) }
+
 // Translates says that a host speaks a vendor's protocol. It may say more than it was
 // asked for at any time, and what it says at its end is its vendor's affair.
 func Translates(c *Config) bool { return c.protocol().adapter != nil }

@@ -20,6 +20,7 @@ type Vendor struct {
 // protocol is what a host may speak, a row of the table of protocols.
 type protocol struct {
 	command string // what is started when nothing is named
+	install string // the package of npm's that has it
 	flags   func(c *Config, resume string) []string
 	adapter func(v vendor) adapter // nil: our protocol
 	// apart says that a new conversation needs a new process.
@@ -45,9 +46,9 @@ const acpTransport = "acp"
 // protocols is the table of the vendors' protocols, by transport; every other
 // transport speaks ours.
 var protocols = map[string]*protocol{
-	"claude-code": {command: "claude", flags: claudeFlags, adapter: func(v vendor) adapter { return newClaude(v) }, apart: true,
+	"claude-code": {command: "claude", install: "@anthropic-ai/claude-code", flags: claudeFlags, adapter: func(v vendor) adapter { return newClaude(v) }, apart: true,
 		name: "Claude Code", oldest: "2.1.0", timeout: vendorTimeout, initTimeout: vendorInitTimeout},
-	"codex": {command: "codex", flags: codexFlags, adapter: func(v vendor) adapter { return newCodex(v) },
+	"codex": {command: "codex", install: "@openai/codex", flags: codexFlags, adapter: func(v vendor) adapter { return newCodex(v) },
 		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
 	acpTransport: {adapter: func(v vendor) adapter { return newACP(v) },
 		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
@@ -86,9 +87,7 @@ func codexFlags(*Config, string) []string {
 // started is the configuration with the command line as it is started.
 func (c *Config) started(resume string) *Config {
 	p, run := c.protocol(), *c
-	if run.Command == "" {
-		run.Command = p.command
-	}
+	run.Command = Program(c)
 	if p.flags != nil {
 		run.Args = append(append([]string(nil), c.Args...), p.flags(c, resume)...)
 	}
