@@ -31,12 +31,16 @@ type modelling struct {
 	touch  testllm.Call // of the agent's tool for commands
 	asks   testllm.Call // of its tool that asks the user; one without arguments is not there over this transport
 	adds   string       // what ours is called
+	writes testllm.Call // of its tool for files: new.txt, where DIR is the directory
 	thinks bool         // what the model thinks is told
 
 	longest string // what an approval may be given for: "session" or "always"
 	reasons bool   // a denial's reason reaches the model
 	edits   bool   // an approval may change the call
 	stops   bool   // a denied call ends the agent's turn
+	// timid says that it makes no new file: it looks at it first, over ACP, and takes
+	// every error for one that forbids to go on, since its library's are no Errors.
+	timid bool
 }
 
 // place is where an agent runs.
@@ -59,7 +63,7 @@ var (
 // agents are those that are recorded.
 var agents = []agent{
 	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
-		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
 	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
 		args: func(at place) []string {
 			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
@@ -71,9 +75,9 @@ var agents = []agent{
 		modelling: modelling{main: `"request_user_input"`, touch: toolCall("call_1", "exec_command", `{"cmd":"touch made.txt"}`),
 			asks: toolCall("call_2", "request_user_input",
 				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
-			adds: "Calc_add", thinks: true, longest: "always"}},
+			writes: toolCall("call_3", "exec_command", `{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\nEOF"}`), adds: "Calc_add", thinks: true, longest: "always"}},
 	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
-		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, adds: "mcp__concerto__Calc_add", longest: "always"}},
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "always"}},
 	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
 		args: func(place) []string { return []string{"--acp"} },
 		env: func(at place) map[string]string {
@@ -82,7 +86,7 @@ var agents = []agent{
 		files: func(place) map[string]string {
 			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
 		},
-		modelling: modelling{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, adds: "mcp_concerto_Calc_add", longest: "always"}},
+		modelling: modelling{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true}},
 	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
 		args: func(place) []string { return []string{"acp"} },
 		env: func(at place) map[string]string {
@@ -97,7 +101,7 @@ var agents = []agent{
 			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
 				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
 		},
-		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, adds: "concerto_Calc_add", longest: "always", stops: true}},
+		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
 }
 
 // anthropic leads a program of Anthropic's.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -100,7 +101,14 @@ type world struct {
 
 func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Reply) *world {
 	tmp := t.TempDir()
-	w := &world{agent: a, concerto: concerto, bin: bin, dir: filepath.Join(tmp, "work"), model: testllm.StartAgents(replies...)}
+	w := &world{agent: a, concerto: concerto, bin: bin, dir: filepath.Join(tmp, "work")}
+	for i := range replies {
+		for j := range replies[i].ToolCalls {
+			c := &replies[i].ToolCalls[j]
+			c.Args = bytes.ReplaceAll(c.Args, []byte("DIR"), []byte(w.dir))
+		}
+	}
+	w.model = testllm.StartAgents(replies...)
 	t.Cleanup(w.model.Close)
 	w.at = place{home: filepath.Join(tmp, "home"), url: w.model.URL}
 	for _, d := range []string{w.at.home, w.dir} {

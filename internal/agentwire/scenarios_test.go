@@ -104,6 +104,14 @@ var scenarios = []scenario{
 		r.says(t, 0, "approval ", "")
 		w.made(t, "made.txt", false)
 	}},
+	{"rule allows files", "… allows a new file", func(m *modelling) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
+	}, func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
+		r.says(t, 0, "approval ", "")
+		r.says(t, 1, "result ", "All done.")
+		w.made(t, "new.txt", !w.agent.timid)
+	}},
 	{"question", "a question is asked", (*modelling).asking, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "")
 		if w.agent.asks.Args == nil {
@@ -176,6 +184,8 @@ func (a *agent) seen(scenario string) string {
 		return a.longest
 	case scenario == "edited" && !a.edits:
 		return "is denied"
+	case scenario == "rule allows files" && a.timid:
+		return "it gives up when there is none"
 	case scenario == "question" && a.asks.Args == nil:
 		return "is not asked over ACP"
 	}

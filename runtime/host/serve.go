@@ -144,7 +144,8 @@ func fileFailed(path string, err error) *rpcError {
 	var of *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return rpcFailed(rpcMissing, "there is no file "+path)
+		// In the words of ACP's own libraries, by which agents know it.
+		return rpcFailed(rpcMissing, "Resource not found: "+path)
 	case errors.As(err, &of):
 		return rpcFailed(rpcInternal, path+": "+of.Err.Error())
 	}
