@@ -160,7 +160,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		case <-ended:
 		}
 	}()
-	err = do(world, follow)
+	if err = p.openTools(ctx, world, o); err == nil {
+		err = do(world, follow)
+	}
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, follow.end(o))
 	err = firstError(err, wireError(recording))
@@ -168,6 +170,21 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		o.Records.OnUsage(world.Usage())
 	}
 	return clean(world, err)
+}
+
+// openTools opens a session of the application's tools.
+func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) error {
+	if o.Tools == nil {
+		return nil
+	}
+	c := o.Session
+	if c.Cwd == "" {
+		var err error
+		if c.Cwd, err = filepath.Abs(o.WorkDir); err != nil {
+			return fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+		}
+	}
+	return world.OpenTools(ctx, o.Tools, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) })
 }
 
 // clean removes the run's secrets from its error.
@@ -188,6 +205,9 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero()}
+	if o.Tools != nil {
+		config.Application = world.ID()
+	}
 	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
 	if o.Records.Trace != nil {
@@ -257,10 +277,19 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if err != nil {
 		return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
 	}
+	if o.Session.Cwd != "" {
+		cwd = o.Session.Cwd
+	}
+	var metadata json.RawMessage
+	if o.Session.Metadata != nil {
+		if metadata, err = json.Marshal(o.Session.Metadata); err != nil {
+			return runtime.Config{}, fmt.Errorf("write the session's metadata: %w", err)
+		}
+	}
 	c := runtime.Config{
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
-		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{Cwd: cwd, Inputs: o.Inputs},
+		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
 		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}

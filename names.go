@@ -1,6 +1,8 @@
 package concerto
 
 import (
+	"context"
+
 	"github.com/concerto-lang/concerto/internal/activity"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
@@ -14,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -39,6 +42,18 @@ type (
 
 	// HostConfig says how a host is started and spoken to.
 	HostConfig = host.Config
+
+	// ToolRegistry holds an application's tools.
+	ToolRegistry = tool.Registry
+	// Tool is the definition of one; NewTool makes it of a function.
+	Tool = tool.Definition
+	// ToolContext is what a tool's handler knows of its call, and what a session of
+	// tools is opened with.
+	ToolContext = tool.Context
+	// ToolResult is what a call gave.
+	ToolResult = tool.Result
+	// ToolHandler answers a call.
+	ToolHandler = tool.Handler
 
 	// Mode is the form of output.
 	Mode = emit.Mode
@@ -141,3 +156,10 @@ var (
 
 // NewTerminal makes a Prompter that asks on a terminal.
 var NewTerminal = emit.NewTerminal
+
+// NewTool makes a tool of a function of one argument, whose type gives the schema of the
+// tool's arguments by its fields' names and tags (spec/21-application-tools.md). A type that
+// has no schema is an error of Register.
+func NewTool[In, Out any](name, doc string, f func(context.Context, In) (Out, error)) Tool {
+	return tool.New(name, doc, f)
+}

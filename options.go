@@ -12,6 +12,14 @@ import (
 // commands and hosts are those of the process, as far as Allow and the program's
 // [permissions] grant them.
 type Options struct {
+	// Tools are the application's tools, which agents, hosts and dispatch_tool may call
+	// (spec/21-application-tools.md); nil: there are none. They may change while runs go on.
+	Tools *ToolRegistry
+	// Session is what the tools' handlers, and std::app, are told of the run. Its SessionID
+	// becomes the run's id; its Cwd is WorkDir when it is "". Environment is all that handlers
+	// get of an environment.
+	Session ToolContext
+
 	// WorkDir is the directory at which the relative paths in the program start;
 	// "" means the process's working directory.
 	WorkDir string

@@ -32,6 +32,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/random"
 	"github.com/concerto-lang/concerto/runtime/store"
+	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/web"
 )
 
@@ -98,6 +99,7 @@ type Runtime struct {
 	web   *web.Client
 	store *store.Stores
 	mcp   *mcp.Servers
+	tools tool.Performer
 
 	run     *procgroup.Run
 	budget  *limit.Budget
@@ -150,10 +152,11 @@ func New(c Config) *Runtime {
 // areas are those who perform: a row of the table of effects says which.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
-		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: r.hosts, effect.Servers: r.mcp,
+		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: &telling{r.hosts, &r.tools}, effect.Servers: r.mcp,
 		effect.Environment: environment, effect.Clocks: clock.New(), effect.Timers: clock.NewSleeper(), effect.Chance: random.New(c.Seed),
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
-		effect.Commands: command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir}),
+		effect.Applications: &r.tools,
+		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir}),
 	}
 }
 
@@ -233,7 +236,7 @@ func (r *Runtime) Kill() {
 // be finished. In every case nothing runs afterwards.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mcp.Close(ctx)
-	err := r.hosts.Close(ctx)
+	err := errors.Join(r.hosts.Close(ctx), r.tools.Close())
 	err = errors.Join(r.sink.Close(ctx), err)
 	r.run.End()
 	r.llm.Close()

@@ -13,7 +13,7 @@ import (
 // An agent's requests, and what happens between them.
 var agentCallNatives = []native{
 	{"agent.call", func(a *vm.Args) (value.Slot, error) {
-		t := a.Type(4)
+		t := a.Type(5)
 		return a.Ask(modelCall(a), func(r effect.Result) (value.Slot, error) { return agentReply(r.(*effect.AgentReply), t), nil })
 	}},
 	{"agent.request", agentRequest},
@@ -33,7 +33,7 @@ func agentStep(a *vm.Args) (value.Slot, error) {
 		Failed: a.Bool(5), Attempt: a.Int(6), Of: a.Int(7)}, vm.Nothing)
 }
 
-// streamOpen opens a stream for (agent, messages, schema, schema_name).
+// streamOpen opens a stream for (agent, messages, schema, schema_name, offer).
 func streamOpen(a *vm.Args) (value.Slot, error) {
 	return a.AskToHold(&effect.StreamOpen{AgentCall: *modelCall(a)},
 		func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StreamOpened).ID), nil },
@@ -56,10 +56,12 @@ func streamNext(a *vm.Args) (value.Slot, error) {
 	})
 }
 
-// modelCall makes the request of (agent, messages, schema, schema_name). Each
-// message is a __Said; schema is that of the reply, if any.
+// modelCall makes the request of (agent, messages, schema, schema_name, offer). Each
+// message is a __Said; schema is that of the reply, if any; offer has what the
+// application's tools are.
 func modelCall(a *vm.Args) *effect.AgentCall {
 	r := requestOf(a, a.Agent(0))
+	r.Tools = append(r.Tools, offered(a, 4)...)
 	if !a.Slot(2).IsNil() {
 		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
 	}

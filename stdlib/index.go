@@ -13,7 +13,7 @@ type file struct {
 
 var files = [...]file{
 	{name: "prelude.conc", globals: []string{"print", "println", "__print", "__line", "len", "to_string", "typeof", "panic", "assert",
-		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool"}},
+		"assert_eq", "assert_ne", "env", "parse_schema", "dispatch_tool", "__dispatch"}},
 	{name: "records.conc", globals: []string{"Response", "TypedResponse", "Message", "LedgerEntry"}},
 	{name: "messages.conc", globals: messageSchemas()},
 	{name: "errors.conc", globals: []string{"AgentError", "SchemaError", "ToolError", "ConnectionError", "TimeoutError",
@@ -51,7 +51,8 @@ var files = [...]file{
 	{name: "host_stream.conc", globals: []string{"HostMessage", "HostStream", "__host_stream", "__unanswerable", "__message_open", "__message_next", "__message_refusal", "__message_wanted",
 		"__message_reply", "__message_leave", "__message_fail", "__message_session", "__message_read", "__takes", "__tool_there"}, whole: true},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__Function", "__tool_function", "__unlisted", "__listed", "__list_undeclared", "__offered", "__call_tool", "__approved", "__refusal", "__run_tools", "__run_together",
-		"__try_tool", "__step", "__run_tool", "__run_call", "__failed", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
+		"__is_sequential", "__try_tool", "__failing", "__step", "__run_tool", "__run_call", "__halted", "__failed", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
+	{name: "app_calls.conc", globals: []string{"__AppTool", "__app_there", "__app_list", "__app_offer", "__app_named", "__call_id", "__AppAsk", "__app_prepare", "__app_decide", "__AppResult", "__app_perform", "__Refused", "__app_call", "__app_put", "__app_dispatch", "__all_tools"}},
 	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_mocked", "__mcp_mocked_by",
 		"__mcp_given", "__mock_mcp", "__mcp_play", "__mcp_try", "__mcp_result", "__mcp_call"}},
 	{name: "mcp_records.conc", globals: []string{"McpResource", "McpTemplate", "McpContent", "McpPrompt", "McpArgument"}},

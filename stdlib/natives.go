@@ -17,7 +17,7 @@ var registry = [...][]native{
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
 	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
 	hashMapNatives, ledgerNatives, memoryNatives, collectionsNatives,
-	appNatives, clockNatives, commandNatives, cryptoNatives, envNatives, fmtNatives, fsNatives, httpNatives, jsonNatives, mathNatives,
+	appNatives, appCallNatives, clockNatives, commandNatives, cryptoNatives, envNatives, fmtNatives, fsNatives, httpNatives, jsonNatives, mathNatives,
 	promptNatives, randomNatives, regexNatives, timeNatives,
 	mockNatives, mockMCPNatives,
 }

@@ -113,6 +113,7 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 		field{"ledgers", value.Int(int64(len(d.Knowledge)))},
 		field{"context", context},
 		field{"tools", a.ToolsOf(a.Slot(0))},
+		field{"offer", value.NewArray().Slot()},
 		field{"max_tool_rounds", orElse(d.MaxToolRounds, maxToolRounds)},
 		field{"max_tool_calls", orElse(d.MaxToolCalls, maxToolCalls)},
 		field{"schema_attempts", orElse(d.SchemaAttempts, schemaAttempts)},

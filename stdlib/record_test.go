@@ -24,7 +24,8 @@ func declaredStruct(t *testing.T, file, name string) *value.Type {
 		for _, fd := range s.Fields {
 			typ := value.AnyType
 			if elem, ok := strings.CutPrefix(f.Source.Slice(fd.Type.Span()), "Array<__"); ok {
-				typ = &value.Type{Kind: value.TypeArray, Args: []*value.Type{declaredStruct(t, file, "__"+strings.TrimSuffix(elem, ">"))}}
+				elem = "__" + strings.TrimSuffix(elem, ">")
+				typ = &value.Type{Kind: value.TypeArray, Args: []*value.Type{declaredStruct(t, preludeFile(elem).name, elem)}}
 			}
 			out.Fields = append(out.Fields, value.Field{Name: fd.Name.Name, Type: typ})
 		}
@@ -55,7 +56,7 @@ func TestRecords(t *testing.T) {
 	}
 	agent, host := parties()
 	show(made("agent.traits", "agent.conc", "__Traits", agent),
-		`{"name":"A","memory":null,"auto":true,"ledgers":1,"context":null,"tools":["<tool T>"],"max_tool_rounds":10,"max_tool_calls":64,`+
+		`{"name":"A","memory":null,"auto":true,"ledgers":1,"context":null,"tools":["<tool T>"],"offer":[],"max_tool_rounds":10,"max_tool_calls":64,`+
 			`"schema_attempts":3,"model":"","connection":"","decorator":null,"streamed":null,"on_tool_error":null}`)
 	traits := made("host.traits", "host.conc", "__HostTraits", host)
 	show(traits, `{"name":"H","tools":["<tool T>"],"question_default":null,"approval_default":null,"decorator":null}`)

@@ -289,8 +289,8 @@ func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) 
 }
 
 // handler finds the block for a message type. An implicit handler is used only
-// when the host has tools and the program has no handler of its own for the
-// type.
+// when the host has tools, or the application may have some, and the program has no
+// handler of its own for the type.
 func (s *scope) handler(typ string) *handler {
 	var implicit *handler
 	for i := range s.l.handlers {
@@ -301,7 +301,7 @@ func (s *scope) handler(typ string) *handler {
 		if !h.info.Implicit {
 			return h
 		}
-		if s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
+		if s.t.m.config.Application != "" || s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
 			implicit = h
 		}
 	}

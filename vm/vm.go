@@ -47,6 +47,10 @@ type Config struct {
 	// a default of the program answers it.
 	Asks bool
 
+	// Application is the run's id, with which the keys of calls begin, when there is an
+	// application that may have tools; else "".
+	Application string
+
 	// Count counts how often each instruction runs: see VM.Runs.
 	Count bool
 

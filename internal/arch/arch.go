@@ -104,18 +104,18 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime/tool", Imports: "internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
+	{Package: "runtime/tool", Imports: "internal/effect internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
-		runtime/permit runtime/random runtime/store`},
+		runtime/permit runtime/random runtime/store runtime/tool internal/audit`},
 	{Package: "internal/hostcheck", Imports: "internal/hostmsg internal/effect internal/ndjson internal/procgroup internal/wire stdlib runtime/host"},
 	{Package: "internal/hostreplay", Imports: "internal/wire"},
 	{Package: "internal/format", Imports: "internal/source internal/diag lexer ast parser"},
 	{Package: "internal/doc", Imports: "internal/manifest stdlib internal/spell"},
 	{Package: "internal/driver", Imports: `internal/source internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize
 		stdlib internal/spell`},
-	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env
+	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env runtime/tool
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript internal/activity`},
 	// Programs: they may use what they need of the above.

@@ -40,6 +40,8 @@ type ExchangeOpen struct {
 	Schema  json.RawMessage `json:"schema,omitempty"`
 	Session string          `json:"session,omitempty"` // the host's conversation to go on with; "" for none
 	Tools   []ToolSpec      `json:"tools,omitempty"`   // those that the host is told it may call
+	// Application is which of the application's tools it is told of besides; nil: none.
+	Application *AppList `json:"application,omitempty"`
 }
 
 // ExchangeOpened names the exchange in the requests that follow.

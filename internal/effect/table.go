@@ -5,22 +5,23 @@ type Area uint8
 
 // The areas.
 const (
-	Unheard     Area = iota // nothing is done: the request is there to be heard of
-	Output                  // what the application gets, and answers
-	Logs                    // the run's log
-	Models                  // models, over HTTP
-	Hosts                   // subprocesses of the host protocol
-	Servers                 // MCP servers
-	Environment             // variables and arguments
-	Clocks                  // what time it is
-	Timers                  // waiting
-	Chance                  // random numbers
-	Files                   // files and directories
-	Stores                  // stores in files
-	Web                     // HTTP of the program's own
-	Commands                // commands that run to their end
-	Tests                   // what only a test may ask for
-	Areas                   // how many there are
+	Unheard      Area = iota // nothing is done: the request is there to be heard of
+	Output                   // what the application gets, and answers
+	Logs                     // the run's log
+	Models                   // models, over HTTP
+	Hosts                    // subprocesses of the host protocol
+	Servers                  // MCP servers
+	Environment              // variables and arguments
+	Clocks                   // what time it is
+	Timers                   // waiting
+	Chance                   // random numbers
+	Files                    // files and directories
+	Stores                   // stores in files
+	Web                      // HTTP of the program's own
+	Commands                 // commands that run to their end
+	Applications             // the tools of the application
+	Tests                    // what only a test may ask for
+	Areas                    // how many there are
 )
 
 // Class says what a resumed run does with an effect that is known to have
@@ -132,6 +133,11 @@ var table = []Info{
 
 	{Kind: KindHTTP, Request: request[HTTP], Result: result[HTTPResponse], By: Web, Class: ClassOnce, classOf: classOfHTTP, Keyed: true},
 	{Kind: KindCommand, Request: request[Command], Result: result[CommandOutput], By: Commands, Class: ClassOnce},
+
+	{Kind: KindAppList, Request: request[AppList], Result: result[AppOffer], By: Applications, Inline: true, Class: ClassRead},
+	{Kind: KindAppPrepare, Request: request[AppPrepare], Result: result[AppQuestion], By: Applications, Inline: true, Class: ClassRead},
+	{Kind: KindAppDecide, Request: request[AppDecide], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAppCall, Request: request[AppCall], Result: result[AppResult], By: Applications, Class: ClassOnce, Keyed: true},
 
 	{Kind: KindMockScript, Request: request[MockScript], By: Tests, Inline: true, Class: ClassDerived},
 	{Kind: KindMockNext, Request: request[MockNext], By: Tests, Inline: true, Class: ClassDerived},

@@ -74,13 +74,3 @@ func CheckFilter(text string) error {
 	_, err := ParseRef(text)
 	return err
 }
-
-// Chooses says whether a filter that CheckFilter takes chooses the tool of this
-// name, version and category.
-func Chooses(filter, name string, version int, of string) bool {
-	if c, ok := strings.CutPrefix(filter, category); ok {
-		return c == of
-	}
-	r, err := ParseRef(filter)
-	return err == nil && r.Name == name && (r.Version == 0 || r.Version == version)
-}

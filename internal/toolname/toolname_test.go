@@ -38,19 +38,11 @@ func TestParseRef(t *testing.T) {
 	}
 }
 
-func TestChooses(t *testing.T) {
-	for _, c := range []struct {
-		filter string
-		want   bool
-	}{
-		{"query", true}, {"query@2", true}, {"query@1", false}, {"Query", false}, {"category:db", true}, {"category:d", false},
-		{"category:", false}, {"que", false}, {"", false},
-	} {
-		if got := Chooses(c.filter, "query", 2, "db"); got != c.want {
-			t.Errorf("Chooses(%q) = %v", c.filter, got)
-		}
-		if bad := CheckFilter(c.filter) != nil; bad != (c.filter == "" || c.filter == "category:") {
-			t.Errorf("CheckFilter(%q) = %v", c.filter, bad)
+func TestCheckFilter(t *testing.T) {
+	for filter, ok := range map[string]bool{"query": true, "query@2": true, "category:db": true, "category:a b": true,
+		"": false, "category:": false, "query@0": false, "a b": false, "Category:db": false} {
+		if err := CheckFilter(filter); (err == nil) != ok {
+			t.Errorf("CheckFilter(%q) = %v", filter, err)
 		}
 	}
 }

@@ -264,13 +264,18 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 	if q := c.Question(); q != nil {
 		c.approve(ctx, q)
 	}
+	return c.finish(ctx)
+}
+
+// finish makes a call about which everything is decided, between its records.
+func (c *Call) finish(ctx context.Context) Ended {
 	if err := c.record(c.Began); err != nil {
 		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
 		return c.Run(ctx) // nothing was begun: there is no end to record
 	}
-	e = c.Run(ctx)
+	e := c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
-		s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", e.CallID, c.name(), err))
+		c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", e.CallID, c.name(), err))
 	}
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/jsonschema"
+	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
 // DefinitionError is a definition that is none. Pointer says where, as a JSON pointer
@@ -46,21 +47,6 @@ func (e *DuplicateError) Error() string {
 // Is says that it is an ErrDuplicate.
 func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 
-// mostName bounds a name's length.
-const mostName = 64
-
-// isName says whether a name is one that every model's provider takes.
-func isName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := c == '_' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
-		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= mostName
-}
-
 // entry is a registered version of a tool.
 type entry struct {
 	def            Definition // with the defaults of what cannot be told from having been set
@@ -85,8 +71,8 @@ var anyObjectSchema = sync.OnceValue(func() *jsonschema.Schema {
 // define makes an entry of a definition, or says all that is wrong with it.
 func define(d Definition) (*entry, error) {
 	r := rules{d: &d}
-	if !isName(d.Name) {
-		r.wrong("/name", "must be a letter or _, then letters, digits, _ and -, %d at most", mostName)
+	if toolname.Check(d.Name) != nil {
+		r.wrong("/name", "must be a letter or _, then letters, digits, _ and -, %d at most", toolname.MaxLength)
 	}
 	if d.wrong != nil {
 		var of *DefinitionError

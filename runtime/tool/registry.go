@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
 // ErrClosed is the error of a registry or session that was closed.
@@ -202,14 +203,10 @@ func (r *Registry) publish(old *snapshot, entries []*entry) {
 	close(old.next)
 }
 
-// split reads "x" or "x@2"; version 0 is none, and false is for "x@y".
+// split reads "x" or "x@2"; version 0 is the highest there is.
 func split(name string) (base string, version int, ok bool) {
-	base, number, exact := strings.Cut(name, "@")
-	if !exact {
-		return name, 0, true
-	}
-	version, err := strconv.Atoi(number)
-	return base, version, err == nil && version > 0 && number[0] != '+' && number[0] != '0'
+	r, err := toolname.ParseRef(name)
+	return r.Name, r.Version, err == nil
 }
 
 func (r *Registry) remove(name string, mine func(*entry) bool) bool {
@@ -272,8 +269,7 @@ func Only(words ...string) (Filter, error) {
 			f.categories = append(f.categories, category)
 			continue
 		}
-		base, _, exact := split(w)
-		if ok || !exact || !isName(base) {
+		if toolname.CheckFilter(w) != nil {
 			return f, fmt.Errorf("%q names no tools: \"x\", \"x@1\" and \"category:db\" do", w)
 		}
 		f.names = append(f.names, w)

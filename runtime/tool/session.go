@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
 // Hooks are what a session leaves to whoever opens it. Each may be nil.
@@ -344,7 +345,7 @@ func (s *Session) offer(now *snapshot) []Bound {
 func versioned(now *snapshot, before []Bound, name string, version int) string {
 	for mark := "__"; ; mark += "_" {
 		suffix := mark + strconv.Itoa(version)
-		full := name[:min(len(name), mostName-len(suffix))] + suffix
+		full := name[:min(len(name), toolname.MaxLength-len(suffix))] + suffix
 		i := now.first(full)
 		taken := i < len(now.entries) && now.entries[i].def.Name == full
 		if !taken && !slices.ContainsFunc(before, func(b Bound) bool { return b.name == full }) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+
+	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
 func actor(kind, name string) audit.Actor { return audit.Actor{Type: kind, Name: name} }
@@ -179,7 +181,7 @@ func TestLongOffers(t *testing.T) {
 	s := opened(t, r, Context{}, Hooks{})
 	seen := map[string]bool{}
 	for _, b := range s.Tools() {
-		if !isName(b.Name()) || seen[b.Name()] {
+		if toolname.Check(b.Name()) != nil || seen[b.Name()] {
 			t.Errorf("offered as %s", b.Name())
 		}
 		seen[b.Name()] = true

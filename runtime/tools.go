@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// ID is the run's id.
+func (r *Runtime) ID() string { return r.run.ID }
+
+// OpenTools opens a session of the application's tools for the run. c is what the
+// application says of it; its SessionID becomes the run's id. permits says whether the
+// program lets a tool be called; nil permits all. A tool that cannot be opened is the
+// error.
+func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool) error {
+	c.SessionID = r.run.ID
+	h := tool.Hooks{Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	if permits != nil {
+		h.Permit = func(d *tool.Definition) error {
+			if !permits(d.Name) {
+				return fmt.Errorf("the tool %s is not permitted: add %q to `tools` in [permissions]", d.Name, d.Name)
+			}
+			return nil
+		}
+	}
+	s, err := all.OpenWith(ctx, c, h)
+	if err != nil {
+		return err
+	}
+	r.tools.Open(s)
+	return nil
+}
+
+// emit gives the application what a tool tells it.
+func (r *Runtime) emit(channel string, payload json.RawMessage) {
+	if _, err := r.Perform(context.Background(), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
+		r.log.Remark("warn", fmt.Sprintf("what a tool told the application is lost: %v", err))
+	}
+}
+
+// approve asks the application about a call that a tool makes.
+func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessage, audit.Actor, error) {
+	payload, err := json.Marshal(q)
+	if err != nil {
+		return nil, audit.Actor{}, err
+	}
+	result, err := r.Perform(ctx, &effect.AwaitEmit{Channel: tool.ApprovalChannel, Payload: payload})
+	if err != nil {
+		return nil, audit.Actor{}, err
+	}
+	return result.(*effect.Answer).Value, audit.Actor{Type: "application"}, nil
+}
+
+// telling is who speaks to hosts: those that are told of tools are told of the
+// application's, too.
+type telling struct {
+	*host.Hosts
+	tools *tool.Performer
+}
+
+// Perform performs a request to a host.
+func (t *telling) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	q, err := t.told(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return t.Hosts.Perform(ctx, q)
+}
+
+// Start begins a request in the order in which the program makes them.
+func (t *telling) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	q, err := t.told(ctx, q)
+	if err != nil {
+		return nil, false // Perform says so
+	}
+	return t.Hosts.Start(ctx, q, done)
+}
+
+// told is the request with the application's tools in it.
+func (t *telling) told(ctx context.Context, q effect.Request) (effect.Request, error) {
+	open, ok := q.(*effect.ExchangeOpen)
+	if !ok || open.Application == nil {
+		return q, nil
+	}
+	offer, err := t.tools.Perform(ctx, open.Application)
+	if err != nil {
+		return nil, err
+	}
+	told := *open
+	told.Tools = slices.Clone(open.Tools)
+	for _, x := range offer.(*effect.AppOffer).Tools {
+		told.Tools = append(told.Tools, effect.ToolSpec{Name: x.Name, Description: x.Description, Parameters: x.Parameters})
+	}
+	return &told, nil
+}
