@@ -204,10 +204,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 }
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero()}
-	if o.Tools != nil {
-		config.Application = world.ID()
-	}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: world.Application()}
 	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
 	if o.Records.Trace != nil {

@@ -41,7 +41,7 @@ func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
 }
 
 func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, s ServeOptions) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Observer: observer(f.observers(nil))})
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: world.Application(), Observer: observer(f.observers(nil))})
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}

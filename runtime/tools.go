@@ -12,8 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// ID is the run's id.
-func (r *Runtime) ID() string { return r.run.ID }
+// Application is the run's id when the run has an application with tools, else "".
+func (r *Runtime) Application() string {
+	if !r.tools.Opened() {
+		return ""
+	}
+	return r.run.ID
+}
 
 // OpenTools opens a session of the application's tools for the run. c is what the
 // application says of it; its SessionID becomes the run's id. permits says whether the

@@ -43,6 +43,9 @@ func (p *Performer) Close() error {
 	return nil
 }
 
+// Opened says whether there is a session.
+func (p *Performer) Opened() bool { return p.opened() != nil }
+
 func (p *Performer) opened() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// A vendor's agent is told of the application's tools behind the program's own; the
+// request that the program made stays as it was.
+func TestToolsAreTold(t *testing.T) {
+	var all tool.Registry
+	named := func(name, category string) tool.Definition {
+		d := tool.New(name, "Does "+name, func(context.Context, struct{}) (int, error) { return 1, nil })
+		d.Category = category
+		return d
+	}
+	if err := all.Register(named("a", ""), named("b", "shop"), named("Calc_add", "")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := all.Open(t.Context(), tool.Context{SessionID: "r_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tools tool.Performer
+	tools.Open(s)
+	defer tools.Close()
+	own := []effect.ToolSpec{{Name: "Calc_add"}}
+	for _, c := range []struct {
+		list *effect.AppList
+		want string
+	}{
+		{nil, "Calc_add "},
+		{&effect.AppList{Taken: []string{"Calc_add"}}, "Calc_add a b "},
+		{&effect.AppList{Only: &[]string{"category:shop"}, Taken: []string{"Calc_add"}}, "Calc_add b "},
+		{&effect.AppList{Only: &[]string{}}, "Calc_add "},
+	} {
+		open := &effect.ExchangeOpen{Host: "H", Tools: own, Application: c.list}
+		told, err := (&telling{nil, &tools}).told(t.Context(), open)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, x := range told.(*effect.ExchangeOpen).Tools {
+			got += x.Name + " "
+		}
+		if got != c.want || len(open.Tools) != 1 {
+			t.Errorf("%+v: told of %s, want %s", c.list, got, c.want)
+		}
+	}
+}
