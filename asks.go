@@ -148,6 +148,9 @@ func (a *asking) stores() {
 			a.add(Ask{permit.Write, s.File, "the " + s.Kind + " " + s.Name})
 		}
 	}
+	if a.ir.Audit != "" {
+		a.add(Ask{permit.Write, a.ir.Audit, "the audit log"})
+	}
 	if slices.ContainsFunc(a.ir.Natives, func(n string) bool { return n == "cache.read" || n == "cache.write" || n == "cache.sweep" }) {
 		a.whole(permit.Read, "caches in files")
 		a.whole(permit.Write, "caches in files")

@@ -136,7 +136,12 @@ func (p *Program) Run(ctx context.Context, o Options) error {
 
 // inWorld calls do with a new runtime made from the options, and closes the
 // runtime.
-func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) error {
+func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) (err error) {
+	endAudit, err := p.audited(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = endAudit(err) }()
 	config, err := p.runtimeConfig(o)
 	if err != nil {
 		return err
@@ -184,7 +189,11 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 			return fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
 		}
 	}
-	return world.OpenTools(ctx, o.Tools, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) })
+	var approve []string
+	if p.ir.Permissions != nil {
+		approve = p.ir.Permissions.Approve
+	}
+	return world.OpenTools(ctx, o.Tools, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }, approve)
 }
 
 // clean removes the run's secrets from its error.
@@ -258,12 +267,9 @@ func firstError(err, next error) error {
 
 // runtimeConfig makes the runtime's configuration from the IR and the options.
 func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
-	root := p.root
-	if root == "" {
-		var err error
-		if root, err = filepath.Abs(o.Dir); err != nil {
-			return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.Dir, err)
-		}
+	root, err := p.base(o)
+	if err != nil {
+		return runtime.Config{}, err
 	}
 	if o.Inputs != nil {
 		if err := CheckInputs(o.Inputs); err != nil {
@@ -291,7 +297,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
 	c.Stores.Dir = root
-	c.Executable = o.Executable
+	c.Executable, c.Audit = o.Executable, o.Records.Audit
 	if granted := p.ir.Permissions; granted != nil {
 		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
 	}
@@ -311,6 +317,18 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		c.Connections, c.Played = p.mocked(c.Connections), true
 	}
 	return c, nil
+}
+
+// base is the directory at which the relative paths of the manifest start.
+func (p *Program) base(o *Options) (string, error) {
+	if p.root != "" {
+		return p.root, nil
+	}
+	root, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return "", fmt.Errorf("find the directory %s: %w", o.Dir, err)
+	}
+	return root, nil
 }
 
 // CheckInputs says why a text cannot be Options.Inputs: it is no JSON object.

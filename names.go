@@ -54,6 +54,8 @@ type (
 	ToolResult = tool.Result
 	// ToolHandler answers a call.
 	ToolHandler = tool.Handler
+	// ToolOutcome is what became of a call.
+	ToolOutcome = tool.Outcome
 
 	// Mode is the form of output.
 	Mode = emit.Mode
@@ -95,6 +97,9 @@ type (
 	// TestRecord is what a test emitted, printed and logged.
 	TestRecord = mock.Record
 )
+
+// ToolOutcomes are all outcomes of calls.
+var ToolOutcomes = tool.Outcomes
 
 // The modes of output, and the same by their names for `--emit`.
 const (

@@ -111,6 +111,10 @@ type Records struct {
 	// OnActivity is called for what the run does with its hosts, when it happens:
 	// one call at a time, from any goroutine. The program waits until it returns.
 	OnActivity func(Activity)
+	// Audit takes a record of every call of a tool, made or refused; a call that cannot
+	// be recorded does not happen. Each record is also emitted on `audit:tool`. The run
+	// does not close it. nil: the log that the program's manifest names, if it does.
+	Audit *AuditLog
 	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
 	// receives its tasks and effects as trace events for Perfetto. nil means
 	// none. Both are complete when Run returns, however the run ended; Trace is

@@ -67,6 +67,9 @@ type TestOptions struct {
 	// Wire receives each line that passes between the tests and their hosts, as
 	// Records.Wire does; the tests' processes are numbered through.
 	Wire io.Writer
+	// Audit takes a record of every call of a tool, as Records.Audit does; nil: the log
+	// that the program's manifest names, if it does.
+	Audit *AuditLog
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
 	Kill <-chan struct{}
 	// OnResult, when not nil, is called with each result in the order of the
@@ -121,8 +124,14 @@ func (p *Program) Tests() []Test {
 // their results in the order of Tests and, when o.Cover is set, the points that
 // they reached. The error is the cause of ctx's end, or the reason why tests
 // could not be run; the results are those of the tests that had ended by then.
-func (p *Program) RunTests(ctx context.Context, o TestOptions) ([]TestResult, []Point, error) {
-	config, err := p.runtimeConfig(&Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow})
+func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []Point, err error) {
+	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
+	endAudit, err := p.audited(&of)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = endAudit(err) }()
+	config, err := p.runtimeConfig(&of)
 	if err != nil {
 		return nil, nil, err
 	}

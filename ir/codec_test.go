@@ -33,7 +33,8 @@ func everything(t testing.TB) *Program {
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}
 	p.Functions[4].Body = true
-	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}}
+	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}, Approve: []string{"category:db"}}
+	p.Audit = "audit.log"
 	f := &p.Functions[0]
 	f.File, f.Line = 0, 3
 	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}
@@ -117,7 +118,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"binary", "\x7fELF", "not a compiled Concerto program"},
 		{"source", "fn main() {}", "not a compiled Concerto program"},
 		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
-		{"newer", replace(`"`+Version+`"`, `"1.9"`), "made by a newer concerto (IR 1.9; this one reads up to " + Version + ")"},
+		{"newer", replace(`"`+Version+`"`, `"1.10"`), "made by a newer concerto (IR 1.10; this one reads up to " + Version + ")"},
 		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
 		{"older", replace(`"`+Version+`"`, `"0.9"`), "made by an older concerto"},
 		{"version's form", replace(`"`+Version+`"`, `"one"`), "not of the form"},

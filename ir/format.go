@@ -108,6 +108,10 @@ func (c *codec) program(p *Program) {
 			c.permissions(&p.Permissions)
 			c.line()
 		}
+		if !c.writing || p.Audit != "" {
+			c.optStr("audit", &p.Audit)
+			c.line()
+		}
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
 		c.int("entry", &p.Entry)
@@ -407,6 +411,7 @@ func (c *codec) permissions(p **Permissions) {
 			list(c, "run", &(*p).Run, false, c.strElem)
 			c.flag("tools_limited", &(*p).ToolsLimited)
 			list(c, "tools", &(*p).Tools, false, c.strElem)
+			list(c, "approve", &(*p).Approve, false, c.strElem)
 		})
 		c.done()
 	}

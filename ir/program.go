@@ -7,12 +7,12 @@ import (
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.8"
+const Version = "1.9"
 
 // rowSums are checksums of the rows of the instruction set, by the minor
 // version that added them. A row must not change, since files of that version
 // rely on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets appear only by name, and there is no absolute path (spec/ir.md).
@@ -34,6 +34,7 @@ type Program struct {
 	Stores      []Store
 	Limits      Limits
 	Permissions *Permissions // nil without the section: nothing is refused
+	Audit       string       // the log of calls, relative to the program's root; "" without one
 	Tests       []Test
 	Entry       int // index into Functions of main; -1 without one
 }
@@ -320,7 +321,8 @@ type Limits struct {
 // refused. FS lists directories, relative ones from the program's root; Env
 // names environment variables, Net hosts, Run commands. With ToolsLimited,
 // models, hosts and dispatch_tool may call only Tools, which are given as Tool
-// or Tool::function.
+// or Tool::function. Approve are filters of the application's tools whose calls must be
+// approved of.
 type Permissions struct {
 	FS  []string
 	Env []string
@@ -329,6 +331,7 @@ type Permissions struct {
 
 	ToolsLimited bool
 	Tools        []string
+	Approve      []string
 }
 
 // LetsCall says whether models, hosts and dispatch_tool may call a tool's function.

@@ -14,6 +14,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/secret"
@@ -73,6 +74,8 @@ type Config struct {
 	Args []string
 	// Session is what the application gives the run. New sets its ID.
 	Session env.Session
+	// Audit is where calls of tools are recorded; nil: nowhere.
+	Audit *audit.Log
 	Listeners
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
@@ -100,6 +103,7 @@ type Runtime struct {
 	store *store.Stores
 	mcp   *mcp.Servers
 	tools tool.Performer
+	audit *audit.Log
 
 	run     *procgroup.Run
 	budget  *limit.Budget
@@ -110,7 +114,7 @@ type Runtime struct {
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
+	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}, audit: c.Audit}
 	environment.Secrets = r.secrets
 	environment.Session = c.Session
 	environment.Session.ID = r.run.ID

@@ -22,11 +22,18 @@ func (r *Runtime) Application() string {
 
 // OpenTools opens a session of the application's tools for the run. c is what the
 // application says of it; its SessionID becomes the run's id. permits says whether the
-// program lets a tool be called; nil permits all. A tool that cannot be opened is the
-// error.
-func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool) error {
+// program lets a tool be called, nil permits all; approve are filters of those that must
+// be approved of. A tool that cannot be opened is the error.
+func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool, approve []string) error {
 	c.SessionID = r.run.ID
-	h := tool.Hooks{Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	h := tool.Hooks{Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	if len(approve) > 0 {
+		must, err := tool.Only(approve...)
+		if err != nil {
+			return fmt.Errorf("[permissions] approve: %w", err)
+		}
+		h.MustApprove = must.Has
+	}
 	if permits != nil {
 		h.Permit = func(d *tool.Definition) error {
 			if !permits(d.Name) {

@@ -14,6 +14,7 @@ var checkForms = []string{"text", "json"}
 func (a *app) checkCommand() *cobra.Command {
 	var form string
 	var watch bool
+	var audit auditFlags
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -25,12 +26,16 @@ reason and what to write instead. Says nothing when all is well.
   concerto check --watch      again whenever a file of it changes
   concerto check -            a program on standard input
   concerto check --format json  for editors and scripts, on stdout
+  concerto check --audit audit.ndjson  and whether a run may record there
 
 ` + "`concerto explain CODE` tells more about one kind of mistake.",
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
 			if err := oneOf("--format", form, checkForms); err != nil {
+				return err
+			}
+			if err := a.usableAudit(&audit); err != nil {
 				return err
 			}
 			s, err := a.source(p, nil)
@@ -53,6 +58,7 @@ reason and what to write instead. Says nothing when all is well.
 		},
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
+	audit.add(c)
 	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	return c
 }

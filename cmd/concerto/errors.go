@@ -20,6 +20,14 @@ func usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
+// brokenError says that an audit log was changed.
+type brokenError struct {
+	message string
+	hint    string // the next step; "" without one
+}
+
+func (e *brokenError) Error() string { return e.message }
+
 // exitError ends the command with a code; its message has been shown.
 type exitError int
 
@@ -35,7 +43,11 @@ func (a *app) failed(err error) int {
 	var exit exitError
 	var uncaught *concerto.Uncaught
 	var broken *concerto.Broken
+	var changed *brokenError
 	switch {
+	case errors.As(err, &changed):
+		a.complain(changed.message, changed.hint)
+		return exitBroken
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):

@@ -23,6 +23,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the program failed
 	exitRefused     = 2   // it did not compile, or the command was misused
+	exitBroken      = 76  // an audit log was changed
 	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
 )
 

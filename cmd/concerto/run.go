@@ -203,6 +203,10 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	signals.before(end)
 	o.Log = a.logs()
 	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
+	endAudit, err := a.audited(p, &o, &f.audit)
+	if err != nil {
+		return err
+	}
 	var used stats
 	if f.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
@@ -210,6 +214,7 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	progress := a.showProgress(f, p, &o)
 	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
 	end()
+	err = endAudit(err)
 	progress.end(err)
 	if f.stats {
 		a.tellStats(&used, f.format == "json" || a.records())

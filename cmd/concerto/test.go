@@ -26,6 +26,7 @@ type testFlags struct {
 	wire     string
 
 	permissions permissionFlags
+	audit       auditFlags
 }
 
 var testFormats = []string{"text", "json", "junit"}
@@ -72,6 +73,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	f.permissions.add(c)
+	f.audit.add(c)
 	return c
 }
 
@@ -146,8 +148,16 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		defer func() { failed = closeRecord(failed, file, f.wire) }()
 		o.Wire = file
 	}
+	var audited concerto.Options
+	audited.WorkDir, audited.Dir, audited.Allow = a.dir, a.dir, allow
+	endAudit, err := a.audited(p, &audited, &f.audit)
+	if err != nil {
+		return err
+	}
+	o.Audit = audited.Records.Audit
 	began := time.Now()
 	results, points, err := p.RunTests(ctx, o)
+	err = endAudit(err)
 	for _, r := range results {
 		for _, file := range r.Record.Files {
 			seen(a.abs(file))

@@ -18,6 +18,7 @@ type worldFlags struct {
 	mock        bool
 	trust       bool
 	permissions permissionFlags
+	audit       auditFlags
 }
 
 func (f *worldFlags) add(c *cobra.Command) {
@@ -27,6 +28,7 @@ func (f *worldFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
 	f.permissions.add(c)
+	f.audit.add(c)
 }
 
 // prepare compiles or loads the program that a source names, and makes the

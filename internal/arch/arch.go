@@ -66,7 +66,7 @@ var Policy = []Rule{
 	{Package: "lexer", Imports: "internal/source internal/diag"},
 	{Package: "ast", Imports: "internal/source"},
 	{Package: "parser", Imports: "internal/source internal/diag lexer ast internal/spell internal/foreign"},
-	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell"},
+	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell internal/toolname"},
 	{Package: "sema", Imports: "internal/source internal/diag ast internal/types internal/spell internal/toolname internal/foreign internal/hostmsg internal/checked"},
 	{Package: "ir", Imports: "internal/parallel"},
 	{Package: "codegen", Imports: "internal/source internal/diag ast internal/types sema ir internal/hostmsg"},
@@ -117,7 +117,7 @@ var Policy = []Rule{
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env runtime/tool
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
-		internal/profile internal/trace internal/transcript internal/activity`},
+		internal/profile internal/trace internal/transcript internal/activity internal/audit`},
 	// Programs: they may use what they need of the above.
 	{Package: "parser/gen", Imports: "lexer"},
 	{Package: "ir/gen", Imports: "ir"},
@@ -130,7 +130,7 @@ var Policy = []Rule{
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
-		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking`},
+		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

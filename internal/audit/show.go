@@ -70,7 +70,11 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 // String is the record for a person.
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
-	parts := []string{l.Time, fmt.Sprint(l.Seq), l.Run, l.Kind}
+	run := l.Run
+	if run == "" {
+		run = "-" // of the process
+	}
+	parts := []string{l.Time, fmt.Sprint(l.Seq), run, l.Kind}
 	if s.Tool != "" {
 		parts = append(parts, fmt.Sprintf("%s@%d", s.Tool, s.Version))
 	}

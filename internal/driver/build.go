@@ -22,7 +22,10 @@ func Build(in *Input) (*ir.Program, diag.List) {
 	if m := in.Manifest; m != nil && m.Permissions != nil {
 		granted := m.Permissions
 		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run,
-			ToolsLimited: granted.Tools != nil, Tools: granted.Tools}
+			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
+	}
+	if in.Manifest != nil {
+		p.Audit = in.Manifest.Audit.File
 	}
 	for i := range p.Files {
 		if name, ours := in.names[p.Files[i].Name]; ours {

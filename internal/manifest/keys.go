@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/provider"
+	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
 // Type is the type of a key's value.
@@ -79,6 +80,7 @@ type target struct {
 	limits      *Limits
 	permissions *Permissions
 	lints       *Lints
+	audit       *Audit
 }
 
 // Providers, transports and the other closed lists of values.
@@ -248,6 +250,11 @@ var keys = []Key{
 		set: func(t *target, v *setting) { t.permissions.Tools = append([]string{}, v.texts...) }},
 	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
 		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
+	{Path: "permissions.approve", Type: Strings, Default: "[]", Example: `["deploy", "category:db"]`, check: toolname.CheckFilter, Doc: "Tools of the application, or categories of them, whose calls must be approved of, besides those that say so themselves.",
+		set: func(t *target, v *setting) { t.permissions.Approve = v.texts }},
+
+	{Path: "audit.file", Type: String, Example: `"audit.ndjson"`, Doc: "The file in which every call of a tool is recorded, in lines that show when they were changed. `--audit` names another one.",
+		set: func(t *target, v *setting) { t.audit.File = v.text }},
 
 	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings that are not shown. `@allow` before a declaration does it for that alone.",
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},

@@ -38,6 +38,7 @@ type Manifest struct {
 	MCP         []*MCP
 	Limits      Limits
 	Lints       Lints
+	Audit       Audit
 	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
 }
 
@@ -150,7 +151,16 @@ type Permissions struct {
 	Net   []string // host names
 	Tools []string // tools or their functions (Tool::function); nil is all
 	Run   []string // commands
-	At    Places
+	// Approve are filters of the application's tools whose calls must be approved of.
+	Approve []string
+	At      Places
+}
+
+// Audit is [audit]: File is where calls of tools are recorded, relative to the
+// manifest; "" is nowhere.
+type Audit struct {
+	File string
+	At   Places
 }
 
 // Origin gives the place of a connection for messages: the manifest's file, and

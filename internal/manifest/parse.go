@@ -123,6 +123,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 		case "permissions":
 			r.m.Permissions = &Permissions{}
 			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)
+		case "audit":
+			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
 		case "lints":
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":

@@ -26,6 +26,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"limits", "Bounds on a run."},
 	{"lints", "What the compiler tells."},
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
+	{"audit", "Where it is recorded what was called."},
 }
 
 // SectionKeys is a section of the manifest with its keys.

@@ -7,6 +7,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/audit"
 )
 
+// AuditChannel is where each record is told.
+const AuditChannel = "audit:tool"
+
 // actorOf is who makes calls that come by a route.
 func actorOf(route string) string {
 	if route == RouteDispatch {

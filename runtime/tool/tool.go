@@ -132,6 +132,9 @@ const (
 	OutcomeLimit       Outcome = "limit"
 )
 
+// Outcomes are all outcomes.
+var Outcomes = []Outcome{OutcomeOK, OutcomeFailed, OutcomeArguments, OutcomeNotFound, OutcomeDenied, OutcomeTimeout, OutcomeCancelled, OutcomeUnavailable, OutcomeLimit}
+
 // Result is what a call gave. Output is JSON, nil for null. Metadata is for the log,
 // never for a model; what a session's call gives has `concerto` in it, which is an Info.
 type Result struct {

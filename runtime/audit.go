@@ -1,0 +1,26 @@
+package runtime
+
+import (
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// auditor is where the run's calls are recorded; nil without a log.
+func (r *Runtime) auditor() tool.Auditor {
+	if r.audit == nil {
+		return nil
+	}
+	return recorder{r}
+}
+
+// recorder writes to the run's log, and tells the application of each record.
+type recorder struct{ r *Runtime }
+
+// Append writes a record.
+func (x recorder) Append(record audit.Record) (audit.Line, error) {
+	line, err := x.r.audit.Append(record)
+	if err == nil {
+		x.r.emit(tool.AuditChannel, line.Text)
+	}
+	return line, err
+}
