@@ -104,6 +104,7 @@ type Runtime struct {
 	mcp   *mcp.Servers
 	tools tool.Performer
 	audit *audit.Log
+	world tool.World // of the tools' handlers
 
 	run     *procgroup.Run
 	budget  *limit.Budget
@@ -140,6 +141,7 @@ func New(c Config) *Runtime {
 	r.store = store.New(c.Stores)
 	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
+	r.world = r.around(&c, policy)
 	areas := r.areas(&c, policy, environment)
 	performers := router{}
 	for _, row := range effect.Table() {

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -26,7 +27,7 @@ func (r *Runtime) Application() string {
 // be approved of. A tool that cannot be opened is the error.
 func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool, approve []string) error {
 	c.SessionID = r.run.ID
-	h := tool.Hooks{Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	h := tool.Hooks{World: r.world, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
 	if len(approve) > 0 {
 		must, err := tool.Only(approve...)
 		if err != nil {
@@ -48,6 +49,37 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 	}
 	r.tools.Open(s)
 	return nil
+}
+
+// around is where the handlers of tools act.
+func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
+	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader,
+		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
+}
+
+// refused says why a tool may not reach something. What a section of the manifest names is
+// held to what the caller allows, but for addresses, which [permissions] holds, too; what
+// the application has brought is its own.
+func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
+	if x.Address != "" {
+		if why := policy.Refuse(permit.Net, x.Address, false); why != "" {
+			return why
+		}
+	}
+	if !declared {
+		return ""
+	}
+	if x.Command != "" {
+		if why := policy.Refuse(permit.Run, x.Command, true); why != "" {
+			return why
+		}
+	}
+	for _, name := range x.Env {
+		if why := policy.Refuse(permit.Env, name, true); why != "" {
+			return why
+		}
+	}
+	return ""
 }
 
 // emit gives the application what a tool tells it.

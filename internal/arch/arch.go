@@ -42,6 +42,7 @@ var Policy = []Rule{
 	{Package: "internal/proc"},
 	{Package: "internal/guard", Imports: "internal/proc"},
 	{Package: "internal/procgroup", Imports: "internal/proc"},
+	{Package: "internal/aside"},
 	{Package: "internal/cputime"},
 	{Package: "internal/growth", Imports: "internal/cputime", Tests: true},
 	{Package: "internal/jsonrepair"},
@@ -95,7 +96,7 @@ var Policy = []Rule{
 	{Package: "runtime/web", Imports: "internal/effect"},
 	{Package: "runtime/random", Imports: "internal/effect"},
 	{Package: "runtime/taskdir", Imports: "internal/procgroup"},
-	{Package: "runtime/host", Imports: "internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup internal/wire runtime/taskdir"},
+	{Package: "runtime/host", Imports: "internal/aside internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup internal/wire runtime/taskdir"},
 	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/hostpolicy internal/effect internal/procgroup runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/jsonread internal/secret internal/provider internal/spell"},
@@ -104,7 +105,7 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime/tool", Imports: "internal/effect internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
+	{Package: "runtime/tool", Imports: "internal/effect internal/aside internal/procgroup internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock

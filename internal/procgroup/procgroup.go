@@ -24,9 +24,9 @@ import (
 // DefaultGrace is the time between asking a group to end and killing it.
 const DefaultGrace = 5 * time.Second
 
-// settle bounds the wait for a killed group to disappear, as zombies that nobody
+// Settle bounds the wait for a killed group to disappear, as zombies that nobody
 // collects stay for ever.
-const settle = time.Second
+const Settle = time.Second
 
 // Command says what to start. Env is the whole environment, as "NAME=value".
 // Stderr is called from one goroutine with each line of the standard error,
@@ -39,6 +39,7 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Stderr func(line string)
+	Kept   int           // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
 	Limits *Limits       // nil for none
 	Grace  time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
 }
@@ -101,7 +102,7 @@ func launch(r *Run, c Command) (p *Process, err error) {
 
 func startOnce(r *Run, c Command) (*Process, error) {
 	p := &Process{grace: c.Grace, done: make(chan struct{}), gone: make(chan struct{})}
-	p.limits = c.Limits
+	p.limits, p.tail.most = c.Limits, c.Kept
 	if p.grace <= 0 {
 		p.grace = DefaultGrace
 	}
@@ -277,7 +278,7 @@ func (p *Process) seeOff() {
 		case <-poll.C:
 		case <-kill.C:
 			p.Kill()
-			leave = time.After(settle)
+			leave = time.After(Settle)
 		case <-leave:
 			return
 		}

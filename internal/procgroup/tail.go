@@ -16,6 +16,7 @@ const (
 
 // tail keeps the last lines of a standard error.
 type tail struct {
+	most  int // bytes to keep, of any number of lines; 0: tailBytes, of tailLines
 	mu    sync.Mutex
 	lines []string
 	bytes int
@@ -55,7 +56,11 @@ func (t *tail) add(b []byte, each func(string)) {
 	t.mu.Lock()
 	t.lines = append(t.lines, s)
 	t.bytes += len(s) + 1
-	for len(t.lines) > tailLines || t.bytes > tailBytes && len(t.lines) > 1 {
+	lines, most := tailLines, tailBytes
+	if t.most > 0 {
+		lines, most = t.most, t.most
+	}
+	for len(t.lines) > lines || t.bytes > most && len(t.lines) > 1 {
 		t.bytes -= len(t.lines[0]) + 1
 		t.lines = t.lines[1:]
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/aside"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -112,7 +113,7 @@ const quoteLimit = 200
 
 // quote gives a line of a host's for an error message, cut when long.
 func quote(line []byte) string {
-	s := escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
+	s := aside.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
 	if len(s) > quoteLimit {
 		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
 	}

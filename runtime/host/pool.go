@@ -280,7 +280,7 @@ func (h *Hosts) connect(c *Config, w wish) (*process, error) {
 	attached := make(chan struct{}) // what it says is recorded behind its start
 	defer close(attached)
 	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
-		p.aside.take(line)
+		p.aside.Take(line)
 		if h.opts.Wire != nil {
 			<-attached
 			p.wire(wire.Aside, line)

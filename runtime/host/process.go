@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/aside"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/ndjson"
@@ -80,10 +81,10 @@ type identity struct {
 
 // health is what tells how a process fares.
 type health struct {
-	aside   aside  // its standard error
-	pulse   *pulse // nil: nobody asks whether it is silent
-	done    bool   // the reader has read a terminal message
-	counted bool   // as a start that failed; under the process's lock
+	aside   aside.Lines // its standard error
+	pulse   *pulse      // nil: nobody asks whether it is silent
+	done    bool        // the reader has read a terminal message
+	counted bool        // as a start that failed; under the process's lock
 }
 
 // capabilities are those that init_ack announced.
@@ -102,7 +103,7 @@ type fate struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, health: health{pulse: newPulse(c), aside: aside{log: func(line string) { h.opts.Log(c.Name, line) }}},
+		hosts: h, cfg: c, health: health{pulse: newPulse(c), aside: aside.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
 		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
 	}
 	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}
@@ -294,7 +295,7 @@ func (p *process) retire(patience time.Duration) {
 		p.conn.CloseWrite()
 		<-p.writeDone
 		<-p.readDone
-		p.aside.end()
+		p.aside.End()
 		if p.hosts.opts.Wire != nil {
 			p.wireExit()
 		}

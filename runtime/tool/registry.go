@@ -15,8 +15,11 @@ import (
 // ErrClosed is the error of a registry or session that was closed.
 var ErrClosed = errors.New("the tools are closed")
 
-// OwnerGo owns what the embedding program registers.
-const OwnerGo = "go"
+// Owners that have no name of their own.
+const (
+	OwnerGo       = "go"       // what the embedding program registers
+	OwnerManifest = "manifest" // what the program's manifest declares
+)
 
 // Registry is the tools of an application. Its zero value is empty. Safe for
 // concurrent use.

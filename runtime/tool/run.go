@@ -129,7 +129,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 		a.late = ctx.Err() != nil
 		done <- a
 	}()
-	a, ended := wait(ctx, done)
+	a, ended := wait(ctx, done, grace+c.e.def.grace)
 	r.end()
 	took := time.Since(began)
 	switch {
@@ -143,13 +143,13 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 }
 
 // wait waits for the answer, a little longer than the call.
-func wait(ctx context.Context, done chan answer) (a answer, ended bool) {
+func wait(ctx context.Context, done chan answer, more time.Duration) (a answer, ended bool) {
 	select {
 	case a = <-done:
 		return a, true
 	case <-ctx.Done():
 	}
-	t := time.NewTimer(grace)
+	t := time.NewTimer(more)
 	defer t.Stop()
 	select {
 	case a = <-done:

@@ -36,6 +36,8 @@ type Hooks struct {
 	Emit func(channel string, payload json.RawMessage)
 	// Log tells whoever reads the run's log.
 	Log func(level, message string)
+	// World is where commands run and addresses are called.
+	World World
 }
 
 // Auditor writes the records of calls; an *audit.Log is one.

@@ -68,7 +68,8 @@ type Definition struct {
 	RequiresApproval, Sequential          bool
 	Requires                              []string // "render:image/png": what a session must be able to show
 
-	wrong error // New: the type has no schema
+	wrong error         // New: the type has no schema
+	grace time.Duration // how long the handler takes to end what it has begun, beyond what any is given
 }
 
 // The defaults that are not zero.

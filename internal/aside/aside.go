@@ -1,4 +1,6 @@
-package host
+// Package aside takes what a process says on its standard error to the log, bounded and
+// without control characters.
+package aside
 
 import (
 	"fmt"
@@ -9,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// How much of a host's standard error goes to the log.
+// How much of a standard error goes to the log.
 const (
-	asideLine  = 4 << 10 // bytes of one line; a longer one goes on in the next
-	asideLines = 100     // in each second; of the rest only the number is told
+	lineBytes = 4 << 10 // bytes of one line; a longer one goes on in the next
+	mostLines = 100     // in each second; of the rest only the number is told
 )
 
-// aside passes a process's standard error on to the log, as lines that change nothing
+// Lines passes a process's standard error on to the log, as lines that change nothing
 // but the log, and not more of them than anyone could read.
-type aside struct {
-	log func(line string)
+type Lines struct {
+	Log func(line string)
 
 	mu      sync.Mutex
 	until   time.Time // the end of this second
@@ -27,8 +29,8 @@ type aside struct {
 	told    *time.Timer
 }
 
-// take passes on a line.
-func (a *aside) take(line string) {
+// Take passes on a line.
+func (a *Lines) Take(line string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now := time.Now(); !now.Before(a.until) {
@@ -36,21 +38,21 @@ func (a *aside) take(line string) {
 		a.until, a.lines = now.Add(time.Second), 0
 	}
 	// What nobody will read is not escaped.
-	if a.lines == asideLines {
+	if a.lines == mostLines {
 		a.drop()
 		return
 	}
-	for line = escape(line, ""); ; {
+	for line = Escape(line, ""); ; {
 		part := line
-		if len(part) > asideLine {
-			part = whole(part[:asideLine])
+		if len(part) > lineBytes {
+			part = whole(part[:lineBytes])
 		}
 		a.lines++
-		a.log(part)
+		a.Log(part)
 		if line = line[len(part):]; line == "" {
 			return
 		}
-		if a.lines == asideLines {
+		if a.lines == mostLines {
 			a.drop()
 			return
 		}
@@ -58,28 +60,28 @@ func (a *aside) take(line string) {
 }
 
 // drop counts a line that is not passed on, which is told at the end of the second.
-func (a *aside) drop() {
+func (a *Lines) drop() {
 	a.dropped++
 	if a.told == nil {
-		a.told = time.AfterFunc(time.Until(a.until), a.end)
+		a.told = time.AfterFunc(time.Until(a.until), a.End)
 	}
 }
 
-// end tells what has been dropped: the second, or the process, is over.
-func (a *aside) end() {
+// End tells what has been dropped: the second, or the process, is over.
+func (a *Lines) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tell()
 }
 
-func (a *aside) tell() {
+func (a *Lines) tell() {
 	if a.told != nil {
 		a.told.Stop()
 		a.told = nil
 	}
 	if n := a.dropped; n > 0 {
 		a.dropped = 0
-		a.log(fmt.Sprintf("… %d lines dropped", n))
+		a.Log(fmt.Sprintf("… %d lines dropped", n))
 	}
 }
 
@@ -95,9 +97,9 @@ func whole(text string) string {
 	return text
 }
 
-// escape writes control characters as Go does, so that they do nothing to a terminal, but
+// Escape writes control characters as Go does, so that they do nothing to a terminal, but
 // for those that are to be kept.
-func escape(line, kept string) string {
+func Escape(line, kept string) string {
 	if strings.IndexFunc(line, unicode.IsControl) < 0 {
 		return line
 	}

@@ -1,4 +1,4 @@
-package host
+package aside
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// listening is an aside whose lines are kept.
-func listening() (*aside, *[]string) {
+// listening is Lines that are kept.
+func listening() (*Lines, *[]string) {
 	var lines []string
-	return &aside{log: func(l string) { lines = append(lines, l) }}, &lines
+	return &Lines{Log: func(l string) { lines = append(lines, l) }}, &lines
 }
 
 func TestAsideEscapes(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAsideEscapes(t *testing.T) {
 		"c1 \u009b0m":                `c1 \u009b0m`,
 	} {
 		a, got := listening()
-		a.take(in)
+		a.Take(in)
 		if len(*got) != 1 || (*got)[0] != want {
 			t.Errorf("%q: %q, want %q", in, *got, want)
 		}
@@ -38,21 +38,21 @@ func TestAsideLongLines(t *testing.T) {
 		in    string
 		parts int
 	}{
-		{strings.Repeat("x", asideLine), 1},
-		{strings.Repeat("x", asideLine+1), 2},
-		{"xyz" + strings.Repeat("é", asideLine/2), 2},
-		{"x" + strings.Repeat("😀", asideLine), 5},
-		{"xx" + strings.Repeat("\x1b", asideLine/2), 3},
-		{"x" + strings.Repeat("\u009b", asideLine/2), 4},
-		{strings.Repeat("x", asideLine-1) + "\t\t", 2},
+		{strings.Repeat("x", lineBytes), 1},
+		{strings.Repeat("x", lineBytes+1), 2},
+		{"xyz" + strings.Repeat("é", lineBytes/2), 2},
+		{"x" + strings.Repeat("😀", lineBytes), 5},
+		{"xx" + strings.Repeat("\x1b", lineBytes/2), 3},
+		{"x" + strings.Repeat("\u009b", lineBytes/2), 4},
+		{strings.Repeat("x", lineBytes-1) + "\t\t", 2},
 	} {
 		a, got := listening()
-		a.take(c.in)
-		if strings.Join(*got, "") != escape(c.in, "") || len(*got) != c.parts {
+		a.Take(c.in)
+		if strings.Join(*got, "") != Escape(c.in, "") || len(*got) != c.parts {
 			t.Errorf("%.10q…: %d parts", c.in, len(*got))
 		}
 		for _, l := range *got {
-			if len(l) > asideLine || !slices.Contains([]string{escape("\x1b", ""), escape("\u009b", ""), "\\t"}, lastEscape(l)) {
+			if len(l) > lineBytes || !slices.Contains([]string{Escape("\x1b", ""), Escape("\u009b", ""), "\\t"}, lastEscape(l)) {
 				t.Errorf("%d bytes, which end in %q", len(l), l[len(l)-10:])
 			}
 		}
@@ -76,33 +76,33 @@ func TestAsideFlood(t *testing.T) {
 			*got = nil
 		}
 		for i := range 150 {
-			a.take(fmt.Sprint(i))
+			a.Take(fmt.Sprint(i))
 		}
-		if n := len(*got); n != asideLines || (*got)[n-1] != "99" {
+		if n := len(*got); n != mostLines || (*got)[n-1] != "99" {
 			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
 		}
 		forget()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		a.take("quiet again")
+		a.Take("quiet again")
 		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
 			t.Errorf("%q", *got)
 		}
 		forget()
 		time.Sleep(500 * time.Millisecond)
 		for i := range 200 { // 99 fit into the second that has begun
-			a.take(fmt.Sprint(i))
+			a.Take(fmt.Sprint(i))
 		}
-		a.end()
+		a.End()
 		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
 			t.Errorf("%d lines, the last ones %q", n, (*got)[n-2:])
 		}
 		forget()
 		time.Sleep(time.Hour)
-		a.end()
-		a.take(strings.Repeat("x", asideLine*asideLines) + "more")
-		a.end()
-		if n := len(*got); n != asideLines+1 || (*got)[n-1] != "… 1 lines dropped" {
+		a.End()
+		a.Take(strings.Repeat("x", lineBytes*mostLines) + "more")
+		a.End()
+		if n := len(*got); n != mostLines+1 || (*got)[n-1] != "… 1 lines dropped" {
 			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
 		}
 	})

@@ -1,0 +1,123 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a handler that is no Go function answers with.
+const (
+	AnswerJSON  = "json"  // a Result, or any other JSON as the output; the default
+	AnswerText  = "text"  // a text as the output
+	AnswerLines = "lines" // of a command: a process that stays, and speaks JSON-RPC
+)
+
+// DefaultMaxOutput is how many bytes an answer may have when nothing else is said.
+const DefaultMaxOutput = 1 << 20
+
+// quoted is how many characters of a text messages have.
+const quoted = 200
+
+// message is what a handler that is no Go function is sent, as one line of JSON.
+func message(input json.RawMessage, c *Context) ([]byte, error) {
+	return encode(struct {
+		Input   json.RawMessage `json:"input"`
+		Context Told            `json:"context"`
+	}{input, c.Told()})
+}
+
+// readAnswer reads what came back of a call that went well.
+func readAnswer(form string, text []byte) Result {
+	if form == AnswerText {
+		output, err := encode(strings.ToValidUTF8(string(text), "\ufffd"))
+		if err != nil {
+			return Failure("%v", err)
+		}
+		return Result{Success: true, Output: output}
+	}
+	if r, ok := readResult(text); ok {
+		return r
+	}
+	output, ok := compact(text)
+	if !ok {
+		return Failure("gave no JSON: %s", beginning(text, quoted))
+	}
+	return Result{Success: true, Output: output}
+}
+
+// readResult reads a text that is a Result: an object with a Boolean `success`. One whose
+// other members are of the wrong type is a Result that says so.
+func readResult(text []byte) (Result, bool) {
+	var has struct {
+		Success *bool `json:"success"`
+	}
+	if !utf8.Valid(text) || json.Unmarshal(text, &has) != nil || has.Success == nil {
+		return Result{}, false
+	}
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Failure("gave a result that is none: %v", err), true
+	}
+	r.Output, _ = compact(r.Output)
+	if !r.Success && r.Error == "" && r.Output == nil {
+		r.Error = "failed, and did not say why"
+	}
+	return r, true
+}
+
+// compact is a JSON text without white space, as encode writes it; false when it is none.
+func compact(text []byte) (json.RawMessage, bool) {
+	if len(text) == 0 || !utf8.Valid(text) {
+		return nil, false
+	}
+	var b bytes.Buffer
+	b.Grow(len(text))
+	if json.Compact(&b, text) != nil {
+		return nil, false
+	}
+	return b.Bytes(), true
+}
+
+// beginning is at most n characters of a text, which may be none.
+func beginning(text []byte, n int) string {
+	short := string(text[:min(len(text), utf8.UTFMax*n)])
+	runes := []rune(strings.ToValidUTF8(short, "\ufffd"))
+	if len(runes) <= n && len(short) == len(text) {
+		return string(runes)
+	}
+	return string(runes[:min(n, len(runes))]) + "…"
+}
+
+// form holds what answers may be to a handler's list.
+func (r *rules) form(at string, answer *string, forms ...string) {
+	if *answer == "" {
+		*answer = AnswerJSON
+	}
+	if !slices.Contains(forms, *answer) {
+		r.wrong(at, "must be one of %s, not %q", strings.Join(forms, ", "), *answer)
+	}
+}
+
+// most holds a bound of bytes to be one.
+func (r *rules) most(at string, n *int) {
+	if *n == 0 {
+		*n = DefaultMaxOutput
+	}
+	if *n < 1 {
+		r.wrong(at, "must be 1 or more, not %d", *n)
+	}
+}
+
+// variables holds a list of names of environment variables.
+func (r *rules) variable(at, name string) {
+	if name == "" || strings.ContainsAny(name, "=*\x00") {
+		r.wrong(at, "must be the name of an environment variable, not %q", name)
+	}
+}
+
+// tooMuch says that an answer is longer than it may be.
+func tooMuch(most int) string { return fmt.Sprintf("gave more than %d bytes (max_output)", most) }

@@ -1,0 +1,136 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/aside"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+const (
+	// commandGrace is what a command is given to end between SIGTERM and SIGKILL.
+	commandGrace = 2 * time.Second
+	// leftGrace is what is given to what a command has left behind.
+	leftGrace = 100 * time.Millisecond
+	// keptStderr is how much of the end of a command's standard error is kept, in bytes.
+	keptStderr = 64 << 10
+)
+
+// call runs the command for one call.
+func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+	line, err := message(input, c)
+	if err != nil {
+		return Result{}, err
+	}
+	how, err := x.start(c, c.Environment)
+	if err != nil {
+		return Result{}, err
+	}
+	log := x.stderr(c.world())
+	defer log.End()
+	how.Stderr = log.Take
+	p, err := c.world().Run.Start(how)
+	if err != nil {
+		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], whyNot(err))
+	}
+	out := &output{most: x.MaxOutput, over: p.Kill}
+	converse(ctx, p, append(line, '\n'), out)
+	switch e := p.Exit(); {
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case out.crossed:
+		return Failure("%s", tooMuch(x.MaxOutput)), nil
+	case e.Code != 0:
+		return x.failed(e, out.text), nil
+	}
+	return readAnswer(x.Answer, out.text), nil
+}
+
+// stderr passes what the command says aside on to the run's log.
+func (x *command) stderr(w *World) *aside.Lines {
+	return &aside.Lines{Log: func(line string) {
+		if w.Stderr != nil {
+			w.Stderr(x.name, line)
+		}
+	}}
+}
+
+// converse writes a process its input, reads its output, and returns when nothing of its
+// group is left. It ends the process with ctx.
+func converse(ctx context.Context, p *procgroup.Process, input []byte, out io.Writer) {
+	written, read := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(written)
+		_, _ = p.Stdin.Write(input) // who does not read it does not want it
+		_ = p.Stdin.Close()
+	}()
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(out, p.Stdout) // it ends with the process
+	}()
+	select {
+	case <-p.Done():
+		leave(ctx, p)
+	case <-ctx.Done():
+		p.End(commandGrace, nil)
+	}
+	_ = p.Stdin.Close() // as a child of it may hold the other end, and not read
+	<-read
+	<-written
+}
+
+// leave ends what is left of a process that has ended: procgroup has asked it to.
+func leave(ctx context.Context, p *procgroup.Process) {
+	t := time.NewTimer(leftGrace)
+	defer t.Stop()
+	select {
+	case <-p.Gone():
+		return
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	p.Kill()
+	<-p.Gone()
+}
+
+// failed is the result of a command that has not ended well: its own when it gave one.
+func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
+	why := fmt.Sprintf("exited with %d", e.Code)
+	if e.Signal != "" {
+		why += " (" + e.Signal + ")"
+	}
+	if tail := strings.TrimSpace(e.Stderr); tail != "" {
+		why = fmt.Sprintf("exited with %d: %s", e.Code, tail)
+	}
+	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
+		if r.Success || r.Error == "" {
+			r.Success, r.Error = false, why
+		}
+		return r
+	}
+	return Result{Error: why}
+}
+
+// output is what a process writes, as far as it may.
+type output struct {
+	text    []byte
+	most    int
+	crossed bool
+	over    func() // called once, when there is more
+}
+
+// Write takes what there is room for, and forgets the rest.
+func (o *output) Write(b []byte) (int, error) {
+	room := o.most - len(o.text)
+	o.text = append(o.text, b[:min(len(b), room)]...)
+	if len(b) > room && !o.crossed {
+		o.crossed = true
+		o.over()
+	}
+	return len(b), nil
+}

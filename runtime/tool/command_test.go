@@ -1,0 +1,398 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+)
+
+// roles are what this test binary is as a tool's command.
+var roles = map[string]func(args []string){
+	// says back what it is sent
+	"echo": func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
+	// writes STDOUT STDERR, and exits with CODE
+	"say": func(args []string) {
+		_, _ = io.WriteString(os.Stdout, args[0])
+		_, _ = io.WriteString(os.Stderr, args[1])
+		code, _ := strconv.Atoi(args[2])
+		os.Exit(code)
+	},
+	"where": func([]string) {
+		dir, _ := os.Getwd()
+		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": os.Environ()})
+	},
+	"hang": func([]string) { select {} },
+	// does not end when it is asked to, nor does its child
+	"stubborn": func(args []string) {
+		signal.Ignore(syscall.SIGTERM)
+		child(args[0])
+		select {}
+	},
+	// leaves a child behind, which holds its pipes and does not end when it is asked to
+	"leaves": func(args []string) {
+		child(args[0])
+		fmt.Print(`"left"`)
+	},
+	"child": func(args []string) {
+		signal.Ignore(syscall.SIGTERM)
+		if err := os.WriteFile(args[0]+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			panic(err)
+		}
+		_ = os.Rename(args[0]+".new", args[0])
+		select {}
+	},
+	"flood": func(args []string) {
+		to := os.Stdout
+		if args[0] == "stderr" {
+			to = os.Stderr
+		}
+		for n, _ := strconv.Atoi(args[1]); n > 0; n-- {
+			if _, err := io.WriteString(to, strings.Repeat("x", 99)+"\n"); err != nil {
+				os.Exit(1)
+			}
+		}
+		if to == os.Stderr {
+			_, _ = io.WriteString(to, "the end\n")
+			os.Exit(4)
+		}
+	},
+	"dies": func([]string) {
+		fmt.Print(`{"success": tr`)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	},
+}
+
+// child starts the role child, which writes its number to a file, and waits until it has.
+func child(file string) {
+	c := exec.Command(os.Args[0], file)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	c.Env = []string{"TOOL_ROLE=child"}
+	if err := c.Start(); err != nil {
+		panic(err)
+	}
+	if err := testproc.AwaitFile(file); err != nil {
+		panic(err)
+	}
+}
+
+func TestMain(m *testing.M) {
+	if play := roles[os.Getenv("TOOL_ROLE")]; play != nil {
+		time.AfterFunc(time.Minute, func() { os.Exit(99) })
+		play(os.Args[1:])
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// plays is this test binary as a command in a role.
+func plays(role string, args ...string) Command {
+	return Command{Run: append([]string{os.Args[0]}, args...), Env: map[string]string{"TOOL_ROLE": role, "GORACE": "atexit_sleep_ms=0"}}
+}
+
+func defined(t *testing.T, x Command, s Spec) Definition {
+	t.Helper()
+	if s.Name == "" {
+		s.Name = "x"
+	}
+	d, err := x.Definition(s, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// ran is the end of a call of a command.
+func ran(t *testing.T, x Command, args string, c Context, h Hooks) Ended {
+	t.Helper()
+	s := opened(t, registered(t, defined(t, x, Spec{})), c, h)
+	return s.Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
+}
+
+// A command gets one line, and is told of its call.
+func TestCommandInput(t *testing.T) {
+	dir := t.TempDir()
+	e := ran(t, plays("echo"), `{"a": [1, "ü"]}`, Context{SessionID: "s", Cwd: dir, Environment: map[string]string{"A": "1"}, Metadata: map[string]any{"user": "ada"}}, Hooks{})
+	want := `{"input":{"a":[1,"ü"]},"context":{"session_id":"s","cwd":"` + dir + `","environment":{"A":"1"},"metadata":{"user":"ada"},"call_id":"s-1","tool":"x","version":1,"by":"Clerk","route":"agent"}}`
+	if !e.Result.Success || string(e.Result.Output) != want {
+		t.Errorf("%s %s\nnot %s", e.Result.Error, e.Result.Output, want)
+	}
+	x := plays("echo")
+	x.Answer = AnswerText
+	e = ran(t, x, `{}`, Context{SessionID: "s", Cwd: dir}, Hooks{})
+	text, failed := e.Text()
+	if failed || strings.Count(text, "\n") != 1 || !strings.HasSuffix(text, "}}\n") || !strings.Contains(text, `"environment":{},"metadata":{}`) {
+		t.Errorf("%q", text)
+	}
+}
+
+// What a command writes and how it exits is what its call gives.
+func TestCommandAnswers(t *testing.T) {
+	long := strings.Repeat("ü", 199) + "é"
+	for _, c := range []struct {
+		answer, stdout, stderr, code string
+		outcome                      Outcome
+		want                         string // the Result
+	}{
+		{"", ` {"rows": [1, 2], "big": 9007199254740993} ` + "\n", "noise", "0", OutcomeOK, `true {"rows":[1,2],"big":9007199254740993} `},
+		{"json", `"</b> ü"`, "", "0", OutcomeOK, `true "</b> ü" `},
+		{"json", `null`, "", "0", OutcomeOK, `true null `},
+		{"json", `{"success": true, "output": {"a": 1}, "metadata": {"m": 1}}`, "", "0", OutcomeOK, `true {"a":1}  m`},
+		{"json", `{"success": false, "error": "no rows"}`, "", "0", OutcomeFailed, `false  no rows`},
+		{"json", `{"success": false, "output": [1]}`, "", "0", OutcomeFailed, `false [1] `},
+		{"json", `{"success": false}`, "", "0", OutcomeFailed, `false  failed, and did not say why`},
+		{"json", `{"success": "yes"}`, "", "0", OutcomeOK, `true {"success":"yes"} `},
+		{"json", `{"success": true, "error": 7}`, "", "0", OutcomeFailed, `false  gave a result that is none: *`},
+		{"json", ``, "why", "0", OutcomeFailed, `false  gave no JSON: `},
+		{"json", `{"a":1} {"b":2}`, "", "0", OutcomeFailed, `false  gave no JSON: {"a":1} {"b":2}`},
+		{"json", long, "", "0", OutcomeFailed, `false  gave no JSON: ` + long},
+		{"json", long + "xyz", "", "0", OutcomeFailed, `false  gave no JSON: ` + long + `…`},
+		{"json", "\"\xff\"", "", "0", OutcomeFailed, "false  gave no JSON: \"\ufffd\""},
+		{"text", "two\nlines \n", "", "0", OutcomeOK, `true "two\nlines \n" `},
+		{"text", "", "", "0", OutcomeOK, `true "" `},
+		{"text", "a\xffb", "", "0", OutcomeOK, "true \"a\ufffdb\" "},
+		{"json", `{"rows": 1}`, "it went\nwrong \n", "3", OutcomeFailed, "false  exited with 3: it went\nwrong"},
+		{"json", ``, "", "3", OutcomeFailed, `false  exited with 3`},
+		{"json", `{"success": false, "error": "no rows", "output": [1]}`, "noise", "3", OutcomeFailed, `false [1] no rows`},
+		{"json", `{"success": true, "output": 1}`, "noise", "3", OutcomeFailed, `false 1 exited with 3: noise`},
+		{"text", `{"success": false, "error": "no rows"}`, "noise", "255", OutcomeFailed, `false  exited with 255: noise`},
+	} {
+		x := plays("say", c.stdout, c.stderr, c.code)
+		x.Answer = c.answer
+		e := ran(t, x, `{}`, Context{SessionID: "s"}, Hooks{})
+		got := fmt.Sprintf("%v %s %s", e.Result.Success, e.Result.Output, e.Result.Error)
+		if e.Result.Metadata["m"] != nil {
+			got += " m"
+		}
+		want, begins := strings.CutSuffix(c.want, "*")
+		if e.Outcome != c.outcome || got != want && !(begins && strings.HasPrefix(got, want)) {
+			t.Errorf("%s %q: %s\n%q, not\n%q", c.answer, c.stdout, e.Outcome, got, c.want)
+		}
+	}
+}
+
+// The environment of a command is that of hosts, what it is passed, and its own; its directory is the session's.
+func TestCommandSurroundings(t *testing.T) {
+	dir := t.TempDir()
+	dir, _ = filepath.EvalSymlinks(dir)
+	x := plays("where")
+	x.PassEnv = []string{"GIVEN", "OF_SESSION", "KEY"}
+	x.Env["OWN"], x.Env["LANG"] = "own", "x"
+	w := World{Environ: []string{"HOME=/h", "LANG=de", "SECRET=s", "KEY=k", "LC_KEY=k2", "GIVEN=g", "OF_SESSION=run"}, Keys: map[string]bool{"KEY": true, "LC_KEY": true}}
+	var reached []string
+	w.Refused = func(owner string, r Reach) string {
+		reached = append(reached, fmt.Sprint(owner, " ", filepath.Base(r.Command), r.Env))
+		return ""
+	}
+	e := ran(t, x, `{}`, Context{Cwd: dir, Environment: map[string]string{"OF_SESSION": "session", "OTHER": "o"}}, Hooks{World: w})
+	want := `{"dir":"` + dir + `","env":["GIVEN=g","GORACE=atexit_sleep_ms=0","HOME=/h","KEY=k","LANG=x","OF_SESSION=session","OWN=own","TOOL_ROLE=where"]}`
+	if string(e.Result.Output) != want {
+		t.Errorf("%s %s\nnot %s", e.Result.Error, e.Result.Output, want)
+	}
+	if want := []string{"go " + filepath.Base(os.Args[0]) + "[GIVEN KEY]"}; !slices.Equal(reached, want) {
+		t.Errorf("it reaches %q, not %q", reached, want)
+	}
+}
+
+// What stands in the way of a call is said, and nothing is started.
+func TestCommandCannotRun(t *testing.T) {
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "started")
+	if err := os.WriteFile(filepath.Join(dir, "plain"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse := func(string, Reach) string { return "running it is not permitted" }
+	for _, c := range []struct {
+		run  []string
+		more func(*Command, *World)
+		want string
+	}{
+		{[]string{"touch", mark}, func(x *Command, _ *World) { x.PassEnv = []string{"A", "MISSING"} }, "the environment variable MISSING is not set: pass_env names it"},
+		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "none" }, "cannot run touch in " + filepath.Join(dir, "none") + ": no such file or directory"},
+		{[]string{"touch", mark}, func(x *Command, _ *World) { x.Cwd = "plain" }, "cannot run touch in " + filepath.Join(dir, "plain") + ": it is no directory"},
+		{[]string{"touch", mark}, func(_ *Command, w *World) { w.Refused = refuse }, "running it is not permitted"},
+		{[]string{"no-such-command"}, nil, "cannot run no-such-command: it is not there"},
+		{[]string{"./none"}, nil, "cannot run ./none: it is not there"},
+		{[]string{"./plain"}, nil, "cannot run ./plain: it is not executable"},
+		{[]string{"/"}, nil, "cannot run /: it is a directory"},
+	} {
+		x, w := Command{Run: c.run}, World{Environ: []string{"A=1", "PATH=" + os.Getenv("PATH")}}
+		if c.more != nil {
+			c.more(&x, &w)
+		}
+		d, err := x.Definition(Spec{Name: "x"}, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := opened(t, registered(t, d), Context{}, Hooks{World: w}).Do(context.Background(), Ask{Name: "x"})
+		if e.Outcome != OutcomeFailed || e.Result.Error != c.want {
+			t.Errorf("%s %s, not %s", e.Outcome, e.Result.Error, c.want)
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("it was started")
+	}
+}
+
+// A relative command starts at its directory, a script needs no shell, and arguments are as they are.
+func TestCommandPaths(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "tool"), []byte("#!/bin/sh\nprintf '%s|' \"$@\"; pwd\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "in"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Command{Run: []string{"./tool", "$HOME", "a b", "*"}, Cwd: "in", Answer: AnswerText}.Definition(Spec{Name: "x"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, registered(t, d), Context{Cwd: "/"}, Hooks{}).Call(context.Background(), "x", nil)
+	if text, _ := r.Text(); text != "$HOME|a b|*|"+filepath.Join(dir, "in")+"\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+// A definition's mistakes are all told, with their places.
+func TestCommandDefinition(t *testing.T) {
+	_, err := Command{PassEnv: []string{"A=b", "", "A*"}, Env: map[string]string{"A": "\x00"}, Answer: "yaml", MaxOutput: -1}.Definition(Spec{Name: "x"}, "")
+	want := `tool 'x': /command/run: must name a command
+tool 'x': /command/pass_env/0: must be the name of an environment variable, not "A=b"
+tool 'x': /command/pass_env/1: must be the name of an environment variable, not ""
+tool 'x': /command/pass_env/2: must be the name of an environment variable, not "A*"
+tool 'x': /command/env/A: must not have a NUL in it
+tool 'x': /command/answer: must be one of json, text, lines, not "yaml"
+tool 'x': /command/max_output: must be 1 or more, not -1`
+	var of *DefinitionError
+	if err == nil || err.Error() != want || !errors.As(err, &of) || of.Pointer != "/command/run" {
+		t.Errorf("%v\nnot\n%s", err, want)
+	}
+	var x Command
+	if err := json.Unmarshal([]byte(`{"run": ["a"], "pass_env": ["B"], "env": {"K": "V"}, "cwd": "d", "answer": "text", "max_output": 7}`), &x); err != nil ||
+		fmt.Sprint(x) != fmt.Sprint(Command{[]string{"a"}, []string{"B"}, map[string]string{"K": "V"}, "d", "text", 7}) {
+		t.Errorf("%+v %v", x, err)
+	}
+	if err := json.Unmarshal([]byte(`{"run": ["a"], "shell": true}`), &x); err == nil {
+		t.Error("a member that nobody knows is taken")
+	}
+}
+
+// floods: what a command writes is bounded, and what it writes too much ends it.
+func TestCommandFloods(t *testing.T) {
+	x := plays("flood", "stdout", "100000000")
+	x.MaxOutput = 1000
+	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "gave more than 1000 bytes (max_output)" {
+		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+	}
+	x = plays("flood", "stdout", "10")
+	x.MaxOutput, x.Answer = 1000, AnswerText
+	if e := ran(t, x, `{}`, Context{}, Hooks{}); e.Outcome != OutcomeOK || len(e.Result.Output) != 1000+2+10 {
+		t.Errorf("%s %s, %d bytes", e.Outcome, e.Result.Error, len(e.Result.Output))
+	}
+	var logged []string
+	h := Hooks{World: World{Stderr: func(tool, line string) { logged = append(logged, tool+" "+line) }}}
+	e := ran(t, plays("flood", "stderr", "20000"), `{}`, Context{}, h)
+	if n := len(e.Result.Error); !strings.HasPrefix(e.Result.Error, "exited with 4: xxx") || !strings.HasSuffix(e.Result.Error, "xxx\nthe end") || n > 64<<10+20 || n < 64<<10-200 {
+		t.Errorf("%d bytes: %.40s…%s", n, e.Result.Error, e.Result.Error[max(n-20, 0):])
+	}
+	last := logged[len(logged)-1]
+	if logged[0] != "x "+strings.Repeat("x", 99) || !strings.HasPrefix(last, "x … ") || !strings.HasSuffix(last, " lines dropped") {
+		t.Errorf("%q … %q", logged[0], last)
+	}
+}
+
+// dies between bytes: what a command left unfinished is no answer.
+func TestCommandDies(t *testing.T) {
+	if e := ran(t, plays("dies"), `{}`, Context{}, Hooks{}); e.Outcome != OutcomeFailed || e.Result.Error != "exited with 137 (killed)" {
+		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+	}
+}
+
+// forks and leaves, holds the pipe: nothing of a command's group outlives its call, and nobody waits for it.
+func TestCommandLeaves(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "child")
+	e := ran(t, plays("leaves", file), `{}`, Context{}, Hooks{})
+	if e.Outcome != OutcomeOK || string(e.Result.Output) != `"left"` {
+		t.Errorf("%s %s %s", e.Outcome, e.Result.Error, e.Result.Output)
+	}
+	ended(t, file)
+}
+
+// ended demands that the process whose number a file holds is no more.
+func ended(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := testproc.Ended(0, pid); err != nil || len(left) > 0 {
+		t.Errorf("%v is left (%v)", left, err)
+	}
+}
+
+// hangs, and ignores cancel: a command that takes too long is asked to end, then killed, with all that it started.
+func TestCommandHangs(t *testing.T) {
+	t.Run("timeout", func(t *testing.T) {
+		t.Parallel()
+		s := opened(t, registered(t, defined(t, plays("hang"), Spec{Timeout: 0.05})), Context{}, Hooks{})
+		if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeTimeout || e.Result.Error != "tool 'x' timed out after 0.05 s" {
+			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		}
+	})
+	t.Run("cancel", func(t *testing.T) {
+		t.Parallel()
+		file := filepath.Join(t.TempDir(), "child")
+		var rec recorder
+		s := opened(t, registered(t, defined(t, plays("stubborn", file), Spec{})), Context{}, rec.hooks())
+		ctx, cancel := context.WithCancelCause(context.Background())
+		go func() {
+			if err := testproc.AwaitFile(file); err != nil {
+				t.Error(err)
+			}
+			cancel(errors.New("enough"))
+		}()
+		e := s.Do(ctx, Ask{Name: "x"})
+		if e.Outcome != OutcomeCancelled || e.Result.Error != "tool 'x' was cancelled: enough" || e.Duration < commandGrace {
+			t.Errorf("%s %s after %s", e.Outcome, e.Result.Error, e.Duration)
+		}
+		if len(rec.logs) > 0 {
+			t.Errorf("%q", rec.logs)
+		}
+		ended(t, file)
+	})
+}
+
+// A command that does not read what it is sent holds up nobody.
+func TestCommandDoesNotRead(t *testing.T) {
+	big, err := json.Marshal(map[string]string{"a": strings.Repeat("x", 4<<20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := ran(t, plays("say", "1", "", "0"), string(big), Context{}, Hooks{}); string(e.Result.Output) != "1" {
+		t.Errorf("%s %s", e.Outcome, e.Result.Error)
+	}
+	x := plays("echo")
+	x.MaxOutput = 8 << 20
+	if e := ran(t, x, string(big), Context{}, Hooks{}); !bytes.Contains(e.Result.Output, big[1:len(big)-1]) {
+		t.Errorf("%s %.300s", e.Outcome, e.Result.Error)
+	}
+}

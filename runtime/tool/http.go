@@ -1,0 +1,95 @@
+package tool
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// HTTP is a handler that is an address: the member `http` of a tool in its full form
+// (spec/21-application-tools.md). A call is one request, which is not repeated.
+type HTTP struct {
+	URL        string            `json:"url"`
+	Method     string            `json:"method"`      // POST; with GET the input's scalars are the query
+	Headers    map[string]string `json:"headers"`     // sent as they are
+	HeadersEnv map[string]string `json:"headers_env"` // sent with the value of a variable of the session, else of the run
+	Answer     string            `json:"answer"`      // AnswerJSON, AnswerText
+	MaxOutput  int               `json:"max_output"`  // bytes of the answer
+}
+
+// address is an HTTP of a tool.
+type address struct {
+	HTTP
+	name string
+	url  *url.URL
+}
+
+// httpMethods are those that a tool may have.
+var httpMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// UnmarshalJSON reads the full form. A member that is not known is an error.
+func (x *HTTP) UnmarshalJSON(text []byte) error {
+	type plain HTTP
+	return strictly(text, (*plain)(x))
+}
+
+// Definition is the tool that calls the address, which has no relative paths. The error is
+// all *DefinitionErrors that there are of the address, joined.
+func (x HTTP) Definition(s Spec, _ string) (Definition, error) {
+	d := s.With(nil)
+	r := rules{d: &d}
+	u, err := url.Parse(x.URL)
+	switch {
+	case err != nil:
+		r.wrong("/http/url", "must be an address: %v", errors.Unwrap(err))
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		r.wrong("/http/url", "must be an address that begins with http:// or https://, not %q", x.URL)
+	case u.User != nil:
+		r.wrong("/http/url", "must not have a password in it: `headers_env` names a variable that holds one")
+	}
+	if x.Method == "" {
+		x.Method = http.MethodPost
+	}
+	if !slices.Contains(httpMethods, x.Method) {
+		r.wrong("/http/method", "must be one of %s, not %q", strings.Join(httpMethods, ", "), x.Method)
+	}
+	r.headers("/http/headers/", x.Headers)
+	r.headers("/http/headers_env/", x.HeadersEnv)
+	for _, name := range slices.Sorted(maps.Keys(x.HeadersEnv)) {
+		r.variable("/http/headers_env/"+name, x.HeadersEnv[name])
+	}
+	r.form("/http/answer", &x.Answer, AnswerJSON, AnswerText)
+	r.most("/http/max_output", &x.MaxOutput)
+	d.Handler = (&address{x, s.Name, u}).call
+	return d, errors.Join(r.errs...)
+}
+
+// ownHeaders are those that nobody else sets.
+var ownHeaders = []string{"Idempotency-Key", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade"}
+
+func (r *rules) headers(at string, all map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		switch {
+		case !isHeader(name):
+			r.wrong(at+name, "must be the name of a header, not %q", name)
+		case !isHeaderValue(all[name]):
+			r.wrong(at+name, "must be the value of a header, without control characters")
+		case slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)):
+			r.wrong(at+name, "is set by Concerto itself")
+		}
+	}
+}
+
+// isHeader says whether a text may be the name of a header (RFC 9110, 5.6.2).
+func isHeader(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", c)
+	})
+}
+
+func isHeaderValue(v string) bool {
+	return !strings.ContainsFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f })
+}

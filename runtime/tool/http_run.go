@@ -1,0 +1,240 @@
+package tool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// httpTransport makes the requests of all tools. A proxy is the process's, as for all that
+// Concerto calls. No connection is used twice: package http sends again what an old one
+// did not answer, and a call is made once.
+var httpTransport = sync.OnceValue(func() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes, t.DisableKeepAlives = 1<<20, true
+	return t
+})
+
+// call makes the request of a call.
+func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+	request, err := x.request(ctx, input, c)
+	if err != nil {
+		return Result{}, err
+	}
+	client := &http.Client{Transport: httpTransport(), CheckRedirect: func(r *http.Request, via []*http.Request) error { return x.redirect(c, r, via) }}
+	response, err := client.Do(request)
+	if err != nil {
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		return c.hide(Failure("%s %s: %s", x.Method, x.shown(), httpReason(err))), nil
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(x.MaxOutput)+1))
+	switch {
+	case ctx.Err() != nil:
+		return Result{}, context.Cause(ctx)
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		return c.hide(x.refused(response.StatusCode, body)), nil
+	case err != nil:
+		return c.hide(Failure("%s %s: the answer broke off: %v", x.Method, x.shown(), err)), nil
+	case len(body) > x.MaxOutput:
+		return Failure("%s", tooMuch(x.MaxOutput)), nil
+	}
+	return readAnswer(x.Answer, body), nil
+}
+
+// shown is the address without its query, in which a key may stand.
+func (x *address) shown() string {
+	u := *x.url
+	u.RawQuery, u.Fragment = "", ""
+	return u.String()
+}
+
+func (x *address) request(ctx context.Context, input json.RawMessage, c *Context) (*http.Request, error) {
+	headers, of, err := x.allHeaders(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.may(Reach{Address: x.URL, Env: of}); err != nil {
+		return nil, err
+	}
+	u, body := *x.url, []byte(nil)
+	if x.Method == http.MethodGet {
+		u.RawQuery, err = x.query(input, c)
+	} else {
+		body, err = message(input, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, x.Method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	if x.Method == http.MethodGet {
+		r.Body, r.GetBody = nil, nil
+	}
+	if r.Host = headers.Get("Host"); r.Host != "" {
+		headers.Del("Host")
+	}
+	r.Header = headers
+	return r, nil
+}
+
+// allHeaders are the request's, and which variables of the run they hold.
+func (x *address) allHeaders(c *Context) (all http.Header, of []string, err error) {
+	all = http.Header{"User-Agent": {"concerto"}}
+	if x.Method != http.MethodGet {
+		all.Set("Content-Type", "application/json")
+	}
+	for name, v := range x.Headers {
+		all.Set(name, v)
+	}
+	w := c.world()
+	for _, name := range slices.Sorted(maps.Keys(x.HeadersEnv)) {
+		variable := x.HeadersEnv[name]
+		v, ofRun, err := w.given(variable, c.Environment)
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("%w: it holds the header %s", err, name)
+		case !isHeaderValue(v):
+			return nil, nil, fmt.Errorf("the environment variable %s, which holds the header %s, has control characters in it", variable, name)
+		}
+		if ofRun {
+			of = append(of, variable)
+		}
+		if w.Secret != nil {
+			w.Secret(variable, v)
+		}
+		all.Set(name, v)
+	}
+	all.Set("Idempotency-Key", c.CallID)
+	return all, of, nil
+}
+
+// query is the address's query with the scalars of the input, of which those are left out
+// whose names the address has itself.
+func (x *address) query(input json.RawMessage, c *Context) (string, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(input, &all); err != nil {
+		return "", err
+	}
+	own, more, left := x.url.Query(), url.Values{}, []string(nil)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		v, scalar := scalarText(all[name])
+		switch {
+		case !scalar || own.Has(name):
+			left = append(left, name)
+		default:
+			more.Set(name, v)
+		}
+	}
+	if len(left) > 0 {
+		c.warn("tool '%s': GET sends scalars alone, and none that the address has itself: left out is %s", x.name, strings.Join(left, ", "))
+	}
+	out := x.url.RawQuery
+	if out != "" && len(more) > 0 {
+		out += "&"
+	}
+	return out + more.Encode(), nil
+}
+
+// scalarText is a JSON value as a query has it; false when it is an array or an object.
+func scalarText(v json.RawMessage) (string, bool) {
+	var text string
+	switch v = bytes.TrimSpace(v); {
+	case v[0] == '{' || v[0] == '[':
+		return "", false
+	case v[0] == '"' && json.Unmarshal(v, &text) == nil:
+		return text, true
+	}
+	return string(v), true
+}
+
+// mostRedirects bounds how often one answer leads to the next.
+const mostRedirects = 10
+
+// redirect follows on the same host alone.
+func (x *address) redirect(c *Context, r *http.Request, via []*http.Request) error {
+	if len(via) > mostRedirects {
+		return fmt.Errorf("it led elsewhere %d times", mostRedirects)
+	}
+	if !sameHost(r.URL, x.url) {
+		return fmt.Errorf("it leads to %s://%s, and another host is not called", r.URL.Scheme, r.URL.Host)
+	}
+	return c.may(Reach{Address: r.URL.String()})
+}
+
+// sameHost says whether two addresses are of one host and port, or lead from http to https
+// on their own ports.
+func sameHost(to, from *url.URL) bool {
+	port := func(u *url.URL) string {
+		if p := u.Port(); p != "" {
+			return p
+		}
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
+		return false
+	}
+	return to.Scheme == from.Scheme && port(to) == port(from) || from.Scheme == "http" && to.Scheme == "https" && port(from) == "80" && port(to) == "443"
+}
+
+// ofRefusal is how many characters of a refusal's body messages have.
+const ofRefusal = 500
+
+// refused is the result of an answer with another status than 2xx. A Result in the body
+// says what went wrong.
+func (x *address) refused(status int, body []byte) Result {
+	why := strings.TrimSpace("answered with status " + strconv.Itoa(status) + " " + http.StatusText(status))
+	if len(body) > x.MaxOutput {
+		body = body[:x.MaxOutput]
+	}
+	if r, ok := readResult(body); ok && x.Answer == AnswerJSON && !r.Success && r.Error != "" {
+		r.Error = why + ": " + r.Error
+		return r
+	}
+	if text := beginning(bytes.TrimSpace(body), ofRefusal); text != "" {
+		why += ": " + text
+	}
+	return Result{Error: why}
+}
+
+// httpReason says what went wrong, without what was asked of whom.
+func httpReason(err error) string {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return "there is no host " + dns.Name
+	}
+	return err.Error()
+}
+
+// hide takes known secrets out of what a result says went wrong: an answer may repeat
+// what it was sent.
+func (c *Context) hide(r Result) Result {
+	if c.running == nil || c.running.c.s.hooks.Hide == nil {
+		return r
+	}
+	var clean string
+	if text, err := encode(r.Error); err == nil && json.Unmarshal(c.running.c.s.hooks.Hide(text), &clean) == nil {
+		r.Error = clean
+	}
+	return r
+}

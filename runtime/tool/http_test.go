@@ -1,0 +1,306 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// served is a server that keeps what it is asked, and a tool of its address.
+type served struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []string
+}
+
+func serve(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) *served {
+	t.Helper()
+	s := &served{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		s.mu.Lock()
+		s.asked = append(s.asked, fmt.Sprintf("%s %s %s %s", r.Method, r.URL, r.Header.Get("Idempotency-Key"), body))
+		s.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// heard is what the server was asked.
+func (s *served) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+func called(t *testing.T, x HTTP, spec Spec, args string, c Context, h Hooks) Ended {
+	t.Helper()
+	spec.Name = "x"
+	d, err := x.Definition(spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return opened(t, registered(t, d), c, h).Do(context.Background(), Ask{Name: "x", Args: json.RawMessage(args), Caller: "Clerk", Route: RouteAgent})
+}
+
+// The request is what a command gets, with the call's id as its key.
+func TestHTTPRequest(t *testing.T) {
+	var got http.Header
+	var host string
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got, host = r.Header, r.Host
+		_, _ = io.WriteString(w, `{"price": 7}`)
+	})
+	var told []string
+	w := World{Environ: []string{"AUTH=Bearer k", "OF_SESSION=run"}, Secret: func(name, value string) { told = append(told, name+"="+value) },
+		Refused: func(owner string, r Reach) string {
+			told = append(told, fmt.Sprint(owner, r.Address == s.URL+"/price?v=1", r.Env))
+			return ""
+		}}
+	x := HTTP{URL: s.URL + "/price?v=1", Headers: map[string]string{"X-Team": "a", "host": "price.test"}, HeadersEnv: map[string]string{"Authorization": "AUTH", "X-S": "OF_SESSION"}}
+	c := Context{SessionID: "s", Cwd: "/w", Environment: map[string]string{"OF_SESSION": "session"}}
+	e := called(t, x, Spec{}, `{"sku": "ü"}`, c, Hooks{World: w})
+	if string(e.Result.Output) != `{"price":7}` || e.Outcome != OutcomeOK {
+		t.Errorf("%s %s", e.Result.Error, e.Result.Output)
+	}
+	want := `POST /price?v=1 s-1 {"input":{"sku":"ü"},"context":{"session_id":"s","cwd":"/w","environment":{"OF_SESSION":"session"},"metadata":{},"call_id":"s-1","tool":"x","version":1,"by":"Clerk","route":"agent"}}`
+	if len(s.heard()) != 1 || s.heard()[0] != want {
+		t.Errorf("%q\nnot %s", s.heard(), want)
+	}
+	for name, want := range map[string]string{"Content-Type": "application/json", "X-Team": "a", "Authorization": "Bearer k", "X-S": "session"} {
+		if got.Get(name) != want {
+			t.Errorf("%s: %s", name, got.Get(name))
+		}
+	}
+	if want := []string{"AUTH=Bearer k", "OF_SESSION=session", "gotrue [AUTH]"}; host != "price.test" || !slices.Equal(told, want) {
+		t.Errorf("%s, %q, not %q", host, told, want)
+	}
+}
+
+// With GET the scalars of the input are the query; what the address has itself stays.
+func TestHTTPGet(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") != "" {
+			t.Error("it says of what type no body is")
+		}
+		_, _ = io.WriteString(w, "cheap\n")
+	})
+	var rec recorder
+	e := called(t, HTTP{URL: s.URL + "/p?key=own&b=%20", Method: "GET", Answer: "text"}, Spec{},
+		`{"q": "a b&c", "n": 9007199254740993, "t": true, "none": null, "list": [1], "key": "model's", "o": {}}`, Context{SessionID: "s"}, rec.hooks())
+	if text, _ := e.Text(); text != "cheap\n" {
+		t.Errorf("%q", text)
+	}
+	if want := []string{"GET /p?key=own&b=%20&n=9007199254740993&none=null&q=a+b%26c&t=true s-1 "}; !slices.Equal(s.heard(), want) {
+		t.Errorf("%q, not %q", s.heard(), want)
+	}
+	if want := []string{"warn tool 'x': GET sends scalars alone, and none that the address has itself: left out is key, list, o"}; !slices.Equal(rec.logs, want) {
+		t.Errorf("%q", rec.logs)
+	}
+}
+
+// What a server answers is what the call gives.
+func TestHTTPAnswers(t *testing.T) {
+	long := strings.Repeat("é", 499) + "x"
+	for _, c := range []struct {
+		status       int
+		answer, body string
+		want         string // Success Output Error
+	}{
+		{200, "json", `{"success": true, "output": [1]}`, `true [1] `},
+		{201, "json", `{"success": false, "error": "sold out"}`, `false  sold out`},
+		{200, "json", `oops`, `false  gave no JSON: oops`},
+		{204, "json", ``, `false  gave no JSON: `},
+		{200, "text", "oops\n", `true "oops\n" `},
+		{500, "json", ` broken ` + "\n", `false  answered with status 500 Internal Server Error: broken`},
+		{404, "text", ``, `false  answered with status 404 Not Found`},
+		{599, "json", long, `false  answered with status 599: ` + long},
+		{418, "json", long + "yz", `false  answered with status 418 I'm a teapot: ` + long + `…`},
+		{422, "json", `{"success": false, "error": "sold out", "output": 3}`, `false 3 answered with status 422 Unprocessable Entity: sold out`},
+		{422, "json", `{"success": true, "output": 3}`, `false  answered with status 422 Unprocessable Entity: {"success": true, "output": 3}`},
+		{304, "json", ``, `false  answered with status 304 Not Modified`},
+		{200, "json", `"` + strings.Repeat("x", 2000) + `"`, `false  gave more than 1500 bytes (max_output)`},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})
+		e := called(t, HTTP{URL: s.URL, Answer: c.answer, MaxOutput: 1500}, Spec{}, `{}`, Context{}, Hooks{})
+		if got := fmt.Sprintf("%v %s %s", e.Result.Success, e.Result.Output, e.Result.Error); got != c.want {
+			t.Errorf("%d %q: %s\nnot %s", c.status, c.body, got, c.want)
+		}
+		if len(s.heard()) != 1 {
+			t.Errorf("it was asked %d times", len(s.heard()))
+		}
+	}
+}
+
+// A redirect is followed on the same host alone, and only where it is permitted.
+func TestHTTPRedirects(t *testing.T) {
+	other := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("another host was called") })
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+		case "/away":
+			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+		case "/round":
+			http.Redirect(w, r, "/round", http.StatusPermanentRedirect)
+		case "/forbidden":
+			http.Redirect(w, r, "/no", http.StatusSeeOther)
+		default:
+			_, _ = io.WriteString(w, `"there"`)
+		}
+	})
+	h := Hooks{World: World{Refused: func(_ string, r Reach) string {
+		if strings.HasSuffix(r.Address, "/no") {
+			return "calling it is not permitted"
+		}
+		return ""
+	}}}
+	for path, want := range map[string]string{
+		"/":          `"there" `,
+		"/away":      " POST " + s.URL + "/away: it leads to " + other.URL + ", and another host is not called",
+		"/round":     " POST " + s.URL + "/round: it led elsewhere 10 times",
+		"/forbidden": " POST " + s.URL + "/forbidden: calling it is not permitted",
+	} {
+		e := called(t, HTTP{URL: s.URL + path}, Spec{}, `{"a":1}`, Context{SessionID: "s"}, h)
+		if got := fmt.Sprintf("%s %s", e.Result.Output, e.Result.Error); got != want {
+			t.Errorf("%s: %s, not %s", path, got, want)
+		}
+	}
+	if !slices.ContainsFunc(s.heard(), func(a string) bool { return strings.HasPrefix(a, `POST /there s-1 {"input":{"a":1}`) }) {
+		t.Errorf("%q", s.heard())
+	}
+}
+
+// What stands in the way of a request is said, and nothing is sent.
+func TestHTTPCannotCall(t *testing.T) {
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	for want, c := range map[string]struct {
+		x HTTP
+		w World
+	}{
+		"the environment variable AUTH is not set: it holds the header Authorization":                       {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{}}},
+		"the environment variable AUTH, which holds the header Authorization, has control characters in it": {HTTP{HeadersEnv: map[string]string{"Authorization": "AUTH"}}, World{Environ: []string{"AUTH=a\nb"}}},
+		"calling it is not permitted": {HTTP{}, World{Refused: func(string, Reach) string { return "calling it is not permitted" }}},
+	} {
+		c.x.URL = s.URL
+		if e := called(t, c.x, Spec{}, `{}`, Context{}, Hooks{World: c.w}); e.Result.Error != want || e.Outcome != OutcomeFailed {
+			t.Errorf("%s, not %s", e.Result.Error, want)
+		}
+	}
+	if len(s.heard()) > 0 {
+		t.Errorf("%q", s.heard())
+	}
+	s.Close()
+	e := called(t, HTTP{URL: s.URL + "/?key=k"}, Spec{}, `{}`, Context{}, Hooks{})
+	if !strings.HasPrefix(e.Result.Error, "POST "+s.URL+"/: ") || !strings.Contains(e.Result.Error, "refused") {
+		t.Errorf("%s", e.Result.Error)
+	}
+}
+
+// A server's answer may repeat what it was sent: known secrets are taken out of it.
+func TestHTTPHides(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad key k1", http.StatusUnauthorized) })
+	h := Hooks{Hide: func(text []byte) []byte { return []byte(strings.ReplaceAll(string(text), "k1", "***KEY***")) }}
+	if e := called(t, HTTP{URL: s.URL}, Spec{}, `{}`, Context{}, h); e.Result.Error != "answered with status 401 Unauthorized: bad key ***KEY***" {
+		t.Errorf("%s", e.Result.Error)
+	}
+}
+
+// A definition's mistakes are all told, with their places.
+func TestHTTPDefinition(t *testing.T) {
+	_, err := HTTP{URL: "ftp://a", Method: "get", Answer: "lines", MaxOutput: -1, Headers: map[string]string{"a b": "x", "A": "\n", "idempotency-key": "x"},
+		HeadersEnv: map[string]string{"B": "$C", "C": "D=E"}}.Definition(Spec{Name: "x"}, "")
+	want := `tool 'x': /http/url: must be an address that begins with http:// or https://, not "ftp://a"
+tool 'x': /http/method: must be one of GET, POST, PUT, PATCH, DELETE, not "get"
+tool 'x': /http/headers/A: must be the value of a header, without control characters
+tool 'x': /http/headers/a b: must be the name of a header, not "a b"
+tool 'x': /http/headers/idempotency-key: is set by Concerto itself
+tool 'x': /http/headers_env/C: must be the name of an environment variable, not "D=E"
+tool 'x': /http/answer: must be one of json, text, not "lines"
+tool 'x': /http/max_output: must be 1 or more, not -1`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nnot\n%s", err, want)
+	}
+	for u, want := range map[string]string{
+		"http://u:p@a": "must not have a password in it: `headers_env` names a variable that holds one",
+		"http://[":     "must be an address: missing ']' in host",
+	} {
+		var of *DefinitionError
+		if _, err := (HTTP{URL: u}).Definition(Spec{Name: "x"}, ""); !errors.As(err, &of) || of.Pointer != "/http/url" || of.Why != want {
+			t.Errorf("%v", err)
+		}
+	}
+	var x HTTP
+	if err := json.Unmarshal([]byte(`{"url": "http://a", "method": "GET", "headers": {"A": "b"}, "headers_env": {"C": "D"}, "answer": "text", "max_output": 3}`), &x); err != nil ||
+		fmt.Sprint(x) != fmt.Sprint(HTTP{"http://a", "GET", map[string]string{"A": "b"}, map[string]string{"C": "D"}, "text", 3}) {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
+// stalls in headers and in body: the call ends with its time, and with its ctx.
+func TestHTTPStalls(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		gone, begun := make(chan struct{}, 2), make(chan struct{}, 2)
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if begins {
+				_, _ = io.WriteString(w, `{"a": `)
+				w.(http.Flusher).Flush()
+			}
+			begun <- struct{}{}
+			<-r.Context().Done()
+			gone <- struct{}{}
+		})
+		e := called(t, HTTP{URL: s.URL}, Spec{Timeout: 0.1}, `{}`, Context{}, Hooks{})
+		if e.Outcome != OutcomeTimeout || e.Result.Error != "tool 'x' timed out after 0.1 s" {
+			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		}
+		<-gone
+		<-begun
+		d, err := HTTP{URL: s.URL}.Definition(Spec{Name: "x"}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { <-begun; cancel() }()
+		e = opened(t, registered(t, d), Context{}, Hooks{}).Do(ctx, Ask{Name: "x"})
+		if e.Outcome != OutcomeCancelled || e.Duration > time.Minute {
+			t.Errorf("%s %s", e.Outcome, e.Result.Error)
+		}
+		<-gone
+	}
+}
+
+// dies between bytes: what a server left unfinished is no answer, and it is not asked again.
+func TestHTTPDies(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if begins {
+				_, _ = io.WriteString(w, `{"a": `)
+				w.(http.Flusher).Flush()
+			}
+			panic(http.ErrAbortHandler)
+		})
+		for i := range 2 {
+			e := called(t, HTTP{URL: s.URL}, Spec{}, `{}`, Context{}, Hooks{})
+			if e.Outcome != OutcomeFailed || !strings.HasPrefix(e.Result.Error, "POST "+s.URL+": ") || len(s.heard()) != i+1 {
+				t.Errorf("%s %s, asked %d times", e.Outcome, e.Result.Error, len(s.heard()))
+			}
+		}
+	}
+}
