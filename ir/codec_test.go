@@ -24,6 +24,7 @@ func everything(t testing.TB) *Program {
 	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`),
 		Config: json.RawMessage(`{"command":"run","env":{"A":"1"},"timeout":1,"question_default":{"a":[1,null]}}`)})
 	p.Servers = append(p.Servers, Server{Name: "S", Config: json.RawMessage(`{"url":"http://localhost"}`)})
+	p.AppTools = append(p.AppTools, AppTool{Name: "t", Config: json.RawMessage(`{"name":"t","command":{"run":["a"]}}`)})
 	p.Tools[0].Public = true
 	listing := 5
 	p.Tools[0].List = &listing
@@ -118,7 +119,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"binary", "\x7fELF", "not a compiled Concerto program"},
 		{"source", "fn main() {}", "not a compiled Concerto program"},
 		{"other JSON", `{"name":"x"}`, "not a compiled Concerto program"},
-		{"newer", replace(`"`+Version+`"`, `"1.10"`), "made by a newer concerto (IR 1.10; this one reads up to " + Version + ")"},
+		{"newer", replace(`"`+Version+`"`, `"1.99"`), "made by a newer concerto (IR 1.99; this one reads up to " + Version + ")"},
 		{"much newer", `{"version":"2.0","code":[]}`, "made by a newer concerto"},
 		{"older", replace(`"`+Version+`"`, `"0.9"`), "made by an older concerto"},
 		{"version's form", replace(`"`+Version+`"`, `"one"`), "not of the form"},

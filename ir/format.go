@@ -97,6 +97,7 @@ func (c *codec) program(p *Program) {
 		list(c, "tools", &p.Tools, true, c.tool)
 		list(c, "pipelines", &p.Pipelines, true, c.pipeline)
 		list(c, "servers", &p.Servers, true, c.server)
+		list(c, "app_tools", &p.AppTools, true, c.appTool)
 		c.line()
 		list(c, "stores", &p.Stores, true, c.store)
 		c.line()

@@ -70,6 +70,13 @@ func (c *codec) server(s *Server) {
 	})
 }
 
+func (c *codec) appTool(t *AppTool) {
+	c.object(func() {
+		c.str("name", &t.Name)
+		c.raw("config", &t.Config)
+	})
+}
+
 func (c *codec) tool(t *Tool) {
 	c.object(func() {
 		c.str("name", &t.Name)

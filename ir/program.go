@@ -31,6 +31,7 @@ type Program struct {
 	Tools       []Tool
 	Pipelines   []Pipeline // the public ones
 	Servers     []Server
+	AppTools    []AppTool
 	Stores      []Store
 	Limits      Limits
 	Permissions *Permissions // nil without the section: nothing is refused
@@ -238,6 +239,14 @@ type Host struct {
 // Server is an MCP server: the manifest's [mcp.X], where Name is X and Config its
 // keys as a JSON object.
 type Server struct {
+	Name   string
+	Config json.RawMessage
+}
+
+// AppTool is a tool of the application's that the manifest defines: [tools.X], where Name
+// is X and Config its full form as a JSON object (spec/21-application-tools.md). Relative
+// paths in it start at the program's root.
+type AppTool struct {
 	Name   string
 	Config json.RawMessage
 }

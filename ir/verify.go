@@ -181,6 +181,9 @@ func (v *verifier) declarations() {
 	for _, s := range p.Servers {
 		v.check(s.Config == nil || isObject(s.Config), "server %s: config is not a JSON object", s.Name)
 	}
+	for _, t := range p.AppTools {
+		v.check(isObject(t.Config), "tool %s: config is not a JSON object", t.Name)
+	}
 	for _, c := range p.Connections {
 		v.check(isObject(c.Config), "connection %s: config is not a JSON object", c.Name)
 	}

@@ -264,6 +264,7 @@ func TestVerifyTables(t *testing.T) {
 		{"agent's memory", func(p *Program) { p.Stores[0].Kind = "ledger" }, "is no memory"},
 		{"host's params", func(p *Program) { p.Hosts[0].Params = json.RawMessage(`[1]`) }, "not a JSON object"},
 		{"host's section", func(p *Program) { p.Hosts[0].Config = json.RawMessage(`[1]`) }, "not a JSON object"},
+		{"application tool", func(p *Program) { p.AppTools = []AppTool{{Name: "t", Config: json.RawMessage(`[]`)}} }, "tool t: config is not a JSON object"},
 		{"server's section", func(p *Program) { p.Servers = []Server{{Name: "S", Config: json.RawMessage(`1`)}} }, "not a JSON object"},
 		{"connection", func(p *Program) { p.Connections[0].Config = nil }, "not a JSON object"},
 		{"store kind", func(p *Program) { p.Agents[0].Memory, p.Stores[0].Kind = -1, "file" }, `kind "file"`},

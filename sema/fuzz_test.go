@@ -28,7 +28,7 @@ func FuzzCheck(f *testing.F) {
 		}
 	}
 	for _, info := range diag.Catalogue() {
-		if info.Manifest {
+		if info.Manifest || info.Tools {
 			continue
 		}
 		for _, p := range info.Pairs() {

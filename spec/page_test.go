@@ -15,6 +15,7 @@ import (
 //	concerto norun       a program that is only checked; without a manifest it may name any host and connection
 //	toml                 the Concerto.toml of the next program; with error=CODE one that is checked by itself;
 //	                     `toml page` is that of all programs of the page that have none of their own
+//	yaml                 a file of tools that is checked by itself; error=CODE as above
 //	host NAME            how the host ./NAME plays for the next program (package testhost)
 //	file=NAME            beside any word: a file of the next program, not a program
 //
@@ -50,7 +51,8 @@ type program struct {
 	fragment bool
 	norun    bool
 	codes    []string // errors and warnings it must give, sorted
-	manifest bool     // main is a Concerto.toml
+	manifest bool     // main is a Concerto.toml,
+	tools    bool     // or a file of tools
 
 	output, diagnostics, stderr *block
 	consoles                    []*block
@@ -128,6 +130,8 @@ func (r *reader) take(b *block) error {
 		return r.program(b)
 	case "toml":
 		return r.manifest(b)
+	case "yaml":
+		return r.tools(b)
 	case "host":
 		if len(b.marks) != 1 {
 			return fmt.Errorf("write `host NAME`")
@@ -206,17 +210,34 @@ func (r *reader) manifest(b *block) error {
 		r.common = b.text
 	default:
 		p := &program{main: b, manifest: true}
-		for _, m := range b.marks {
-			key, value, _ := strings.Cut(m, "=")
-			if key != "error" && key != "warn" || value == "" {
-				return fmt.Errorf("unknown mark %q", m)
-			}
-			p.codes = append(p.codes, strings.Split(value, ",")...)
+		if err := p.wanted(b.marks); err != nil {
+			return err
 		}
-		slices.Sort(p.codes)
 		p.files = map[string]string{"Concerto.toml": b.text, "main.conc": "fn main() {}\n"}
 		r.add(p)
 	}
+	return nil
+}
+
+// wanted reads the codes that a text must give.
+func (p *program) wanted(marks []string) error {
+	for _, m := range marks {
+		key, value, _ := strings.Cut(m, "=")
+		if key != "error" && key != "warn" || value == "" {
+			return fmt.Errorf("unknown mark %q", m)
+		}
+		p.codes = append(p.codes, strings.Split(value, ",")...)
+	}
+	slices.Sort(p.codes)
+	return nil
+}
+
+func (r *reader) tools(b *block) error {
+	p := &program{main: b, manifest: true, tools: true, files: map[string]string{"tools.yaml": b.text}}
+	if err := p.wanted(b.marks); err != nil {
+		return err
+	}
+	r.add(p)
 	return nil
 }
 

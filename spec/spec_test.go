@@ -25,6 +25,8 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/testhost"
 )
 
@@ -302,6 +304,11 @@ func assumed(text string) string {
 
 // compile compares the codes of what the compiler says, and its text.
 func (p *player) compile() {
+	if p.program.tools {
+		_, found := manifest.ParseTools(source.NewFile("tools.yaml", []byte(p.program.main.text)))
+		p.expect(found)
+		return
+	}
 	in, err := driver.Load(driver.Request{Path: "main.conc", Dir: p.dir})
 	if err != nil {
 		p.Fatalf("%s:%d: %v", p.page.name, p.program.line(), err)
@@ -313,7 +320,11 @@ func (p *player) compile() {
 			return found
 		}
 	}
-	found := check(in)
+	p.expect(check(in))
+}
+
+// expect compares the codes of what was found, and its text.
+func (p *player) expect(found diag.List) {
 	codes := []string{}
 	for _, d := range found.Sorted() {
 		codes = append(codes, d.Info.Code)

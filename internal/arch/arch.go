@@ -67,7 +67,7 @@ var Policy = []Rule{
 	{Package: "lexer", Imports: "internal/source internal/diag"},
 	{Package: "ast", Imports: "internal/source"},
 	{Package: "parser", Imports: "internal/source internal/diag lexer ast internal/spell internal/foreign"},
-	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell internal/toolname"},
+	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell internal/toolname internal/jsonschema"},
 	{Package: "sema", Imports: "internal/source internal/diag ast internal/types internal/spell internal/toolname internal/foreign internal/hostmsg internal/checked"},
 	{Package: "ir", Imports: "internal/parallel"},
 	{Package: "codegen", Imports: "internal/source internal/diag ast internal/types sema ir internal/hostmsg"},

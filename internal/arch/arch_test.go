@@ -19,6 +19,7 @@ import (
 var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser/gen"},
 	{"github.com/BurntSushi/toml", "internal/manifest"},
+	{"go.yaml.in/yaml/v4", "internal/manifest"},
 	{"github.com/spf13/cobra", "cmd/concerto"},
 	{"github.com/spf13/pflag", "cmd/concerto"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testllm"},

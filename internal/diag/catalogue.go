@@ -36,6 +36,8 @@ var catalogue = []*Info{
 	MockPlace, MockTarget, MockAnswers, TestText,
 	// tool.go
 	ToolUndescribed, ToolSelf, ToolGeneric, ToolParam, ToolDescription, ToolParamDoc, NamelessArgument, UnknownServer,
+	// toolfile.go
+	ToolSyntax, ToolHidden, ToolUnknown, ToolKeyTwice, ToolType, ToolValue, ToolMissing, ToolHandler, ToolSchema, ToolTwice, ToolSource,
 	// typing.go
 	Mismatch, NoJoin, CannotInfer, MissingValue, MissingElse, Operand, NeverEqual, NotOptional, NotInUnion, UnionMember, IntRange,
 	BadCast, Undecodable, TypeArguments, MapKey, NotIndexable, NotIterable, NotAStruct, MissingField, QuestionOperand, QuestionKind,

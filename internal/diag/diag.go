@@ -39,6 +39,8 @@ type Info struct {
 	More    []Pair
 	// Manifest says that Bad and Good are Concerto.toml texts.
 	Manifest bool
+	// Tools says that they are files of tools, in YAML.
+	Tools bool
 }
 
 // Pair is a wrong program and the same one repaired.

@@ -12,7 +12,7 @@ import (
 
 // areas are the parts of the catalogue by the first digits of codes, in the
 // order of the manual.
-var areas = []struct{ prefix, title, doc string }{
+var areas = []struct{ prefixes, title, doc string }{
 	{"00", "Characters", "What is no word of the language."},
 	{"01", "Grammar", "What does not follow the grammar."},
 	{"02", "Names", "What a name stands for, and who sees it."},
@@ -22,7 +22,8 @@ var areas = []struct{ prefix, title, doc string }{
 	{"06", "Patterns", "Taking values apart."},
 	{"07", "Agents, hosts, tools, pipelines", "Declarations of what has an effect, and `listen`."},
 	{"08", "Manifest", "`Concerto.toml`."},
-	{"09", "Limits", "What no program written by hand comes near."},
+	{"090", "Limits", "What no program written by hand comes near."},
+	{"091 092", "Tools of an application", "Files of tools, and the sections [tools.X] of `Concerto.toml`."},
 	{"10", "The compiler itself", "What is our mistake, not the program's."},
 }
 
@@ -75,7 +76,7 @@ Programs that name a connection or a host find this manifest beside them:
 	for _, a := range areas {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n", a.title, a.doc)
 		for _, i := range all {
-			if strings.HasPrefix(i.Code[1:], a.prefix) {
+			if slices.ContainsFunc(strings.Fields(a.prefixes), func(p string) bool { return strings.HasPrefix(i.Code[1:], p) }) {
 				entry(&b, i)
 			}
 		}
@@ -102,8 +103,11 @@ func example(b *strings.Builder, i *Info, label, mark, text string) {
 		return
 	}
 	word := "concerto"
-	if i.Manifest {
+	switch {
+	case i.Manifest:
 		word, mark = "toml", strings.TrimSuffix(mark, " norun")
+	case i.Tools:
+		word, mark = "yaml", strings.TrimSuffix(mark, " norun")
 	}
 	fmt.Fprintf(b, "\n%s:\n\n```%s%s\n%s\n```\n", label, word, mark, strings.TrimSuffix(text, "\n"))
 }

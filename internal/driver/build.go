@@ -53,5 +53,8 @@ func (in *Input) embedded() codegen.ManifestData {
 	for _, s := range m.MCP {
 		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Config: s.Config})
 	}
+	for _, t := range m.Tools {
+		d.AppTools = append(d.AppTools, ir.AppTool{Name: t.Name, Config: t.Config})
+	}
 	return d
 }

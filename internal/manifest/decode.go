@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -117,21 +118,10 @@ func bareWord(text []byte) int {
 
 // json decodes the file's text as JSON, with places.
 func (r *reader) json() (*node, any, bool) {
-	d := &jsonReader{dec: json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(r.file.Text, []byte(bom)))), skipped: 0}
-	if bytes.HasPrefix(r.file.Text, []byte(bom)) {
-		d.skipped = len(bom)
-	}
-	d.dec.UseNumber()
-	n, v, err := d.value()
-	if err == nil {
-		if _, extra := d.dec.Token(); extra != io.EOF {
-			err = errors.New("text after the value")
-		}
-	}
+	n, v, at, err := r.jsonValue()
 	if err == nil {
 		return n, v, true
 	}
-	at := min(int(d.dec.InputOffset())+d.skipped, len(r.file.Text))
 	for at < len(r.file.Text) && bytes.IndexByte([]byte(" \t\r\n:,"), r.file.Text[at]) >= 0 {
 		at++
 	}
@@ -143,38 +133,70 @@ func (r *reader) json() (*node, any, bool) {
 	return nil, nil, false
 }
 
+// jsonValue decodes the file's text as JSON. An error is at the place at.
+func (r *reader) jsonValue() (n *node, v any, at int, err error) {
+	d := &jsonReader{text: r.file.Text, dec: json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(r.file.Text, []byte(bom))))}
+	if bytes.HasPrefix(r.file.Text, []byte(bom)) {
+		d.skipped = len(bom)
+	}
+	if r.form == inYAML {
+		d.twice = func(first, second *node) {
+			r.add(diag.ToolKeyTwice.At(second.key, "`%s` stands twice here", second.name).Label(first.key, "the first one").Hint("keep one of them"))
+		}
+	}
+	d.dec.UseNumber()
+	n, v, err = d.value(0)
+	if err == nil {
+		if _, extra := d.dec.Token(); extra != io.EOF {
+			err = errors.New("text after the value")
+		}
+	}
+	return n, v, min(int(d.dec.InputOffset())+d.skipped, len(r.file.Text)), err
+}
+
 // jsonReader reads JSON token by token, for the tokens' places.
 type jsonReader struct {
+	text    []byte
 	dec     *json.Decoder
 	skipped int
+	twice   func(first, second *node) // told of a member that stands twice; nil: that is an error
+}
+
+// deepest is how deep values may be nested.
+const deepest = 1000
+
+// next is where the next token begins.
+func (d *jsonReader) next() source.Pos {
+	at := int(d.dec.InputOffset()) + d.skipped
+	for at < len(d.text) && bytes.IndexByte([]byte(" \t\r\n:,"), d.text[at]) >= 0 {
+		at++
+	}
+	return source.Pos(at)
 }
 
 // value reads one value. Numbers without a fraction become int64, as those of
 // TOML do; a number that does not fit stays a json.Number.
-func (d *jsonReader) value() (*node, any, error) {
+func (d *jsonReader) value(depth int) (*node, any, error) {
+	start := d.next()
 	t, err := d.dec.Token()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case depth > deepest:
+		return nil, nil, fmt.Errorf("values are nested deeper than %d", deepest)
 	}
-	end := source.Pos(int(d.dec.InputOffset()) + d.skipped)
-	n := &node{value: source.Span{Start: end - 1, End: end}}
+	n := &node{value: source.Span{Start: start, End: source.Pos(int(d.dec.InputOffset()) + d.skipped)}}
 	var v any = t
 	switch t := t.(type) {
 	case json.Delim:
 		if t == '{' {
-			v, err = d.object(n)
+			v, err = d.object(n, depth)
 		} else {
-			v, err = d.array(n)
+			v, err = d.array(n, depth)
 		}
 		n.value.End = source.Pos(int(d.dec.InputOffset()) + d.skipped)
 	case json.Number:
-		n.value.Start = end - source.Pos(len(t))
 		v = plainNumber(t)
-	case string:
-		// The text's own length is not known: escapes. The quote before it is.
-		n.value.Start = max(0, end-source.Pos(len(t)+2))
-	case bool:
-		n.value.Start = end - source.Pos(len(strconv.FormatBool(t)))
 	}
 	n.key = n.value
 	return n, v, err
@@ -190,23 +212,28 @@ func plainNumber(t json.Number) any {
 	return t
 }
 
-func (d *jsonReader) object(n *node) (any, error) {
+func (d *jsonReader) object(n *node, depth int) (any, error) {
 	n.kind = table
 	out := map[string]any{}
 	for d.dec.More() {
+		start := d.next()
 		k, err := d.dec.Token()
 		if err != nil {
 			return nil, err
 		}
 		name, _ := k.(string)
 		end := source.Pos(int(d.dec.InputOffset()) + d.skipped)
-		c, v, err := d.value()
+		c, v, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		c.name, c.key = name, source.Span{Start: max(0, end-source.Pos(len(name)+2)), End: end}
-		if n.child(name) != nil {
+		c.name, c.key = name, source.Span{Start: start, End: end}
+		switch first := n.child(name); {
+		case first != nil && d.twice == nil:
 			return nil, errors.New("member " + strconv.Quote(name) + " stands twice in one object")
+		case first != nil:
+			d.twice(first, c)
+			continue
 		}
 		n.add(c)
 		out[name] = v
@@ -215,11 +242,11 @@ func (d *jsonReader) object(n *node) (any, error) {
 	return out, err
 }
 
-func (d *jsonReader) array(n *node) (any, error) {
+func (d *jsonReader) array(n *node, depth int) (any, error) {
 	n.kind = array
 	out := []any{}
 	for d.dec.More() {
-		c, v, err := d.value()
+		c, v, err := d.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/concerto-lang/concerto/internal/diag"
 )
 
 // encode gives a value as JSON. Tables keep the file's order and integers are
@@ -29,6 +27,8 @@ type encoder struct {
 
 func (e *encoder) value(n *node, v any) {
 	switch v := v.(type) {
+	case broken:
+		e.ok = false
 	case nil:
 		e.buf.WriteString("null")
 	case string:
@@ -70,7 +70,7 @@ func (e *encoder) value(n *node, v any) {
 func (e *encoder) float(n *node, f float64) {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		e.ok = false
-		e.r.add(diag.ManifestParam.At(n.value, "%s cannot be sent as JSON", e.r.file.Slice(n.value)).
+		e.r.add(e.r.kinds.param.At(n.value, "%s cannot be sent as JSON", e.r.file.Slice(n.value)).
 			Hint("write a finite number, or the text in quotes"))
 		return
 	}

@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/provider"
@@ -27,6 +29,7 @@ const (
 	ToolCalls      // an array of tables: calls that a scripted reply makes
 	Failure        // a table: the error that a scripted reply is
 	Warnings       // an array of strings: codes of warnings
+	Schema         // a table: a JSON Schema
 )
 
 // typeNames are the types as messages and the manual name them.
@@ -34,6 +37,7 @@ var typeNames = [...]string{
 	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
 	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
 	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
+	Schema: "a table",
 }
 
 func (t Type) String() string { return typeNames[t] }
@@ -50,11 +54,17 @@ type Key struct {
 	Example string
 	Doc     string
 	Zero    bool // a Number may be 0
+	// Least and Most bound a Number, and Most an Integer; 0 is no bound of the key's own.
+	Least, Most float64
 
 	// Transports are those of a host that heed the key; nil: all do.
 	Transports []string
 
 	check func(text string) error // says what is wrong with one of Strings; nil: nothing is
+
+	inFiles  bool // it is a key in files of tools alone
+	short    bool // its section may be written as its value alone
+	nonempty bool // Strings has a first one, which is not empty
 
 	holds   holds  // how a secret in the value is told
 	instead string // the key that names a secret's variable, of the same section
@@ -94,7 +104,7 @@ var (
 )
 
 // Keys is the table of keys, by section. The caller must not change it.
-func Keys() []Key { return keys }
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys) })
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",

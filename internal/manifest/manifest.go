@@ -36,6 +36,7 @@ type Manifest struct {
 	Connections []*Connection
 	Hosts       []*Host
 	MCP         []*MCP
+	Tools       []*Tool
 	Limits      Limits
 	Lints       Lints
 	Audit       Audit

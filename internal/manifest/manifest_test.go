@@ -164,6 +164,9 @@ run = ["git"]
 // The table's example and default of every key must be accepted by the key.
 func TestExamplesAreAccepted(t *testing.T) {
 	for _, k := range Keys() {
+		if k.inFiles { // TestMistakesInTools
+			continue
+		}
 		for _, example := range []string{k.Example, k.Default} {
 			if example == "" {
 				continue
@@ -193,7 +196,7 @@ func TestExamplesAreAccepted(t *testing.T) {
 				if k.Transports != nil {
 					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
 				}
-				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n"} {
+				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "tools.": toolNeeds(k)} {
 					for line := range strings.Lines(need) {
 						if strings.HasPrefix(path, prefix) && !strings.HasPrefix(line, path+" ") {
 							text += line
@@ -211,9 +214,34 @@ func TestExamplesAreAccepted(t *testing.T) {
 	}
 }
 
+// toolNeeds is what a tool must have besides the key, a line each.
+func toolNeeds(k Key) string {
+	parts := strings.Split(k.Path, ".")
+	if parts[0] != "tools" {
+		return ""
+	}
+	need := "tools.x.description = \"d\"\n"
+	switch handler := parts[2]; handler {
+	case "command", "http":
+		return need + "tools.x." + handler + "." + map[string]string{"command": "run = [\"c\"]\n", "http": "url = \"https://x\"\n"}[handler]
+	case "mcp":
+		return "tools.x.mcp.server = \"s\"\ntools.x.mcp.tool = \"t\"\n"
+	case "concerto":
+		return "tools.x.concerto.file = \"s\"\ntools.x.concerto.function = \"t\"\n"
+	}
+	return need + "tools.x.command.run = [\"c\"]\n"
+}
+
 func TestCatalogue(t *testing.T) {
 	for _, i := range diag.Catalogue() {
-		if !i.Manifest {
+		parse := parse
+		switch {
+		case i.Tools:
+			parse = func(text string) (*Manifest, diag.List) {
+				_, l := parseTools(text)
+				return nil, l
+			}
+		case !i.Manifest:
 			continue
 		}
 		for _, p := range i.Pairs() {
@@ -477,7 +505,7 @@ func FuzzParse(f *testing.F) {
 // samePlaces compares the scan with the decoder: the scanned tree must have a
 // node for every decoded value, under its name.
 func samePlaces(t *testing.T, text string) {
-	r := &reader{file: source.NewFile("t.toml", []byte(text))}
+	r := &reader{file: source.NewFile("t.toml", []byte(text)), kinds: &manifestKinds}
 	root, values, ok := r.toml()
 	if !ok {
 		return

@@ -21,7 +21,7 @@ import (
 // read; with errors in the list it must not be run. Diagnostics are of diag's
 // manifest area: E0801 for a text that is not TOML, else one for each mistake.
 func Parse(file *source.File) (*Manifest, diag.List) {
-	r := &reader{file: file, m: &Manifest{File: file}}
+	r := &reader{file: file, m: &Manifest{File: file}, kinds: &manifestKinds}
 	root, values, ok := r.toml()
 	if r.read = ok; ok {
 		r.manifest(root, values)
@@ -33,7 +33,7 @@ func Parse(file *source.File) (*Manifest, diag.List) {
 // object or a TOML text with the member `replies`. The file's name decides:
 // `.toml` is TOML, anything else JSON. It gives the array as JSON.
 func ParseScript(file *source.File) (json.RawMessage, diag.List) {
-	r := &reader{file: file}
+	r := &reader{file: file, kinds: &manifestKinds}
 	var n *node
 	var v any
 	var ok bool
@@ -67,6 +67,8 @@ func ParseScript(file *source.File) (json.RawMessage, diag.List) {
 type reader struct {
 	file   *source.File
 	m      *Manifest
+	kinds  *kinds
+	form   form
 	read   bool // the text is TOML
 	list   diag.List
 	hidden hidden
@@ -88,8 +90,9 @@ type setting struct {
 // They are made when first asked for, to keep start-up light.
 var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
 	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
-	for i := range keys {
-		k := &keys[i]
+	all := Keys()
+	for i := range all {
+		k := &all[i]
 		rows[k.Path] = k
 		for path := k.Path; path != ""; {
 			up := path[:max(0, strings.LastIndexByte(path, '.'))]
@@ -134,6 +137,10 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.each(n, v, r.host)
 		case "mcp":
 			r.each(n, v, r.mcp)
+		case "tools":
+			r.kinds = &toolKinds
+			r.each(n, v, r.toolSection)
+			r.kinds = &manifestKinds
 		default:
 			r.unknown(n, "the manifest", namesIn(""))
 		}
@@ -261,9 +268,9 @@ func (r *reader) mcp(n *node, v any) {
 		transport = "http"
 	}
 	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
-	case need != "" && n.child(need) == nil:
-		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `%s`", shown, need).
-			Hint("add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs"))
+	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.misspelt(n, need, namesIn("mcp.*"))):
+		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
+			Hint("%s", r.inForm("add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs")))
 	}
 }
 
@@ -286,8 +293,11 @@ func (r *reader) section(path string, n *node, v any, t *target, shown string) P
 // key reads one key of a section.
 func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	shown := section + "." + n.name
+	if _, told := v.(broken); told {
+		return
+	}
 	switch k := row(path); {
-	case k != nil:
+	case k != nil && !(k.inFiles && r.form == inTOML):
 		switch s, ok := r.value(k, n, v, shown); {
 		case !ok:
 		case k.set != nil:
@@ -296,6 +306,7 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 			r.member(t.config, k, n, v, s)
 		}
 	case t.config != nil && len(namesIn(path)) > 0:
+		n, v = fullForm(path, n, v)
 		r.within(t.config, path, n, v, shown)
 	case path == "connections.*.retry":
 		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
@@ -307,7 +318,11 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 		t.connection.Prices = r.prices(n, v, shown)
 	default:
 		up := path[:len(path)-len(n.name)-1]
-		r.unknown(n, "["+section+"]", namesIn(up))
+		known := namesIn(up)
+		if r.form == inTOML {
+			known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { k := row(up + "." + name); return k != nil && k.inFiles })
+		}
+		r.unknown(n, r.place(section), known)
 	}
 }
 
@@ -353,7 +368,7 @@ func (r *reader) within(object *json.RawMessage, path string, n *node, v any, sh
 
 // unknown warns of a key that nobody reads.
 func (r *reader) unknown(n *node, where string, known []string) {
-	d := diag.ManifestUnknown.At(n.key, "unknown key `%s` in %s", n.name, where)
+	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
 	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.Named(n.name) && mayBeSecret(text) {
 		r.hide(n, text)
 	}
@@ -382,8 +397,10 @@ func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool
 
 // wrong reports a value of another type than wanted.
 func (r *reader) wrong(n *node, v any, shown, want string) *diag.Diagnostic {
-	d := diag.ManifestType.At(n.value, "`%s` takes %s, not %s", shown, want, typeOf(v))
-	r.add(d)
+	d := r.kinds.typ.At(n.value, "`%s` takes %s, not %s", shown, r.inForm(want), r.typeOf(v))
+	if _, told := v.(broken); !told {
+		r.add(d)
+	}
 	return d
 }
 

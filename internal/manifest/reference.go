@@ -23,6 +23,12 @@ var sectionDocs = []struct{ section, doc string }{
 	{"hosts.*.permissions", "What the host may do without the program being asked, and what it may not do at all. It decides before any handler, for every approval of the host's."},
 	{"hosts.*.permissions.commands", "The commands that it may run; denials win over asking, and both over what is allowed."},
 	{"mcp.*", "How a tool server is reached."},
+	{"tools.*", "A tool of the application's, which every agent and host may call. Files of tools (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
+	{"tools.*.command", "The tool is a command."},
+	{"tools.*.command.sandbox", "What the command may touch, which the system enforces."},
+	{"tools.*.http", "The tool is a request."},
+	{"tools.*.mcp", "The tool is one of an MCP server."},
+	{"tools.*.concerto", "The tool is a function of a program."},
 	{"limits", "Bounds on a run."},
 	{"lints", "What the compiler tells."},
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
@@ -40,8 +46,9 @@ func Sections() []SectionKeys {
 	var out []SectionKeys
 	for _, s := range sectionDocs {
 		section := SectionKeys{Name: s.section, Doc: s.doc}
-		for i := range keys {
-			if k := &keys[i]; k.Section() == s.section {
+		all := Keys()
+		for i := range all {
+			if k := &all[i]; k.Section() == s.section {
 				section.Keys = append(section.Keys, k)
 			}
 		}

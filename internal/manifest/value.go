@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,6 +36,10 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 		s.number, fits = number(v)
 	case Bool:
 		_, fits = v.(bool)
+	case Schema:
+		if s.json, fits = r.schema(n, v, shown); fits && s.json == nil {
+			return nil, false
+		}
 	case Params:
 		if _, fits = v.(map[string]any); fits {
 			var ok bool
@@ -56,10 +61,11 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	}
 	if !fits {
 		d := r.wrong(n, v, shown, wanted(k))
-		d.Hint("write `%s = %s`", k.Name(), k.Example)
+		d.Hint("%s", r.writing(k))
 		return nil, false
 	}
-	return s, r.checked(k, n, s, shown) && r.usable(k, n, s, shown)
+	checked := r.checked(k, n, s, shown)
+	return s, r.usable(k, n, s, shown) && checked
 }
 
 // checked reports texts of a list that the key's check finds fault with.
@@ -70,7 +76,7 @@ func (r *reader) checked(k *Key, n *node, s *setting, shown string) bool {
 			break
 		}
 		if err := k.check(text); err != nil {
-			r.add(diag.ManifestValue.At(n.children[i].value, "%q in `%s`: %v", text, shown, err).Hint("write `%s = %s`", k.Name(), k.Example))
+			r.add(r.kinds.value.At(n.children[i].value, "%q in `%s`: %v", text, shown, err).Hint("%s", r.writing(k)))
 			ok = false
 		}
 	}
@@ -105,11 +111,11 @@ func (r *reader) passable(n *node, names []string) bool {
 			if isValue(value) { // perhaps a secret
 				r.hide(c, value)
 			}
-			r.add(diag.ManifestValue.At(c.value, "`pass_env` names variables, and this gives `%s` a value", name).
-				Hint("write `pass_env = [%q]` to pass it as it is, or set it with `env`", name))
+			r.add(r.kinds.value.At(c.value, "`pass_env` names variables, and this gives `%s` a value", name).
+				Hint("%s", r.inForm(fmt.Sprintf("write `pass_env = [%q]` to pass it as it is, or set it with `env`", name))))
 		} else {
-			r.add(diag.ManifestValue.At(c.value, "%q is no name of an environment variable", text).
-				Hint("write it without `$` and blanks; `*` stands for any characters: `pass_env = [\"AWS_*\"]`"))
+			r.add(r.kinds.value.At(c.value, "%q is no name of an environment variable", text).
+				Hint("%s", r.inForm("write it without `$` and blanks; `*` stands for any characters: `pass_env = [\"AWS_*\"]`")))
 		}
 		ok = false
 	}
@@ -128,7 +134,7 @@ func wanted(k *Key) string {
 func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 	switch {
 	case k.Type == Enum && !slices.Contains(k.Values, s.text):
-		d := diag.ManifestValue.At(n.value, "unknown %s %q", k.Name(), s.text)
+		d := r.kinds.value.At(n.value, "unknown %s %q", k.Name(), s.text)
 		if near := spell.Nearest(s.text, k.Values); near != "" {
 			d.Hint("did you mean %q?", near)
 		} else {
@@ -136,15 +142,18 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 		}
 		r.add(d)
 	case k.Type == Integer && s.integer < k.Min:
-		r.add(diag.ManifestValue.At(n.value, "`%s` is %d, which is less than %d", shown, s.integer, k.Min).
-			Hint("write `%s = %s`", k.Name(), k.Example))
+		r.add(r.kinds.value.At(n.value, "`%s` is %d, which is less than %d", shown, s.integer, k.Min).Hint("%s", r.writing(k)))
+	case k.Type == Integer && k.Most > 0 && float64(s.integer) > k.Most:
+		r.add(r.kinds.value.At(n.value, "`%s` is %d, which is more than %.0f", shown, s.integer, k.Most).Hint("%s", r.writing(k)))
+	case k.Type == Number && k.Most > 0 && !(s.number >= k.Least && s.number <= k.Most):
+		r.add(r.kinds.value.At(n.value, "`%s` must be %v to %v %s, not %v", shown, k.Least, k.Most, k.Unit, s.number).Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or leave the key out")))
 	case k.Type == Number && !finite(s.number) && !(k.Zero && s.number == 0):
 		least := "more than 0"
 		if k.Zero {
 			least = "at least 0"
 		}
-		r.add(diag.ManifestValue.At(n.value, "`%s` must be %s and at most 1000000000", shown, least).
-			Hint("write `%s = %s`, or leave the key out", k.Name(), k.Example))
+		r.add(r.kinds.value.At(n.value, "`%s` must be %s and at most 1000000000", shown, least).
+			Hint("%s", r.inForm("write `"+k.Name()+" = "+k.Example+"`, or leave the key out")))
 	case k.Path == "connections.*.replies[].match":
 		if _, err := regexp.Compile(s.text); err != nil {
 			r.add(diag.ManifestValue.At(n.value, "`match` is not a regular expression: %v", err).
@@ -152,12 +161,14 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 			return false
 		}
 		return true
-	case k.Name() == "base_url" && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
-		r.add(diag.ManifestValue.At(n.value, "`%s` is not an http or https address", shown).Hint("write `%s = %s`", k.Name(), k.Example))
+	case (k.Name() == "base_url" || k.Path == "tools.*.http.url") && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
+		r.add(r.kinds.value.At(n.value, "`%s` is not an http or https address", shown).Hint("%s", r.writing(k)))
+	case k.nonempty && (len(s.texts) == 0 || s.texts[0] == ""):
+		r.add(r.kinds.value.At(n.value, "`%s` names no command", shown).Hint("%s", r.writing(k)))
 	case k.Name() == "pass_env":
 		return r.passable(n, s.texts)
 	case s.text == "" && (k.Name() == "command" || k.Name() == "api_key_env"):
-		r.add(diag.ManifestValue.At(n.value, "`%s` is empty", shown).Hint("write `%s = %s`", k.Name(), k.Example))
+		r.add(r.kinds.value.At(n.value, "`%s` is empty", shown).Hint("%s", r.writing(k)))
 	default:
 		return true
 	}
