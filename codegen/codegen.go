@@ -42,7 +42,7 @@ type ManifestHost struct {
 // IR passes ir.Verify. The only diagnostics are about limits of the machine: a
 // function that needs too many registers at once.
 func Generate(p *sema.Program, m ManifestData) (*ir.Program, diag.List) {
-	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, AppTools: m.AppTools, Limits: m.Limits, Entry: -1}
+	out := &ir.Program{Version: ir.Version, Name: p.Name, Connections: m.Connections, Servers: m.Servers, Application: ir.Application{AppTools: m.AppTools}, Limits: m.Limits, Entry: -1}
 	g := &generator{
 		p: p, manifest: m, out: out, pool: newPool(out), types: newTypeTable(), numbers: newNumbers(),
 		files:    map[string]int{},

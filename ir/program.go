@@ -31,13 +31,18 @@ type Program struct {
 	Tools       []Tool
 	Pipelines   []Pipeline // the public ones
 	Servers     []Server
-	AppTools    []AppTool
 	Stores      []Store
 	Limits      Limits
 	Permissions *Permissions // nil without the section: nothing is refused
-	Audit       string       // the log of calls, relative to the program's root; "" without one
-	Tests       []Test
-	Entry       int // index into Functions of main; -1 without one
+	Application
+	Tests []Test
+	Entry int // index into Functions of main; -1 without one
+}
+
+// Application is what the manifest says of the application's tools.
+type Application struct {
+	AppTools []AppTool
+	Audit    string // the log of calls, relative to the program's root; "" without one
 }
 
 // File is a source file: its name relative to the project's root, and its
