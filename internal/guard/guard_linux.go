@@ -11,10 +11,14 @@ import (
 )
 
 // How often the processes are looked through until none is left: what is killed
-// takes a moment, and may have started others meanwhile.
+// takes a moment, and may have started others meanwhile. One that forks and ends at once
+// is missed by some looks: sure is how many in a row must find none, and hunted how
+// often each looks for what is being born.
 const (
 	rounds = 200
 	pause  = 5 * time.Millisecond
+	sure   = 3
+	hunted = 100
 )
 
 // list is what there is to end.
@@ -95,8 +99,12 @@ func (l *list) end() {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}
 	}
+	missed := 0
 	for range rounds {
-		if !l.sweep() {
+		found := l.sweep()
+		if proc.Hunt(hunted, l.marked) > 0 || found {
+			missed = 0
+		} else if missed++; missed == sure {
 			return
 		}
 		time.Sleep(pause)

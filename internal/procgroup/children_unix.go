@@ -18,6 +18,8 @@ type children struct {
 	expected int // those that live or are being started
 	living   map[int]chan<- ended
 	tell     chan os.Signal // that a child has ended; several at once may be told as one
+	adopts   bool           // every child is of this package: started here, or an orphan
+	orphans  int            // that have been collected
 }
 
 // ended is how a process ended; err says why that is not known.
@@ -49,7 +51,7 @@ func (c *children) start(cmd *exec.Cmd) (pid int, end <-chan ended, err error) {
 	_ = cmd.Process.Release() // it is waited for here; package os needs nothing of it any more
 	told := make(chan ended, 1)
 	c.living[pid] = told
-	c.collect(pid) // its signal may have come before it was known
+	c.collect(pid) // its signal may have come before it was known; an orphan's waits for the next
 	return pid, told, nil
 }
 
@@ -70,11 +72,41 @@ func (c *children) fewer() {
 
 func (c *children) watch(tell <-chan os.Signal) {
 	for range tell {
-		c.mu.Lock()
+		c.collectAll()
+	}
+}
+
+// adopt says that children that were not started here are orphans.
+func (c *children) adopt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.adopts = true
+}
+
+// collectAll collects those that have ended, orphans too, and says how many orphans it
+// were so far. While one is being started it may be a child that is not known yet:
+// then orphans wait.
+func (c *children) collectAll() (orphans int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.adopts || c.expected != len(c.living) {
 		for pid := range c.living {
 			c.collect(pid)
 		}
-		c.mu.Unlock()
+		return c.orphans
+	}
+	for {
+		var e ended
+		pid, err := syscall.Wait4(-1, &e.status, syscall.WNOHANG, &e.usage)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil || pid == 0:
+			return c.orphans
+		case c.living[pid] != nil:
+			c.deliver(pid, e)
+		default:
+			c.orphans++
+		}
 	}
 }
 
@@ -92,6 +124,11 @@ func (c *children) collect(pid int) {
 		e.err = err
 		break
 	}
+	c.deliver(pid, e)
+}
+
+// deliver tells of the end of a process.
+func (c *children) deliver(pid int, e ended) {
 	c.living[pid] <- e
 	delete(c.living, pid)
 	c.fewer()

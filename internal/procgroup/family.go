@@ -13,6 +13,8 @@ type kin struct {
 	mu     sync.Mutex // held from before a child is there until it is known as ours
 	adopts bool       // orphans among the descendants become children
 	begun  bool       // one was started
+
+	orphans int // that had been collected when it was last looked for some
 }
 
 // Adopt makes this process the parent of orphans among its descendants, so that

@@ -14,7 +14,10 @@ import (
 
 // becomeReaper's failure can only mean that the kernel is older than 3.4: there
 // orphans fall to init, as elsewhere.
-func becomeReaper() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+func becomeReaper() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	ours.adopt()
+}
 
 // dieWithParent has a child killed when the thread that starts it ends.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
@@ -48,52 +51,57 @@ func runStarter(jobs <-chan func()) {
 	}
 }
 
-// How long a sweep waits for what it has killed, and how often it looks again for
-// what that had started.
+// How often a sweep looks for what is left, how long it waits in between, and after how
+// many looks in a row that find nothing it ends, once one has: what forks without end
+// is missed by some. hunted is how often each looks for what is being born.
 const (
 	sweepRounds = 200
 	sweepPause  = time.Millisecond
-	sweepSure   = 3 // so many looks in a row that find nothing, once one has: what forks without end is missed by some
+	sweepSure   = 3
+	hunted      = 30
 )
 
 // sweep kills the orphans of a run, collects them and those that have ended, and
-// returns when there are none, or none that can be ended.
-func (f *kin) sweep(run string) {
+// says whether it has seen that there are no more.
+func (f *kin) sweep(run string) (clean bool) {
 	f.mu.Lock()
 	idle := !f.adopts || !f.begun
 	f.mu.Unlock()
 	if idle {
-		return
+		return true
 	}
+	marked := func(env []byte) bool { return proc.Marked(env, run) }
 	found, missed := false, 0
 	for range sweepRounds {
-		if f.sweepOnce(run) {
+		if f.sweepOnce(marked) {
 			found, missed = true, 0
 		} else if missed++; !found || missed == sweepSure {
-			return
+			return true
+		}
+		if proc.Hunt(hunted, marked) > 0 {
+			missed = 0
 		}
 		time.Sleep(sweepPause)
 	}
+	return false
 }
 
-// sweepOnce says whether it has killed any.
-func (f *kin) sweepOnce(run string) (killed bool) {
+// sweepOnce says whether there was any, or any orphan at all since the last time: one
+// that has ended may have started others, and no longer tells whose it was.
+func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
 	f.mu.Lock() // none is started meanwhile
 	defer f.mu.Unlock()
 	self := os.Getpid()
 	for pid := range proc.All {
 		s := proc.Read(pid)
-		if s == nil || s.Parent != self || ours.have(pid) {
+		if s == nil || s.Parent != self || ours.have(pid) || !s.Runs() || !marked(proc.Environ(pid)) {
 			continue
 		}
-		if s.Runs() {
-			if !proc.Marked(proc.Environ(pid), run) {
-				continue
-			}
-			killed = true
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // the next round collects who is not yet dead
+		found = true
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	return killed
+	orphans := ours.collectAll()
+	found = found || orphans != f.orphans
+	f.orphans = orphans
+	return found
 }

@@ -140,12 +140,13 @@ func Farewell() {
 	guards.mu.Lock()
 	runs := slices.Collect(maps.Keys(guards.runs))
 	guards.mu.Unlock()
+	clean := true
 	for _, run := range runs {
-		family.sweep(run)
+		clean = family.sweep(run) && clean
 	}
 	guards.mu.Lock()
 	defer guards.mu.Unlock()
-	if guards.pid != 0 && len(guards.groups) == 0 {
+	if guards.pid != 0 && clean && len(guards.groups) == 0 {
 		guards.write("bye\n")
 	}
 }

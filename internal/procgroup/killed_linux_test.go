@@ -132,12 +132,12 @@ func marked(run string) (out []int) {
 }
 
 // runAs starts this program as a run of its own.
-func runAs(t *testing.T, role string) (c *exec.Cmd, run string, lines *bufio.Scanner) {
+func runAs(t *testing.T, role string, inherited ...*os.File) (c *exec.Cmd, run string, lines *bufio.Scanner) {
 	t.Helper()
 	run = NewID()
 	c = exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), "PROCGROUP_ROLE="+role, "PROCGROUP_RUN="+run)
-	c.Stderr = os.Stderr
+	c.Stderr, c.ExtraFiles = os.Stderr, inherited
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()

@@ -66,8 +66,7 @@ func (r *Run) Unguarded() string {
 // nobody here has started, and that have the run's mark. Only in a process that
 // called Adopt there are such children.
 func (r *Run) End() {
-	if r != nil {
-		family.sweep(r.ID)
+	if r != nil && family.sweep(r.ID) { // else the guardian still has it to do
 		guards.forget(r.ID)
 	}
 }
