@@ -28,22 +28,52 @@ func (p *Process) AwaitsInput() (waits, known bool) {
 		if name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/0", pid)); err != nil || name != pipe {
 			continue
 		}
-		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-		if err != nil {
-			continue
+		does, err := allDoing(pid)
+		switch {
+		case err != nil:
+			return false, false
+		case does == works:
+			return false, true
 		}
-		for _, task := range tasks {
-			does, err := doing(pid, task.Name())
-			switch {
-			case err != nil:
-				return false, false
-			case does == works:
-				return false, true
-			}
-			waits = waits || does == awaits
-		}
+		waits = waits || does == awaits
 	}
 	return waits, true
+}
+
+// allDoing tells of a process: it works when one of its threads does, or has while they
+// were looked at one by one, as one may wake another and rest before its turn comes.
+func allDoing(pid int) (activity, error) {
+	all := rests
+	before, tasks := switches(pid)
+	for _, task := range tasks {
+		does, err := doing(pid, task)
+		if err != nil {
+			return rests, err
+		}
+		all = max(all, does)
+	}
+	if after, _ := switches(pid); after != before {
+		return works, nil
+	}
+	return all, nil
+}
+
+// switches is what tells that a thread of a process has run: how often each was given a
+// processor and gave it up.
+func switches(pid int) (all string, tasks []string) {
+	dir := fmt.Sprintf("/proc/%d/task/", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", nil
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		status, _ := os.ReadFile(dir + e.Name() + "/status") // of one that has ended there is none
+		_, counts, _ := strings.Cut(string(status), "\nvoluntary_ctxt_switches:")
+		fmt.Fprintln(&b, e.Name(), counts)
+		tasks = append(tasks, e.Name())
+	}
+	return b.String(), tasks
 }
 
 // pipeName is what a pipe's ends are called in /proc.
@@ -64,8 +94,8 @@ type activity int
 
 const (
 	rests  activity = iota // it waits for something else
-	works                  // it computes, or is about to
 	awaits                 // it waits for standard input
+	works                  // it computes, or is about to
 )
 
 // epollWait is Linux's oldest call of that kind, which newer machines do not have.
