@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/effect"
 )
 
 func guarded() Definition {
@@ -214,5 +215,24 @@ func TestSteps(t *testing.T) {
 	}
 	if e := again.Run(context.Background()); e.Outcome != OutcomeOK || string(e.Result.Output) != `{"sql":"a"}` {
 		t.Errorf("%+v", e)
+	}
+}
+
+// A call that needs an approval is not made when nobody was asked: not by one who skips the
+// question, and not when it is made anew without what was prepared.
+func TestUnaskedIsDenied(t *testing.T) {
+	app := &recorder{answers: []string{"true"}}
+	s := opened(t, registered(t, guarded()), Context{SessionID: "s"}, app.hooks())
+	var p Performer
+	p.Open(s)
+	r, err := p.Perform(context.Background(), &effect.AppCall{AppAsk: effect.AppAsk{Tool: "x", Version: 1, Args: json.RawMessage(`{"sql":"drop"}`), CallID: "s-1", By: "Clerk", Route: RouteAgent}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.(*effect.AppResult); got.Outcome != string(OutcomeDenied) || got.Error != "x was not called: nobody approved of it" {
+		t.Errorf("%+v", got)
+	}
+	if len(app.asked) != 0 {
+		t.Errorf("it asked %v", app.asked)
 	}
 }

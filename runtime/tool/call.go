@@ -269,6 +269,9 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 
 // finish makes a call about which everything is decided, between its records.
 func (c *Call) finish(ctx context.Context) Ended {
+	if c.Question() != nil { // it needs an approval that nobody was asked for
+		c.Nobody(nil)
+	}
 	if err := c.record(c.Began); err != nil {
 		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
 		return c.Run(ctx) // nothing was begun: there is no end to record
