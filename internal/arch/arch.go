@@ -105,7 +105,7 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime/tool", Imports: "internal/effect internal/aside internal/procgroup internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
+	{Package: "runtime/tool", Imports: "internal/effect internal/aside internal/ndjson internal/procgroup internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock

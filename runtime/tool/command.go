@@ -56,12 +56,13 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 		}
 	}
 	r.form("/command/answer", &x.Answer, AnswerJSON, AnswerText, AnswerLines)
-	if x.Answer == AnswerLines {
-		r.wrong("/command/answer", "\"lines\" cannot be had yet")
-	}
 	r.most("/command/max_output", &x.MaxOutput)
 	c := &command{Command: x, name: s.Name, dir: dir}
-	d.Handler, d.grace = c.call, commandGrace+procgroup.Settle
+	if x.Answer == AnswerLines {
+		c.stay(&d)
+	} else {
+		d.Handler, d.grace = c.call, commandGrace+procgroup.Settle
+	}
 	return d, errors.Join(r.errs...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/aside"
@@ -100,13 +99,7 @@ func leave(ctx context.Context, p *procgroup.Process) {
 
 // failed is the result of a command that has not ended well: its own when it gave one.
 func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
-	why := fmt.Sprintf("exited with %d", e.Code)
-	if e.Signal != "" {
-		why += " (" + e.Signal + ")"
-	}
-	if tail := strings.TrimSpace(e.Stderr); tail != "" {
-		why = fmt.Sprintf("exited with %d: %s", e.Code, tail)
-	}
+	why := fate(e)
 	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
 		if r.Success || r.Error == "" {
 			r.Success, r.Error = false, why

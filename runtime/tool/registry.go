@@ -172,6 +172,9 @@ func (r *Registry) put(o Owner, ds []Definition, replace bool) error {
 		kept = slices.DeleteFunc(slices.Clone(kept), func(e *entry) bool { return replaced[e] })
 	}
 	r.publish(old, merge(kept, fresh))
+	for e := range replaced {
+		e.release()
+	}
 	return nil
 }
 
@@ -223,12 +226,30 @@ func (r *Registry) drop(gone func(*entry) bool) bool {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	old := r.snapshot()
-	rest := slices.DeleteFunc(slices.Clone(old.entries), gone)
-	if len(rest) == len(old.entries) || old.closed {
+	var rest, out []*entry
+	for _, e := range old.entries {
+		if gone(e) {
+			out = append(out, e)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	if len(out) == 0 || old.closed {
 		return false
 	}
 	r.publish(old, rest)
+	for _, e := range out {
+		e.release()
+	}
 	return true
+}
+
+// release ends what a global handler keeps, once its calls are over.
+func (e *entry) release() (wait func()) {
+	if e.def.release == nil {
+		return func() {}
+	}
+	return e.def.release()
 }
 
 // Get gives the tool of a name, "x" or "x@2"; of "x" the highest version.
@@ -313,17 +334,24 @@ func (r *Registry) List(only ...Filter) []*Definition {
 // Revision counts the changes.
 func (r *Registry) Revision() uint64 { return r.snapshot().revision }
 
-// Close ends the registry: nothing more is registered, and no session opened. Sessions
-// are closed by who opened them.
+// Close ends the registry: nothing more is registered, and no session opened. It waits until
+// what global handlers keep has ended. Sessions are closed by who opened them, before.
 func (r *Registry) Close() {
 	r.writing.Lock()
-	defer r.writing.Unlock()
 	old := r.snapshot()
 	if !old.closed {
 		s := *old
 		s.closed, s.next = true, make(chan struct{})
 		r.now.Store(&s)
 		close(old.next)
+	}
+	r.writing.Unlock()
+	var all []func()
+	for _, e := range old.entries {
+		all = append(all, e.release())
+	}
+	for _, wait := range all {
+		wait()
 	}
 }
 

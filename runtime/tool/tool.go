@@ -70,6 +70,9 @@ type Definition struct {
 
 	wrong error         // New: the type has no schema
 	grace time.Duration // how long the handler takes to end what it has begun, beyond what any is given
+	// release is called when the definition has gone; wait returns when nothing of the
+	// handler's is left. nil: there is nothing.
+	release func() (wait func())
 }
 
 // The defaults that are not zero.

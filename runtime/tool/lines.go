@@ -1,0 +1,162 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// lines is a command that stays: one process at a time takes all calls, of a session, or of
+// this process. Another is started in place of one that has ended, and of one that does not
+// answer a call that is over.
+type lines struct {
+	x      *command
+	global bool
+
+	mu      sync.Mutex
+	now     *peer          // takes new calls; nil: there is none
+	all     map[*peer]bool // those that have not ended
+	over    bool           // there are no calls any more, but for those that were begun before
+	own     *procgroup.Run // of a global one's processes
+	changed chan struct{}  // closed when one has ended
+}
+
+// attempts bounds to how many processes a call is sent that have ended before they read it.
+const attempts = 3
+
+// stay makes the tool one whose process stays.
+func (x *command) stay(d *Definition) {
+	if d.Scope == PerSession {
+		d.Open = func(context.Context, *Context) (Handler, io.Closer, error) {
+			l := &lines{x: x}
+			return l.call, l, nil
+		}
+		return
+	}
+	l := &lines{x: x, global: true}
+	d.Handler, d.release = l.call, l.release
+}
+
+func (l *lines) call(ctx context.Context, input json.RawMessage, c *Context) (Result, error) {
+	var why string
+	for range attempts {
+		p, k, err := l.begin(ctx, input, c)
+		if err != nil {
+			return Result{}, err
+		}
+		a, err := p.await(ctx, k)
+		if err != nil || !a.unread {
+			return a.result, err
+		}
+		why = a.result.Error
+	}
+	return Failure("%s, as %d others before they read the call", why, attempts-1), nil
+}
+
+// begin sends a call to the process, which is started when there is none.
+func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*peer, *peerCall, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now != nil && l.now.ended() {
+		l.now = nil
+	}
+	if l.now == nil {
+		if err := l.start(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	p := l.now
+	k, err := p.send(ctx, input, c)
+	if l.over { // a call that was begun before: its process ends with it
+		l.now = nil
+		p.retire()
+	}
+	return p, k, err
+}
+
+// start starts a process.
+func (l *lines) start(c *Context) error {
+	at, environment, run := *c, c.Environment, c.world().Run
+	if l.global { // it is nobody's session's
+		at.Cwd, environment = "", nil
+		if l.own == nil {
+			l.own = &procgroup.Run{ID: procgroup.NewID()}
+			if run != nil {
+				l.own.Executable = run.Executable
+			}
+		}
+		run = l.own
+	}
+	how, err := l.x.start(&at, environment)
+	if err != nil {
+		return err
+	}
+	p, err := newPeer(l, how, run, c.world())
+	if err != nil {
+		return fmt.Errorf("cannot run %s: %s", l.x.Run[0], whyNot(err))
+	}
+	if l.all == nil {
+		l.all = map[*peer]bool{}
+	}
+	l.now, l.all[p] = p, true
+	return nil
+}
+
+// gone forgets a process that has ended.
+func (l *lines) gone(p *peer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if delete(l.all, p); l.now == p {
+		l.now = nil
+	}
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// replace has the next call begin another process.
+func (l *lines) replace(p *peer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == p {
+		l.now = nil
+	}
+}
+
+// release ends the process once its calls are over, and says when there is none any more.
+func (l *lines) release() (wait func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over, l.now = true, nil
+	for p := range l.all {
+		p.retire()
+	}
+	return l.wait
+}
+
+func (l *lines) wait() {
+	for {
+		l.mu.Lock()
+		if len(l.all) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		if l.changed == nil {
+			l.changed = make(chan struct{})
+		}
+		changed := l.changed
+		l.mu.Unlock()
+		<-changed
+	}
+}
+
+// Close ends the process and waits until it has ended.
+func (l *lines) Close() error {
+	l.release()()
+	return nil
+}

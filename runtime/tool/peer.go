@@ -1,0 +1,221 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/aside"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+)
+
+// farewell is how long a process that stays may take to end once its input has ended.
+const farewell = time.Second
+
+// peer is a process that takes calls as a client of `concerto serve` does, by JSON-RPC.
+type peer struct {
+	l     *lines
+	p     *procgroup.Process
+	in    *feed
+	log   *aside.Lines
+	world atomic.Pointer[World] // of the last call's session
+	cut   sync.Once             // it is ended
+	noisy sync.Once             // that it does not speak the protocol is told
+
+	mu      sync.Mutex
+	calls   map[int64]*peerCall    // under way, by the ids of their requests
+	last    int64                  // id
+	retired bool                   // it ends with its last call
+	inner   map[string]func(error) // requests of its own, by their ids: what cancels them
+}
+
+// peerCall is a call that was sent to a process.
+type peerCall struct {
+	id   int64
+	c    *Context
+	ctx  context.Context
+	at   int64 // where its request begins in the process's input
+	done chan peerAnswer
+	over *time.Timer // when the call is over: to the time when the process must have answered
+}
+
+// peerAnswer is what became of a call; unread says that the process never saw it.
+type peerAnswer struct {
+	result Result
+	unread bool
+}
+
+// newPeer starts a process.
+func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*peer, error) {
+	p := &peer{l: l, calls: map[int64]*peerCall{}, inner: map[string]func(error){}}
+	p.world.Store(w)
+	p.log = &aside.Lines{Log: func(line string) {
+		if w := p.world.Load(); w.Stderr != nil {
+			w.Stderr(l.x.name, line)
+		}
+	}}
+	how.Stderr = p.log.Take
+	var err error
+	if p.p, err = run.Start(how); err != nil {
+		return nil, err
+	}
+	p.in = newFeed(p.p, func() { p.end(true) })
+	go p.run()
+	return p, nil
+}
+
+// ended says that the process takes no more calls.
+func (p *peer) ended() bool {
+	select {
+	case <-p.p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// send sends a call.
+func (p *peer) send(ctx context.Context, input json.RawMessage, c *Context) (*peerCall, error) {
+	p.world.Store(c.world())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	k := &peerCall{id: p.last, c: c, ctx: ctx, done: make(chan peerAnswer, 1)}
+	line, err := encode(rpcRequest{"2.0", k.id, "tool/call", callParams(input, c)})
+	if err != nil {
+		return nil, err
+	}
+	p.calls[k.id] = k
+	k.at = p.in.send(append(line, '\n'))
+	return k, nil
+}
+
+// await waits for a call's answer. When ctx ends before, the process is told so.
+func (p *peer) await(ctx context.Context, k *peerCall) (peerAnswer, error) {
+	select {
+	case a := <-k.done:
+		return a, nil
+	case <-ctx.Done():
+	}
+	why := context.Cause(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls[k.id] == k {
+		k.over = time.AfterFunc(commandGrace, func() { p.silent(k) })
+		p.notify("$/cancelRequest", map[string]any{"id": k.id, "reason": why.Error()})
+	}
+	return peerAnswer{}, why
+}
+
+// silent replaces a process that does not answer a call that is over: it may do nothing
+// else any more.
+func (p *peer) silent(k *peerCall) {
+	p.l.replace(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls[k.id] != k {
+		return
+	}
+	k.c.warn("tool '%s' does not answer a call that is over: its process is replaced", p.l.x.name)
+	delete(p.calls, k.id)
+	p.retired = true
+	p.leave(true)
+}
+
+// retire has the process end with its last call.
+func (p *peer) retire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retired = true
+	p.leave(false)
+}
+
+// leave ends a retired process that has no more calls; one that hangs at once.
+func (p *peer) leave(hangs bool) {
+	for _, k := range p.calls {
+		if k.over == nil {
+			return
+		}
+	}
+	if p.retired {
+		go p.end(!hangs)
+	}
+}
+
+// end ends the process: by its input first, when there is hope that it heeds that.
+func (p *peer) end(gently bool) {
+	p.cut.Do(func() {
+		p.in.close()
+		if gently {
+			t := time.NewTimer(farewell)
+			defer t.Stop()
+			select {
+			case <-p.p.Gone():
+				return
+			case <-t.C:
+			}
+		}
+		p.p.End(commandGrace, nil)
+	})
+}
+
+// finished takes the answer to a call.
+func (p *peer) finished(id int64, a peerAnswer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.calls[id]
+	if k == nil {
+		return // nobody has asked, or it has answered already
+	}
+	delete(p.calls, id)
+	if k.over != nil {
+		k.over.Stop()
+	}
+	k.done <- a
+	p.leave(false)
+}
+
+// run reads what the process says until it ends, then fails the calls under way.
+func (p *peer) run() {
+	why := p.read()
+	ends := time.NewTimer(farewell)
+	defer ends.Stop()
+	select {
+	case <-p.p.Done():
+	case <-ends.C: // it has closed its output, and goes on
+		p.end(true)
+	}
+	<-p.p.Gone()
+	p.log.End()
+	if why == "" {
+		why = "its process ended: " + fate(p.p.Exit())
+	}
+	read := p.in.read()
+	p.l.gone(p)
+	p.mu.Lock()
+	calls := p.calls
+	p.calls = map[int64]*peerCall{}
+	p.mu.Unlock()
+	for _, k := range calls {
+		if k.over != nil {
+			k.over.Stop()
+		}
+		k.done <- peerAnswer{Failure("%s", why), k.at >= read}
+	}
+}
+
+// fate is how a process ended.
+func fate(e procgroup.Exit) string {
+	why := fmt.Sprintf("exited with %d", e.Code)
+	if tail := strings.TrimSpace(e.Stderr); tail != "" {
+		return why + ": " + tail
+	}
+	if e.Signal != "" {
+		why += " (" + e.Signal + ")"
+	}
+	return why
+}

@@ -1,0 +1,302 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/ndjson"
+)
+
+// Codes of errors of JSON-RPC.
+const (
+	rpcParse     = -32700
+	rpcUnknown   = -32601
+	rpcParams    = -32602
+	rpcLimit     = -32004
+	rpcCancelled = -32005
+)
+
+// mostInner bounds how many calls of other tools a process has under way.
+const mostInner = 64
+
+type rpcRequest struct {
+	Version string `json:"jsonrpc"`
+	ID      int64  `json:"id"`
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+type rpcNotification struct {
+	Version string `json:"jsonrpc"`
+	Method  string `json:"method"`
+	Params  any    `json:"params"`
+}
+
+type rpcResponse struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  any             `json:"result,omitempty"`
+	Error   *rpcError       `json:"error,omitempty"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+// rpcMessage is any message of a process.
+type rpcMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *rpcError       `json:"error"`
+}
+
+// toolCall is the parameters of `tool/call`.
+type toolCall struct {
+	CallID    string          `json:"call_id"`
+	SessionID string          `json:"session_id"`
+	Name      string          `json:"name"`
+	Version   int             `json:"version"`
+	Args      json.RawMessage `json:"args"`
+	Context   Told            `json:"context"`
+	By        string          `json:"by"`
+	Route     string          `json:"route"`
+	Chain     []string        `json:"chain"`
+	TimeoutS  float64         `json:"timeout_s"`
+}
+
+func callParams(input json.RawMessage, c *Context) toolCall {
+	t := c.Told()
+	p := toolCall{t.CallID, t.SessionID, t.Tool, t.Version, input, t, t.By, t.Route, c.Chain, 0}
+	if c.running != nil {
+		p.TimeoutS = c.running.c.e.def.Timeout.Seconds()
+	}
+	return p
+}
+
+// read reads what the process says until it ends; why is what it did wrong.
+func (p *peer) read() (why string) {
+	most := p.l.x.MaxOutput
+	for from := ndjson.NewReader(p.p.Stdout, most); ; {
+		line, err := from.Next()
+		var long *ndjson.TooLongError
+		var bad *ndjson.EncodingError
+		switch {
+		case errors.As(err, &long):
+			p.p.Kill()
+			return tooMuch(most)
+		case errors.As(err, &bad):
+			p.noise(bad.Text)
+		case err != nil:
+			return ""
+		default:
+			p.hear(line.Text)
+		}
+	}
+}
+
+// hear takes a message. A response to nothing, and a notification that means nothing, are
+// ignored.
+func (p *peer) hear(line []byte) {
+	var m rpcMessage
+	if json.Unmarshal(line, &m) != nil {
+		p.noise(line)
+		return
+	}
+	var id int64
+	asks := len(m.ID) > 0 && string(m.ID) != "null"
+	switch {
+	case m.Method != "" && asks:
+		p.asked(m)
+	case m.Method != "":
+		p.told(m)
+	case asks && json.Unmarshal(m.ID, &id) == nil:
+		p.finished(id, peerAnswer{result: m.answer()})
+	}
+}
+
+// answer is the result that a response is.
+func (m *rpcMessage) answer() Result {
+	if m.Error != nil {
+		return Failure("%s", m.Error.Message)
+	}
+	if r, ok := readResult(m.Result); ok {
+		return r
+	}
+	return Failure("gave no result: %s", beginning(m.Result, quoted))
+}
+
+// noise is a line that is no message.
+func (p *peer) noise(line []byte) {
+	p.noisy.Do(func() {
+		if call := p.oldest(); call != nil {
+			call.c.warn("tool '%s' says what is no message (answer: lines): %s", p.l.x.name, beginning(line, quoted))
+		}
+	})
+	p.respond(rpcResponse{ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: "this is no JSON"}})
+}
+
+// told takes a notification.
+func (p *peer) told(m rpcMessage) {
+	var of struct {
+		CallID   string          `json:"call_id"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total"`
+		Message  string          `json:"message"`
+		Channel  string          `json:"channel"`
+		Payload  json.RawMessage `json:"payload"`
+		ID       json.RawMessage `json:"id"`
+		Reason   string          `json:"reason"`
+	}
+	if json.Unmarshal(m.Params, &of) != nil {
+		return
+	}
+	if m.Method == "$/cancelRequest" {
+		p.mu.Lock()
+		cancel := p.inner[string(of.ID)]
+		p.mu.Unlock()
+		if cancel != nil {
+			cancel(takenBack(of.Reason))
+		}
+		return
+	}
+	k := p.call(of.CallID)
+	if k == nil {
+		return
+	}
+	switch m.Method {
+	case "tool/progress":
+		k.c.Progress(of.Progress, of.Total, of.Message)
+	case "tool/emit":
+		if len(of.Payload) == 0 {
+			of.Payload = json.RawMessage("null")
+		}
+		if err := k.c.Emit(of.Channel, of.Payload); err != nil {
+			p.noisy.Do(func() { k.c.warn("tool '%s': %v", p.l.x.name, err) })
+		}
+	}
+}
+
+// takenBack is why a process has taken a request back.
+func takenBack(reason string) error {
+	if reason == "" {
+		return errTakenBack
+	}
+	return fmt.Errorf("%w: %s", errTakenBack, reason)
+}
+
+var errTakenBack = errors.New("the tool has taken the call back")
+
+// call is the call under way of an id; of none, the only one there is.
+func (p *peer) call(id string) (found *peerCall) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.calls {
+		switch {
+		case k.over != nil || id != "" && k.c.CallID != id:
+		case found != nil:
+			return nil
+		default:
+			found = k
+		}
+	}
+	return found
+}
+
+// oldest is the call under way that was begun first.
+func (p *peer) oldest() (first *peerCall) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, k := range p.calls {
+		if first == nil || id < first.id {
+			first = k
+		}
+	}
+	return first
+}
+
+// asked takes a request.
+func (p *peer) asked(m rpcMessage) {
+	switch m.Method {
+	case "ping":
+		p.respond(rpcResponse{ID: m.ID, Result: struct{}{}})
+	case "tools/call":
+		if e := p.compose(m); e != nil {
+			p.respond(rpcResponse{ID: m.ID, Error: e})
+		}
+	default:
+		p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcUnknown, Message: fmt.Sprintf("there is no method %q", m.Method)}})
+	}
+}
+
+// compose begins a call of another tool, for the call that `parent` says.
+func (p *peer) compose(m rpcMessage) *rpcError {
+	var of struct {
+		Name   string          `json:"name"`
+		Args   json.RawMessage `json:"args"`
+		Parent string          `json:"parent"`
+	}
+	if err := json.Unmarshal(m.Params, &of); err != nil {
+		return badParams("", err.Error())
+	}
+	if of.Name == "" {
+		return badParams("name", "missing")
+	}
+	if len(of.Args) == 0 {
+		of.Args = json.RawMessage("{}")
+	}
+	k := p.call(of.Parent)
+	if k == nil {
+		return badParams("parent", "must be the call_id of a call under way")
+	}
+	ctx, cancel := context.WithCancelCause(k.ctx)
+	p.mu.Lock()
+	full := len(p.inner) >= mostInner
+	if !full {
+		p.inner[string(m.ID)] = cancel
+	}
+	p.mu.Unlock()
+	if full {
+		cancel(nil)
+		return &rpcError{Code: rpcLimit, Message: fmt.Sprintf("at most %d calls of other tools are under way at once", mostInner), Data: map[string]any{"limit": mostInner}}
+	}
+	go func() {
+		defer cancel(nil)
+		r := k.c.Call(ctx, of.Name, of.Args)
+		p.mu.Lock()
+		delete(p.inner, string(m.ID))
+		p.mu.Unlock()
+		if errors.Is(context.Cause(ctx), errTakenBack) {
+			p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcCancelled, Message: context.Cause(ctx).Error()}})
+			return
+		}
+		p.respond(rpcResponse{ID: m.ID, Result: r})
+	}()
+	return nil
+}
+
+func badParams(path, why string) *rpcError {
+	return &rpcError{Code: rpcParams, Message: "bad parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
+}
+
+func (p *peer) respond(r rpcResponse) {
+	r.Version = "2.0"
+	p.write(r)
+}
+
+func (p *peer) notify(method string, params any) {
+	p.write(rpcNotification{"2.0", method, params})
+}
+
+func (p *peer) write(message any) {
+	line, err := encode(message)
+	if err != nil {
+		line = mustEncode(rpcResponse{Version: "2.0", ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: err.Error()}})
+	}
+	p.in.send(append(line, '\n'))
+}
