@@ -196,6 +196,11 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 	return world.OpenTools(ctx, o.Tools, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }, approve)
 }
 
+// around is what the VM is to know of what is around the run.
+func around(world *runtime.Runtime, o *Options) vm.Application {
+	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil}
+}
+
 // clean removes the run's secrets from its error.
 func clean(world *runtime.Runtime, err error) error {
 	var failed *vm.Uncaught
@@ -213,7 +218,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 }
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
-	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: world.Application()}
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: around(world, o)}
 	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
 	if o.Records.Trace != nil {

@@ -37,11 +37,11 @@ type ServeOptions struct {
 // max_run_seconds bounds each call. A panic ends the server; its error is then
 // an *Uncaught.
 func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
-	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serve(ctx, world, f, s) })
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serve(ctx, world, f, &o, s) })
 }
 
-func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, s ServeOptions) error {
-	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: world.Application(), Observer: observer(f.observers(nil))})
+func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, o), Observer: observer(f.observers(nil))})
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}

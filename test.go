@@ -266,6 +266,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err != nil {
 		return nil, fmt.Errorf("load the program: %w", err)
 	}
+	machine.In(vm.Application{Run: outside.ID(), Audited: config.Audit != nil})
 	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)

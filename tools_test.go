@@ -109,7 +109,7 @@ func TestToolsOfAgents(t *testing.T) {
 	if diff := cmp.Diff(want, emits); diff != "" {
 		t.Error(diff)
 	}
-	if want := []string{"program dispatch r_ ada", "see"}; !slices.Equal(seen, want) {
+	if want := []string{"main dispatch r_ ada", "see"}; !slices.Equal(seen, want) {
 		t.Errorf("the handler saw %q", seen)
 	}
 }

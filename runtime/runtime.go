@@ -119,6 +119,7 @@ func New(c Config) *Runtime {
 	environment.Secrets = r.secrets
 	environment.Session = c.Session
 	environment.Session.ID = r.run.ID
+	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)

@@ -8,18 +8,17 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/env"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-// Application is the run's id when the run has an application with tools, else "".
-func (r *Runtime) Application() string {
-	if !r.tools.Opened() {
-		return ""
-	}
-	return r.run.ID
-}
+// ID is the run's id.
+func (r *Runtime) ID() string { return r.run.ID }
+
+// HasTools says whether the run has an application with tools.
+func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
 // OpenTools opens a session of the application's tools for the run. c is what the
 // application says of it; its SessionID becomes the run's id. permits says whether the
@@ -27,7 +26,7 @@ func (r *Runtime) Application() string {
 // be approved of. A tool that cannot be opened is the error.
 func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool, approve []string) error {
 	c.SessionID = r.run.ID
-	h := tool.Hooks{World: r.world, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+	h := r.hooks()
 	if len(approve) > 0 {
 		must, err := tool.Only(approve...)
 		if err != nil {
@@ -82,6 +81,24 @@ func refused(policy *permit.Policy, declared bool, x tool.Reach) string {
 	return ""
 }
 
+// hooks connect a session of tools with the run.
+func (r *Runtime) hooks() tool.Hooks {
+	return tool.Hooks{World: r.world, Log: r.log.Remark, Emit: r.emit, Approve: r.approve, Audit: r.auditor(), Hide: func(text []byte) []byte { return []byte(r.secrets.Text(string(text))) }}
+}
+
+// ownTools opens a session for the program's own tools, of a run whose application has
+// none.
+func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
+	c := tool.Context{SessionID: r.run.ID, Cwd: s.Cwd, Render: s.Render}
+	if s.Metadata != nil {
+		if err := json.Unmarshal(s.Metadata, &c.Metadata); err != nil {
+			return nil, fmt.Errorf("the session's metadata: %w", err)
+		}
+	}
+	var none tool.Registry
+	return none.OpenWith(context.Background(), c, r.hooks())
+}
+
 // emit gives the application what a tool tells it.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {
 	if _, err := r.Perform(context.Background(), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
@@ -99,7 +116,8 @@ func (r *Runtime) approve(ctx context.Context, q *tool.Question) (json.RawMessag
 	if err != nil {
 		return nil, audit.Actor{}, err
 	}
-	return result.(*effect.Answer).Value, audit.Actor{Type: "application"}, nil
+	answer, by := tool.Answered(result.(*effect.Answer))
+	return answer, by, nil
 }
 
 // telling is who speaks to hosts: those that are told of tools are told of the

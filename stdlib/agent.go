@@ -1,8 +1,6 @@
 package stdlib
 
 import (
-	"strings"
-
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -11,7 +9,6 @@ var agentNatives = []native{
 	{"agent.tool_args", toolArgs},
 	{"agent.tool_text", toolText},
 	{"host.tool_call", toolCall},
-	{"tool.refusal", toolRefusal},
 }
 
 // toolArgs reads the arguments of a tool call as a model wrote them.
@@ -58,31 +55,4 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 	}
 	return value.Nil, value.Errorf("ToolError", "tool_call: `args` must be an object, not %s", value.TypeName(args)).
 		With("tool", name)
-}
-
-// toolRefusal says why an application's answer does not approve a call; nil
-// when it does. An answer approves when it is true, "yes", "approve" and the
-// like, or a map whose `approved` is one of these.
-func toolRefusal(a *vm.Args) (value.Slot, error) {
-	answer := value.Flat(a.Slot(0))
-	why := value.Nil
-	if m := answer.Map(); m != nil {
-		answer, _ = m.GetString("approved")
-		why, _ = m.GetString("reason")
-	}
-	switch answer.Kind() {
-	case value.KindBool:
-		if answer.AsBool() {
-			return value.Nil, nil
-		}
-	case value.KindString:
-		switch strings.ToLower(strings.TrimSpace(answer.AsString())) {
-		case "yes", "y", "true", "ok", "approve", "approved":
-			return value.Nil, nil
-		}
-	}
-	if why.Kind() == value.KindString && why.AsString() != "" {
-		return why, nil
-	}
-	return value.String("the application refused"), nil
 }

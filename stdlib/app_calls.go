@@ -9,9 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The calls of the application's tools.
+// The calls of the application's tools, and what is the same for the program's own.
 var appCallNatives = []native{
-	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application() != ""), nil }},
+	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
+	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
+	{"app.caller", func(a *vm.Args) (value.Slot, error) { return value.String(a.Caller()), nil }},
 	{"tool.all", func(a *vm.Args) (value.Slot, error) {
 		all := value.NewArray()
 		for _, x := range a.Tools(value.Nil) {
@@ -20,18 +22,19 @@ var appCallNatives = []native{
 		return all.Slot(), nil
 	}},
 	{"tool.list", appList},
-	{"tool.prepare", appPrepare},
-	{"tool.decide", func(a *vm.Args) (value.Slot, error) {
-		r := &effect.AppDecide{CallID: a.String(0), Nobody: a.String(2), Late: a.Bool(3)}
-		if r.Nobody == "" && !r.Late {
-			r.Answer = value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())
-		}
-		return a.Ask(r, vm.Nothing)
-	}},
 	{"tool.call", appCall},
 	{"tool.call_id", func(a *vm.Args) (value.Slot, error) {
-		return value.String(fmt.Sprintf("%s-%d", a.Application(), a.NextEffect())), nil
+		return value.String(fmt.Sprintf("%s-%d", a.Application().Run, a.NextEffect())), nil
 	}},
+	{"tool.prepare", appPrepare},
+	{"tool.ask", appAsked},
+	{"tool.decide", appDecide},
+	{"tool.leave", func(a *vm.Args) (value.Slot, error) {
+		a.LetGo(effect.KindAppLeave, a.Int(0))
+		return a.Ask(&effect.AppLeave{ID: a.Int(0)}, vm.Nothing)
+	}},
+	{"audit.call", auditCall},
+	{"audit.done", auditDone},
 }
 
 // appList asks which tools of the application a party, argument 0, may call; argument
@@ -52,7 +55,8 @@ func appList(a *vm.Args) (value.Slot, error) {
 				field{"description", value.String(x.Description)},
 				field{"category", value.String(x.Category)},
 				field{"parameters", value.String(string(x.Parameters))},
-				field{"sequential", value.Bool(x.Sequential)}))
+				field{"sequential", value.Bool(x.Sequential)},
+				field{"approve", value.Bool(x.Approve)}))
 		}
 		return out.Slot(), nil
 	})
@@ -72,22 +76,96 @@ func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
 // appAsk is the call in argument 0, an __AppAsk.
 func appAsk(a *vm.Args) effect.AppAsk {
 	x := a.Slot(0)
-	return effect.AppAsk{CallID: member(x, "id").AsString(), Tool: member(x, "called").AsString(), Version: member(x, "version").AsInt(),
-		Args: value.AppendJSONWithin(nil, member(x, "args"), a.TextBound()), By: member(x, "by").AsString(), Route: member(x, "route").AsString()}
+	text := func(name string) string { return member(x, name).AsString() }
+	q := effect.AppAsk{CallID: text("id"), Tool: text("called"), Version: member(x, "version").AsInt(),
+		Args: value.AppendJSONWithin(nil, member(x, "args"), a.TextBound()), By: text("by"), Route: text("route")}
+	if name := text("own"); name != "" {
+		q.Own = &effect.OwnTool{Name: name, Owner: text("owner"), Description: text("description")}
+	}
+	return q
 }
 
-// appPrepare gives (question, seconds) of a call; a nil question is none.
+// appPrepare gives (question, seconds, number) of a call; a nil question is none.
 func appPrepare(a *vm.Args) (value.Slot, error) {
-	return a.Ask(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
+	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
 		q := result.(*effect.AppQuestion)
 		payload, err := given("an approval's question", q.Payload)
-		return value.Tuple(payload, value.Float(q.Within)), err
+		return value.Tuple(payload, value.Float(q.Within), value.Int(q.ID)), err
+	}, func(result effect.Result) (int64, effect.Request) {
+		id := result.(*effect.AppQuestion).ID
+		return id, &effect.AppLeave{ID: id}
 	})
 }
 
-// appCall makes a call, and gives its __AppResult.
+// appAsked puts a question to the application, and gives (answer, whether a person wrote
+// it, who).
+func appAsked(a *vm.Args) (value.Slot, error) {
+	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
+	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.Answer)
+		v, err := given("the answer to an approval", x.Value)
+		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By)), err
+	})
+}
+
+// appDecide tells what was answered about the call of argument 0, and gives the verdict, of the
+// type in argument 6.
+func appDecide(a *vm.Args) (value.Slot, error) {
+	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Nobody: a.String(4), Late: a.Bool(5)}
+	if r.Nobody == "" && !r.Late {
+		r.Answer = value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())
+	}
+	t := a.Type(6)
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.AppVerdict)
+		args, err := given("changed arguments", x.Args)
+		if err != nil {
+			return value.Nil, err
+		}
+		output, err := given("the output given in a tool's place", x.Output)
+		return record(t,
+			field{"outcome", value.String(x.Outcome)},
+			field{"error", value.String(x.Error)},
+			field{"stop", value.Bool(x.Stop)},
+			field{"args", args},
+			field{"changed", value.String(string(x.Changed))},
+			field{"respond", value.Bool(x.Respond)},
+			field{"output", output}), err
+	})
+}
+
+// auditCall gives (number, why it could not be recorded) of a call.
+func auditCall(a *vm.Args) (value.Slot, error) {
+	give := func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.AuditCalled)
+		return value.Tuple(value.Int(x.ID), value.String(x.Error)), nil
+	}
+	return a.AskToHold(&effect.AuditCall{AppAsk: appAsk(a)}, give, func(result effect.Result) (int64, effect.Request) {
+		id := result.(*effect.AuditCalled).ID
+		if id == 0 {
+			return 0, nil
+		}
+		return id, &effect.AuditDone{ID: id, Outcome: "cancelled", Error: "nobody waits for it any more"}
+	})
+}
+
+// auditDone records the end of a call: its number, outcome, error and output.
+func auditDone(a *vm.Args) (value.Slot, error) {
+	r := &effect.AuditDone{ID: a.Int(0), Outcome: a.String(1), Error: a.String(2)}
+	if r.Outcome == "ok" {
+		r.OutputBytes = int64(len(value.AppendJSONWithin(nil, a.Slot(3), a.TextBound())))
+	}
+	a.LetGo(effect.KindAuditDone, r.ID)
+	return a.Ask(r, vm.Nothing)
+}
+
+// appCall makes a call, the number of which is argument 1 when it was prepared, and gives
+// its __AppResult.
 func appCall(a *vm.Args) (value.Slot, error) {
-	ask, t := appAsk(a), a.Type(1)
+	ask, t := appAsk(a), a.Type(2)
+	if id := a.Int(1); id != 0 {
+		a.LetGo(effect.KindAppLeave, id)
+	}
 	return a.Ask(&effect.AppCall{AppAsk: ask}, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AppResult)
 		output, err := given("the result of tool "+ask.Tool, x.Output)

@@ -14,12 +14,12 @@ import (
 // with their arguments as they are, or read what the program declares.
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
-	Task.cancel Task.is_done agent.step app.inputs app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
+	Task.cancel Task.is_done agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.unready
 	host.stream.until mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
-	test.requests tool.all tool.call_id tool.server`)
+	test.requests tool.all tool.call_id tool.leave tool.server`)
 
 // declaring is a run of a program that declares one of each.
 func declaring(t *testing.T) *vm.VM {
@@ -75,7 +75,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 			field{"answers", s("")}, field{"failed", f}))
 		tools.Push(tool)
 		offer.Push(record(appTool, field{"name", s("x")}, field{"tool", s("x")}, field{"version", n(1)}, field{"description", s("d")},
-			field{"category", s("")}, field{"parameters", s("{}")}, field{"sequential", f}))
+			field{"category", s("")}, field{"parameters", s("{}")}, field{"sequential", f}, field{"approve", f}))
 		function := value.NewMap(1)
 		function.SetString("name", s("f"))
 		listed.Push(function.Slot())
@@ -91,11 +91,14 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	}
 	asked := entries.Slot()
 	ask := record(declaredStruct(t, "app_calls.conc", "__AppAsk"), field{"id", s("r_1-1")}, field{"called", s("x")}, field{"version", n(1)},
-		field{"args", asked}, field{"by", s("A")}, field{"route", s("agent")})
+		field{"args", asked}, field{"by", s("A")}, field{"route", s("agent")}, field{"own", s("T_x")}, field{"owner", s("program")}, field{"description", s("d")})
 	add("tool.list", agent, tools.Slot(), value.NewTypeDesc(appTool))
 	add("tool.prepare", ask)
-	add("tool.decide", s("r_1-1"), asked, s(""), f)
-	add("tool.call", ask, desc("app_calls.conc", "__AppResult"))
+	add("tool.ask", s("tool:approval"), asked)
+	add("tool.decide", s("r_1-1"), asked, f, s(""), s(""), f, desc("app_calls.conc", "__Verdict"))
+	add("tool.call", ask, n(0), desc("app_calls.conc", "__AppResult"))
+	add("audit.call", ask)
+	add("audit.done", n(1), s("ok"), s(""), asked)
 	add("agent.request", of("Agent", agent))
 	add("agent.traits", of("Agent", agent), traits)
 	add("agent.traits", call("Agent.with_context", agent, all), traits)

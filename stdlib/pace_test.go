@@ -32,7 +32,7 @@ var short = strings.Fields(`
 	math.abs math.acos math.asin math.atan math.atan2 math.ceil math.clamp math.cos math.exp math.floor math.gcd math.hypot math.ln
 	math.log10 math.log2 math.max math.min math.pow math.round math.sin math.sqrt math.tan
 	partial.new random.__float random.__uuid random.__within same shape.json_schema shape.name
-	time.__fixed_zone time.__format time.parse tool.refusal tools.__positive typeof`)
+	time.__fixed_zone time.__format time.parse tools.__positive typeof`)
 
 const (
 	longInts = 1 << 15

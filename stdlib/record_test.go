@@ -61,7 +61,7 @@ func TestRecords(t *testing.T) {
 	traits := made("host.traits", "host.conc", "__HostTraits", host)
 	show(traits, `{"name":"H","tools":["<tool T>"],"question_default":null,"approval_default":null,"decorator":null}`)
 	show(made("tool.function", "tool_calls.conc", "__Function", traits.Fields()[1], value.String("f")),
-		`{"name":"f","sequential":false,"approve":false,"description":"","call":null,"server":"","own":""}`)
+		`{"name":"f","shown":"f","owner":"","sequential":false,"approve":false,"description":"","call":null,"server":"","own":""}`)
 	reply := &effect.AgentReply{Text: "hi", ToolCalls: []effect.ToolCall{{ID: "1", Name: "T_f", Args: "{}"}}, TokensIn: 1, TokensOut: 2,
 		Model: "m", Provider: "p", LatencyMS: 3, StopReason: "end", RequestID: "r"}
 	show(agentReply(reply, declaredStruct(t, "agent.conc", "__Reply")),

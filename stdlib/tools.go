@@ -25,16 +25,22 @@ var toolsNatives = []native{
 func toolFunction(a *vm.Args) (value.Slot, error) {
 	tools, name := a.Tools(a.Slot(0)), a.String(1)
 	var info ir.ToolMethod
-	call, server, own := value.Nil, "", ""
+	call, server, own, shown, owner := value.Nil, "", "", name, ""
 	if of, r := vm.Own[remotes](a).find(tools, name); r != nil {
 		name, info.Description = of.Info().Name+"."+r.name, r.description
+		shown, owner = of.Info().Name+"_"+r.name, "mcp:"+of.Info().Server
 		call, server, own = a.Function(of.Info().Call), of.Info().Server, r.own
 	} else if x, _ := vm.FindFunction(tools, name); x != nil {
 		info = *x.Info()
-		name = x.Tool() + "." + info.Name
+		name, shown, owner = x.Tool()+"."+info.Name, x.Tool()+"_"+info.Name, "program"
+		if s := x.Server(); s != "" {
+			owner = "mcp:" + s
+		}
 	}
 	return record(a.Type(2),
 		field{"name", value.String(name)},
+		field{"shown", value.String(shown)},
+		field{"owner", value.String(owner)},
 		field{"sequential", value.Bool(info.Sequential)},
 		field{"approve", value.Bool(info.Approve)},
 		field{"description", value.String(info.Description)},

@@ -2,9 +2,36 @@ package vm
 
 import "github.com/concerto-lang/concerto/internal/value"
 
-// Application gives the run's id when the run has an application that may have tools;
-// else "".
-func (a *Args) Application() string { return a.run().config.Application }
+// Application is what the VM knows of what is around a run. The zero value is nothing.
+type Application struct {
+	Run     string // its id, with which the keys of calls begin
+	Tools   bool   // there is an application that may have tools
+	Audited bool   // calls of tools are recorded
+}
+
+// Application is what is around the run.
+func (a *Args) Application() Application { return a.run().config.Application }
+
+// In says what is around the run, which has not begun yet.
+func (m *VM) In(x Application) { m.config.Application = x }
+
+// Caller names the innermost function of the program that a native of the library is
+// called for, "" when there is none.
+func (a *Args) Caller() string {
+	t := a.run().current
+	var at []Place
+	pc := t.pc()
+	for fp := t.fp; pc > 0; {
+		at = t.m.placesAt(at[:0], pc)
+		for _, p := range at {
+			if !p.library() {
+				return p.Function
+			}
+		}
+		fp, pc = t.caller(fp)
+	}
+	return ""
+}
 
 // NextEffect is the number of the next effect that the run makes, from 1.
 func (a *Args) NextEffect() int64 { return a.run().stats.Requests + 1 }

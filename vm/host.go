@@ -95,7 +95,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 		r.Session = name.AsString()
 	}
 	r.Tools = m.toolsFor(d, host)
-	if d.Told && m.config.Application != "" {
+	if d.Told && m.config.Application.Tools {
 		r.Application = &effect.AppList{Only: d.AppTools}
 		for _, own := range r.Tools {
 			r.Application.Taken = append(r.Application.Taken, own.Name)

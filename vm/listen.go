@@ -301,7 +301,7 @@ func (s *scope) handler(typ string) *handler {
 		if !h.info.Implicit {
 			return h
 		}
-		if s.t.m.config.Application != "" || s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
+		if s.t.m.config.Application.Tools || s.t.m.toolsOf(s.host, &s.t.m.pace).Array().Len > 0 {
 			implicit = h
 		}
 	}

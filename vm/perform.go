@@ -32,12 +32,14 @@ func (a *Args) Ask(r effect.Request, give Give) (value.Slot, error) {
 // AskToHold is Ask for an effect that opens something in the world. The task
 // holds it from then on: the VM closes it when the task ends by an error or is
 // cancelled. held derives from the result the number of what was opened, and
-// how it is closed. LetGo ends the holding.
+// how it is closed; without a request for that nothing is held. LetGo ends the holding.
 func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (id int64, closing effect.Request)) (value.Slot, error) {
 	m := a.vm
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		id, closing := held(result)
-		m.holdings.hold(m.current, holding{id, closing})
+		if closing != nil {
+			m.holdings.hold(m.current, holding{id, closing})
+		}
 		return give(result)
 	})
 }

@@ -56,6 +56,9 @@ func (x *ToolFunction) Info() *ir.ToolMethod { return x.info }
 // Tool is the name of the tool that has it.
 func (x *ToolFunction) Tool() string { return x.tool.info.Name }
 
+// Server is the MCP server that has the function, "" for one of the program's.
+func (x *ToolFunction) Server() string { return x.tool.info.Server }
+
 // absentHead marks an argument that was not given, in a stub's window.
 var absentHead value.Head
 

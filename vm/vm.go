@@ -47,9 +47,8 @@ type Config struct {
 	// a default of the program answers it.
 	Asks bool
 
-	// Application is the run's id, with which the keys of calls begin, when there is an
-	// application that may have tools; else "".
-	Application string
+	// Application is what is around the run.
+	Application Application
 
 	// Count counts how often each instruction runs: see VM.Runs.
 	Count bool

@@ -72,3 +72,16 @@ func plainAnswer(d Decision) Answer {
 	}
 	return a
 }
+
+// Written is the answer that a person wrote, or gave in advance, as a text: a JSON object
+// as it stands, anything else as the text that it is.
+func Written(answer []byte) []byte {
+	var text string
+	if json.Unmarshal(answer, &text) != nil {
+		return answer
+	}
+	if object := bytes.TrimSpace([]byte(text)); len(object) > 0 && object[0] == '{' && json.Valid(object) {
+		return object
+	}
+	return answer
+}

@@ -2,13 +2,18 @@ package effect
 
 import "encoding/json"
 
-// The tools of the application: KindAppList reads which it has. A call is prepared,
-// decided about where the application is to be asked, and then made.
+// The tools of the application: KindAppList reads which it has. A call that is to be
+// approved of, also one of the program's own tools, is prepared and decided about.
+// KindAppCall makes it, and KindAppLeave says that it is not made, or elsewhere. The calls
+// of the program's own tools are recorded by requests of their own.
 const (
 	KindAppList    Kind = "tool.list"
 	KindAppPrepare Kind = "tool.prepare"
 	KindAppDecide  Kind = "tool.decide"
+	KindAppLeave   Kind = "tool.leave"
 	KindAppCall    Kind = "tool.call"
+	KindAuditCall  Kind = "audit.call"
+	KindAuditDone  Kind = "audit.done"
 )
 
 // AppList asks which tools of the application somebody may call, and gives an
@@ -32,9 +37,10 @@ type AppTool struct {
 	Category    string          `json:"category,omitempty"`
 	Parameters  json.RawMessage `json:"parameters"` // a JSON Schema
 	Sequential  bool            `json:"sequential,omitempty"`
+	Approve     bool            `json:"approve,omitempty"` // a call is to be prepared: it may have to be approved of
 }
 
-// AppAsk is a call that somebody wants of the application.
+// AppAsk is a call that somebody wants.
 type AppAsk struct {
 	CallID  string          `json:"call_id"`
 	Tool    string          `json:"tool"`
@@ -42,25 +48,72 @@ type AppAsk struct {
 	Args    json.RawMessage `json:"args"`
 	By      string          `json:"by"`
 	Route   string          `json:"route"`
+	Own     *OwnTool        `json:"own,omitempty"` // nil: of the application
+}
+
+// OwnTool is what else is known of a tool that the application does not have. The zero
+// one is known to nobody.
+type OwnTool struct {
+	Name        string `json:"name"`            // as models see it
+	Owner       string `json:"owner,omitempty"` // "program", or "mcp:SERVER"
+	Description string `json:"description,omitempty"`
 }
 
 // AppPrepare looks at a call, and gives an *AppQuestion.
 type AppPrepare struct{ AppAsk }
 
-// AppQuestion is what the application is to be asked before a call; a zero one is
+// AppQuestion is what the application is to be asked before a call; without a payload
 // nothing.
 type AppQuestion struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Within  float64         `json:"within,omitempty"` // seconds
+	ID      int64           `json:"id"`               // of the prepared call
 }
 
-// AppDecide tells what the application has answered about a prepared call: an answer,
-// or why there is none.
+// AppDecide tells what the application has answered about a prepared call, as in an
+// Answer, or why there is no answer. It gives an *AppVerdict.
 type AppDecide struct {
 	CallID string          `json:"call_id"`
 	Answer json.RawMessage `json:"answer,omitempty"`
+	Typed  bool            `json:"typed,omitempty"`
+	By     string          `json:"by,omitempty"`
 	Nobody string          `json:"nobody,omitempty"`
 	Late   bool            `json:"late,omitempty"`
+}
+
+// AppVerdict is what was decided about a call.
+type AppVerdict struct {
+	Outcome string          `json:"outcome,omitempty"` // why the call is not made: denied, arguments
+	Error   string          `json:"error,omitempty"`
+	Stop    bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
+	Args    json.RawMessage `json:"args,omitempty"`    // in place of those that it had
+	Changed json.RawMessage `json:"changed,omitempty"` // these, as shown
+	Respond bool            `json:"respond,omitempty"` // Output is given in the tool's place
+	Output  json.RawMessage `json:"output,omitempty"`
+}
+
+// AppLeave says that a prepared call is not made by an AppCall.
+type AppLeave struct {
+	ID int64 `json:"id"`
+}
+
+// AuditCall records that a call begins, which the application does not make. It gives an
+// *AuditCalled.
+type AuditCall struct{ AppAsk }
+
+// AuditCalled is the number of a recorded call; 0 and an error mean that it could not be
+// recorded, so that it must not begin.
+type AuditCalled struct {
+	ID    int64  `json:"id"`
+	Error string `json:"error,omitempty"`
+}
+
+// AuditDone records the end of a call that an AuditCall has recorded.
+type AuditDone struct {
+	ID          int64  `json:"id"`
+	Outcome     string `json:"outcome"`
+	Error       string `json:"error,omitempty"`
+	OutputBytes int64  `json:"output_bytes"`
 }
 
 // AppCall makes a call that has been prepared, and gives an *AppResult.
@@ -85,5 +138,14 @@ func (*AppPrepare) Kind() Kind { return KindAppPrepare }
 // Kind is KindAppDecide.
 func (*AppDecide) Kind() Kind { return KindAppDecide }
 
+// Kind is KindAppLeave.
+func (*AppLeave) Kind() Kind { return KindAppLeave }
+
 // Kind is KindAppCall.
 func (*AppCall) Kind() Kind { return KindAppCall }
+
+// Kind is KindAuditCall.
+func (*AuditCall) Kind() Kind { return KindAuditCall }
+
+// Kind is KindAuditDone.
+func (*AuditDone) Kind() Kind { return KindAuditDone }

@@ -136,8 +136,11 @@ var table = []Info{
 
 	{Kind: KindAppList, Request: request[AppList], Result: result[AppOffer], By: Applications, Inline: true, Class: ClassRead},
 	{Kind: KindAppPrepare, Request: request[AppPrepare], Result: result[AppQuestion], By: Applications, Inline: true, Class: ClassRead},
-	{Kind: KindAppDecide, Request: request[AppDecide], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAppDecide, Request: request[AppDecide], Result: result[AppVerdict], By: Applications, Inline: true, Class: ClassDerived},
+	{Kind: KindAppLeave, Request: request[AppLeave], By: Applications, Inline: true, Class: ClassDerived},
 	{Kind: KindAppCall, Request: request[AppCall], Result: result[AppResult], By: Applications, Class: ClassOnce, Keyed: true},
+	{Kind: KindAuditCall, Request: request[AuditCall], Result: result[AuditCalled], By: Applications, Inline: true, Class: ClassSettled},
+	{Kind: KindAuditDone, Request: request[AuditDone], By: Applications, Inline: true, Class: ClassSettled},
 
 	{Kind: KindMockScript, Request: request[MockScript], By: Tests, Inline: true, Class: ClassDerived},
 	{Kind: KindMockNext, Request: request[MockNext], By: Tests, Inline: true, Class: ClassDerived},

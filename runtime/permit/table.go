@@ -76,6 +76,7 @@ var rows = map[effect.Kind]*row{
 
 	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
 	effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
+	effect.KindAppLeave: {free: ours}, effect.KindAuditCall: {free: ours}, effect.KindAuditDone: {free: ours},
 
 	effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},
 	effect.KindRandom: {free: inner}, effect.KindRandomSeed: {free: inner}, effect.KindSecret: {free: inner},

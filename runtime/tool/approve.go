@@ -71,7 +71,7 @@ func (c *Call) Question() *Question {
 		return nil
 	}
 	d := &c.e.def
-	if !d.RequiresApproval && (c.s.hooks.MustApprove == nil || !c.s.hooks.MustApprove(d)) {
+	if !c.s.mustAsk(d) {
 		return nil
 	}
 	c.asked = c.show().hash
@@ -92,6 +92,11 @@ func (c *Call) Question() *Question {
 	return &Question{Tool: d.Name, Args: c.show().text, By: c.ask.Caller, Description: d.Description, CallID: c.ask.CallID, Version: d.Version,
 		Route: c.ask.Route, Chain: c.chain(), Context: QuestionContext{c.s.base.SessionID, c.s.base.Cwd, metadata}, ArgsSHA256: c.asked,
 		Options: []string{decision.Once, decision.Session, decision.Deny}, TimeoutS: d.ApprovalLimit().Seconds()}
+}
+
+// mustAsk says whether calls of a tool must be approved of.
+func (s *Session) mustAsk(d *Definition) bool {
+	return d.RequiresApproval || s.hooks.MustApprove != nil && s.hooks.MustApprove(d)
 }
 
 func (c *Call) decided(what, scope string, by audit.Actor, took time.Duration, reason string) {

@@ -278,7 +278,12 @@ func (c *Call) finish(ctx context.Context) Ended {
 	}
 	e := c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
-		c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", e.CallID, c.name(), err))
+		c.unrecorded(err)
 	}
 	return e
+}
+
+// unrecorded tells that the end of the call is not in the audit.
+func (c *Call) unrecorded(err error) {
+	c.s.log("error", fmt.Sprintf("the end of call %s of tool '%s' is not in the audit log: %v", c.ask.CallID, c.name(), err))
 }

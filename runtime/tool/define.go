@@ -51,6 +51,7 @@ func (e *DuplicateError) Is(target error) bool { return target == ErrDuplicate }
 type entry struct {
 	def            Definition // with the defaults of what cannot be told from having been set
 	owner, session string     // session: it is of this one alone
+	recorded       string     // the name in the audit; "": the definition's
 	order          uint64     // of registration
 	params, output *jsonschema.Schema
 	slots          chan struct{} // taken by calls; nil without MaxConcurrent

@@ -2,48 +2,67 @@ package tool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
-// Performer takes the steps of a run's calls: it performs effect.AppList, effect.AppPrepare,
-// effect.AppDecide and effect.AppCall on a session. Without a session there are no tools.
-// Safe for concurrent use.
+// Performer takes the steps of a run's calls: it performs the requests of
+// effect.Applications on a session of the application's tools, and for calls of the
+// program's own tools on one that has none. Safe for concurrent use.
 type Performer struct {
+	// Own makes the session for the program's own tools, once, when the first of their calls
+	// is to be approved of or recorded.
+	Own func() (*Session, error)
+
 	mu      sync.Mutex
-	session *Session
-	calls   map[string]*asked // prepared and not made yet, by id
+	session *Session // of the application; nil: it has no tools
+	owns    *Session
+	last    int64             // the number of the last prepared or recorded call
+	asked   map[string]*asked // prepared and not made yet, by their keys
+	begun   map[int64]*begun  // recorded and not ended yet
+	entries map[string]*entry // of the program's own tools, by name
 }
 
 // asked is a prepared call, and when the application was asked about it.
 type asked struct {
 	*Call
+	id int64
 	at time.Time
 }
 
-// Open sets the session. The Performer closes it.
+// Open sets the application's session. The Performer closes it.
 func (p *Performer) Open(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.session, p.calls = s, map[string]*asked{}
+	p.session = s
 }
 
-// Close closes the session.
+// Close records what has begun and not ended, and closes the sessions.
 func (p *Performer) Close() error {
-	if s := p.opened(); s != nil {
-		return s.Close()
+	p.abandon()
+	p.mu.Lock()
+	all := []*Session{p.session, p.owns}
+	p.mu.Unlock()
+	var errs []error
+	for _, s := range all {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// Opened says whether there is a session.
+// Opened says whether the application has a session.
 func (p *Performer) Opened() bool { return p.opened() != nil }
 
 func (p *Performer) opened() *Session {
@@ -54,24 +73,27 @@ func (p *Performer) opened() *Session {
 
 // Perform takes a step.
 func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	s := p.opened()
-	if s == nil {
-		if _, ok := r.(*effect.AppList); ok {
-			return &effect.AppOffer{}, nil
-		}
-		return nil, fmt.Errorf("tool: %s without a session", r.Kind())
-	}
 	switch q := r.(type) {
 	case *effect.AppList:
-		return s.offered(q), nil
+		if s := p.opened(); s != nil {
+			return s.offered(q), nil
+		}
+		return &effect.AppOffer{}, nil
 	case *effect.AppPrepare:
-		return p.prepare(s, &q.AppAsk)
+		return p.prepare(&q.AppAsk)
 	case *effect.AppDecide:
-		return nil, p.decide(q)
+		return p.decide(q)
+	case *effect.AppLeave:
+		p.leave(q.ID)
+		return nil, nil
 	case *effect.AppCall:
-		return p.call(ctx, s, &q.AppAsk)
+		return p.call(ctx, &q.AppAsk)
+	case *effect.AuditCall:
+		return p.recordCall(&q.AppAsk)
+	case *effect.AuditDone:
+		return nil, p.recordDone(q)
 	}
-	return nil, &effect.Unperformed{Who: "the application's tools", Kind: r.Kind()}
+	return nil, &effect.Unperformed{Who: "tools", Kind: r.Kind()}
 }
 
 // offered is what the session offers to somebody.
@@ -87,7 +109,7 @@ func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 			continue
 		}
 		out.Tools = append(out.Tools, effect.AppTool{Name: b.Name(), Tool: d.Name, Version: int64(d.Version), Description: d.Description,
-			Category: d.Category, Parameters: d.Parameters, Sequential: d.Sequential})
+			Category: d.Category, Parameters: d.Parameters, Sequential: d.Sequential, Approve: s.mustAsk(d)})
 	}
 	return out
 }
@@ -97,26 +119,53 @@ func asking(q *effect.AppAsk) Ask {
 	return Ask{Name: toolname.Ref{Name: q.Tool, Version: int(q.Version)}.String(), Args: q.Args, CallID: q.CallID, Caller: q.By, Route: q.Route}
 }
 
-func (p *Performer) prepare(s *Session, q *effect.AppAsk) (*effect.AppQuestion, error) {
-	c := &asked{Call: s.Prepare(asking(q)), at: time.Now()}
-	p.mu.Lock()
-	p.calls[q.CallID] = c
-	p.mu.Unlock()
-	question := c.Question()
-	if question == nil {
-		return &effect.AppQuestion{}, nil
+// prepared makes the call that is wanted, by whoever has the tool.
+func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
+	if q.Own != nil {
+		return p.ownCall(q)
 	}
-	payload, err := encode(question)
-	return &effect.AppQuestion{Payload: payload, Within: question.TimeoutS}, err
+	s := p.opened()
+	if s == nil {
+		return nil, fmt.Errorf("tool: a call of %s without a session", q.Tool)
+	}
+	return s.Prepare(asking(q)), nil
+}
+
+func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
+	c, err := p.prepared(q)
+	if err != nil {
+		return nil, err
+	}
+	question := c.Question()
+	p.mu.Lock()
+	p.last++
+	if p.asked == nil {
+		p.asked = map[string]*asked{}
+	}
+	p.asked[q.CallID] = &asked{c, p.last, time.Now()}
+	out := &effect.AppQuestion{ID: p.last}
+	p.mu.Unlock()
+	if question != nil {
+		out.Within = question.TimeoutS
+		out.Payload, err = encode(question)
+	}
+	return out, err
+}
+
+// leave forgets a prepared call.
+func (p *Performer) leave(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.asked, func(_ string, c *asked) bool { return c.id == id })
 }
 
 // decide takes what was answered about a prepared call.
-func (p *Performer) decide(q *effect.AppDecide) error {
+func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	p.mu.Lock()
-	c := p.calls[q.CallID]
+	c := p.asked[q.CallID]
 	p.mu.Unlock()
 	if c == nil {
-		return fmt.Errorf("tool: call %s was not prepared", q.CallID)
+		return nil, fmt.Errorf("tool: call %s was not prepared", q.CallID)
 	}
 	switch took := time.Since(c.at); {
 	case q.Late:
@@ -124,19 +173,58 @@ func (p *Performer) decide(q *effect.AppDecide) error {
 	case q.Nobody != "":
 		c.Nobody(errors.New(q.Nobody))
 	default:
-		c.Answer(q.Answer, audit.Actor{Type: "application"}, took)
+		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By})
+		c.Answer(answer, by, took)
 	}
-	return nil
+	return c.verdict(), nil
 }
 
-// call makes a prepared call, with its records.
-func (p *Performer) call(ctx context.Context, s *Session, q *effect.AppAsk) (effect.Result, error) {
+// verdict is what was decided.
+func (c *Call) verdict() *effect.AppVerdict {
+	v := &effect.AppVerdict{}
+	switch {
+	case c.refused != nil:
+		v.Outcome, v.Error, v.Stop = string(c.refused.outcome), c.refused.why, c.refused.stop
+	case c.respond != nil:
+		v.Respond, v.Output = true, c.respond
+	case c.changed:
+		v.Args, v.Changed = c.args, c.show().text
+	}
+	return v
+}
+
+// Answered is an answer to an approval, and whose it is.
+func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
+	if answer = a.Value; a.Typed {
+		answer = decision.Written(answer)
+	}
+	switch a.By {
+	case effect.ByCommandLine:
+		return answer, audit.Actor{Type: "flag", Name: effect.ByCommandLine}
+	case effect.ByTerminal:
+		return answer, audit.Actor{Type: "human"}
+	case effect.ByRules:
+		return answer, audit.Actor{Type: "rule"}
+	case effect.ByCommand:
+		return answer, audit.Actor{Type: "application", Name: effect.ByCommand}
+	}
+	return answer, audit.Actor{Type: "application"}
+}
+
+// call makes a call of the application's, which may have been prepared, with its records.
+func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, error) {
 	p.mu.Lock()
-	c := p.calls[q.CallID]
-	delete(p.calls, q.CallID)
+	x := p.asked[q.CallID]
+	delete(p.asked, q.CallID)
 	p.mu.Unlock()
-	if c == nil {
-		c = &asked{Call: s.Prepare(asking(q))}
+	var c *Call
+	if x != nil {
+		c = x.Call
+	} else {
+		var err error
+		if c, err = p.prepared(q); err != nil {
+			return nil, err
+		}
 	}
 	e := c.finish(ctx)
 	if ctx.Err() != nil && e.Outcome == OutcomeCancelled {

@@ -68,6 +68,9 @@ func (c *Call) recorded() CallRecord {
 		Args: c.show().text, ArgsSHA256: c.show().hash, Approval: c.approval}
 	if c.e != nil {
 		r.Version, r.Owner = c.e.def.Version, c.e.owner
+		if c.e.recorded != "" {
+			r.Tool = c.e.recorded
+		}
 	}
 	return r
 }

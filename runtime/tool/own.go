@@ -1,0 +1,124 @@
+package tool
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+// The calls of the program's own tools, and of its MCP servers': others make them. Here
+// they are approved of and recorded as the application's are.
+
+// begun is a call that was recorded, and not its end.
+type begun struct {
+	*Call
+	at time.Time
+}
+
+// ownSession is the session for the program's own tools.
+func (p *Performer) ownSession() (*Session, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != nil {
+		return p.session, nil
+	}
+	var err error
+	if p.owns == nil {
+		p.owns, err = p.Own()
+	}
+	return p.owns, err
+}
+
+// ownCall makes a call of one of the program's tools. Its arguments are not looked at: who
+// calls it does that.
+func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
+	s, err := p.ownSession()
+	if err != nil {
+		return nil, fmt.Errorf("tool: a call of %s: %w", q.Tool, err)
+	}
+	c := &Call{s: s, ask: asking(q), args: q.Args}
+	c.e = p.ownEntry(q)
+	c.validate()
+	return c, nil
+}
+
+// ownEntry is the entry of a tool of the program's, the same for all its calls: what is
+// allowed for the session is of an entry.
+func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e := p.entries[q.Tool]
+	if e == nil {
+		if p.entries == nil {
+			p.entries = map[string]*entry{}
+		}
+		e = &entry{def: Definition{Name: q.Tool, Description: q.Own.Description, Version: int(q.Version), RequiresApproval: true},
+			owner: q.Own.Owner, recorded: q.Own.Name, params: anyObjectSchema()}
+		p.entries[q.Tool] = e
+	}
+	return e
+}
+
+// recordCall records that a call of the program's begins.
+func (p *Performer) recordCall(q *effect.AppAsk) (*effect.AuditCalled, error) {
+	p.mu.Lock()
+	x := p.asked[q.CallID]
+	p.mu.Unlock()
+	b := &begun{at: time.Now()}
+	if x != nil {
+		b.Call = x.Call
+	} else {
+		var err error
+		if b.Call, err = p.prepared(q); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.record(b.Began); err != nil {
+		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	if p.begun == nil {
+		p.begun = map[int64]*begun{}
+	}
+	p.begun[p.last] = b
+	return &effect.AuditCalled{ID: p.last}, nil
+}
+
+// recordDone records the end of a call.
+func (p *Performer) recordDone(q *effect.AuditDone) error {
+	p.mu.Lock()
+	b := p.begun[q.ID]
+	delete(p.begun, q.ID)
+	p.mu.Unlock()
+	if b == nil {
+		return fmt.Errorf("tool: no call %d was recorded", q.ID)
+	}
+	b.done(Outcome(q.Outcome), q.Error, int(q.OutputBytes))
+	return nil
+}
+
+func (b *begun) done(o Outcome, message string, bytes int) {
+	if b.s.hooks.Audit == nil {
+		return
+	}
+	record := b.clean(b.recorded().Done(o, message, time.Since(b.at).Milliseconds(), bytes))
+	if _, err := b.s.hooks.Audit.Append(record); err != nil {
+		b.unrecorded(err)
+	}
+}
+
+// abandon records the end of the calls that the run's end has cut off.
+func (p *Performer) abandon() {
+	p.mu.Lock()
+	left := p.begun
+	p.begun = nil
+	p.mu.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(left)) {
+		left[id].done(OutcomeCancelled, "the run ended first", 0)
+	}
+}
