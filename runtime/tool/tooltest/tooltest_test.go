@@ -3,12 +3,27 @@ package tooltest
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
+func TestMain(m *testing.M) {
+	if !Play() {
+		os.Exit(m.Run())
+	}
+}
+
 func TestGo(t *testing.T) { Run(t, Go()) }
+
+func TestCommands(t *testing.T) {
+	for _, answer := range []string{tool.AnswerJSON, tool.AnswerText, tool.AnswerLines} {
+		Run(t, Command(answer))
+	}
+}
+
+func TestHTTP(t *testing.T) { Run(t, HTTP()) }
 
 // inner is tools that another tool calls.
 type inner struct{ goSession }

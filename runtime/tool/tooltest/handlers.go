@@ -1,0 +1,73 @@
+package tooltest
+
+import (
+	"context"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// maxOutput is what the script's greatest output needs.
+const maxOutput = 8 << 20
+
+// once is why tools that are called once lack steps.
+var once = map[string]string{
+	"progress":    "it has no way to tell it",
+	"composition": "it has no way to call",
+}
+
+// Command is commands, called by Go: the test binary, whose TestMain calls Play.
+func Command(answer string) Route {
+	lacks := once
+	switch answer {
+	case tool.AnswerLines:
+		lacks = nil
+	case tool.AnswerText:
+		lacks = map[string]string{"failure": "it says so by its exit code"}
+		for step, why := range once {
+			lacks[step] = why
+		}
+	}
+	return Route{Name: "command " + answer, Lacks: lacks, Open: func(t *testing.T, app *App) Session {
+		x := tool.Command{Run: []string{os.Args[0]}, Env: map[string]string{PlayEnv: answer, "GORACE": "atexit_sleep_ms=0"}, Answer: answer, MaxOutput: maxOutput}
+		return opened(t, app, func(s tool.Spec) (tool.Definition, error) { return x.Definition(s, "") })
+	}}
+}
+
+// HTTP is addresses, called by Go.
+func HTTP() Route {
+	return Route{Name: "http", Lacks: once, Open: func(t *testing.T, app *App) Session {
+		server := httptest.NewServer(Handler())
+		t.Cleanup(server.Close)
+		x := tool.HTTP{URL: server.URL, MaxOutput: maxOutput}
+		return opened(t, app, func(s tool.Spec) (tool.Definition, error) { return x.Definition(s, "") })
+	}}
+}
+
+// opened is a session of the script's tools, with handlers of another kind.
+func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error)) Session {
+	t.Helper()
+	r := &tool.Registry{}
+	t.Cleanup(r.Close)
+	for _, x := range Tools() {
+		d, err := make(x.Spec())
+		if err == nil {
+			err = r.Register(d)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := r.OpenWith(context.Background(), tool.Context{SessionID: "go", Route: tool.RouteClient}, Hooks(app))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return goSession{r, s}
+}
