@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/concerto-lang/concerto/internal/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	_ "github.com/concerto-lang/concerto/internal/sandbox/inside" // concerto host sandbox
 )
 
 // The exit codes (spec/18-cli.md).

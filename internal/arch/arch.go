@@ -43,6 +43,8 @@ var Policy = []Rule{
 	{Package: "internal/guard", Imports: "internal/proc"},
 	{Package: "internal/procgroup", Imports: "internal/proc"},
 	{Package: "internal/aside"},
+	{Package: "internal/sandbox"},
+	{Package: "internal/sandbox/inside", Imports: "internal/sandbox"},
 	{Package: "internal/cputime"},
 	{Package: "internal/growth", Imports: "internal/cputime", Tests: true},
 	{Package: "internal/jsonrepair"},
@@ -105,7 +107,7 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime/tool", Imports: "internal/effect internal/aside internal/ndjson internal/procgroup internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
+	{Package: "runtime/tool", Imports: "internal/effect internal/aside internal/ndjson internal/procgroup internal/sandbox internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
@@ -129,7 +131,7 @@ var Policy = []Rule{
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
-	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/diag internal/manifest internal/optimize internal/format
+	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},

@@ -17,7 +17,7 @@ const (
 )
 
 // setGroup refuses: without groups a host's descendants could not be ended.
-func setGroup(*exec.Cmd) error {
+func setGroup(*exec.Cmd, bool) error {
 	return errors.New("subprocesses need process groups, which " + runtime.GOOS + " lacks: run on Linux or macOS")
 }
 

@@ -17,9 +17,12 @@ const (
 	killSignal = syscall.SIGKILL
 )
 
-func setGroup(cmd *exec.Cmd) error {
+func setGroup(cmd *exec.Cmd, isolated bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(cmd.SysProcAttr)
+	if isolated {
+		return isolate(cmd.SysProcAttr)
+	}
 	return nil
 }
 

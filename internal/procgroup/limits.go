@@ -15,6 +15,7 @@ type Limits struct {
 	WallSeconds float64 `json:"wall_seconds"` // from the start of the first to its end
 	Processes   int64   `json:"processes"`    // at once
 	OpenFiles   int64   `json:"open_files"`   // of each; opening more fails
+	FileMB      int64   `json:"-"`            // the largest file that each may write, in MiB; writing more fails
 }
 
 // Any says whether there is a bound.

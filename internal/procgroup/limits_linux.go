@@ -64,6 +64,9 @@ func (p *Process) hold(pid int) {
 	if l.OpenFiles > 0 {
 		set(unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles))
 	}
+	if l.FileMB > 0 {
+		set(unix.RLIMIT_FSIZE, uint64(l.FileMB)<<20, uint64(l.FileMB)<<20)
+	}
 	if l.CPUSeconds > 0 {
 		// Of one process, in whole seconds: the look at all of them comes first, unless
 		// this machine is too busy for it.

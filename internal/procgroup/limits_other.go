@@ -28,7 +28,7 @@ func means() string { return "a timer" }
 
 // confine refuses what cannot be held here.
 func (p *Process) confine(*exec.Cmd) error {
-	if l := p.limits; l.Any() && (l.watched() || l.OpenFiles > 0) {
+	if l := p.limits; l.Any() && (l.watched() || l.OpenFiles > 0 || l.FileMB > 0) {
 		return errors.New("of limits, " + runtime.GOOS + " holds wall_seconds alone: leave the others out, or run on Linux")
 	}
 	return nil

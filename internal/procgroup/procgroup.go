@@ -39,9 +39,12 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Stderr func(line string)
-	Kept   int           // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
-	Limits *Limits       // nil for none
-	Grace  time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
+	Kept   int     // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
+	Limits *Limits // nil for none
+	// Isolated says that the process begins without any network: in a network and a user
+	// namespace of its own. Where that cannot be had, it is not started.
+	Isolated bool
+	Grace    time.Duration // between SIGTERM and SIGKILL for what outlives the leader; 0 means DefaultGrace
 }
 
 // Exit is how a process ended. Code is its exit code, or 128 plus the number
@@ -107,7 +110,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 		p.grace = DefaultGrace
 	}
 	cmd := &exec.Cmd{Path: c.Path, Args: append([]string{c.Path}, c.Args...), Env: c.Env, Dir: c.Dir}
-	if err := setGroup(cmd); err != nil {
+	if err := setGroup(cmd, c.Isolated); err != nil {
 		return nil, err
 	}
 	var files [6]*os.File // stdin, stdout, stderr: read end, write end

@@ -49,6 +49,7 @@ type Call struct {
 	respond  json.RawMessage // given in the tool's place
 	changed  bool            // an answer has put other arguments in
 	refused  *refusal
+	lacks    []string // what the handler ran without
 }
 
 // shown is the arguments without their secrets, in canonical form, and their hash.
@@ -235,7 +236,7 @@ func (c *Call) end(r Result, o Outcome, started bool, took time.Duration) Ended 
 	for k, v := range r.Metadata {
 		metadata[k] = v
 	}
-	metadata[infoKey] = Info{c.ask.CallID, o, took.Milliseconds()}
+	metadata[infoKey] = Info{c.ask.CallID, o, took.Milliseconds(), c.lacks}
 	r.Metadata = metadata
 	e := Ended{Result: r, Outcome: o, CallID: c.ask.CallID, Started: started, Duration: took}
 	if c.changed && c.refused == nil {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
@@ -24,13 +25,15 @@ type Command struct {
 	Cwd       string            `json:"cwd"`        // ""; the session's
 	Answer    string            `json:"answer"`     // AnswerJSON, …
 	MaxOutput int               `json:"max_output"` // bytes; of AnswerLines: of a message
+	Sandbox   *Sandbox          `json:"sandbox"`    // nil: it may do what this process may
 }
 
 // command is a Command of a tool.
 type command struct {
 	Command
-	name string
-	dir  string // where its relative paths start
+	name    string
+	dir     string    // where its relative paths start
+	lacking sync.Once // what of its sandbox is missing is said
 }
 
 // Definition is the tool that runs the command; its relative paths start at dir. The error
@@ -57,6 +60,11 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	}
 	r.form("/command/answer", &x.Answer, AnswerJSON, AnswerText, AnswerLines)
 	r.most("/command/max_output", &x.MaxOutput)
+	if x.Sandbox != nil {
+		own := *x.Sandbox
+		r.sandbox(&own)
+		x.Sandbox = &own
+	}
 	c := &command{Command: x, name: s.Name, dir: dir}
 	if x.Answer == AnswerLines {
 		c.stay(&d)
@@ -93,7 +101,8 @@ func (x *command) start(c *Context, session map[string]string) (procgroup.Comman
 	if err := c.may(reach); err != nil {
 		return procgroup.Command{}, err
 	}
-	return procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: keptStderr, Grace: commandGrace}, nil
+	how := procgroup.Command{Name: "tool-" + x.name, Path: path, Args: x.Run[1:], Env: environ, Dir: dir, Kept: keptStderr, Grace: commandGrace}
+	return how, x.confine(c, &how)
 }
 
 // environ is the environment of the command, and the names of those of its variables that

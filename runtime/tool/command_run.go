@@ -44,6 +44,8 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 		return Result{}, context.Cause(ctx)
 	case out.crossed:
 		return Failure("%s", tooMuch(x.MaxOutput)), nil
+	case e.Limit != "":
+		return Failure("%s", x.fate(e)), nil
 	case e.Code != 0:
 		return x.failed(e, out.text), nil
 	}
@@ -99,7 +101,7 @@ func leave(ctx context.Context, p *procgroup.Process) {
 
 // failed is the result of a command that has not ended well: its own when it gave one.
 func (x *command) failed(e procgroup.Exit, stdout []byte) Result {
-	why := fate(e)
+	why := x.fate(e)
 	if r, ok := readResult(stdout); ok && x.Answer != AnswerText {
 		if r.Success || r.Error == "" {
 			r.Success, r.Error = false, why

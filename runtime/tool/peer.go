@@ -192,7 +192,7 @@ func (p *peer) run() {
 	<-p.p.Gone()
 	p.log.End()
 	if why == "" {
-		why = "its process ended: " + fate(p.p.Exit())
+		why = "its process ended: " + p.l.x.fate(p.p.Exit())
 	}
 	read := p.in.read()
 	p.l.gone(p)
@@ -208,8 +208,11 @@ func (p *peer) run() {
 	}
 }
 
-// fate is how a process ended.
-func fate(e procgroup.Exit) string {
+// fate is how a process of the command ended.
+func (x *command) fate(e procgroup.Exit) string {
+	if e.Limit != "" {
+		return "used more than " + x.Sandbox.limits().Says(e.Limit) + " and was ended"
+	}
 	why := fmt.Sprintf("exited with %d", e.Code)
 	if tail := strings.TrimSpace(e.Stderr); tail != "" {
 		return why + ": " + tail

@@ -41,7 +41,8 @@ type running struct {
 	next    int
 	waiting *Progress // the latest that was not told yet
 	timer   *time.Timer
-	calls   int // that it has made
+	calls   int      // that it has made
+	lacks   []string // what the handler runs without
 }
 
 type contextKey struct{}
@@ -71,7 +72,8 @@ func From(ctx context.Context) *Context {
 	return r.context()
 }
 
-func (r *running) end() {
+// end has nothing told any more, and says what the handler runs without.
+func (r *running) end() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
@@ -81,6 +83,7 @@ func (r *running) end() {
 	if r.timer != nil {
 		r.timer.Stop()
 	}
+	return r.lacks
 }
 
 // Progress tells how far the call is: done of total, 0 when that is not known, with a

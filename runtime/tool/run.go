@@ -130,7 +130,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 		done <- a
 	}()
 	a, ended := wait(ctx, done, grace+c.e.def.grace)
-	r.end()
+	c.lacks = r.end()
 	took := time.Since(began)
 	switch {
 	case !ended:

@@ -153,6 +153,8 @@ type Info struct {
 	CallID     string  `json:"call_id"`
 	Outcome    Outcome `json:"outcome"`
 	DurationMS int64   `json:"duration_ms"`
+	// SandboxMissing is what this machine lacks to hold the tool's command to its sandbox.
+	SandboxMissing []string `json:"sandbox_missing,omitempty"`
 }
 
 // infoKey is where Info stands in a Result's metadata.

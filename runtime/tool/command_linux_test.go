@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/proc"
 	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
@@ -70,6 +71,18 @@ var roles = map[string]func(args []string){
 			_, _ = io.WriteString(to, "the end\n")
 			os.Exit(4)
 		}
+	},
+	// makes a call of a command
+	"calls": func(args []string) {
+		var x Command
+		if err := json.Unmarshal([]byte(args[0]), &x); err != nil {
+			panic(err)
+		}
+		d, err := x.Definition(Spec{Name: "x"}, "")
+		if err != nil {
+			panic(err)
+		}
+		_, _ = d.Handler(context.Background(), []byte("{}"), &Context{running: &running{c: &Call{s: &Session{hooks: Hooks{World: ours()}}, e: &entry{def: d}}}})
 	},
 	"dies": func([]string) {
 		fmt.Print(`{"success": tr`)
@@ -284,7 +297,7 @@ tool 'x': /command/max_output: must be 1 or more, not -1`
 	}
 	var x Command
 	if err := json.Unmarshal([]byte(`{"run": ["a"], "pass_env": ["B"], "env": {"K": "V"}, "cwd": "d", "answer": "text", "max_output": 7}`), &x); err != nil ||
-		fmt.Sprint(x) != fmt.Sprint(Command{[]string{"a"}, []string{"B"}, map[string]string{"K": "V"}, "d", "text", 7}) {
+		fmt.Sprint(x) != fmt.Sprint(Command{[]string{"a"}, []string{"B"}, map[string]string{"K": "V"}, "d", "text", 7, nil}) {
 		t.Errorf("%+v %v", x, err)
 	}
 	if err := json.Unmarshal([]byte(`{"run": ["a"], "shell": true}`), &x); err == nil {
@@ -379,6 +392,36 @@ func TestCommandHangs(t *testing.T) {
 		}
 		ended(t, file)
 	})
+}
+
+// kill -9: nothing of a command outlives this process, whatever it has started.
+func TestCommandKilled(t *testing.T) {
+	off := false
+	for name, x := range map[string]Command{"plain": plays("stubborn"), "confined": {Run: []string{os.Args[0]}, Env: map[string]string{"TOOL_ROLE": "stubborn"}, Sandbox: &Sandbox{Net: &off, Missing: MissingWarn}}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "child")
+			x.Run = append(x.Run, file)
+			text, err := json.Marshal(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := exec.Command(os.Args[0], string(text))
+			c.Env = append(os.Environ(), "TOOL_ROLE=calls")
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, file)
+			leader := proc.Read(fileNumber(t, file)).Parent
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			if left, err := testproc.Ended(30*time.Second, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
+				t.Errorf("%v are left (%v)", left, err)
+			}
+		})
+	}
 }
 
 // A command that does not read what it is sent holds up nobody.

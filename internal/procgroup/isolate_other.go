@@ -1,0 +1,12 @@
+//go:build unix && !linux
+
+package procgroup
+
+import (
+	"errors"
+	"syscall"
+)
+
+func isolate(*syscall.SysProcAttr) error {
+	return errors.New("only Linux gives a process a network of its own")
+}

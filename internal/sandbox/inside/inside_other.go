@@ -1,0 +1,4 @@
+//go:build !linux
+
+// Package inside confines nothing here.
+package inside

@@ -1,0 +1,206 @@
+package tool
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/sandbox"
+)
+
+// Sandbox is what a command is held to: the member `sandbox` of a Command. The zero Sandbox
+// keeps it from winning privileges alone.
+type Sandbox struct {
+	Net *bool `json:"net"` // false: there is no network
+	// Read and Write are files and directories. Where one of them is not nil, there is nothing
+	// else of the file system than they list and what programs need to run.
+	Read       []string `json:"read"`
+	Write      []string `json:"write"`       // to read, too
+	CPUSeconds float64  `json:"cpu_seconds"` // of all its processes together
+	MemoryMB   int64    `json:"memory_mb"`   // of all its processes together, in MiB
+	FileMB     int64    `json:"file_mb"`     // the largest file that it may write, in MiB
+	OpenFiles  int64    `json:"open_files"`  // of each process
+	Processes  int64    `json:"processes"`   // at once
+	Missing    string   `json:"missing"`     // MissingFail, MissingWarn
+}
+
+// What becomes of a call where the machine cannot hold the command to its sandbox.
+const (
+	MissingFail = "fail" // it fails, and nothing is started; the default
+	MissingWarn = "warn" // it is held to what can be had, and that is said
+)
+
+// noProgram is why there is no sandbox where nobody knows our own program.
+const noProgram = "the program concerto, which sets sandboxes up"
+
+// filed says whether the sandbox holds files.
+func (s *Sandbox) filed() bool { return s.Read != nil || s.Write != nil }
+
+// offline says whether the sandbox takes the network away.
+func (s *Sandbox) offline() bool { return s.Net != nil && !*s.Net }
+
+// limits are the bounds of the sandbox; nil when it has none.
+func (s *Sandbox) limits() *procgroup.Limits {
+	l := &procgroup.Limits{MemoryMB: s.MemoryMB, CPUSeconds: s.CPUSeconds, Processes: s.Processes, OpenFiles: s.OpenFiles, FileMB: s.FileMB}
+	if !l.Any() {
+		return nil
+	}
+	return l
+}
+
+// check says what is wrong with a sandbox.
+func (r *rules) sandbox(s *Sandbox) {
+	for at, list := range map[string][]string{"read": s.Read, "write": s.Write} {
+		for i, path := range list {
+			if path == "" || strings.ContainsRune(path, 0) {
+				r.wrong(fmt.Sprintf("/command/sandbox/%s/%d", at, i), "must be a path")
+			}
+		}
+	}
+	for _, n := range []struct {
+		at    string
+		value float64
+	}{{"cpu_seconds", s.CPUSeconds}, {"memory_mb", float64(s.MemoryMB)}, {"file_mb", float64(s.FileMB)}, {"open_files", float64(s.OpenFiles)}, {"processes", float64(s.Processes)}} {
+		if n.value < 0 {
+			r.wrong("/command/sandbox/"+n.at, "must be more than 0")
+		}
+	}
+	if s.Missing == "" {
+		s.Missing = MissingFail
+	}
+	if s.Missing != MissingFail && s.Missing != MissingWarn {
+		r.wrong("/command/sandbox/missing", "must be one of fail, warn, not %q", s.Missing)
+	}
+}
+
+// Lacks says what this machine lacks to hold a command to the sandbox; nil when nothing.
+// The processes of run, of which one may be started to find out, are ours; its Executable
+// is the file of the command concerto.
+func (s *Sandbox) Lacks(run *procgroup.Run) []string {
+	var out []string
+	if run == nil || run.Executable == "" {
+		return []string{noProgram}
+	}
+	if s.offline() && !isolates(run) {
+		out = append(out, "network namespaces")
+	}
+	if have := sandbox.Landlock(); s.filed() && have < sandbox.LandlockNeeded {
+		lack := "Landlock"
+		if have > 0 {
+			lack = fmt.Sprintf("version %d of Landlock's ABI (it has %d)", sandbox.LandlockNeeded, have)
+		}
+		out = append(out, lack)
+	}
+	if s.limits() != nil && runtime.GOOS != "linux" {
+		out = append(out, "limits of processes")
+	}
+	return out
+}
+
+// isolated is what was found about processes without a network, by the program that was
+// started to find out.
+var isolated sync.Map
+
+// isolates says whether a process can be started without a network, by starting one.
+func isolates(run *procgroup.Run) bool {
+	found, _ := isolated.LoadOrStore(run.Executable, sync.OnceValue(func() bool {
+		p, err := run.Start(procgroup.Command{Name: "sandbox", Path: run.Executable, Args: sandbox.Plan{}.Command(), Isolated: true, Env: []string{}})
+		if err != nil {
+			return false
+		}
+		_ = p.Stdin.Close()
+		<-p.Gone()
+		return p.Exit().Code == 0
+	}))
+	return found.(func() bool)()
+}
+
+// confine holds a command that is about to be started to its sandbox. It notes what is
+// missing, where the sandbox lets it be.
+func (x *command) confine(c *Context, how *procgroup.Command) error {
+	s := x.Sandbox
+	if s == nil {
+		return nil
+	}
+	run := c.world().Run
+	lacks := s.Lacks(run)
+	if len(lacks) > 0 && s.Missing != MissingWarn {
+		return fmt.Errorf("this machine lacks %s", strings.Join(lacks, ", and "))
+	}
+	if len(lacks) > 0 {
+		c.lacks(lacks)
+		x.lacking.Do(func() {
+			c.warn("tool '%s' runs without all of its sandbox: this machine lacks %s", x.name, strings.Join(lacks, ", and "))
+		})
+	}
+	if slices.Contains(lacks, noProgram) {
+		how.Limits = s.limits()
+		return nil
+	}
+	plan := sandbox.Plan{Run: append([]string{how.Path}, how.Args...)}
+	if plan.Files = s.filed() && sandbox.Landlock() >= sandbox.LandlockNeeded; plan.Files {
+		if err := x.files(&plan, how); err != nil {
+			return err
+		}
+	}
+	how.Isolated = s.offline() && isolates(run)
+	if runtime.GOOS == "linux" {
+		how.Limits = s.limits()
+	}
+	how.Path, how.Args = run.Executable, plan.Command()
+	return nil
+}
+
+// needed is what programs need to run, and nobody keeps secrets in.
+var needed = []string{"/usr", "/lib*", "/bin", "/etc/ld.so*"}
+
+// files puts into the plan what the command may read and write.
+func (x *command) files(plan *sandbox.Plan, how *procgroup.Command) error {
+	for _, pattern := range needed {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		plan.Read = append(plan.Read, found...)
+	}
+	plan.Read = append(plan.Read, filepath.Dir(how.Path), how.Dir)
+	var err error
+	if plan.Read, err = x.existing(plan.Read, "read", x.Sandbox.Read); err != nil {
+		return err
+	}
+	plan.Write, err = x.existing([]string{os.DevNull}, "write", x.Sandbox.Write)
+	return err
+}
+
+// existing adds paths of the sandbox, which must be there to be allowed.
+func (x *command) existing(to []string, key string, paths []string) ([]string, error) {
+	for _, path := range paths {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(x.dir, path)
+		}
+		path, err := filepath.Abs(path)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot allow %s in its sandbox: %w: `%s` names it", path, reason(err), key)
+		}
+		to = append(to, path)
+	}
+	return to, nil
+}
+
+// lacks notes what the call's handler runs without.
+func (c *Context) lacks(what []string) {
+	if c.running == nil {
+		return
+	}
+	c.running.mu.Lock()
+	defer c.running.mu.Unlock()
+	c.running.lacks = what
+}

@@ -1,0 +1,287 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	_ "github.com/concerto-lang/concerto/internal/guard" // this binary is the guardian
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/sandbox"
+	_ "github.com/concerto-lang/concerto/internal/sandbox/inside" // and confines itself
+)
+
+func init() {
+	// tries to do what its arguments say, and tells what came of it
+	roles["tries"] = func(args []string) {
+		out := map[string]string{}
+		for _, what := range args {
+			verb, target, _ := strings.Cut(what, " ")
+			err := tries[verb](target)
+			switch {
+			case err == nil:
+				out[verb+" "+filepath.Base(target)] = "ok"
+			case errors.As(err, new(*net.OpError)):
+				out[verb+" "+filepath.Base(target)] = "no network"
+			default:
+				out[verb+" "+filepath.Base(target)] = reason(err).Error()
+			}
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(out)
+	}
+	// a session in a user namespace that may have no others
+	roles["nested"] = func(args []string) {
+		if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		var x Command
+		if err := json.Unmarshal([]byte(args[0]), &x); err != nil {
+			panic(err)
+		}
+		d, err := x.Definition(Spec{Name: "x"}, "")
+		r := &Registry{}
+		if err = errors.Join(err, r.Register(d)); err != nil {
+			panic(err)
+		}
+		s, err := r.OpenWith(context.Background(), Context{}, Hooks{World: ours(), Log: func(level, message string) { fmt.Println(level, message) }})
+		if err != nil {
+			panic(err)
+		}
+		e := s.Do(context.Background(), Ask{Name: "x"})
+		fmt.Println(e.Outcome, e.Result.Error, string(e.Result.Output), e.Result.Metadata[infoKey].(Info).SandboxMissing)
+	}
+}
+
+var tries = map[string]func(string) error{
+	"read":  func(path string) error { _, err := os.ReadFile(path); return err },
+	"list":  func(path string) error { _, err := os.ReadDir(path); return err },
+	"write": func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+	"cut":   func(path string) error { return os.Truncate(path, 0) },
+	"move":  func(path string) error { return os.Rename(path, path+".moved") },
+	"run": func(path string) error {
+		return exec.Command(path).Run()
+	},
+	"dial": func(address string) error {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	},
+	"win": func(string) error { // privileges
+		const get = 39 // PR_GET_NO_NEW_PRIVS
+		if n, _, _ := syscall.Syscall6(syscall.SYS_PRCTL, get, 0, 0, 0, 0, 0); n == 1 {
+			return errors.New("cannot")
+		}
+		return nil
+	},
+	"open": func(string) error {
+		for range 100 {
+			if _, err := os.Open(os.DevNull); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"grow": func(path string) error {
+		signal.Ignore(syscall.SIGXFSZ)
+		return os.WriteFile(path, make([]byte, 2<<20), 0o600)
+	},
+	"eat": func(string) error {
+		var kept [][]byte
+		for {
+			b := make([]byte, 16<<20)
+			for i := range b {
+				b[i] = 1
+			}
+			kept = append(kept, b)
+			if len(kept) > 64 {
+				return nil
+			}
+		}
+	},
+}
+
+func ours() World {
+	return World{Run: &procgroup.Run{ID: procgroup.NewID(), Executable: os.Args[0]}}
+}
+
+// confined is a command that tries things in a sandbox.
+func confined(s Sandbox, tries ...string) Command {
+	x := plays("tries", tries...)
+	x.Sandbox = &s
+	return x
+}
+
+func tried(t *testing.T, x Command, dir string) string {
+	t.Helper()
+	e := ran(t, x, `{}`, Context{Cwd: dir}, Hooks{World: ours()})
+	if e.Outcome != OutcomeOK {
+		return e.Result.Error
+	}
+	return string(e.Result.Output)
+}
+
+// Outside of what its sandbox lists, there is nothing of the file system for a command.
+func TestSandboxFiles(t *testing.T) {
+	if sandbox.Landlock() < sandbox.LandlockNeeded {
+		t.Skip("this machine lacks Landlock")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"cwd", "data", "out", "secret"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name, name+".txt"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(verb, path string) string { return verb + " " + filepath.Join(dir, path) }
+	s := Sandbox{Read: []string{filepath.Join(dir, "data"), "/proc/self"}, Write: []string{filepath.Join(dir, "out")}}
+	got := tried(t, confined(s, in("read", "cwd/cwd.txt"), in("write", "cwd/new.txt"), in("read", "data/data.txt"), in("write", "data/data.txt"), in("cut", "data/data.txt"),
+		in("read", "out/out.txt"), in("write", "out/new.txt"), in("move", "out/out.txt"), in("read", "secret/secret.txt"), in("cut", "secret/secret.txt"), in("list", "secret"),
+		"read /etc/passwd", "write /dev/null", "run /bin/true", "win x"), filepath.Join(dir, "cwd"))
+	var all map[string]string
+	if err := json.Unmarshal([]byte(got), &all); err != nil {
+		t.Fatal(got)
+	}
+	for what, want := range map[string]string{"read cwd.txt": "ok", "read data.txt": "ok", "write data.txt": "permission denied", "cut data.txt": "permission denied", "read out.txt": "ok",
+		"move out.txt": "ok", "read secret.txt": "permission denied", "cut secret.txt": "permission denied", "list secret": "permission denied", "read passwd": "permission denied",
+		"write null": "ok", "run true": "ok", "win x": "cannot"} {
+		if all[what] != want {
+			t.Errorf("%s: %s, not %s", what, all[what], want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "cwd", "new.txt")); err == nil {
+		t.Error("it writes where it may read alone")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out", "new.txt")); err != nil {
+		t.Error(err)
+	}
+	// A list that is empty lists nothing, and what is listed must be there.
+	if got := tried(t, confined(Sandbox{Read: []string{}}, in("read", "data/data.txt")), filepath.Join(dir, "cwd")); got != `{"read data.txt":"permission denied"}` {
+		t.Error(got)
+	}
+	if got, want := tried(t, confined(Sandbox{Write: []string{in("", "none")[1:]}}), dir), "cannot allow "+filepath.Join(dir, "none")+" in its sandbox: no such file or directory: `write` names it"; got != want {
+		t.Error(got)
+	}
+	// Without either the file system is as it is.
+	if got := tried(t, confined(Sandbox{}, "read /etc/passwd", "win x"), dir); got != `{"read passwd":"ok","win x":"cannot"}` {
+		t.Error(got)
+	}
+}
+
+// `net: false` is a network in which there is nothing; the command is the user that it was.
+func TestSandboxNet(t *testing.T) {
+	off, on := false, true
+	s := serve(t, func(http.ResponseWriter, *http.Request) {})
+	address := strings.TrimPrefix(s.URL, "http://")
+	dial := "dial " + filepath.Base(address)
+	if lacks := (&Sandbox{Net: &off}).Lacks(ours().Run); lacks != nil {
+		if got := tried(t, confined(Sandbox{Net: &off}, "dial "+address), ""); got != "this machine lacks network namespaces" {
+			t.Error(got)
+		}
+		t.Skip("this machine lacks network namespaces")
+	}
+	file := filepath.Join(t.TempDir(), "own")
+	if got := tried(t, confined(Sandbox{Net: &off}, "dial "+address, "write "+file), ""); got != `{"`+dial+`":"no network","write own":"ok"}` {
+		t.Error(got)
+	}
+	if info, err := os.Stat(file); err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != os.Geteuid() {
+		t.Errorf("it is another user (%v)", err)
+	}
+	if got := tried(t, confined(Sandbox{Net: &on}, "dial "+address), ""); got != `{"`+dial+`":"ok"}` {
+		t.Error(got)
+	}
+}
+
+// What crosses a limit is ended, or fails.
+func TestSandboxLimits(t *testing.T) {
+	dir := t.TempDir()
+	if got := tried(t, confined(Sandbox{OpenFiles: 64}, "open x"), dir); got != `{"open x":"too many open files"}` {
+		t.Error(got)
+	}
+	if got := tried(t, confined(Sandbox{FileMB: 1}, "grow "+filepath.Join(dir, "big")), dir); got != `{"grow big":"file too large"}` {
+		t.Error(got)
+	}
+	if got := tried(t, confined(Sandbox{MemoryMB: 100}, "eat x"), dir); got != "used more than 100 MB of memory and was ended" {
+		t.Error(got)
+	}
+}
+
+// A process that stays has its sandbox, too, and is ended with its session.
+func TestSandboxLines(t *testing.T) {
+	x := stays()
+	x.Sandbox = &Sandbox{OpenFiles: 64}
+	s := opened(t, registered(t, defined(t, x, Spec{Scope: PerSession})), Context{}, Hooks{World: ours()})
+	gives(t, s, `{"do":"count"}`, "1")
+	gives(t, s, `{"do":"count"}`, "2")
+}
+
+// What this machine lacks fails the call, or is told, where the sandbox lets it be missing.
+func TestSandboxMissing(t *testing.T) {
+	off := false
+	if got := ran(t, confined(Sandbox{}), `{}`, Context{}, Hooks{}).Result.Error; got != "this machine lacks the program concerto, which sets sandboxes up" {
+		t.Error(got)
+	}
+	var rec recorder
+	x := confined(Sandbox{Missing: MissingWarn, OpenFiles: 64}, "open x")
+	s := opened(t, registered(t, defined(t, x, Spec{})), Context{}, rec.hooks())
+	for range 2 {
+		e := s.Do(context.Background(), Ask{Name: "x"})
+		info, err := json.Marshal(e.Result.Metadata[infoKey])
+		if want := `"sandbox_missing":["the program concerto, which sets sandboxes up"]`; err != nil || !strings.Contains(string(info), want) || string(e.Result.Output) != `{"open x":"too many open files"}` {
+			t.Errorf("%s %s %s", info, e.Result.Output, e.Result.Error)
+		}
+	}
+	if want := []string{"warn tool 'x' runs without all of its sandbox: this machine lacks the program concerto, which sets sandboxes up"}; !slices.Equal(rec.logs, want) {
+		t.Errorf("%q", rec.logs)
+	}
+	for missing, want := range map[string]string{
+		MissingFail: "failed this machine lacks network namespaces  []\n",
+		MissingWarn: "warn tool 'x' runs without all of its sandbox: this machine lacks network namespaces\nok  {\"win x\":\"cannot\"} [network namespaces]\n",
+	} {
+		text, err := json.Marshal(confined(Sandbox{Net: &off, Missing: missing}, "win x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.Command(os.Args[0], string(text))
+		c.Env = append(os.Environ(), "TOOL_ROLE=nested")
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}}
+		if out, err := c.Output(); err != nil || string(out) != want {
+			if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+				t.Skipf("this machine lacks user namespaces: %v", err)
+			}
+			t.Errorf("%s: %s (%v), not %s", missing, out, err, want)
+		}
+	}
+}
+
+// A sandbox's mistakes are told with their places.
+func TestSandboxDefinition(t *testing.T) {
+	x := confined(Sandbox{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"})
+	_, err := x.Definition(Spec{Name: "x"}, "")
+	want := `tool 'x': /command/sandbox/read/0: must be a path
+tool 'x': /command/sandbox/cpu_seconds: must be more than 0
+tool 'x': /command/sandbox/processes: must be more than 0
+tool 'x': /command/sandbox/missing: must be one of fail, warn, not "ignore"`
+	if err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if x.Sandbox.Missing != "ignore" {
+		t.Error("it is changed")
+	}
+}
