@@ -15,6 +15,9 @@ type AuditLog = audit.Log
 // AuditOptions are how an audit log is written. The zero value will do.
 type AuditOptions = audit.Options
 
+// AuditIO is what a log writes to: AuditOptions.Wrap may stand before its file.
+type AuditIO = audit.File
+
 // AuditHead is the last record of an audit log: its number and hash.
 type AuditHead = audit.Head
 

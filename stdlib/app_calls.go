@@ -93,7 +93,7 @@ func appPrepare(a *vm.Args) (value.Slot, error) {
 		return value.Tuple(payload, value.Float(q.Within), value.Int(q.ID)), err
 	}, func(result effect.Result) (int64, effect.Request) {
 		id := result.(*effect.AppQuestion).ID
-		return id, &effect.AppLeave{ID: id}
+		return id, &effect.AppLeave{ID: id, Cancelled: true}
 	})
 }
 

@@ -1,6 +1,10 @@
 package vm
 
-import "github.com/concerto-lang/concerto/internal/value"
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
 
 // Application is what the VM knows of what is around a run. The zero value is nothing.
 type Application struct {
@@ -25,7 +29,8 @@ func (a *Args) Caller() string {
 		at = t.m.placesAt(at[:0], pc)
 		for _, p := range at {
 			if !p.library() {
-				return p.Function
+				name, _, _ := strings.Cut(p.Function, " ") // without which of its tasks
+				return name
 			}
 		}
 		fp, pc = t.caller(fp)

@@ -52,7 +52,7 @@ func (d *dialogue) offered(r *request) []way {
 	scopes := slices.ContainsFunc(r.Options, func(o string) bool { return o == decision.Once || o == decision.Session || o == decision.Always })
 	return slices.DeleteFunc(ways(), func(w way) bool {
 		if w.letter == edits {
-			return len(r.Args) == 0 || d.Edits != nil && !d.Edits(d.host)
+			return len(r.Args) == 0 || !d.tool && d.Edits != nil && !d.Edits(d.host)
 		}
 		return w.offered != "" && scopes && !slices.Contains(r.Options, w.offered)
 	})
@@ -144,7 +144,11 @@ func (d *dialogue) about(r *request) string {
 
 // deny asks for the reason of a denial.
 func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, error) {
-	reason, err := d.ask(ctx, about+"\ndenied; a reason tells the host what to do instead", "reason", "")
+	who := "host"
+	if d.tool {
+		who = "caller"
+	}
+	reason, err := d.ask(ctx, about+"\ndenied; a reason tells the "+who+" what to do instead", "reason", "")
 	switch {
 	case errors.Is(err, io.EOF):
 		reason = ""

@@ -59,7 +59,7 @@ func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
 
 // AskHost puts what a host asks; the answer is what a handler would give.
 func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
-	d := &dialogue{Person: p, host: q.Host}
+	d := &dialogue{Person: p, host: q.Host, tool: q.Type == effect.ToolApproval}
 	if q.Within > 0 {
 		d.until = p.Now().Add(time.Duration(q.Within) * time.Millisecond)
 	}
@@ -68,7 +68,7 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 		return nil, err
 	}
 	defer done()
-	if q.Type == hostmsg.Approval {
+	if q.Type == hostmsg.Approval || d.tool {
 		return d.approval(ctx, message)
 	}
 	return d.question(ctx, message)
@@ -78,6 +78,7 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 type dialogue struct {
 	*Person
 	host  string
+	tool  bool // it is about a call of a tool, whose arguments can be edited whoever asks
 	until time.Time
 }
 

@@ -101,6 +101,23 @@ func TestNoEdits(t *testing.T) {
 	}
 }
 
+// TestTools: a call of a tool is approved of as what a host asks for, but not for ever; it
+// can be edited whoever calls.
+func TestTools(t *testing.T) {
+	const message = `{"tool":"x","description":"x: Pays","args":{"a":1},"options":["once","session","deny"]}`
+	for typed, want := range map[string]string{"y": `"yes"`, "a": `"yes"`, "s": `"session"`, "l|n|": `"no"`, "d|not today": `"not today"`, `e|{"a":2}`: `{"decision":"allow","input":{"a":2},"scope":"once"}`} {
+		x := &typist{types: strings.Split(typed, "|")}
+		p := &Person{Terminal: x, Now: now, Edits: func(string) bool { return false }}
+		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "Clerk", Type: effect.ToolApproval, Within: 1000}, json.RawMessage(message))
+		if err != nil || string(answer) != want {
+			t.Errorf("%s: %s, %v", typed, answer, err)
+		}
+		if got := x.asked[0]; got.Text != "Clerk asks for approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
+			t.Errorf("%s: asked %+v", typed, got)
+		}
+	}
+}
+
 func TestQuestions(t *testing.T) {
 	for _, c := range []struct {
 		message, typed, answer, first string

@@ -92,9 +92,11 @@ type AppVerdict struct {
 	Output  json.RawMessage `json:"output,omitempty"`
 }
 
-// AppLeave says that a prepared call is not made by an AppCall.
+// AppLeave says that a prepared call is not made by an AppCall, or, when it is cancelled,
+// not at all.
 type AppLeave struct {
-	ID int64 `json:"id"`
+	ID        int64 `json:"id"`
+	Cancelled bool  `json:"cancelled,omitempty"`
 }
 
 // AuditCall records that a call begins, which the application does not make. It gives an

@@ -44,6 +44,10 @@ type AwaitEmit struct {
 	Asks    *Asking         `json:"asks,omitempty"`
 }
 
+// ToolApproval is the channel on which approvals of tools' calls are asked for, and the Type
+// of the Asking by which a person is asked for one.
+const ToolApproval = "tool:approval"
+
 // Asking says what a message is by which a host asks.
 type Asking struct {
 	Host   string `json:"host"`                // the declaration's name

@@ -74,9 +74,38 @@ func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, e
 func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (effect.Result, error) {
 	v, err := p.AskHost(ctx, q, message)
 	if err != nil {
-		return nil, unasked(ctx, hostmsg.Of(q.Type).Channel, err)
+		channel := effect.ToolApproval
+		if q.Type != channel {
+			channel = hostmsg.Of(q.Type).Channel
+		}
+		return nil, unasked(ctx, channel, err)
 	}
 	return &effect.Answer{Value: v, By: effect.ByTerminal}, nil
+}
+
+// ofTool is the approval of a tool's call as a host's is put to a person; nil when the
+// payload is none, but a program's own.
+func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
+	var q struct {
+		Tool        string          `json:"tool"`
+		By          string          `json:"by"`
+		Description string          `json:"description"`
+		Args        json.RawMessage `json:"args"`
+		CallID      string          `json:"call_id"`
+		Options     []string        `json:"options"`
+		Timeout     float64         `json:"timeout_s"`
+	}
+	if json.Unmarshal(payload, &q) != nil || q.CallID == "" {
+		return nil, payload
+	}
+	if q.Description != "" {
+		q.Description = q.Tool + ": " + q.Description
+	}
+	message, err := json.Marshal(map[string]any{"tool": q.Tool, "description": q.Description, "args": q.Args, "options": q.Options})
+	if err != nil {
+		return nil, payload
+	}
+	return &effect.Asking{Host: q.By, Type: effect.ToolApproval, Within: int64(q.Timeout * 1000)}, message
 }
 
 // unasked is why nobody could be asked.
@@ -94,8 +123,12 @@ func unasked(ctx context.Context, channel string, err error) error {
 type asking struct{ p Prompter }
 
 func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
-	if p, ok := a.p.(HostPrompter); ok && r.Asks != nil && r.Misfit == "" {
-		v, err := hostAnswer(ctx, p, *r.Asks, r.Payload)
+	asks, message := r.Asks, r.Payload
+	if r.Channel == effect.ToolApproval && asks == nil {
+		asks, message = ofTool(r.Payload)
+	}
+	if p, ok := a.p.(HostPrompter); ok && asks != nil && r.Misfit == "" {
+		v, err := hostAnswer(ctx, p, *asks, message)
 		if err != nil {
 			return nil, err
 		}

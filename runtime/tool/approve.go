@@ -8,11 +8,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 )
 
 // ApprovalChannel is where approvals are asked for.
-const ApprovalChannel = "tool:approval"
+const ApprovalChannel = effect.ToolApproval
 
 // Question is what is asked about a call, the payload of ApprovalChannel.
 type Question struct {

@@ -84,7 +84,7 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	case *effect.AppDecide:
 		return p.decide(q)
 	case *effect.AppLeave:
-		p.leave(q.ID)
+		p.leave(ctx, q)
 		return nil, nil
 	case *effect.AppCall:
 		return p.call(ctx, &q.AppAsk)
@@ -152,11 +152,20 @@ func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
 	return out, err
 }
 
-// leave forgets a prepared call.
-func (p *Performer) leave(id int64) {
+// leave forgets a prepared call. The audit has one that was cancelled.
+func (p *Performer) leave(ctx context.Context, q *effect.AppLeave) {
+	var left *asked
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.asked, func(_ string, c *asked) bool { return c.id == id })
+	maps.DeleteFunc(p.asked, func(_ string, c *asked) bool {
+		if c.id == q.ID {
+			left = c
+		}
+		return c.id == q.ID
+	})
+	p.mu.Unlock()
+	if left != nil && q.Cancelled {
+		left.refuse(OutcomeCancelled, "%s", left.cancelled(nil)).finish(ctx)
+	}
 }
 
 // decide takes what was answered about a prepared call.
