@@ -54,6 +54,7 @@ var Policy = []Rule{
 	{Package: "internal/mutants"},
 	{Package: "internal/jcs"},
 	{Package: "internal/audit", Imports: "internal/jcs"},
+	{Package: "relay/protocol", Imports: "internal/jcs"},
 	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},
@@ -130,6 +131,7 @@ var Policy = []Rule{
 	{Package: "internal/arch/gen", Imports: "internal/arch"},
 	{Package: "internal/doc/gen", Imports: "internal/doc"},
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
+	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg

@@ -1,0 +1,128 @@
+package protocol
+
+import "fmt"
+
+// Code is why something was refused.
+type Code string
+
+// The codes.
+const (
+	BadMessage     Code = "bad_message"
+	UnknownType    Code = "unknown_type"
+	Unauthorized   Code = "unauthorized"
+	Forbidden      Code = "forbidden"
+	UnknownRun     Code = "unknown_run"
+	UnknownHost    Code = "unknown_host"
+	HostOffline    Code = "host_offline"
+	HostMismatch   Code = "host_mismatch"
+	NotOwner       Code = "not_owner"
+	SeqConflict    Code = "seq_conflict"
+	BadCursor      Code = "bad_cursor"
+	RunHasExited   Code = "run_exited"
+	UnknownRequest Code = "unknown_request"
+	AlreadyDecided Code = "already_decided"
+	ArgsChanged    Code = "args_changed"
+	InvalidAnswer  Code = "invalid_answer"
+	InputConflict  Code = "input_conflict"
+	Expired        Code = "expired"
+	TooLarge       Code = "too_large"
+	RateLimited    Code = "rate_limited"
+	Internal       Code = "internal"
+)
+
+// CodeInfo is a row of the table of codes.
+type CodeInfo struct {
+	Code Code
+	HTTP int // the status of an answer over HTTP
+	Doc  string
+}
+
+// Codes are all codes of error.
+var Codes = []CodeInfo{
+	{BadMessage, 400, "it is not JSON, has no type, or a field of another type than the protocol says"},
+	{UnknownType, 400, "a command that this end does not know"},
+	{Unauthorized, 401, "no credentials, or wrong ones"},
+	{Forbidden, 403, "the role does not allow it, or the host never does"},
+	{UnknownRun, 404, "there is no such run, or it is not to be seen"},
+	{UnknownHost, 404, "there is no such host, or it is not to be seen"},
+	{HostOffline, 409, "the host is not connected"},
+	{HostMismatch, 409, "the envelope names another host than the connection's"},
+	{NotOwner, 409, "the run is another host's"},
+	{SeqConflict, 409, "another event has this seq"},
+	{BadCursor, 400, "the cursor is beyond the run's end"},
+	{RunHasExited, 409, "the run has ended"},
+	{UnknownRequest, 404, "the run has no such request"},
+	{AlreadyDecided, 409, "somebody has decided before"},
+	{ArgsChanged, 409, "the decision is for other arguments than the request's"},
+	{InvalidAnswer, 409, "the answer is not what was asked for; the message says which field"},
+	{InputConflict, 409, "the id was used for something else"},
+	{Expired, 409, "the time for it is over"},
+	{TooLarge, 413, "it is longer than allowed"},
+	{RateLimited, 429, "too many in too short a time; retry_after_ms says when to try again"},
+	{Internal, 503, "the store cannot write, or a mistake of the relay"},
+}
+
+// HTTPStatus is a code's status over HTTP.
+func HTTPStatus(c Code) int {
+	for _, row := range Codes {
+		if row.Code == c {
+			return row.HTTP
+		}
+	}
+	return 500
+}
+
+// RPCCode is why an RPC failed.
+type RPCCode string
+
+// The codes of RPCs that are not codes of error as well.
+const (
+	OutOfScope        RPCCode = "out_of_scope"
+	NotRegular        RPCCode = "not_regular"
+	NotText           RPCCode = "not_text"
+	NotFound          RPCCode = "not_found"
+	Changed           RPCCode = "changed"
+	MissingDependency RPCCode = "missing_dependency"
+	BadPattern        RPCCode = "bad_pattern"
+	NoLog             RPCCode = "no_log"
+	Denied            RPCCode = "denied"
+	Withdrawn         RPCCode = "withdrawn"
+	Timeout           RPCCode = "timeout"
+)
+
+// RPCCodes are all codes of rpc.response.
+var RPCCodes = []RPCCode{
+	RPCCode(BadMessage), OutOfScope, NotRegular, NotText, NotFound, Changed, RPCCode(TooLarge), MissingDependency, BadPattern, NoLog, Denied,
+	RPCCode(Expired), Withdrawn, RPCCode(ArgsChanged), Timeout, RPCCode(RunHasExited), RPCCode(Forbidden), RPCCode(HostOffline),
+	RPCCode(UnknownRun), RPCCode(UnknownHost), RPCCode(UnknownType), RPCCode(InputConflict), RPCCode(Internal),
+}
+
+// Why a connection is closed (RFC 6455, section 7.4, and the relay's own from 4401 on).
+const (
+	CloseBinary      = 1003
+	CloseInvalidUTF8 = 1007
+	ClosePolicy      = 1008 // MaxBadMessages within a minute
+	CloseTooBig      = 1009
+	CloseInternal    = 1011 // what was sent could not be stored: send it again
+	CloseRestart     = 1012
+
+	CloseUnauthorized = 4401 // the credentials have ended
+	CloseForbidden    = 4403
+	CloseTooSlow      = 4408
+	CloseSuperseded   = 4409
+	CloseStaleEpoch   = 4410
+	CloseRateLimited  = 4429
+)
+
+// Refusal is why a frame is not taken. With Close, the connection ends by that code.
+type Refusal struct {
+	Code  Code
+	Why   string
+	Close int
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Why) }
+
+func bad(format string, args ...any) *Refusal {
+	return &Refusal{Code: BadMessage, Why: fmt.Sprintf(format, args...)}
+}

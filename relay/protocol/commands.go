@@ -1,0 +1,56 @@
+package protocol
+
+import "encoding/json"
+
+// SendInput is the data of run.send_input.
+type SendInput struct {
+	InputID string `json:"input_id" is:"required id" doc:"chosen by the sender; a UUID by custom"`
+	Text    string `json:"text" is:"required bytes=65536"`
+	Actor   string `json:"actor,omitempty" is:"enum=web|cli|system"`
+	TTLS    *int64 `json:"ttl_s,omitempty" is:"from=1 to=86400" doc:"how long it waits for a host that is away, 900"`
+}
+
+// SendKeys is the data of run.send_keys.
+type SendKeys struct {
+	Keys string `json:"keys" is:"required bytes=65536"`
+}
+
+// Stop is the data of run.stop.
+type Stop struct {
+	Signal string `json:"signal,omitempty" is:"enum=term|kill" doc:"term; then kill after grace_s"`
+	GraceS *int64 `json:"grace_s,omitempty" is:"from=0 to=3600" doc:"10"`
+	Actor  string `json:"actor,omitempty" is:"enum=web|cli|system"`
+}
+
+// Resize is the data of run.resize.
+type Resize struct {
+	Cols int64 `json:"cols" is:"required from=1 to=1000"`
+	Rows int64 `json:"rows" is:"required from=1 to=1000"`
+}
+
+// Decide is the data of run.permission.approve and run.permission.deny.
+type Decide struct {
+	RequestID  string          `json:"request_id" is:"required id"`
+	Actor      string          `json:"actor,omitempty" is:"enum=web|cli|system"`
+	ArgsSHA256 string          `json:"args_sha256,omitempty" is:"sha256" doc:"of what was seen; another is args_changed"`
+	Answer     json.RawMessage `json:"answer,omitempty"`
+	Answers    json.RawMessage `json:"answers,omitempty" is:"object" doc:"values by the questions' ids"`
+	Text       string          `json:"text,omitempty" is:"bytes=65536" doc:"why"`
+	Scope      string          `json:"scope,omitempty" is:"enum=once|session" doc:"once; session is for the same operation on the same arguments"`
+}
+
+// Subscribe is the data of run.subscribe. The seed's extended form, with run_id, replace
+// and include_output, says the same in other words.
+type Subscribe struct {
+	Cursor        map[string]int64 `json:"cursor,omitempty" doc:"the last seq that is known, by the run"`
+	Rest          string           `json:"rest,omitempty" is:"enum=live|start|none" doc:"for runs that the cursor does not name"`
+	Output        *bool            `json:"output,omitempty" doc:"false leaves run.output out"`
+	RunID         string           `json:"run_id,omitempty" is:"id"`
+	Replace       *bool            `json:"replace,omitempty"`
+	IncludeOutput *bool            `json:"include_output,omitempty"`
+}
+
+// Unsubscribe is the data of run.unsubscribe.
+type Unsubscribe struct {
+	Runs []string `json:"runs,omitempty" is:"items=1000" doc:"all when it is left out"`
+}

@@ -1,0 +1,183 @@
+package protocol
+
+import "encoding/json"
+
+// What events carry. A field's tag `is` says what validation and the schemas know:
+// required; of a command also enum=A|B, bytes=N and chars=N (at most), from=N and to=N,
+// items=N (at most), and the form of an id. Of an event, which others may have written, only
+// the types are held; bytes and chars are then what Concerto's own host keeps to.
+
+// Started is the data of run.started.
+type Started struct {
+	Tool        string `json:"tool" is:"required" doc:"what runs: claude, codex, concerto, …"`
+	Cwd         string `json:"cwd" is:"required" doc:"its directory, symlinks resolved"`
+	Command     string `json:"command" is:"required" doc:"its command line, redacted"`
+	Title       string `json:"title,omitempty"`
+	Source      string `json:"source,omitempty" is:"enum=pty|concerto|ndjson|acp" doc:"how its events are known"`
+	ParentRunID string `json:"parent_run_id,omitempty" is:"id" doc:"the run that started it"`
+	Cols        *int64 `json:"cols,omitempty"`
+	Rows        *int64 `json:"rows,omitempty"`
+}
+
+// Output is the data of run.output.
+type Output struct {
+	Stream string `json:"stream" is:"required enum=stdout|stderr"`
+	Text   string `json:"text" is:"required bytes=32768" doc:"whole characters; an invalid byte is U+FFFD"`
+	Off    *int64 `json:"off,omitempty" doc:"where it begins in the raw log, in bytes"`
+}
+
+// AwaitingInput is the data of run.awaiting_input.
+type AwaitingInput struct {
+	Reason    string `json:"reason" is:"required enum=permission|choice|prompt|unknown"`
+	Prompt    string `json:"prompt,omitempty" is:"chars=500"`
+	RequestID string `json:"request_id,omitempty" is:"id"`
+}
+
+// Input is the data of run.input.
+type Input struct {
+	Actor        string `json:"actor" is:"required enum=web|cli|system"`
+	InputID      string `json:"input_id" is:"required id"`
+	TextRedacted string `json:"text_redacted" is:"required"`
+	TextSHA256   string `json:"text_sha256" is:"required" doc:"of the raw UTF-8, in hexadecimal digits"`
+	By           string `json:"by,omitempty" doc:"the user"`
+}
+
+// PermissionRequested is the data of run.permission_requested.
+type PermissionRequested struct {
+	RequestID     string          `json:"request_id" is:"required id"`
+	Reason        string          `json:"reason" is:"required enum=permission|choice|prompt|unknown"`
+	Prompt        string          `json:"prompt" is:"required"`
+	OpTool        string          `json:"op_tool,omitempty" doc:"what wants to be done: bash, rpc.fs.write, …"`
+	OpArgs        json.RawMessage `json:"op_args,omitempty" doc:"with what, redacted"`
+	OpArgsSummary string          `json:"op_args_summary,omitempty" is:"chars=80"`
+	ApproveText   string          `json:"approve_text,omitempty" doc:"what an approval writes to the terminal"`
+	DenyText      string          `json:"deny_text,omitempty" doc:"what a denial writes"`
+	ArgsSHA256    string          `json:"args_sha256,omitempty" doc:"of what will be done; a decision may name it"`
+	Questions     []Question      `json:"questions,omitempty" is:"items=20" doc:"what is to be answered"`
+	Risk          string          `json:"risk,omitempty" is:"enum=low|medium|high"`
+	Diff          string          `json:"diff,omitempty" is:"bytes=65536"`
+	ExpiresAt     string          `json:"expires_at,omitempty" is:"time"`
+	From          *Origin         `json:"from,omitempty" doc:"where it comes from"`
+}
+
+// Question is what a request wants to know. Answers are an object: values by the ids.
+type Question struct {
+	ID         string          `json:"id" is:"required"`
+	Question   string          `json:"question" is:"required"`
+	Header     string          `json:"header,omitempty"`
+	Kind       string          `json:"kind" is:"required enum=text|choice|multi|confirm|json"`
+	Options    []Option        `json:"options,omitempty"`
+	AllowOther bool            `json:"allow_other,omitempty"`
+	Default    json.RawMessage `json:"default,omitempty"`
+	Required   bool            `json:"required,omitempty"`
+	Secret     bool            `json:"secret,omitempty" doc:"the answer is never stored, shown or logged"`
+	Schema     json.RawMessage `json:"schema,omitempty" doc:"a JSON Schema of the answer"`
+}
+
+// Option is one of a question's.
+type Option struct {
+	Value       json.RawMessage `json:"value" is:"required"`
+	Label       string          `json:"label,omitempty"`
+	Description string          `json:"description,omitempty"`
+}
+
+// Origin is where a request comes from.
+type Origin struct {
+	Kind    string `json:"kind" is:"required enum=pty|rpc|emit|approval|question"`
+	Channel string `json:"channel,omitempty"`
+	Host    string `json:"host,omitempty"`
+	File    string `json:"file,omitempty"`
+	Line    *int64 `json:"line,omitempty"`
+}
+
+// PermissionResolved is the data of run.permission_resolved.
+type PermissionResolved struct {
+	RequestID    string `json:"request_id" is:"required id"`
+	Decision     string `json:"decision" is:"required enum=approve|deny|withdrawn|expired"`
+	Actor        string `json:"actor,omitempty" is:"enum=web|cli|system|local"`
+	By           string `json:"by,omitempty"`
+	AnswerSHA256 string `json:"answer_sha256,omitempty"`
+	Reason       string `json:"reason,omitempty"`
+}
+
+// Exited is the data of run.exited.
+type Exited struct {
+	ExitCode int64  `json:"exit_code" is:"required" doc:"128 and the number of the signal that ended it; -1 is unknown"`
+	Signal   string `json:"signal,omitempty"`
+	Reason   string `json:"reason,omitempty" is:"enum=exited|stopped|lost"`
+}
+
+// Meta is the data of run.meta.
+type Meta struct {
+	Title     *string           `json:"title,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Structure json.RawMessage   `json:"structure,omitempty" doc:"nodes and edges of pipelines, agents and hosts"`
+	Line      *Place            `json:"line,omitempty" doc:"where the program is"`
+	Usage     *Usage            `json:"usage,omitempty"`
+}
+
+// Place is a line of a file.
+type Place struct {
+	File string `json:"file" is:"required"`
+	Line int64  `json:"line" is:"required"`
+}
+
+// Usage is what a run has used of models.
+type Usage struct {
+	TokensIn  int64   `json:"tokens_in"`
+	TokensOut int64   `json:"tokens_out"`
+	CostUSD   float64 `json:"cost_usd"`
+}
+
+// Emit is the data of run.emit.
+type Emit struct {
+	Channel   string          `json:"channel" is:"required"`
+	Payload   json.RawMessage `json:"payload" is:"required bytes=65536" doc:"a longer one is {\"$truncated\": bytes, \"preview\": …}"`
+	Awaited   bool            `json:"awaited" is:"required"`
+	RequestID string          `json:"request_id,omitempty" is:"id"`
+}
+
+// Listen is the data of run.listen.
+type Listen struct {
+	ListenID    string          `json:"listen_id" is:"required"`
+	Host        string          `json:"host" is:"required"`
+	Phase       string          `json:"phase" is:"required enum=start|message|reply|complete|error"`
+	MessageType string          `json:"message_type,omitempty"`
+	MessageID   string          `json:"message_id,omitempty"`
+	Value       json.RawMessage `json:"value,omitempty"`
+	Error       string          `json:"error,omitempty"`
+	DurationMS  *int64          `json:"duration_ms,omitempty"`
+}
+
+// Resized is the data of run.resized.
+type Resized struct {
+	Cols int64  `json:"cols" is:"required"`
+	Rows int64  `json:"rows" is:"required"`
+	By   string `json:"by,omitempty"`
+}
+
+// Gap is the data of run.gap.
+type Gap struct {
+	From   int64  `json:"from" is:"required"`
+	To     int64  `json:"to" is:"required"`
+	Reason string `json:"reason" is:"required enum=spool_full|spool_lost|store_lost|source_lag|host_skipped"`
+}
+
+// Called is the data of tool.call.
+type Called struct {
+	RequestID string          `json:"request_id" is:"required id"`
+	Tool      string          `json:"tool" is:"required"`
+	Actor     string          `json:"actor" is:"required enum=local|web|cli|system"`
+	Args      json.RawMessage `json:"args" is:"required bytes=16384" doc:"redacted"`
+}
+
+// Returned is the data of tool.result.
+type Returned struct {
+	RequestID  string          `json:"request_id" is:"required id"`
+	Tool       string          `json:"tool" is:"required"`
+	Actor      string          `json:"actor" is:"required enum=local|web|cli|system"`
+	OK         bool            `json:"ok" is:"required"`
+	DurationMS int64           `json:"duration_ms" is:"required"`
+	Result     json.RawMessage `json:"result,omitempty" is:"bytes=16384" doc:"never what a file contains"`
+	Error      string          `json:"error,omitempty"`
+}

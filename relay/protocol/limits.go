@@ -1,0 +1,39 @@
+package protocol
+
+import "time"
+
+// The limits that both ends know. Those of single fields stand with the fields.
+const (
+	MaxFrame       = 4 << 20 // bytes of a frame
+	MaxDepth       = 64      // of arrays and objects in each other
+	MaxSeq         = 1<<53 - 1
+	MaxBadMessages = 20   // a minute and connection
+	Window         = 1000 // events that a host may have sent and that are not acknowledged
+
+	PingAfter = 20 * time.Second // of silence before a ping
+	DeadAfter = 45 * time.Second // without a frame
+
+	AcksASecond = 50                     // a run, at most
+	AckWithin   = 200 * time.Millisecond // of the commit
+
+	BatchEvents = 256 // of one commit
+	BatchBytes  = 1 << 20
+
+	HostEvents, HostBurst   = 5000, 10_000 // a second: a host is read no faster
+	CommandRate, CommandMax = 50, 100      // commands of a session a second, and at once
+	RPCsAtOnce              = 16           // of a session
+	RPCWithin               = 30 * time.Second
+	RPCRemembered           = 10 * time.Minute
+
+	InputTTL    = 900 * time.Second
+	DecisionTTL = 24 * time.Hour // when the request does not say when it expires
+
+	OpenRequests = 20     // of a run
+	RunsOfHost   = 10_000 // that are remembered
+	RunsInHello  = 1000
+	RunsInCursor = 64 // of GET /events
+
+	HoleWait   = 60 * time.Second // for a host of protocol 1
+	SlowWrite  = 30 * time.Second // a client that takes so long is closed
+	TakeWithin = 1 * time.Second  // a host without hello is taken then
+)

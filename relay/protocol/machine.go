@@ -1,0 +1,102 @@
+package protocol
+
+// Status is what a run does.
+type Status string
+
+// The statuses.
+const (
+	Running          Status = "running"
+	AwaitingOfInput  Status = "awaiting_input"
+	AwaitingApproval Status = "awaiting_approval"
+	HasExited        Status = "exited"
+	Lost             Status = "lost" // its host is there and does not know it
+)
+
+// Step is a change of state that a machine allows: from From to To when On happens. None
+// is the state of what is not there.
+type Step struct{ From, On, To string }
+
+// None is the state before there is any.
+const None = ""
+
+// Machine is a state machine. A step that it does not have is a mistake.
+type Machine struct {
+	Name  string
+	Steps []Step
+}
+
+// Next is the state after something has happened; ok is false when that cannot happen.
+func (m *Machine) Next(from, on string) (to string, ok bool) {
+	for _, s := range m.Steps {
+		if s.From == from && s.On == on {
+			return s.To, true
+		}
+	}
+	return from, false
+}
+
+// States are the machine's, in the order in which the steps name them.
+func (m *Machine) States() []string {
+	var all []string
+	seen := map[string]bool{None: true}
+	for _, s := range m.Steps {
+		for _, state := range []string{s.From, s.To} {
+			if !seen[state] {
+				seen[state] = true
+				all = append(all, state)
+			}
+		}
+	}
+	return all
+}
+
+// Ends says whether nothing leads out of a state.
+func (m *Machine) Ends(state string) bool {
+	for _, s := range m.Steps {
+		if s.From == state {
+			return false
+		}
+	}
+	return state != None
+}
+
+// RunMachine is a run's.
+var RunMachine = Machine{"run", []Step{
+	{None, "started", "running"},
+	{"running", "waits", "awaiting_input"}, {"awaiting_input", "input", "running"},
+	{"running", "asks", "awaiting_approval"}, {"awaiting_input", "asks", "awaiting_approval"},
+	{"awaiting_approval", "resolved", "running"}, {"awaiting_approval", "resolved while it waits", "awaiting_input"},
+	{"running", "exited", "exited"}, {"awaiting_input", "exited", "exited"}, {"awaiting_approval", "exited", "exited"}, {"lost", "exited", "exited"},
+	{"running", "absent", "lost"}, {"awaiting_input", "absent", "lost"}, {"awaiting_approval", "absent", "lost"},
+	{"lost", "event", "running"}, {"lost", "event while it waits", "awaiting_input"}, {"lost", "event while it asks", "awaiting_approval"},
+}}
+
+// InputMachine is an input's, and a stop's.
+var InputMachine = Machine{"input", []Step{
+	{None, "accepted", "accepted"},
+	{"accepted", "sent", "sent"}, {"accepted", "expired", "expired"},
+	{"sent", "applied", "applied"}, {"sent", "rejected", "rejected"}, {"sent", "unknown", "indeterminate"},
+}}
+
+// RequestMachine is a request's.
+var RequestMachine = Machine{"request", []Step{
+	{None, "asked", "open"},
+	{"open", "decided", "decided"},
+	{"decided", "applied", "resolved"}, {"decided", "rejected", "open"},
+	{"open", "withdrawn", "withdrawn"}, {"decided", "withdrawn", "withdrawn"},
+	{"open", "expired", "expired"}, {"decided", "expired", "expired"},
+	{"open", "resolved elsewhere", "resolved"},
+	{"open", "run exited", "withdrawn"}, {"decided", "run exited", "withdrawn"},
+}}
+
+// RPCMachine is an RPC's.
+var RPCMachine = Machine{"rpc", []Step{
+	{None, "asked", "asked"},
+	{"asked", "begun", "running"}, {"asked", "gated", "waiting"}, {"waiting", "approved", "running"},
+	{"waiting", "denied", "denied"}, {"waiting", "expired", "expired"}, {"waiting", "withdrawn", "withdrawn"},
+	{"running", "answered", "answered"}, {"running", "failed", "failed"},
+	{"asked", "host lost", "asked"}, {"running", "host lost", "asked"}, {"running", "host lost, gated", "indeterminate"},
+}}
+
+// Machines are all.
+var Machines = []*Machine{&RunMachine, &InputMachine, &RequestMachine, &RPCMachine}

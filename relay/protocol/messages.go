@@ -1,0 +1,99 @@
+package protocol
+
+// The types that code names.
+const (
+	RunStarted             = "run.started"
+	RunOutput              = "run.output"
+	RunAwaitingInput       = "run.awaiting_input"
+	RunInput               = "run.input"
+	RunPermissionRequested = "run.permission_requested"
+	RunPermissionResolved  = "run.permission_resolved"
+	RunExited              = "run.exited"
+	RunMeta                = "run.meta"
+	RunEmit                = "run.emit"
+	RunListen              = "run.listen"
+	RunResized             = "run.resized"
+	RunGap                 = "run.gap"
+	ToolCall               = "tool.call"
+	ToolResult             = "tool.result"
+
+	RunSendInput = "run.send_input"
+	RunSendKeys  = "run.send_keys"
+	RunStop      = "run.stop"
+	RunResize    = "run.resize"
+	RunApprove   = "run.permission.approve"
+	RunDeny      = "run.permission.deny"
+	RunSubscribe = "run.subscribe"
+	RunLeave     = "run.unsubscribe"
+
+	Hello         = "hello"
+	Welcome       = "welcome"
+	Failure       = "error"
+	Heartbeat     = "host.heartbeat"
+	RunAck        = "run.ack"
+	CommandState  = "command.state"
+	CommandResult = "command.result"
+	CommandAck    = "command.ack"
+	CaughtUp      = "run.caught_up"
+	Progress      = "run.progress"
+	Challenge     = "auth.challenge"
+	ChallengeBack = "auth.response"
+
+	RPCResponse = "rpc.response"
+)
+
+// Messages are all types that there are.
+var Messages = []Message{
+	{Type: RunStarted, Kind: Event, From: []Peer{Host}, Data: Started{}, Since: 1, Doc: "A run has begun."},
+	{Type: RunOutput, Kind: Event, From: []Peer{Host}, Data: Output{}, Since: 1, Doc: "A run wrote to its terminal."},
+	{Type: RunAwaitingInput, Kind: Event, From: []Peer{Host}, Data: AwaitingInput{}, Since: 1, Doc: "A run waits for an input."},
+	{Type: RunInput, Kind: Event, From: []Peer{Host}, Data: Input{}, Since: 1, Doc: "An input was written to the run."},
+	{Type: RunPermissionRequested, Kind: Event, From: []Peer{Host}, Data: PermissionRequested{}, Since: 1, Doc: "A run needs a decision, or answers."},
+	{Type: RunPermissionResolved, Kind: Event, From: []Peer{Host}, Data: PermissionResolved{}, Since: 2, Doc: "What became of a request: the host's word, and the only final one."},
+	{Type: RunExited, Kind: Event, From: []Peer{Host}, Data: Exited{}, Since: 1, Doc: "A run has ended. Nothing follows."},
+	{Type: RunMeta, Kind: Event, From: []Peer{Host}, Data: Meta{}, Since: 2, Doc: "What is known of a run; each member replaces the one before."},
+	{Type: RunEmit, Kind: Event, From: []Peer{Host}, Data: Emit{}, Since: 2, Doc: "A program emitted a value."},
+	{Type: RunListen, Kind: Event, From: []Peer{Host}, Data: Listen{}, Since: 2, Doc: "What passes between a program and its agent host."},
+	{Type: RunResized, Kind: Event, From: []Peer{Host}, Data: Resized{}, Since: 2, Doc: "The run's terminal has another size."},
+	{Type: RunGap, Kind: Event, From: []Peer{Host, Server}, Data: Gap{}, Since: 2, Doc: "Events that will never come. Its seq is `to`."},
+	{Type: ToolCall, Kind: Event, From: []Peer{Host}, Data: Called{}, Since: 1, Doc: "The host is about to use a tool."},
+	{Type: ToolResult, Kind: Event, From: []Peer{Host}, Data: Returned{}, Since: 1, Doc: "A tool was used."},
+
+	{Type: RunSendInput, Kind: Command, From: []Peer{App}, Data: SendInput{}, Since: 1, Doc: "Writes to a run, at most once."},
+	{Type: RunSendKeys, Kind: Command, From: []Peer{App}, Data: SendKeys{}, Since: 2, Doc: "Writes keys to a run's terminal: at most once, and never later."},
+	{Type: RunStop, Kind: Command, From: []Peer{App}, Data: Stop{}, Since: 1, Doc: "Ends a run, with its whole process group."},
+	{Type: RunResize, Kind: Command, From: []Peer{App}, Data: Resize{}, Since: 2, Doc: "Gives a run's terminal another size. The last one holds."},
+	{Type: RunApprove, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Approves a request, or answers it."},
+	{Type: RunDeny, Kind: Command, From: []Peer{App}, Data: Decide{}, Since: 1, Doc: "Denies a request."},
+	{Type: RunSubscribe, Kind: Command, From: []Peer{App}, Data: Subscribe{}, Since: 2, Doc: "Follows runs from a cursor on."},
+	{Type: RunLeave, Kind: Command, From: []Peer{App}, Data: Unsubscribe{}, Since: 2, Doc: "Follows runs no longer."},
+
+	{Type: Hello, Kind: Exchange, From: []Peer{Host, App}, Data: HelloData{}, Since: 2, Doc: "The first frame of who speaks more than protocol 1."},
+	{Type: Welcome, Kind: Exchange, From: []Peer{Server}, Data: WelcomeData{}, Since: 2, Doc: "Answers hello; the lower protocol holds."},
+	{Type: Failure, Kind: Exchange, From: []Peer{Server}, Data: ErrorData{}, Since: 2, Doc: "A frame, or what it asked for, was refused."},
+	{Type: Heartbeat, Kind: Exchange, From: []Peer{Host}, Data: Empty{}, Since: 2, Doc: "The host is alive. It is not stored."},
+	{Type: RunAck, Kind: Exchange, From: []Peer{Server}, Data: Ack{}, Since: 1, Doc: "All events of a run up to a seq are stored."},
+	{Type: CommandState, Kind: Exchange, From: []Peer{Server}, Data: State{}, Since: 2, Doc: "What has become of a command, told to who gave it."},
+	{Type: CommandResult, Kind: Exchange, From: []Peer{Host}, Data: CommandDone{}, Since: 2, Doc: "What has become of a command, told by the host until it is acknowledged."},
+	{Type: CommandAck, Kind: Exchange, From: []Peer{Server}, Data: CommandAcked{}, Since: 2, Doc: "A command's result is stored."},
+	{Type: CaughtUp, Kind: Exchange, From: []Peer{Server}, Data: Cursor{}, Since: 2, Doc: "The stored events are told; what follows is live."},
+	{Type: Progress, Kind: Exchange, From: []Peer{Server}, Data: ProgressData{}, Since: 2, Doc: "A run goes on, told to who follows without its output."},
+	{Type: Challenge, Kind: Exchange, From: []Peer{Server}, Data: ChallengeData{}, Since: 2, Doc: "Asks a host to prove its key."},
+	{Type: ChallengeBack, Kind: Exchange, From: []Peer{Host}, Data: ChallengeAnswer{}, Since: 2, Doc: "Proves it."},
+
+	{Type: "rpc.fs.read", Kind: RPC, From: []Peer{App}, Data: ReadFile{}, Result: FileRead{}, Since: 1, Doc: "Reads a text file below the run's directory."},
+	{Type: "rpc.fs.list", Kind: RPC, From: []Peer{App}, Data: ListDir{}, Result: DirListed{}, Since: 1, Doc: "Lists a directory below the run's."},
+	{Type: "rpc.fs.search", Kind: RPC, From: []Peer{App}, Data: Search{}, Result: Found{}, Since: 1, Doc: "Searches below the run's directory with ripgrep."},
+	{Type: "rpc.fs.write", Kind: RPC, From: []Peer{App}, Data: WriteFile{}, Result: Written{}, Since: 1, Gated: true, Doc: "Writes a file below the run's directory."},
+	{Type: "rpc.bash", Kind: RPC, From: []Peer{App}, Data: Bash{}, Result: BashDone{}, Since: 1, Gated: true, Doc: "Runs a command of bash in the run's directory."},
+	{Type: "rpc.git.status", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitDone{}, Since: 1, Doc: "What git says of the run's directory."},
+	{Type: "rpc.git.diff", Kind: RPC, From: []Peer{App}, Data: Git{}, Result: GitDone{}, Since: 1, Doc: "What has changed in the run's directory."},
+	{Type: "rpc.run.start", Kind: RPC, From: []Peer{App}, Data: StartRun{}, Result: RunMade{}, OfHost: true, Since: 1, Doc: "Starts a run on a host."},
+	{Type: "rpc.run.stop", Kind: RPC, From: []Peer{App}, Data: StopRun{}, Result: Stopped{}, Since: 1, Doc: "Ends a run, and answers."},
+	{Type: "rpc.runs.list", Kind: RPC, From: []Peer{App}, Data: ListRuns{}, Result: RunsListed{}, Since: 1, Doc: "The runs of a host."},
+	{Type: "rpc.host.info", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostInfo{}, OfHost: true, Since: 1, Doc: "What a host is."},
+	{Type: "rpc.host.doctor", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostDoctor{}, OfHost: true, Since: 1, Doc: "What a host is, and what it lacks."},
+	{Type: "rpc.host.capabilities", Kind: RPC, From: []Peer{App}, Data: AskHost{}, Result: HostCapabilities{}, OfHost: true, Since: 1, Doc: "What a host can do."},
+	{Type: "rpc.host.logs.tail", Kind: RPC, From: []Peer{App}, Data: TailLog{}, Result: LogTail{}, OfHost: true, Since: 1, Doc: "The end of the host's log."},
+	{Type: RPCResponse, Kind: Exchange, From: []Peer{Host, Server}, Data: Response{}, Since: 1, Doc: "Answers an RPC, to who asked and nobody else."},
+}

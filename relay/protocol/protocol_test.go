@@ -1,0 +1,164 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// vector is a frame, and why it is refused.
+type vector struct{ Name, Frame, Refusal string }
+
+func vectors(t testing.TB, name string) (all []vector) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s: %d vectors, %v", name, len(all), err)
+	}
+	return all
+}
+
+// read does what each end does with a frame.
+func read(frame string) (protocol.Envelope, *protocol.Refusal) {
+	e, r := protocol.Parse([]byte(frame))
+	if r == nil && e.Enc == nil {
+		r = protocol.Check(&e)
+	}
+	return e, r
+}
+
+// TestTaken: each message of the seed and each newer one is taken, and handed on with
+// nothing lost: unknown fields and types, too.
+func TestTaken(t *testing.T) {
+	seen := map[string]bool{}
+	for _, file := range []string{"seed.json", "new.json"} {
+		for _, v := range vectors(t, file) {
+			e, refusal := read(v.Frame)
+			if refusal != nil {
+				t.Errorf("%s: %v", v.Name, refusal)
+				continue
+			}
+			seen[e.Type] = true
+			if m := protocol.Find(e.Type); m != nil && file == "seed.json" && m.Since != 1 && e.Type != protocol.Heartbeat {
+				t.Errorf("%s: the table says that %s came later", v.Name, e.Type)
+			}
+			again, refusal := protocol.Parse(e.Append(nil))
+			if diff := cmp.Diff(e, again); refusal != nil || diff != "" {
+				t.Errorf("%s: it comes back as another (%v): %s", v.Name, refusal, diff)
+			}
+			if got, want := canonical(t, string(e.Append(nil))), canonical(t, v.Frame); got != want {
+				t.Errorf("%s: it is handed on as %s, was %s", v.Name, got, want)
+			}
+		}
+	}
+	for _, m := range protocol.Messages {
+		if !seen[m.Type] {
+			t.Errorf("no vector has %s: add one to testdata", m.Type)
+		}
+	}
+}
+
+// canonical is a frame in one form; nulls and an empty data say nothing.
+func canonical(t testing.TB, frame string) string {
+	t.Helper()
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(frame), &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"host_id", "run_id", "seq", "id", "re", "enc", "data"} {
+		if v := string(all[name]); v == "null" || v == "{}" {
+			delete(all, name)
+		}
+	}
+	text, err := json.Marshal(all)
+	if err == nil {
+		text, err = jcs.Canonical(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestRefused: what is no message is refused, with the reason.
+func TestRefused(t *testing.T) {
+	for _, v := range vectors(t, "refused.json") {
+		_, refusal := read(v.Frame)
+		if refusal == nil || refusal.Error() != v.Refusal || refusal.Close != 0 {
+			t.Errorf("%s: %v, want %s", v.Name, refusal, v.Refusal)
+		}
+	}
+}
+
+// TestCloses: some frames end the connection.
+func TestCloses(t *testing.T) {
+	for frame, want := range map[string]int{
+		"{\"type\":\"x\xff\"}": protocol.CloseInvalidUTF8,
+		`{"type":"x","ts":"2025-01-01T00:00:00Z","data":{"a":"` + strings.Repeat("x", protocol.MaxFrame) + `"}}`: protocol.CloseTooBig,
+	} {
+		if _, r := protocol.Parse([]byte(frame)); r == nil || r.Close != want {
+			t.Errorf("%.20q: %+v, want %d", frame, r, want)
+		}
+	}
+	longest := `{"type":"x","ts":"2025-01-01T00:00:00Z","data":{"a":"` + strings.Repeat("x", protocol.MaxFrame-56) + `"}}`
+	if _, r := protocol.Parse([]byte(longest)); r != nil || len(longest) != protocol.MaxFrame {
+		t.Errorf("a frame of %d bytes: %v", len(longest), r)
+	}
+}
+
+// TestSame: two events are one when type and data are equal, whatever their form.
+func TestSame(t *testing.T) {
+	of := func(typ, data string) *protocol.Envelope {
+		return &protocol.Envelope{Type: typ, Data: json.RawMessage(data)}
+	}
+	for _, c := range []struct {
+		a, b *protocol.Envelope
+		want bool
+	}{
+		{of("x", `{"a":1,"b":2.0}`), of("x", `{ "b":2, "a":1 }`), true},
+		{of("x", `{"a":1}`), of("y", `{"a":1}`), false},
+		{of("x", `{"a":1}`), of("x", `{"a":2}`), false},
+		{of("x", `{"a":9007199254740993}`), of("x", `{"a":9007199254740992}`), false},
+		{of("x", `{"a":[1,2]}`), of("x", `{"a":[2,1]}`), false},
+	} {
+		if got := protocol.Same(c.a, c.b); got != c.want {
+			t.Errorf("%s and %s: %v", c.a.Data, c.b.Data, got)
+		}
+	}
+}
+
+// FuzzParse: a frame is refused, or comes back as itself; a refusal says why.
+func FuzzParse(f *testing.F) {
+	for _, file := range []string{"seed.json", "new.json", "refused.json"} {
+		for _, v := range vectors(f, file) {
+			f.Add([]byte(v.Frame))
+		}
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		e, refusal := protocol.Parse(frame)
+		if refusal != nil {
+			if refusal.Why == "" || refusal.Code == "" {
+				t.Fatalf("refused without a reason: %+v", refusal)
+			}
+			return
+		}
+		if !json.Valid(frame) {
+			t.Fatal("what is no JSON was taken")
+		}
+		_ = protocol.Check(&e)
+		again, refusal := protocol.Parse(e.Append(nil))
+		if diff := cmp.Diff(e, again); refusal != nil || diff != "" {
+			t.Fatalf("it comes back as another (%v): %s", refusal, diff)
+		}
+	})
+}

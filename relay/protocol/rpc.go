@@ -1,0 +1,222 @@
+package protocol
+
+import "encoding/json"
+
+// What RPCs carry, and what they give. Each has the request_id by which it is answered,
+// and by which it is done once.
+
+// ReadFile is the data of rpc.fs.read.
+type ReadFile struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Path      string `json:"path" is:"required bytes=4096" doc:"relative to the run's directory"`
+	Offset    *int64 `json:"offset,omitempty" is:"from=0 to=9007199254740991"`
+	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=1048576"`
+}
+
+// FileRead is what rpc.fs.read gives.
+type FileRead struct {
+	Path      string `json:"path"`
+	Content   string `json:"content"`
+	Truncated bool   `json:"truncated"`
+	Size      int64  `json:"size" doc:"of the file, in bytes"`
+	SHA256    string `json:"sha256" doc:"of the file"`
+}
+
+// ListDir is the data of rpc.fs.list.
+type ListDir struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Path      string `json:"path,omitempty" is:"bytes=4096" doc:"."`
+}
+
+// DirListed is what rpc.fs.list gives.
+type DirListed struct {
+	Path      string  `json:"path"`
+	Entries   []Entry `json:"entries" is:"items=500" doc:"by name"`
+	Truncated bool    `json:"truncated"`
+}
+
+// Entry is what a directory holds.
+type Entry struct {
+	Name      string `json:"name"`
+	IsDir     bool   `json:"is_dir"`
+	SizeBytes *int64 `json:"size_bytes" doc:"of a regular file"`
+	IsLink    bool   `json:"is_link,omitempty"`
+}
+
+// Search is the data of rpc.fs.search.
+type Search struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Q         string `json:"q" is:"required chars=1000" doc:"a pattern of ripgrep"`
+}
+
+// Found is what rpc.fs.search gives.
+type Found struct {
+	Matches   []Match `json:"matches" is:"items=200"`
+	Truncated bool    `json:"truncated"`
+}
+
+// Match is a line that was found.
+type Match struct {
+	Path   string `json:"path"`
+	Line   int64  `json:"line"`
+	Column int64  `json:"column"`
+	Text   string `json:"text" is:"chars=500"`
+}
+
+// WriteFile is the data of rpc.fs.write.
+type WriteFile struct {
+	RequestID  string `json:"request_id" is:"required id"`
+	Path       string `json:"path" is:"required bytes=4096"`
+	Content    string `json:"content" is:"required" doc:"at most 1 MiB: a longer one is too_large, never cut"`
+	BaseSHA256 string `json:"base_sha256,omitempty" is:"sha256" doc:"of the file that it replaces"`
+	Mkdirs     bool   `json:"mkdirs,omitempty"`
+	Actor      string `json:"actor,omitempty" is:"enum=web|cli|system"`
+}
+
+// Written is what rpc.fs.write gives.
+type Written struct {
+	Path         string `json:"path"`
+	BytesWritten int64  `json:"bytes_written"`
+	SHA256       string `json:"sha256"`
+	Truncated    bool   `json:"truncated" doc:"false"`
+}
+
+// Bash is the data of rpc.bash.
+type Bash struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Cmd       string `json:"cmd" is:"required bytes=65536"`
+	TimeoutS  *int64 `json:"timeout_s,omitempty" is:"from=1 to=600" doc:"120"`
+	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
+}
+
+// BashDone is what rpc.bash gives.
+type BashDone struct {
+	Stdout    string `json:"stdout" is:"bytes=200000"`
+	Stderr    string `json:"stderr" is:"bytes=200000"`
+	ExitCode  int64  `json:"exit_code"`
+	Truncated bool   `json:"truncated"`
+	TimedOut  bool   `json:"timed_out"`
+}
+
+// Git is the data of rpc.git.status and rpc.git.diff.
+type Git struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Path      string `json:"path,omitempty" is:"bytes=4096"`
+}
+
+// GitDone is what they give.
+type GitDone struct {
+	Stdout    string `json:"stdout" is:"bytes=400000"`
+	Truncated bool   `json:"truncated"`
+}
+
+// StartRun is the data of rpc.run.start.
+type StartRun struct {
+	RequestID string `json:"request_id" is:"required id"`
+	HostID    string `json:"host_id" is:"required id"`
+	Tool      string `json:"tool" is:"required chars=64"`
+	Cmd       string `json:"cmd" is:"required bytes=65536" doc:"for bash -lc; an empty one is the tool itself"`
+	Cwd       string `json:"cwd,omitempty" is:"bytes=4096" doc:"below a root of the host; the first when it is left out or null"`
+	Title     string `json:"title,omitempty" is:"chars=200"`
+	Cols      *int64 `json:"cols,omitempty" is:"from=1 to=1000"`
+	Rows      *int64 `json:"rows,omitempty" is:"from=1 to=1000"`
+}
+
+// RunMade is what rpc.run.start gives. The envelope names the run, too.
+type RunMade struct {
+	RunID string `json:"run_id"`
+}
+
+// StopRun is the data of rpc.run.stop.
+type StopRun struct {
+	RequestID string `json:"request_id" is:"required id"`
+	Signal    string `json:"signal,omitempty" is:"enum=term|kill" doc:"term"`
+	Actor     string `json:"actor,omitempty" is:"enum=web|cli|system"`
+}
+
+// Stopped is what rpc.run.stop gives.
+type Stopped struct {
+	Signal string `json:"signal"`
+}
+
+// AskHost is the data of RPCs that ask of a host alone.
+type AskHost struct {
+	RequestID string `json:"request_id" is:"required id"`
+	HostID    string `json:"host_id" is:"required id"`
+}
+
+// ListRuns is the data of rpc.runs.list: its host, else that of the envelope's run, is asked.
+type ListRuns struct {
+	RequestID string `json:"request_id" is:"required id"`
+	HostID    string `json:"host_id,omitempty" is:"id"`
+}
+
+// RunsListed is what rpc.runs.list gives.
+type RunsListed struct {
+	Runs []RunListed `json:"runs"`
+}
+
+// RunListed is a run of a host.
+type RunListed struct {
+	RunID     string `json:"run_id"`
+	Tool      string `json:"tool"`
+	Cwd       string `json:"cwd"`
+	Command   string `json:"command"`
+	Status    Status `json:"status"`
+	StartedAt string `json:"started_at"`
+	Title     string `json:"title,omitempty"`
+}
+
+// HostInfo is what rpc.host.info gives.
+type HostInfo struct {
+	HostID  string     `json:"host_id"`
+	PID     int64      `json:"pid"`
+	OS      string     `json:"os"`
+	Arch    string     `json:"arch"`
+	Version string     `json:"version"`
+	Tools   []ToolSeen `json:"tools"`
+}
+
+// ToolSeen is a tool of a host, and whether it is there.
+type ToolSeen struct {
+	Tool string `json:"tool"`
+	Bin  string `json:"bin"`
+	OK   bool   `json:"ok"`
+}
+
+// HostDoctor is what rpc.host.doctor gives.
+type HostDoctor struct {
+	HostInfo
+	Deps []Dep `json:"deps"`
+}
+
+// Dep is what a host needs.
+type Dep struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+// HostCapabilities is what rpc.host.capabilities gives.
+type HostCapabilities struct {
+	HostDoctor
+	SupportedRPC []string        `json:"supported_rpc"`
+	Features     []string        `json:"features"`
+	Limits       json.RawMessage `json:"limits"`
+	LocalSocket  string          `json:"local_socket"`
+}
+
+// TailLog is the data of rpc.host.logs.tail.
+type TailLog struct {
+	RequestID string `json:"request_id" is:"required id"`
+	HostID    string `json:"host_id" is:"required id"`
+	Lines     *int64 `json:"lines,omitempty" is:"from=1 to=2000" doc:"200"`
+	MaxBytes  *int64 `json:"max_bytes,omitempty" is:"from=1 to=2000000" doc:"200,000"`
+}
+
+// LogTail is what rpc.host.logs.tail gives.
+type LogTail struct {
+	Path      string `json:"path"`
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated"`
+}

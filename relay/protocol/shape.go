@@ -1,0 +1,142 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// kind is a JSON type.
+type kind uint8
+
+const (
+	anything kind = iota
+	text
+	integer
+	number
+	boolean
+	array
+	object // with fields, or with values of one shape
+)
+
+var kindNames = [...]string{anything: "any value", text: "a string", integer: "an integer", number: "a number", boolean: "a boolean", array: "an array", object: "an object"}
+
+func (k kind) String() string { return kindNames[k] }
+
+// shape is what a struct and its tags say of a value.
+type shape struct {
+	kind   kind
+	fields []field // of a struct
+	each   *shape  // of an array's or a map's values
+
+	enum         []string
+	form         string // id, sha256, time
+	bytes, chars int64  // at most, when not 0
+	items        int64
+	from, to     int64 // with bounded
+	bounded      bool
+}
+
+// field is a member of an object.
+type field struct {
+	name     string
+	required bool
+	doc      string
+	shape    *shape
+}
+
+var shapes sync.Map // by the reflect.Type of a struct
+
+// shapeOf is the shape of a struct's value.
+func shapeOf(v any) *shape {
+	t := reflect.TypeOf(v)
+	if s, ok := shapes.Load(t); ok {
+		return s.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, shapeOfType(t))
+	return s.(*shape)
+}
+
+func shapeOfType(t reflect.Type) *shape {
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &shape{}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return shapeOfType(t.Elem())
+	case reflect.String:
+		return &shape{kind: text}
+	case reflect.Int64:
+		return &shape{kind: integer}
+	case reflect.Float64:
+		return &shape{kind: number}
+	case reflect.Bool:
+		return &shape{kind: boolean}
+	case reflect.Slice:
+		return &shape{kind: array, each: shapeOfType(t.Elem())}
+	case reflect.Map:
+		return &shape{kind: object, each: shapeOfType(t.Elem())}
+	case reflect.Struct:
+		return &shape{kind: object, fields: fieldsOf(t)}
+	}
+	panic(fmt.Sprintf("protocol: a message has a %s", t))
+}
+
+func fieldsOf(t reflect.Type) []field {
+	var all []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			all = append(all, fieldsOf(f.Type)...)
+			continue
+		}
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		s := shapeOfType(f.Type)
+		out := field{name: name, doc: f.Tag.Get("doc"), shape: s}
+		for _, word := range strings.Fields(f.Tag.Get("is")) {
+			if word == "required" {
+				out.required = true
+				continue
+			}
+			s.note(t.Name()+"."+f.Name, word)
+		}
+		all = append(all, out)
+	}
+	return all
+}
+
+// note takes one word of a tag in.
+func (s *shape) note(of, word string) {
+	name, value, _ := strings.Cut(word, "=")
+	n, err := strconv.ParseInt(value, 10, 64)
+	switch {
+	case name == "enum":
+		s.enum = strings.Split(value, "|")
+		return
+	case word == "id" || word == "sha256" || word == "time":
+		s.form = word
+		return
+	case word == "object":
+		s.kind = object
+		return
+	case err != nil:
+		panic(fmt.Sprintf("protocol: the tag of %s says %q", of, word))
+	}
+	switch name {
+	case "bytes":
+		s.bytes = n
+	case "chars":
+		s.chars = n
+	case "items":
+		s.items = n
+	case "from":
+		s.from, s.bounded = n, true
+	case "to":
+		s.to = n
+	default:
+		panic(fmt.Sprintf("protocol: the tag of %s says %q", of, word))
+	}
+}

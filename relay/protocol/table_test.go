@@ -1,0 +1,165 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/jsonschema"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// TestTable: each row is whole.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range protocol.Messages {
+		switch {
+		case seen[m.Type]:
+			t.Errorf("%s stands twice", m.Type)
+		case m.Data == nil || m.Doc == "" || len(m.From) == 0 || m.Since < 1 || m.Since > protocol.Version:
+			t.Errorf("the row of %s is not whole", m.Type)
+		case (m.Kind == protocol.RPC) != (m.Result != nil) || (m.Kind == protocol.RPC) != (strings.HasPrefix(m.Type, "rpc.") && m.Type != protocol.RPCResponse):
+			t.Errorf("%s: an RPC, and nothing else, has a result and a name of one", m.Type)
+		case m.Gated && m.Kind != protocol.RPC:
+			t.Errorf("%s: only an RPC is gated", m.Type)
+		}
+		seen[m.Type] = true
+	}
+}
+
+// TestSchemas: the schemas of the manual are those of the table, and say of each vector
+// what Check says, as far as a schema can.
+func TestSchemas(t *testing.T) {
+	for _, m := range protocol.Messages {
+		file := filepath.Join("..", "..", "spec", "relay", m.Type+".json")
+		if text, err := os.ReadFile(file); err != nil || string(text) != string(protocol.Schema(m.Data))+"\n" {
+			t.Errorf("%s is not that of the table (%v): run make gen", file, err)
+		}
+	}
+	for _, file := range []string{"seed.json", "new.json", "refused.json"} {
+		for _, v := range vectors(t, file) {
+			e, _ := protocol.Parse([]byte(v.Frame))
+			m := protocol.Find(e.Type)
+			if m == nil || e.Data == nil || e.Enc != nil || v.Refusal != "" && !strings.HasPrefix(v.Refusal, "bad_message: "+e.Type+":") {
+				continue
+			}
+			if onlyOurs[v.Name] {
+				continue
+			}
+			s, mistakes := jsonschema.Compile(protocol.Schema(m.Data))
+			if len(mistakes) > 0 {
+				t.Fatalf("%s: %v", m.Type, mistakes)
+			}
+			value, err := jsonschema.Decode(e.Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems := s.Check(value); (len(problems) > 0) != (v.Refusal != "") {
+				t.Errorf("%s: the schema says %v, and Check %q", v.Name, problems, v.Refusal)
+			}
+		}
+	}
+}
+
+// onlyOurs are vectors of which a schema says something else: Check takes null for what
+// is left out, and events that say more than Concerto's own host would, and knows the width of integers.
+var onlyOurs = map[string]bool{"start": true, "questions": true, "an event longer than ours": true, "exit code beyond": true}
+
+// TestCodes: each code has one row, and a status.
+func TestCodes(t *testing.T) {
+	seen := map[protocol.Code]bool{}
+	for _, c := range protocol.Codes {
+		if seen[c.Code] || c.Doc == "" || c.HTTP < 400 || protocol.HTTPStatus(c.Code) != c.HTTP {
+			t.Errorf("the row of %s", c.Code)
+		}
+		seen[c.Code] = true
+	}
+}
+
+// TestReference: the manual's chapter is that of the tables.
+func TestReference(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "spec", "relay.md"))
+	if err != nil || string(text) != protocol.Reference() {
+		t.Errorf("spec/relay.md is not that of the tables (%v): run make gen", err)
+	}
+}
+
+// The machines as relay.md's section 5 draws them: from which state to which, and which
+// of them are the end.
+func TestMachines(t *testing.T) {
+	for _, c := range []struct {
+		machine *protocol.Machine
+		arrows  string
+		ends    string
+	}{
+		{&protocol.RunMachine, `>running running>awaiting_input awaiting_input>running running>awaiting_approval awaiting_input>awaiting_approval
+			awaiting_approval>running awaiting_approval>awaiting_input running>exited awaiting_input>exited awaiting_approval>exited lost>exited
+			running>lost awaiting_input>lost awaiting_approval>lost lost>running lost>awaiting_input lost>awaiting_approval`, "exited"},
+		{&protocol.InputMachine, ">accepted accepted>sent accepted>expired sent>applied sent>rejected sent>indeterminate", "applied expired indeterminate rejected"},
+		{&protocol.RequestMachine, `>open open>decided decided>resolved decided>open open>withdrawn decided>withdrawn open>expired decided>expired
+			open>resolved open>withdrawn decided>withdrawn`, "expired resolved withdrawn"},
+		{&protocol.RPCMachine, `>asked asked>running asked>waiting waiting>running waiting>denied waiting>expired waiting>withdrawn running>answered
+			running>failed asked>asked running>asked running>indeterminate`, "answered denied expired failed indeterminate withdrawn"},
+	} {
+		var arrows []string
+		for _, s := range c.machine.Steps {
+			arrows = append(arrows, s.From+">"+s.To)
+			if to, ok := c.machine.Next(s.From, s.On); !ok || to != s.To {
+				t.Errorf("%s: %s when %s is %s, %v", c.machine.Name, s.From, s.On, to, ok)
+			}
+		}
+		want := strings.Fields(c.arrows)
+		slices.Sort(want)
+		slices.Sort(arrows)
+		if !slices.Equal(arrows, want) {
+			t.Errorf("%s: %v, want %v", c.machine.Name, arrows, want)
+		}
+		var ends []string
+		for _, state := range c.machine.States() {
+			if c.machine.Ends(state) {
+				ends = append(ends, state)
+			}
+		}
+		slices.Sort(ends)
+		if got := strings.Join(ends, " "); got != c.ends {
+			t.Errorf("%s ends in %s, want %s", c.machine.Name, got, c.ends)
+		}
+		if to, ok := c.machine.Next("exited", "started"); ok || to != "exited" {
+			t.Errorf("%s: what has ended begins anew", c.machine.Name)
+		}
+	}
+}
+
+// TestDecode: what Check takes can be read as its struct.
+func TestDecode(t *testing.T) {
+	for _, v := range vectors(t, "new.json") {
+		if e, refusal := read(v.Frame); refusal == nil && e.Type == protocol.RunPermissionRequested {
+			d, err := protocol.Decode[protocol.PermissionRequested](&e)
+			if err != nil || d.RequestID != "q3" || len(d.Questions) != 1 || string(d.Questions[0].Options[0].Value) != "1" || *d.From.Line != 3 {
+				t.Errorf("%+v, %v", d, err)
+			}
+			return
+		}
+	}
+	t.Error("no vector has questions")
+}
+
+// Names that a JSON object has are those of the struct: none is forgotten in the tags.
+func TestEveryFieldIsNamed(t *testing.T) {
+	for _, m := range protocol.Messages {
+		var s struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if err := json.Unmarshal(protocol.Schema(m.Data), &s); err != nil {
+			t.Fatal(err)
+		}
+		for name := range s.Properties {
+			if name == "" || name != strings.ToLower(name) {
+				t.Errorf("%s has a field %q", m.Type, name)
+			}
+		}
+	}
+}
