@@ -147,7 +147,7 @@ func (l *Log) Append(r Record) (Line, error) {
 	if err != nil {
 		return line, err
 	}
-	if err := l.write(append(line.Text[:len(line.Text):len(line.Text)], '\n')); err != nil {
+	if err := l.write(line.Text[:len(line.Text)+1]); err != nil {
 		return line, err
 	}
 	l.head = Head{line.Seq, line.Hash}

@@ -87,7 +87,8 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 		return l, fmt.Errorf("audit record: %w", err)
 	}
 	// The members in canonical order; that of the hash stands between these two.
-	text := []byte(`{"actor":{`)
+	text := make([]byte, 0, 512+len(l.Actor.Name)+len(l.Run)+len(l.Subject)+len(l.Data))
+	text = append(text, `{"actor":{`...)
 	if l.Actor.At != "" {
 		text = append(jcs.AppendText(append(text, `"at":`...), l.Actor.At), ',')
 	}
@@ -103,7 +104,8 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	text = jcs.AppendText(append(text, `,"time":`...), l.Time)
 	text = append(text, '}')
 	l.Hash = sum(text)
-	l.Text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
+	text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
+	l.Text = append(text, '\n')[:len(text)] // with the end behind it, which is written, too
 	return l, nil
 }
 

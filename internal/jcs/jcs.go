@@ -17,8 +17,17 @@ import (
 )
 
 // Canonical gives a JSON text in canonical form. It fails when the text is not
-// one JSON value, or has a number that no double holds.
+// one JSON value, or has a number that no double holds. A text that is in that form
+// is given back itself.
 func Canonical(text []byte) ([]byte, error) {
+	if already(text) {
+		return text, nil
+	}
+	return written(text)
+}
+
+// written decodes a text and writes it anew.
+func written(text []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	var v any

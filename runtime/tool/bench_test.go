@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
 )
 
 // many is a registry of 10,000 tools.
@@ -102,6 +105,34 @@ func BenchmarkDispatch(b *testing.B) {
 		if r := s.Call(context.Background(), "tool_05000", json.RawMessage(`{"a":1}`)); !r.Success {
 			b.Fatal(r.Error)
 		}
+	}
+}
+
+// BenchmarkAudit is a call with its two records in a log on the disk, beside one without.
+func BenchmarkAudit(b *testing.B) {
+	args := json.RawMessage(`{"sql":"select name, price from pieces where sku = 'a1' order by price","limit":6}`)
+	for _, on := range []bool{false, true} {
+		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
+			var h Hooks
+			if on {
+				log, err := audit.Open(filepath.Join(b.TempDir(), "audit.log"), audit.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer log.Close()
+				h.Audit = log
+			}
+			s, err := many(b).OpenWith(context.Background(), Context{SessionID: "r_0123456789abcdef"}, h)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if r := s.Call(context.Background(), "tool_05000", args); !r.Success {
+					b.Fatal(r.Error)
+				}
+			}
+		})
 	}
 }
 

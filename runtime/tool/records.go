@@ -3,8 +3,10 @@ package tool
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/jcs"
 )
 
 // AuditChannel is where each record is told.
@@ -29,19 +31,28 @@ type CallRecord struct {
 	Approval           *Approval
 }
 
-func orNull(s string) any {
-	if s == "" {
-		return nil
+// record makes a record; data is in canonical form, as the subject is: so it need not be
+// read to be written.
+func (r CallRecord) record(kind string, data []byte) audit.Record {
+	b := make([]byte, 0, 128+len(r.CallID)+len(r.Owner)+len(r.Tool)+len(r.Parent))
+	b = jcs.AppendText(append(b, `{"call":`...), r.CallID)
+	b = appendOrNull(append(b, `,"owner":`...), r.Owner)
+	b = appendOrNull(append(b, `,"parent":`...), r.Parent)
+	b = jcs.AppendText(append(b, `,"tool":`...), r.Tool)
+	if b = append(b, `,"version":`...); r.Version > 0 {
+		b = strconv.AppendInt(b, int64(r.Version), 10)
+	} else {
+		b = append(b, "null"...)
 	}
-	return s
+	return audit.Record{Run: r.Session, Kind: kind, Actor: audit.Actor{Type: actorOf(r.Route), Name: r.By}, Subject: append(b, '}'), Data: data}
 }
 
-func (r CallRecord) record(kind string, data any) audit.Record {
-	subject := map[string]any{"tool": r.Tool, "version": nil, "owner": orNull(r.Owner), "call": r.CallID, "parent": orNull(r.Parent)}
-	if r.Version > 0 {
-		subject["version"] = r.Version
+// appendOrNull appends a text, null for an empty one.
+func appendOrNull(b []byte, s string) []byte {
+	if s == "" {
+		return append(b, "null"...)
 	}
-	return audit.Record{Run: r.Session, Kind: kind, Actor: audit.Actor{Type: actorOf(r.Route), Name: r.By}, Subject: mustEncode(subject), Data: mustEncode(data)}
+	return jcs.AppendText(b, s)
 }
 
 // mustEncode writes what is known to be JSON.
@@ -55,12 +66,28 @@ func mustEncode(v any) json.RawMessage {
 
 // Call is the record before the handler starts, or of the refusal.
 func (r CallRecord) Call() audit.Record {
-	return r.record(audit.KindCall, map[string]any{"args": r.Args, "args_sha256": r.ArgsSHA256, "approval": r.Approval})
+	b := make([]byte, 0, 256+len(r.Args))
+	if b = append(b, `{"approval":`...); r.Approval == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, mustEncode(r.Approval)...)
+	}
+	if b = append(b, `,"args":`...); r.Args == nil {
+		b = append(b, "null"...)
+	} else {
+		b = append(b, r.Args...)
+	}
+	b = jcs.AppendText(append(b, `,"args_sha256":`...), r.ArgsSHA256)
+	return r.record(audit.KindCall, append(b, '}'))
 }
 
 // Done is the record after.
 func (r CallRecord) Done(outcome Outcome, message string, durationMS int64, outputBytes int) audit.Record {
-	return r.record(audit.KindDone, map[string]any{"outcome": outcome, "error": orNull(message), "duration_ms": durationMS, "output_bytes": outputBytes})
+	b := strconv.AppendInt(append(make([]byte, 0, 128+len(message)), `{"duration_ms":`...), durationMS, 10)
+	b = appendOrNull(append(b, `,"error":`...), message)
+	b = jcs.AppendText(append(b, `,"outcome":`...), string(outcome))
+	b = strconv.AppendInt(append(b, `,"output_bytes":`...), int64(outputBytes), 10)
+	return r.record(audit.KindDone, append(b, '}'))
 }
 
 func (c *Call) recorded() CallRecord {

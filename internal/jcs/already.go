@@ -1,0 +1,150 @@
+package jcs
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// mostDepth bounds how deep a text is looked through; what is deeper is decoded.
+const mostDepth = 100
+
+// already says whether a text is in canonical form: it may take one for another that
+// is, as a name with an escape in it, but none for canonical that is not. Nothing is
+// allocated.
+func already(text []byte) bool {
+	rest, ok := look(text, mostDepth)
+	return ok && len(rest) == 0 && utf8.Valid(text)
+}
+
+// look passes over a value.
+func look(b []byte, depth int) (rest []byte, ok bool) {
+	if len(b) == 0 || depth == 0 {
+		return nil, false
+	}
+	switch b[0] {
+	case '{':
+		return lookObject(b[1:], depth-1)
+	case '[':
+		return lookArray(b[1:], depth-1)
+	case '"':
+		_, rest, ok = lookText(b)
+		return rest, ok
+	case 'n':
+		return bytes.CutPrefix(b, []byte("null"))
+	case 't':
+		return bytes.CutPrefix(b, []byte("true"))
+	case 'f':
+		return bytes.CutPrefix(b, []byte("false"))
+	}
+	return lookInteger(b)
+}
+
+func lookArray(b []byte, depth int) (rest []byte, ok bool) {
+	if len(b) > 0 && b[0] == ']' {
+		return b[1:], true
+	}
+	for {
+		if b, ok = look(b, depth); !ok || len(b) == 0 {
+			return nil, false
+		}
+		if b[0] == ']' {
+			return b[1:], true
+		}
+		if b[0] != ',' {
+			return nil, false
+		}
+		b = b[1:]
+	}
+}
+
+func lookObject(b []byte, depth int) (rest []byte, ok bool) {
+	if len(b) > 0 && b[0] == '}' {
+		return b[1:], true
+	}
+	var before []byte
+	for first := true; ; first = false {
+		var name []byte
+		if name, b, ok = lookText(b); !ok || len(b) == 0 || b[0] != ':' {
+			return nil, false
+		}
+		if !first && bytes.Compare(before, name) >= 0 || bytes.IndexFunc(name, notPlain) >= 0 {
+			return nil, false
+		}
+		before = name
+		if b, ok = look(b[1:], depth); !ok || len(b) == 0 {
+			return nil, false
+		}
+		if b[0] == '}' {
+			return b[1:], true
+		}
+		if b[0] != ',' {
+			return nil, false
+		}
+		b = b[1:]
+	}
+}
+
+// notPlain is what a name may have whose place among others its bytes do not tell: an
+// escape, and what UTF-16 orders otherwise than UTF-8.
+func notPlain(r rune) bool { return r == '\\' || r >= 0xe000 }
+
+// lookText passes over a text, and gives what stands between its quotes.
+func lookText(b []byte) (inner, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] != '"' {
+		return nil, nil, false
+	}
+	for i := 1; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			return b[1:i], b[i+1:], true
+		case c < ' ':
+			return nil, nil, false
+		case c == '\\':
+			n := escape(b[i+1:])
+			if n == 0 {
+				return nil, nil, false
+			}
+			i += n
+		}
+	}
+	return nil, nil, false
+}
+
+// escape is the length of a canonical escape behind its backslash; 0 when it is none.
+func escape(b []byte) int {
+	if len(b) == 0 {
+		return 0
+	}
+	if bytes.IndexByte([]byte(`"\bfnrt`), b[0]) >= 0 {
+		return 1
+	}
+	// \u00xx of a control character that has no escape of its own
+	if len(b) < 5 || b[0] != 'u' || b[1] != '0' || b[2] != '0' || b[3] != '0' && b[3] != '1' {
+		return 0
+	}
+	low := bytes.IndexByte([]byte("0123456789abcdef"), b[4])
+	if low < 0 || b[3] == '0' && bytes.IndexByte([]byte("\b\f\n\r\t"), byte(low)) >= 0 {
+		return 0
+	}
+	return 5
+}
+
+// lookInteger passes over an integer. Of other numbers it is not seen whether they are
+// canonical.
+func lookInteger(b []byte) (rest []byte, ok bool) {
+	n := 0
+	if b[0] == '-' {
+		n = 1
+	}
+	from := n
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		n++
+	}
+	switch {
+	case n == from, b[from] == '0' && n > 1: // none, -0, 01
+		return nil, false
+	case n < len(b) && (b[n] == '.' || b[n] == 'e' || b[n] == 'E'):
+		return nil, false
+	}
+	return b[n:], true
+}
