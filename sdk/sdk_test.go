@@ -263,8 +263,10 @@ func TestMessages(t *testing.T) {
 		w.want("decide", talk(effect.ExchangeOpen{Prompt: "decide"}, values("true")),
 			`{"type":"result","allow":true,"reason":"","input":{"a":1},"scope":"once"}`)
 		w.want("fail", talk(effect.ExchangeOpen{Prompt: "fail"}, nil), `{"type":"error","message":"no disk","code":"E7"}`)
-		w.want("given", talk(effect.ExchangeOpen{Prompt: "given", Context: []byte(`[1,{"é":null}]`), Schema: []byte(`{"type":"object"}`)}, nil),
-			`{"type":"result","context":[1,{"é":null}],"schema":{"type":"object"},"params":{"model":"opus","n":9007199254740991},"session":null}`)
+		w.want("given", talk(effect.ExchangeOpen{Prompt: "given", Context: []byte(`[1,{"é":null}]`), Schema: []byte(`{"type":"object"}`),
+			Tools: []effect.ToolSpec{{Name: "sum", Description: "Adds <two>", Parameters: []byte(`{"type":"object"}`)}}}, nil),
+			`{"type":"result","context":[1,{"é":null}],"schema":{"type":"object"},"params":{"model":"opus","n":9007199254740991},"session":null,`+
+				`"tools":[{"name":"sum","description":"Adds <two>","parameters":{"type":"object"}}]}`)
 		w.want("refused", talk(effect.ExchangeOpen{Prompt: "refused"}, func(*effect.HostMessage) *effect.ExchangeReply {
 			return &effect.ExchangeReply{Error: "nobody knows"}
 		}), `{"type":"result","refused":"nobody knows","cancelled":false}`)

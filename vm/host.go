@@ -18,6 +18,7 @@ type Host struct {
 	QuestionTimeout float64                    // seconds; 0 is none
 	Assumed         []string                   // keys that the manifest does not have: what they are is usual
 	Told            bool                       // it is told which tools there are, as all are that do not speak our protocol
+	MayAsk          bool                       // it may announce that it is to be told
 	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
 }
 
@@ -55,7 +56,10 @@ func (d *Host) read() error {
 			return fmt.Errorf("transport: %w", err)
 		}
 	}
-	d.Told = transport != "" && transport != "stdio"
+	_, init := keys["init"]
+	_, variables := keys["params_env"]
+	d.Told = transport != "" && transport != "stdio" || string(keys["send_tools"]) == "true"
+	d.MayAsk = init || variables || len(d.Params) > 0
 	d.Defaults = map[string]json.RawMessage{}
 	for _, m := range hostmsg.Messages() {
 		if v, given := keys[m.Default]; given && m.Default != "" {
@@ -95,7 +99,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 		r.Session = name.AsString()
 	}
 	r.Tools = m.toolsFor(d, host)
-	if d.Told && m.config.Application.Tools {
+	if (d.Told || d.MayAsk) && m.config.Application.Tools {
 		r.Application = &effect.AppList{Only: d.AppTools}
 		for _, own := range r.Tools {
 			r.Application.Taken = append(r.Application.Taken, own.Name)
@@ -109,7 +113,7 @@ func (m *VM) openingOf(d *Host, host value.Slot, prompt string) *effect.Exchange
 
 // toolsFor are the tools that a host is told of.
 func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
-	if !d.Told {
+	if !d.Told && !d.MayAsk {
 		return nil
 	}
 	tools := m.toolsOf(host, &m.pace)

@@ -192,6 +192,7 @@ var keys = []Key{
 	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take; 1800 for a vendor's agent when not given."},
 	{Path: "hosts.*.init_timeout", Type: Number, Unit: "seconds", Example: "20", Doc: "How long a new process may take until it is ready: `timeout`, else 10, when not given; 60 for a vendor's agent."},
 	{Path: "hosts.*.init", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "The `init` message is sent without `params`, too, so that the host can tell its capabilities."},
+	{Path: "hosts.*.send_tools", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "Prompts list the tools that the host may call, as they do for a host that announces the capability `tools`."},
 	{Path: "hosts.*.model", Type: String, Example: `"opus"`, Transports: vendors, Doc: "The model that a vendor's agent is to use."},
 	{Path: "hosts.*.mode", Type: String, Default: `"default"`, Example: `"plan"`, Transports: []string{claudeCode, acp}, Doc: "How the agent asks for permission: `default`, `acceptEdits` or `plan`; for `acp` any that it offers. One that skips permission needs `unsafe_mode`."},
 	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Transports: []string{claudeCode, acp}, Doc: "`mode` may be one that skips permission."},

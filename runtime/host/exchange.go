@@ -15,7 +15,8 @@ type exchange struct {
 	pool   *pool
 	slot   *slot
 	in     *inbox
-	prompt line
+	asked  *effect.ExchangeOpen
+	prompt line // see promptFor
 	wish
 	timer *time.Timer // of the timeout
 	beat  *time.Timer // of the heartbeat; nil without one
@@ -73,14 +74,14 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if err != nil {
 		return nil, err
 	}
-	prompt := pool.cfg.promptLine(r) // while no host waits for it
+	prompt := pool.cfg.promptLine(r, pool.cfg.SendTools) // while no host waits for it
 	p, err := slot.process(ctx, wishOf(r))
 	if err != nil {
 		pool.leave(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), prompt: prompt, wish: wishOf(r),
+		pool: pool, slot: slot, in: newInbox(), asked: r, prompt: prompt, wish: wishOf(r),
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
 	p.pulse.begin()
@@ -90,7 +91,7 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		return nil, ErrClosed
 	}
 	p.goesOnWith(ex.session)
-	p.begin(ex.in, ex.prompt)
+	p.begin(ex.in, ex.promptFor(p))
 	return &effect.ExchangeOpened{ID: ex.id}, nil
 }
 
@@ -239,7 +240,7 @@ func (ex *exchange) restart(ctx context.Context) error {
 		ex.mu.Unlock()
 		ex.in.resume()
 		p.goesOnWith(ex.session)
-		p.begin(ex.in, ex.prompt)
+		p.begin(ex.in, ex.promptFor(p))
 		select {
 		case <-ex.life:
 			p.giveUp(plainReason)

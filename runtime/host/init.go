@@ -20,6 +20,7 @@ import (
 type Initialisation struct {
 	InitTimeout float64 `json:"init_timeout"` // seconds; 0 means Timeout, for a vendor's agent 60
 	Init        bool    `json:"init"`         // init is sent without parameters, too
+	SendTools   bool    `json:"send_tools"`   // prompts list the host's tools, also when it has not announced that it wants them
 }
 
 // hasParams says whether the host is initialised: when it has any parameter.
@@ -149,6 +150,7 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 		// A list of anything is taken: what is no known name means nothing.
 		if err := json.Unmarshal(m.Text, &ack); err == nil {
 			p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+			p.tells = slices.Contains(ack.Capabilities, any("tools")) && p.words == nil
 			p.resumes = slices.Contains(ack.Capabilities, any("resume"))
 			p.state.Version, _ = ack.Version.(string)
 			for _, c := range ack.Capabilities {

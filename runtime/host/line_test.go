@@ -33,7 +33,7 @@ func TestLongPrompts(t *testing.T) {
 			want := append(value.AppendString([]byte(`{"type":"prompt","text":`), text), `,"context":{"a": 1},"schema":{},"session":"s"}`+"\n"...)
 			plain := lineBreaks.Replace(text+"\nContext: {\"a\":\n1}\nSchema: {}") + "\n"
 			for format, want := range map[string][]byte{"json": want, "text": []byte(plain)} {
-				l := (&Config{InputFormat: format}).promptLine(r)
+				l := (&Config{InputFormat: format}).promptLine(r, false)
 				if len(l.long) != 1 || len(l.short) > 100 {
 					t.Fatalf("%s: %d long texts beside %d bytes", name, len(l.long), len(l.short))
 				}
@@ -103,7 +103,7 @@ func TestLongPromptTakesNoMemory(t *testing.T) {
 	text := strings.Repeat("x\"", 20<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	l := (&Config{InputFormat: "json"}).promptLine(&effect.ExchangeOpen{Prompt: text})
+	l := (&Config{InputFormat: "json"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func (c *fileConn) Unread() int                 { return 0 }
 // TestVendorGetsLongPrompts: an adapter gets them whole.
 func TestVendorGetsLongPrompts(t *testing.T) {
 	text := strings.Repeat("é", longText)
-	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text})
+	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)
 	if o := parseOurs(bytes.TrimSpace(l.bytes())); o.Type != "prompt" || o.Text != text {
 		t.Errorf("%s with %d bytes", o.Type, len(o.Text))
 	}

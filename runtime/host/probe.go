@@ -69,7 +69,7 @@ func InitLine(c *Config, environ []string) ([]byte, error) { return c.initLine(e
 
 // PromptLine begins an exchange.
 func PromptLine(c *Config, r *effect.ExchangeOpen) []byte {
-	l := c.promptLine(r)
+	l := c.promptLine(r, c.SendTools)
 	return l.bytes()
 }
 

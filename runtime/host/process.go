@@ -90,6 +90,7 @@ type health struct {
 // capabilities are those that init_ack announced.
 type capabilities struct {
 	cancels, resumes bool
+	tells            bool  // it is to be told of its tools
 	state            State // all that it said of itself
 }
 

@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -16,8 +18,9 @@ func (c *Config) inputJSON() bool {
 	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().adapter != nil
 }
 
-// promptLine is the line that begins an exchange.
-func (c *Config) promptLine(r *effect.ExchangeOpen) line {
+// promptLine is the line that begins an exchange; told: with the tools that the host may
+// call.
+func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -32,7 +35,33 @@ func (c *Config) promptLine(r *effect.ExchangeOpen) line {
 	if r.Session != "" {
 		o.text("session", r.Session)
 	}
+	if told {
+		o.raw("tools", listOf(r.Tools))
+	}
 	return o.line()
+}
+
+// listOf is a list of tools as JSON.
+func listOf(all []effect.ToolSpec) []byte {
+	if len(all) == 0 {
+		return []byte("[]")
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(all); err != nil {
+		panic("host: a tool's schema is no JSON: " + err.Error()) // who made it has checked it
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// promptFor is the prompt as a process wants it: it may have announced that it is to be told
+// of its tools.
+func (ex *exchange) promptFor(p *process) line {
+	if p.tells && !ex.pool.cfg.SendTools {
+		return ex.pool.cfg.promptLine(ex.asked, true)
+	}
+	return ex.prompt
 }
 
 // lineBreaks keeps a text prompt one line. Backslashes stay as they are.

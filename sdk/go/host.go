@@ -211,15 +211,23 @@ func Testable() Option {
 type Task struct {
 	Ctx     context.Context // ends when the result is no longer wanted
 	Text    string
-	Context Value  // null without one
-	Schema  Value  // the JSON Schema that the result is to have; null without one
-	Params  Value  // of the manifest, as init brought them
-	Session string // the conversation to go on with, "" for none
+	Context Value      // null without one
+	Schema  Value      // the JSON Schema that the result is to have; null without one
+	Params  Value      // of the manifest, as init brought them
+	Session string     // the conversation to go on with, "" for none
+	Tools   []ToolSpec // what may be called; hosts with the capability "tools" are told
 
 	server *server
 	cancel context.CancelFunc
 	open   map[string]chan answer // requests without an answer
 	over   string                 // why nothing can be asked any more
+}
+
+// ToolSpec is a tool that the host may call. Parameters is a JSON Schema.
+type ToolSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  Value  `json:"parameters"`
 }
 
 type answer struct {
@@ -392,16 +400,17 @@ func Serve(handler func(*Task) (any, error), options ...Option) {
 
 // incoming is a message from the program.
 type incoming struct {
-	Type     string  `json:"type"`
-	Text     string  `json:"text"`
-	Context  Value   `json:"context"`
-	Schema   Value   `json:"schema"`
-	Session  string  `json:"session"`
-	AnswerTo Value   `json:"answer_to"`
-	Value    Value   `json:"value"`
-	Error    *string `json:"error"`
-	Reason   string  `json:"reason"`
-	Params   Value   `json:"params"`
+	Type     string     `json:"type"`
+	Text     string     `json:"text"`
+	Context  Value      `json:"context"`
+	Schema   Value      `json:"schema"`
+	Session  string     `json:"session"`
+	AnswerTo Value      `json:"answer_to"`
+	Value    Value      `json:"value"`
+	Error    *string    `json:"error"`
+	Reason   string     `json:"reason"`
+	Params   Value      `json:"params"`
+	Tools    []ToolSpec `json:"tools"`
 }
 
 func (s *server) take(line []byte) {
@@ -413,7 +422,7 @@ func (s *server) take(line []byte) {
 	case "response":
 		s.answer(&m)
 	case "prompt":
-		t := &Task{Text: m.Text, Context: m.Context, Schema: m.Schema, Session: m.Session, server: s, open: map[string]chan answer{}}
+		t := &Task{Text: m.Text, Context: m.Context, Schema: m.Schema, Session: m.Session, Tools: m.Tools, server: s, open: map[string]chan answer{}}
 		t.Ctx, t.cancel = context.WithCancel(context.Background())
 		s.mu.Lock()
 		t.Params, s.current = s.params, t

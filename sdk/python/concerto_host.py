@@ -88,6 +88,7 @@ class Task:
         self.schema: Any = prompt.get("schema")  # the JSON Schema that the result is to have, or None
         self.params: dict = server.params  # of the manifest, as init brought them
         self.session: Optional[str] = prompt.get("session")  # the conversation to go on with
+        self.tools: list = prompt.get("tools") or []  # what may be called, each {"name", "description", "parameters"}
         self.cancelled = threading.Event()  # set when the result is no longer wanted
         self._server = server
         self._reason = ""  # why it is over, for who asks yet

@@ -34,7 +34,7 @@ async function work(task) {
     case "fail":
       throw Object.assign(new Error("no disk"), { code: "E7" });
     case "given":
-      return { context: task.context ?? null, schema: task.schema ?? null, params: task.params, session: task.session ?? null };
+      return { context: task.context ?? null, schema: task.schema ?? null, params: task.params, session: task.session ?? null, tools: task.tools };
   }
   return "as text: " + task.text;
 }
@@ -44,4 +44,4 @@ function init(params) {
   return { version: "1.2.3" };
 }
 
-await serve(work, { init, capabilities: ["cancel"] });
+await serve(work, { init, capabilities: ["cancel", "tools"] });

@@ -47,7 +47,7 @@ def work(task):
     if what == "fail":
         raise Broken("no disk")
     if what == "given":
-        return {"context": task.context, "schema": task.schema, "params": task.params, "session": task.session}
+        return {"context": task.context, "schema": task.schema, "params": task.params, "session": task.session, "tools": task.tools}
     return "as text: " + task.text
 
 
@@ -57,4 +57,4 @@ def init(params):
     return {"version": "1.2.3"}
 
 
-serve(work, init=init, capabilities=["cancel"])
+serve(work, init=init, capabilities=["cancel", "tools"])

@@ -58,6 +58,8 @@ export class Task {
     params;
     /** The conversation to go on with. */
     session;
+    /** What may be called; hosts with the capability "tools" are told. */
+    tools;
     /** Aborted when the result is no longer wanted. */
     cancelled;
     server;
@@ -71,6 +73,7 @@ export class Task {
         this.schema = prompt.schema;
         this.params = server.params;
         this.session = prompt.session;
+        this.tools = prompt.tools ?? [];
         this.cancelled = this.controller.signal;
         this.server = server;
     }

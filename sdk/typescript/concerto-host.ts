@@ -102,6 +102,13 @@ function decide(value: Json, args: Json): Decision {
   return deny("not a decision: " + JSON.stringify(value));
 }
 
+/** A tool that the host may call. parameters is a JSON Schema. */
+export interface ToolSpec {
+  name: string;
+  description: string;
+  parameters: Json;
+}
+
 /** One prompt. */
 export class Task {
   readonly text: string;
@@ -113,6 +120,8 @@ export class Task {
   readonly params: Record<string, Json>;
   /** The conversation to go on with. */
   readonly session: string | undefined;
+  /** What may be called; hosts with the capability "tools" are told. */
+  readonly tools: ToolSpec[];
   /** Aborted when the result is no longer wanted. */
   readonly cancelled: AbortSignal;
   private readonly server: Server;
@@ -127,6 +136,7 @@ export class Task {
     this.schema = prompt.schema;
     this.params = server.params;
     this.session = prompt.session;
+    this.tools = prompt.tools ?? [];
     this.cancelled = this.controller.signal;
     this.server = server;
   }

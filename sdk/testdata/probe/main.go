@@ -17,7 +17,7 @@ func (broken) Error() string { return "no disk" }
 func (broken) Code() string  { return "E7" }
 
 func main() {
-	host.Serve(work, host.Capabilities("cancel"), host.Init(func(params host.Value) (any, error) {
+	host.Serve(work, host.Capabilities("cancel", "tools"), host.Init(func(params host.Value) (any, error) {
 		var p struct{ Model string }
 		if err := params.Into(&p); err != nil || p.Model == "unknown" {
 			return nil, errors.New("there is no such model")
@@ -59,7 +59,7 @@ func work(t *host.Task) (any, error) {
 		if t.Session != "" {
 			session = t.Session
 		}
-		return map[string]any{"context": t.Context, "schema": t.Schema, "params": t.Params, "session": session}, nil
+		return map[string]any{"context": t.Context, "schema": t.Schema, "params": t.Params, "session": session, "tools": t.Tools}, nil
 	}
 	return "as text: " + t.Text, nil
 }
