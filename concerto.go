@@ -22,7 +22,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
@@ -36,6 +38,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -45,6 +48,8 @@ import (
 type Program struct {
 	ir   *ir.Program
 	root string // where the manifest's relative paths start; "" for a loaded program
+	// manifest is what it was compiled with; nil for a loaded program, and without one.
+	manifest *manifest.Manifest
 }
 
 // Compile compiles the program that path names: a .conc file, a directory with a
@@ -66,7 +71,7 @@ func CompileSource(s Source) (*Program, Diagnostics, error) {
 	if p == nil {
 		return nil, found, nil
 	}
-	return &Program{ir: p, root: in.Root}, found, nil
+	return &Program{ir: p, root: in.Root, manifest: in.Manifest}, found, nil
 }
 
 // Check finds the mistakes in a program and makes no Program of it.
@@ -165,10 +170,12 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		case <-ended:
 		}
 	}()
-	if err = p.openTools(ctx, world, o); err == nil {
+	endTools, err := p.openTools(ctx, world, o)
+	if err == nil {
 		err = do(world, follow)
 	}
 	err = firstError(err, world.Close(closing))
+	err = firstError(err, endTools())
 	err = firstError(err, follow.end(o))
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
@@ -177,11 +184,60 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	return clean(world, err)
 }
 
-// openTools opens a session of the application's tools.
-func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) error {
-	if o.Tools == nil {
-		return nil
+// openTools opens a session of the application's tools, among which are those of the
+// program's manifest. end must be called when the session is closed.
+func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) (end func() error, err error) {
+	all, end, err := p.withOwn(ctx, world, o)
+	if all == nil || err != nil {
+		return end, err
 	}
+	return end, p.openSession(ctx, world, all, o)
+}
+
+// withOwn gives the application's tools and those of the program's manifest, which are
+// this run's; nil for none.
+func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Options) (all *tool.Registry, end func() error, err error) {
+	nothing := func() error { return nil }
+	if len(p.ir.AppTools) == 0 || o.plain {
+		return o.Tools, nothing, nil
+	}
+	root, err := p.base(o)
+	if err != nil {
+		return nil, nothing, err
+	}
+	d := newDefiner(ctx, *o, false)
+	d.session = true // of this run's: other programs have other tools
+	parties, err := p.parties(root)
+	if err != nil {
+		return nil, nothing, err
+	}
+	tools := d.tools(p.ownTools(), root, world, parties.Servers)
+	if err := errors.Join(d.broken...); err != nil || d.found.HasErrors() {
+		return nil, d.shared.Close, errors.Join(err, firstFound(d.found))
+	}
+	if all = o.Tools; all == nil {
+		all = &tool.Registry{}
+	}
+	own := all.As(tool.OwnerManifest).In(world.ID())
+	end = func() error {
+		own.Clear()
+		return d.shared.Close()
+	}
+	return all, end, own.Register(tools...)
+}
+
+// firstFound is the first error of a list; nil without one.
+func firstFound(found Diagnostics) error {
+	for _, x := range found.Sorted() {
+		if x.Severity() == diag.Error {
+			return fmt.Errorf("%s:%s: %s", x.File.Name, x.File.Position(x.Span.Start), x.Message)
+		}
+	}
+	return nil
+}
+
+// openSession opens a session of the tools for a run.
+func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *tool.Registry, o *Options) error {
 	c := o.Session
 	if c.Cwd == "" {
 		var err error
@@ -193,7 +249,7 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 	if p.ir.Permissions != nil {
 		approve = p.ir.Permissions.Approve
 	}
-	return world.OpenTools(ctx, o.Tools, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }, approve)
+	return world.OpenTools(ctx, all, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }, approve)
 }
 
 // around is what the VM is to know of what is around the run.

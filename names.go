@@ -52,6 +52,8 @@ type (
 	ToolContext = tool.Context
 	// ToolResult is what a call gave.
 	ToolResult = tool.Result
+	// ListedTool is a tool as a session lists it.
+	ListedTool = tool.Listed
 	// ToolHandler answers a call.
 	ToolHandler = tool.Handler
 	// ToolOutcome is what became of a call.

@@ -65,6 +65,9 @@ type Options struct {
 	Mock bool
 	// Records are what else is recorded of the run.
 	Records Records
+	// plain says that the run has no tools of its manifest: it answers as a tool itself, and
+	// those may be the same.
+	plain bool
 	// Kill, when closed, ends at once what a cancelled run still waits for: hosts
 	// that take their time to end.
 	Kill <-chan struct{}

@@ -37,6 +37,7 @@ func (g *generator) declarations() {
 	for _, t := range g.p.Tools {
 		g.out.Tools = append(g.out.Tools, g.tool(t))
 	}
+	g.called()
 	for _, p := range g.p.Pipelines {
 		g.pipeline(g.numbers.pipelines[p], p)
 		if p.Decl.Pub && !p.Info.Library {

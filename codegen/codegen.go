@@ -28,6 +28,7 @@ type ManifestData struct {
 	Hosts       []ManifestHost
 	Servers     []ir.Server
 	AppTools    []ir.AppTool
+	Called      bool // tools are made of the program's functions: see ir.Application
 	Limits      ir.Limits
 }
 

@@ -1,6 +1,8 @@
 package codegen
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/internal/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
@@ -26,10 +28,36 @@ func (g *generator) tool(t *sema.Tool) ir.Tool {
 			m.Sequential = m.Sequential || d.Name.Name == "sequential"
 			m.Approve = m.Approve || d.Name.Name == "approve"
 		}
-		m.Params = g.toolParams(fn.Params[1:], fn.Info, fn.Name)
+		if m.Description == "" && g.manifest.Called {
+			m.Description = fn.Decl.Doc
+		}
+		m.Params, m.Context = g.toolParams(fn.Params[1:], fn.Info, fn.Name), takesContext(fn.Params[1:])
 		out.Methods = append(out.Methods, m)
 	}
 	return out
+}
+
+// called lists the public functions of the main file that tools can be made of.
+func (g *generator) called() {
+	if !g.manifest.Called || len(g.p.Files) == 0 {
+		return
+	}
+	for _, fn := range g.p.Functions {
+		if fn.Info != g.p.Files[0] || !fn.Decl.Pub || fn.Tool != nil || fn.Recv != nil || strings.Contains(fn.Name, ".") || len(fn.Generics) > 0 || fn.Async {
+			continue
+		}
+		g.out.Called = append(g.out.Called, ir.ToolMethod{Name: fn.Name, Description: fn.Decl.Doc, Function: g.adapter(fn), Result: g.typeIndex(fn.Result),
+			Params: g.toolParams(fn.Params, fn.Info, fn.Name), Context: takesContext(fn.Params)})
+	}
+}
+
+// takesContext says whether the last parameter is the context of a call from outside.
+func takesContext(params []*sema.Param) bool {
+	if len(params) == 0 {
+		return false
+	}
+	named, ok := types.Resolve(params[len(params)-1].Type).(*types.Named)
+	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
 // toolParams lists parameters with what callers from outside are told of them.

@@ -110,6 +110,7 @@ func (c *codec) toolMethod(m *ToolMethod) {
 		c.flag("described", &m.Described)
 		c.flag("sequential", &m.Sequential)
 		c.flag("approve", &m.Approve)
+		c.flag("context", &m.Context)
 		c.int("function", &m.Function)
 		list(c, "params", &m.Params, false, c.toolParam)
 		c.int("result", &m.Result)

@@ -42,7 +42,10 @@ type Program struct {
 // Application is what the manifest says of the application's tools.
 type Application struct {
 	AppTools []AppTool
-	Audit    string // the log of calls, relative to the program's root; "" without one
+	// Called are the public functions of the main file, where the program was compiled so
+	// that tools can be made of its functions. They are in no compiled file.
+	Called []ToolMethod
+	Audit  string // the log of calls, relative to the program's root; "" without one
 }
 
 // File is a source file: its name relative to the project's root, and its
@@ -283,6 +286,7 @@ type ToolMethod struct {
 	Described   bool
 	Sequential  bool // its calls of one round run one after the other
 	Approve     bool // the application is asked before each call
+	Context     bool // the last parameter is a ToolContext, which callers from outside do not give
 	Function    int
 	Params      []ToolParam
 	Result      int // type

@@ -194,6 +194,9 @@ func (v *verifier) declarations() {
 	for _, t := range p.Tools {
 		v.tool(&t)
 	}
+	for _, x := range p.Called {
+		v.toolMethod("function "+x.Name, &x, 0)
+	}
 	for _, x := range p.Pipelines {
 		if x.Withheld == "" {
 			v.toolMethod("pipeline "+x.Run.Name, &x.Run, 0)

@@ -20,6 +20,11 @@ func (r *Runtime) ID() string { return r.run.ID }
 // HasTools says whether the run has an application with tools.
 func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
+// CallTool calls one of the tools for the application itself; OpenTools comes before.
+func (r *Runtime) CallTool(ctx context.Context, a tool.Ask) tool.Result {
+	return r.tools.Session().Do(ctx, a).Result
+}
+
 // OpenTools opens a session of the application's tools for the run. c is what the
 // application says of it; its SessionID becomes the run's id. permits says whether the
 // program lets a tool be called, nil permits all; approve are filters of those that must

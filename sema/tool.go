@@ -96,12 +96,18 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 		if p.Type != types.Bad && !types.IsAny(p.Type) {
 			b.decodable(p.Type, p.At)
 		}
-		if p.Doc == "" {
+		if p.Doc == "" && !isToolContext(p.Type) {
 			c.report(m, diag.ToolParamDoc.At(p.At, "parameter `%s` has no description", p.Name).
 				Hint("add `@param(\"%s\", \"…\")`", p.Name))
 		}
 	}
 	return text
+}
+
+// isToolContext says whether a parameter is filled in by who calls from outside.
+func isToolContext(t types.Type) bool {
+	named, ok := types.Resolve(t).(*types.Named)
+	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
 // wrongParam reports an @param that describes no parameter.

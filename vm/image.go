@@ -33,6 +33,7 @@ type image struct {
 	toolDecls []*toolDecl
 	hostDecls []Host
 	pipelines []*pipeline
+	called    []ToolFunction // functions that tools are made of
 }
 
 // load makes the image of a program.

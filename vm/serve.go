@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/schema"
@@ -16,6 +17,7 @@ import (
 // asked.
 type Offer struct {
 	Name        string // Tool_function, or the pipeline's
+	Function    string // as Function finds it; "" for a pipeline
 	Description string
 	Parameters  json.RawMessage // their JSON Schema
 	// Output is the JSON Schema of the result, which is an object; nil when the
@@ -47,7 +49,9 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 		for i := range x.decl.methods {
 			method := &x.decl.methods[i]
 			if x.decl.info.Public && method.info.Described && !method.info.Approve && m.permits(method) {
-				offers = append(offers, m.offer(x.decl.info.Name+"_"+method.info.Name, method))
+				o := m.offer(x.decl.info.Name+"_"+method.info.Name, method)
+				o.Function = x.decl.info.Name + "::" + method.info.Name
+				offers = append(offers, o)
 			}
 		}
 	}
@@ -63,8 +67,50 @@ func (m *VM) Offers() (offers []Offer, withheld []string) {
 	return offers, withheld
 }
 
+// Function gives a function of a program that was compiled so that tools can be made of
+// its functions: "T::m" of a tool, or "f" of the main file. problem says why it cannot be
+// called from outside; "" when it can.
+func (m *VM) Function(name string) (o Offer, problem string) {
+	var known []string
+	find := func(full string, method *ToolFunction) bool {
+		known = append(known, full)
+		if full != name {
+			return false
+		}
+		o = m.offer(strings.ReplaceAll(full, "::", "_"), method)
+		o.Function = full
+		return true
+	}
+	for _, x := range m.tools {
+		for i := range x.decl.methods {
+			if find(x.decl.info.Name+"::"+x.decl.methods[i].info.Name, &x.decl.methods[i]) {
+				return o, o.method.uncallable()
+			}
+		}
+	}
+	for i := range m.called {
+		if find(m.called[i].info.Name, &m.called[i]) {
+			return o, o.method.uncallable()
+		}
+	}
+	if len(known) == 0 {
+		return o, "it has no tools and no `pub fn`"
+	}
+	return o, "it has " + strings.Join(known, ", ")
+}
+
+// uncallable says why arguments for the function cannot be made from data.
+func (x *ToolFunction) uncallable() string {
+	for _, p := range x.given() {
+		if !isData(p.Type, map[*value.Type]bool{}) && p.Type.Kind != value.TypeAny {
+			return fmt.Sprintf("its parameter `%s` is %s, which cannot be made from JSON", p.Name, p.Type)
+		}
+	}
+	return ""
+}
+
 func (m *VM) offer(name string, method *ToolFunction) Offer {
-	o := Offer{Name: name, Description: method.info.Description, Parameters: method.Parameters(), method: method}
+	o := Offer{Name: name, Description: method.info.Description, Parameters: method.outside(), method: method}
 	t := m.types[method.info.Result]
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		t = t.Args[0]
@@ -124,6 +170,9 @@ func (m *VM) InitTools(ctx context.Context) error {
 type Call struct {
 	Offer Offer
 	Args  json.RawMessage // a JSON object
+	// About is what a function that takes a ToolContext is told of the call: a JSON
+	// object of that form.
+	About json.RawMessage
 	// Context ends the call. Limit bounds it from where it begins to run.
 	Context context.Context
 	Limit   func(context.Context) (context.Context, context.CancelFunc)
@@ -209,7 +258,7 @@ func (m *VM) Begin(c *Call) {
 func (m *VM) do(f func()) bool { return m.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
-	given, err := m.callArguments(c.Offer, c.Args)
+	given, err := m.callArguments(c)
 	if !m.expectsCalls() {
 		err = m.endOfServing()
 	}
@@ -288,7 +337,8 @@ func (s *served) ended() {
 }
 
 // callArguments reads a call's arguments, the receiver first.
-func (m *VM) callArguments(o Offer, args json.RawMessage) ([]value.Slot, error) {
+func (m *VM) callArguments(c *Call) ([]value.Slot, error) {
+	o, args := c.Offer, c.Args
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -299,6 +349,20 @@ func (m *VM) callArguments(o Offer, args json.RawMessage) ([]value.Slot, error) 
 	object := value.Flat(v).Map()
 	if object == nil {
 		return nil, badArguments(o, "they are no object")
+	}
+	if about := o.method.context(); about != "" {
+		if _, there := object.GetString(about); there {
+			return nil, badArguments(o, "%s: there is no such argument", about)
+		}
+		text := c.About
+		if len(text) == 0 {
+			text = noCall
+		}
+		v, err := value.Parse(text)
+		if err != nil {
+			return nil, badArguments(o, "%s: %v", about, err)
+		}
+		object.SetString(about, v)
 	}
 	given, errs := o.method.arguments(object)
 	if len(errs) > 0 {

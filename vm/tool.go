@@ -44,10 +44,11 @@ func (x *Tool) Functions() []ToolFunction { return x.decl.methods }
 // writes its stub, a function that fills in defaults, calls the tool function,
 // unwraps an Ok, and turns every error into a ToolError.
 type ToolFunction struct {
-	tool   *toolDecl // nil for a pipeline
+	tool   *toolDecl // nil for a pipeline and a function of its own
 	info   *ir.ToolMethod
 	params []value.Field
 	stub   *function
+	called bool // a function of its own
 }
 
 // Info is what the program says of the function.
@@ -94,6 +95,14 @@ func (m *loader) loadTools() error {
 		}
 		x.run = method
 	}
+	for i := range p.Called {
+		method, err := m.loadToolMethod(nil, &p.Called[i])
+		if err != nil {
+			return fmt.Errorf("load function %s: %w", p.Called[i].Name, err)
+		}
+		method.called = true
+		m.called = append(m.called, method)
+	}
 	return nil
 }
 
@@ -105,6 +114,9 @@ type pipeline struct {
 
 // name is how traces show the function.
 func (x *ToolFunction) name() string {
+	if x.tool == nil && x.called {
+		return x.info.Name
+	}
 	if x.tool == nil {
 		return x.info.Name + ".run"
 	}
@@ -413,9 +425,33 @@ func (x *ToolFunction) noArgument() string {
 	return "there is no such argument; it takes " + strings.Join(names, ", ")
 }
 
+// context is the name of the parameter that tells of a call from outside; "" without one.
+func (x *ToolFunction) context() string {
+	if !x.info.Context || len(x.params) == 0 {
+		return ""
+	}
+	return x.params[len(x.params)-1].Name
+}
+
+// given are the parameters that callers from outside give.
+func (x *ToolFunction) given() []value.Field {
+	if x.context() != "" {
+		return x.params[:len(x.params)-1]
+	}
+	return x.params
+}
+
+// noCall is what a function is told of a call of which nothing is known.
+var noCall = []byte(`{"session_id":"","cwd":"","environment":{},"metadata":{},"call_id":"","caller":"","route":"","chain":[],"render":[]}`)
+
 // Parameters gives a tool function's parameters as a JSON Schema.
-func (x *ToolFunction) Parameters() []byte {
-	fields := append([]value.Field(nil), x.params...)
+func (x *ToolFunction) Parameters() []byte { return x.schemaOf(x.params) }
+
+// outside are the parameters for callers from outside.
+func (x *ToolFunction) outside() []byte { return x.schemaOf(x.given()) }
+
+func (x *ToolFunction) schemaOf(params []value.Field) []byte {
+	fields := append([]value.Field(nil), params...)
 	for i := range fields {
 		fields[i].Optional = x.info.Params[i].Default >= 0
 	}

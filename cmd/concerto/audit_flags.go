@@ -26,7 +26,7 @@ func (a *app) audited(p *concerto.Program, o *concerto.Options, f *auditFlags) (
 	var log *concerto.AuditLog
 	if f.file != "" {
 		log, err = concerto.OpenAudit(a.abs(f.file), how)
-	} else {
+	} else if p != nil {
 		log, err = p.OpenAudit(o, how)
 	}
 	switch {

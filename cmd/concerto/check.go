@@ -15,6 +15,7 @@ func (a *app) checkCommand() *cobra.Command {
 	var form string
 	var watch bool
 	var audit auditFlags
+	var tools toolFlags
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -42,8 +43,9 @@ reason and what to write instead. Says nothing when all is well.
 			if err != nil {
 				return err
 			}
+			check := func() error { return a.check(c.Context(), s, &tools, form == "json") }
 			if !watch {
-				return a.check(s, form == "json")
+				return check()
 			}
 			if s.Given != nil {
 				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
@@ -53,21 +55,28 @@ reason and what to write instead. Says nothing when all is well.
 			<-signals.ready
 			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
-				return a.check(s, form == "json")
+				tools.watched(a, seen)
+				return check()
 			})
 		},
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	audit.add(c)
+	tools.add(c)
 	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	return c
 }
 
-func (a *app) check(s concerto.Source, asJSON bool) error {
+func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON bool) error {
 	found, err := concerto.Check(s)
 	if err != nil {
 		return refused(err)
 	}
+	more, err := concerto.CheckTools(ctx, s, a.toolSources(f, nil))
+	if err != nil {
+		return usage("", "%v", err)
+	}
+	found.Append(more)
 	if !asJSON {
 		return a.show(found)
 	}

@@ -11,22 +11,26 @@ import (
 const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
 
 // input reads the value of --input.
-func (a *app) input(given string) (json.RawMessage, error) {
+func (a *app) input(given string) (json.RawMessage, error) { return a.object("--input", given) }
+
+// object reads the value of a flag that is a JSON object, or @ and the file that holds one;
+// nil for "".
+func (a *app) object(flag, given string) (json.RawMessage, error) {
 	if given == "" {
 		return nil, nil
 	}
 	name, inFile := strings.CutPrefix(given, "@")
 	text := []byte(given)
-	where := "--input"
+	where := flag
 	if inFile {
 		where = name
 		var err error
 		if text, err = os.ReadFile(a.abs(name)); err != nil {
-			return nil, usage("name a file that holds a JSON object", "--input: read %s: %v", name, cause(err))
+			return nil, usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, cause(err))
 		}
 	}
 	if err := concerto.CheckInputs(text); err != nil {
-		return nil, usage(`write an object, as in --input '{"id": 7}', or name its file: --input @FILE`, "%s: %v", where, err)
+		return nil, usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
 	}
 	return text, nil
 }

@@ -68,16 +68,20 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 	if err != nil {
 		return err
 	}
-	endAudit, err := a.audited(p, &o, &f.audit)
+	endTools, err := a.hostTools(ctx, &f.tools, p, &o)
 	if err != nil {
 		return err
+	}
+	endAudit, err := a.audited(p, &o, &f.audit)
+	if err != nil {
+		return endTools(err)
 	}
 	err = p.Serve(ctx, o, concerto.ServeOptions{
 		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, HTTP: listen,
 		Ready:    func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
 		Withheld: func(why string) { fmt.Fprintln(a.stderr, why) },
 	})
-	err = endAudit(err)
+	err = endTools(endAudit(err))
 	if errors.Is(err, concerto.ErrNothingOffered) {
 		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions", "%s: %v", path, err)
 	}

@@ -185,6 +185,11 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 			return err
 		}
 	}
+	f.tools.watched(a, s.Seen)
+	endTools, err := a.hostTools(ctx, &f.tools, p, &o)
+	if err != nil {
+		return err
+	}
 	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
 		// A listen passes each message from one goroutine to another, and only the
 		// host runs at the same time. Waking a second processor for each message
@@ -205,7 +210,7 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
 	endAudit, err := a.audited(p, &o, &f.audit)
 	if err != nil {
-		return err
+		return endTools(err)
 	}
 	var used stats
 	if f.stats {
@@ -214,7 +219,7 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	progress := a.showProgress(f, p, &o)
 	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
 	end()
-	err = endAudit(err)
+	err = endTools(endAudit(err))
 	progress.end(err)
 	if f.stats {
 		a.tellStats(&used, f.format == "json" || a.records())

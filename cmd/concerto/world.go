@@ -19,6 +19,7 @@ type worldFlags struct {
 	trust       bool
 	permissions permissionFlags
 	audit       auditFlags
+	tools       toolFlags
 }
 
 func (f *worldFlags) add(c *cobra.Command) {
@@ -29,6 +30,7 @@ func (f *worldFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
 	f.permissions.add(c)
 	f.audit.add(c)
+	f.tools.add(c)
 }
 
 // prepare compiles or loads the program that a source names, and makes the

@@ -39,9 +39,9 @@ func Build(in *Input) (*ir.Program, diag.List) {
 func (in *Input) embedded() codegen.ManifestData {
 	m := in.Manifest
 	if m == nil {
-		return codegen.ManifestData{}
+		return codegen.ManifestData{Called: in.called}
 	}
-	d := codegen.ManifestData{Limits: ir.Limits{
+	d := codegen.ManifestData{Called: in.called, Limits: ir.Limits{
 		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD, MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
 	}}
 	for _, c := range m.Connections {

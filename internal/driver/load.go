@@ -36,6 +36,8 @@ type Request struct {
 	Given *Given
 	// Tests makes the @test functions part of the program.
 	Tests bool
+	// Called says that tools are made of the program's functions.
+	Called bool
 	// Seen, when not nil, is called with the absolute path of each file just
 	// before the file is looked at, also when it does not exist; one call at a
 	// time.
@@ -66,6 +68,7 @@ type Input struct {
 	passes    func(*ir.Program, optimize.Set) // optimize.Program when nil; a test's breaks the program
 	generated func(*ir.Program)               // a test's breaks what was generated
 	tests     bool
+	called    bool
 	seen      func(path string)
 	mock      bool
 	names     map[string]string // of source files: as users see them, to relative to Root
@@ -116,7 +119,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, called: r.Called, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}

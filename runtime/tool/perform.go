@@ -65,6 +65,9 @@ func (p *Performer) Close() error {
 // Opened says whether the application has a session.
 func (p *Performer) Opened() bool { return p.opened() != nil }
 
+// Session is the session; nil without one.
+func (p *Performer) Session() *Session { return p.opened() }
+
 func (p *Performer) opened() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -68,12 +68,27 @@ type Definition struct {
 	RequiresApproval, Sequential          bool
 	Requires                              []string // "render:image/png": what a session must be able to show
 
-	wrong error         // New: the type has no schema
-	grace time.Duration // how long the handler takes to end what it has begun, beyond what any is given
+	inner
+}
+
+// inner is what only this package says of a tool.
+type inner struct {
+	wrong   error         // New: the type has no schema
+	grace   time.Duration // how long the handler takes to end what it has begun, beyond what any is given
+	inTests bool          // it reaches nothing outside, so that tests may call it
 	// release is called when the definition has gone; wait returns when nothing of the
 	// handler's is left. nil: there is nothing.
 	release func() (wait func())
 }
+
+// ForTests is the tool as one that reaches nothing outside: tests of programs may call it.
+func (d Definition) ForTests() Definition {
+	d.inTests = true
+	return d
+}
+
+// InTests says whether tests of programs may call the tool.
+func (d *Definition) InTests() bool { return d.inTests }
 
 // The defaults that are not zero.
 const (

@@ -1,0 +1,379 @@
+package concerto
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// module is a program whose functions are tools. It runs in a VM of its own for each
+// session, and in one more for those that are global.
+type module struct {
+	program *Program
+	looked  *vm.VM // never run: what the program has
+	around  Options
+
+	mu      sync.Mutex
+	running map[string]*moduleRun // by session
+}
+
+// moduleRun is a VM of a module, with how many tools hold it.
+type moduleRun struct {
+	holders int
+	machine *vm.VM
+	clean   func(error) error
+	stop    context.CancelCauseFunc
+	ended   chan struct{} // closed when all of it has ended
+	err     error         // why
+}
+
+// moduleOf compiles a program that tools name. When it cannot be had it reports why, by
+// report, or in the list.
+func (d *definer) moduleOf(path, shown string, report func(format string, args ...any)) *module {
+	if m := d.shared.modules[path]; m != nil {
+		return m
+	}
+	if filepath.Ext(path) != SourceExt {
+		report("`%s` is no program: its name ends in %s", shown, SourceExt)
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		report("the program `%s` cannot be had: %v", shown, cause(err))
+		return nil
+	}
+	dir, err := os.Getwd()
+	if d.around.WorkDir != "" {
+		dir, err = d.around.WorkDir, nil
+	}
+	if err != nil {
+		report("%v", err)
+		return nil
+	}
+	request := Source{Path: path, Dir: dir, Called: true}
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		request.Path = rel // as messages show it
+	}
+	in, err := driver.Load(request)
+	if err != nil {
+		report("%v", err)
+		return nil
+	}
+	p, found := driver.Build(in)
+	d.found.Append(found)
+	if p == nil {
+		return nil
+	}
+	program := &Program{ir: p, root: in.Root, manifest: in.Manifest}
+	looked, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native})
+	if err != nil {
+		report("load the program `%s`: %v", shown, err)
+		return nil
+	}
+	m := &module{program: program, looked: looked, around: d.around, running: map[string]*moduleRun{}}
+	d.shared.modules[path] = m
+	return m
+}
+
+// module makes the tools of a program: each function with @describe of its public tools.
+func (d *definer) module(name, dir string) ([]Tool, error) {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", name, err)
+	}
+	m := d.moduleOf(path, name, func(format string, args ...any) { err = fmt.Errorf(format, args...) })
+	if m == nil {
+		return nil, err
+	}
+	offers, _ := m.looked.Offers()
+	var out []Tool
+	for _, o := range offers {
+		if o.Pipeline == "" {
+			spec := tool.Spec{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Scope: tool.PerSession}
+			out = append(out, m.definition(spec, o.Function))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s offers no tools: it has no `pub tool` with a function that has `@describe`", name)
+	}
+	return out, nil
+}
+
+// programTool makes a tool of a function of a program.
+func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x Tool, ok bool) {
+	path := filepath.FromSlash(form.Concerto.File)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		d.broken = append(d.broken, err)
+		return x, false
+	}
+	m := d.moduleOf(path, form.Concerto.File, func(format string, args ...any) {
+		d.wrong(t, "concerto.file", diag.ToolSource, format, args...).Hint("the path starts at the file that names it")
+	})
+	if m == nil {
+		return x, false
+	}
+	o, problem := m.looked.Function(form.Concerto.Function)
+	switch {
+	case o.Function == "":
+		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` has no function `%s`", form.Concerto.File, form.Concerto.Function).Hint("%s", problem)
+		return x, false
+	case problem != "":
+		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` cannot be called from outside: %s", form.Concerto.Function, problem).Hint("let it take what JSON can be")
+		return x, false
+	}
+	spec := form.Spec
+	if spec.Description == "" {
+		spec.Description = o.Description
+	}
+	if spec.Description == "" {
+		d.wrong(t, "concerto.function", diag.ToolMissing, "nothing describes `%s`", form.Concerto.Function).Hint("write `@describe(\"…\")` or a doc comment before the function, or `description` here")
+		return x, false
+	}
+	spec.Parameters = o.Parameters
+	return m.definition(spec, o.Function), true
+}
+
+// definition is the tool that calls a function of the program.
+func (m *module) definition(spec tool.Spec, function string) Tool {
+	d := spec.With(nil).ForTests()
+	if spec.Scope != tool.PerSession {
+		d.Handler = func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+			return m.call(ctx, ofProcess, function, input, c)
+		}
+		return d
+	}
+	d.Open = func(ctx context.Context, c *tool.Context) (tool.Handler, io.Closer, error) {
+		session := "session " + c.SessionID
+		if err := m.hold(ctx, session, c); err != nil {
+			return nil, nil, err
+		}
+		handler := func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+			return m.call(ctx, session, function, input, c)
+		}
+		return handler, closer(func() error { return m.release(session) }), nil
+	}
+	return d
+}
+
+// ofProcess is the VM of tools that are global.
+const ofProcess = "process"
+
+type closer func() error
+
+func (f closer) Close() error { return f() }
+
+// hold has the session's VM run until it is released.
+func (m *module) hold(ctx context.Context, session string, c *tool.Context) error {
+	r, err := m.run(ctx, session, c)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.holders++
+	return nil
+}
+
+// release ends the session's VM when nobody holds it any more.
+func (m *module) release(session string) error {
+	m.mu.Lock()
+	r := m.running[session]
+	if r == nil {
+		m.mu.Unlock()
+		return nil
+	}
+	r.holders--
+	last := r.holders <= 0
+	if last {
+		delete(m.running, session)
+	}
+	m.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return r.end()
+}
+
+// errModuleOver ends a module's VM.
+var errModuleOver = errors.New("the session has ended")
+
+// end ends the VM and waits for that.
+func (r *moduleRun) end() error {
+	r.stop(errModuleOver)
+	<-r.ended
+	if errors.Is(r.err, errModuleOver) {
+		return nil
+	}
+	return r.err
+}
+
+// close ends all that runs.
+func (m *module) close() error {
+	m.mu.Lock()
+	all := m.running
+	m.running = map[string]*moduleRun{}
+	m.mu.Unlock()
+	var errs []error
+	for _, r := range all {
+		errs = append(errs, r.end())
+	}
+	return errors.Join(errs...)
+}
+
+// run gives the VM of a session, started when there is none or the last one has died.
+func (m *module) run(ctx context.Context, session string, c *tool.Context) (*moduleRun, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.running[session]
+	if old != nil {
+		select {
+		case <-old.ended: // its program has panicked
+		default:
+			return old, nil
+		}
+	}
+	r, err := m.start(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		r.holders = old.holders
+	}
+	m.running[session] = r
+	return r, nil
+}
+
+// start runs a VM of the module in a world of its own, at the session's directory.
+func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error) {
+	o := m.around
+	o.Tools, o.Inputs, o.Args, o.Records, o.plain = nil, nil, nil, Records{}, true
+	o.Session = tool.Context{Cwd: c.Cwd, Metadata: c.Metadata, Render: c.Render}
+	if c.Cwd != "" {
+		o.WorkDir = c.Cwd
+	}
+	o.OnEmit = func(string, json.RawMessage) {} // the call's session is told
+	o.Output = Output{To: m.around.Log}
+	running, stop := context.WithCancelCause(context.Background())
+	r := &moduleRun{stop: stop, ended: make(chan struct{})}
+	ready := make(chan error, 1)
+	go func() {
+		defer close(r.ended)
+		r.err = m.program.inWorld(running, &o, func(world *runtime.Runtime, f *following) error {
+			r.clean = func(err error) error { return clean(world, err) }
+			machine, err := vm.New(vm.Config{Program: m.program.ir, Natives: stdlib.Native, Performer: world, Application: around(world, &o), Observer: observer(f.observers(nil))})
+			if err == nil {
+				err = machine.InitTools(running)
+			}
+			if err != nil {
+				return err
+			}
+			r.machine = machine
+			ready <- nil
+			return machine.Serve(running)
+		})
+		select {
+		case ready <- r.err: // it has not got that far
+		default:
+		}
+	}()
+	select {
+	case err := <-ready:
+		if err != nil {
+			stop(err)
+			<-r.ended
+			return nil, err
+		}
+		return r, nil
+	case <-ctx.Done():
+		stop(context.Cause(ctx))
+		<-r.ended
+		return nil, context.Cause(ctx)
+	}
+}
+
+// aboutCall is a ToolContext as the program sees it.
+type aboutCall struct {
+	SessionID   string            `json:"session_id"`
+	Cwd         string            `json:"cwd"`
+	Environment map[string]string `json:"environment"`
+	Metadata    map[string]any    `json:"metadata"`
+	CallID      string            `json:"call_id"`
+	Caller      string            `json:"caller"`
+	Route       string            `json:"route"`
+	Chain       []string          `json:"chain"`
+	Render      []string          `json:"render"`
+}
+
+// about is what a function with a ToolContext is told.
+func about(c *tool.Context) (json.RawMessage, error) {
+	t := c.Told()
+	a := aboutCall{t.SessionID, t.Cwd, t.Environment, t.Metadata, t.CallID, t.By, t.Route, c.Chain, c.Render}
+	if a.Chain == nil {
+		a.Chain = []string{}
+	}
+	if a.Render == nil {
+		a.Render = []string{}
+	}
+	return json.Marshal(a)
+}
+
+// call calls a function in the session's VM.
+func (m *module) call(ctx context.Context, session, function string, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+	r, err := m.run(ctx, session, c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	said, err := about(c)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	offer, problem := r.machine.Function(function)
+	if problem != "" {
+		return tool.Result{}, errors.New(problem)
+	}
+	var out json.RawMessage
+	var failed error
+	done := make(chan struct{})
+	r.machine.Begin(&vm.Call{Offer: offer, Args: input, About: said, Context: ctx,
+		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return limit.Run(ctx, m.program.ir.Limits.MaxRunSeconds)
+		},
+		Emitted: func(e *effect.Emit) {
+			// A channel of the runtime's own says what this program does, which is no matter of the session.
+			_ = c.Emit(e.Channel, e.Payload)
+		},
+		Done: func(v value.Slot, err error) {
+			if failed = err; err == nil {
+				out = value.AppendJSON(nil, v)
+			}
+			close(done)
+		}})
+	<-done
+	if failed != nil {
+		return tool.Result{}, told(r.clean(failed))
+	}
+	return tool.Result{Success: true, Output: out}, nil
+}
