@@ -42,13 +42,13 @@ type programTool struct {
 
 // definer makes tools of what files say, and collects what is wrong with it.
 type definer struct {
-	ctx    context.Context
-	around Options // what programs and servers get from outside
-	static bool    // no process is started
-	session bool   // all tools are a session's
-	shared *toolShare
-	found  Diagnostics
-	broken []error // of tools that stand in no file
+	ctx     context.Context
+	around  Options // what programs and servers get from outside
+	static  bool    // no process is started
+	session bool    // all tools are a session's
+	shared  *toolShare
+	found   Diagnostics
+	broken  []error // of tools that stand in no file
 }
 
 func newDefiner(ctx context.Context, around Options, static bool) *definer {
