@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -51,21 +52,13 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 			s.Withheld(why)
 		}
 	}
-	if len(offers) == 0 {
-		return ErrNothingOffered
+	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return clean(world, err) }}
+	tools, err := x.offers(ctx, world, o, offers, s.Withheld)
+	if err != nil {
+		return err
 	}
 	if err := machine.InitTools(ctx); err != nil {
 		return err
-	}
-	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return clean(world, err) }}
-	var tools []mcp.Offer
-	names := map[string]bool{}
-	for _, o := range offers {
-		if names[o.Name] {
-			return fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", o.Name)
-		}
-		names[o.Name] = true
-		tools = append(tools, x.offer(o))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -116,6 +109,31 @@ type serving struct {
 	clean   func(error) error // of secrets
 }
 
+// offers are what the program and the application offer.
+func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) ([]mcp.Offer, error) {
+	if withheld == nil {
+		withheld = func(string) {}
+	}
+	var tools []mcp.Offer
+	var names []string
+	for _, v := range own {
+		if slices.Contains(names, v.Name) {
+			return nil, fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", v.Name)
+		}
+		names = append(names, v.Name)
+		offer := x.offer(v)
+		if o.Records.Audit != nil {
+			offer.Call = recorded(world, v, offer.Call)
+		}
+		tools = append(tools, offer)
+	}
+	all, err := applicationOffers(ctx, world, o, names, withheld)
+	if err == nil && len(tools)+len(all) == 0 {
+		err = ErrNothingOffered
+	}
+	return append(tools, all...), err
+}
+
 func (x *serving) offer(o vm.Offer) mcp.Offer {
 	return mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
 		Call: func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
@@ -136,13 +154,22 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 		}}
 }
 
+// tooLate is the error of a call that took longer than a run may.
+type tooLate struct{ *limit.TimeError }
+
+func (e tooLate) Error() string {
+	return fmt.Sprintf("the call took longer than the %g seconds that [limits] max_run_seconds allows", e.Seconds)
+}
+
+func (e tooLate) Unwrap() error { return e.TimeError }
+
 // told is the error as the client of a call gets it.
 func told(err error) error {
 	var failed *vm.Uncaught
 	var late *limit.TimeError
 	switch {
 	case errors.As(err, &late):
-		return fmt.Errorf("the call took longer than the %g seconds that [limits] max_run_seconds allows", late.Seconds)
+		return tooLate{late}
 	case !errors.As(err, &failed):
 		return err
 	case failed.Panic:

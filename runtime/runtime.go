@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -104,7 +105,9 @@ type Runtime struct {
 	mcp   *mcp.Servers
 	tools tool.Performer
 	audit *audit.Log
-	world tool.World // of the tools' handlers
+	// served counts the calls that the program does not make.
+	served atomic.Int64
+	world  tool.World // of the tools' handlers
 
 	run     *procgroup.Run
 	budget  *limit.Budget

@@ -17,6 +17,9 @@ import (
 // ID is the run's id.
 func (r *Runtime) ID() string { return r.run.ID }
 
+// CallID is the key of a call that the program does not make.
+func (r *Runtime) CallID() string { return fmt.Sprintf("%s-c%d", r.run.ID, r.served.Add(1)) }
+
 // HasTools says whether the run has an application with tools.
 func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
@@ -103,6 +106,9 @@ func (r *Runtime) ownTools(s env.Session) (*tool.Session, error) {
 	var none tool.Registry
 	return none.OpenWith(context.Background(), c, r.hooks())
 }
+
+// Served is who calls tools from outside of the program.
+func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
 // emit gives the application what a tool tells it.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {

@@ -311,7 +311,7 @@ func TestInit(t *testing.T) {
 		hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ()})
 		defer hosts.Close(w.ctx)
 		state, err := hosts.Look(w.ctx, "Probe")
-		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel"}) {
+		if err != nil || state.Version != "1.2.3" || !slices.Equal(state.Capabilities, []string{"cancel", "tools"}) {
 			t.Errorf("%+v, %v", state, err)
 		}
 	})

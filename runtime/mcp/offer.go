@@ -44,7 +44,7 @@ func newServer(name, version string, offers []Offer) *sdk.Server {
 		}
 		s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			reports := newReports(ctx, r)
-			result, err := o.Call(ctx, r.Params.Arguments, reports.add)
+			result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.add)
 			reports.close()
 			if err != nil {
 				return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
@@ -57,6 +57,24 @@ func newServer(name, version string, offers []Offer) *sdk.Server {
 		})
 	}
 	return s
+}
+
+type clientKey struct{}
+
+// Client is what the client of an offered call's ctx calls itself, "" when it did not say.
+func Client(ctx context.Context) string {
+	name, _ := ctx.Value(clientKey{}).(string)
+	return name
+}
+
+func clientOf(r *sdk.CallToolRequest) string {
+	if r.Session == nil {
+		return ""
+	}
+	if p := r.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
+		return p.ClientInfo.Name
+	}
+	return ""
 }
 
 // reports sends the progress of one call, on a goroutine of its own, so that a

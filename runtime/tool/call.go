@@ -34,6 +34,8 @@ type Ask struct {
 	Route  string
 	Parent string   // the CallID of the call that it serves
 	Chain  []string // the names of the calls that led here
+	// Heard, when not nil, hears besides the application what the call emits.
+	Heard func(channel string, payload json.RawMessage)
 }
 
 // Call is a call on its way. Not safe for concurrent use.

@@ -1,6 +1,8 @@
 package tool
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,6 +89,31 @@ func (p *Performer) recordCall(q *effect.AppAsk) (*effect.AuditCalled, error) {
 	}
 	p.begun[p.last] = b
 	return &effect.AuditCalled{ID: p.last}, nil
+}
+
+// Record records a call of the program's that no request tells of, and gives what records
+// its end. Its error is that the call must not begin.
+func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message string, output int), err error) {
+	called, err := p.recordCall(q)
+	switch {
+	case err != nil:
+		return nil, err
+	case called.ID == 0:
+		return nil, errors.New(called.Error)
+	}
+	return func(o Outcome, message string, output int) {
+		_ = p.recordDone(&effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)}) // of a call that is known
+	}, nil
+}
+
+// Do makes a call of the application's tools with the session's hooks; false when it has
+// none.
+func (p *Performer) Do(ctx context.Context, a Ask) (e Ended, ok bool) {
+	s := p.opened()
+	if s == nil {
+		return e, false
+	}
+	return s.Do(ctx, a), true
 }
 
 // recordDone records the end of a call.

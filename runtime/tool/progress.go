@@ -130,6 +130,9 @@ func (r *running) tell() {
 }
 
 func (r *running) emit(channel string, payload json.RawMessage) {
+	if r.c.ask.Heard != nil {
+		r.c.ask.Heard(channel, payload)
+	}
 	if r.c.s.hooks.Emit != nil {
 		r.c.s.hooks.Emit(channel, payload)
 	}
