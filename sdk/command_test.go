@@ -1,0 +1,158 @@
+package sdk_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// handler is the command that runs a function of testdata/handlers as a tool.
+func handler(t *testing.T, function string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	sdk, err := filepath.Abs("python/concerto.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, "python3", sdk, "tool", function)
+	c.Dir = "testdata/handlers"
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	return c
+}
+
+// TestCommand: a function of Python's, also one that was written for Amplifier, runs as
+// the command of a tool. Its standard output is the answer alone.
+func TestCommand(t *testing.T) {
+	const call = `{"input":{"sql":"é"},"context":{"session_id":"s","cwd":"/x","environment":{},"metadata":{"user":"ada"},"call_id":"s-1","tool":"q","version":1,"by":"Clerk","route":"agent"}}`
+	cases := []struct {
+		function, in, out, errs string
+		code                    int
+	}{
+		{"myapp.database:query_handler", call, `{"success":true,"output":{"sql":"é","cwd":"/x","user":"ada"},"metadata":{"rows":1}}`, "printed\nprinted by a child", 0},
+		{"myapp/database.py:refuses", call, `{"success":false,"output":null,"error":"no table é"}`, "", 0},
+		{"myapp.database:plain", call, `{"success":true,"output":["é",null]}`, "", 0},
+		{"myapp.database:definition", call, `{"success":true,"output":["é",null]}`, "", 0},
+		{"myapp.database:raises", call, `{"success":false,"output":null,"error":"no database"}`, "tool 'q' failed", 0},
+		{"myapp.database:no_json", call, `{"success":false,"output":null,"error":"the handler returned what is no JSON: a set is no JSON value"}`, "", 0},
+		{"myapp.database:nothing", call, "", "myapp.database has no function 'nothing'; it has no_json, plain, query_handler", 2},
+		{"myapp.nothing:f", call, "", "there is no module 'myapp.nothing'", 2},
+		{"nothing.py:f", call, "", "there is no file nothing.py", 2},
+		{"plain", call, "", "'plain' is no MODULE:FUNCTION, such as myapp.tools.database:query_handler", 2},
+		{"myapp.database:plain", "", "", "nothing came on standard input", 2},
+		{"myapp.database:plain", "select", "", "standard input is no JSON", 2},
+	}
+	for _, c := range cases {
+		t.Run(c.function, func(t *testing.T) {
+			t.Parallel()
+			cmd := handler(t, c.function)
+			var out, errs bytes.Buffer
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.in), &out, &errs
+			err := cmd.Run()
+			if code := exitCode(t, err); code != c.code || strings.TrimSpace(out.String()) != c.out || !strings.Contains(errs.String(), c.errs) {
+				t.Errorf("exit code %d, output\n%s\nerrors\n%s", code, out.String(), errs.String())
+			}
+		})
+	}
+}
+
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return 0
+}
+
+// TestCommandEnded: SIGTERM, which a timeout sends, lets a handler tidy up.
+func TestCommandEnded(t *testing.T) {
+	cmd := handler(t, "myapp.database:waits")
+	cmd.Stdin = strings.NewReader(`{"input":{},"context":{}}`)
+	errs, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewScanner(errs)
+	if !said.Scan() || said.Text() != "waiting" {
+		t.Fatalf("it says %q", said.Text())
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if !said.Scan() || said.Text() != "tidied up" {
+		t.Errorf("it says %q", said.Text())
+	}
+	for said.Scan() {
+		t.Errorf("it says %q", said.Text())
+	}
+	if code := exitCode(t, cmd.Wait()); code != 143 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestCommandStays: with `answer: lines` the same function stays, tells its progress and
+// calls other tools.
+func TestCommandStays(t *testing.T) {
+	cmd := handler(t, "myapp.database:stays")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	call := func(id, n string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"tool/call","params":{"call_id":"s-` + id + `","session_id":"s","name":"q","version":1,"args":{"n":` + n + `},"context":{},"by":"a","route":"agent","chain":["q"],"timeout_s":60}}`
+	}
+	talk := []struct{ say, hear string }{
+		{call("1", "3"), `{"jsonrpc":"2.0","method":"tool/progress","params":{"call_id":"s-1","progress":1,"total":2,"message":"half"}}`},
+		{"", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other","args":{"n":3},"parent":"s-1"}}`},
+		{`{"jsonrpc":"2.0","id":1,"result":{"success":true,"output":9}}`, `{"jsonrpc":"2.0","id":1,"result":{"success":true,"output":{"inner":9}}}`},
+		{call("2", "4"), `{"jsonrpc":"2.0","method":"tool/progress","params":{"call_id":"s-2","progress":1,"total":2,"message":"half"}}`},
+		{"", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"other","args":{"n":4},"parent":"s-2"}}`},
+		{`{"jsonrpc":"2.0","id":2,"result":{"success":false,"error":"no","metadata":{"concerto":{"outcome":"denied"}}}}`,
+			`{"jsonrpc":"2.0","id":2,"result":{"success":true,"output":"ToolError denied: no"}}`},
+		{call("3", "5"), `{"jsonrpc":"2.0","method":"tool/progress","params":{"call_id":"s-3","progress":1,"total":2,"message":"half"}}`},
+		{"", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"other","args":{"n":5},"parent":"s-3"}}`},
+		{`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`, `{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":3}}`},
+		{"", `{"jsonrpc":"2.0","id":3,"error":{"code":-32005,"message":"the request was taken back"}}`},
+		{`{"jsonrpc":"2.0","id":4,"method":"prompt","params":{}}`, `{"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"there is no method 'prompt' here"}}`},
+	}
+	for _, x := range talk {
+		if x.say != "" {
+			if _, err := in.Write([]byte(x.say + "\n")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !lines.Scan() || lines.Text() != x.hear {
+			t.Fatalf("to %s it says\n%s\nwant\n%s", x.say, lines.Text(), x.hear)
+		}
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("at the end of its input: %v", err)
+	}
+}

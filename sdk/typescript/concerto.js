@@ -1,0 +1,1068 @@
+// Made by `make sdk` from concerto.ts, sha256 8cfa6dc745116555bccb9eb9323e474c8ade2a8df6cbfc043220d0b9af6a32aa.
+// Concerto from an application: run programs, and give them tools of your own.
+// One file, no dependencies, Node 22 or newer and browsers.
+//
+//   import { Concerto } from "./concerto.ts";
+//
+//   const c = await Concerto.stdio();
+//   await c.tool({ name: "stock", description: "Pieces in stock",
+//     parameters: { type: "object", properties: { sku: { type: "string" } }, required: ["sku"] },
+//   }, async (input, ctx) => {
+//     await ctx.progress(1, 2, "counting");
+//     return 7;
+//   });
+//   const session = await c.run("main.conc", { inputs: { sku: "a1" } });
+//   for await (const event of session) console.log(event.type, event);
+//   console.log(await session.result());
+//   await c.close();
+//
+// Concerto.stdio() starts `concerto serve` (not in browsers), Concerto.connect(url,
+// token) goes to one that is there: http(s) is HTTP with server-sent events, ws(s) is
+// WebSocket. Both come back when a connection is cut, and lose nothing that the server
+// still has. The protocol is spec/22-serve.md, and its names are those here.
+//
+// All types can be erased: Node runs this file as it is, with --experimental-strip-types
+// before version 23.6. concerto.js is the same without types.
+const protocol = 1;
+const mostEvents = 10_000; // of a session are kept
+const keptAnswers = 8 << 20; // bytes of answers that may have to be said again
+const quiet = 20_000; // ms without a word after which a WebSocket's server is asked whether it is there
+// ---- What goes wrong
+/** What all errors here are. */
+export class ConcertoError extends Error {
+    constructor(message) {
+        super(message);
+        this.name = new.target.name;
+    }
+}
+/** The server refused a request. code is JSON-RPC's or the protocol's, as -32010 for a
+ * tool whose name is taken; data is what else the server says, {} without. */
+export class RequestError extends ConcertoError {
+    code;
+    data;
+    constructor(message, code = -32603, data = {}) {
+        super(message);
+        this.code = code;
+        this.data = data;
+    }
+}
+/** There is no server, or none any more. */
+export class ConnectionLost extends ConcertoError {
+}
+/** A session came to no result. */
+export class SessionError extends ConcertoError {
+    /** Of the program's error; "cancelled" when the session was, "limit" over its budget,
+     * "panic", "lost" when the server does not know it any more. */
+    kind;
+    /** Innermost first. */
+    trace;
+    constructor(kind, message, trace = []) {
+        super(message);
+        this.kind = kind;
+        this.trace = trace;
+    }
+}
+/** A call of a tool failed. */
+export class ToolError extends ConcertoError {
+    /** failed, arguments, not_found, denied, timeout, cancelled, unavailable or limit. */
+    outcome;
+    metadata;
+    constructor(message, outcome = "failed", metadata = {}) {
+        super(message);
+        this.outcome = outcome;
+        this.metadata = metadata;
+    }
+}
+class Cut extends Error {
+} // a connection has ended
+function refusal(error) {
+    const data = typeof error?.data === "object" && error.data ? error.data : {};
+    let message = String(error?.message ?? "the server refused");
+    for (const d of Array.isArray(data.diagnostics) ? data.diagnostics : []) {
+        const at = [d.file, d.line, d.column].filter((x) => x !== undefined).join(":");
+        message += `\n${at}: ${d.severity}[${d.code}]: ${d.message}` + (d.hints ?? []).map((h) => `\n  hint: ${h}`).join("");
+    }
+    return new RequestError(message, error?.code, data);
+}
+function text(e) {
+    return String(e?.message || e?.name || e);
+}
+/** Why a connection could not be made, or has ended. */
+function cause(e) {
+    return e?.cause?.errors?.[0]?.message ?? (e?.cause?.message || text(e));
+}
+const resultKeys = ["success", "output", "error", "metadata"];
+/** What a handler returned, as the wire has it. */
+function result(value) {
+    const whole = typeof value?.success === "boolean" && Object.keys(value).every((k) => resultKeys.includes(k));
+    const r = whole ? { ...value, output: value.output ?? null } : { success: true, output: value ?? null };
+    if (r.error === undefined || r.error === null)
+        delete r.error;
+    else
+        r.error = String(r.error);
+    return r;
+}
+function failure(name, e) {
+    if (e instanceof ToolError)
+        return { success: false, output: null, error: e.message, metadata: e.metadata };
+    console.error(`tool '${name}' failed:`, e);
+    return { success: false, output: null, error: text(e) };
+}
+function key(name, version, session_id) {
+    return JSON.stringify([name, version ?? 1, session_id ?? null]);
+}
+/** A run of a program. `for await (const event of session)` gives its events from the
+ * first on, to the last, which is of type "state". What is older than the last 10,000 is
+ * left out, and an event of type "gap" says so. */
+export class Session {
+    id;
+    state = "running";
+    /** Of models, once it has ended. */
+    usage = null;
+    /** The number of the last event that came. */
+    cursor = 0;
+    /** @internal */
+    claimed = false;
+    client;
+    events = [];
+    end = null;
+    lost = null;
+    wake = () => { };
+    changed = Promise.resolve();
+    /** @internal */
+    constructor(client, id) {
+        this.client = client;
+        this.id = id;
+        this.change();
+    }
+    async *[Symbol.asyncIterator]() {
+        for (let seq = 0;;) {
+            const changed = this.changed;
+            const first = this.events[0];
+            if (first && first.type !== "gap" && first.seq > seq + 1) {
+                yield { session_id: this.id, seq: first.seq - 1, ts: first.ts, type: "gap", from: seq + 1, to: first.seq - 1 };
+                seq = first.seq - 1;
+            }
+            for (const e of this.events.slice(this.after(seq))) {
+                seq = e.seq;
+                yield e;
+            }
+            if (seq < this.cursor)
+                continue;
+            if (this.end)
+                return;
+            if (this.lost)
+                throw this.lost;
+            await changed;
+        }
+    }
+    /** Waits for the end and gives what `main` returned. Rejects with SessionError, or
+     * ConnectionLost when the server is gone. */
+    async result() {
+        while (!this.end) {
+            if (this.lost)
+                throw this.lost;
+            await this.changed;
+        }
+        if (this.state === "done")
+            return this.end.result ?? null;
+        const e = this.end.error ?? {};
+        throw new SessionError(e.kind ?? this.state, e.message ?? `the session is ${this.state}`, e.trace);
+    }
+    /** Ends the session as Ctrl-C does, and waits until it has ended. One that has ended
+     * stays as it is. */
+    async cancel(reason) {
+        await this.client.request("sessions/cancel", { session_id: this.id, reason });
+    }
+    /** The index of the first kept event after a number. */
+    after(seq) {
+        let low = 0;
+        let high = this.events.length;
+        while (low < high) {
+            const middle = (low + high) >> 1;
+            if (this.events[middle].seq <= seq)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        return low;
+    }
+    /** @internal */
+    add(e) {
+        const seq = e.type === "gap" ? e.to : e.seq;
+        if (!(seq > this.cursor) || this.end)
+            return; // it came before
+        this.cursor = seq;
+        this.events.push({ ...e, seq });
+        if (this.events.length > 2 * mostEvents)
+            this.events = this.events.slice(-mostEvents);
+        if (e.type === "state" && e.state !== "running") {
+            this.end = e;
+            this.state = e.state;
+            this.usage = e.usage ?? null;
+            this.client.finished(this);
+        }
+        this.change();
+    }
+    /** @internal */
+    lose(why) {
+        if (this.end || this.lost)
+            return;
+        this.lost = why;
+        this.change();
+    }
+    /** @internal */
+    over() {
+        return this.end !== null;
+    }
+    change() {
+        this.wake();
+        this.changed = new Promise((resolve) => (this.wake = resolve));
+    }
+}
+const once = ["sessions/create", "tools/call"]; // must not be done twice
+/** A server of runs, and this application's tools there. */
+export class Concerto {
+    client_id = "";
+    /** Of the server. */
+    limits = {};
+    link;
+    ids = 0;
+    waiting = new Map();
+    working = new Map();
+    said = new Map(); // by id: what was answered
+    saidBytes = 0;
+    own = new Map();
+    registering = new Set();
+    pending = new Set(); // of these
+    sessions = new Map();
+    awaits = new Map();
+    ended = null; // why nothing goes any more
+    constructor(link) {
+        this.link = link;
+        link.client = this;
+    }
+    /** Starts `concerto serve --stdio`. */
+    static async stdio(options = {}) {
+        return Concerto.open(new Stdio(options), options);
+    }
+    /** Connects to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT. The
+     * token is what the server said when it started, or what its --token-env names. */
+    static async connect(url, token, options = {}) {
+        const u = new URL(url);
+        if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
+            throw new TypeError(`connect takes http://HOST:PORT, https, ws or wss, not ${url}`);
+        }
+        const patience = (options.patience ?? 60) * 1000;
+        return Concerto.open(u.protocol.startsWith("http") ? new Sse(u, token, patience) : new Socket(u, token, patience), options);
+    }
+    static async open(link, options) {
+        const c = new Concerto(link);
+        link.hello = {
+            protocol,
+            client: { name: options.name ?? "typescript", version: options.version ?? "0.1.0" },
+            capabilities: { awaits: true, render: options.render ?? [] },
+        };
+        try {
+            await link.start();
+        }
+        catch (e) {
+            await link.close();
+            throw e;
+        }
+        return c;
+    }
+    /** Ends the connection. A server that stdio() started ends, and gives sessions that run
+     * its --drain seconds; tools are taken away from one that goes on. */
+    async close() {
+        if (!this.ended && this.link.shared && this.own.size > 0) {
+            const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
+            await Promise.race([this.request("tools/unregister", { names }).catch(() => { }), sleep(2000)]);
+        }
+        await this.link.close();
+        this.lose(new ConnectionLost("this connection to concerto was closed"));
+    }
+    // -- tools
+    /** Registers a tool: agents and programs may call it. Rejects with RequestError; run()
+     * and call() wait for it, and reject with it, too. */
+    tool(definition, handler, options = {}) {
+        if (typeof handler !== "function")
+            throw new TypeError(`tool '${definition.name}' has no function: c.tool({ … }, (input, ctx) => …)`);
+        const session_id = typeof options.session === "object" ? options.session.id : options.session;
+        const tool = { definition: { parameters: { type: "object" }, ...definition }, handler, session_id };
+        const k = key(definition.name, definition.version, session_id);
+        const before = this.own.get(k);
+        this.own.set(k, tool);
+        this.pending.add(tool);
+        const done = this.request("tools/register", registration([tool], options.replace)).then(() => {
+            this.pending.delete(tool);
+            this.registering.delete(done);
+        }, (e) => {
+            this.pending.delete(tool);
+            if (before)
+                this.own.set(k, before);
+            else
+                this.own.delete(k);
+            throw e;
+        });
+        this.registering.add(done);
+        done.catch(() => { }); // registered() tells it, too
+        return done;
+    }
+    /** Waits until all tools are registered. */
+    async registered() {
+        for (const done of [...this.registering]) {
+            try {
+                await done;
+            }
+            finally {
+                this.registering.delete(done);
+            }
+        }
+    }
+    /** Takes a tool of this application away, "x" in every version or "x@2"; whether there
+     * was one. Calls under way go on. */
+    async unregister(name) {
+        await this.registered();
+        const answer = await this.request("tools/unregister", { names: [name] });
+        const [base, version] = name.split("@");
+        for (const [k, t] of [...this.own]) {
+            if (t.definition.name === base && (version === undefined || version === String(t.definition.version ?? 1)))
+                this.own.delete(k);
+        }
+        return answer.unregistered.length > 0;
+    }
+    /** The tools that there are, as `tools/list` has them. */
+    async tools(only = {}) {
+        await this.registered();
+        const session_id = typeof only.session === "object" ? only.session.id : only.session;
+        const found = [];
+        for (let after;;) {
+            const answer = await this.request("tools/list", { session_id, category: only.category, after });
+            found.push(...answer.tools);
+            if (!(after = answer.next))
+                return found;
+        }
+    }
+    /** Calls a tool, any application's, and gives its output. Rejects with ToolError. */
+    async call(name, args = {}, session) {
+        await this.registered();
+        return this.callTool(name, args, { session_id: typeof session === "object" ? session.id : session });
+    }
+    async callTool(name, args, more) {
+        const r = await this.request("tools/call", { name, args, ...more });
+        if (r?.success === true)
+            return r.output ?? null;
+        throw new ToolError(r?.error ?? `tool '${name}' failed`, r?.metadata?.concerto?.outcome, r?.metadata);
+    }
+    // -- sessions
+    /** Starts a program. Rejects with RequestError, for a program with mistakes with all of
+     * them. */
+    async run(program, options = {}) {
+        await this.registered();
+        const created = await this.request("sessions/create", { program: typeof program === "string" ? { path: program } : program, ...options });
+        return this.claim(created.session_id);
+    }
+    /** A session that goes on already: its events after a number, and its awaited emits. */
+    async session(id, after = 0) {
+        await this.request("sessions/subscribe", { session_id: id, after, answers: true });
+        return this.claim(id);
+    }
+    /** Answers awaited emits on a channel: f(payload), async or not, gives the value of the
+     * emit; what it throws is the program's EmitError. */
+    on_await(channel, f) {
+        this.awaits.set(channel, f);
+    }
+    claim(id) {
+        const s = this.of(id);
+        s.claimed = true;
+        if (s.over())
+            this.finished(s);
+        return s;
+    }
+    /** The session of an event, which may come before the answer that names it. */
+    of(id) {
+        let s = this.sessions.get(id);
+        if (!s)
+            this.sessions.set(id, (s = new Session(this, id)));
+        return s;
+    }
+    /** @internal */
+    finished(s) {
+        if (s.claimed)
+            this.sessions.delete(s.id);
+    }
+    // -- JSON-RPC
+    /** Sends a request of the protocol's and gives its result. Rejects with RequestError or
+     * ConnectionLost. */
+    request(method, params = {}) {
+        return new Promise((resolve, reject) => {
+            if (this.ended)
+                return reject(this.ended);
+            const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
+            this.waiting.set(message.id, { message, resolve, reject, probed: false });
+            this.send(message);
+        });
+    }
+    notify(method, params) {
+        if (!this.ended)
+            this.send({ jsonrpc: "2.0", method, params });
+    }
+    send(message) {
+        const line = JSON.stringify(message);
+        const most = this.limits.max_message;
+        const size = most && line.length > most / 4 ? new TextEncoder().encode(line).length : 0;
+        if (!most || size <= most)
+            return this.link.send(line, message);
+        const error = { code: -32004, message: `a message of ${size} bytes is larger than the ${most} that the server takes (--max-message)`, data: { limit: "max_message" } };
+        if (message.method === undefined)
+            this.link.send(JSON.stringify({ jsonrpc: "2.0", id: message.id, error }), {});
+        else if (message.id === undefined)
+            console.error(`${message.method} is not sent: ${error.message}`);
+        else
+            this.answered({ id: message.id, error });
+    }
+    /** Takes a message of the server's. One that means nothing is ignored.
+     * @internal */
+    hear(message) {
+        const method = message?.method;
+        if (method === undefined)
+            this.answered(message);
+        else if (message.id !== undefined)
+            this.asked(message);
+        else if (method === "$/cancelRequest")
+            this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
+        else if (method === "session/event" && typeof message.params?.session_id === "string")
+            this.of(message.params.session_id).add(message.params);
+    }
+    answered(message) {
+        const w = this.waiting.get(message?.id);
+        if (!w || (w.probed && this.probed(w, message)))
+            return;
+        this.waiting.delete(message.id);
+        if (message.error)
+            w.reject(refusal(message.error));
+        else
+            w.resolve(message.result);
+    }
+    /** Whether this answers resumed()'s ping. */
+    probed(w, message) {
+        const works = message.error?.code === -32600;
+        const never = !message.error && message.result && Object.keys(message.result).length === 0;
+        if (!works && !never)
+            return false;
+        w.probed = false;
+        if (never)
+            this.send(w.message); // it never came there
+        return true;
+    }
+    asked(message) {
+        const id = String(message.id);
+        const said = this.said.get(id);
+        if (said !== undefined)
+            return this.link.send(said, {}); // the answer was lost
+        if (this.working.has(id))
+            return;
+        const control = new AbortController();
+        this.working.set(id, control);
+        const cancelled = new Promise((_, reject) => control.signal.addEventListener("abort", () => reject(new RequestError("the request was taken back", -32005))));
+        cancelled.catch(() => { });
+        const work = Promise.resolve().then(() => this.serve(message.method, message.params ?? {}, control.signal));
+        Promise.race([work, cancelled])
+            .then((value) => ({ result: value }), (e) => ({ error: { code: e instanceof RequestError ? e.code : -32603, message: text(e) } }))
+            .then((answer) => this.say(message.id, id, control, answer));
+    }
+    say(id, name, control, answer) {
+        if (this.working.get(name) !== control || this.ended)
+            return;
+        this.working.delete(name);
+        const message = { jsonrpc: "2.0", id, ...answer };
+        const line = JSON.stringify(message);
+        this.said.set(name, line);
+        this.saidBytes += line.length;
+        for (const [old, kept] of this.said) {
+            if (this.saidBytes <= keptAnswers || this.said.size === 1)
+                break;
+            this.said.delete(old);
+            this.saidBytes -= kept.length;
+        }
+        this.send(message);
+    }
+    async serve(method, p, cancelled) {
+        if (method === "tool/call")
+            return this.callHandler(p, cancelled);
+        if (method !== "emit/await")
+            throw new RequestError(`there is no method '${method}' here`, -32601);
+        const f = this.awaits.get(p.channel);
+        if (!f)
+            throw new RequestError(`the application answers nothing on channel '${p.channel}': c.on_await(${JSON.stringify(p.channel)}, f) would`, -32601);
+        const value = (await f(p.payload)) ?? null;
+        if (JSON.stringify(value) === undefined)
+            throw new ConcertoError(`the answer on channel '${p.channel}' is no JSON: a ${typeof value}`);
+        return { value };
+    }
+    async callHandler(p, cancelled) {
+        const tool = this.own.get(key(p.name, p.version, p.session_id)) ?? this.own.get(key(p.name, p.version, undefined));
+        if (!tool)
+            return { success: false, output: null, error: `this client has no tool '${p.name}@${p.version}'` };
+        const call_id = p.call_id;
+        const ctx = {
+            session_id: p.session_id ?? "", cwd: p.context?.cwd ?? "", environment: p.context?.environment ?? {}, metadata: p.context?.metadata ?? {},
+            call_id, tool: p.name, version: p.version ?? 1, by: p.by ?? "", route: p.route, chain: p.chain ?? [], timeout_s: p.timeout_s ?? 0, cancelled,
+            progress: async (progress, total, message) => this.notify("tool/progress", { call_id, progress, total, message }),
+            emit: async (channel, payload = null) => this.notify("tool/emit", { call_id, channel, payload }),
+            call: (name, args = {}) => this.callTool(name, args, { parent: call_id }),
+        };
+        try {
+            const r = result(await tool.handler(p.args ?? {}, ctx));
+            const line = JSON.stringify(r);
+            if (JSON.parse(line).output === undefined)
+                throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output}`);
+            return r;
+        }
+        catch (e) {
+            return failure(p.name, e);
+        }
+    }
+    // -- the connection
+    /** @internal */
+    welcome(w) {
+        this.client_id = w.client_id;
+        this.limits = w.limits ?? {};
+    }
+    /** The server knew us, and what it said meanwhile comes again. It is asked which requests
+     * without an answer it has: a ping with a request's id is refused while that is worked
+     * on; and when the answer was said already, it comes again before the ping's.
+     * @internal */
+    resumed() {
+        for (const [id, w] of this.waiting) {
+            w.probed = true;
+            this.send({ jsonrpc: "2.0", id, method: "ping", params: {} });
+        }
+    }
+    /** The server did not know us any more: tools are registered anew, sessions are
+     * subscribed to where they were, and what could have been done is not done again.
+     * @internal */
+    renewed() {
+        this.forget();
+        this.link.clear();
+        const waiting = this.waiting;
+        this.waiting = new Map();
+        const bySession = new Map();
+        for (const t of this.own.values()) {
+            if (!this.pending.has(t))
+                bySession.set(t.session_id, [...(bySession.get(t.session_id) ?? []), t]);
+        }
+        for (const tools of bySession.values()) {
+            this.request("tools/register", registration(tools, true)).catch((e) => console.error(`tools are not registered any more: ${text(e)}`));
+        }
+        for (const s of this.sessions.values()) {
+            this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) => s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
+        }
+        for (const [id, w] of waiting) {
+            const method = w.message.method;
+            if (once.includes(method)) {
+                w.reject(new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`));
+                continue;
+            }
+            this.waiting.set(id, w);
+            this.send(w.message);
+        }
+    }
+    /** Ends the handlers that work for a client that the server does not know any more. */
+    forget() {
+        const working = this.working;
+        this.working = new Map();
+        this.said.clear();
+        this.saidBytes = 0;
+        for (const control of working.values())
+            control.abort(new ConcertoError("nobody waits any more"));
+    }
+    /** Fails what waits and what is yet asked.
+     * @internal */
+    lose(why) {
+        this.ended ??= why;
+        this.forget();
+        const waiting = this.waiting;
+        this.waiting = new Map();
+        for (const w of waiting.values())
+            w.reject(this.ended);
+        for (const s of this.sessions.values())
+            s.lose(this.ended);
+    }
+    /** @internal */
+    isWaiting(id) {
+        return this.waiting.has(id);
+    }
+    /** @internal */
+    isOver() {
+        return this.ended !== null;
+    }
+}
+function registration(tools, replace) {
+    return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };
+}
+function sleep(ms) {
+    return new Promise((resolve) => setTimeout(resolve, ms));
+}
+/** How long to wait before another attempt, in ms. */
+function backoff(attempt) {
+    return Math.min(5000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+}
+function helloLine(hello, resume) {
+    return JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params: { ...hello, resume } });
+}
+/** The result of initialize. */
+function welcomeOf(message) {
+    if (message?.error)
+        throw refusal(message.error);
+    if (typeof message?.result?.client_id !== "string")
+        throw new ConnectionLost(`what answers is no \`concerto serve\`: ${JSON.stringify(message).slice(0, 200)}`);
+    return message.result;
+}
+function parsed(line) {
+    try {
+        return JSON.parse(line);
+    }
+    catch {
+        throw new Cut(`what came is no message: ${line.slice(0, 200)}`);
+    }
+}
+/** A server of our own, on its stdin and stdout. */
+class Stdio {
+    client;
+    hello;
+    shared = false;
+    argv;
+    options;
+    child = null;
+    tail = ""; // of its stderr
+    exit; // how it ended
+    exited = () => { };
+    constructor(options) {
+        if (typeof process === "undefined" || !process.versions?.node) {
+            throw new ConnectionLost("a browser starts no processes: use Concerto.connect(url, token)");
+        }
+        const own = options.command ?? process.env.CONCERTO ?? "concerto";
+        this.argv = [...(Array.isArray(own) ? own : [own]), "serve", "--stdio", ...(options.flags ?? [])];
+        this.options = options;
+        this.exit = new Promise((resolve) => (this.exited = resolve));
+    }
+    async start() {
+        const name = "node:child_process"; // a name that bundlers for browsers leave alone
+        const { spawn } = await import(name);
+        const [command, ...args] = this.argv;
+        // A session of its own: Ctrl-C is ours, and close() ends the server in order.
+        this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+        this.child.stdin.on("error", () => { }); // how it ended says more
+        this.child.stderr.setEncoding("utf8").on("data", (piece) => {
+            this.tail = (this.tail + piece).slice(-2048);
+            process.stderr.write(piece);
+        });
+        this.child.on("error", (e) => this.exited(`${command} cannot be started: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or say where it is, by Concerto.stdio({ command }) or the variable CONCERTO`));
+        this.child.on("close", (code, by) => {
+            const tail = this.tail.trim();
+            this.exited(`\`${this.argv.join(" ")}\` ${code === null ? `was ended by ${by}` : `ended with exit code ${code}`}${tail && ": " + tail}`);
+        });
+        const first = this.read();
+        this.write(helloLine(this.hello));
+        const message = await Promise.race([first, this.exit.then((how) => { throw new ConnectionLost(how); })]);
+        this.client.welcome(welcomeOf(message));
+        this.exit.then((how) => this.client.lose(new ConnectionLost(how)));
+    }
+    /** Hears messages; gives the first one. */
+    read() {
+        let resolve = null;
+        const first = new Promise((r) => (resolve = r));
+        let parts = [];
+        this.child.stdout.setEncoding("utf8").on("data", (chunk) => {
+            const lines = chunk.split("\n");
+            const rest = lines.pop();
+            for (const line of lines) {
+                parts.push(line);
+                const whole = parts.join("");
+                parts = [];
+                if (whole.trim() === "")
+                    continue;
+                let message;
+                try {
+                    message = JSON.parse(whole);
+                }
+                catch {
+                    this.exited(`${this.argv[0]} says what is no message: ${whole.slice(0, 200)}`);
+                    return;
+                }
+                if (!resolve)
+                    this.client.hear(message);
+                else
+                    resolve(message);
+                resolve = null;
+            }
+            parts.push(rest);
+        });
+        return first;
+    }
+    write(line) {
+        if (this.child.stdin.writable)
+            this.child.stdin.write(line + "\n");
+    }
+    send(line, _message) {
+        this.write(line);
+    }
+    clear() { }
+    async close() {
+        if (!this.child)
+            return;
+        this.child.stdin.end();
+        for (const [ms, sign] of [[30_000, "SIGTERM"], [12_000, "SIGKILL"]]) {
+            const timer = setTimeout(() => this.child.kill(sign), ms);
+            const how = await Promise.race([this.exit, sleepBeside(ms + 100)]);
+            clearTimeout(timer);
+            if (how !== undefined)
+                return;
+        }
+        await this.exit;
+    }
+}
+/** sleep, which does not keep Node from ending. */
+function sleepBeside(ms) {
+    return new Promise((resolve) => setTimeout(() => resolve(undefined), ms).unref?.());
+}
+/** Connections over a network, which are made anew when they are cut. */
+class Net {
+    client;
+    hello;
+    shared = true;
+    url;
+    token;
+    patience; // ms
+    at;
+    cursor = 0; // the number of the last message of the server's
+    queue = [];
+    closed = false;
+    constructor(url, token, patience) {
+        this.url = url;
+        this.token = token;
+        this.patience = patience;
+        this.at = `${url.protocol}//${url.host}`;
+    }
+    async start() {
+        try {
+            await this.initialize(undefined);
+        }
+        catch (e) {
+            if (e instanceof ConcertoError)
+                throw e;
+            throw new ConnectionLost(`nothing answers at ${this.at}: ${cause(e)}: start it with \`concerto serve --http ${this.url.host}\``);
+        }
+        void this.run();
+    }
+    clear() {
+        this.queue = [];
+    }
+    async run() {
+        while (!this.closed) {
+            try {
+                await this.read().catch((e) => this.reconnect(e));
+            }
+            catch (e) {
+                this.client.lose(e instanceof ConcertoError ? e : new ConnectionLost(text(e)));
+                return;
+            }
+        }
+    }
+    async reconnect(why) {
+        const until = Date.now() + this.patience;
+        for (let attempt = 0; !this.closed; attempt++) {
+            try {
+                const known = await this.again();
+                if (!known)
+                    await this.initialize(undefined);
+                if (known)
+                    this.client.resumed();
+                else
+                    this.client.renewed();
+                return;
+            }
+            catch (e) {
+                if (e instanceof ConcertoError)
+                    throw e;
+                why = e;
+            }
+            const left = until - Date.now();
+            if (left <= 0)
+                throw new ConnectionLost(`the connection to ${this.at} was cut, and for ${this.patience / 1000} s none could be made: ${cause(why)}`);
+            await sleep(Math.min(left, backoff(attempt)));
+        }
+    }
+    /** The error for a status of HTTP that is none of what is wanted. */
+    async refused(r) {
+        const said = (await r.text()).trim();
+        try {
+            const message = JSON.parse(said);
+            if (typeof message?.error === "object")
+                return refusal(message.error);
+        }
+        catch {
+            // It is no JSON.
+        }
+        if (r.status === 401)
+            return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
+        if ([502, 503, 504].includes(r.status))
+            return new Cut(`status ${r.status} ${said.slice(0, 200)}`);
+        return new ConnectionLost(`${this.at} answers with status ${r.status}: ${said.slice(0, 200)}`);
+    }
+    headers() {
+        return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+    }
+}
+/** HTTP: each message to the server is a POST, what it says are server-sent events. */
+class Sse extends Net {
+    base;
+    events = null;
+    control = new AbortController(); // of the events
+    sending = false;
+    constructor(url, token, patience) {
+        super(url, token, patience);
+        this.base = this.at + url.pathname.replace(/\/+$/, "");
+    }
+    async close() {
+        this.closed = true;
+        this.control.abort();
+    }
+    async initialize(_resume) {
+        const r = await this.post(helloLine(this.hello), false);
+        if (r.status !== 200)
+            throw await this.refused(r);
+        const w = welcomeOf(await r.json());
+        this.cursor = w.cursor ?? 0;
+        this.client.welcome(w);
+        if (!(await this.again()))
+            throw new ConnectionLost(`${this.at} does not know the client that it has made`);
+    }
+    async again() {
+        this.control.abort();
+        this.control = new AbortController();
+        const headers = { ...this.headers(), Accept: "text/event-stream", "Concerto-Client": this.client.client_id, "Last-Event-ID": String(this.cursor) };
+        const r = await fetch(this.base + "/events", { headers, signal: this.control.signal });
+        this.events = r;
+        if (r.status === 200)
+            return true;
+        const e = await this.refused(r);
+        if (e instanceof RequestError && e.code === -32001)
+            return false;
+        throw e;
+    }
+    async read() {
+        let parts = [];
+        let data = [];
+        const reader = this.events.body.pipeThrough(new TextDecoderStream()).getReader();
+        for (;;) {
+            const { done, value } = await reader.read();
+            if (done)
+                throw new Cut("the stream of events has ended");
+            const lines = value.split("\n");
+            const rest = lines.pop();
+            for (const piece of lines) {
+                parts.push(piece);
+                const line = parts.join("").replace(/\r$/, "");
+                parts = [];
+                if (line === "") {
+                    if (data.length > 0)
+                        this.client.hear(parsed(data.join("\n")));
+                    data = [];
+                }
+                else if (line.startsWith("data:")) {
+                    data.push(line.slice(5).replace(/^ /, ""));
+                }
+                else if (/^id: ?\d+$/.test(line)) {
+                    this.cursor = Number(line.slice(3));
+                }
+            }
+            parts.push(rest);
+        }
+    }
+    send(line, message) {
+        if (message.method !== undefined && message.id !== undefined) {
+            void this.ask(line, message); // others are not held up by one that takes its time
+            return;
+        }
+        this.queue.push(line);
+        if (!this.sending)
+            void this.pump();
+    }
+    async ask(line, message) {
+        const answer = await this.delivered(line, once.includes(message.method), () => this.client.isWaiting(message.id));
+        if (answer)
+            this.client.hear({ ...answer, id: message.id });
+    }
+    /** Sends what is queued, in order. */
+    async pump() {
+        this.sending = true;
+        while (this.queue.length > 0)
+            await this.delivered(this.queue.shift(), false, () => true);
+        this.sending = false;
+    }
+    /** Posts a message until it has come; gives the answer to a request. */
+    async delivered(line, once, wanted) {
+        for (let attempt = 0;; attempt++) {
+            try {
+                const r = await this.post(line, true);
+                if (r.status !== 200 && r.status !== 202)
+                    throw await this.refused(r);
+                const said = await r.text();
+                return said.trim() === "" ? null : parsed(said);
+            }
+            catch (e) {
+                if (e instanceof RequestError && e.code === -32001) {
+                    this.control.abort(); // who reads the events finds out, and asks anew what waits
+                    return null;
+                }
+                if (e instanceof RequestError)
+                    return { error: { code: e.code, message: e.message, data: e.data } };
+                if (e instanceof ConcertoError)
+                    this.client.lose(e);
+                else if (once && !unsent(e))
+                    return { error: { code: -32603, message: `the connection was cut before the answer came: it may have been done or not (${cause(e)})` } };
+            }
+            if (this.client.isOver() || !wanted())
+                return null;
+            await sleep(backoff(attempt));
+        }
+    }
+    post(line, named) {
+        const headers = { ...this.headers(), "Content-Type": "application/json" };
+        if (named)
+            headers["Concerto-Client"] = this.client.client_id;
+        return fetch(this.base + "/rpc", { method: "POST", headers, body: line });
+    }
+}
+/** Whether a request certainly did not come to the server. */
+function unsent(e) {
+    const code = e?.cause?.code ?? e?.cause?.errors?.[0]?.code;
+    return e instanceof Cut || ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
+}
+/** WebSocket: a message a text frame. */
+class Socket extends Net {
+    socket = null;
+    heard = null; // the answer to initialize
+    failed = () => { };
+    over = new Promise(() => { }); // rejects when the connection ends
+    up = false;
+    last = 0; // when something was heard
+    constructor(url, token, patience) {
+        super(url, token, patience);
+        if (typeof WebSocket === "undefined") {
+            throw new ConnectionLost("there is no WebSocket here: it takes Node 22 or newer, or a browser; connect to the http:// address instead");
+        }
+    }
+    async close() {
+        this.closed = true;
+        this.socket?.close(1000);
+        this.failed(new Cut("closed"));
+    }
+    async initialize(resume) {
+        const message = await this.dial(helloLine(this.hello, resume));
+        this.client.welcome(welcomeOf(message));
+        this.up = true;
+        this.pump();
+    }
+    /** Opens a socket, says a line, and gives what is said first. */
+    async dial(line) {
+        this.hangUp();
+        const path = this.url.pathname.replace(/\/+$/, "");
+        const socket = new WebSocket(this.at + (path.endsWith("/ws") ? path : path + "/ws"), ["concerto.v1", ...(this.token ? ["bearer." + this.token] : [])]);
+        this.socket = socket;
+        this.over = new Promise((_, reject) => (this.failed = reject));
+        this.over.catch(() => { });
+        const first = new Promise((resolve) => (this.heard = resolve));
+        let opened = false;
+        socket.onopen = () => {
+            opened = true;
+            socket.send(line);
+        };
+        socket.onmessage = (e) => this.take(socket, e.data);
+        socket.onclose = (e) => {
+            if (this.socket === socket)
+                this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
+        };
+        try {
+            return await Promise.race([first, this.over, sleepBeside(10_000).then(() => { throw new Cut("no answer in time"); })]);
+        }
+        catch (e) {
+            this.hangUp();
+            if (!opened)
+                throw await this.unopened(e);
+            throw e;
+        }
+    }
+    /** Why a socket did not open: a WebSocket does not say, a POST does. */
+    async unopened(e) {
+        const r = await fetch(this.at.replace(/^ws/, "http") + this.url.pathname.replace(/\/+(ws)?$/, "") + "/rpc", { method: "POST", headers: { ...this.headers(), "Content-Type": "application/json" }, body: "{}" });
+        return r.status === 401 || r.status === 403 ? this.refused(r) : e;
+    }
+    take(socket, line) {
+        if (this.socket !== socket)
+            return;
+        this.last = Date.now();
+        try {
+            const message = parsed(line);
+            if (this.heard) {
+                this.cursor = message?.result?.cursor ?? 0; // what follows counts from here
+                this.heard(message);
+                this.heard = null;
+                return;
+            }
+            this.cursor++;
+            this.client.hear(message);
+        }
+        catch (e) {
+            this.failed(e);
+            socket.close();
+        }
+    }
+    hangUp() {
+        const socket = this.socket;
+        this.socket = null;
+        this.up = false;
+        socket?.close();
+    }
+    async again() {
+        try {
+            await this.initialize({ client_id: this.client.client_id, after: this.cursor });
+            return true;
+        }
+        catch (e) {
+            if (e instanceof RequestError && e.code === -32001)
+                return false;
+            throw e;
+        }
+    }
+    async read() {
+        const timer = setInterval(() => this.look(), quiet);
+        try {
+            return await this.over;
+        }
+        finally {
+            clearInterval(timer);
+            this.up = false;
+        }
+    }
+    /** Asks a server that says nothing whether it is there. */
+    look() {
+        const silent = Date.now() - this.last;
+        if (silent > 2 * quiet + 1000)
+            this.failed(new Cut(`the server has said nothing for ${Math.round(silent / 1000)} s`));
+        else if (silent >= quiet)
+            this.client.request("ping").catch(() => { });
+    }
+    send(line, _message) {
+        this.queue.push(line);
+        this.pump();
+    }
+    /** Sends what is queued, in order. */
+    pump() {
+        while (this.up && this.socket?.readyState === 1 && this.queue.length > 0)
+            this.socket.send(this.queue.shift());
+    }
+}

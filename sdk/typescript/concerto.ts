@@ -1,0 +1,1244 @@
+// Concerto from an application: run programs, and give them tools of your own.
+// One file, no dependencies, Node 22 or newer and browsers.
+//
+//   import { Concerto } from "./concerto.ts";
+//
+//   const c = await Concerto.stdio();
+//   await c.tool({ name: "stock", description: "Pieces in stock",
+//     parameters: { type: "object", properties: { sku: { type: "string" } }, required: ["sku"] },
+//   }, async (input, ctx) => {
+//     await ctx.progress(1, 2, "counting");
+//     return 7;
+//   });
+//   const session = await c.run("main.conc", { inputs: { sku: "a1" } });
+//   for await (const event of session) console.log(event.type, event);
+//   console.log(await session.result());
+//   await c.close();
+//
+// Concerto.stdio() starts `concerto serve` (not in browsers), Concerto.connect(url,
+// token) goes to one that is there: http(s) is HTTP with server-sent events, ws(s) is
+// WebSocket. Both come back when a connection is cut, and lose nothing that the server
+// still has. The protocol is spec/22-serve.md, and its names are those here.
+//
+// All types can be erased: Node runs this file as it is, with --experimental-strip-types
+// before version 23.6. concerto.js is the same without types.
+
+declare const process: any;
+declare const WebSocket: any;
+
+const protocol = 1;
+const mostEvents = 10_000; // of a session are kept
+const keptAnswers = 8 << 20; // bytes of answers that may have to be said again
+const quiet = 20_000; // ms without a word after which a WebSocket's server is asked whether it is there
+
+/** Any JSON value. */
+export type Json = any;
+
+// ---- What goes wrong
+
+/** What all errors here are. */
+export class ConcertoError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/** The server refused a request. code is JSON-RPC's or the protocol's, as -32010 for a
+ * tool whose name is taken; data is what else the server says, {} without. */
+export class RequestError extends ConcertoError {
+  readonly code: number;
+  readonly data: Record<string, Json>;
+  constructor(message: string, code = -32603, data: Record<string, Json> = {}) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** There is no server, or none any more. */
+export class ConnectionLost extends ConcertoError {}
+
+/** A session came to no result. */
+export class SessionError extends ConcertoError {
+  /** Of the program's error; "cancelled" when the session was, "limit" over its budget,
+   * "panic", "lost" when the server does not know it any more. */
+  readonly kind: string;
+  /** Innermost first. */
+  readonly trace: { function: string; file: string; line: number; column: number }[];
+  constructor(kind: string, message: string, trace: Json[] = []) {
+    super(message);
+    this.kind = kind;
+    this.trace = trace;
+  }
+}
+
+/** A call of a tool failed. */
+export class ToolError extends ConcertoError {
+  /** failed, arguments, not_found, denied, timeout, cancelled, unavailable or limit. */
+  readonly outcome: string;
+  readonly metadata: Record<string, Json>;
+  constructor(message: string, outcome = "failed", metadata: Record<string, Json> = {}) {
+    super(message);
+    this.outcome = outcome;
+    this.metadata = metadata;
+  }
+}
+
+class Cut extends Error {} // a connection has ended
+
+function refusal(error: Json): RequestError {
+  const data = typeof error?.data === "object" && error.data ? error.data : {};
+  let message = String(error?.message ?? "the server refused");
+  for (const d of Array.isArray(data.diagnostics) ? data.diagnostics : []) {
+    const at = [d.file, d.line, d.column].filter((x) => x !== undefined).join(":");
+    message += `\n${at}: ${d.severity}[${d.code}]: ${d.message}` + (d.hints ?? []).map((h: string) => `\n  hint: ${h}`).join("");
+  }
+  return new RequestError(message, error?.code, data);
+}
+
+function text(e: any): string {
+  return String(e?.message || e?.name || e);
+}
+
+/** Why a connection could not be made, or has ended. */
+function cause(e: any): string {
+  return e?.cause?.errors?.[0]?.message ?? (e?.cause?.message || text(e));
+}
+
+// ---- Tools
+
+/** What a tool gives. Whatever else a handler returns is the output of one that
+ * succeeded. */
+export interface ToolResult {
+  success: boolean;
+  output?: Json;
+  error?: string | null;
+  metadata?: Record<string, Json>;
+}
+
+/** One call of a tool. */
+export interface ToolContext {
+  readonly session_id: string;
+  readonly cwd: string;
+  /** What the application gave the session, never a process's own. */
+  readonly environment: Record<string, string>;
+  readonly metadata: Record<string, Json>;
+  /** The same for each attempt: a key for what must happen once. */
+  readonly call_id: string;
+  readonly tool: string;
+  readonly version: number;
+  /** Who calls. */
+  readonly by: string;
+  readonly route: "agent" | "host" | "dispatch" | "mcp" | "client" | "tool";
+  /** Names of the calls in which this one is. */
+  readonly chain: string[];
+  readonly timeout_s: number;
+  /** Aborted when nobody waits any more. */
+  readonly cancelled: AbortSignal;
+  /** Says how far the call is. */
+  progress(progress: number, total?: number, message?: string): Promise<void>;
+  /** Emits an event on a channel of the session's. */
+  emit(channel: string, payload?: Json): Promise<void>;
+  /** Calls another tool and gives its output. Rejects with ToolError. */
+  call(name: string, args?: Record<string, Json>): Promise<Json>;
+}
+
+/** Gives the output of a tool, or a ToolResult; what it throws is the tool's failure. */
+export type Handler = (input: any, ctx: ToolContext) => unknown;
+
+/** What the server is told of a tool. Times are seconds. */
+export interface ToolDefinition {
+  name: string;
+  description: string;
+  /** JSON Schema of an object; without it, any. */
+  parameters?: Json;
+  output?: Json;
+  version?: number;
+  scope?: "global" | "session";
+  category?: string;
+  requires_approval?: boolean;
+  approval_timeout?: number;
+  on_timeout?: "deny" | "allow" | "halt";
+  timeout?: number;
+  idle_timeout?: number;
+  sequential?: boolean;
+  max_concurrent?: number;
+  requires?: string[];
+}
+
+export interface ToolOptions {
+  /** Replace a tool of this name. */
+  replace?: boolean;
+  /** The session that has the tool; all without it. */
+  session?: Session | string;
+}
+
+interface Tool {
+  definition: ToolDefinition;
+  handler: Handler;
+  session_id: string | undefined;
+}
+
+const resultKeys = ["success", "output", "error", "metadata"];
+
+/** What a handler returned, as the wire has it. */
+function result(value: any): ToolResult {
+  const whole = typeof value?.success === "boolean" && Object.keys(value).every((k) => resultKeys.includes(k));
+  const r: ToolResult = whole ? { ...value, output: value.output ?? null } : { success: true, output: value ?? null };
+  if (r.error === undefined || r.error === null) delete r.error;
+  else r.error = String(r.error);
+  return r;
+}
+
+function failure(name: string, e: any): ToolResult {
+  if (e instanceof ToolError) return { success: false, output: null, error: e.message, metadata: e.metadata };
+  console.error(`tool '${name}' failed:`, e);
+  return { success: false, output: null, error: text(e) };
+}
+
+function key(name: string, version: number | undefined, session_id: string | undefined): string {
+  return JSON.stringify([name, version ?? 1, session_id ?? null]);
+}
+
+// ---- Sessions
+
+/** An event of a session: seq is dense from 1. What else it has depends on its type:
+ * state {state, result?, error?, usage?}, first and last; emit {channel, payload,
+ * awaited?}; print {text}; log {level, message}; tool {phase, call_id, tool, by, route,
+ * outcome?, duration_ms?}; gap {from, to}. */
+export interface Event {
+  session_id: string;
+  seq: number;
+  ts: string;
+  type: "state" | "emit" | "print" | "log" | "tool" | "gap";
+  [member: string]: Json;
+}
+
+/** A run of a program. `for await (const event of session)` gives its events from the
+ * first on, to the last, which is of type "state". What is older than the last 10,000 is
+ * left out, and an event of type "gap" says so. */
+export class Session implements AsyncIterable<Event> {
+  readonly id: string;
+  state: "running" | "done" | "failed" | "cancelled" = "running";
+  /** Of models, once it has ended. */
+  usage: Json = null;
+  /** The number of the last event that came. */
+  cursor = 0;
+  /** @internal */
+  claimed = false;
+  private readonly client: Concerto;
+  private events: Event[] = [];
+  private end: Event | null = null;
+  private lost: Error | null = null;
+  private wake: () => void = () => {};
+  private changed: Promise<void> = Promise.resolve();
+
+  /** @internal */
+  constructor(client: Concerto, id: string) {
+    this.client = client;
+    this.id = id;
+    this.change();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<Event> {
+    for (let seq = 0; ; ) {
+      const changed = this.changed;
+      const first = this.events[0];
+      if (first && first.type !== "gap" && first.seq > seq + 1) {
+        yield { session_id: this.id, seq: first.seq - 1, ts: first.ts, type: "gap", from: seq + 1, to: first.seq - 1 };
+        seq = first.seq - 1;
+      }
+      for (const e of this.events.slice(this.after(seq))) {
+        seq = e.seq;
+        yield e;
+      }
+      if (seq < this.cursor) continue;
+      if (this.end) return;
+      if (this.lost) throw this.lost;
+      await changed;
+    }
+  }
+
+  /** Waits for the end and gives what `main` returned. Rejects with SessionError, or
+   * ConnectionLost when the server is gone. */
+  async result(): Promise<Json> {
+    while (!this.end) {
+      if (this.lost) throw this.lost;
+      await this.changed;
+    }
+    if (this.state === "done") return this.end.result ?? null;
+    const e = this.end.error ?? {};
+    throw new SessionError(e.kind ?? this.state, e.message ?? `the session is ${this.state}`, e.trace);
+  }
+
+  /** Ends the session as Ctrl-C does, and waits until it has ended. One that has ended
+   * stays as it is. */
+  async cancel(reason?: string): Promise<void> {
+    await this.client.request("sessions/cancel", { session_id: this.id, reason });
+  }
+
+  /** The index of the first kept event after a number. */
+  private after(seq: number): number {
+    let low = 0;
+    let high = this.events.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.events[middle] as Event).seq <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** @internal */
+  add(e: Event): void {
+    const seq = e.type === "gap" ? e.to : e.seq;
+    if (!(seq > this.cursor) || this.end) return; // it came before
+    this.cursor = seq;
+    this.events.push({ ...e, seq });
+    if (this.events.length > 2 * mostEvents) this.events = this.events.slice(-mostEvents);
+    if (e.type === "state" && e.state !== "running") {
+      this.end = e;
+      this.state = e.state;
+      this.usage = e.usage ?? null;
+      this.client.finished(this);
+    }
+    this.change();
+  }
+
+  /** @internal */
+  lose(why: Error): void {
+    if (this.end || this.lost) return;
+    this.lost = why;
+    this.change();
+  }
+
+  /** @internal */
+  over(): boolean {
+    return this.end !== null;
+  }
+
+  private change(): void {
+    this.wake();
+    this.changed = new Promise((resolve) => (this.wake = resolve));
+  }
+}
+
+export interface RunOptions {
+  /** What std::app's inputs() gives. */
+  inputs?: Record<string, Json>;
+  args?: string[];
+  cwd?: string;
+  environment?: Record<string, string>;
+  /** What std::app's session() and tools see. */
+  metadata?: Record<string, Json>;
+  budget?: { max_run_seconds?: number; max_tokens?: number; max_cost_usd?: number; max_tool_calls?: number };
+  /** Which of the application's tools it sees: all, none, or those named. */
+  tools?: boolean | string[];
+  /** Seconds that it goes on without this client; null: for ever. */
+  linger_s?: number | null;
+}
+
+/** A path as for `concerto run`, or the text or the compiled form of a program. */
+export type Program = string | { path: string } | { source: string } | { ir: Json };
+
+// ---- The client
+
+interface Waiting {
+  message: Json;
+  resolve(value: Json): void;
+  reject(error: Error): void;
+  /** The server was asked whether it has the request. */
+  probed: boolean;
+}
+
+const once = ["sessions/create", "tools/call"]; // must not be done twice
+
+export interface ConnectOptions {
+  /** Who this is, for the server. */
+  name?: string;
+  version?: string;
+  /** What the application can show, as "render:image/png". */
+  render?: string[];
+  /** For how many seconds a connection that was cut is made anew. */
+  patience?: number;
+}
+
+export interface StdioOptions extends ConnectOptions {
+  /** Further flags of `concerto serve`. */
+  flags?: string[];
+  /** The concerto to start: by default the variable CONCERTO, else the one in the PATH. */
+  command?: string | string[];
+  cwd?: string;
+  /** Its environment, by default this process's. */
+  env?: Record<string, string>;
+}
+
+/** A server of runs, and this application's tools there. */
+export class Concerto {
+  client_id = "";
+  /** Of the server. */
+  limits: { max_message?: number; max_sessions?: number } = {};
+  private readonly link: Link;
+  private ids = 0;
+  private waiting = new Map<number, Waiting>();
+  private working = new Map<string, AbortController>();
+  private said = new Map<string, string>(); // by id: what was answered
+  private saidBytes = 0;
+  private readonly own = new Map<string, Tool>();
+  private readonly registering = new Set<Promise<void>>();
+  private readonly pending = new Set<Tool>(); // of these
+  private readonly sessions = new Map<string, Session>();
+  private readonly awaits = new Map<string, (payload: any) => unknown>();
+  private ended: ConcertoError | null = null; // why nothing goes any more
+
+  private constructor(link: Link) {
+    this.link = link;
+    link.client = this;
+  }
+
+  /** Starts `concerto serve --stdio`. */
+  static async stdio(options: StdioOptions = {}): Promise<Concerto> {
+    return Concerto.open(new Stdio(options), options);
+  }
+
+  /** Connects to `concerto serve --http`: http(s)://HOST:PORT or ws(s)://HOST:PORT. The
+   * token is what the server said when it started, or what its --token-env names. */
+  static async connect(url: string, token?: string, options: ConnectOptions = {}): Promise<Concerto> {
+    const u = new URL(url);
+    if (!["http:", "https:", "ws:", "wss:"].includes(u.protocol)) {
+      throw new TypeError(`connect takes http://HOST:PORT, https, ws or wss, not ${url}`);
+    }
+    const patience = (options.patience ?? 60) * 1000;
+    return Concerto.open(u.protocol.startsWith("http") ? new Sse(u, token, patience) : new Socket(u, token, patience), options);
+  }
+
+  private static async open(link: Link, options: ConnectOptions): Promise<Concerto> {
+    const c = new Concerto(link);
+    link.hello = {
+      protocol,
+      client: { name: options.name ?? "typescript", version: options.version ?? "0.1.0" },
+      capabilities: { awaits: true, render: options.render ?? [] },
+    };
+    try {
+      await link.start();
+    } catch (e) {
+      await link.close();
+      throw e;
+    }
+    return c;
+  }
+
+  /** Ends the connection. A server that stdio() started ends, and gives sessions that run
+   * its --drain seconds; tools are taken away from one that goes on. */
+  async close(): Promise<void> {
+    if (!this.ended && this.link.shared && this.own.size > 0) {
+      const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
+      await Promise.race([this.request("tools/unregister", { names }).catch(() => {}), sleep(2000)]);
+    }
+    await this.link.close();
+    this.lose(new ConnectionLost("this connection to concerto was closed"));
+  }
+
+  // -- tools
+
+  /** Registers a tool: agents and programs may call it. Rejects with RequestError; run()
+   * and call() wait for it, and reject with it, too. */
+  tool(definition: ToolDefinition, handler: Handler, options: ToolOptions = {}): Promise<void> {
+    if (typeof handler !== "function") throw new TypeError(`tool '${definition.name}' has no function: c.tool({ … }, (input, ctx) => …)`);
+    const session_id = typeof options.session === "object" ? options.session.id : options.session;
+    const tool: Tool = { definition: { parameters: { type: "object" }, ...definition }, handler, session_id };
+    const k = key(definition.name, definition.version, session_id);
+    const before = this.own.get(k);
+    this.own.set(k, tool);
+    this.pending.add(tool);
+    const done = this.request("tools/register", registration([tool], options.replace)).then(
+      () => {
+        this.pending.delete(tool);
+        this.registering.delete(done);
+      },
+      (e) => {
+        this.pending.delete(tool);
+        if (before) this.own.set(k, before);
+        else this.own.delete(k);
+        throw e;
+      },
+    );
+    this.registering.add(done);
+    done.catch(() => {}); // registered() tells it, too
+    return done;
+  }
+
+  /** Waits until all tools are registered. */
+  async registered(): Promise<void> {
+    for (const done of [...this.registering]) {
+      try {
+        await done;
+      } finally {
+        this.registering.delete(done);
+      }
+    }
+  }
+
+  /** Takes a tool of this application away, "x" in every version or "x@2"; whether there
+   * was one. Calls under way go on. */
+  async unregister(name: string): Promise<boolean> {
+    await this.registered();
+    const answer = await this.request("tools/unregister", { names: [name] });
+    const [base, version] = name.split("@");
+    for (const [k, t] of [...this.own]) {
+      if (t.definition.name === base && (version === undefined || version === String(t.definition.version ?? 1))) this.own.delete(k);
+    }
+    return answer.unregistered.length > 0;
+  }
+
+  /** The tools that there are, as `tools/list` has them. */
+  async tools(only: { session?: Session | string; category?: string } = {}): Promise<Json[]> {
+    await this.registered();
+    const session_id = typeof only.session === "object" ? only.session.id : only.session;
+    const found: Json[] = [];
+    for (let after: string | undefined; ; ) {
+      const answer = await this.request("tools/list", { session_id, category: only.category, after });
+      found.push(...answer.tools);
+      if (!(after = answer.next)) return found;
+    }
+  }
+
+  /** Calls a tool, any application's, and gives its output. Rejects with ToolError. */
+  async call(name: string, args: Record<string, Json> = {}, session?: Session | string): Promise<Json> {
+    await this.registered();
+    return this.callTool(name, args, { session_id: typeof session === "object" ? session.id : session });
+  }
+
+  private async callTool(name: string, args: Record<string, Json>, more: Json): Promise<Json> {
+    const r = await this.request("tools/call", { name, args, ...more });
+    if (r?.success === true) return r.output ?? null;
+    throw new ToolError(r?.error ?? `tool '${name}' failed`, r?.metadata?.concerto?.outcome, r?.metadata);
+  }
+
+  // -- sessions
+
+  /** Starts a program. Rejects with RequestError, for a program with mistakes with all of
+   * them. */
+  async run(program: Program, options: RunOptions = {}): Promise<Session> {
+    await this.registered();
+    const created = await this.request("sessions/create", { program: typeof program === "string" ? { path: program } : program, ...options });
+    return this.claim(created.session_id);
+  }
+
+  /** A session that goes on already: its events after a number, and its awaited emits. */
+  async session(id: string, after = 0): Promise<Session> {
+    await this.request("sessions/subscribe", { session_id: id, after, answers: true });
+    return this.claim(id);
+  }
+
+  /** Answers awaited emits on a channel: f(payload), async or not, gives the value of the
+   * emit; what it throws is the program's EmitError. */
+  on_await(channel: string, f: (payload: any) => unknown): void {
+    this.awaits.set(channel, f);
+  }
+
+  private claim(id: string): Session {
+    const s = this.of(id);
+    s.claimed = true;
+    if (s.over()) this.finished(s);
+    return s;
+  }
+
+  /** The session of an event, which may come before the answer that names it. */
+  private of(id: string): Session {
+    let s = this.sessions.get(id);
+    if (!s) this.sessions.set(id, (s = new Session(this, id)));
+    return s;
+  }
+
+  /** @internal */
+  finished(s: Session): void {
+    if (s.claimed) this.sessions.delete(s.id);
+  }
+
+  // -- JSON-RPC
+
+  /** Sends a request of the protocol's and gives its result. Rejects with RequestError or
+   * ConnectionLost. */
+  request(method: string, params: Json = {}): Promise<Json> {
+    return new Promise((resolve, reject) => {
+      if (this.ended) return reject(this.ended);
+      const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
+      this.waiting.set(message.id, { message, resolve, reject, probed: false });
+      this.send(message);
+    });
+  }
+
+  private notify(method: string, params: Json): void {
+    if (!this.ended) this.send({ jsonrpc: "2.0", method, params });
+  }
+
+  private send(message: Json): void {
+    const line = JSON.stringify(message);
+    const most = this.limits.max_message;
+    const size = most && line.length > most / 4 ? new TextEncoder().encode(line).length : 0;
+    if (!most || size <= most) return this.link.send(line, message);
+    const error = { code: -32004, message: `a message of ${size} bytes is larger than the ${most} that the server takes (--max-message)`, data: { limit: "max_message" } };
+    if (message.method === undefined) this.link.send(JSON.stringify({ jsonrpc: "2.0", id: message.id, error }), {});
+    else if (message.id === undefined) console.error(`${message.method} is not sent: ${error.message}`);
+    else this.answered({ id: message.id, error });
+  }
+
+  /** Takes a message of the server's. One that means nothing is ignored.
+   * @internal */
+  hear(message: Json): void {
+    const method = message?.method;
+    if (method === undefined) this.answered(message);
+    else if (message.id !== undefined) this.asked(message);
+    else if (method === "$/cancelRequest") this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
+    else if (method === "session/event" && typeof message.params?.session_id === "string") this.of(message.params.session_id).add(message.params);
+  }
+
+  private answered(message: Json): void {
+    const w = this.waiting.get(message?.id);
+    if (!w || (w.probed && this.probed(w, message))) return;
+    this.waiting.delete(message.id);
+    if (message.error) w.reject(refusal(message.error));
+    else w.resolve(message.result);
+  }
+
+  /** Whether this answers resumed()'s ping. */
+  private probed(w: Waiting, message: Json): boolean {
+    const works = message.error?.code === -32600;
+    const never = !message.error && message.result && Object.keys(message.result).length === 0;
+    if (!works && !never) return false;
+    w.probed = false;
+    if (never) this.send(w.message); // it never came there
+    return true;
+  }
+
+  private asked(message: Json): void {
+    const id = String(message.id);
+    const said = this.said.get(id);
+    if (said !== undefined) return this.link.send(said, {}); // the answer was lost
+    if (this.working.has(id)) return;
+    const control = new AbortController();
+    this.working.set(id, control);
+    const cancelled = new Promise<never>((_, reject) =>
+      control.signal.addEventListener("abort", () => reject(new RequestError("the request was taken back", -32005))));
+    cancelled.catch(() => {});
+    const work = Promise.resolve().then(() => this.serve(message.method, message.params ?? {}, control.signal));
+    Promise.race([work, cancelled])
+      .then((value) => ({ result: value }), (e) => ({ error: { code: e instanceof RequestError ? e.code : -32603, message: text(e) } }))
+      .then((answer) => this.say(message.id, id, control, answer));
+  }
+
+  private say(id: Json, name: string, control: AbortController, answer: Json): void {
+    if (this.working.get(name) !== control || this.ended) return;
+    this.working.delete(name);
+    const message = { jsonrpc: "2.0", id, ...answer };
+    const line = JSON.stringify(message);
+    this.said.set(name, line);
+    this.saidBytes += line.length;
+    for (const [old, kept] of this.said) {
+      if (this.saidBytes <= keptAnswers || this.said.size === 1) break;
+      this.said.delete(old);
+      this.saidBytes -= kept.length;
+    }
+    this.send(message);
+  }
+
+  private async serve(method: string, p: Json, cancelled: AbortSignal): Promise<Json> {
+    if (method === "tool/call") return this.callHandler(p, cancelled);
+    if (method !== "emit/await") throw new RequestError(`there is no method '${method}' here`, -32601);
+    const f = this.awaits.get(p.channel);
+    if (!f) throw new RequestError(`the application answers nothing on channel '${p.channel}': c.on_await(${JSON.stringify(p.channel)}, f) would`, -32601);
+    const value = (await f(p.payload)) ?? null;
+    if (JSON.stringify(value) === undefined) throw new ConcertoError(`the answer on channel '${p.channel}' is no JSON: a ${typeof value}`);
+    return { value };
+  }
+
+  private async callHandler(p: Json, cancelled: AbortSignal): Promise<ToolResult> {
+    const tool = this.own.get(key(p.name, p.version, p.session_id)) ?? this.own.get(key(p.name, p.version, undefined));
+    if (!tool) return { success: false, output: null, error: `this client has no tool '${p.name}@${p.version}'` };
+    const call_id = p.call_id;
+    const ctx: ToolContext = {
+      session_id: p.session_id ?? "", cwd: p.context?.cwd ?? "", environment: p.context?.environment ?? {}, metadata: p.context?.metadata ?? {},
+      call_id, tool: p.name, version: p.version ?? 1, by: p.by ?? "", route: p.route, chain: p.chain ?? [], timeout_s: p.timeout_s ?? 0, cancelled,
+      progress: async (progress, total, message) => this.notify("tool/progress", { call_id, progress, total, message }),
+      emit: async (channel, payload = null) => this.notify("tool/emit", { call_id, channel, payload }),
+      call: (name, args = {}) => this.callTool(name, args, { parent: call_id }),
+    };
+    try {
+      const r = result(await tool.handler(p.args ?? {}, ctx));
+      const line = JSON.stringify(r);
+      if (JSON.parse(line).output === undefined) throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output}`);
+      return r;
+    } catch (e) {
+      return failure(p.name, e);
+    }
+  }
+
+  // -- the connection
+
+  /** @internal */
+  welcome(w: Json): void {
+    this.client_id = w.client_id;
+    this.limits = w.limits ?? {};
+  }
+
+  /** The server knew us, and what it said meanwhile comes again. It is asked which requests
+   * without an answer it has: a ping with a request's id is refused while that is worked
+   * on; and when the answer was said already, it comes again before the ping's.
+   * @internal */
+  resumed(): void {
+    for (const [id, w] of this.waiting) {
+      w.probed = true;
+      this.send({ jsonrpc: "2.0", id, method: "ping", params: {} });
+    }
+  }
+
+  /** The server did not know us any more: tools are registered anew, sessions are
+   * subscribed to where they were, and what could have been done is not done again.
+   * @internal */
+  renewed(): void {
+    this.forget();
+    this.link.clear();
+    const waiting = this.waiting;
+    this.waiting = new Map();
+    const bySession = new Map<string | undefined, Tool[]>();
+    for (const t of this.own.values()) {
+      if (!this.pending.has(t)) bySession.set(t.session_id, [...(bySession.get(t.session_id) ?? []), t]);
+    }
+    for (const tools of bySession.values()) {
+      this.request("tools/register", registration(tools, true)).catch((e) => console.error(`tools are not registered any more: ${text(e)}`));
+    }
+    for (const s of this.sessions.values()) {
+      this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) =>
+        s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
+    }
+    for (const [id, w] of waiting) {
+      const method = w.message.method;
+      if (once.includes(method)) {
+        w.reject(new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`));
+        continue;
+      }
+      this.waiting.set(id, w);
+      this.send(w.message);
+    }
+  }
+
+  /** Ends the handlers that work for a client that the server does not know any more. */
+  private forget(): void {
+    const working = this.working;
+    this.working = new Map();
+    this.said.clear();
+    this.saidBytes = 0;
+    for (const control of working.values()) control.abort(new ConcertoError("nobody waits any more"));
+  }
+
+  /** Fails what waits and what is yet asked.
+   * @internal */
+  lose(why: ConcertoError): void {
+    this.ended ??= why;
+    this.forget();
+    const waiting = this.waiting;
+    this.waiting = new Map();
+    for (const w of waiting.values()) w.reject(this.ended);
+    for (const s of this.sessions.values()) s.lose(this.ended);
+  }
+
+  /** @internal */
+  isWaiting(id: number): boolean {
+    return this.waiting.has(id);
+  }
+
+  /** @internal */
+  isOver(): boolean {
+    return this.ended !== null;
+  }
+}
+
+function registration(tools: Tool[], replace: boolean | undefined): Json {
+  return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };
+}
+
+// ---- Ways to a server
+
+/** A connection, or several one after the other. */
+interface Link {
+  client: Concerto;
+  /** The parameters of initialize. */
+  hello: Json;
+  /** The server is there for others, too. */
+  readonly shared: boolean;
+  start(): Promise<void>;
+  send(line: string, message: Json): void;
+  clear(): void;
+  close(): Promise<void>;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** How long to wait before another attempt, in ms. */
+function backoff(attempt: number): number {
+  return Math.min(5000, 50 * 2 ** Math.min(attempt, 10)) * (0.5 + Math.random() / 2);
+}
+
+function helloLine(hello: Json, resume?: Json): string {
+  return JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params: { ...hello, resume } });
+}
+
+/** The result of initialize. */
+function welcomeOf(message: Json): Json {
+  if (message?.error) throw refusal(message.error);
+  if (typeof message?.result?.client_id !== "string") throw new ConnectionLost(`what answers is no \`concerto serve\`: ${JSON.stringify(message).slice(0, 200)}`);
+  return message.result;
+}
+
+function parsed(line: string): Json {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new Cut(`what came is no message: ${line.slice(0, 200)}`);
+  }
+}
+
+/** A server of our own, on its stdin and stdout. */
+class Stdio implements Link {
+  client!: Concerto;
+  hello: Json;
+  readonly shared = false;
+  private readonly argv: string[];
+  private readonly options: StdioOptions;
+  private child: any = null;
+  private tail = ""; // of its stderr
+  private readonly exit: Promise<string>; // how it ended
+  private exited: (how: string) => void = () => {};
+
+  constructor(options: StdioOptions) {
+    if (typeof process === "undefined" || !process.versions?.node) {
+      throw new ConnectionLost("a browser starts no processes: use Concerto.connect(url, token)");
+    }
+    const own = options.command ?? process.env.CONCERTO ?? "concerto";
+    this.argv = [...(Array.isArray(own) ? own : [own]), "serve", "--stdio", ...(options.flags ?? [])];
+    this.options = options;
+    this.exit = new Promise((resolve) => (this.exited = resolve));
+  }
+
+  async start(): Promise<void> {
+    const name = "node:child_process"; // a name that bundlers for browsers leave alone
+    const { spawn } = await import(name);
+    const [command, ...args] = this.argv;
+    // A session of its own: Ctrl-C is ours, and close() ends the server in order.
+    this.child = spawn(command, args, { cwd: this.options.cwd, env: this.options.env ?? process.env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    this.child.stdin.on("error", () => {}); // how it ended says more
+    this.child.stderr.setEncoding("utf8").on("data", (piece: string) => {
+      this.tail = (this.tail + piece).slice(-2048);
+      process.stderr.write(piece);
+    });
+    this.child.on("error", (e: any) =>
+      this.exited(`${command} cannot be started: ${e.code === "ENOENT" ? "not found" : e.message}: install concerto, or say where it is, by Concerto.stdio({ command }) or the variable CONCERTO`));
+    this.child.on("close", (code: number | null, by: string) => {
+      const tail = this.tail.trim();
+      this.exited(`\`${this.argv.join(" ")}\` ${code === null ? `was ended by ${by}` : `ended with exit code ${code}`}${tail && ": " + tail}`);
+    });
+    const first = this.read();
+    this.write(helloLine(this.hello));
+    const message = await Promise.race([first, this.exit.then((how) => { throw new ConnectionLost(how); })]);
+    this.client.welcome(welcomeOf(message));
+    this.exit.then((how) => this.client.lose(new ConnectionLost(how)));
+  }
+
+  /** Hears messages; gives the first one. */
+  private read(): Promise<Json> {
+    let resolve: ((first: Json) => void) | null = null;
+    const first = new Promise((r) => (resolve = r));
+    let parts: string[] = [];
+    this.child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      const lines = chunk.split("\n");
+      const rest = lines.pop() as string;
+      for (const line of lines) {
+        parts.push(line);
+        const whole = parts.join("");
+        parts = [];
+        if (whole.trim() === "") continue;
+        let message: Json;
+        try {
+          message = JSON.parse(whole);
+        } catch {
+          this.exited(`${this.argv[0]} says what is no message: ${whole.slice(0, 200)}`);
+          return;
+        }
+        if (!resolve) this.client.hear(message);
+        else resolve(message);
+        resolve = null;
+      }
+      parts.push(rest);
+    });
+    return first;
+  }
+
+  private write(line: string): void {
+    if (this.child.stdin.writable) this.child.stdin.write(line + "\n");
+  }
+
+  send(line: string, _message: Json): void {
+    this.write(line);
+  }
+
+  clear(): void {}
+
+  async close(): Promise<void> {
+    if (!this.child) return;
+    this.child.stdin.end();
+    for (const [ms, sign] of [[30_000, "SIGTERM"], [12_000, "SIGKILL"]] as [number, string][]) {
+      const timer = setTimeout(() => this.child.kill(sign), ms);
+      const how = await Promise.race([this.exit, sleepBeside(ms + 100)]);
+      clearTimeout(timer);
+      if (how !== undefined) return;
+    }
+    await this.exit;
+  }
+}
+
+/** sleep, which does not keep Node from ending. */
+function sleepBeside(ms: number): Promise<undefined> {
+  return new Promise((resolve) => (setTimeout(() => resolve(undefined), ms) as any).unref?.());
+}
+
+/** Connections over a network, which are made anew when they are cut. */
+abstract class Net implements Link {
+  client!: Concerto;
+  hello: Json;
+  readonly shared = true;
+  protected readonly url: URL;
+  protected readonly token: string | undefined;
+  protected readonly patience: number; // ms
+  protected readonly at: string;
+  protected cursor = 0; // the number of the last message of the server's
+  protected queue: string[] = [];
+  protected closed = false;
+
+  constructor(url: URL, token: string | undefined, patience: number) {
+    this.url = url;
+    this.token = token;
+    this.patience = patience;
+    this.at = `${url.protocol}//${url.host}`;
+  }
+
+  async start(): Promise<void> {
+    try {
+      await this.initialize(undefined);
+    } catch (e) {
+      if (e instanceof ConcertoError) throw e;
+      throw new ConnectionLost(`nothing answers at ${this.at}: ${cause(e)}: start it with \`concerto serve --http ${this.url.host}\``);
+    }
+    void this.run();
+  }
+
+  protected abstract initialize(resume: Json): Promise<void>;
+  /** Hears messages until the connection ends: it rejects. */
+  protected abstract read(): Promise<never>;
+  /** Takes up the client where it was; false when the server does not know it. */
+  protected abstract again(): Promise<boolean>;
+  abstract send(line: string, message: Json): void;
+  abstract close(): Promise<void>;
+
+  clear(): void {
+    this.queue = [];
+  }
+
+  private async run(): Promise<void> {
+    while (!this.closed) {
+      try {
+        await this.read().catch((e) => this.reconnect(e));
+      } catch (e) {
+        this.client.lose(e instanceof ConcertoError ? e : new ConnectionLost(text(e)));
+        return;
+      }
+    }
+  }
+
+  private async reconnect(why: unknown): Promise<void> {
+    const until = Date.now() + this.patience;
+    for (let attempt = 0; !this.closed; attempt++) {
+      try {
+        const known = await this.again();
+        if (!known) await this.initialize(undefined);
+        if (known) this.client.resumed();
+        else this.client.renewed();
+        return;
+      } catch (e) {
+        if (e instanceof ConcertoError) throw e;
+        why = e;
+      }
+      const left = until - Date.now();
+      if (left <= 0) throw new ConnectionLost(`the connection to ${this.at} was cut, and for ${this.patience / 1000} s none could be made: ${cause(why)}`);
+      await sleep(Math.min(left, backoff(attempt)));
+    }
+  }
+
+  /** The error for a status of HTTP that is none of what is wanted. */
+  protected async refused(r: Response): Promise<Error> {
+    const said = (await r.text()).trim();
+    try {
+      const message = JSON.parse(said);
+      if (typeof message?.error === "object") return refusal(message.error);
+    } catch {
+      // It is no JSON.
+    }
+    if (r.status === 401) return new ConnectionLost(`the server at ${this.at} refuses the token: give connect(url, token) the one that it says when it starts, or that its --token-env names`);
+    if ([502, 503, 504].includes(r.status)) return new Cut(`status ${r.status} ${said.slice(0, 200)}`);
+    return new ConnectionLost(`${this.at} answers with status ${r.status}: ${said.slice(0, 200)}`);
+  }
+
+  protected headers(): Record<string, string> {
+    return this.token ? { Authorization: `Bearer ${this.token}` } : {};
+  }
+}
+
+/** HTTP: each message to the server is a POST, what it says are server-sent events. */
+class Sse extends Net {
+  private readonly base: string;
+  private events: Response | null = null;
+  private control = new AbortController(); // of the events
+  private sending = false;
+
+  constructor(url: URL, token: string | undefined, patience: number) {
+    super(url, token, patience);
+    this.base = this.at + url.pathname.replace(/\/+$/, "");
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.control.abort();
+  }
+
+  protected async initialize(_resume: Json): Promise<void> {
+    const r = await this.post(helloLine(this.hello), false);
+    if (r.status !== 200) throw await this.refused(r);
+    const w = welcomeOf(await r.json());
+    this.cursor = w.cursor ?? 0;
+    this.client.welcome(w);
+    if (!(await this.again())) throw new ConnectionLost(`${this.at} does not know the client that it has made`);
+  }
+
+  protected async again(): Promise<boolean> {
+    this.control.abort();
+    this.control = new AbortController();
+    const headers = { ...this.headers(), Accept: "text/event-stream", "Concerto-Client": this.client.client_id, "Last-Event-ID": String(this.cursor) };
+    const r = await fetch(this.base + "/events", { headers, signal: this.control.signal });
+    this.events = r;
+    if (r.status === 200) return true;
+    const e = await this.refused(r);
+    if (e instanceof RequestError && e.code === -32001) return false;
+    throw e;
+  }
+
+  protected async read(): Promise<never> {
+    let parts: string[] = [];
+    let data: string[] = [];
+    const reader = (this.events as any).body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) throw new Cut("the stream of events has ended");
+      const lines = (value as string).split("\n");
+      const rest = lines.pop() as string;
+      for (const piece of lines) {
+        parts.push(piece);
+        const line = parts.join("").replace(/\r$/, "");
+        parts = [];
+        if (line === "") {
+          if (data.length > 0) this.client.hear(parsed(data.join("\n")));
+          data = [];
+        } else if (line.startsWith("data:")) {
+          data.push(line.slice(5).replace(/^ /, ""));
+        } else if (/^id: ?\d+$/.test(line)) {
+          this.cursor = Number(line.slice(3));
+        }
+      }
+      parts.push(rest);
+    }
+  }
+
+  send(line: string, message: Json): void {
+    if (message.method !== undefined && message.id !== undefined) {
+      void this.ask(line, message); // others are not held up by one that takes its time
+      return;
+    }
+    this.queue.push(line);
+    if (!this.sending) void this.pump();
+  }
+
+  private async ask(line: string, message: Json): Promise<void> {
+    const answer = await this.delivered(line, once.includes(message.method), () => this.client.isWaiting(message.id));
+    if (answer) this.client.hear({ ...answer, id: message.id });
+  }
+
+  /** Sends what is queued, in order. */
+  private async pump(): Promise<void> {
+    this.sending = true;
+    while (this.queue.length > 0) await this.delivered(this.queue.shift() as string, false, () => true);
+    this.sending = false;
+  }
+
+  /** Posts a message until it has come; gives the answer to a request. */
+  private async delivered(line: string, once: boolean, wanted: () => boolean): Promise<Json> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const r = await this.post(line, true);
+        if (r.status !== 200 && r.status !== 202) throw await this.refused(r);
+        const said = await r.text();
+        return said.trim() === "" ? null : parsed(said);
+      } catch (e: any) {
+        if (e instanceof RequestError && e.code === -32001) {
+          this.control.abort(); // who reads the events finds out, and asks anew what waits
+          return null;
+        }
+        if (e instanceof RequestError) return { error: { code: e.code, message: e.message, data: e.data } };
+        if (e instanceof ConcertoError) this.client.lose(e);
+        else if (once && !unsent(e)) return { error: { code: -32603, message: `the connection was cut before the answer came: it may have been done or not (${cause(e)})` } };
+      }
+      if (this.client.isOver() || !wanted()) return null;
+      await sleep(backoff(attempt));
+    }
+  }
+
+  private post(line: string, named: boolean): Promise<Response> {
+    const headers: Record<string, string> = { ...this.headers(), "Content-Type": "application/json" };
+    if (named) headers["Concerto-Client"] = this.client.client_id;
+    return fetch(this.base + "/rpc", { method: "POST", headers, body: line });
+  }
+}
+
+/** Whether a request certainly did not come to the server. */
+function unsent(e: any): boolean {
+  const code = e?.cause?.code ?? e?.cause?.errors?.[0]?.code;
+  return e instanceof Cut || ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"].includes(code);
+}
+
+/** WebSocket: a message a text frame. */
+class Socket extends Net {
+  private socket: any = null;
+  private heard: ((message: Json) => void) | null = null; // the answer to initialize
+  private failed: (e: Error) => void = () => {};
+  private over: Promise<never> = new Promise(() => {}); // rejects when the connection ends
+  private up = false;
+  private last = 0; // when something was heard
+
+  constructor(url: URL, token: string | undefined, patience: number) {
+    super(url, token, patience);
+    if (typeof WebSocket === "undefined") {
+      throw new ConnectionLost("there is no WebSocket here: it takes Node 22 or newer, or a browser; connect to the http:// address instead");
+    }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    this.socket?.close(1000);
+    this.failed(new Cut("closed"));
+  }
+
+  protected async initialize(resume: Json): Promise<void> {
+    const message = await this.dial(helloLine(this.hello, resume));
+    this.client.welcome(welcomeOf(message));
+    this.up = true;
+    this.pump();
+  }
+
+  /** Opens a socket, says a line, and gives what is said first. */
+  private async dial(line: string): Promise<Json> {
+    this.hangUp();
+    const path = this.url.pathname.replace(/\/+$/, "");
+    const socket = new WebSocket(this.at + (path.endsWith("/ws") ? path : path + "/ws"), ["concerto.v1", ...(this.token ? ["bearer." + this.token] : [])]);
+    this.socket = socket;
+    this.over = new Promise((_, reject) => (this.failed = reject));
+    this.over.catch(() => {});
+    const first = new Promise<Json>((resolve) => (this.heard = resolve));
+    let opened = false;
+    socket.onopen = () => {
+      opened = true;
+      socket.send(line);
+    };
+    socket.onmessage = (e: any) => this.take(socket, e.data);
+    socket.onclose = (e: any) => {
+      if (this.socket === socket) this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
+    };
+    try {
+      return await Promise.race([first, this.over, sleepBeside(10_000).then(() => { throw new Cut("no answer in time"); })]);
+    } catch (e) {
+      this.hangUp();
+      if (!opened) throw await this.unopened(e);
+      throw e;
+    }
+  }
+
+  /** Why a socket did not open: a WebSocket does not say, a POST does. */
+  private async unopened(e: unknown): Promise<unknown> {
+    const r = await fetch(this.at.replace(/^ws/, "http") + this.url.pathname.replace(/\/+(ws)?$/, "") + "/rpc",
+      { method: "POST", headers: { ...this.headers(), "Content-Type": "application/json" }, body: "{}" });
+    return r.status === 401 || r.status === 403 ? this.refused(r) : e;
+  }
+
+  private take(socket: any, line: string): void {
+    if (this.socket !== socket) return;
+    this.last = Date.now();
+    try {
+      const message = parsed(line);
+      if (this.heard) {
+        this.cursor = message?.result?.cursor ?? 0; // what follows counts from here
+        this.heard(message);
+        this.heard = null;
+        return;
+      }
+      this.cursor++;
+      this.client.hear(message);
+    } catch (e) {
+      this.failed(e as Error);
+      socket.close();
+    }
+  }
+
+  private hangUp(): void {
+    const socket = this.socket;
+    this.socket = null;
+    this.up = false;
+    socket?.close();
+  }
+
+  protected async again(): Promise<boolean> {
+    try {
+      await this.initialize({ client_id: this.client.client_id, after: this.cursor });
+      return true;
+    } catch (e) {
+      if (e instanceof RequestError && e.code === -32001) return false;
+      throw e;
+    }
+  }
+
+  protected async read(): Promise<never> {
+    const timer = setInterval(() => this.look(), quiet);
+    try {
+      return await this.over;
+    } finally {
+      clearInterval(timer);
+      this.up = false;
+    }
+  }
+
+  /** Asks a server that says nothing whether it is there. */
+  private look(): void {
+    const silent = Date.now() - this.last;
+    if (silent > 2 * quiet + 1000) this.failed(new Cut(`the server has said nothing for ${Math.round(silent / 1000)} s`));
+    else if (silent >= quiet) this.client.request("ping").catch(() => {});
+  }
+
+  send(line: string, _message: Json): void {
+    this.queue.push(line);
+    this.pump();
+  }
+
+  /** Sends what is queued, in order. */
+  private pump(): void {
+    while (this.up && this.socket?.readyState === 1 && this.queue.length > 0) this.socket.send(this.queue.shift());
+  }
+}
