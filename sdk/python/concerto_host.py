@@ -244,8 +244,8 @@ class _Server:
     def cancel(self, reason: str) -> None:
         with self.lock:
             if self.current is not None:
+                self.current.cancelled.set()  # first: who is refused sees it
                 self.current._stop(reason)
-                self.current.cancelled.set()
 
     def acknowledge(self) -> None:
         try:

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto-host.ts, sha256 debcfca68b99b1fded75557224821e724effe1c1ddfe4f50e82af58fb0b512ed.
+// Made by `make sdk` from concerto-host.ts, sha256 ad171b3d109d4f2aae212bc6c74bbcb180812cae11eee9e30220755b65249730.
 // A host for Concerto in a few lines: one file, no dependencies, Node 18 or newer.
 //
 //   import { serve } from "./concerto-host.js";
