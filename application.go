@@ -66,13 +66,18 @@ func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Pe
 		return next.Perform(ctx, r)
 	}
 	v, err := o.OnAwait(ctx, r.Channel, r.Payload)
+	return given(ctx, r.Channel, v, err)
+}
+
+// given makes what the application gave to an awaited emit the emit's result.
+func given(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, effect.Errorf("EmitError", "%v", err).With("channel", r.Channel).With("reason", "refused")
+		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
 	case !json.Valid(v):
-		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", r.Channel).With("channel", r.Channel).With("reason", "refused")
+		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", channel).With("channel", channel).With("reason", "refused")
 	}
 	return &effect.Answer{Value: v, By: effect.ByApplication}, nil
 }

@@ -245,11 +245,12 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 			return fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
 		}
 	}
-	var approve []string
+	h := o.toolHooks()
+	h.Permits = func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }
 	if p.ir.Permissions != nil {
-		approve = p.ir.Permissions.Approve
+		h.MustApprove = p.ir.Permissions.Approve
 	}
-	return world.OpenTools(ctx, all, c, func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }, approve)
+	return world.OpenTools(ctx, all, c, h)
 }
 
 // around is what the VM is to know of what is around the run.
@@ -297,9 +298,13 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}
-	ctx, cancel := limit.Run(ctx, p.ir.Limits.MaxRunSeconds)
+	ctx, cancel := limit.Run(ctx, narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds))
 	defer cancel()
-	_, err = machine.Run(ctx)
+	o.began(world)
+	outcome, err := machine.Run(ctx)
+	if err == nil {
+		o.ended(outcome.Value)
+	}
 	var failed *vm.Uncaught
 	if errors.As(err, &failed) {
 		failed.Hint = unkeyed(world, failed)
@@ -353,8 +358,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c := runtime.Config{
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
-		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
-		MaxTokens: p.ir.Limits.MaxTokens, MaxCost: p.ir.Limits.MaxCostUSD, Dir: o.WorkDir, Root: root, Allowed: o.Allow,
+		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
+		MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
 	c.Stores.Dir = root
@@ -368,7 +373,11 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	if c.Log == nil {
 		c.Log = io.Discard
 	}
-	if o.OnEmit != nil || o.OnAwait != nil {
+	switch {
+	case o.hears():
+		c.Layers = append(c.Layers, o.Service.layer)
+		o.told(&c)
+	case o.OnEmit != nil || o.OnAwait != nil:
 		c.Layers = append(c.Layers, o.application)
 	}
 	if c.Parties, err = p.parties(root); err != nil {

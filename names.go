@@ -54,6 +54,8 @@ type (
 	ToolResult = tool.Result
 	// ListedTool is a tool as a session lists it.
 	ListedTool = tool.Listed
+	// ToolSession is the tools as one run sees them.
+	ToolSession = tool.Session
 	// ToolHandler answers a call.
 	ToolHandler = tool.Handler
 	// ToolOutcome is what became of a call.

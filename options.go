@@ -59,6 +59,8 @@ type Options struct {
 	// "info".
 	Log      io.Writer
 	LogLevel string
+	// Service is what runs programs for others; nil without one.
+	Service *Service
 	// Mock makes every connection scripted, also those that the manifest does not
 	// have. Replies are the same in each run: a value of the schema where there
 	// is one, else a text that repeats the prompt.

@@ -89,6 +89,8 @@ type Listeners struct {
 	Heard func(llm.Event)
 	// Wire is called for each line that passes to or from a host; without secrets.
 	Wire func(wire.Line)
+	// Logged is called for each line of the log that is of its level; without secrets.
+	Logged func(level, message string)
 }
 
 // Runtime performs the effects of one run. Safe for concurrent use.
@@ -118,12 +120,16 @@ type Runtime struct {
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}, audit: c.Audit}
+	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable}, audit: c.Audit}
+	if r.run.ID == "" {
+		r.run.ID = procgroup.NewID()
+	}
 	environment.Secrets = r.secrets
 	environment.Session = c.Session
 	environment.Session.ID = r.run.ID
 	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
+	r.log.Heard = c.Logged
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}

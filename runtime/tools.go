@@ -28,23 +28,36 @@ func (r *Runtime) CallTool(ctx context.Context, a tool.Ask) tool.Result {
 	return r.tools.Session().Do(ctx, a).Result
 }
 
+// Tools is the session of the application's tools, nil without one.
+func (r *Runtime) Tools() *tool.Session { return r.tools.Session() }
+
+// ToolHooks are what whoever runs a program says of the application's tools. Each may be
+// nil, or zero.
+type ToolHooks struct {
+	Permits     func(name string) bool // whether the program lets a tool be called; nil: all
+	MustApprove []string               // filters of those that must be approved of
+	Sees        func(*tool.Definition) bool
+	Heard       func(tool.Phase)
+	MaxCalls    int64
+}
+
 // OpenTools opens a session of the application's tools for the run. c is what the
-// application says of it; its SessionID becomes the run's id. permits says whether the
-// program lets a tool be called, nil permits all; approve are filters of those that must
-// be approved of. A tool that cannot be opened is the error.
-func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, permits func(name string) bool, approve []string) error {
+// application says of it; its SessionID is the run's id. A tool that cannot be opened is
+// the error.
+func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Context, x ToolHooks) error {
 	c.SessionID = r.run.ID
 	h := r.hooks()
-	if len(approve) > 0 {
-		must, err := tool.Only(approve...)
+	h.Sees, h.Heard, h.MaxCalls = x.Sees, x.Heard, x.MaxCalls
+	if len(x.MustApprove) > 0 {
+		must, err := tool.Only(x.MustApprove...)
 		if err != nil {
 			return fmt.Errorf("[permissions] approve: %w", err)
 		}
 		h.MustApprove = must.Has
 	}
-	if permits != nil {
+	if x.Permits != nil {
 		h.Permit = func(d *tool.Definition) error {
-			if !permits(d.Name) {
+			if !x.Permits(d.Name) {
 				return fmt.Errorf("the tool %s is not permitted: add %q to `tools` in [permissions]", d.Name, d.Name)
 			}
 			return nil

@@ -26,8 +26,8 @@ import (
 
 // The scripts run this test binary under several names: concerto itself;
 // testhost, testllm and testmcp, which play scripts; exits, which checks exit
-// codes and sends signals; peak, which bounds memory; and spans, which reads
-// traces.
+// codes and sends signals; peak, which bounds memory; spans, which reads
+// traces; and converse, which holds a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // in the processes of scripts too
 	testscript.Main(m, map[string]func(){
@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 		"peak":     func() { os.Exit(peak(os.Args[1:])) },
 		"spans":    func() { os.Exit(spans(os.Args[1:])) },
 		"soakhost": func() { soak() },
+		"converse": func() { os.Exit(converse(os.Args[1:])) },
 	})
 }
 

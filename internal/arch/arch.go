@@ -122,6 +122,8 @@ var Policy = []Rule{
 	{Package: ".", Imports: `internal/diag internal/source internal/manifest internal/procgroup internal/spell ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env runtime/tool
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript internal/activity internal/audit`},
+	{Package: "internal/serve/servetest", Tests: true},
+	{Package: "internal/serve", Imports: ". internal/audit internal/diag internal/jsonschema internal/procgroup runtime/limit runtime/tool"},
 	// Programs: they may use what they need of the above.
 	{Package: "parser/gen", Imports: "lexer"},
 	{Package: "ir/gen", Imports: "ir"},
@@ -135,7 +137,7 @@ var Policy = []Rule{
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
-		internal/secret internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
+		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -27,6 +27,10 @@ type Log struct {
 	min     int
 	secrets *secret.Set
 	began   time.Time // when lines are records; else zero
+
+	// Heard gets each line that is written, too, without its level and without secrets;
+	// it may be nil. Set it before the first line.
+	Heard func(level, message string)
 }
 
 // New makes a Log that writes to w and removes the secrets. level is one of
@@ -85,23 +89,35 @@ func (l *Log) write(r *record) {
 	if slices.Index(Levels, r.Level) < l.min {
 		return
 	}
+	if l.Heard != nil {
+		l.Heard(r.Level, l.secrets.Text(r.text()))
+	}
 	line := l.line(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, _ = io.WriteString(l.w, line+"\n")
 }
 
+// text is a record without its level: `from: message {fields}`.
+func (r *record) text() string {
+	text := r.Message
+	if r.From != "" {
+		text = r.From + ": " + text
+	}
+	if r.Fields != nil {
+		text += " " + string(r.Fields)
+	}
+	return strings.TrimRight(text, "\n")
+}
+
 // line gives a record as a line without its end, and without secrets.
 func (l *Log) line(r *record) string {
 	if l.began.IsZero() {
-		line := r.Level + ": " + r.Message
-		if r.From != "" {
-			line = r.From + ": " + r.Message
+		line := r.text()
+		if r.From == "" {
+			line = r.Level + ": " + line
 		}
-		if r.Fields != nil {
-			line += " " + string(r.Fields)
-		}
-		return l.secrets.Text(strings.TrimRight(line, "\n"))
+		return l.secrets.Text(line)
 	}
 	r.T = float64(time.Since(l.began).Microseconds()) / 1e6
 	r.Message = l.secrets.Text(strings.TrimRight(r.Message, "\n"))

@@ -98,7 +98,15 @@ func (s *Session) Prepare(a Ask) *Call {
 	if c.checkChain(); c.refused == nil {
 		c.refused = arguments
 	}
+	if most := s.hooks.MaxCalls; c.refused == nil && most > 0 && s.begun.Load() >= most {
+		c.overBudget()
+	}
 	return c
+}
+
+// overBudget refuses a call of a session that has made all it may.
+func (c *Call) overBudget() *Call {
+	return c.refuse(OutcomeLimit, "%s was not called: the session has made the %d calls of tools that its budget allows", c.name(), c.s.hooks.MaxCalls)
 }
 
 func (c *Call) refuse(o Outcome, format string, args ...any) *Call {
@@ -207,6 +215,14 @@ func (c *Call) Definition() *Definition {
 	return &c.e.def
 }
 
+// Phase is that a call begins, which may be refused already, or has ended.
+type Phase struct {
+	Ended                   bool
+	CallID, Tool, By, Route string
+	Outcome                 Outcome       // when it has ended
+	Duration                time.Duration // of the handler
+}
+
 // Ended is how a call ended.
 type Ended struct {
 	Result  Result // with Info in its metadata
@@ -271,15 +287,23 @@ func (s *Session) Do(ctx context.Context, a Ask) (e Ended) {
 }
 
 // finish makes a call about which everything is decided, between its records.
-func (c *Call) finish(ctx context.Context) Ended {
+func (c *Call) finish(ctx context.Context) (e Ended) {
 	if c.Question() != nil { // it needs an approval that nobody was asked for
 		c.Nobody(nil)
+	}
+	if c.s.hooks.Heard != nil {
+		p := Phase{CallID: c.ID(), Tool: c.name(), By: c.ask.Caller, Route: c.ask.Route}
+		c.s.hooks.Heard(p)
+		defer func() {
+			p.Ended, p.Outcome, p.Duration = true, e.Outcome, e.Duration
+			c.s.hooks.Heard(p)
+		}()
 	}
 	if err := c.record(c.Began); err != nil {
 		c.refuse(OutcomeUnavailable, "%s was not called: %v", c.name(), err)
 		return c.Run(ctx) // nothing was begun: there is no end to record
 	}
-	e := c.Run(ctx)
+	e = c.Run(ctx)
 	if err := c.record(func() audit.Record { return c.Ended(e) }); err != nil {
 		c.unrecorded(err)
 	}

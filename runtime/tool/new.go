@@ -41,6 +41,9 @@ func New[In, Out any](name, doc string, f func(context.Context, In) (Out, error)
 	return d
 }
 
+// SchemaOf is the JSON Schema that New makes of a struct or map type.
+func SchemaOf(t reflect.Type) (json.RawMessage, error) { return schemaOf(t.String(), t) }
+
 // argumentsError is that of arguments which fit the schema, but not the Go type: 1.0 for
 // an int.
 type argumentsError struct{ error }

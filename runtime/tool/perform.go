@@ -63,12 +63,10 @@ func (p *Performer) Close() error {
 }
 
 // Opened says whether the application has a session.
-func (p *Performer) Opened() bool { return p.opened() != nil }
+func (p *Performer) Opened() bool { return p.Session() != nil }
 
-// Session is the session; nil without one.
-func (p *Performer) Session() *Session { return p.opened() }
-
-func (p *Performer) opened() *Session {
+// Session is the session, nil when there is none.
+func (p *Performer) Session() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session
@@ -78,7 +76,7 @@ func (p *Performer) opened() *Session {
 func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.AppList:
-		if s := p.opened(); s != nil {
+		if s := p.Session(); s != nil {
 			return s.offered(q), nil
 		}
 		return &effect.AppOffer{}, nil
@@ -127,7 +125,7 @@ func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 	if q.Own != nil {
 		return p.ownCall(q)
 	}
-	s := p.opened()
+	s := p.Session()
 	if s == nil {
 		return nil, fmt.Errorf("tool: a call of %s without a session", q.Tool)
 	}

@@ -118,6 +118,11 @@ func (o Owner) Unregister(name string) bool {
 	return o.r.remove(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
 }
 
+// Has says whether the owner has a tool of a name, "x" or "x@2".
+func (o Owner) Has(name string) bool {
+	return len(o.r.owners(name, func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })) > 0
+}
+
 // Clear takes away all that the owner has.
 func (o Owner) Clear() {
 	o.r.drop(func(e *entry) bool { return e.owner == o.name && (o.session == "" || e.session == o.session) })
@@ -270,6 +275,25 @@ func (r *Registry) Get(name string) (Definition, bool) {
 		return Definition{}, false
 	}
 	return found.def, true
+}
+
+// Owners are the tools of a name, "x" or "x@2", each with its owner.
+func (r *Registry) Owners(name string) []Owned {
+	return r.owners(name, func(*entry) bool { return true })
+}
+
+func (r *Registry) owners(name string, which func(*entry) bool) (all []Owned) {
+	base, version, ok := split(name)
+	if !ok {
+		return nil
+	}
+	s := r.snapshot()
+	for i := s.first(base); i < len(s.entries) && s.entries[i].def.Name == base; i++ {
+		if e := s.entries[i]; (version == 0 || e.def.Version == version) && which(e) {
+			all = append(all, Owned{e.id(), e.owner})
+		}
+	}
+	return all
 }
 
 // Filter chooses tools of a list.

@@ -14,6 +14,10 @@ import (
 // grace is how long a handler is waited for once its call is over.
 const grace = time.Second
 
+// ErrUnavailable is wrapped by the error of a handler that could not be reached: the
+// outcome is unavailable, not failed.
+var ErrUnavailable = errors.New("the tool cannot be reached")
+
 // Why a handler's context ends.
 var (
 	errTimeout = errors.New("the time is over")
@@ -38,6 +42,10 @@ func (c *Call) Run(ctx context.Context) Ended {
 	defer c.s.busy.Done()
 	if ctx.Err() != nil {
 		return c.end(Failure("%s", c.cancelled(context.Cause(ctx))), OutcomeCancelled, false, 0)
+	}
+	if most := c.s.hooks.MaxCalls; c.s.begun.Add(1) > most && most > 0 {
+		c.overBudget()
+		return c.end(Failure("%s", c.refused.why), OutcomeLimit, false, 0)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errOver)
@@ -187,6 +195,9 @@ func (c *Call) gave(a answer, took time.Duration) Ended {
 	var args argumentsError
 	if errors.As(a.err, &args) {
 		return c.end(Failure("bad arguments for %s: %s", c.name(), args.Error()), OutcomeArguments, true, took)
+	}
+	if errors.Is(a.err, ErrUnavailable) {
+		return c.end(Failure("%v", a.err), OutcomeUnavailable, true, took)
 	}
 	if a.err != nil {
 		return c.end(Result{Error: a.err.Error(), Metadata: c.metadata(a.result)}, OutcomeFailed, true, took)

@@ -34,6 +34,10 @@ type Hooks struct {
 	Hide func(text []byte) []byte
 	// Emit gives something to the application; it must not wait.
 	Emit func(channel string, payload json.RawMessage)
+	// Heard is told that a call begins, and that it has ended; it must not wait.
+	Heard func(Phase)
+	// MaxCalls bounds how many handlers are begun; 0: any number.
+	MaxCalls int64
 	// Log tells whoever reads the run's log.
 	Log func(level, message string)
 	// World is where commands run and addresses are called.
@@ -53,6 +57,7 @@ type Session struct {
 	ctx   context.Context // ends with the session
 	end   context.CancelCauseFunc
 	calls atomic.Int64
+	begun atomic.Int64 // handlers
 	busy  sync.WaitGroup
 
 	mu     sync.Mutex

@@ -1,0 +1,114 @@
+package serve
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// What of a session's events is kept.
+const (
+	keptEvents     = 10_000
+	keptEventBytes = 16 << 20
+)
+
+// eventLog is the last events of a session, by number from 1.
+type eventLog struct {
+	first int64 // the number of kept[0]
+	kept  []json.RawMessage
+	bytes int
+}
+
+func (l *eventLog) last() int64 { return l.first + int64(len(l.kept)) - 1 }
+
+func (l *eventLog) add(event json.RawMessage) {
+	l.kept = append(l.kept, event)
+	l.bytes += len(event)
+	n := 0
+	for len(l.kept)-n > 1 && (len(l.kept)-n > keptEvents || l.bytes > keptEventBytes) {
+		l.bytes -= len(l.kept[n])
+		l.kept[n] = nil
+		n++
+	}
+	l.first += int64(n)
+	if l.kept = l.kept[n:]; cap(l.kept) > 4*keptEvents {
+		l.kept = slices.Clone(l.kept)
+	}
+}
+
+// after gives at most limit events after a number, and the number of the last of them. Of
+// events that are not kept any more, from and to are the first and the last.
+func (l *eventLog) after(number int64, limit int) (from, to int64, events []json.RawMessage, last int64) {
+	if number = max(0, number); number >= l.last() {
+		return 0, 0, nil, number
+	}
+	if number < l.first-1 {
+		from, to = number+1, l.first-1
+		number = to
+	}
+	i := int(number + 1 - l.first)
+	events = l.kept[i:min(len(l.kept), i+limit)]
+	return from, to, events, number + int64(len(events))
+}
+
+// timeForm is how times are written.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// eventHead is what all events begin with.
+type eventHead struct {
+	SessionID string `json:"session_id,omitempty"`
+	Seq       int64  `json:"seq,omitempty"`
+	TS        string `json:"ts"`
+	Type      string `json:"type"`
+}
+
+// event writes an event of a type; body is a struct with its further members.
+func event(session string, seq int64, kind string, body any) json.RawMessage {
+	head := encode(eventHead{session, seq, time.Now().UTC().Format(timeForm), kind})
+	rest := encode(body)
+	if len(rest) == 2 {
+		return head
+	}
+	head[len(head)-1] = ','
+	return append(head, rest[1:]...)
+}
+
+// The bodies of events.
+type (
+	stateBody struct {
+		State  string          `json:"state"`
+		Result json.RawMessage `json:"result,omitempty"`
+		Error  *runError       `json:"error,omitempty"`
+		Usage  *usage          `json:"usage,omitempty"`
+	}
+	emitBody struct {
+		Channel string          `json:"channel"`
+		Payload json.RawMessage `json:"payload"`
+		Awaited bool            `json:"awaited,omitempty"`
+	}
+	printBody struct {
+		Text string `json:"text"`
+	}
+	logBody struct {
+		Level   string `json:"level"`
+		Message string `json:"message"`
+	}
+	toolBody struct {
+		Phase      string `json:"phase"`
+		CallID     string `json:"call_id"`
+		Tool       string `json:"tool"`
+		By         string `json:"by"`
+		Route      string `json:"route"`
+		Outcome    string `json:"outcome,omitempty"`
+		DurationMS *int64 `json:"duration_ms,omitempty"`
+	}
+	gapBody struct {
+		From int64 `json:"from"`
+		To   int64 `json:"to"`
+	}
+)
+
+// gap is the event that stands for events that are not kept any more.
+func gap(session string, from, to int64) json.RawMessage {
+	return event(session, to, "gap", gapBody{from, to})
+}

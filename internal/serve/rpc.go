@@ -1,0 +1,173 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Code is what kind of error a request came to.
+type Code int
+
+// The codes, of JSON-RPC and of ours (spec/22-serve.md).
+const (
+	codeParse          Code = -32700
+	codeInvalid        Code = -32600
+	codeMethod         Code = -32601
+	codeParams         Code = -32602
+	codeInternal       Code = -32603
+	codeNotInitialized Code = -32001
+	codeStopping       Code = -32003
+	codeLimit          Code = -32004
+	codeCancelled      Code = -32005
+	codeDuplicate      Code = -32010
+	codeNotOwner       Code = -32011
+	codeCompile        Code = -32020
+	codePath           Code = -32021
+	codeNoSession      Code = -32022
+	codeSource         Code = -32024
+	codeNoAudit        Code = -32030
+)
+
+// Error is the error of a request, as the wire has it.
+type Error struct {
+	Code    Code            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// failure is an error without data.
+func failure(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// with adds data.
+func (e *Error) with(name string, v any) *Error {
+	e.Data = encode(map[string]any{name: v})
+	return e
+}
+
+// message is what either side says.
+type message struct {
+	Version *string         `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *Error          `json:"error"`
+}
+
+// kind is what sort of message it is.
+type kind uint8
+
+const (
+	isRequest kind = iota
+	isNotification
+	isResponse
+)
+
+func (m *message) kind() kind {
+	switch {
+	case m.Method == nil:
+		return isResponse
+	case m.ID == nil:
+		return isNotification
+	}
+	return isRequest
+}
+
+// parse reads a message. With an error, the message has the id that the response to it
+// has.
+func parse(text []byte) (*message, *Error) {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return &message{}, failure(codeParse, "the message is no JSON")
+	}
+	text = bytes.TrimSpace(text)
+	if text[0] == '[' {
+		return &message{}, failure(codeInvalid, "there are no batches here: each message is sent on its own")
+	}
+	m := &message{}
+	if text[0] != '{' {
+		return m, failure(codeInvalid, "a message is an object")
+	}
+	if err := json.Unmarshal(text, m); err != nil {
+		return m.answerable(), failure(codeInvalid, "the message is none of JSON-RPC 2.0: %v", err)
+	}
+	switch {
+	case !m.isID():
+		m.ID = nil
+		return m, failure(codeInvalid, "an id is a string or a number")
+	case m.Version == nil || *m.Version != "2.0":
+		return m.answerable(), failure(codeInvalid, `the member "jsonrpc" must be "2.0"`)
+	case m.Method == nil && m.ID == nil, m.Method == nil && m.Result == nil && m.Error == nil:
+		return m.answerable(), failure(codeInvalid, "the message is neither a request, nor a notification, nor a response")
+	}
+	return m, nil
+}
+
+// answerable leaves the id only where it may be that of a request.
+func (m *message) answerable() *message {
+	if !m.isID() || m.Method == nil && (m.Result != nil || m.Error != nil) {
+		m.ID = nil
+	}
+	return m
+}
+
+func (m *message) isID() bool {
+	return len(m.ID) == 0 || m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9' || string(m.ID) == "null"
+}
+
+const version = "2.0"
+
+// response is an answer to a request of the client's; without an id its id is null.
+func response(id json.RawMessage, result any, err *Error) []byte {
+	if len(id) == 0 {
+		id = json.RawMessage("null")
+	}
+	if err != nil {
+		return encode(struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Error   *Error          `json:"error"`
+		}{version, id, err})
+	}
+	return encode(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  any             `json:"result"`
+	}{version, id, result})
+}
+
+// call is a request of the server's.
+func call(id, method string, params any) []byte {
+	return encode(struct {
+		Version string `json:"jsonrpc"`
+		ID      string `json:"id"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{version, id, method, params})
+}
+
+// notification is a message that wants no answer.
+func notification(method string, params any) []byte {
+	return encode(struct {
+		Version string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{version, method, params})
+}
+
+// encode is JSON without the escapes that are for HTML. What is encoded is ours, or has
+// been JSON.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("serve: a message has no JSON: %v", err))
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

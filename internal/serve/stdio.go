@@ -1,0 +1,182 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// patience is how long a client of streams may let a write wait.
+const patience = 30 * time.Second
+
+// errDeaf says that nobody reads what is written.
+var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
+
+// ServeLines serves one client over a pair of streams, a message a line. When the input
+// ends, ctx does, or the client asks for it, the server stops. The error is that of
+// reading or writing. A read that is under way then goes on.
+func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
+	l := &lineConn{srv: s, out: out, failed: make(chan error, 1), done: make(chan struct{})}
+	read := make(chan error, 1)
+	go func() { read <- l.read(newLines(in, s.config.Message)) }()
+	reason := ""
+	var why error
+	select {
+	case why = <-read:
+		reason = "the input has ended"
+	case why = <-l.failed:
+		reason = "the output cannot be written"
+	case reason = <-s.wanted:
+	case <-ctx.Done():
+		reason = context.Cause(ctx).Error()
+	}
+	c := l.client()
+	if c != nil && reason != "" && ctx.Err() == nil {
+		c.making.Wait() // what was asked for is begun
+	}
+	if c != nil && why != nil {
+		c.deaf()
+	}
+	s.Stop(reason)
+	if c != nil && !errors.Is(why, errDeaf) {
+		select {
+		case <-l.done:
+		case err := <-l.failed:
+			why = err
+		case <-s.config.Kill:
+		}
+	}
+	if errors.Is(why, io.EOF) {
+		return nil
+	}
+	return why
+}
+
+// lineConn is the one connection over streams.
+type lineConn struct {
+	srv    *Server
+	out    io.Writer
+	failed chan error    // gets why nothing can be written any more
+	done   chan struct{} // closed when all is written
+
+	mu sync.Mutex
+	c  *client
+}
+
+func (l *lineConn) client() *client {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.c
+}
+
+// read takes messages until the input ends.
+func (l *lineConn) read(in *lines) error {
+	for {
+		text, err := in.next()
+		c := l.client()
+		switch {
+		case errors.Is(err, errLong):
+			l.refuse(c, nil, failure(codeLimit, "a message has at most %d bytes", l.srv.config.Message).with("limit", "max_message"))
+			continue
+		case err != nil:
+			return err
+		}
+		m, bad := parse(text)
+		switch {
+		case bad != nil:
+			l.refuse(c, m.ID, bad)
+		case c == nil:
+			l.first(m)
+		default:
+			l.room(c)
+			c.receive(l.srv.ctx, m, false, func(text []byte) { c.out.Add(outgoing{text: text}) })
+		}
+	}
+}
+
+// room waits until the client has read enough of what it was told.
+func (l *lineConn) room(c *client) {
+	for c.out.Full() {
+		select {
+		case <-c.out.room:
+		case <-l.done:
+			return
+		}
+	}
+}
+
+// refuse answers what is no request.
+func (l *lineConn) refuse(c *client, id []byte, err *Error) {
+	text := response(id, nil, err)
+	if c != nil {
+		c.out.Add(outgoing{text: text})
+		return
+	}
+	l.write(text)
+}
+
+// first takes the message that should be initialize.
+func (l *lineConn) first(m *message) {
+	if m.kind() != isRequest {
+		return
+	}
+	c, w, err := l.srv.initialize(m, false)
+	if err != nil {
+		l.write(response(m.ID, nil, err))
+		return
+	}
+	l.write(response(m.ID, w, nil))
+	c.arrive()
+	c.out.attach(0)
+	l.mu.Lock()
+	l.c = c
+	l.mu.Unlock()
+	go func() {
+		defer close(l.done)
+		_ = c.deliver(context.Background(), l.batch) // l.write has told why it ended
+	}()
+}
+
+// mostWritten is how much is written at once.
+const mostWritten = 256 << 10
+
+// batch writes messages.
+func (l *lineConn) batch(_ int64, all []outgoing) error {
+	var b bytes.Buffer
+	for i, m := range all {
+		b.Write(m.text)
+		b.WriteByte('\n')
+		if b.Len() >= mostWritten || i == len(all)-1 {
+			if err := l.put(b.Bytes()); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	return nil
+}
+
+func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // it is told by failed
+
+// put writes bytes. Why it cannot be done goes to failed.
+func (l *lineConn) put(b []byte) error {
+	late := time.AfterFunc(patience, func() { l.fail(errDeaf) })
+	defer late.Stop()
+	_, err := l.out.Write(b)
+	if err != nil {
+		err = fmt.Errorf("write the output: %w", err)
+		l.fail(err)
+	}
+	return err
+}
+
+func (l *lineConn) fail(err error) {
+	select {
+	case l.failed <- err:
+	default:
+	}
+}
