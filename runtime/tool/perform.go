@@ -63,10 +63,12 @@ func (p *Performer) Close() error {
 }
 
 // Opened says whether the application has a session.
-func (p *Performer) Opened() bool { return p.Session() != nil }
+func (p *Performer) Opened() bool { return p.opened() != nil }
 
-// Session is the session, nil when there is none.
-func (p *Performer) Session() *Session {
+// Session is the session; nil without one.
+func (p *Performer) Session() *Session { return p.opened() }
+
+func (p *Performer) opened() *Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session
@@ -76,7 +78,7 @@ func (p *Performer) Session() *Session {
 func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch q := r.(type) {
 	case *effect.AppList:
-		if s := p.Session(); s != nil {
+		if s := p.opened(); s != nil {
 			return s.offered(q), nil
 		}
 		return &effect.AppOffer{}, nil
@@ -125,7 +127,7 @@ func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 	if q.Own != nil {
 		return p.ownCall(q)
 	}
-	s := p.Session()
+	s := p.opened()
 	if s == nil {
 		return nil, fmt.Errorf("tool: a call of %s without a session", q.Tool)
 	}
