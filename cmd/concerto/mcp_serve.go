@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -27,8 +28,8 @@ func (a *app) mcpServeCommand() *cobra.Command {
 		Use:   "serve [PATH]",
 		Short: "Offer a program's tools and pipelines as an MCP server",
 		Long: `Offers the functions with @describe of a program's pub tools, and its pub
-pipelines, to whoever speaks the Model Context Protocol: on stdin and stdout,
-or over streamable HTTP. main does not run. What the program emits, prints and
+pipelines, and the tools of --host-tools, to whoever speaks the Model Context
+Protocol: on stdin and stdout, or over streamable HTTP. main does not run. What the program emits, prints and
 logs goes to stderr; a client that wants progress is told of what is emitted.
 It ends when its input does, or with Ctrl-C.
 
@@ -37,6 +38,7 @@ refused, and with --token-env whoever does not give the token that the variable
 holds ("Authorization: Bearer …").
 
   concerto mcp serve tools.conc
+  concerto mcp serve --host-tools tools.yaml    tools of a file, without a program
   concerto mcp serve tools.conc --http 8080
   concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN
 
@@ -59,7 +61,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(ctx, concerto.Source{Path: path, Dir: a.dir}, &f.worldFlags, signals)
+	p, o, err := a.prepare(ctx, a.servedSource(path, f), &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -83,9 +85,22 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 	})
 	err = endTools(endAudit(err))
 	if errors.Is(err, concerto.ErrNothingOffered) {
-		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions", "%s: %v", path, err)
+		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions, or give --host-tools FILE", "%s: %v", path, err)
 	}
 	return err
+}
+
+// servedSource is the program that is served. Without a PATH, and a project here or above,
+// it is one that does nothing, when there are tools to offer.
+func (a *app) servedSource(path string, f *serveFlags) concerto.Source {
+	s := concerto.Source{Path: path, Dir: a.dir}
+	if path != "" || len(f.tools.files)+len(f.tools.modules) == 0 {
+		return s
+	}
+	if _, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
+		s.Given = &concerto.Given{Name: "tools", Text: []byte("fn main() {}")}
+	}
+	return s
 }
 
 // listen is where the flags let a program be served over HTTP.
