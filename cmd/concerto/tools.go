@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -40,7 +42,8 @@ func (a *app) toolsCheckCommand() *cobra.Command {
 		Short: "Look for mistakes in files of tools",
 		Long: `Checks files of tools, the tools of the Concerto.toml here or above, and whether all of
 them can be had at once: every mistake with its place. MCP servers are asked what they
-have. Says nothing when all is well.
+have. What this machine lacks for the sandboxes of commands is a warning. Says nothing
+when all is well.
 
   concerto tools check tools.yaml more.yaml
 
@@ -59,11 +62,31 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.files = append(args, f.files...)
-			return a.withTools(c.Context(), &f, func(context.Context, *concerto.ToolRegistry) error { return nil })
+			return a.withTools(c.Context(), &f, a.checkSandboxes)
 		},
 	}
 	f.add(c)
 	return c
+}
+
+// checkSandboxes says which tools this machine cannot hold to their sandboxes.
+func (a *app) checkSandboxes(_ context.Context, tools *concerto.ToolRegistry) error {
+	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.executable}
+	defer run.End()
+	for _, t := range tools.List() {
+		lacks, fails := tool.Lacks(t, run)
+		if len(lacks) == 0 {
+			continue
+		}
+		then := "it runs without that"
+		if fails {
+			then = "its calls fail"
+		}
+		if _, err := fmt.Fprintf(a.stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *app) toolsListCommand() *cobra.Command {

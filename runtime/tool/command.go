@@ -63,7 +63,7 @@ func (x Command) Definition(s Spec, dir string) (Definition, error) {
 	if x.Sandbox != nil {
 		own := *x.Sandbox
 		r.sandbox(&own)
-		x.Sandbox = &own
+		x.Sandbox, d.sandbox = &own, &own
 	}
 	c := &command{Command: x, name: s.Name, dir: dir}
 	if x.Answer == AnswerLines {

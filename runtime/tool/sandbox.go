@@ -102,6 +102,15 @@ func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	return out
 }
 
+// Lacks says what this machine lacks to hold a tool's command to its sandbox, and whether a
+// call then fails; it runs without it otherwise. nil: nothing, or it has none.
+func Lacks(d *Definition, run *procgroup.Run) (lacks []string, fails bool) {
+	if d.sandbox == nil {
+		return nil, false
+	}
+	return d.sandbox.Lacks(run), d.sandbox.Missing == MissingFail
+}
+
 // isolated is what was found about processes without a network, by the program that was
 // started to find out.
 var isolated sync.Map

@@ -76,6 +76,7 @@ type inner struct {
 	wrong   error         // New: the type has no schema
 	grace   time.Duration // how long the handler takes to end what it has begun, beyond what any is given
 	inTests bool          // it reaches nothing outside, so that tests may call it
+	sandbox *Sandbox      // of a command; nil for none
 	// release is called when the definition has gone; wait returns when nothing of the
 	// handler's is left. nil: there is nothing.
 	release func() (wait func())
