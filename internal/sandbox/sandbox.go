@@ -18,6 +18,10 @@ type Plan struct {
 	Files bool     `json:"files"`
 	Read  []string `json:"read"` // with execution
 	Write []string `json:"write"`
+	// OpenFiles is how many files each process may have open, FileMB how large a file may
+	// become, in MiB; 0: any.
+	OpenFiles uint64 `json:"open_files"`
+	FileMB    uint64 `json:"file_mb"`
 	// Run is the file to execute, and its arguments; none: it ends, and all is well.
 	Run []string `json:"run"`
 }

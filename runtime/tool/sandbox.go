@@ -151,7 +151,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 		how.Limits = s.limits()
 		return nil
 	}
-	plan := sandbox.Plan{Run: append([]string{how.Path}, how.Args...)}
+	plan := sandbox.Plan{OpenFiles: uint64(s.OpenFiles), FileMB: uint64(s.FileMB), Run: append([]string{how.Path}, how.Args...)}
 	if plan.Files = s.filed() && sandbox.Landlock() >= sandbox.LandlockNeeded; plan.Files {
 		if err := x.files(&plan, how); err != nil {
 			return err

@@ -5,6 +5,7 @@ package inside
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -47,6 +48,25 @@ func confine(p *sandbox.Plan) error {
 	if _, _, failed := syscall.Syscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0); failed != 0 {
 		return fmt.Errorf("cannot give up winning privileges: %w", failed)
 	}
+	if err := files(p); err != nil {
+		return err
+	}
+	return errors.Join(limit(syscall.RLIMIT_NOFILE, p.OpenFiles), limit(syscall.RLIMIT_FSIZE, p.FileMB<<20))
+}
+
+// limit holds the process to a limit from its first instruction: who has started it can
+// do so only some time later.
+func limit(which int, most uint64) error {
+	if most == 0 {
+		return nil
+	}
+	if err := syscall.Setrlimit(which, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		return fmt.Errorf("cannot limit itself: %w", err)
+	}
+	return nil
+}
+
+func files(p *sandbox.Plan) error {
 	if !p.Files {
 		return nil
 	}
