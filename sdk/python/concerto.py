@@ -526,6 +526,7 @@ class _Peer:
         self._said_bytes = 0
         self._tools: dict[tuple, _Tool] = {}
         self._over: Optional[ConcertoError] = None  # why nothing goes any more
+        self._closed: Optional[ConcertoError] = None  # why nothing more is asked
 
     def send(self, text: str, message: dict) -> None:
         """Sends a message, after those before it. It waits for nothing."""
@@ -551,8 +552,8 @@ class _Peer:
     def ask(self, method: str, params: dict) -> tuple[int, asyncio.Future]:
         """Sends a request. The future has its result, RequestError or ConnectionLost."""
         id, answer = next(self._ids), self.loop.create_future()
-        if self._over is not None:
-            answer.set_exception(self._over)
+        if self._closed or self._over:
+            answer.set_exception(self._closed or self._over)
             return id, answer
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         text = _encode(message)
@@ -869,8 +870,9 @@ class Concerto(_Peer):
         if self._over is None and isinstance(self._link, _Net) and self._tools:
             with contextlib.suppress(ConcertoError, asyncio.TimeoutError):
                 await asyncio.wait_for(self.request("tools/unregister", {"names": sorted({n for n, _, _ in self._tools})}), 2)
-        await self._link.close()
-        self.lost(ConnectionLost("this connection to concerto was closed"))
+        self._closed = self._closed or ConnectionLost("this connection to concerto was closed")
+        await self._link.close()  # handlers go on meanwhile
+        self.lost(self._closed)
 
     # -- tools
 
@@ -1015,7 +1017,7 @@ class Concerto(_Peer):
         channel = params.get("channel", "")
         f = self._awaits.get(channel)
         if f is None:
-            raise RequestError(f"the application answers nothing on channel '{channel}': c.on_await({channel!r}, f) would", -32601)
+            raise RequestError(f"the application answers nothing on channel '{channel}': c.on_await({_encode(channel)}, f) would", -32601)
         value = await _work(f, params.get("payload"))
         try:
             _encode(value)
@@ -1067,9 +1069,9 @@ class Concerto(_Peer):
             self.send(_encode(w.message), w.message)
 
     def lost(self, why: ConcertoError) -> None:
-        self.end(why)
+        self.end(self._closed or why)
         for s in list(self._sessions.values()):
-            s._lose(why)
+            s._lose(self._closed or why)
 
 
 def _registration(tools: Sequence[_Tool], replace: bool) -> dict:

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 8cfa6dc745116555bccb9eb9323e474c8ade2a8df6cbfc043220d0b9af6a32aa.
+// Made by `make sdk` from concerto.ts, sha256 bd78f1b5fadd132a11b9b522bae252801e2d4a7215e50cb2d148dda9b33d1ad6.
 // Concerto from an application: run programs, and give them tools of your own.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -238,6 +238,7 @@ export class Concerto {
     sessions = new Map();
     awaits = new Map();
     ended = null; // why nothing goes any more
+    closed = null; // why nothing more is asked
     constructor(link) {
         this.link = link;
         link.client = this;
@@ -279,8 +280,9 @@ export class Concerto {
             const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
             await Promise.race([this.request("tools/unregister", { names }).catch(() => { }), sleep(2000)]);
         }
-        await this.link.close();
-        this.lose(new ConnectionLost("this connection to concerto was closed"));
+        this.closed ??= new ConnectionLost("this connection to concerto was closed");
+        await this.link.close(); // handlers go on meanwhile
+        this.lose(this.closed);
     }
     // -- tools
     /** Registers a tool: agents and programs may call it. Rejects with RequestError; run()
@@ -397,8 +399,9 @@ export class Concerto {
      * ConnectionLost. */
     request(method, params = {}) {
         return new Promise((resolve, reject) => {
-            if (this.ended)
-                return reject(this.ended);
+            const over = this.closed ?? this.ended;
+            if (over)
+                return reject(over);
             const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
             this.waiting.set(message.id, { message, resolve, reject, probed: false });
             this.send(message);
@@ -517,7 +520,7 @@ export class Concerto {
             const r = result(await tool.handler(p.args ?? {}, ctx));
             const line = JSON.stringify(r);
             if (JSON.parse(line).output === undefined)
-                throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output}`);
+                throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output} is no JSON value`);
             return r;
         }
         catch (e) {
@@ -581,14 +584,14 @@ export class Concerto {
     /** Fails what waits and what is yet asked.
      * @internal */
     lose(why) {
-        this.ended ??= why;
+        const over = (this.ended ??= this.closed ?? why);
         this.forget();
         const waiting = this.waiting;
         this.waiting = new Map();
         for (const w of waiting.values())
-            w.reject(this.ended);
+            w.reject(over);
         for (const s of this.sessions.values())
-            s.lose(this.ended);
+            s.lose(over);
     }
     /** @internal */
     isWaiting(id) {

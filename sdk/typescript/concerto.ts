@@ -391,6 +391,7 @@ export class Concerto {
   private readonly sessions = new Map<string, Session>();
   private readonly awaits = new Map<string, (payload: any) => unknown>();
   private ended: ConcertoError | null = null; // why nothing goes any more
+  private closed: ConcertoError | null = null; // why nothing more is asked
 
   private constructor(link: Link) {
     this.link = link;
@@ -436,8 +437,9 @@ export class Concerto {
       const names = [...new Set([...this.own.values()].map((t) => t.definition.name))];
       await Promise.race([this.request("tools/unregister", { names }).catch(() => {}), sleep(2000)]);
     }
-    await this.link.close();
-    this.lose(new ConnectionLost("this connection to concerto was closed"));
+    this.closed ??= new ConnectionLost("this connection to concerto was closed");
+    await this.link.close(); // handlers go on meanwhile
+    this.lose(this.closed);
   }
 
   // -- tools
@@ -563,7 +565,8 @@ export class Concerto {
    * ConnectionLost. */
   request(method: string, params: Json = {}): Promise<Json> {
     return new Promise((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
+      const over = this.closed ?? this.ended;
+      if (over) return reject(over);
       const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
       this.waiting.set(message.id, { message, resolve, reject, probed: false });
       this.send(message);
@@ -668,7 +671,7 @@ export class Concerto {
     try {
       const r = result(await tool.handler(p.args ?? {}, ctx));
       const line = JSON.stringify(r);
-      if (JSON.parse(line).output === undefined) throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output}`);
+      if (JSON.parse(line).output === undefined) throw new ConcertoError(`the handler returned what is no JSON: a ${typeof r.output} is no JSON value`);
       return r;
     } catch (e) {
       return failure(p.name, e);
@@ -736,12 +739,12 @@ export class Concerto {
   /** Fails what waits and what is yet asked.
    * @internal */
   lose(why: ConcertoError): void {
-    this.ended ??= why;
+    const over = (this.ended ??= this.closed ?? why);
     this.forget();
     const waiting = this.waiting;
     this.waiting = new Map();
-    for (const w of waiting.values()) w.reject(this.ended);
-    for (const s of this.sessions.values()) s.lose(this.ended);
+    for (const w of waiting.values()) w.reject(over);
+    for (const s of this.sessions.values()) s.lose(over);
   }
 
   /** @internal */

@@ -1,0 +1,265 @@
+package sdk_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// command builds the command once.
+var command = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "concerto-sdk")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "concerto")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
+	if err != nil {
+		return "", errors.New(err.Error() + "\n" + string(out))
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := command(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// A kit is an SDK for applications: how its probe is started.
+type kit struct {
+	name, needs string
+	argv        []string
+}
+
+var kits = []kit{
+	{"python", "python3", []string{"python3", "-X", "dev", "testdata/app.py"}},
+	{"typescript", "node", []string{"node", "testdata/app.mjs"}},
+}
+
+// app is the probe at work: what it says, a JSON array a line, and its standard input.
+type app struct {
+	*testing.T
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Scanner
+	errs bytes.Buffer
+}
+
+// starts starts the probe of a kit.
+func (k kit) starts(t *testing.T, env []string, args ...string) *app {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	a := &app{T: t, cmd: exec.CommandContext(ctx, k.argv[0], append(k.argv[1:], args...)...)}
+	a.cmd.Env = append(append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1"), env...)
+	a.cmd.Stderr = &a.errs
+	var err error
+	if a.in, err = a.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := a.cmd.StdoutPipe()
+	if err == nil {
+		err = a.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.out = bufio.NewScanner(out)
+	a.out.Buffer(nil, 16<<20)
+	return a
+}
+
+// ids stand for themselves in what the probe says.
+var ids = regexp.MustCompile(`\bc_[0-9a-z]+`)
+
+// next is the next line that the probe says, in Go's form of it; "" is the end.
+func (a *app) next() string {
+	a.Helper()
+	if !a.out.Scan() {
+		return ""
+	}
+	var v any
+	d := json.NewDecoder(bytes.NewReader(a.out.Bytes()))
+	d.UseNumber()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := errors.Join(d.Decode(&v), e.Encode(v)); err != nil {
+		a.Fatalf("%v: %s", err, a.out.Text())
+	}
+	return ids.ReplaceAllString(strings.TrimSpace(b.String()), "c_")
+}
+
+// says wants these lines next.
+func (a *app) says(lines ...string) {
+	a.Helper()
+	for _, want := range lines {
+		if got := a.next(); got != want {
+			a.Fatalf("it says\n%s\nwant\n%s\n%s", got, want, a.errs.String())
+		}
+	}
+}
+
+// rest is what it says until it ends, which is with code 0.
+func (a *app) rest() (lines []string) {
+	a.Helper()
+	for line := a.next(); line != ""; line = a.next() {
+		lines = append(lines, line)
+	}
+	if err := a.cmd.Wait(); err != nil {
+		a.Errorf("%v\n%s", err, a.errs.String())
+	}
+	return lines
+}
+
+// kitsOn plays a test with each kit on each of these transports.
+func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit, x transport)) {
+	path, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range transports {
+		for _, k := range kits {
+			t.Run(k.name+"/"+x.name, func(t *testing.T) {
+				t.Parallel()
+				if _, err := exec.LookPath(k.needs); err != nil {
+					t.Skipf("%s is not installed", k.needs)
+				}
+				x.command = path
+				test(t, k, x)
+			})
+		}
+	}
+}
+
+// flow is what the scenario of this name says, whatever the language and the transport.
+var flow = strings.Split(`["dense",true]
+["state","running",null]
+["emit","inputs",{"n":9007199254740991},false]
+["tool","start","stock","Clerk","agent",null]
+["emit","tool:progress",{"message":"counting","progress":1,"tool":"stock","total":2},false]
+["emit","shelf",[true,{"TEAM":"a"},{"user":"ada"},"Clerk","agent",["stock"]],false]
+["tool","start","double","stock","tool",null]
+["emit","route",["tool","stock",["stock","double"]],false]
+["tool","end","double","stock","tool","ok"]
+["tool","end","stock","Clerk","agent","ok"]
+["emit","clerk","seven",false]
+["print",null,"printed\n",false]
+["tool","start","fails","called","dispatch",null]
+["tool","end","fails","called","dispatch","failed"]
+["emit","fails","failed: no disk",false]
+["tool","start","refuses","called","dispatch",null]
+["tool","end","refuses","called","dispatch","failed"]
+["emit","refuses","failed: not today",false]
+["tool","start","no_json","called","dispatch",null]
+["tool","end","no_json","called","dispatch","failed"]
+["emit","no_json","failed: the handler returned what is no JSON: a function is no JSON value",false]
+["tool","start","large","called","dispatch",null]
+["tool","end","large","called","dispatch","ok"]
+["emit","large",100000,false]
+["emit","approve",{"sku":"a1"},true]
+["emit","broken",1,true]
+["emit","nobody",null,true]
+["state","done",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: the application answers nothing on channel 'nobody': c.on_await(\"nobody\", f) would"}]
+["result",{"approve":"yes, a1","broken":"refused: broken 1","nobody":"refused: the application answers nothing on channel 'nobody': c.on_await(\"nobody\", f) would"},"done",2]
+["again",true]
+["tools",["double","fails","large","no_json","refuses","stock","too_large"],["stock"]]
+["call",{"twice":"aa"}]
+["arguments",["ToolError","arguments","bad arguments for double: text: expected string, got 1"]]
+["missing",["ToolError","not_found","there is no tool 'treble'"]]
+["too large",["ToolError","failed","a message of 1000067 bytes is larger than the 1000000 that the server takes (--max-message)"]]
+["unregister",true,false]
+["gone",["ToolError","not_found","there is no tool 'double'"]]
+["duplicate",["RequestError",-32010,"tool 'fails@1' is registered already, by client:c_"]]
+["fails",["SessionError","RuntimeError","index 5 is out of range: the length is 0",["at","main"]]]
+["wrong",["RequestError",-32020,"the program does not compile\nwrong.conc:2:18: error[E0301]: expected `+"`Int`, found `String`"+`\n  hint: write a whole number, such as `+"`1`"+`"]]
+["no program",["RequestError",-32602,"bad parameters: program.path: none.conc: no such file or directory"]]
+["budget",["RequestError",-32602,"bad parameters: budget.max_tokens: expected at least 0, got -1"]]
+["cancelled",true]
+["cancel",["SessionError","cancelled","enough of it",[]],"cancelled"]
+["cancelled",true]
+["taken back",true]
+["closed",["ConnectionLost","this connection to concerto was closed"]]`, "\n")
+
+// TestApplication: an application does all that one can, and hears the same whatever it
+// is written in and however it is connected.
+func TestApplication(t *testing.T) {
+	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
+		s := x.start(t)
+		var want []string
+		for i, line := range flow {
+			// A promise cannot be taken back.
+			if k.name == "typescript" && (i == len(flow)-3 || i == len(flow)-2) {
+				continue
+			}
+			want = append(want, line)
+		}
+		if diff := cmp.Diff(want, k.starts(t, s.env, "flow", s.url, s.token).rest()); diff != "" {
+			t.Errorf("want (-), said (+):\n%s", diff)
+		}
+	})
+}
+
+// TestServerDies: when the server is killed, all that waits for it says so.
+func TestServerDies(t *testing.T) {
+	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
+		s := x.start(t)
+		a := k.starts(t, s.env, "dies", s.url, s.token)
+		a.says(`["hangs"]`)
+		s.kill(t)
+		for _, line := range a.rest() {
+			var what []any
+			if err := json.Unmarshal([]byte(line), &what); err != nil {
+				t.Fatal(err)
+			}
+			lost, _ := what[1].([]any)
+			if len(lost) != 2 || lost[0] != "ConnectionLost" || !strings.Contains(lost[1].(string), s.dead) {
+				t.Errorf("it says %s\nwant %s", line, s.dead)
+			}
+		}
+	})
+}
+
+// TestHints: the schema of a tool in Python is that of its type hints, and what it gets
+// is of these types.
+func TestHints(t *testing.T) {
+	kitsOn(t, transports[:1], func(t *testing.T, k kit, x transport) {
+		if k.name != "python" {
+			t.Skip("TypeScript's types are gone when it runs: tools say their schemas")
+		}
+		want := []string{
+			`["Finds a thing.",{"$defs":{"Filter":{"additionalProperties":false,"properties":{"colour":{"type":"string"}},"required":[],"type":"object"},` +
+				`"Place":{"additionalProperties":false,"description":"Where it stands.","properties":{"box":{"type":["string","null"]},"next":{"anyOf":[{"$ref":"#/$defs/Place"},{"type":"null"}]},"shelf":{"type":"integer"}},"required":["shelf"],"type":"object"}},` +
+				`"additionalProperties":false,"properties":{"any":{},"count":{"type":"integer"},"filter":{"$ref":"#/$defs/Filter"},"kind":{"default":"a","enum":["a","b"]},"more":{"additionalProperties":{"type":"boolean"},"type":"object"},` +
+				`"note":{"type":["string","null"]},"places":{"anyOf":[{"items":{"$ref":"#/$defs/Place"},"type":"array"},{"type":"null"}]},"price":{"default":1.5,"type":"number"},"sku":{"description":"its number","type":"string"}},` +
+				`"required":["sku","count","filter","more"],"type":"object"}]`,
+			`[["a",2,["float",3.0],"a",["Place"],"x",null,{"colour":"red"},{"a":true},null]]`,
+			`[["a",2,["float",1.5],"a",null,null,null,{},{},null]]`,
+			`[["ToolError","arguments","bad arguments for find: count: missing; filter: missing; more: missing; sku: missing"]]`,
+			`[["ToolError","arguments","bad arguments for find: count: expected integer, got 1.5; filter.size: unknown; kind: expected \"a\" or \"b\", got \"c\"; more.a: expected boolean, got 1; other: unknown; sku: expected string, got 1"]]`,
+			`["tool 'date': d: complex has no JSON Schema: use str, int, float, bool, list[T], dict[str, T], Optional[T], Literal[…], an Enum, a dataclass or a TypedDict, or give ` + "`parameters`" + `, a JSON Schema"]`,
+			`["tool 'nothing' has no description: write @c.tool(description=\"…\") or a docstring, so that models know when to call it"]`,
+			`["tool 'many': *args has no schema: name the parameters, or give ` + "`parameters`" + `, a JSON Schema"]`,
+			"[\"tool 'three': with `parameters` the function gets (input, ctx), but it takes (a, b, c)\"]",
+		}
+		s := x.start(t)
+		if diff := cmp.Diff(want, k.starts(t, s.env, "hints", s.url).rest()); diff != "" {
+			t.Errorf("want (-), said (+):\n%s", diff)
+		}
+	})
+}
