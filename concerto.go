@@ -206,6 +206,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 		return nil, nothing, err
 	}
 	d := newDefiner(ctx, *o, false)
+	d.tests = o.Mock && world.Tests()
 	d.session = true // of this run's: other programs have other tools
 	parties, err := p.parties(root)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -64,6 +66,9 @@ type TestOptions struct {
 	Limit time.Duration
 	// Cover counts which lines and handlers the tests reach.
 	Cover bool
+	// Tools are the application's tools. A test calls those that are functions of programs,
+	// and mocks the others; a live one calls all.
+	Tools *ToolRegistry
 	// Wire receives each line that passes between the tests and their hosts, as
 	// Records.Wire does; the tests' processes are numbered through.
 	Wire io.Writer
@@ -139,7 +144,12 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 	if !o.Live {
 		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}
-	r := &testRun{program: p, options: o, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
+	config.Test = !o.Live
+	of.Tools = o.Tools
+	if !o.Live {
+		of = hermetic(of)
+	}
+	r := &testRun{program: p, options: o, of: of, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
 	for _, h := range config.Hosts {
 		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
 	}
@@ -160,6 +170,7 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 type testRun struct {
 	program *Program
 	options TestOptions
+	of      Options // what the application's tools get from outside
 	config  world.Config
 	tests   []Test
 	hosts   map[string]mock.Host
@@ -266,14 +277,18 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err != nil {
 		return nil, fmt.Errorf("load the program: %w", err)
 	}
-	machine.In(vm.Application{Run: outside.ID(), Audited: config.Audit != nil})
+	endTools, err := r.program.testTools(ctx, outside, &r.of)
+	if err != nil {
+		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
+	}
+	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil})
 	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)
 	done()
 	cancel()
 	late := r.late(bounded, machine, err)
-	if closing := r.end(ctx, outside); err == nil {
+	if closing := firstError(r.end(ctx, outside), endTools()); err == nil {
 		err = closing
 	}
 	if ctx.Err() != nil {
@@ -291,6 +306,30 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		result.Seed = &r.options.Seed
 	}
 	return result, nil
+}
+
+// testTools opens a session of the application's tools for a test, if there may be any.
+func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
+	of := *o
+	if of.Tools == nil && slices.Contains(p.ir.Natives, "tool.mock") {
+		of.Tools = &ToolRegistry{}
+	}
+	return p.openTools(ctx, world, &of)
+}
+
+// hermetic are the options of programs that answer as tools in a test: they reach no model,
+// host, network or command.
+func hermetic(o Options) Options {
+	o.Mock = true
+	allow := maps.Clone(o.Allow.Allow)
+	if allow == nil {
+		allow = map[Permission]Granted{}
+	}
+	for _, k := range []Permission{PermitNet, PermitRun, PermitHost} {
+		allow[k] = Granted{}
+	}
+	o.Allow.Allow = allow
+	return o
 }
 
 // errLate is the cause of a test's context that its limit has ended.

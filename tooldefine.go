@@ -46,6 +46,7 @@ type definer struct {
 	around  Options // what programs and servers get from outside
 	static  bool    // no process is started
 	session bool    // all tools are a session's
+	tests   bool    // no server is asked
 	shared  *toolShare
 	found   Diagnostics
 	broken  []error // of tools that stand in no file
@@ -174,6 +175,9 @@ func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Perfor
 	}
 	if d.static {
 		return x, false
+	}
+	if d.tests { // only a mock answers
+		return form.With(remoteHandler(perform, form.MCP)), true
 	}
 	offered, err := listRemote(d.ctx, perform, form.MCP.Server)
 	if err != nil {

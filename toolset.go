@@ -38,6 +38,9 @@ type ToolSources struct {
 	// Static leaves out what would start a process: what tools MCP servers have is then not
 	// known, and theirs are not among the tools.
 	Static bool
+	// Tests says that the tools are for tests, which reach nothing outside: no server is asked
+	// what it has, and programs that answer as tools get no models, hosts or network.
+	Tests bool
 	// Around is what programs and servers get from outside: Environ, Executable, WorkDir, Log
 	// and LogLevel count.
 	Around Options
@@ -59,7 +62,11 @@ type ownedTools struct {
 // in programs that tools name; with errors the set is nil. The Go error says which file
 // cannot be read.
 func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, Diagnostics, error) {
+	if s.Tests {
+		s.Around = hermetic(s.Around)
+	}
 	l := &toolLoader{sources: &s, definer: newDefiner(ctx, s.Around, s.Static)}
+	l.definer.tests = s.Tests
 	err := l.load()
 	if err == nil {
 		err = errors.Join(l.definer.broken...)

@@ -13,6 +13,7 @@ type Parties struct {
 	Connections []llm.Connection
 	Servers     []mcp.Config
 	Played      bool // all models are played
+	Test        bool // the run is a test, which calls no tool of the application's that reaches outside
 
 	all map[string]bool // the variables that hold keys
 }

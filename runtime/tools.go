@@ -20,6 +20,9 @@ func (r *Runtime) ID() string { return r.run.ID }
 // CallID is the key of a call that the program does not make.
 func (r *Runtime) CallID() string { return fmt.Sprintf("%s-c%d", r.run.ID, r.served.Add(1)) }
 
+// Tests says whether the run is a test that reaches nothing outside.
+func (r *Runtime) Tests() bool { return r.world.Test }
+
 // HasTools says whether the run has an application with tools.
 func (r *Runtime) HasTools() bool { return r.tools.Opened() }
 
@@ -73,7 +76,7 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 
 // around is where the handlers of tools act.
 func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
-	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader,
+	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test,
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
 

@@ -33,6 +33,8 @@ var appCallNatives = []native{
 		a.LetGo(effect.KindAppLeave, a.Int(0))
 		return a.Ask(&effect.AppLeave{ID: a.Int(0)}, vm.Nothing)
 	}},
+	{"tool.mock", appMock},
+	{"mock.app", appMockOf},
 	{"audit.call", auditCall},
 	{"audit.done", auditDone},
 }
@@ -172,15 +174,42 @@ func appCall(a *vm.Args) (value.Slot, error) {
 		if err != nil {
 			return value.Nil, err
 		}
-		if x.Changed != nil && x.Outcome == "ok" {
+		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked {
 			output = value.String(value.Text(output) + "\n(called with changed arguments: " + string(x.Changed) + ")")
 		}
 		return record(t,
 			field{"outcome", value.String(x.Outcome)},
 			field{"output", output},
 			field{"error", value.String(x.Error)},
-			field{"stop", value.Bool(x.Stop)}), nil
+			field{"stop", value.Bool(x.Stop)},
+			field{"mocked", value.Bool(x.Mocked)}), nil
 	})
+}
+
+// mockedApp are the closures by which a test answers for the application's tools, by "x" or
+// "x@2".
+type mockedApp map[string]value.Slot
+
+// appMock takes (tool, closure).
+func appMock(a *vm.Args) (value.Slot, error) {
+	all := vm.Own[mockedApp](a)
+	if *all == nil {
+		*all = mockedApp{}
+	}
+	(*all)[a.String(0)] = value.Flat(lend(a.Slot(1)))
+	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
+}
+
+// appMockOf gives the closure for (tool, version); nil when there is none.
+func appMockOf(a *vm.Args) (value.Slot, error) {
+	all := *vm.Own[mockedApp](a)
+	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
+		return lend(f), nil
+	}
+	if f, ok := all[a.String(0)]; ok {
+		return lend(f), nil
+	}
+	return value.Nil, nil
 }
 
 // given reads a JSON text that the application has given; none at all is nil.

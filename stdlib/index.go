@@ -20,7 +20,7 @@ var files = [...]file{
 		"HostError", "HashMapError", "EmitError", "JsonError", "HttpError", "FsError", "EnvError", "ParseError",
 		"RuntimeError"}},
 
-	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_http", "test_requests", "mock_command", "mock_file", "mock_time",
+	{name: "testing.conc", globals: []string{"test_emits", "test_output", "mock_replies", "mock_prompts", "mock_answer", "mock_env", "mock_args", "mock_http", "test_requests", "mock_command", "mock_tool", "mock_file", "mock_time",
 		"__mock_agent", "__mock_host", "__mock_asked", "__mock_script", "__mocked_by", "__mock_next", "__mock_by"}},
 	{name: "any.conc", methods: "Any"},
 	{name: "int.conc", methods: "Int"},
@@ -52,7 +52,7 @@ var files = [...]file{
 		"__message_reply", "__message_leave", "__message_fail", "__message_session", "__message_read", "__takes", "__tool_there"}, whole: true},
 	{name: "tool_calls.conc", globals: []string{"__dispatch_among", "__Function", "__tool_function", "__unlisted", "__listed", "__list_undeclared", "__offered", "__call_tool", "__run_tools", "__run_together",
 		"__is_sequential", "__try_tool", "__failing", "__step", "__run_tool", "__run_call", "__halted", "__failed", "__decided", "__report_repeated", "__tool_args", "__tool_text"}},
-	{name: "app_calls.conc", globals: []string{"__AppTool", "__app_there", "__audited", "__caller", "__app_list", "__app_offer", "__app_named", "__call_id", "__AppAsk", "__app_prepare", "__app_leave", "__app_ask", "__Verdict", "__app_decide", "__AppResult", "__app_perform", "__audit_call", "__audit_done", "__Refused", "__refused", "__app_call", "__app_asked", "__app_put", "__own_call", "__undecided", "__own_decided", "__own_recorded", "__own_made", "__app_dispatch", "__all_tools"}},
+	{name: "app_calls.conc", globals: []string{"__AppTool", "__app_there", "__audited", "__caller", "__app_list", "__app_offer", "__app_named", "__call_id", "__AppAsk", "__app_prepare", "__app_leave", "__app_ask", "__Verdict", "__app_decide", "__AppResult", "__app_perform", "__audit_call", "__audit_done", "__Refused", "__refused", "__app_call", "__app_mock", "__app_played", "__app_asked", "__app_put", "__own_call", "__undecided", "__own_decided", "__own_recorded", "__own_made", "__app_dispatch", "__all_tools"}},
 	{name: "mcp.conc", globals: []string{"__mcp_open", "__mcp_next", "__mcp_reply", "__mcp_read", "__mcp_mocked", "__mcp_mocked_by",
 		"__mcp_given", "__mock_mcp", "__mcp_play", "__mcp_try", "__mcp_result", "__mcp_call"}},
 	{name: "mcp_records.conc", globals: []string{"McpResource", "McpTemplate", "McpContent", "McpPrompt", "McpArgument"}},

@@ -17,9 +17,9 @@ var shortEffects = strings.Fields(`
 	Task.cancel Task.is_done agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
 	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.unready
-	host.stream.until mcp.next memory.clear memory.len mock.by mock.closure mock.env mock.file mock.function mock.given
+	host.stream.until mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
-	test.requests tool.all tool.call_id tool.leave tool.server`)
+	test.requests tool.all tool.call_id tool.leave tool.mock tool.server`)
 
 // declaring is a run of a program that declares one of each.
 func declaring(t *testing.T) *vm.VM {

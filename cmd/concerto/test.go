@@ -27,6 +27,7 @@ type testFlags struct {
 
 	permissions permissionFlags
 	audit       auditFlags
+	tools       toolFlags
 }
 
 var testFormats = []string{"text", "json", "junit"}
@@ -74,6 +75,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	f.permissions.add(c)
 	f.audit.add(c)
+	f.tools.add(c)
 	return c
 }
 
@@ -148,16 +150,21 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		defer func() { failed = closeRecord(failed, file, f.wire) }()
 		o.Wire = file
 	}
-	var audited concerto.Options
-	audited.WorkDir, audited.Dir, audited.Allow = a.dir, a.dir, allow
-	endAudit, err := a.audited(p, &audited, &f.audit)
+	var of concerto.Options
+	of.WorkDir, of.Dir, of.Allow = a.dir, a.dir, allow
+	f.tools.watched(a, seen)
+	endTools, err := a.toolsFor(ctx, &f.tools, p, &of, !f.live)
 	if err != nil {
 		return err
 	}
-	o.Audit = audited.Records.Audit
+	endAudit, err := a.audited(p, &of, &f.audit)
+	if err != nil {
+		return endTools(err)
+	}
+	o.Audit, o.Tools = of.Records.Audit, of.Tools
 	began := time.Now()
 	results, points, err := p.RunTests(ctx, o)
-	err = endAudit(err)
+	err = endTools(endAudit(err))
 	for _, r := range results {
 		for _, file := range r.Record.Files {
 			seen(a.abs(file))

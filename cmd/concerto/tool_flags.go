@@ -43,12 +43,17 @@ func (a *app) toolSources(f *toolFlags, o *concerto.Options) concerto.ToolSource
 // are shown, and the error is then an exitError. end ends what the tools share, when the
 // runs are over.
 func (a *app) hostTools(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options) (end func(error) error, err error) {
+	return a.toolsFor(ctx, f, p, o, false)
+}
+
+// toolsFor is hostTools, also for tests that reach nothing outside.
+func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
 		return nothing, nil
 	}
 	s := a.toolSources(f, o)
-	s.Program = p
+	s.Program, s.Tests = p, tests
 	set, err := a.loadTools(ctx, s)
 	if err != nil {
 		return nothing, err

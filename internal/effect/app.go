@@ -12,6 +12,7 @@ const (
 	KindAppDecide  Kind = "tool.decide"
 	KindAppLeave   Kind = "tool.leave"
 	KindAppCall    Kind = "tool.call"
+	KindAppMock    Kind = "tool.mock"
 	KindAuditCall  Kind = "audit.call"
 	KindAuditDone  Kind = "audit.done"
 )
@@ -129,6 +130,16 @@ type AppResult struct {
 	Stop       bool            `json:"stop,omitempty"`    // the call of the agent that made it ends
 	Changed    json.RawMessage `json:"changed,omitempty"` // the arguments, as shown, when the application has changed them
 	DurationMS int64           `json:"duration_ms"`
+	// In a test: Mocked says that the test answers in the tool's place, and Output are the
+	// arguments; Unplayed that the tool reaches outside, and nobody mocks it.
+	Mocked   bool `json:"mocked,omitempty"`
+	Unplayed bool `json:"unplayed,omitempty"`
+}
+
+// AppMock has a test answer the calls of a tool of the application, "x" or "x@2", which need
+// not be there.
+type AppMock struct {
+	Name string `json:"name"`
 }
 
 // Kind is KindAppList.
@@ -145,6 +156,9 @@ func (*AppLeave) Kind() Kind { return KindAppLeave }
 
 // Kind is KindAppCall.
 func (*AppCall) Kind() Kind { return KindAppCall }
+
+// Kind is KindAppMock.
+func (*AppMock) Kind() Kind { return KindAppMock }
 
 // Kind is KindAuditCall.
 func (*AuditCall) Kind() Kind { return KindAuditCall }

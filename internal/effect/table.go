@@ -139,6 +139,7 @@ var table = []Info{
 	{Kind: KindAppDecide, Request: request[AppDecide], Result: result[AppVerdict], By: Applications, Inline: true, Class: ClassDerived},
 	{Kind: KindAppLeave, Request: request[AppLeave], By: Applications, Inline: true, Class: ClassDerived},
 	{Kind: KindAppCall, Request: request[AppCall], Result: result[AppResult], By: Applications, Class: ClassOnce, Keyed: true},
+	{Kind: KindAppMock, Request: request[AppMock], By: Applications, Inline: true, Class: ClassDerived},
 	{Kind: KindAuditCall, Request: request[AuditCall], Result: result[AuditCalled], By: Applications, Inline: true, Class: ClassSettled},
 	{Kind: KindAuditDone, Request: request[AuditDone], By: Applications, Inline: true, Class: ClassSettled},
 

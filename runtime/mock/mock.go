@@ -183,7 +183,12 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		}
 		return nil, &Missing{What: "`" + c.Server + "." + c.Function() + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Function() + ": … }"}
 	}
-	return next.Perform(ctx, r)
+	res, err := next.Perform(ctx, r)
+	if x, ok := res.(*effect.AppResult); ok && x.Unplayed {
+		name := r.(*effect.AppCall).Tool
+		return nil, &Missing{What: "the application's tool `" + name + "`", Mock: "mock_tool(\"" + name + "\", |args| …)"}
+	}
+	return res, err
 }
 
 func (w *World) drew() {

@@ -83,7 +83,7 @@ var rows = map[effect.Kind]*row{
 
 	effect.KindMockScript: {free: tests}, effect.KindMockNext: {free: tests}, effect.KindMockAnswer: {free: tests}, effect.KindMockEnv: {free: tests},
 	effect.KindMockArgs: {free: tests}, effect.KindMockTime: {free: tests}, effect.KindMockHTTP: {free: tests}, effect.KindMockFile: {free: tests},
-	effect.KindMockCommand: {free: tests}, effect.KindRecord: {free: tests},
+	effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
 }
 
 // Needs gives the kinds of permission that a kind of request may need.

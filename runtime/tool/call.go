@@ -236,6 +236,8 @@ type Ended struct {
 	// Changed are the arguments, as shown, that an answer to the approval has put in.
 	Changed  json.RawMessage
 	Duration time.Duration // of the handler
+
+	mocked, unplayed bool // in a test: see effect.AppResult
 }
 
 // Text is the result for a model, and whether it failed. When the arguments were

@@ -65,6 +65,15 @@ func (p *Performer) Close() error {
 // Opened says whether the application has a session.
 func (p *Performer) Opened() bool { return p.opened() != nil }
 
+// mock has a test answer for a tool.
+func (p *Performer) mock(name string) error {
+	s := p.opened()
+	if s == nil {
+		return errors.New("only a test mocks tools")
+	}
+	return s.Mock(name)
+}
+
 // Session is the session; nil without one.
 func (p *Performer) Session() *Session { return p.opened() }
 
@@ -91,6 +100,8 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 		return nil, nil
 	case *effect.AppCall:
 		return p.call(ctx, &q.AppAsk)
+	case *effect.AppMock:
+		return nil, p.mock(q.Name)
 	case *effect.AuditCall:
 		return p.recordCall(&q.AppAsk)
 	case *effect.AuditDone:
@@ -242,7 +253,7 @@ func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, 
 	if ctx.Err() != nil && e.Outcome == OutcomeCancelled {
 		return nil, context.Cause(ctx)
 	}
-	r := &effect.AppResult{Outcome: string(e.Outcome), Output: e.Result.Output, Stop: e.Stop, Changed: e.Changed, DurationMS: e.Duration.Milliseconds()}
+	r := &effect.AppResult{Outcome: string(e.Outcome), Output: e.Result.Output, Stop: e.Stop, Changed: e.Changed, DurationMS: e.Duration.Milliseconds(), Mocked: e.mocked, Unplayed: e.unplayed}
 	if e.Outcome != OutcomeOK {
 		r.Error, _ = e.Text()
 	}

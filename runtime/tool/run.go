@@ -47,6 +47,9 @@ func (c *Call) Run(ctx context.Context) Ended {
 		c.overBudget()
 		return c.end(Failure("%s", c.refused.why), OutcomeLimit, false, 0)
 	}
+	if e, ok := c.played(); ok {
+		return e
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(errOver)
 	defer context.AfterFunc(c.s.ctx, func() { cancel(ErrClosed) })()

@@ -66,6 +66,7 @@ type Session struct {
 	turns  map[*entry]chan struct{} // of sequential tools: full while one is called
 	grants map[grant]audit.Actor    // what was allowed for the session, and by whom
 	warned map[*entry]bool          // that it is hidden
+	mocked map[string]bool          // in a test: tools in whose place it answers, "x" or "x@2"
 }
 
 // made is a handler that Open made, or is making.
@@ -93,7 +94,7 @@ func (r *Registry) OpenWith(ctx context.Context, c Context, h Hooks) (*Session, 
 	s := &Session{r: r, base: c, hooks: h}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	for _, e := range now.entries {
-		if e.def.Open == nil || !s.sees(e) {
+		if e.def.Open == nil || !s.sees(e) || s.unplayed(e) {
 			continue
 		}
 		if _, err := s.handler(ctx, e); err != nil {

@@ -19,6 +19,9 @@ type World struct {
 	Stderr func(tool, line string)
 	// Secret is told of the value of a variable that is a secret, before it is used; nil: nobody.
 	Secret func(variable, value string)
+	// Test says that the run is a test, which reaches nothing outside: handlers that may are
+	// not called.
+	Test bool
 	// Refused says why a tool of an owner may not reach something; "" when it may. nil permits all.
 	Refused func(owner string, r Reach) string
 }
