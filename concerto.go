@@ -24,6 +24,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/secret"
@@ -114,8 +115,13 @@ func (p *Program) Hosts() []string {
 }
 
 // HasPipelines says whether the program has stages that it may run.
-func (p *Program) HasPipelines() bool {
-	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == "pipeline:stage_start" })
+func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
+
+// asksFor says whether the program may make requests of a kind.
+func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
+
+func (p *Program) hasText(text string) bool {
+	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == text })
 }
 
 // HostConfigs say how the hosts that the program declares are started and spoken

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -311,7 +310,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 // testTools opens a session of the application's tools for a test, if there may be any.
 func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
 	of := *o
-	if of.Tools == nil && slices.Contains(p.ir.Natives, "tool.mock") {
+	if of.Tools == nil && p.asksFor(effect.KindAppMock) {
 		of.Tools = &ToolRegistry{}
 	}
 	return p.openTools(ctx, world, &of)
