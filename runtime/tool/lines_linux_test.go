@@ -303,6 +303,9 @@ func TestLinesRestart(t *testing.T) {
 	for range 20 {
 		gives(t, s, `{}`, "one call")
 	}
+	if e := sh(`read call; printf '{"jsonrpc":"2.0","id":1,"res'; exit 5`).Do(context.Background(), Ask{Name: "x"}); e.Result.Error != "its process ended: exited with 5" {
+		t.Errorf("%s", e.Result.Error)
+	}
 	e := sh("exit 3").Do(context.Background(), Ask{Name: "x"})
 	if want := "its process ended: exited with 3, as 2 others before they read the call"; e.Result.Error != want {
 		t.Errorf("%s", e.Result.Error)

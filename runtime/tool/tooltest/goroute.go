@@ -44,17 +44,7 @@ func Hooks(app *App) tool.Hooks {
 // Go is Go handlers, called by Go.
 func Go() Route {
 	return Route{Name: "go", Open: func(t *testing.T, app *App) Session {
-		r := Registry(t)
-		s, err := r.OpenWith(context.Background(), tool.Context{SessionID: "go", Route: tool.RouteClient}, Hooks(app))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return goSession{r, s}
+		return Open(t, app, Registry(t))
 	}}
 }
 

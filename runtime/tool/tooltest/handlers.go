@@ -2,6 +2,7 @@ package tooltest
 
 import (
 	"context"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -20,25 +21,33 @@ var once = map[string]string{
 
 // Command is commands, called by Go: the test binary, whose TestMain calls Play.
 func Command(answer string) Route {
-	lacks := once
-	switch answer {
-	case tool.AnswerLines:
-		lacks = nil
-	case tool.AnswerText:
-		lacks = map[string]string{"failure": "it says so by its exit code"}
-		for step, why := range once {
-			lacks[step] = why
-		}
-	}
-	return Route{Name: "command " + answer, Lacks: lacks, Open: func(t *testing.T, app *App) Session {
-		x := tool.Command{Run: []string{os.Args[0]}, Env: map[string]string{PlayEnv: answer, "GORACE": "atexit_sleep_ms=0"}, Answer: answer, MaxOutput: maxOutput}
+	return Route{Name: "command " + answer, Lacks: Lacks(answer), Open: func(t *testing.T, app *App) Session {
+		x := Player(answer)
 		return opened(t, app, func(s tool.Spec) (tool.Definition, error) { return x.Definition(s, "") })
 	}}
 }
 
+// Player is the test binary as a tool's command; its TestMain calls Play.
+func Player(answer string) tool.Command {
+	return tool.Command{Run: []string{os.Args[0]}, Env: map[string]string{PlayEnv: answer, "GORACE": "atexit_sleep_ms=0"}, Answer: answer, MaxOutput: maxOutput}
+}
+
+// Lacks are the steps that tools lack which answer so.
+func Lacks(answer string) map[string]string {
+	switch answer {
+	case tool.AnswerLines:
+		return nil
+	case tool.AnswerText:
+		lacks := map[string]string{"failure": "it says so by its exit code"}
+		maps.Copy(lacks, once)
+		return lacks
+	}
+	return once
+}
+
 // HTTP is addresses, called by Go.
 func HTTP() Route {
-	return Route{Name: "http", Lacks: once, Open: func(t *testing.T, app *App) Session {
+	return Route{Name: "http", Lacks: Lacks(tool.AnswerJSON), Open: func(t *testing.T, app *App) Session {
 		server := httptest.NewServer(Handler())
 		t.Cleanup(server.Close)
 		x := tool.HTTP{URL: server.URL, MaxOutput: maxOutput}
@@ -50,7 +59,6 @@ func HTTP() Route {
 func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error)) Session {
 	t.Helper()
 	r := &tool.Registry{}
-	t.Cleanup(r.Close)
 	for _, x := range Tools() {
 		d, err := make(x.Spec())
 		if err == nil {
@@ -60,6 +68,13 @@ func opened(t *testing.T, app *App, make func(tool.Spec) (tool.Definition, error
 			t.Fatal(err)
 		}
 	}
+	return Open(t, app, r)
+}
+
+// Open is a session of a registry, called by Go, which the test closes with the registry.
+func Open(t *testing.T, app *App, r *tool.Registry) Session {
+	t.Helper()
+	t.Cleanup(r.Close)
 	s, err := r.OpenWith(context.Background(), tool.Context{SessionID: "go", Route: tool.RouteClient}, Hooks(app))
 	if err != nil {
 		t.Fatal(err)
