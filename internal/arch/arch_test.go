@@ -29,6 +29,9 @@ var libraries = []struct{ path, by string }{
 	{"github.com/rogpeppe/go-internal", "internal/golden"},
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
+	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
+	{"github.com/jackc/pgx", "relay/store/postgres"},
+	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},

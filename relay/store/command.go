@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Kinds of commands.
+const (
+	InputCommand    = "input"
+	DecisionCommand = "decision"
+	StopCommand     = "stop"
+)
+
+// Command is what somebody wants of a run. It takes effect at most once.
+type Command struct {
+	N                int64 // the order in which they were accepted
+	RunID, Kind, ID  string
+	State            string // of protocol.InputMachine
+	Payload          json.RawMessage
+	SHA256           string // of the payload, in hexadecimal digits: it outlives it
+	By               string
+	Created, Expires int64 // Unix ms
+
+	ArgsSHA256 string // of a decision: for which arguments it is; "" for any
+	Decision   string // of a decision: approve, deny
+}
+
+// Decided is a decision about a request.
+type Decided struct {
+	Decision, By string
+	At           int64
+}
+
+// AlreadyDecided is the error of a decision about a request that somebody has decided.
+type AlreadyDecided struct{ Was Decided }
+
+func (e *AlreadyDecided) Error() string {
+	return fmt.Sprintf("%s has decided before: %s", e.Was.By, e.Was.Decision)
+}
+
+// Is says that it is ErrDecided.
+func (e *AlreadyDecided) Is(target error) bool { return target == ErrDecided }
+
+const commandColumns = `n, run_id, kind, id, state, payload, payload_sha256, by_name, created, expires`
+
+func scanCommand(from row) (*Command, error) {
+	var c Command
+	var payload string
+	err := from.Scan(&c.N, &c.RunID, &c.Kind, &c.ID, &c.State, &payload, &c.SHA256, &c.By, &c.Created, &c.Expires)
+	if payload != "" {
+		c.Payload = json.RawMessage(payload)
+	}
+	return &c, err
+}
+
+// Accept stores a command that is new, and gives the one that there is: fresh says which.
+// ErrUnknown: there is no such run, or request; ErrHasExited; ErrConflict: the id was
+// used for another payload; ErrChanged; *AlreadyDecided: of two decisions the first counts.
+func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool, err error) {
+	err = s.change(ctx, func(tx database) error {
+		r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`+s.dialect.Lock, c.RunID))
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("run %s: %w", c.RunID, ErrUnknown)
+		}
+		if err != nil {
+			return s.told("read a run", err)
+		}
+		was, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, c.RunID, c.Kind, c.ID))
+		switch {
+		case err == nil && was.SHA256 == c.SHA256 && was.By == c.By:
+			out = was
+			return nil
+		case err == nil && c.Kind != DecisionCommand:
+			return fmt.Errorf("%s %s: %w", c.Kind, c.ID, ErrConflict)
+		case err != nil && !errors.Is(err, sql.ErrNoRows):
+			return s.told("read a command", err)
+		case c.Kind == DecisionCommand:
+			if err := s.decide(ctx, tx, &c); err != nil {
+				return err
+			}
+		case r.Status == protocol.HasExited:
+			return fmt.Errorf("run %s: %w", c.RunID, ErrHasExited)
+		}
+		out, fresh = &c, true
+		c.State = "accepted"
+		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+			ON CONFLICT (run_id, kind, id) DO UPDATE SET state = excluded.state, payload = excluded.payload, payload_sha256 = excluded.payload_sha256, by_name = excluded.by_name,
+			created = excluded.created, expires = excluded.expires RETURNING n`,
+			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires).Scan(&c.N)
+		return s.told("store a command", err)
+	})
+	return out, fresh, err
+}
+
+// decide notes the first decision about a request that is open.
+func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
+	q, err := scanRequest(tx.QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`+s.dialect.Lock, c.RunID, c.ID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return fmt.Errorf("request %s: %w", c.ID, ErrUnknown)
+	}
+	if err != nil {
+		return s.told("read a request", err)
+	}
+	if q.State != "open" {
+		was := Decided{Decision: q.State}
+		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return s.told("read a decision", err)
+		}
+		return &AlreadyDecided{was}
+	}
+	var asked protocol.PermissionRequested
+	if err := json.Unmarshal(q.Data, &asked); err != nil {
+		return fmt.Errorf("read a request: %w", err)
+	}
+	if c.ArgsSHA256 != "" && c.ArgsSHA256 != asked.ArgsSHA256 {
+		return fmt.Errorf("request %s: %w", c.ID, ErrChanged)
+	}
+	if _, err := tx.ExecContext(ctx, `INSERT INTO decisions (run_id, request_id, decision, by_name, at) VALUES ($1, $2, $3, $4, $5)`, c.RunID, c.ID, c.Decision, c.By, c.Created); err != nil {
+		return s.told("store a decision", err)
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'decided' WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID)
+	return s.told("note a request", err)
+}
+
+// Step moves a command on, as protocol.InputMachine says; moved is false when what happened
+// is nothing new to it. A command that has ended loses its payload. A decision that
+// the host rejects is taken back: the request is open again.
+func (s *Store) Step(ctx context.Context, run, kind, id, on string) (out *Command, moved bool, err error) {
+	err = s.change(ctx, func(tx database) error {
+		c, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, run, kind, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("%s %s of run %s: %w", kind, id, run, ErrUnknown)
+		}
+		if err != nil {
+			return s.told("read a command", err)
+		}
+		out = c
+		to, ok := protocol.InputMachine.Next(c.State, on)
+		if !ok {
+			return nil
+		}
+		moved, c.State = true, to
+		if protocol.InputMachine.Ends(to) {
+			c.Payload = nil
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3 WHERE n = $1`, c.N, c.State, string(c.Payload)); err != nil {
+			return s.told("note a command", err)
+		}
+		if kind != DecisionCommand || to != "rejected" {
+			return nil
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id); err != nil {
+			return s.told("take a decision back", err)
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'open' WHERE run_id = $1 AND request_id = $2 AND state = 'decided'`, run, id)
+		return s.told("take a decision back", err)
+	})
+	return out, moved, err
+}
+
+// Pending are the commands for a host's runs that have not ended, in the order in which they were
+// accepted.
+func (s *Store) Pending(ctx context.Context, host string) (out []*Command, err error) {
+	err = s.each(ctx, `SELECT c.n, c.run_id, c.kind, c.id, c.state, c.payload, c.payload_sha256, c.by_name, c.created, c.expires FROM commands c JOIN runs r ON r.id = c.run_id
+		WHERE r.host_id = $1 AND c.state IN ('accepted', 'sent') ORDER BY c.n`, []any{host}, func(r row) error {
+		c, err := scanCommand(r)
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// requestChange is what an event makes of the requests of its run.
+type requestChange struct {
+	id    string
+	data  json.RawMessage // of one that is opened
+	state string
+}
+
+// apply makes of a run what an event says, and gives what becomes of its requests. open
+// are those that are open or decided.
+func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
+	if r.Status == protocol.HasExited {
+		return nil // nothing follows
+	}
+	end := func(id, state string) {
+		if open[id] {
+			delete(open, id)
+			changes = append(changes, requestChange{id: id, state: state})
+		}
+	}
+	r.LastActiveAt = e.ReceivedAt
+	switch e.Type {
+	case protocol.RunStarted:
+		r.start(e)
+	case protocol.RunPermissionRequested:
+		if id := e.text("request_id"); id != "" && !open[id] && len(open) < protocol.OpenRequests {
+			open[id] = true
+			changes = append(changes, requestChange{id: id, data: e.Data, state: "open"})
+		}
+	case protocol.RunPermissionResolved:
+		state := "resolved"
+		if d := e.text("decision"); d == "withdrawn" || d == "expired" {
+			state = d
+		}
+		end(e.text("request_id"), state)
+	case protocol.RunAwaitingInput:
+		r.Waits = true
+	case protocol.RunInput:
+		r.Waits = false
+		end(e.text("input_id"), "resolved") // of a host that does not say more
+	case protocol.ToolResult:
+		end(e.text("request_id"), "resolved")
+	case protocol.RunMeta:
+		r.note(e.Data)
+	case protocol.RunExited:
+		r.exit(e)
+		for id := range maps.Clone(open) {
+			end(id, "withdrawn")
+		}
+		return changes
+	}
+	switch {
+	case len(open) > 0:
+		r.Status = protocol.AwaitingApproval
+	case r.Waits:
+		r.Status = protocol.AwaitingOfInput
+	default:
+		r.Status = protocol.Running
+	}
+	return changes
+}
+
+func (r *Run) start(e *Event) {
+	var d protocol.Started
+	if json.Unmarshal(e.Data, &d) == nil { // else it is encrypted: all that is not known stays empty
+		r.Tool, r.Cwd, r.Command = d.Tool, d.Cwd, d.Command
+		if d.Title != "" {
+			r.Title = d.Title
+		}
+	}
+	r.StartedAt = e.ReceivedAt
+}
+
+func (r *Run) exit(e *Event) {
+	var d protocol.Exited
+	if json.Unmarshal(e.Data, &d) == nil {
+		r.ExitCode = &d.ExitCode
+	}
+	r.Status, r.Waits, r.EndedAt = protocol.HasExited, false, e.ReceivedAt
+}
+
+// note replaces what is known of a run by what run.meta says, member by member.
+func (r *Run) note(data json.RawMessage) {
+	var had, more map[string]json.RawMessage
+	if json.Unmarshal(data, &more) != nil {
+		return
+	}
+	if json.Unmarshal(r.Meta, &had) != nil || had == nil {
+		had = map[string]json.RawMessage{}
+	}
+	maps.Copy(had, more)
+	if text, err := json.Marshal(had); err == nil {
+		r.Meta = text
+	}
+	var title string
+	if json.Unmarshal(more["title"], &title) == nil {
+		r.Title = title
+	}
+}
+
+// text is a member of an event's data that is a text; "" when there is none.
+func (e *Event) text(name string) string {
+	var all map[string]json.RawMessage
+	var t string
+	if json.Unmarshal(e.Data, &all) != nil || json.Unmarshal(all[name], &t) != nil {
+		return ""
+	}
+	return t
+}

@@ -1,0 +1,34 @@
+// Package postgres opens the relay's store in a PostgreSQL database, 15 or later (its API
+// promises nothing).
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // as "pgx"
+
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Connections that a server holds at most; a new one takes some milliseconds.
+const connections, idle = 16, 16
+
+// Open opens the database of a URL, postgres://….
+func Open(ctx context.Context, url string) (*store.Store, error) {
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(idle)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	s, err := store.New(ctx, db, db, store.Dialect{Name: "postgres", Placeholder: "$", Serial: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", Lock: " FOR UPDATE",
+		Alone: `SELECT pg_advisory_xact_lock(hashtext('concerto-relay'))`})
+	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	return s, nil
+}

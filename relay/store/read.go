@@ -1,0 +1,175 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+const (
+	runColumns   = `id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, exit_code, prefix_seq, last_seq`
+	eventColumns = `run_id, seq, from_seq, ts, type, data_json, extra_json, recv_at`
+)
+
+// row is a *sql.Row or *sql.Rows.
+type row interface{ Scan(into ...any) error }
+
+func scanRun(from row) (*Run, error) {
+	var r Run
+	var meta string
+	var exit sql.NullInt64
+	var waits int64
+	err := from.Scan(&r.ID, &r.HostID, &r.Tool, &r.Cwd, &r.Command, &r.Title, &r.Status, &waits, &meta, &r.StartedAt, &r.LastActiveAt, &r.EndedAt, &exit, &r.Prefix, &r.Last)
+	if err != nil {
+		return nil, err
+	}
+	r.Waits, r.Meta = waits != 0, json.RawMessage(meta)
+	if exit.Valid {
+		r.ExitCode = &exit.Int64
+	}
+	return &r, nil
+}
+
+// values are a run's, in the order of runColumns.
+func (r *Run) values() []any {
+	var exit any
+	if r.ExitCode != nil {
+		exit = *r.ExitCode
+	}
+	waits := int64(0)
+	if r.Waits {
+		waits = 1
+	}
+	return []any{r.ID, r.HostID, r.Tool, r.Cwd, r.Command, r.Title, string(r.Status), waits, string(r.Meta), r.StartedAt, r.LastActiveAt, r.EndedAt, exit, r.Prefix, r.Last}
+}
+
+func scanEvent(from row) (*Event, error) {
+	var e Event
+	var data, extra string
+	if err := from.Scan(&e.RunID, &e.Seq, &e.From, &e.TS, &e.Type, &data, &extra, &e.ReceivedAt); err != nil {
+		return nil, err
+	}
+	e.Data = json.RawMessage(data)
+	if extra != "" {
+		e.Extra = json.RawMessage(extra)
+	}
+	return &e, nil
+}
+
+// Envelope is the event as apps get it.
+func (e *Event) Envelope(host string) protocol.Envelope {
+	out := protocol.Envelope{Type: e.Type, TS: e.TS, HostID: host, RunID: e.RunID, Seq: e.Seq, Data: e.Data}
+	var extra map[string]json.RawMessage
+	if json.Unmarshal(e.Extra, &extra) == nil {
+		for _, name := range slices.Sorted(maps.Keys(extra)) {
+			if name == "enc" {
+				out.Enc = extra[name]
+				continue
+			}
+			out.Extra = append(out.Extra, protocol.Member{Name: name, Value: extra[name]})
+		}
+	}
+	return out
+}
+
+// Run tells of a run; ErrUnknown when there is none.
+func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
+	r, err := scanRun(s.reading().QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("run %s: %w", id, ErrUnknown)
+	}
+	return r, s.told("read a run", err)
+}
+
+// RunsQuery says which runs are wanted; the zero value is all. Before is a run's
+// LastActiveAt, in Unix ms: those that were active before it.
+type RunsQuery struct {
+	Status protocol.Status
+	Host   string
+	Before int64
+	Limit  int
+}
+
+// Runs are runs, the last active first.
+func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
+	where, args := []string{"1 = 1"}, []any{}
+	add := func(condition string, v any) {
+		args = append(args, v)
+		where = append(where, fmt.Sprintf(condition, len(args)))
+	}
+	if q.Status != "" {
+		add("status = $%d", string(q.Status))
+	}
+	if q.Host != "" {
+		add("host_id = $%d", q.Host)
+	}
+	if q.Before > 0 {
+		add("last_active_at < $%d", q.Before)
+	}
+	text := `SELECT ` + runColumns + ` FROM runs WHERE ` + strings.Join(where, " AND ") + ` ORDER BY last_active_at DESC, id`
+	if q.Limit > 0 {
+		text += fmt.Sprintf(" LIMIT %d", q.Limit)
+	}
+	err = s.each(ctx, text, args, func(r row) error {
+		run, err := scanRun(r)
+		out = append(out, run)
+		return err
+	})
+	return out, err
+}
+
+// Events are a run's events behind a seq, in order, up to its prefix: at most limit.
+func (s *Store) Events(ctx context.Context, run string, after int64, limit int) (out []*Event, err error) {
+	text := fmt.Sprintf(`SELECT %s FROM events WHERE run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1) ORDER BY seq LIMIT %d`, eventColumns, limit)
+	err = s.each(ctx, text, []any{run, after}, func(r row) error {
+		e, err := scanEvent(r)
+		out = append(out, e)
+		return err
+	})
+	return out, err
+}
+
+// Requests are the requests of a run, of all runs when it is "", that are open or decided,
+// the oldest first.
+func (s *Store) Requests(ctx context.Context, run string) (out []*Request, err error) {
+	text, args := `SELECT q.run_id, q.request_id, q.seq, q.data_json, q.state FROM requests q JOIN events e ON e.run_id = q.run_id AND e.seq = q.seq WHERE q.state IN ('open', 'decided')`, []any{}
+	if run != "" {
+		text, args = text+` AND q.run_id = $1`, []any{run}
+	}
+	err = s.each(ctx, text+` ORDER BY e.id`, args, func(r row) error {
+		q, err := scanRequest(r)
+		out = append(out, q)
+		return err
+	})
+	return out, err
+}
+
+func scanRequest(from row) (*Request, error) {
+	var q Request
+	var data string
+	err := from.Scan(&q.RunID, &q.ID, &q.Seq, &data, &q.State)
+	q.Data = json.RawMessage(data)
+	return &q, err
+}
+
+// each reads rows.
+func (s *Store) each(ctx context.Context, text string, args []any, take func(row) error) error {
+	rows, err := s.reading().QueryContext(ctx, text, args...)
+	if err != nil {
+		return s.told("read", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return s.told("read", err)
+		}
+	}
+	return s.told("read", rows.Err())
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// migrations are the steps from an empty database on; step N makes schema N+1. They are
+// never changed, only added to.
+var migrations = []string{`
+CREATE TABLE users (name TEXT PRIMARY KEY, role TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE tokens (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, user_name TEXT NOT NULL, role TEXT NOT NULL, runs TEXT NOT NULL, kind TEXT NOT NULL, expires BIGINT NOT NULL);
+CREATE TABLE hosts (id TEXT PRIMARY KEY, name TEXT NOT NULL, token_hash TEXT NOT NULL, pubkey TEXT NOT NULL, epoch BIGINT NOT NULL, gen BIGINT NOT NULL,
+	replica TEXT NOT NULL, last_seen_at BIGINT NOT NULL);
+CREATE TABLE pairings (code_hash TEXT PRIMARY KEY, pubkey TEXT NOT NULL, name TEXT NOT NULL, expires BIGINT NOT NULL);
+CREATE TABLE runs (id TEXT PRIMARY KEY, host_id TEXT NOT NULL, tool TEXT NOT NULL, cwd TEXT NOT NULL, command TEXT NOT NULL, title TEXT NOT NULL,
+	status TEXT NOT NULL, waits BIGINT NOT NULL, meta_json TEXT NOT NULL, started_at BIGINT NOT NULL, last_active_at BIGINT NOT NULL, ended_at BIGINT NOT NULL,
+	exit_code BIGINT, prefix_seq BIGINT NOT NULL, last_seq BIGINT NOT NULL);
+CREATE INDEX runs_by_host ON runs (host_id);
+CREATE INDEX runs_by_activity ON runs (last_active_at);
+CREATE TABLE events (id {serial}, run_id TEXT NOT NULL, seq BIGINT NOT NULL, from_seq BIGINT NOT NULL, ts TEXT NOT NULL, type TEXT NOT NULL, input_id TEXT NOT NULL,
+	data_json TEXT NOT NULL, extra_json TEXT NOT NULL, recv_at BIGINT NOT NULL, UNIQUE (run_id, seq));
+CREATE INDEX events_gaps ON events (run_id, seq) WHERE type = 'run.gap';
+CREATE TABLE requests (run_id TEXT NOT NULL, request_id TEXT NOT NULL, seq BIGINT NOT NULL, data_json TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (run_id, request_id));
+CREATE INDEX requests_open ON requests (state);
+CREATE TABLE commands (n {serial}, run_id TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, payload TEXT NOT NULL, payload_sha256 TEXT NOT NULL,
+	by_name TEXT NOT NULL, created BIGINT NOT NULL, expires BIGINT NOT NULL, UNIQUE (run_id, kind, id));
+CREATE INDEX commands_open ON commands (state);
+CREATE TABLE decisions (run_id TEXT NOT NULL, request_id TEXT NOT NULL, decision TEXT NOT NULL, by_name TEXT NOT NULL, at BIGINT NOT NULL, PRIMARY KEY (run_id, request_id));
+CREATE TABLE rpc_calls (request_id TEXT PRIMARY KEY, data_json TEXT NOT NULL, state TEXT NOT NULL, at BIGINT NOT NULL);
+CREATE TABLE push (endpoint TEXT PRIMARY KEY, user_name TEXT NOT NULL, data_json TEXT NOT NULL);
+CREATE TABLE audit (seq BIGINT PRIMARY KEY, line TEXT NOT NULL)
+`}
+
+// migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and
+// left as it is.
+func (s *Store) migrate(ctx context.Context) error {
+	return s.change(ctx, func(tx database) error {
+		if _, err := tx.ExecContext(ctx, s.dialect.Alone); s.dialect.Alone != "" && err != nil {
+			return s.told("wait for others", err)
+		}
+		if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one BIGINT PRIMARY KEY, schema BIGINT NOT NULL)`); err != nil {
+			return s.told("make the schema", err)
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO meta (one, schema) VALUES (1, 0) ON CONFLICT DO NOTHING`); err != nil {
+			return s.told("make the schema", err)
+		}
+		var has int
+		if err := tx.QueryRowContext(ctx, `SELECT schema FROM meta`+s.dialect.Lock).Scan(&has); err != nil {
+			return s.told("read the schema's version", err)
+		}
+		if has > len(migrations) {
+			return fmt.Errorf("%w: its schema is %d, and this one knows %d: use a newer concerto-relay", ErrNewer, has, len(migrations))
+		}
+		for ; has < len(migrations); has++ {
+			for _, statement := range strings.Split(strings.ReplaceAll(migrations[has], "{serial}", s.dialect.Serial), ";") {
+				if _, err := tx.ExecContext(ctx, statement); err != nil {
+					return s.told(fmt.Sprintf("make schema %d", has+1), err)
+				}
+			}
+		}
+		_, err := tx.ExecContext(ctx, `UPDATE meta SET schema = $1`, has)
+		return s.told("note the schema's version", err)
+	})
+}

@@ -1,0 +1,130 @@
+package sqlite_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+// killed is the file into which this program writes until it is killed, when it is set.
+const killed = "RELAY_STORE_KILLED"
+
+// rounds is how often TestKill kills, when it is set.
+const rounds = "RELAY_KILL_ROUNDS"
+
+func init() {
+	if file := os.Getenv(killed); file != "" {
+		writeOn(file)
+	}
+}
+
+func event(gen, seq int64) store.Incoming {
+	return store.Incoming{HostID: "host_a", Gen: gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq,
+		Data: json.RawMessage(fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))}}
+}
+
+// writeOn goes on from the last event that is stored, says each number once it is
+// committed, and does not end.
+func writeOn(file string) {
+	ctx := context.Background()
+	s, err := sqlite.Open(ctx, file)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
+		panic(err)
+	}
+	gen, err := s.TakeOver(ctx, "host_a", 0, 1)
+	if err != nil {
+		panic(err)
+	}
+	have, err := s.Prefixes(ctx, "host_a", []string{"run_a"})
+	if err != nil {
+		panic(err)
+	}
+	w := s.NewWriter()
+	for seq := have["run_a"] + 1; ; seq++ {
+		w.Write(ctx, event(gen, seq), func(told store.Written) {
+			if told.Err != nil || told.Refused != "" || told.Stale {
+				panic(fmt.Sprintf("%+v", told))
+			}
+			fmt.Println(told.Prefix)
+		})
+	}
+}
+
+// TestKill: what a writer has acknowledged is there when it has been killed at any moment,
+// each event once, and it goes on from there.
+func TestKill(t *testing.T) {
+	n := 5
+	if text := os.Getenv(rounds); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "relay.db")
+	dice := rand.New(rand.NewPCG(3, 4))
+	for round := range n {
+		acked := writeUntilKilled(t, file, 1+dice.IntN(400))
+		s, err := sqlite.Open(context.Background(), file)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		all, err := s.Events(context.Background(), "run_a", max(acked-300, 0), 100_000)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		for i, e := range all {
+			if want := max(acked-300, 0) + int64(i) + 1; e.Seq != want || string(e.Data) != fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, want) {
+				t.Fatalf("round %d: %d stands where %d should", round, e.Seq, want)
+			}
+		}
+		if last := all[len(all)-1].Seq; last < acked {
+			t.Fatalf("round %d: %d was acknowledged, and the last that is there is %d", round, acked, last)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// writeUntilKilled kills a writer after so many acknowledgements, and gives the last.
+func writeUntilKilled(t *testing.T, file string, after int) (acked int64) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), killed+"="+file)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for i := 0; lines.Scan(); i++ { // what it said before it was killed was acknowledged, too
+		if acked, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
+			t.Errorf("it says %q", lines.Text())
+		}
+		if i == after {
+			_ = c.Process.Kill()
+		}
+	}
+	_ = c.Wait() // it was killed
+	if acked == 0 {
+		t.Fatal("nothing was acknowledged")
+	}
+	return acked
+}

@@ -1,0 +1,71 @@
+// Package sqlite opens the relay's store in a SQLite file (its API promises nothing).
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Open opens a file, which is made when there is none. A commit is on the disk when it
+// returns. A damaged file is store.ErrDamaged, one of a newer version store.ErrNewer; both
+// are left as they are.
+func Open(ctx context.Context, file string) (*store.Store, error) {
+	write, err := open(file, "immediate")
+	if err != nil {
+		return nil, err
+	}
+	write.SetMaxOpenConns(1)
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
+	if err := check(ctx, write); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
+	}
+	read, err := open(file, "deferred")
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	s, err := store.New(ctx, write, read, dialect)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", file, err)
+	}
+	return s, nil
+}
+
+func open(file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?_txlock=" + transactions
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(on)", "secure_delete(on)"} {
+		name += "&_pragma=" + url.QueryEscape(p)
+	}
+	db, err := sql.Open("sqlite3", name)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", file, err)
+	}
+	return db, nil
+}
+
+// check looks the file through, before anything is written to it.
+func check(ctx context.Context, db *sql.DB) error {
+	var said string
+	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
+	switch {
+	case err != nil && damaged(err):
+		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	case err != nil:
+		return err
+	case said != "ok":
+		return fmt.Errorf("%w: %s", store.ErrDamaged, strings.ReplaceAll(said, "\n", "; "))
+	}
+	return nil
+}
+
+func damaged(err error) bool {
+	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
+}

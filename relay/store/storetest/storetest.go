@@ -1,0 +1,599 @@
+// Package storetest is what every store of the relay must do, played over one (its API promises
+// nothing).
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Opener opens a database. Opened again by the same name it has what was stored.
+type Opener func(t *testing.T, name string) *store.Store
+
+// Run plays all.
+func Run(t *testing.T, open Opener) {
+	for name, play := range map[string]func(t *testing.T, open Opener){
+		"order": order, "holes": holes, "gaps": gaps, "begins late": beginsLate, "refused": refused, "fenced": fenced,
+		"status": status, "requests": requests, "quota": quota, "random": random, "inputs": inputs, "decisions": decisions,
+		"one decision": oneDecision, "writer": writer, "again": again, "hosts": hosts, "kept": kept,
+	} {
+		t.Run(name, func(t *testing.T) { play(t, open) })
+	}
+}
+
+// fixture is a store with a host that is connected.
+type fixture struct {
+	*testing.T
+	*store.Store
+	gen int64
+	at  int64
+}
+
+var ctx = context.Background()
+
+func begin(t *testing.T, open Opener) *fixture {
+	f := &fixture{T: t, Store: open(t, "db"), at: 1_700_000_000_000}
+	t.Cleanup(func() { _ = f.Close() })
+	f.gen = f.host("host_a")
+	return f
+}
+
+// host connects a host.
+func (f *fixture) host(id string) int64 {
+	f.Helper()
+	if _, err := f.AddHost(ctx, store.Host{ID: id, TokenHash: "t"}); err != nil {
+		f.Fatal(err)
+	}
+	gen, err := f.TakeOver(ctx, id, 0, f.at)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return gen
+}
+
+// event is an event of run_a by host_a.
+func (f *fixture) event(seq int64, typ, data string) store.Incoming {
+	f.at++
+	return store.Incoming{HostID: "host_a", Gen: f.gen, At: f.at,
+		Envelope: &protocol.Envelope{Type: typ, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: json.RawMessage(data)}}
+}
+
+func (f *fixture) output(seq int64) store.Incoming {
+	return f.event(seq, protocol.RunOutput, fmt.Sprintf(`{"stream":"stdout","text":"%d"}`, seq))
+}
+
+// append stores events in one batch and gives the outcomes and run_a's prefix.
+func (f *fixture) append(all ...store.Incoming) ([]store.Outcome, int64) {
+	f.Helper()
+	out, err := f.Append(ctx, all)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out.Outcomes, out.Prefixes["run_a"]
+}
+
+// stored stores events that must be taken, and demands the prefix.
+func (f *fixture) stored(prefix int64, all ...store.Incoming) {
+	f.Helper()
+	outcomes, got := f.append(all...)
+	for i, o := range outcomes {
+		if o != (store.Outcome{}) {
+			f.Fatalf("event %d: %+v", all[i].Envelope.Seq, o)
+		}
+	}
+	if got != prefix {
+		f.Fatalf("the prefix is %d, want %d", got, prefix)
+	}
+}
+
+// seqs are those of the events that apps see behind a seq.
+func (f *fixture) seqs(after int64) (out []int64) {
+	f.Helper()
+	all, err := f.Events(ctx, "run_a", after, 1000)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, e := range all {
+		out = append(out, e.Seq)
+	}
+	return out
+}
+
+func (f *fixture) sees(want ...int64) {
+	f.Helper()
+	if got := f.seqs(0); !slices.Equal(got, want) {
+		f.Fatalf("apps see %v, want %v", got, want)
+	}
+}
+
+func (f *fixture) run() *store.Run {
+	f.Helper()
+	r, err := f.Store.Run(ctx, "run_a")
+	if err != nil {
+		f.Fatal(err)
+	}
+	return r
+}
+
+const started = `{"tool":"codex","cwd":"/w","command":"codex -q","title":"t"}`
+
+func order(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(4, f.output(2), f.output(3), f.output(4))
+	f.sees(1, 2, 3, 4)
+	if got := f.seqs(2); !slices.Equal(got, []int64{3, 4}) {
+		t.Errorf("behind 2: %v", got)
+	}
+	e, err := f.Events(ctx, "run_a", 1, 1)
+	if err != nil || len(e) != 1 || string(e[0].Data) != `{"stream":"stdout","text":"2"}` || e[0].Type != protocol.RunOutput || e[0].TS != "2025-01-01T00:00:00Z" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	r := f.run()
+	if r.Tool != "codex" || r.Cwd != "/w" || r.Command != "codex -q" || r.Title != "t" || r.HostID != "host_a" || r.Status != protocol.Running || r.Last != 4 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func holes(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(1, f.output(3))
+	f.stored(1, f.output(5), f.output(4))
+	f.sees(1)
+	if r := f.run(); r.Last != 5 || r.Prefix != 1 {
+		t.Errorf("%+v", r)
+	}
+	f.stored(5, f.output(2))
+	f.sees(1, 2, 3, 4, 5)
+}
+
+func gaps(t *testing.T, open Opener) {
+	f := begin(t, open)
+	gap := func(from, to int64) store.Incoming {
+		return f.event(to, protocol.RunGap, fmt.Sprintf(`{"from":%d,"to":%d,"reason":"spool_full"}`, from, to))
+	}
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(1, f.output(8))
+	f.stored(1, gap(3, 6)) // 2 is missing
+	f.stored(6, f.output(2))
+	f.stored(8, f.output(7))
+	f.sees(1, 2, 6, 7, 8)
+	// what a gap stands for may come after all, and is not counted twice
+	f.stored(8, f.output(4))
+	f.sees(1, 2, 4, 6, 7, 8)
+	// some of it may be there already: what it says holds
+	f.stored(8, f.event(11, protocol.RunPermissionRequested, `{"request_id":"q","reason":"choice","prompt":"?"}`))
+	f.stored(13, gap(9, 13))
+	f.sees(1, 2, 4, 6, 7, 8, 11, 13)
+	if open, err := f.Requests(ctx, "run_a"); err != nil || len(open) != 1 {
+		t.Errorf("%v, %v", open, err)
+	}
+	// a gap that says of itself what cannot be is an event like any other
+	f.stored(13, f.event(15, protocol.RunGap, `{"from":14,"to":99,"reason":"spool_full"}`))
+}
+
+func beginsLate(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(41, f.event(41, protocol.RunStarted, started))
+	f.stored(42, f.output(42))
+	f.sees(41, 42)
+	late := f.output(7)
+	late.Envelope.RunID = "run_b"
+	out, err := f.Append(ctx, []store.Incoming{late})
+	if err != nil || out.Prefixes["run_b"] != 0 || !slices.Equal(out.Started, []string{"run_b"}) {
+		t.Errorf("a run whose beginning is missing: %+v, %v", out, err)
+	}
+}
+
+func refused(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(2, f.event(1, protocol.RunStarted, started), f.output(2))
+	same := f.event(2, protocol.RunOutput, `{"text":"2", "stream":"stdout"}`)
+	other := f.event(2, protocol.RunOutput, `{"text":"two","stream":"stdout"}`)
+	typ := f.event(2, protocol.RunExited, `{"text":"2","stream":"stdout"}`)
+	gen := f.host("host_b")
+	foreign := f.output(3)
+	foreign.HostID, foreign.Gen = "host_b", gen
+	out, prefix := f.append(same, other, typ, foreign, f.output(3))
+	want := []store.Outcome{{Known: true}, {Refused: protocol.SeqConflict}, {Refused: protocol.SeqConflict}, {Refused: protocol.NotOwner}, {}}
+	if diff := cmp.Diff(want, out); diff != "" || prefix != 3 {
+		t.Errorf("prefix %d: %s", prefix, diff)
+	}
+	f.sees(1, 2, 3)
+}
+
+func fenced(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	before := f.output(2)
+	f.gen = f.host("host_a")
+	out, err := f.Append(ctx, []store.Incoming{before, f.output(2)})
+	if err != nil || !out.Outcomes[0].Stale || out.Outcomes[1] != (store.Outcome{}) {
+		t.Errorf("%+v, %v", out, err)
+	}
+	f.sees(1, 2)
+	nobody := f.output(3)
+	nobody.HostID = "host_z"
+	if out, _ := f.append(nobody); !out[0].Stale {
+		t.Error("an event of a host that there is not was stored")
+	}
+}
+
+func status(t *testing.T, open Opener) {
+	f := begin(t, open)
+	seq := int64(0)
+	is := func(want protocol.Status, typ, data string) {
+		t.Helper()
+		seq++
+		f.stored(seq, f.event(seq, typ, data))
+		if r := f.run(); r.Status != want || r.LastActiveAt != f.at && r.Status != protocol.HasExited {
+			t.Errorf("after %s the run is %s (%+v), want %s", typ, r.Status, r, want)
+		}
+	}
+	ask := func(id string) string { return `{"request_id":"` + id + `","reason":"permission","prompt":"?"}` }
+	is("running", protocol.RunStarted, started)
+	is("awaiting_input", protocol.RunAwaitingInput, `{"reason":"prompt"}`)
+	is("awaiting_approval", protocol.RunPermissionRequested, ask("a"))
+	is("awaiting_approval", protocol.RunPermissionRequested, ask("b"))
+	is("awaiting_approval", protocol.RunPermissionResolved, `{"request_id":"a","decision":"approve"}`)
+	is("awaiting_input", protocol.RunPermissionResolved, `{"request_id":"b","decision":"withdrawn"}`)
+	is("running", protocol.RunInput, `{"actor":"web","input_id":"i","text_redacted":"","text_sha256":""}`)
+	is("running", protocol.RunMeta, `{"title":"new","labels":{"a":"b"}}`)
+	is("running", protocol.RunMeta, `{"usage":{"tokens_in":1,"tokens_out":2,"cost_usd":0.5}}`)
+	is("awaiting_approval", protocol.RunPermissionRequested, ask("c"))
+	is("exited", protocol.RunExited, `{"exit_code":137}`)
+	is("exited", protocol.RunOutput, `{"stream":"stdout","text":"a ghost"}`)
+	r := f.run()
+	if r.Title != "new" || r.ExitCode == nil || *r.ExitCode != 137 || r.EndedAt == 0 ||
+		string(r.Meta) != `{"labels":{"a":"b"},"title":"new","usage":{"tokens_in":1,"tokens_out":2,"cost_usd":0.5}}` {
+		t.Errorf("%+v, meta %s", r, r.Meta)
+	}
+}
+
+func requests(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	are := func(want ...string) {
+		t.Helper()
+		all, err := f.Requests(ctx, "")
+		var got []string
+		for _, q := range all {
+			got = append(got, q.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("open are %v (%v), want %v", got, err, want)
+		}
+	}
+	ask := func(seq int64, id string) store.Incoming {
+		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
+	}
+	f.stored(3, ask(2, "z"), ask(3, "a"))
+	are("z", "a")
+	f.stored(3, ask(5, "held"))
+	are("z", "a") // nobody is asked before those before it are seen
+	f.stored(5, f.event(4, protocol.RunInput, `{"actor":"web","input_id":"z","text_redacted":"y","text_sha256":""}`))
+	are("a", "held")
+	f.stored(6, f.event(6, protocol.ToolResult, `{"request_id":"a","tool":"bash","actor":"web","ok":true,"duration_ms":1}`))
+	are("held")
+	f.stored(7, f.event(7, protocol.RunExited, `{"exit_code":0}`))
+	are()
+}
+
+func quota(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	for i := range int64(protocol.OpenRequests + 5) {
+		f.stored(2+i, f.event(2+i, protocol.RunPermissionRequested, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"?"}`, i)))
+	}
+	if all, err := f.Requests(ctx, "run_a"); err != nil || len(all) != protocol.OpenRequests {
+		t.Errorf("%d requests are open (%v)", len(all), err)
+	}
+}
+
+// random plays schedules of a host that sends, repeats and resends, against what must be
+// seen: each event up to the first that is missing, once, in order.
+func random(t *testing.T, open Opener) {
+	f := begin(t, open)
+	dice := rand.New(rand.NewPCG(1, 2))
+	const last = 60
+	have := map[int64]bool{}
+	for steps := 0; len(have) < last; steps++ {
+		var batch []store.Incoming
+		var known []bool
+		for range 1 + dice.IntN(5) {
+			seq := 1 + dice.Int64N(last)
+			if dice.IntN(3) == 0 { // mostly what comes next
+				for seq = 1; have[seq]; seq++ {
+				}
+			}
+			e := f.output(seq)
+			if seq == 1 {
+				e = f.event(1, protocol.RunStarted, started)
+			} else if !have[1] {
+				continue // a run begins with its first event
+			}
+			known = append(known, have[seq])
+			have[seq] = true
+			batch = append(batch, e)
+		}
+		if len(batch) == 0 {
+			continue
+		}
+		want := int64(0)
+		for have[want+1] {
+			want++
+		}
+		out, prefix := f.append(batch...)
+		for i, o := range out {
+			if (o != store.Outcome{Known: known[i]}) {
+				t.Fatalf("step %d: event %d: %+v", steps, batch[i].Envelope.Seq, o)
+			}
+		}
+		if prefix != want {
+			t.Fatalf("step %d: the prefix is %d, want %d", steps, prefix, want)
+		}
+		seen := f.seqs(0)
+		if int64(len(seen)) != want || want > 0 && seen[want-1] != want || !slices.IsSorted(seen) {
+			t.Fatalf("step %d: apps see %v, want 1 to %d", steps, seen, want)
+		}
+	}
+}
+
+func input(id, payload string) store.Command {
+	return store.Command{RunID: "run_a", Kind: store.InputCommand, ID: id, Payload: json.RawMessage(payload), SHA256: "h" + payload, By: "eve", Created: 1, Expires: 2}
+}
+
+func inputs(t *testing.T, open Opener) {
+	f := begin(t, open)
+	if _, _, err := f.Accept(ctx, input("i1", `"y"`)); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("an input of no run: %v", err)
+	}
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	for i, id := range []string{"i2", "i1", "i3"} {
+		if c, fresh, err := f.Accept(ctx, input(id, `"y"`)); err != nil || !fresh || c.State != "accepted" || c.N != int64(i+1) {
+			t.Errorf("%s: %+v, %v, %v", id, c, fresh, err)
+		}
+	}
+	if c, fresh, err := f.Accept(ctx, input("i1", `"y"`)); err != nil || fresh || c.State != "accepted" {
+		t.Errorf("again: %+v, %v, %v", c, fresh, err)
+	}
+	if _, _, err := f.Accept(ctx, input("i1", `"n"`)); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the id with another text: %v", err)
+	}
+	step := func(id, on, want string, moved bool) {
+		t.Helper()
+		c, did, err := f.Step(ctx, "run_a", store.InputCommand, id, on)
+		if err != nil || did != moved || c.State != want {
+			t.Errorf("%s %s: %+v, %v, %v", id, on, c, did, err)
+		}
+	}
+	step("i2", "sent", "sent", true)
+	step("i2", "applied", "applied", true)
+	step("i2", "rejected", "applied", false)
+	step("i1", "expired", "expired", true)
+	step("i1", "sent", "expired", false)
+	if _, _, err := f.Step(ctx, "run_a", store.InputCommand, "nobody", "sent"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a step of nothing: %v", err)
+	}
+	left, err := f.Pending(ctx, "host_a")
+	if err != nil || len(left) != 1 || left[0].ID != "i3" || string(left[0].Payload) != `"y"` {
+		t.Errorf("%+v, %v", left, err)
+	}
+	if c, _, err := f.Accept(ctx, input("i2", `"y"`)); err != nil || c.State != "applied" || c.Payload != nil {
+		t.Errorf("what was applied: %+v, %v", c, err)
+	}
+	f.stored(2, f.event(2, protocol.RunExited, `{"exit_code":0}`))
+	if _, _, err := f.Accept(ctx, input("i9", `"y"`)); !errors.Is(err, store.ErrHasExited) {
+		t.Errorf("an input of a run that has ended: %v", err)
+	}
+}
+
+func decision(id, what, by string) store.Command {
+	return store.Command{RunID: "run_a", Kind: store.DecisionCommand, ID: id, Payload: json.RawMessage(`{}`), SHA256: what, By: by, Decision: what, Created: 7}
+}
+
+// asked opens a request of run_a.
+func (f *fixture) asked(id string) {
+	f.Helper()
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?","args_sha256":"aa"}`))
+}
+
+func decisions(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q")
+	if _, _, err := f.Accept(ctx, decision("other", "approve", "eve")); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a request that there is not: %v", err)
+	}
+	changed := decision("q", "approve", "eve")
+	changed.ArgsSHA256 = "bb"
+	if _, _, err := f.Accept(ctx, changed); !errors.Is(err, store.ErrChanged) {
+		t.Errorf("for other arguments: %v", err)
+	}
+	first := decision("q", "approve", "eve")
+	first.ArgsSHA256 = "aa"
+	if c, fresh, err := f.Accept(ctx, first); err != nil || !fresh || c.State != "accepted" {
+		t.Errorf("%+v, %v, %v", c, fresh, err)
+	}
+	if c, fresh, err := f.Accept(ctx, first); err != nil || fresh || c.State != "accepted" {
+		t.Errorf("the same again: %+v, %v, %v", c, fresh, err)
+	}
+	var decided *store.AlreadyDecided
+	if _, _, err := f.Accept(ctx, decision("q", "deny", "adam")); !errors.As(err, &decided) || !errors.Is(err, store.ErrDecided) || decided.Was != (store.Decided{Decision: "approve", By: "eve", At: 7}) {
+		t.Errorf("the second: %v", err)
+	}
+	for _, on := range []string{"sent", "rejected"} {
+		if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", on); err != nil || !moved {
+			t.Errorf("%s: %v, %v", on, moved, err)
+		}
+	}
+	// the host took it back: somebody may decide anew
+	if q, err := f.Requests(ctx, "run_a"); err != nil || len(q) != 1 || q[0].State != "open" {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if c, fresh, err := f.Accept(ctx, decision("q", "deny", "adam")); err != nil || !fresh || c.State != "accepted" || c.By != "adam" {
+		t.Errorf("anew: %+v, %v, %v", c, fresh, err)
+	}
+	f.stored(3, f.event(3, protocol.RunPermissionResolved, `{"request_id":"q","decision":"deny"}`))
+	if _, _, err := f.Accept(ctx, decision("q", "approve", "eve")); !errors.Is(err, store.ErrDecided) {
+		t.Errorf("what is over: %v", err)
+	}
+}
+
+// oneDecision: of many at once exactly one counts.
+func oneDecision(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q")
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var won []string
+	for i := range 16 {
+		by := fmt.Sprint("user", i)
+		wg.Go(func() {
+			_, fresh, err := f.Accept(ctx, decision("q", "approve", by))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case fresh:
+				won = append(won, by)
+			case !errors.Is(err, store.ErrDecided):
+				t.Errorf("%s: %v", by, err)
+			}
+		})
+	}
+	wg.Wait()
+	if len(won) != 1 {
+		t.Errorf("%v have decided", won)
+	}
+}
+
+// writer: what many connections give is stored once, each of them hears of its events in
+// order, and what was given before the end is committed.
+func writer(t *testing.T, open Opener) {
+	f := begin(t, open)
+	w := f.NewWriter()
+	const runs, each = 8, 40
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	heard := map[string][]int64{}
+	wg.Add(runs * each)
+	for r := range runs {
+		go func() {
+			for seq := int64(1); seq <= each; seq++ {
+				e := store.Incoming{HostID: "host_a", Gen: f.gen, At: 1, Envelope: &protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z",
+					RunID: fmt.Sprint("run_", r), Seq: seq, Data: json.RawMessage(`{"stream":"stdout","text":"x"}`)}}
+				w.Write(ctx, e, func(told store.Written) {
+					defer wg.Done()
+					mu.Lock()
+					defer mu.Unlock()
+					if told.Err != nil || told.Outcome != (store.Outcome{}) || told.Prefix < seq {
+						t.Errorf("%s %d: %+v", e.Envelope.RunID, seq, told)
+					}
+					heard[e.Envelope.RunID] = append(heard[e.Envelope.RunID], seq)
+				})
+			}
+		}()
+	}
+	wg.Wait()
+	w.Close()
+	for run, seqs := range heard {
+		if len(seqs) != each || !slices.IsSorted(seqs) {
+			t.Errorf("%s heard %v", run, seqs)
+		}
+	}
+	w.Write(ctx, f.output(1), func(told store.Written) {
+		if !errors.Is(told.Err, store.ErrClosed) {
+			t.Errorf("after the end: %+v", told)
+		}
+	})
+	all, err := f.Runs(ctx, store.RunsQuery{Host: "host_a"})
+	if err != nil || len(all) != runs {
+		t.Errorf("%d runs, %v", len(all), err)
+	}
+	for _, r := range all {
+		if r.Prefix != each {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// again: opened again, a store has what was committed.
+func again(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(2, f.event(1, protocol.RunStarted, started), f.output(2))
+	if _, _, err := f.Accept(ctx, input("i", `"y"`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.Store = open(t, "db")
+	f.sees(1, 2)
+	f.stored(3, f.output(3))
+	if left, err := f.Pending(ctx, "host_a"); err != nil || len(left) != 1 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
+func hosts(t *testing.T, open Opener) {
+	f := begin(t, open)
+	was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "another"})
+	if err != nil || was.TokenHash != "t" || was.Gen != 1 {
+		t.Errorf("a host of the same id: %+v, %v", was, err)
+	}
+	if _, err := f.TakeOver(ctx, "host_a", 100, 5); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.TakeOver(ctx, "host_a", 99, 6); !errors.Is(err, store.ErrStale) {
+		t.Errorf("a lower epoch: %v", err)
+	}
+	if gen, err := f.TakeOver(ctx, "host_a", 100, 7); err != nil || gen != 3 {
+		t.Errorf("generation %d, %v", gen, err)
+	}
+	if _, err := f.TakeOver(ctx, "nobody", 0, 0); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("nobody: %v", err)
+	}
+	if h, err := f.Host(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	all, err := f.Hosts(ctx)
+	if err != nil || len(all) != 1 || all[0].ID != "host_a" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// kept: fields that nobody knows come out as they went in, and so does what is encrypted.
+func kept(t *testing.T, open Opener) {
+	f := begin(t, open)
+	text := `{"type":"run.started","ts":"2025-01-01T00:00:00Z","run_id":"run_a","seq":1,"trace":[1,"é\u0000"],"enc":{"kid":"k"},"data":{ "ct":"` + strings.Repeat("A", 70_000) + `"}}`
+	e, refusal := protocol.Parse([]byte(text))
+	if refusal != nil {
+		t.Fatal(refusal)
+	}
+	f.stored(1, store.Incoming{HostID: "host_a", Gen: f.gen, Envelope: &e, At: 1})
+	all, err := f.Events(ctx, "run_a", 0, 10)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	out := all[0].Envelope("host_a")
+	e.HostID, e.Data = "host_a", all[0].Data
+	if strings.Contains(string(e.Data), " ") {
+		t.Errorf("%.40s is not compact", e.Data)
+	}
+	if diff := cmp.Diff(string(e.Append(nil)), string(out.Append(nil))); diff != "" {
+		t.Error(diff)
+	}
+}
