@@ -357,7 +357,8 @@ func ended(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if left, err := testproc.Ended(0, pid); err != nil || len(left) > 0 {
+	// It was killed, or would not end at all; its last thread may take a moment to.
+	if left, err := testproc.Ended(10*time.Second, pid); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
 	}
 }
