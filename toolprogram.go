@@ -372,6 +372,10 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 			close(done)
 		}})
 	<-done
+	var over *vm.Uncaught
+	if errors.As(failed, &over) && over.Panic {
+		<-r.ended // the next call is another VM's
+	}
 	if failed != nil {
 		return tool.Result{}, told(r.clean(failed))
 	}
