@@ -82,7 +82,7 @@ func served(t *testing.T, p *concerto.Program, o concerto.Options) (c *mcpClient
 	withheld = new([]string)
 	done := make(chan error, 1)
 	go func() {
-		done <- p.Serve(t.Context(), o, concerto.ServeOptions{In: in, Out: answers, Withheld: func(why string) { *withheld = append(*withheld, why) }})
+		done <- p.Serve(context.Background(), o, concerto.ServeOptions{In: in, Out: answers, Withheld: func(why string) { *withheld = append(*withheld, why) }})
 		_ = answers.Close()
 	}()
 	c = &mcpClient{t: t, out: out, in: bufio.NewReader(back)}

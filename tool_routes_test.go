@@ -13,7 +13,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if !tooltest.Play() {
+	switch {
+	case os.Getenv("CONCERTO_TEST_HOST") != "":
+		toolHost(os.Stdin, os.Stdout)
+	case !tooltest.Play():
 		os.Exit(m.Run())
 	}
 }

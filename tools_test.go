@@ -100,7 +100,7 @@ func TestToolsOfAgents(t *testing.T) {
 		`failed ["stock","failed","no such article"]`,
 		`direct 3`,
 		`see {"big":9007199254740993}`,
-		`missing ["not_found","no tool stok: there are no tools"]`,
+		`missing ["not_found","there is no tool 'stok'; did you mean 'stock'?"]`,
 		`bad ["arguments","bad arguments for stock: sku: missing; skus: unknown (did you mean sku?)"]`,
 		`render ["text/html"]`,
 		`tools [["see",1,""],["stock",1,"shop"]]`,

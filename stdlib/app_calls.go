@@ -81,6 +81,7 @@ func appAsk(a *vm.Args) effect.AppAsk {
 	text := func(name string) string { return member(x, name).AsString() }
 	q := effect.AppAsk{CallID: text("id"), Tool: text("called"), Version: member(x, "version").AsInt(),
 		Args: value.AppendJSONWithin(nil, member(x, "args"), a.TextBound()), By: text("by"), Route: text("route")}
+	q.Missing = member(x, "missing").AsBool()
 	if name := text("own"); name != "" {
 		q.Own = &effect.OwnTool{Name: name, Owner: text("owner"), Description: text("description")}
 	}

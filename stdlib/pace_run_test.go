@@ -91,7 +91,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	}
 	asked := entries.Slot()
 	ask := record(declaredStruct(t, "app_calls.conc", "__AppAsk"), field{"id", s("r_1-1")}, field{"called", s("x")}, field{"version", n(1)},
-		field{"args", asked}, field{"by", s("A")}, field{"route", s("agent")}, field{"own", s("T_x")}, field{"owner", s("program")}, field{"description", s("d")})
+		field{"args", asked}, field{"by", s("A")}, field{"route", s("agent")}, field{"own", s("T_x")}, field{"owner", s("program")}, field{"description", s("d")}, field{"missing", f})
 	add("tool.list", agent, tools.Slot(), value.NewTypeDesc(appTool))
 	add("tool.prepare", ask)
 	add("tool.ask", s("tool:approval"), asked)

@@ -49,7 +49,8 @@ type AppAsk struct {
 	Args    json.RawMessage `json:"args"`
 	By      string          `json:"by"`
 	Route   string          `json:"route"`
-	Own     *OwnTool        `json:"own,omitempty"` // nil: of the application
+	Own     *OwnTool        `json:"own,omitempty"`     // nil: of the application
+	Missing bool            `json:"missing,omitempty"` // it is not there for who calls it
 }
 
 // OwnTool is what else is known of a tool that the application does not have. The zero

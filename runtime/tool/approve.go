@@ -178,10 +178,11 @@ func (c *Call) edit(input json.RawMessage) {
 	}
 }
 
-// Nobody says that nobody is there to answer; err may tell more.
+// Nobody says that nobody is there to answer; err may tell more. Behind an effect it is
+// only a text.
 func (c *Call) Nobody(err error) {
 	reason := "nobody approved of it"
-	if err != nil && !errors.Is(err, ErrNobody) {
+	if err != nil && !errors.Is(err, ErrNobody) && err.Error() != ErrNobody.Error() {
 		reason += ": " + err.Error()
 	}
 	c.deny(audit.Actor{Type: actorDefault}, 0, reason, false)

@@ -142,7 +142,11 @@ func (p *Performer) prepared(q *effect.AppAsk) (*Call, error) {
 	if s == nil {
 		return nil, fmt.Errorf("tool: a call of %s without a session", q.Tool)
 	}
-	return s.Prepare(asking(q)), nil
+	c := s.Prepare(asking(q))
+	if q.Missing && c.e != nil {
+		c.refuse(OutcomeNotFound, noTool, q.Tool)
+	}
+	return c, nil
 }
 
 func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {

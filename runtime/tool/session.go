@@ -264,6 +264,9 @@ func (s *Session) find(now *snapshot, base string, version int) *entry {
 	return found
 }
 
+// noTool says that there is no tool of a name.
+const noTool = "there is no tool '%s'"
+
 // missing says why there is no tool of a name.
 func (s *Session) missing(now *snapshot, name string) string {
 	if base, version, ok := split(name); ok {
@@ -276,7 +279,7 @@ func (s *Session) missing(now *snapshot, name string) string {
 	}
 	var names []string
 	if strings.Contains(name, "@") {
-		return fmt.Sprintf("there is no tool '%s'", name)
+		return fmt.Sprintf(noTool, name)
 	}
 	for _, b := range s.offer(now) {
 		names = append(names, b.name)
@@ -284,7 +287,7 @@ func (s *Session) missing(now *snapshot, name string) string {
 	if near := spell.Nearest(name, names); near != "" {
 		return fmt.Sprintf("there is no tool '%s'; did you mean '%s'?", name, near)
 	}
-	return fmt.Sprintf("there is no tool '%s'", name)
+	return fmt.Sprintf(noTool, name)
 }
 
 // Bound is a tool of a session, as an agent or host is offered it. It names a version:
