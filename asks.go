@@ -31,6 +31,7 @@ func (p *Program) Asks() []Ask {
 	a := &asking{ir: p.ir, performs: performed(p.ir)}
 	a.hosts()
 	a.servers()
+	a.tools()
 	a.models()
 	a.stores()
 	a.effects()
@@ -92,16 +93,46 @@ func line(command string, args []string) string {
 }
 
 func (a *asking) servers() {
+	for _, t := range a.ir.Tools {
+		if t.Server != "" {
+			a.server(t.Server)
+		}
+	}
+}
+
+// server adds what a server that is used needs.
+func (a *asking) server(name string) {
 	for i := range a.ir.Servers {
 		x := &a.ir.Servers[i]
 		s, err := mcp.ParseConfig(x.Name, x.Config, "")
-		if err != nil || !slices.ContainsFunc(a.ir.Tools, func(t ir.Tool) bool { return t.Server == s.Name }) {
+		if err != nil || s.Name != name {
 			continue
 		}
 		if s.Transport == "http" {
 			a.add(Ask{permit.Net, hostname(s.URL), "the MCP server " + s.Name})
 		} else {
 			a.add(Ask{permit.Run, s.Command, "the MCP server " + s.Name + ": " + line(s.Command, s.Args)})
+		}
+	}
+}
+
+// tools adds what the manifest's tools use.
+func (a *asking) tools() {
+	for _, x := range a.ir.AppTools {
+		var form toolForm
+		if json.Unmarshal(x.Config, &form) != nil {
+			continue // it cannot be used either
+		}
+		what := "the tool " + x.Name
+		switch {
+		case form.Command != nil && len(form.Command.Run) > 0:
+			a.add(Ask{permit.Run, form.Command.Run[0], what + ": " + line(form.Command.Run[0], form.Command.Run[1:])})
+		case form.HTTP != nil:
+			a.add(Ask{permit.Net, hostname(form.HTTP.URL), what})
+		case form.MCP != nil:
+			a.server(form.MCP.Server)
+		case form.Concerto != nil:
+			a.add(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of a program of its own"})
 		}
 	}
 }

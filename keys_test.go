@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// TestKeysAreDecoded: each key of a host or an MCP server in the manifest is read
+// TestKeysAreDecoded: each key of a host, an MCP server or a tool in the manifest is read
 // by somebody, and what its performer reads is a key.
 func TestKeysAreDecoded(t *testing.T) {
 	hosts := map[string]bool{
@@ -29,6 +30,7 @@ func TestKeysAreDecoded(t *testing.T) {
 	for section, read := range map[string]map[string]bool{
 		"hosts.*": members(hosts, reflect.TypeFor[host.Config]()),
 		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
+		"tools.*": members(map[string]bool{}, concerto.ToolForm),
 	} {
 		for _, k := range manifest.Keys() {
 			name, ok := strings.CutPrefix(k.Path, section+".")

@@ -1,0 +1,6 @@
+package concerto
+
+import "reflect"
+
+// ToolForm is what a tool's keys are read into.
+var ToolForm = reflect.TypeFor[toolForm]()
