@@ -53,7 +53,9 @@ func TestExamples(t *testing.T) {
 	var dirs []string
 	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Name() == "main.conc" {
-			dirs = append(dirs, filepath.Dir(path))
+			if _, apps := os.Stat(filepath.Join(filepath.Dir(path), "app.py")); apps != nil { // else it runs the program
+				dirs = append(dirs, filepath.Dir(path))
+			}
 		}
 		return err
 	})
@@ -78,6 +80,36 @@ func TestExamples(t *testing.T) {
 			run(t, dir, "build", "-o", compiled)
 			if diff := cmp.Diff(got, run(t, dir, append(append([]string{"run"}, flags...), compiled)...)); diff != "" {
 				t.Errorf("from source (-), compiled (+):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestApplications runs the applications of service, in each language: they print the same.
+func TestApplications(t *testing.T) {
+	for app, interpreter := range map[string]string{"app.py": "python3", "app.mjs": "node"} {
+		t.Run(app, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(interpreter); err != nil {
+				t.Skipf("%s is not installed", interpreter)
+			}
+			path, err := command()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			defer cancel()
+			c := exec.CommandContext(ctx, interpreter, app)
+			c.Dir = "service"
+			c.Env = append(os.Environ(), "CONCERTO="+path, "PYTHONPATH=../../sdk/python", "PYTHONDONTWRITEBYTECODE=1")
+			var stderr bytes.Buffer
+			c.Stderr = &stderr
+			got, err := c.Output()
+			if err != nil || stderr.Len() > 0 {
+				t.Errorf("%v\n%s", err, stderr.String())
+			}
+			if diff := cmp.Diff(read(t, "service", "want.txt"), string(got)); diff != "" {
+				t.Errorf("want.txt (-), printed (+):\n%s", diff)
 			}
 		})
 	}

@@ -390,7 +390,7 @@ func talkRaw(t *testing.T, c host.Config, lines ...string) string {
 
 // TestMade: the JavaScript is what `make sdk` makes of the TypeScript beside it.
 func TestMade(t *testing.T) {
-	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts"} {
+	for _, name := range []string{"typescript/concerto-host.ts", "typescript/concerto.ts", "../examples/hosts/typescript/hosts/publisher.mts", "../examples/service/app.mts"} {
 		source, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -245,7 +245,10 @@ def _failure(name: str, e: BaseException) -> dict:
     """The result of a handler that raised."""
     if isinstance(e, ToolError):
         return {"success": False, "output": None, "error": e.message, **({"metadata": e.metadata} if e.metadata else {})}
-    _log.warning("tool '%s' failed", name, exc_info=e)
+    own = e.__traceback__
+    while own is not None and own.tb_frame.f_code.co_filename == __file__:
+        own = own.tb_next
+    _log.warning("tool '%s' failed", name, exc_info=(type(e), e, own))
     return {"success": False, "output": None, "error": str(e) or type(e).__name__}
 
 
