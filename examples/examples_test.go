@@ -155,11 +155,15 @@ func needs(t *testing.T, dir string) {
 	}
 }
 
-// duration stands in every listen and pipeline event.
-var duration = regexp.MustCompile(`"duration_ms":\d+`)
+// duration stands in every listen and pipeline event, whereabouts in every question about
+// a tool: they differ from run to run.
+var (
+	duration    = regexp.MustCompile(`"duration_ms":\d+`)
+	whereabouts = regexp.MustCompile(`"(call_id|session_id|cwd)":"[^"]*"`)
+)
 
 // run runs the command in dir and gives its standard output, with every duration
-// replaced by 0.
+// replaced by 0, and whereabouts by dots.
 func run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	path, err := command()
@@ -179,7 +183,7 @@ func run(t *testing.T, dir string, args ...string) string {
 	if strings.Contains(stderr.String(), diag.Unoptimised.Code) {
 		t.Errorf("concerto %s: %s", strings.Join(args, " "), stderr.String())
 	}
-	return duration.ReplaceAllString(stdout.String(), `"duration_ms":0`)
+	return whereabouts.ReplaceAllString(duration.ReplaceAllString(stdout.String(), `"duration_ms":0`), `"$1":"…"`)
 }
 
 // temporary gives the name of a new file in dir for a compiled program. It must

@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import bisect
 import collections
 import contextlib
 import dataclasses
@@ -508,6 +509,7 @@ class _Waiting:
 
     def __init__(self, message: dict, answer: asyncio.Future):
         self.message, self.answer = message, answer
+        self.after = 0  # how many answers were said before it
         self.probed = False  # it was asked whether the server has it
 
 
@@ -525,8 +527,9 @@ class _Peer:
         self._ids = itertools.count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._working: dict[Any, tuple[asyncio.Task, _Flag]] = {}
-        self._said: dict[Any, str] = {}  # by id: what was answered
+        self._said: dict[Any, tuple[int, str]] = {}  # by id: what was answered, and as the how manieth
         self._said_bytes = 0
+        self._answers = self._arrived = 0  # that were said, and that certainly came there
         self._tools: dict[tuple, _Tool] = {}
         self._over: Optional[ConcertoError] = None  # why nothing goes any more
         self._closed: Optional[ConcertoError] = None  # why nothing more is asked
@@ -560,7 +563,8 @@ class _Peer:
             return id, answer
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
         text = _encode(message)
-        self._waiting[id] = _Waiting(message, answer)
+        self._waiting[id] = w = _Waiting(message, answer)
+        w.after = self._answers
         self.send(text, message)
         return id, answer
 
@@ -607,6 +611,7 @@ class _Peer:
         waiting = self._waiting.get(message.get("id"))
         if waiting is None:
             return
+        self._arrived = max(self._arrived, waiting.after)
         error = message.get("error")
         if waiting.probed and self._probed(waiting, error, message.get("result")):
             return
@@ -624,10 +629,14 @@ class _Peer:
             waiting.probed = False  # the server has it and works on it
             return True
         if error is None and result == {}:
-            waiting.probed = False  # it never came there
-            self.send(_encode(waiting.message), waiting.message)
+            waiting.probed = False
+            self.never(waiting)
             return True
         return False
+
+    def never(self, waiting: _Waiting) -> None:
+        """Sends a request again that did not come there."""
+        self.send(_encode(waiting.message), waiting.message)
 
     def probe(self) -> None:
         """Asks the server, on a new connection, which requests without an answer it has.
@@ -640,7 +649,7 @@ class _Peer:
 
     def _asked(self, id: Any, method: str, params: dict) -> None:
         if id in self._said:
-            self.send(self._said[id], {"id": id})  # the answer was lost
+            self.send(self._said[id][1], {"id": id})  # the answer was lost
             return
         if id in self._working:
             return
@@ -663,10 +672,17 @@ class _Peer:
             self.send(text, {"id": id})
 
     def _keep(self, id: Any, text: str) -> None:
-        self._said[id] = text
+        self._answers += 1
+        self._said[id] = self._answers, text
         self._said_bytes += len(text)
-        while self._said_bytes > self._kept_answers and len(self._said) > 1:
-            self._said_bytes -= len(self._said.pop(next(iter(self._said))))
+        while (self._said_bytes > self._kept_answers or len(self._said) > 1024) and len(self._said) > 1:
+            self._said_bytes -= len(self._said.pop(next(iter(self._said)))[1])
+
+    def repeat(self) -> None:
+        """Says answers again of which it is not known whether they came there."""
+        for id, (number, text) in self._said.items():
+            if number > self._arrived:
+                self.send(text, {"id": id})
 
     async def serve(self, method: str, params: dict, flag: _Flag) -> Any:
         """Answers a request of the server's."""
@@ -740,7 +756,7 @@ class Session:
         self.usage: Optional[dict] = None  # of models, once it has ended
         self.cursor = 0  # the number of the last event that came
         self._client = client
-        self._events: collections.deque[Event] = collections.deque(maxlen=self._most)
+        self._events: list[Event] = []
         self._wake = client.loop.create_future()
         self._end: Optional[dict] = None
         self._lost: Optional[ConcertoError] = None
@@ -756,7 +772,7 @@ class Session:
             if self._events and first > seq + 1 and self._events[0]["type"] != "gap":
                 yield Event(session_id=self.id, seq=first - 1, type="gap", **{"from": seq + 1, "to": first - 1})
                 seq = first - 1
-            for e in [e for e in self._events if e["seq"] > seq]:
+            for e in self._events[bisect.bisect_right(self._events, seq, key=lambda e: e["seq"]):]:
                 seq = e["seq"]
                 yield e
             if self._end is not None and seq >= self.cursor:
@@ -788,6 +804,8 @@ class Session:
             return  # it came before
         self.cursor = event["seq"] = seq
         self._events.append(event)
+        if len(self._events) > 2 * self._most:
+            del self._events[:-self._most]
         if event.get("type") == "state" and event.get("state") in _FINAL:
             self._finish(event)
         self._change()
@@ -821,6 +839,7 @@ class Concerto(_Peer):
         self._link = link
         self._sessions: dict[str, Session] = {}
         self._awaits: dict[str, Callable] = {}
+        self._missing = False  # what came while there was no connection is not all there
         self._registering: dict[asyncio.Future, _Tool] = {}
         link.client = self
 
@@ -1011,8 +1030,17 @@ class Concerto(_Peer):
             self._sessions.pop(s.id, None)
 
     def told(self, method: str, params: dict) -> None:
-        if method == "session/event" and isinstance(params.get("session_id"), str):
+        if _hole(method, params):
+            self._missing = True
+            for s in list(self._sessions.values()):
+                self._resubscribe(s)
+        elif method == "session/event" and isinstance(params.get("session_id"), str):
             self._of(params["session_id"])._add(Event(params))
+
+    def _resubscribe(self, s: Session) -> None:
+        """Takes up the events of a session where they were."""
+        _, answer = self.ask("sessions/subscribe", {"session_id": s.id, "after": s.cursor, "answers": True})
+        answer.add_done_callback(functools.partial(_resubscribed, s))
 
     async def serve(self, method: str, params: dict, flag: _Flag) -> Any:
         if method != "emit/await":
@@ -1047,7 +1075,17 @@ class Concerto(_Peer):
 
     def resumed(self) -> None:
         """The server knew us: what it said meanwhile comes again."""
-        self.probe()
+        self._missing = False
+        if self._link.loses:
+            self.repeat()
+            self.probe()
+
+    def never(self, waiting: _Waiting) -> None:
+        if self._missing and waiting.message["method"] in _ONCE:
+            self._waiting.pop(waiting.message["id"], None)
+            waiting.answer.set_exception(_unknown(waiting.message["method"]))
+        else:
+            super().never(waiting)
 
     def renewed(self) -> None:
         """The server did not know us any more: tools are registered anew, sessions are
@@ -1062,11 +1100,11 @@ class Concerto(_Peer):
         for tools in by_session.values():
             self.ask("tools/register", _registration(tools, True))[1].add_done_callback(_told("tools are not registered any more"))
         for s in list(self._sessions.values()):
-            self.ask("sessions/subscribe", {"session_id": s.id, "after": s.cursor, "answers": True})[1].add_done_callback(functools.partial(_resubscribed, s))
+            self._resubscribe(s)
         for id, w in waiting.items():
             method = w.message["method"]
             if method in _ONCE:
-                w.answer.set_exception(ConnectionLost(f"the connection was cut while {method} was under way: it may have been done or not"))
+                w.answer.set_exception(_unknown(method))
                 continue
             self._waiting[id] = w
             self.send(_encode(w.message), w.message)
@@ -1084,6 +1122,18 @@ def _registration(tools: Sequence[_Tool], replace: bool) -> dict:
     if tools[0].session_id is not None:
         params["session_id"] = tools[0].session_id
     return params
+
+
+def _unknown(method: str) -> ConnectionLost:
+    return ConnectionLost(f"the connection was cut while {method} was under way: it may have been done or not")
+
+
+def _hole(method: Any, params: Any) -> int:
+    """The number of the last of the messages of which the server has forgotten that it
+    told us; 0 for any other notification than the one that says so."""
+    if method == "session/event" and isinstance(params, dict) and params.get("session_id") == "" and params.get("type") == "gap":
+        return int(params.get("to", 0))
+    return 0
 
 
 def _told(what: str) -> Callable:
@@ -1107,6 +1157,7 @@ class _Link:
 
     client: Concerto
     hello: dict  # the parameters of initialize
+    loses = False  # what was sent may not have come there
 
     async def start(self) -> None:
         """Connects and initializes."""
@@ -1543,6 +1594,7 @@ def _parsed(text: bytes) -> Any:
 class _WebSocket(_Net):
     """WebSocket (RFC 6455): a message a text frame."""
 
+    loses = True
     _quiet = 20.0  # seconds without a word after which the server is asked whether it is there
 
     def __init__(self, *args: Any):
@@ -1606,9 +1658,10 @@ class _WebSocket(_Net):
 
     async def _read(self) -> None:
         while True:
-            text = await self._message()
-            self.cursor += 1
-            self.client.hear(_parsed(text))
+            message = _parsed(await self._message())
+            hole = isinstance(message, dict) and _hole(message.get("method"), message.get("params"))
+            self.cursor = hole or self.cursor + 1
+            self.client.hear(message)
 
     async def _pump(self) -> None:
         while True:

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 bd78f1b5fadd132a11b9b522bae252801e2d4a7215e50cb2d148dda9b33d1ad6.
+// Made by `make sdk` from concerto.ts, sha256 44585c49e43b6dac7c89f671386b933536c8af678e1303bc469988522659e17d.
 // Concerto from an application: run programs, and give them tools of your own.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -232,11 +232,14 @@ export class Concerto {
     working = new Map();
     said = new Map(); // by id: what was answered
     saidBytes = 0;
+    answers = 0; // that were said
+    arrived = 0; // of these, how many certainly came there
     own = new Map();
     registering = new Set();
     pending = new Set(); // of these
     sessions = new Map();
     awaits = new Map();
+    missing = false; // what came while there was no connection is not all there
     ended = null; // why nothing goes any more
     closed = null; // why nothing more is asked
     constructor(link) {
@@ -403,7 +406,7 @@ export class Concerto {
             if (over)
                 return reject(over);
             const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
-            this.waiting.set(message.id, { message, resolve, reject, probed: false });
+            this.waiting.set(message.id, { message, resolve, reject, probed: false, after: this.answers });
             this.send(message);
         });
     }
@@ -435,12 +438,20 @@ export class Concerto {
             this.asked(message);
         else if (method === "$/cancelRequest")
             this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
+        else if (hole(message)) {
+            this.missing = true;
+            for (const s of this.sessions.values())
+                this.resubscribe(s);
+        }
         else if (method === "session/event" && typeof message.params?.session_id === "string")
             this.of(message.params.session_id).add(message.params);
     }
     answered(message) {
         const w = this.waiting.get(message?.id);
-        if (!w || (w.probed && this.probed(w, message)))
+        if (!w)
+            return;
+        this.arrived = Math.max(this.arrived, w.after);
+        if (w.probed && this.probed(w, message))
             return;
         this.waiting.delete(message.id);
         if (message.error)
@@ -455,15 +466,20 @@ export class Concerto {
         if (!works && !never)
             return false;
         w.probed = false;
-        if (never)
-            this.send(w.message); // it never came there
+        if (never && this.missing && once.includes(w.message.method)) {
+            this.waiting.delete(w.message.id);
+            w.reject(unknown(w.message.method));
+        }
+        else if (never) {
+            this.send(w.message); // it did not come there
+        }
         return true;
     }
     asked(message) {
         const id = String(message.id);
         const said = this.said.get(id);
         if (said !== undefined)
-            return this.link.send(said, {}); // the answer was lost
+            return this.link.send(said.line, {}); // the answer was lost
         if (this.working.has(id))
             return;
         const control = new AbortController();
@@ -481,13 +497,13 @@ export class Concerto {
         this.working.delete(name);
         const message = { jsonrpc: "2.0", id, ...answer };
         const line = JSON.stringify(message);
-        this.said.set(name, line);
+        this.said.set(name, { line, number: ++this.answers });
         this.saidBytes += line.length;
         for (const [old, kept] of this.said) {
-            if (this.saidBytes <= keptAnswers || this.said.size === 1)
+            if ((this.saidBytes <= keptAnswers && this.said.size <= 1024) || this.said.size === 1)
                 break;
             this.said.delete(old);
-            this.saidBytes -= kept.length;
+            this.saidBytes -= kept.line.length;
         }
         this.send(message);
     }
@@ -533,11 +549,19 @@ export class Concerto {
         this.client_id = w.client_id;
         this.limits = w.limits ?? {};
     }
-    /** The server knew us, and what it said meanwhile comes again. It is asked which requests
-     * without an answer it has: a ping with a request's id is refused while that is worked
+    /** The server knew us, and what it said meanwhile comes again. Answers are said again of
+     * which it is not known whether they came there. It is asked which requests without an
+     * answer it has: a ping with a request's id is refused while that is worked
      * on; and when the answer was said already, it comes again before the ping's.
      * @internal */
     resumed() {
+        this.missing = false;
+        if (!this.link.loses)
+            return;
+        for (const { line, number } of this.said.values()) {
+            if (number > this.arrived)
+                this.link.send(line, {});
+        }
         for (const [id, w] of this.waiting) {
             w.probed = true;
             this.send({ jsonrpc: "2.0", id, method: "ping", params: {} });
@@ -559,18 +583,21 @@ export class Concerto {
         for (const tools of bySession.values()) {
             this.request("tools/register", registration(tools, true)).catch((e) => console.error(`tools are not registered any more: ${text(e)}`));
         }
-        for (const s of this.sessions.values()) {
-            this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) => s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
-        }
+        for (const s of this.sessions.values())
+            this.resubscribe(s);
         for (const [id, w] of waiting) {
             const method = w.message.method;
             if (once.includes(method)) {
-                w.reject(new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`));
+                w.reject(unknown(method));
                 continue;
             }
             this.waiting.set(id, w);
             this.send(w.message);
         }
+    }
+    /** Takes up the events of a session where they were. */
+    resubscribe(s) {
+        this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) => s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
     }
     /** Ends the handlers that work for a client that the server does not know any more. */
     forget() {
@@ -601,6 +628,15 @@ export class Concerto {
     isOver() {
         return this.ended !== null;
     }
+}
+function unknown(method) {
+    return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
+}
+/** The number of the last of the messages of which the server has forgotten that it told
+ * us; 0 for any other message than the one that says so. */
+function hole(message) {
+    const p = message?.params;
+    return message?.method === "session/event" && p?.session_id === "" && p.type === "gap" ? p.to : 0;
 }
 function registration(tools, replace) {
     return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };
@@ -636,6 +672,7 @@ class Stdio {
     client;
     hello;
     shared = false;
+    loses = false;
     argv;
     options;
     child = null;
@@ -736,6 +773,7 @@ class Net {
     client;
     hello;
     shared = true;
+    loses = false;
     url;
     token;
     patience; // ms
@@ -947,6 +985,7 @@ function unsent(e) {
 }
 /** WebSocket: a message a text frame. */
 class Socket extends Net {
+    loses = true;
     socket = null;
     heard = null; // the answer to initialize
     failed = () => { };
@@ -1016,7 +1055,7 @@ class Socket extends Net {
                 this.heard = null;
                 return;
             }
-            this.cursor++;
+            this.cursor = hole(message) || this.cursor + 1;
             this.client.hear(message);
         }
         catch (e) {

@@ -350,6 +350,8 @@ interface Waiting {
   reject(error: Error): void;
   /** The server was asked whether it has the request. */
   probed: boolean;
+  /** How many answers were said before it. */
+  after: number;
 }
 
 const once = ["sessions/create", "tools/call"]; // must not be done twice
@@ -383,13 +385,16 @@ export class Concerto {
   private ids = 0;
   private waiting = new Map<number, Waiting>();
   private working = new Map<string, AbortController>();
-  private said = new Map<string, string>(); // by id: what was answered
+  private said = new Map<string, { line: string; number: number }>(); // by id: what was answered
   private saidBytes = 0;
+  private answers = 0; // that were said
+  private arrived = 0; // of these, how many certainly came there
   private readonly own = new Map<string, Tool>();
   private readonly registering = new Set<Promise<void>>();
   private readonly pending = new Set<Tool>(); // of these
   private readonly sessions = new Map<string, Session>();
   private readonly awaits = new Map<string, (payload: any) => unknown>();
+  private missing = false; // what came while there was no connection is not all there
   private ended: ConcertoError | null = null; // why nothing goes any more
   private closed: ConcertoError | null = null; // why nothing more is asked
 
@@ -568,7 +573,7 @@ export class Concerto {
       const over = this.closed ?? this.ended;
       if (over) return reject(over);
       const message = { jsonrpc: "2.0", id: ++this.ids, method, params };
-      this.waiting.set(message.id, { message, resolve, reject, probed: false });
+      this.waiting.set(message.id, { message, resolve, reject, probed: false, after: this.answers });
       this.send(message);
     });
   }
@@ -595,12 +600,17 @@ export class Concerto {
     if (method === undefined) this.answered(message);
     else if (message.id !== undefined) this.asked(message);
     else if (method === "$/cancelRequest") this.working.get(message.params?.id)?.abort(new ConcertoError("nobody waits any more"));
-    else if (method === "session/event" && typeof message.params?.session_id === "string") this.of(message.params.session_id).add(message.params);
+    else if (hole(message)) {
+      this.missing = true;
+      for (const s of this.sessions.values()) this.resubscribe(s);
+    } else if (method === "session/event" && typeof message.params?.session_id === "string") this.of(message.params.session_id).add(message.params);
   }
 
   private answered(message: Json): void {
     const w = this.waiting.get(message?.id);
-    if (!w || (w.probed && this.probed(w, message))) return;
+    if (!w) return;
+    this.arrived = Math.max(this.arrived, w.after);
+    if (w.probed && this.probed(w, message)) return;
     this.waiting.delete(message.id);
     if (message.error) w.reject(refusal(message.error));
     else w.resolve(message.result);
@@ -612,14 +622,19 @@ export class Concerto {
     const never = !message.error && message.result && Object.keys(message.result).length === 0;
     if (!works && !never) return false;
     w.probed = false;
-    if (never) this.send(w.message); // it never came there
+    if (never && this.missing && once.includes(w.message.method)) {
+      this.waiting.delete(w.message.id);
+      w.reject(unknown(w.message.method));
+    } else if (never) {
+      this.send(w.message); // it did not come there
+    }
     return true;
   }
 
   private asked(message: Json): void {
     const id = String(message.id);
     const said = this.said.get(id);
-    if (said !== undefined) return this.link.send(said, {}); // the answer was lost
+    if (said !== undefined) return this.link.send(said.line, {}); // the answer was lost
     if (this.working.has(id)) return;
     const control = new AbortController();
     this.working.set(id, control);
@@ -637,12 +652,12 @@ export class Concerto {
     this.working.delete(name);
     const message = { jsonrpc: "2.0", id, ...answer };
     const line = JSON.stringify(message);
-    this.said.set(name, line);
+    this.said.set(name, { line, number: ++this.answers });
     this.saidBytes += line.length;
     for (const [old, kept] of this.said) {
-      if (this.saidBytes <= keptAnswers || this.said.size === 1) break;
+      if ((this.saidBytes <= keptAnswers && this.said.size <= 1024) || this.said.size === 1) break;
       this.said.delete(old);
-      this.saidBytes -= kept.length;
+      this.saidBytes -= kept.line.length;
     }
     this.send(message);
   }
@@ -686,11 +701,17 @@ export class Concerto {
     this.limits = w.limits ?? {};
   }
 
-  /** The server knew us, and what it said meanwhile comes again. It is asked which requests
-   * without an answer it has: a ping with a request's id is refused while that is worked
+  /** The server knew us, and what it said meanwhile comes again. Answers are said again of
+   * which it is not known whether they came there. It is asked which requests without an
+   * answer it has: a ping with a request's id is refused while that is worked
    * on; and when the answer was said already, it comes again before the ping's.
    * @internal */
   resumed(): void {
+    this.missing = false;
+    if (!this.link.loses) return;
+    for (const { line, number } of this.said.values()) {
+      if (number > this.arrived) this.link.send(line, {});
+    }
     for (const [id, w] of this.waiting) {
       w.probed = true;
       this.send({ jsonrpc: "2.0", id, method: "ping", params: {} });
@@ -712,19 +733,22 @@ export class Concerto {
     for (const tools of bySession.values()) {
       this.request("tools/register", registration(tools, true)).catch((e) => console.error(`tools are not registered any more: ${text(e)}`));
     }
-    for (const s of this.sessions.values()) {
-      this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) =>
-        s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
-    }
+    for (const s of this.sessions.values()) this.resubscribe(s);
     for (const [id, w] of waiting) {
       const method = w.message.method;
       if (once.includes(method)) {
-        w.reject(new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`));
+        w.reject(unknown(method));
         continue;
       }
       this.waiting.set(id, w);
       this.send(w.message);
     }
+  }
+
+  /** Takes up the events of a session where they were. */
+  private resubscribe(s: Session): void {
+    this.request("sessions/subscribe", { session_id: s.id, after: s.cursor, answers: true }).catch((e) =>
+      s.lose(e instanceof RequestError ? new SessionError("lost", `the server does not know session ${s.id} any more: ${e.message}`) : e));
   }
 
   /** Ends the handlers that work for a client that the server does not know any more. */
@@ -758,6 +782,17 @@ export class Concerto {
   }
 }
 
+function unknown(method: string): ConnectionLost {
+  return new ConnectionLost(`the connection was cut while ${method} was under way: it may have been done or not`);
+}
+
+/** The number of the last of the messages of which the server has forgotten that it told
+ * us; 0 for any other message than the one that says so. */
+function hole(message: Json): number {
+  const p = message?.params;
+  return message?.method === "session/event" && p?.session_id === "" && p.type === "gap" ? p.to : 0;
+}
+
 function registration(tools: Tool[], replace: boolean | undefined): Json {
   return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };
 }
@@ -771,6 +806,8 @@ interface Link {
   hello: Json;
   /** The server is there for others, too. */
   readonly shared: boolean;
+  /** What was sent may not have come there. */
+  readonly loses: boolean;
   start(): Promise<void>;
   send(line: string, message: Json): void;
   clear(): void;
@@ -810,6 +847,7 @@ class Stdio implements Link {
   client!: Concerto;
   hello: Json;
   readonly shared = false;
+  readonly loses = false;
   private readonly argv: string[];
   private readonly options: StdioOptions;
   private child: any = null;
@@ -913,6 +951,7 @@ abstract class Net implements Link {
   client!: Concerto;
   hello: Json;
   readonly shared = true;
+  readonly loses: boolean = false;
   protected readonly url: URL;
   protected readonly token: string | undefined;
   protected readonly patience: number; // ms
@@ -1121,6 +1160,7 @@ function unsent(e: any): boolean {
 
 /** WebSocket: a message a text frame. */
 class Socket extends Net {
+  override readonly loses: boolean = true;
   private socket: any = null;
   private heard: ((message: Json) => void) | null = null; // the answer to initialize
   private failed: (e: Error) => void = () => {};
@@ -1193,7 +1233,7 @@ class Socket extends Net {
         this.heard = null;
         return;
       }
-      this.cursor++;
+      this.cursor = hole(message) || this.cursor + 1;
       this.client.hear(message);
     } catch (e) {
       this.failed(e as Error);
