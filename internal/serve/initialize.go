@@ -98,7 +98,8 @@ func (s *Server) newClient(awaits bool, render []string, resumes bool) (*client,
 		working: map[string]context.CancelCauseFunc{}, serving: map[string]*tool.Context{}, subs: map[*session]*subscription{}}
 	var err error
 	c.tools, err = s.config.Tools.OpenWith(s.ctx, tool.Context{SessionID: c.id, Cwd: s.config.Roots[0], Caller: c.owner(), Route: tool.RouteClient, Render: render}, tool.Hooks{
-		Log: func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Emit: c.heard})
+		World: tool.World{Environ: s.config.Environ, Executable: s.config.Executable, Stderr: func(tool, line string) { s.log("info", tool+": "+line) }},
+		Log:   func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Emit: c.heard})
 	if err != nil {
 		return nil, failure(codeInternal, "%v", err)
 	}

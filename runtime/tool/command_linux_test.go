@@ -35,7 +35,8 @@ var roles = map[string]func(args []string){
 	},
 	"where": func([]string) {
 		dir, _ := os.Getwd()
-		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": os.Environ()})
+		env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, proc.Mark+"=") })
+		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": env})
 	},
 	"hang": func([]string) { select {} },
 	// does not end when it is asked to, nor does its child

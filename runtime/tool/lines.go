@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-
-	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // lines is a command that stays: one process at a time takes all calls, of a session, or of
@@ -21,7 +19,6 @@ type lines struct {
 	now     *peer          // takes new calls; nil: there is none
 	all     map[*peer]bool // those that have not ended
 	over    bool           // there are no calls any more, but for those that were begun before
-	own     *procgroup.Run // of a global one's processes
 	changed chan struct{}  // closed when one has ended
 }
 
@@ -80,16 +77,10 @@ func (l *lines) begin(ctx context.Context, input json.RawMessage, c *Context) (*
 
 // start starts a process.
 func (l *lines) start(c *Context) error {
-	at, environment, run := *c, c.Environment, c.world().Run
+	at, environment, run := *c, c.Environment, c.world().run()
 	if l.global { // it is nobody's session's
 		at.Cwd, environment = "", nil
-		if l.own == nil {
-			l.own = &procgroup.Run{ID: procgroup.NewID()}
-			if run != nil {
-				l.own.Executable = run.Executable
-			}
-		}
-		run = l.own
+		run = (&World{Executable: run.Executable}).run()
 	}
 	how, err := l.x.start(&at, environment)
 	if err != nil {

@@ -366,7 +366,11 @@ func pid(t *testing.T, text string) int {
 
 func lives(t *testing.T, pid int, want bool) {
 	t.Helper()
-	if left, err := testproc.Ended(0, pid); err != nil || len(left) > 0 != want {
+	within := 10 * time.Second // its threads may take a moment to end
+	if want {
+		within = 0
+	}
+	if left, err := testproc.Ended(within, pid); err != nil || len(left) > 0 != want {
 		t.Errorf("process %d lives: %v (%v)", pid, len(left) > 0, err)
 	}
 }

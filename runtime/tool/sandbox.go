@@ -136,7 +136,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 	if s == nil {
 		return nil
 	}
-	run := c.world().Run
+	run := c.world().run()
 	lacks := s.Lacks(run)
 	if len(lacks) > 0 && s.Missing != MissingWarn {
 		return fmt.Errorf("this machine lacks %s", strings.Join(lacks, ", and "))

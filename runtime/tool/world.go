@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
@@ -14,7 +15,9 @@ import (
 type World struct {
 	Environ []string        // the run's, as "NAME=value"; nil: the process's
 	Keys    map[string]bool // the variables that hold keys of others: a command gets those that it names
-	Run     *procgroup.Run  // whose processes commands are; nil: nobody's
+	Run     *procgroup.Run  // whose processes commands are; nil: this process's
+	// Executable is the file of the command concerto where there is no Run; "" for none.
+	Executable string
 	// Stderr takes a line that a tool's command wrote to its standard error; nil drops it.
 	Stderr func(tool, line string)
 	// Secret is told of the value of a variable that is a secret, before it is used; nil: nobody.
@@ -61,6 +64,21 @@ func (c *Context) warn(format string, args ...any) {
 	if c.running != nil {
 		c.running.c.s.log("warn", fmt.Sprintf(format, args...))
 	}
+}
+
+// runs are those of this process, by their executables.
+var runs sync.Map
+
+// run is whose processes commands are.
+func (w *World) run() *procgroup.Run {
+	if w.Run != nil {
+		return w.Run
+	}
+	r, ok := runs.Load(w.Executable)
+	if !ok {
+		r, _ = runs.LoadOrStore(w.Executable, &procgroup.Run{ID: procgroup.NewID(), Executable: w.Executable})
+	}
+	return r.(*procgroup.Run)
 }
 
 // environ is the run's environment.
