@@ -139,6 +139,11 @@ changed.
 	c.Flags().StringVar(&f.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
 	c.Flags().StringVar(&since, "since", "", "only from this `TIME` on")
 	c.Flags().BoolVar(&asJSON, "json", false, "the lines as they stand in the log")
+	if err := c.RegisterFlagCompletionFunc("outcome", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return outcomes(), cobra.ShellCompDirectiveNoFileComp
+	}); err != nil {
+		panic(err) // a flag that is not there
+	}
 	return c
 }
 
