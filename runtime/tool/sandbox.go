@@ -38,6 +38,8 @@ const (
 // noProgram is why there is no sandbox where nobody knows our own program.
 const noProgram = "the program concerto, which sets sandboxes up"
 
+var landlock = sandbox.Landlock // tests have others
+
 // filed says whether the sandbox holds files.
 func (s *Sandbox) filed() bool { return s.Read != nil || s.Write != nil }
 
@@ -89,7 +91,7 @@ func (s *Sandbox) Lacks(run *procgroup.Run) []string {
 	if s.offline() && !isolates(run) {
 		out = append(out, "network namespaces")
 	}
-	if have := sandbox.Landlock(); s.filed() && have < sandbox.LandlockNeeded {
+	if have := landlock(); s.filed() && have < sandbox.LandlockNeeded {
 		lack := "Landlock"
 		if have > 0 {
 			lack = fmt.Sprintf("version %d of Landlock's ABI (it has %d)", sandbox.LandlockNeeded, have)
@@ -152,7 +154,7 @@ func (x *command) confine(c *Context, how *procgroup.Command) error {
 		return nil
 	}
 	plan := sandbox.Plan{OpenFiles: uint64(s.OpenFiles), FileMB: uint64(s.FileMB), Run: append([]string{how.Path}, how.Args...)}
-	if plan.Files = s.filed() && sandbox.Landlock() >= sandbox.LandlockNeeded; plan.Files {
+	if plan.Files = s.filed() && landlock() >= sandbox.LandlockNeeded; plan.Files {
 		if err := x.files(&plan, how); err != nil {
 			return err
 		}

@@ -270,6 +270,21 @@ func TestSandboxMissing(t *testing.T) {
 	}
 }
 
+// A kernel whose Landlock does not hold files, or that has none, is told of.
+func TestSandboxLandlock(t *testing.T) {
+	defer func(is func() int) { landlock = is }(landlock)
+	for version, lack := range map[int]string{0: "Landlock", 2: "version 3 of Landlock's ABI (it has 2)"} {
+		landlock = func() int { return version }
+		if got := tried(t, confined(Sandbox{Read: []string{}}, "read /etc/passwd"), ""); got != "this machine lacks "+lack {
+			t.Error(got)
+		}
+		e := ran(t, confined(Sandbox{Read: []string{}, Missing: MissingWarn, OpenFiles: 64}, "read /etc/passwd", "open x", "win x"), `{}`, Context{}, Hooks{World: ours()})
+		if info := e.Result.Metadata[infoKey].(Info); !slices.Equal(info.SandboxMissing, []string{lack}) || string(e.Result.Output) != `{"open x":"too many open files","read passwd":"ok","win x":"cannot"}` {
+			t.Errorf("%v %s %s", info, e.Result.Output, e.Result.Error)
+		}
+	}
+}
+
 // A sandbox's mistakes are told with their places.
 func TestSandboxDefinition(t *testing.T) {
 	x := confined(Sandbox{Read: []string{""}, CPUSeconds: -1, Processes: -2, Missing: "ignore"})
