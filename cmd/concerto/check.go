@@ -68,15 +68,10 @@ reason and what to write instead. Says nothing when all is well.
 }
 
 func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON bool) error {
-	found, err := concerto.Check(s)
+	found, err := concerto.CheckWith(ctx, s, a.toolSources(f, nil))
 	if err != nil {
 		return refused(err)
 	}
-	more, err := concerto.CheckTools(ctx, s, a.toolSources(f, nil))
-	if err != nil {
-		return usage("", "%v", err)
-	}
-	found.Append(more)
 	if !asJSON {
 		return a.show(found)
 	}

@@ -18,6 +18,11 @@ type toolFlags struct {
 func (f *toolFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.files, "host-tools", nil, "give agents and hosts the tools of `FILE`, in YAML or JSON; repeatable")
 	c.Flags().StringArrayVar(&f.modules, "host-tools-module", nil, "give them the described functions of the pub tools of a program `FILE`.conc; repeatable")
+	for flag, endings := range map[string][]string{"host-tools": {"yaml", "yml", "json"}, "host-tools-module": {"conc"}} {
+		if err := c.MarkFlagFilename(flag, endings...); err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
 }
 
 // watched tells of the files, for --watch.
@@ -58,12 +63,13 @@ func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o
 	if err != nil {
 		return nothing, err
 	}
-	if o.Tools == nil && len(f.files)+len(f.modules) > 0 {
+	mine := o.Tools == nil && len(f.files)+len(f.modules) > 0
+	if mine {
 		o.Tools = &concerto.ToolRegistry{}
 	}
 	end = func(err error) error {
-		if o.Tools != nil {
-			o.Tools.Close()
+		if mine {
+			o.Tools.Close() // which waits for what handlers have begun
 		}
 		if closing := set.Close(); err == nil {
 			err = closing
