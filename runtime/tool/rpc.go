@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,6 @@ const (
 	rpcLimit     = -32004
 	rpcCancelled = -32005
 )
-
-// mostInner bounds how many calls of other tools a process has under way.
-const mostInner = 64
 
 type rpcRequest struct {
 	Version string `json:"jsonrpc"`
@@ -182,16 +178,6 @@ func (p *peer) told(m rpcMessage) {
 	}
 }
 
-// takenBack is why a process has taken a request back.
-func takenBack(reason string) error {
-	if reason == "" {
-		return errTakenBack
-	}
-	return fmt.Errorf("%w: %s", errTakenBack, reason)
-}
-
-var errTakenBack = errors.New("the tool has taken the call back")
-
 // call is the call under way of an id; of none, the only one there is.
 func (p *peer) call(id string) (found *peerCall) {
 	p.mu.Lock()
@@ -232,56 +218,6 @@ func (p *peer) asked(m rpcMessage) {
 	default:
 		p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcUnknown, Message: fmt.Sprintf("there is no method %q", m.Method)}})
 	}
-}
-
-// compose begins a call of another tool, for the call that `parent` says.
-func (p *peer) compose(m rpcMessage) *rpcError {
-	var of struct {
-		Name   string          `json:"name"`
-		Args   json.RawMessage `json:"args"`
-		Parent string          `json:"parent"`
-	}
-	if err := json.Unmarshal(m.Params, &of); err != nil {
-		return badParams("", err.Error())
-	}
-	if of.Name == "" {
-		return badParams("name", "missing")
-	}
-	if len(of.Args) == 0 {
-		of.Args = json.RawMessage("{}")
-	}
-	k := p.call(of.Parent)
-	if k == nil {
-		return badParams("parent", "must be the call_id of a call under way")
-	}
-	ctx, cancel := context.WithCancelCause(k.ctx)
-	p.mu.Lock()
-	full := len(p.inner) >= mostInner
-	if !full {
-		p.inner[string(m.ID)] = cancel
-	}
-	p.mu.Unlock()
-	if full {
-		cancel(nil)
-		return &rpcError{Code: rpcLimit, Message: fmt.Sprintf("at most %d calls of other tools are under way at once", mostInner), Data: map[string]any{"limit": mostInner}}
-	}
-	go func() {
-		defer cancel(nil)
-		r := k.c.Call(ctx, of.Name, of.Args)
-		p.mu.Lock()
-		delete(p.inner, string(m.ID))
-		p.mu.Unlock()
-		if errors.Is(context.Cause(ctx), errTakenBack) {
-			p.respond(rpcResponse{ID: m.ID, Error: &rpcError{Code: rpcCancelled, Message: context.Cause(ctx).Error()}})
-			return
-		}
-		p.respond(rpcResponse{ID: m.ID, Result: r})
-	}()
-	return nil
-}
-
-func badParams(path, why string) *rpcError {
-	return &rpcError{Code: rpcParams, Message: "bad parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
 }
 
 func (p *peer) respond(r rpcResponse) {

@@ -1,0 +1,78 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// mostInner bounds how many calls of other tools a process has under way.
+const mostInner = 64
+
+// innerCall is the parameters of `tools/call`.
+type innerCall struct {
+	Name   string          `json:"name"`
+	Args   json.RawMessage `json:"args"`
+	Parent string          `json:"parent"`
+}
+
+// compose begins a call of another tool, for the call that `parent` says.
+func (p *peer) compose(m rpcMessage) *rpcError {
+	var of innerCall
+	if err := json.Unmarshal(m.Params, &of); err != nil {
+		return badParams("", err.Error())
+	}
+	if of.Name == "" {
+		return badParams("name", "missing")
+	}
+	if len(of.Args) == 0 {
+		of.Args = json.RawMessage("{}")
+	}
+	k := p.call(of.Parent)
+	if k == nil {
+		return badParams("parent", "must be the call_id of a call under way")
+	}
+	ctx, cancel := context.WithCancelCause(k.ctx)
+	p.mu.Lock()
+	full := len(p.inner) >= mostInner
+	if !full {
+		p.inner[string(m.ID)] = cancel
+	}
+	p.mu.Unlock()
+	if full {
+		cancel(nil)
+		return &rpcError{Code: rpcLimit, Message: fmt.Sprintf("at most %d calls of other tools are under way at once", mostInner), Data: map[string]any{"limit": mostInner}}
+	}
+	go func() {
+		defer cancel(nil)
+		p.composed(ctx, m.ID, k.c.Call(ctx, of.Name, of.Args))
+	}()
+	return nil
+}
+
+// composed answers a request for a call of another tool, also one that was taken back.
+func (p *peer) composed(ctx context.Context, id json.RawMessage, r Result) {
+	p.mu.Lock()
+	delete(p.inner, string(id))
+	p.mu.Unlock()
+	if why := context.Cause(ctx); errors.Is(why, errTakenBack) {
+		p.respond(rpcResponse{ID: id, Error: &rpcError{Code: rpcCancelled, Message: why.Error()}})
+		return
+	}
+	p.respond(rpcResponse{ID: id, Result: r})
+}
+
+func badParams(path, why string) *rpcError {
+	return &rpcError{Code: rpcParams, Message: "bad parameters: " + path + ": " + why, Data: map[string]any{"errors": []map[string]string{{"path": path, "message": why}}}}
+}
+
+var errTakenBack = errors.New("the tool has taken the call back")
+
+// takenBack is why a process has taken a request back.
+func takenBack(reason string) error {
+	if reason == "" {
+		return errTakenBack
+	}
+	return fmt.Errorf("%w: %s", errTakenBack, reason)
+}
