@@ -243,3 +243,38 @@ done"""]
 		t.Errorf("%v", asked)
 	}
 }
+
+// A host of our protocol that wants it is told of the application's tools behind its own,
+// as far as it may call them.
+func TestHostsAreTold(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("the host is a script for sh: ", err)
+	}
+	var tools concerto.ToolRegistry
+	free := concerto.NewTool("free", "Of the application", func(context.Context, struct{}) (int, error) { return 1, nil })
+	if err := tools.Register(stock(true), free); err != nil {
+		t.Fatal(err)
+	}
+	emits, _ := toolRun(t, `
+		use std::json;
+		tool Own { description: "Own", @describe("Adds") pub fn add(self) -> Int { 1 } }
+		host All { connector: worker, output_format: "json", tools: [Own] }
+		host Few { connector: worker, output_format: "json", app_tools: ["category:shop"] }
+		host Bare { connector: worker, output_format: "json", app_tools: false }
+		fn main() {
+			for h in [All, Few, Bare, All.without_tools()] {
+				emit("told", json::parse(h.execute("go")?)?.tools.map(|t| t.name));
+			}
+		}`, `
+[hosts.worker]
+send_tools = true
+command = "sh"
+args = ["-c", """
+while read -r prompt; do
+  echo '{"type":"result","text":"'"$(printf %s "$prompt" | sed 's/[\\"]/\\\\&/g')"'"}'
+done"""]
+`, &tools, nil)
+	if diff := cmp.Diff([]string{`told ["Own_add","free","stock"]`, `told ["stock"]`, `told []`, `told []`}, emits); diff != "" {
+		t.Error(diff)
+	}
+}
