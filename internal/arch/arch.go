@@ -55,6 +55,7 @@ var Policy = []Rule{
 	{Package: "internal/jcs"},
 	{Package: "internal/audit", Imports: "internal/jcs"},
 	{Package: "relay/protocol", Imports: "internal/jcs"},
+	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
 	{Package: "relay/store", Imports: "relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package scope
+
+const nonblocking = 0
