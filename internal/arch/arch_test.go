@@ -33,6 +33,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},
+	{"github.com/coder/websocket", "internal/serve"},
+	{"github.com/coder/websocket", "internal/serve/servetest"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 	{"golang.org/x/sys", "internal/testproc"},

@@ -35,8 +35,9 @@ type client struct {
 	working map[string]context.CancelCauseFunc // by id: what it has asked
 	serving map[string]*tool.Context           // by call_id: the calls of its tools that go on
 	subs    map[*session]*subscription
-	present int  // connections and requests
-	gone    bool // for longer than grace
+	begins  int64 // the number after which its first stream begins
+	presence
+	hangUp func() // ends the connection that a new one replaces
 }
 
 // question is a request to a client.
@@ -189,15 +190,28 @@ func (c *client) cancelRequest(id, reason string) {
 	}
 }
 
-// begin notes a request of the client's; false: one of that id goes on.
-func (c *client) begin(id string, cancel context.CancelCauseFunc) bool {
+// mostWorking bounds how many requests of a client go on.
+const mostWorking = 1000
+
+// begin notes a request of the client's, unless one of that id goes on, or too many do.
+func (c *client) begin(id string, cancel context.CancelCauseFunc) *Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.working[id] != nil {
-		return false
+		return failure(codeInvalid, "a request with the id %s is not answered yet", id)
+	}
+	if len(c.working) >= mostWorking {
+		return failure(codeLimit, "%d requests of this client are not answered yet, and more may not be", mostWorking).with("limit", "max_requests")
 	}
 	c.working[id] = cancel
-	return true
+	return nil
+}
+
+// start is the number after which a stream begins that says none.
+func (c *client) start() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begins
 }
 
 func (c *client) end(id string) {

@@ -150,6 +150,7 @@ func (r *request) options(p *creating) (concerto.Options, *Error) {
 	c := &r.srv.config
 	o := concerto.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
 		Session: concerto.ToolContext{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
+	o.Records.Audit = c.Audit
 	if p.Cwd != nil {
 		at, err := c.below("cwd", *p.Cwd)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -68,11 +69,20 @@ func (s *Server) initialize(m *message, resumes bool) (c *client, w *welcome, er
 	}
 	w = &welcome{Protocol: protocol, ClientID: c.id}
 	if h.Resume != nil {
-		w.Cursor = max(0, min(h.Resume.After, c.out.Last()))
+		w.Cursor = c.resumed(h.Resume.After)
 	}
 	w.Server.Name, w.Server.Version = "concerto", s.config.Version
 	w.Limits.Message, w.Limits.Sessions = s.config.Message, s.config.Sessions
 	return c, w, nil
+}
+
+// resumed notes after which number its next stream begins.
+func (c *client) resumed(after int64) int64 {
+	at := max(0, min(after, c.out.Last()))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begins = at
+	return at
 }
 
 // capabilities are those that are known. Others are another version's.
@@ -98,8 +108,8 @@ func (s *Server) newClient(awaits bool, render []string, resumes bool) (*client,
 		working: map[string]context.CancelCauseFunc{}, serving: map[string]*tool.Context{}, subs: map[*session]*subscription{}}
 	var err error
 	c.tools, err = s.config.Tools.OpenWith(s.ctx, tool.Context{SessionID: c.id, Cwd: s.config.Roots[0], Caller: c.owner(), Route: tool.RouteClient, Render: render}, tool.Hooks{
-		World: tool.World{Environ: s.config.Environ, Executable: s.config.Executable, Stderr: func(tool, line string) { s.log("info", tool+": "+line) }},
-		Log:   func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Emit: c.heard})
+		World: tool.World{Environ: slices.Concat([]string{}, s.config.Environ), Run: s.run, Stderr: func(tool, line string) { s.log("info", tool+": "+line) }},
+		Log:   func(level, message string) { s.log(level, c.owner()+": "+message) }, Approve: c.approve, Audit: s.auditor(), Emit: c.heard})
 	if err != nil {
 		return nil, failure(codeInternal, "%v", err)
 	}

@@ -132,6 +132,14 @@ func (o *outbox) attach(after int64) (from, lost int64) {
 	return from, lost
 }
 
+// detach says that nobody is told any more.
+func (o *outbox) detach() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.told = false
+	o.trim()
+}
+
 // next gives what is to be told, with the number of the first.
 func (o *outbox) next() (number int64, batch []outgoing) {
 	o.mu.Lock()
@@ -153,4 +161,11 @@ func (o *outbox) tell(number int64, batch []outgoing) {
 	}
 	o.trim()
 	signal(o.room)
+}
+
+// holds says that a message was not forgotten.
+func (o *outbox) holds(number int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return number >= o.first
 }

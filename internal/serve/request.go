@@ -68,7 +68,7 @@ func init() {
 		"sessions/subscribe":   takes(subscribeSession),
 		"sessions/unsubscribe": takes(unsubscribeSession),
 		"sessions/events":      takes(sessionEvents).slow(),
-		"audit/query":          takes(queryAudit),
+		"audit/query":          takes(queryAudit).slow(),
 		"ping":                 takes(func(*request, *nothing) (any, error) { return nothing{}, nil }),
 		"shutdown": takes(func(r *request, _ *nothing) (any, error) {
 			r.after = append(r.after, func() { r.srv.want("a client asked for it") })
@@ -100,9 +100,9 @@ func (c *client) receive(ctx context.Context, m *message, http bool, reply func(
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	id := string(m.ID)
-	if !c.begin(id, cancel) {
+	if err := c.begin(id, cancel); err != nil {
 		cancel(nil)
-		reply(response(m.ID, nil, failure(codeInvalid, "a request with the id %s is not answered yet", id)))
+		reply(response(m.ID, nil, err))
 		return
 	}
 	r := &request{ctx: ctx, srv: c.srv, client: c, http: http}

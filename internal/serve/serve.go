@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // Config says what is served, and to whom.
@@ -34,15 +35,18 @@ type Config struct {
 	Tools      *concerto.ToolRegistry // of all sessions; clients add theirs
 	Roots      []string               // absolute, without links; programs and cwds lie below one
 	Environ    []string
-	PassEnv    []string // what of Environ programs without a file see over HTTP
-	Source     bool     // such programs are taken over HTTP
-	Executable string   // the command concerto
-	Sessions   int      // at most so many run
-	Message    int      // the longest message, in bytes
+	PassEnv    []string           // what of Environ programs without a file see over HTTP
+	Source     bool               // such programs are taken over HTTP
+	Executable string             // the command concerto
+	Audit      *concerto.AuditLog // where calls of tools are recorded; nil: nowhere
+	Sessions   int                // at most so many run
+	Message    int                // the longest message, in bytes
 	Drain      time.Duration
 	LogLevel   string
 	Log        func(level, message string)
 	Kill       <-chan struct{} // closed: nothing is waited for any more
+	Grace      time.Duration   // how long what waits for a client that has gone stays open; 0: 10 s
+	Slow       time.Duration   // how long a client that is told too much may read nothing; 0: 5 s
 }
 
 // Server is what all clients share. Safe for concurrent use.
@@ -50,7 +54,10 @@ type Server struct {
 	config Config
 	ctx    context.Context // ends when all sessions have
 	end    context.CancelCauseFunc
-	wanted chan string // why somebody wants it to stop
+	run    *procgroup.Run // of the tools that clients call without a session
+	wanted chan string    // why somebody wants it to stop
+	// sockets are the WebSockets, which the HTTP server does not know.
+	sockets sync.WaitGroup
 
 	mu       sync.Mutex
 	clients  map[string]*client
@@ -63,7 +70,7 @@ type Server struct {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{config: c, clients: map[string]*client{}, sessions: map[string]*session{}, quiet: make(chan struct{}), wanted: make(chan string, 1)}
+	s := &Server{config: c, clients: map[string]*client{}, sessions: map[string]*session{}, quiet: make(chan struct{}), wanted: make(chan string, 1), run: &procgroup.Run{ID: procgroup.NewID(), Executable: c.Executable}}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
 	return s
 }
@@ -159,6 +166,19 @@ func (s *Server) session(id string) (*session, *Error) {
 	return nil, failure(codeNoSession, "there is no session '%s'", id)
 }
 
+// sessionsOf are the sessions of a client that run.
+func (s *Server) sessionsOf(c *client) []*session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*session
+	for _, x := range s.order {
+		if x.creator == c && !x.over() {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
 // add makes a session known, unless there are too many.
 func (s *Server) add(x *session) *Error {
 	s.mu.Lock()
@@ -228,5 +248,6 @@ func (s *Server) Stop(reason string) {
 		close(c.closing)
 		_ = c.tools.Close() // what its handlers give is nobody's any more
 	}
+	s.run.End()
 	s.end(errStopping())
 }

@@ -89,6 +89,11 @@ func usedBy(u concerto.ModelUsage) *usage {
 func (s *session) add(kind string, body any) (number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.addLocked(kind, body)
+}
+
+// addLocked is add, for who holds the lock.
+func (s *session) addLocked(kind string, body any) (number int64) {
 	number = s.log.last() + 1
 	text := event(s.id, number, kind, body)
 	s.log.add(text)
@@ -186,8 +191,8 @@ func (s *session) play() {
 	s.mu.Lock()
 	s.state, s.end, s.running.Tools = end, time.Now(), nil
 	s.does = work{} // only what it was is kept
+	s.addLocked("state", end)
 	s.mu.Unlock()
-	s.add("state", end)
 	s.stop(nil)
 	s.srv.finished(s)
 }

@@ -147,15 +147,3 @@ func (s *session) pull(after int64, limit int) (out pulled, changed <-chan struc
 	out.Cursor, out.State = last, s.state.State
 	return out, s.changed
 }
-
-type querying struct {
-	SessionID *string `json:"session_id,omitempty"`
-	Tool      *string `json:"tool,omitempty"`
-	Outcome   *string `json:"outcome,omitempty"`
-	After     int64   `json:"after,omitempty"`
-	Limit     int     `json:"limit,omitempty" min:"1"`
-}
-
-func queryAudit(*request, *querying) (any, error) {
-	return nil, failure(codeNoAudit, "there is no audit log: start the server with --audit FILE")
-}

@@ -1,0 +1,166 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"time"
+)
+
+// clientHeader names the client that a request is of.
+const clientHeader = "Concerto-Client"
+
+// How long requests may take to come, and connections may be without one.
+const (
+	headerTime = 10 * time.Second
+	bodyTime   = time.Minute
+	idleTime   = 2 * time.Minute
+)
+
+// Handler serves over HTTP and WebSocket.
+func (s *Server) Handler(w Web) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /rpc", s.rpc)
+	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /sessions/{id}/events", s.sessionStream)
+	mux.HandleFunc("GET /ws", s.webSocket)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s.Stopping() {
+			http.Error(w, errStopping().Message, http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	return w.guard(mux)
+}
+
+// ServeHTTP serves any number of clients over HTTP, until ctx ends or a client asks for
+// the end. It closes the listener.
+func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, w Web) error {
+	h := &http.Server{Handler: s.Handler(w), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime}
+	failed := make(chan error, 1)
+	go func() { failed <- h.Serve(l) }()
+	var reason string
+	var why error
+	select {
+	case why = <-failed:
+		reason = "nothing can be served any more"
+	case reason = <-s.wanted:
+	case <-ctx.Done():
+		reason = context.Cause(ctx).Error()
+	}
+	s.Stop(reason)
+	ending, cancel := context.WithTimeout(context.Background(), s.config.slow())
+	defer cancel()
+	stop := context.AfterFunc(ending, func() { _ = h.Close() }) // who does not read is not waited for
+	defer stop()
+	go func() {
+		select {
+		case <-s.config.Kill:
+			cancel()
+		case <-ending.Done():
+		}
+	}()
+	_ = h.Shutdown(ending)
+	s.sockets.Wait()
+	if errors.Is(why, http.ErrServerClosed) {
+		return nil
+	}
+	return why
+}
+
+// rpc takes a message.
+func (s *Server) rpc(w http.ResponseWriter, r *http.Request) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		http.Error(w, "the content type must be application/json", http.StatusUnsupportedMediaType)
+		return
+	}
+	text, ok := s.body(w, r)
+	if !ok {
+		return
+	}
+	m, bad := parse(text)
+	if bad != nil {
+		give(w, http.StatusOK, response(m.ID, nil, bad))
+		return
+	}
+	if m.kind() == isRequest && *m.Method == "initialize" && r.Header.Get(clientHeader) == "" {
+		s.enters(w, m)
+		return
+	}
+	c := s.client(r.Header.Get(clientHeader))
+	switch {
+	case c == nil && m.kind() == isRequest:
+		give(w, http.StatusOK, response(m.ID, nil, unknownClient(r)))
+	case c == nil:
+		give(w, http.StatusOK, response(nil, nil, unknownClient(r)))
+	default:
+		c.over(w, r, m)
+	}
+}
+
+// body reads a message.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // there is one
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.config.Message)))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		give(w, http.StatusRequestEntityTooLarge, response(nil, nil, s.tooLong()))
+	case err != nil:
+		http.Error(w, "the message does not come: "+err.Error(), http.StatusBadRequest)
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return text, err == nil
+}
+
+func (s *Server) tooLong() *Error {
+	return failure(codeLimit, "a message has at most %d bytes", s.config.Message).with("limit", "max_message")
+}
+
+func unknownClient(r *http.Request) *Error {
+	id := r.Header.Get(clientHeader)
+	if id == "" {
+		return failure(codeNotInitialized, "the header %s is missing: it is the client_id that `initialize` gives", clientHeader)
+	}
+	return failure(codeNotInitialized, "there is no client '%s': `initialize` makes one", id)
+}
+
+// enters takes initialize. The client is there for as long as one that has gone, to come
+// for its events.
+func (s *Server) enters(w http.ResponseWriter, m *message) {
+	c, hello, err := s.initialize(m, true)
+	if err != nil {
+		give(w, http.StatusOK, response(m.ID, nil, err))
+		return
+	}
+	c.arrive()
+	defer c.leave(s.config.grace())
+	give(w, http.StatusOK, response(m.ID, hello, nil))
+}
+
+// over takes a message of the client's that came over HTTP.
+func (c *client) over(w http.ResponseWriter, r *http.Request, m *message) {
+	c.arrive()
+	defer c.leave(c.srv.config.grace())
+	replied := make(chan []byte, 1)
+	c.receive(r.Context(), m, true, func(text []byte) { replied <- text })
+	if m.kind() != isRequest {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	give(w, http.StatusOK, <-replied)
+}
+
+// give gives a message.
+func give(w http.ResponseWriter, status int, text []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // who does not read it has asked in vain
+}

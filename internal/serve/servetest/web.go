@@ -1,0 +1,214 @@
+package servetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/coder/websocket"
+)
+
+// WebSocket is a connection to a server's /ws.
+func WebSocket(ctx context.Context, url, token string) (Wire, *websocket.Conn, error) {
+	c, _, err := websocket.Dial(ctx, url+"/ws", &websocket.DialOptions{Subprotocols: []string{"concerto.v1", "bearer." + token}})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.SetReadLimit(-1)
+	return socket{ctx, c}, c, nil
+}
+
+type socket struct {
+	ctx context.Context
+	c   *websocket.Conn
+}
+
+func (s socket) Send(text []byte) error { return s.c.Write(s.ctx, websocket.MessageText, text) }
+
+func (s socket) Receive() ([]byte, error) {
+	_, text, err := s.c.Read(s.ctx)
+	if websocket.CloseStatus(err) == websocket.StatusGoingAway {
+		return nil, io.EOF
+	}
+	return text, err
+}
+
+// HTTP is a client of a server's /rpc and /events. Answers come as they are received, and
+// so do events: which of both is next is for the conversation to say (see Sorted).
+type HTTP struct {
+	ctx        context.Context
+	url, token string
+
+	mu      sync.Mutex
+	client  string
+	answers chan []byte
+	events  chan []byte
+	failed  chan error
+	Last    string // the id of the last event
+}
+
+// NewHTTP is a client that has not initialized.
+func NewHTTP(ctx context.Context, url, token string) *HTTP {
+	return &HTTP{ctx: ctx, url: url, token: token, answers: make(chan []byte, 1000), events: make(chan []byte, 10000), failed: make(chan error, 1000)}
+}
+
+// Request makes a request of the server.
+func (h *HTTP) Request(method, path, body string, header ...string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(h.ctx, method, h.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+h.token)
+	h.mu.Lock()
+	if h.client != "" {
+		r.Header.Set("Concerto-Client", h.client)
+	}
+	h.mu.Unlock()
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		switch header[i] {
+		case "Host":
+			r.Host = header[i+1]
+		default:
+			r.Header.Set(header[i], header[i+1])
+		}
+	}
+	return http.DefaultClient.Do(r)
+}
+
+// Send posts a message. A request's answer is waited for elsewhere, but for that to
+// initialize, after which the client's events are asked for.
+func (h *HTTP) Send(text []byte) error {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	_ = json.Unmarshal(text, &m) // it may be none
+	if m.Method == "initialize" {
+		return h.initialize(text)
+	}
+	if m.ID == nil || m.Method == "" {
+		return h.post(text)
+	}
+	go func() {
+		if err := h.post(text); err != nil {
+			h.failed <- err
+		}
+	}()
+	return nil
+}
+
+func (h *HTTP) post(text []byte) error {
+	r, err := h.Request(http.MethodPost, "/rpc", string(text))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Body.Close() }()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.StatusCode == http.StatusOK:
+		h.answers <- body
+	case r.StatusCode != http.StatusAccepted || len(body) > 0:
+		return fmt.Errorf("%s: %s", r.Status, body)
+	}
+	return nil
+}
+
+func (h *HTTP) initialize(text []byte) error {
+	if err := h.post(text); err != nil {
+		return err
+	}
+	body := <-h.answers
+	h.answers <- body
+	var m struct {
+		Result *struct {
+			ClientID string `json:"client_id"`
+		}
+	}
+	if err := json.Unmarshal(body, &m); err != nil || m.Result == nil {
+		return err
+	}
+	h.mu.Lock()
+	h.client = m.Result.ClientID
+	h.mu.Unlock()
+	return h.Listen()
+}
+
+// Listen asks for the client's events, after what it has.
+func (h *HTTP) Listen() error {
+	var header []string
+	if h.Last != "" {
+		header = []string{"Last-Event-ID", h.Last}
+	}
+	r, err := h.Request(http.MethodGet, "/events", "", header...)
+	if err != nil {
+		return err
+	}
+	if r.StatusCode != http.StatusOK {
+		return fmt.Errorf("events: %s", r.Status)
+	}
+	go func() {
+		defer func() { _ = r.Body.Close() }()
+		h.failed <- Events(r.Body, func(id string, data []byte) {
+			h.Last = id
+			h.events <- data
+		})
+	}()
+	return nil
+}
+
+// Events reads a stream of events.
+func Events(r io.Reader, each func(id string, data []byte)) error {
+	in := bufio.NewReaderSize(r, 1<<20)
+	id := ""
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return err
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if rest, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+			id = string(rest)
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			each(id, rest)
+		}
+	}
+}
+
+// Receive gives the next event.
+func (h *HTTP) Receive() ([]byte, error) { return h.next(h.events) }
+
+// ReceiveAnswer gives the next answer.
+func (h *HTTP) ReceiveAnswer() ([]byte, error) { return h.next(h.answers) }
+
+func (h *HTTP) next(from chan []byte) ([]byte, error) {
+	select {
+	case text := <-from:
+		return text, nil
+	default:
+	}
+	select {
+	case text := <-from:
+		return text, nil
+	case err := <-h.failed:
+		select {
+		case text := <-from:
+			h.failed <- err
+			return text, nil
+		default:
+		}
+		return nil, err
+	}
+}

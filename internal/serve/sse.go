@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// beat is how often a stream without events shows that it is there.
+const beat = 15 * time.Second
+
+// events is the stream of all that the server says to a client.
+func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	c := s.client(r.Header.Get(clientHeader))
+	if c == nil {
+		give(w, http.StatusNotFound, response(nil, nil, unknownClient(r)))
+		return
+	}
+	after, ok := cursor(w, r, c.start())
+	if !ok {
+		return
+	}
+	out := newSSE(w)
+	defer out.end()
+	if err := c.stream(r.Context(), after, out.event); err != nil {
+		s.log("debug", c.owner()+": its stream ends: "+err.Error())
+	}
+}
+
+// cursor is the number after which a stream begins.
+func cursor(w http.ResponseWriter, r *http.Request, usual int64) (int64, bool) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = r.URL.Query().Get("after")
+	}
+	if text == "" {
+		return usual, true
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		http.Error(w, "a cursor is a number, not "+strconv.Quote(text), http.StatusBadRequest)
+		return 0, false
+	}
+	return n, true
+}
+
+// sessionStream is the stream of a session's events. It ends with the session.
+func (s *Server) sessionStream(w http.ResponseWriter, r *http.Request) {
+	x, err := s.session(r.PathValue("id"))
+	if err != nil {
+		give(w, http.StatusNotFound, response(nil, nil, err))
+		return
+	}
+	after, ok := cursor(w, r, 0)
+	if !ok {
+		return
+	}
+	out := newSSE(w)
+	defer out.end()
+	for {
+		p, changed := x.pull(after, catchBatch)
+		if err := out.pulled(r.Context(), &p); err != nil {
+			return
+		}
+		if after = p.Cursor; len(p.Events) > 0 {
+			continue
+		}
+		if p.State != stateRunning {
+			return // the last event is that it has ended
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// pulled writes a part of a session's events, of which the last has the cursor's number.
+func (o *sse) pulled(ctx context.Context, p *pulled) error {
+	number := p.Cursor - int64(len(p.Events))
+	for _, e := range p.Events {
+		number++
+		if err := o.event(ctx, number, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sse is a stream of events.
+type sse struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+	alive *time.Timer
+
+	mu    sync.Mutex
+	ended bool
+}
+
+// newSSE begins a stream.
+func newSSE(w http.ResponseWriter) *sse {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	o := &sse{w: w, flush: http.NewResponseController(w)}
+	w.WriteHeader(http.StatusOK)
+	_ = o.put(": here\n\n") // who has gone shows by its request's end
+	o.alive = time.AfterFunc(beat, o.beat)
+	return o
+}
+
+// beat shows that the stream is there.
+func (o *sse) beat() {
+	_ = o.put(":\n\n")
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended {
+		o.alive.Reset(beat)
+	}
+}
+
+// end ends the stream.
+func (o *sse) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	o.alive.Stop()
+}
+
+// event writes a message, which is one line, until ctx ends.
+func (o *sse) event(ctx context.Context, number int64, m []byte) error {
+	stop := context.AfterFunc(ctx, func() { _ = o.flush.SetWriteDeadline(time.Now()) })
+	defer stop()
+	var b strings.Builder
+	b.Grow(len(m) + 32)
+	b.WriteString("id: " + strconv.FormatInt(number, 10) + "\ndata: ")
+	b.Write(m)
+	b.WriteString("\n\n")
+	if err := o.put(b.String()); err != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return context.Cause(ctx)
+}
+
+func (o *sse) put(text string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ended {
+		return http.ErrHandlerTimeout
+	}
+	_ = o.flush.SetWriteDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(o.w, text); err != nil {
+		return err
+	}
+	return o.flush.Flush()
+}

@@ -1,0 +1,101 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Why a stream to a client is ended.
+var (
+	errReplaced = errors.New("the client has another connection")
+	errSlow     = errors.New("the client does not read what it is told")
+)
+
+// stream tells the client what comes after a number, by write, until the server has ended
+// (nil), ctx ends or write fails. The client's stream before this one ends first.
+func (c *client) stream(ctx context.Context, after int64, write func(ctx context.Context, number int64, m []byte) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	defer close(done)
+	defer cancel(nil)
+	c.arrive()
+	defer c.leave(c.srv.config.grace())
+	c.mu.Lock()
+	before := c.hangUp
+	c.hangUp = func() {
+		cancel(errReplaced)
+		<-done
+	}
+	c.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	from, lost := c.out.attach(after)
+	defer c.out.detach()
+	c.again()
+	if lost > 0 {
+		if err := write(ctx, lost, notification("session/event", gap("", from, lost))); err != nil {
+			return err
+		}
+	}
+	x := slowness{c: c}
+	return c.deliver(ctx, func(number int64, batch []outgoing) error {
+		for i, m := range batch {
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			if err := x.during(func() error { return write(ctx, number+int64(i), m.text) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// slowness finds out that a client does not read: a message of its has not gone for a
+// while, and no more can be kept for it.
+type slowness struct {
+	c   *client
+	cut atomic.Bool
+}
+
+func (x *slowness) during(write func() error) error {
+	t := time.AfterFunc(x.c.srv.config.slow(), func() {
+		if x.c.out.Full() {
+			x.cut.Store(true)
+		}
+	})
+	defer t.Stop()
+	err := write()
+	if err == nil && x.cut.Load() {
+		err = errSlow
+	}
+	if errors.Is(err, errSlow) {
+		x.c.srv.log("warn", fmt.Sprintf("%s: %v: its connection is closed", x.c.owner(), errSlow))
+	}
+	return err
+}
+
+// Times that are usual: how long what waits for a client that has gone stays open, and how
+// long a message may wait to be read while no more can be kept.
+const (
+	usualGrace = 10 * time.Second
+	usualSlow  = 5 * time.Second
+)
+
+func (c *Config) grace() time.Duration {
+	if c.Grace > 0 {
+		return c.Grace
+	}
+	return usualGrace
+}
+
+func (c *Config) slow() time.Duration {
+	if c.Slow > 0 {
+		return c.Slow
+	}
+	return usualSlow
+}
