@@ -51,7 +51,7 @@ func conversation(text string, c *exec.Cmd) error {
 		return err
 	}
 	err = plays(servetest.Lines(out, in), text, func() { _ = in.Close() }) // it is seen in what comes
-	_, _ = io.Copy(io.Discard, out)                                       // so that it can end
+	_, _ = io.Copy(io.Discard, out)                                        // so that it can end
 	return ends(err, c)
 }
 
