@@ -245,6 +245,10 @@ func (p *player) lendSDKs() {
 		switch {
 		case strings.Contains(text, "from concerto_host import"):
 			p.copyTo(filepath.Join(sdk, "python", "concerto_host.py"), dir)
+		case strings.Contains(text, "from concerto import"), strings.Contains(text, "concerto.py"):
+			p.copyTo(filepath.Join(sdk, "python", "concerto.py"), dir)
+		case strings.Contains(text, `from "./concerto.js"`):
+			p.copyTo(filepath.Join(sdk, "typescript", "concerto.js"), dir)
 		case strings.Contains(text, `from "./concerto-host.js"`):
 			p.copyTo(filepath.Join(sdk, "typescript", "concerto-host.js"), dir)
 		case strings.HasSuffix(name, "go.mod"):

@@ -1304,7 +1304,7 @@ class _Net(_Link):
         self.port = url.port or (443 if secure else 80)
         self.at = f"{url.scheme}://{url.netloc}"
         self.cursor = 0  # the number of the last message of the server's
-        self.queue: collections.deque[str] = collections.deque()
+        self.queue: collections.deque[tuple[str, dict]] = collections.deque()
         self.more = asyncio.Event()
         self.tasks: list[asyncio.Task] = []
 
@@ -1320,7 +1320,7 @@ class _Net(_Link):
         await _ended(*tasks)
 
     def send(self, text: str, message: dict) -> None:
-        self.queue.append(text)
+        self.queue.append((text, message))
         self.more.set()
 
     def clear(self) -> None:
@@ -1505,14 +1505,6 @@ class _Sse(_Net):
             parts.append(rest)
         raise _Cut("the stream of events has ended")
 
-    def send(self, text: str, message: dict) -> None:
-        if "method" in message and "id" in message:  # others are not held up by one that takes its time
-            task = asyncio.create_task(self._ask(text, message))
-            self.posts.add(task)
-            task.add_done_callback(self.posts.discard)
-        else:
-            super().send(text, message)
-
     async def _ask(self, text: str, message: dict) -> None:
         waiting = self.client._waiting.get(message["id"])
         answer = await self._delivered(text, message["method"] in _ONCE, lambda: self.client._waiting.get(message["id"]) is waiting)
@@ -1524,8 +1516,13 @@ class _Sse(_Net):
             await self.more.wait()
             self.more.clear()
             while self.queue:
-                text = self.queue.popleft()
-                await self._delivered(text, False, lambda: True)
+                text, message = self.queue.popleft()
+                if "method" in message and "id" in message:  # nothing is held up by a request that takes its time
+                    task = asyncio.create_task(self._ask(text, message))
+                    self.posts.add(task)
+                    task.add_done_callback(self.posts.discard)
+                else:
+                    await self._delivered(text, False, lambda: True)
 
     async def _delivered(self, text: str, once: bool, wanted: Callable[[], bool]) -> Optional[dict]:
         """Posts a message until it has come; gives the answer to a request."""
@@ -1668,7 +1665,7 @@ class _WebSocket(_Net):
             await self.more.wait()
             self.more.clear()
             while self.queue and self.streams is not None:
-                text = self.queue.popleft()
+                text, _ = self.queue.popleft()
                 with contextlib.suppress(OSError):  # who reads finds out
                     self._frame(1, _utf8(text))
                     await self.streams[1].drain()

@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 44585c49e43b6dac7c89f671386b933536c8af678e1303bc469988522659e17d.
+// Made by `make sdk` from concerto.ts, sha256 1eb3059153eada5ab3e44dcb26fd37aa1a6edef872b1890b80d446f428d929eb.
 // Concerto from an application: run programs, and give them tools of your own.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -924,11 +924,7 @@ class Sse extends Net {
         }
     }
     send(line, message) {
-        if (message.method !== undefined && message.id !== undefined) {
-            void this.ask(line, message); // others are not held up by one that takes its time
-            return;
-        }
-        this.queue.push(line);
+        this.queue.push({ line, message });
         if (!this.sending)
             void this.pump();
     }
@@ -940,8 +936,13 @@ class Sse extends Net {
     /** Sends what is queued, in order. */
     async pump() {
         this.sending = true;
-        while (this.queue.length > 0)
-            await this.delivered(this.queue.shift(), false, () => true);
+        for (let next = this.queue.shift(); next; next = this.queue.shift()) {
+            const { line, message } = next;
+            if (message.method !== undefined && message.id !== undefined)
+                void this.ask(line, message); // nothing is held up by a request that takes its time
+            else
+                await this.delivered(line, false, () => true);
+        }
         this.sending = false;
     }
     /** Posts a message until it has come; gives the answer to a request. */
@@ -1028,14 +1029,22 @@ class Socket extends Net {
             if (this.socket === socket)
                 this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
         };
+        socket.onerror = () => {
+            if (this.socket === socket)
+                this.failed(new Cut(opened ? "the connection has ended" : "no connection"));
+        };
+        const late = setTimeout(() => this.failed(new Cut("no answer in time")), 10_000);
         try {
-            return await Promise.race([first, this.over, sleepBeside(10_000).then(() => { throw new Cut("no answer in time"); })]);
+            return await Promise.race([first, this.over]);
         }
         catch (e) {
             this.hangUp();
             if (!opened)
                 throw await this.unopened(e);
             throw e;
+        }
+        finally {
+            clearTimeout(late);
         }
     }
     /** Why a socket did not open: a WebSocket does not say, a POST does. */
@@ -1098,13 +1107,13 @@ class Socket extends Net {
         else if (silent >= quiet)
             this.client.request("ping").catch(() => { });
     }
-    send(line, _message) {
-        this.queue.push(line);
+    send(line, message) {
+        this.queue.push({ line, message });
         this.pump();
     }
     /** Sends what is queued, in order. */
     pump() {
         while (this.up && this.socket?.readyState === 1 && this.queue.length > 0)
-            this.socket.send(this.queue.shift());
+            this.socket.send(this.queue.shift()?.line);
     }
 }

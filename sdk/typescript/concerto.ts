@@ -957,7 +957,7 @@ abstract class Net implements Link {
   protected readonly patience: number; // ms
   protected readonly at: string;
   protected cursor = 0; // the number of the last message of the server's
-  protected queue: string[] = [];
+  protected queue: { line: string; message: Json }[] = [];
   protected closed = false;
 
   constructor(url: URL, token: string | undefined, patience: number) {
@@ -1103,11 +1103,7 @@ class Sse extends Net {
   }
 
   send(line: string, message: Json): void {
-    if (message.method !== undefined && message.id !== undefined) {
-      void this.ask(line, message); // others are not held up by one that takes its time
-      return;
-    }
-    this.queue.push(line);
+    this.queue.push({ line, message });
     if (!this.sending) void this.pump();
   }
 
@@ -1119,7 +1115,11 @@ class Sse extends Net {
   /** Sends what is queued, in order. */
   private async pump(): Promise<void> {
     this.sending = true;
-    while (this.queue.length > 0) await this.delivered(this.queue.shift() as string, false, () => true);
+    for (let next = this.queue.shift(); next; next = this.queue.shift()) {
+      const { line, message } = next;
+      if (message.method !== undefined && message.id !== undefined) void this.ask(line, message); // nothing is held up by a request that takes its time
+      else await this.delivered(line, false, () => true);
+    }
     this.sending = false;
   }
 
@@ -1206,12 +1206,18 @@ class Socket extends Net {
     socket.onclose = (e: any) => {
       if (this.socket === socket) this.failed(new Cut(opened ? `the server has closed the connection: ${e.code} ${e.reason}`.trim() : "no connection"));
     };
+    socket.onerror = () => {
+      if (this.socket === socket) this.failed(new Cut(opened ? "the connection has ended" : "no connection"));
+    };
+    const late = setTimeout(() => this.failed(new Cut("no answer in time")), 10_000);
     try {
-      return await Promise.race([first, this.over, sleepBeside(10_000).then(() => { throw new Cut("no answer in time"); })]);
+      return await Promise.race([first, this.over]);
     } catch (e) {
       this.hangUp();
       if (!opened) throw await this.unopened(e);
       throw e;
+    } finally {
+      clearTimeout(late);
     }
   }
 
@@ -1275,13 +1281,13 @@ class Socket extends Net {
     else if (silent >= quiet) this.client.request("ping").catch(() => {});
   }
 
-  send(line: string, _message: Json): void {
-    this.queue.push(line);
+  send(line: string, message: Json): void {
+    this.queue.push({ line, message });
     this.pump();
   }
 
   /** Sends what is queued, in order. */
   private pump(): void {
-    while (this.up && this.socket?.readyState === 1 && this.queue.length > 0) this.socket.send(this.queue.shift());
+    while (this.up && this.socket?.readyState === 1 && this.queue.length > 0) this.socket.send(this.queue.shift()?.line);
   }
 }
