@@ -164,7 +164,7 @@ func Near(name string) string {
 }
 
 // owned is a name of one's own in the path of a manifest's key.
-var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp)\.[^.*]+`) })
+var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
 
 // plain is a name as names are compared: without what may be left out.
 func plain(name string) string {
