@@ -25,6 +25,7 @@ import (
 //	diagnostics          what the compiler says
 //	stderr               what it says when it fails
 //	console              commands, each after `$ `, and what they print
+//	talk                 a conversation with `concerto serve` (package servetest)
 //
 // Other words are for readers only.
 type page struct {
@@ -55,7 +56,7 @@ type program struct {
 	tools    bool     // or a file of tools
 
 	output, diagnostics, stderr *block
-	consoles                    []*block
+	consoles, talks             []*block
 }
 
 // readers are words of blocks that are no tests.
@@ -141,7 +142,7 @@ func (r *reader) take(b *block) error {
 		}
 		r.hosts[b.marks[0]] = b.text
 		return nil
-	case "output", "diagnostics", "stderr", "console":
+	case "output", "diagnostics", "stderr", "console", "talk":
 		return r.attach(b)
 	}
 	if !slices.Contains(readers, b.word) {
@@ -271,6 +272,10 @@ func (r *reader) attach(b *block) error {
 	}
 	if b.word == "console" {
 		p.consoles = append(p.consoles, b)
+		return nil
+	}
+	if b.word == "talk" {
+		p.talks = append(p.talks, b)
 		return nil
 	}
 	place := map[string]**block{"output": &p.output, "diagnostics": &p.diagnostics, "stderr": &p.stderr}[b.word]

@@ -26,6 +26,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/serve/servetest"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/testhost"
 )
@@ -169,7 +170,25 @@ func (p *player) play() {
 	for _, c := range p.program.consoles {
 		p.same(c, p.console(c))
 	}
+	for _, b := range p.program.talks {
+		p.talk(b)
+	}
 	p.hostsContent()
+}
+
+// talk holds a conversation with the command's server.
+func (p *player) talk(b *block) {
+	tool, err := command()
+	if err != nil {
+		p.Fatal(err)
+	}
+	c, end := p.exec(tool, "serve")
+	defer end()
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	if err := servetest.Process(c, b.text); err != nil {
+		p.Errorf("%s:%d: the conversation: %v\n%s", p.page.name, b.line, err, &stderr)
+	}
 }
 
 // uses says whether the program starts hosts with a command.

@@ -3,13 +3,11 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/serve/servetest"
@@ -26,7 +24,8 @@ func converse(args []string) int {
 	c := exec.Command(f.Arg(1), f.Args()[2:]...)
 	text, err := os.ReadFile(f.Arg(0))
 	if err == nil && *over == "stdio" {
-		err = conversation(string(text), c)
+		c.Stderr = os.Stderr
+		err = servetest.Process(c, string(text))
 	} else if err == nil {
 		err = webConversation(string(text), c, *over)
 	}
@@ -35,44 +34,6 @@ func converse(args []string) int {
 		return 1
 	}
 	return 0
-}
-
-func conversation(text string, c *exec.Cmd) error {
-	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	err = plays(servetest.Lines(out, in), text, func() { _ = in.Close() }) // it is seen in what comes
-	_, _ = io.Copy(io.Discard, out)                                        // so that it can end
-	return ends(err, c)
-}
-
-// plays plays a conversation; nothing must come after it.
-func plays(wire servetest.Wire, text string, end func()) error {
-	play := servetest.New()
-	before, after, _ := strings.Cut(text, servetest.End)
-	err := play.Play(wire, before)
-	end()
-	if err == nil {
-		err = play.Play(wire, after)
-	}
-	if err != nil {
-		return err
-	}
-	if rest, rerr := wire.Receive(); rerr == nil {
-		return fmt.Errorf("the server says more: %s", rest)
-	} else if !errors.Is(rerr, io.EOF) {
-		return rerr
-	}
-	return nil
 }
 
 // ends waits for the command's end, after err.
@@ -113,7 +74,7 @@ func webConversation(text string, c *exec.Cmd, over string) error {
 		wire, _, err = servetest.WebSocket(ctx, url, token)
 	}
 	if err == nil {
-		err = plays(wire, text, stop)
+		err = servetest.Whole(wire, text, stop)
 	}
 	stop()
 	_, _ = io.Copy(os.Stderr, lines)

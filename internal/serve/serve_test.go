@@ -17,6 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/serve/servetest"
 )
 
+// newTools is a registry without tools.
+func newTools() *concerto.ToolRegistry { return &concerto.ToolRegistry{} }
+
 // config is that of a server whose programs are the files.
 func config(t *testing.T, files map[string]string) serve.Config {
 	t.Helper()

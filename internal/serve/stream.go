@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -41,7 +42,8 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 			return err
 		}
 	}
-	x := slowness{c: c}
+	x := &slowness{c: c}
+	defer x.watch()()
 	return c.deliver(ctx, func(number int64, batch []outgoing) error {
 		for i, m := range batch {
 			if err := context.Cause(ctx); err != nil {
@@ -55,26 +57,53 @@ func (c *client) stream(ctx context.Context, after int64, write func(ctx context
 	})
 }
 
-// slowness finds out that a client does not read: a message of its has not gone for a
-// while, and no more can be kept for it.
+// slowness finds out that a client does not read: one message does not go for a while, and
+// no more can be kept for it.
 type slowness struct {
-	c   *client
-	cut atomic.Bool
+	c      *client
+	writes atomic.Int64 // odd while one goes on
+	cut    atomic.Bool
+
+	mu    sync.Mutex
+	timer *time.Timer
+	seen  int64 // of writes, at the last look
 }
 
+// watch looks now and then, until stop.
+func (x *slowness) watch() (stop func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.timer = time.AfterFunc(x.c.srv.config.slow(), x.look)
+	return func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.timer.Stop()
+		x.timer = nil
+	}
+}
+
+func (x *slowness) look() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	n := x.writes.Load()
+	if n%2 == 1 && n == x.seen && x.c.out.Full() {
+		x.c.srv.log("warn", fmt.Sprintf("%s: %v: its connection is closed", x.c.owner(), errSlow))
+		x.cut.Store(true)
+		return
+	}
+	x.seen = n
+	if x.timer != nil {
+		x.timer.Reset(x.c.srv.config.slow())
+	}
+}
+
+// during writes a message.
 func (x *slowness) during(write func() error) error {
-	t := time.AfterFunc(x.c.srv.config.slow(), func() {
-		if x.c.out.Full() {
-			x.cut.Store(true)
-		}
-	})
-	defer t.Stop()
+	x.writes.Add(1)
 	err := write()
+	x.writes.Add(1)
 	if err == nil && x.cut.Load() {
 		err = errSlow
-	}
-	if errors.Is(err, errSlow) {
-		x.c.srv.log("warn", fmt.Sprintf("%s: %v: its connection is closed", x.c.owner(), errSlow))
 	}
 	return err
 }

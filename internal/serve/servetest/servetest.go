@@ -244,3 +244,9 @@ func covers(parts []string, s string) bool {
 	}
 	return strings.HasSuffix(rest, last)
 }
+
+// Known is the text that a text such as "$session" stands for.
+func (c *Conversation) Known(name string) string {
+	s, _ := c.known[name].(string)
+	return s
+}

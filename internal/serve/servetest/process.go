@@ -1,0 +1,52 @@
+package servetest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
+
+// Process holds a conversation with a server over its stdin and stdout. Where the text says
+// that the input ends, it does. The server must then say no more than the text has, and end
+// well.
+func Process(c *exec.Cmd, text string) error {
+	in, err := c.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	err = Whole(Lines(out, in), text, func() { _ = in.Close() }) // it is seen in what comes
+	_, _ = io.Copy(io.Discard, out)                              // so that it can end
+	if werr := c.Wait(); err == nil && werr != nil {
+		return fmt.Errorf("the server's end: %w", werr)
+	}
+	return err
+}
+
+// Whole plays a whole conversation; nothing must come after it. end ends the input.
+func Whole(wire Wire, text string, end func()) error {
+	play := New()
+	before, after, _ := strings.Cut(text, End)
+	err := play.Play(wire, before)
+	end()
+	if err == nil {
+		err = play.Play(wire, after)
+	}
+	if err != nil {
+		return err
+	}
+	if rest, rerr := wire.Receive(); rerr == nil {
+		return fmt.Errorf("the server says more: %s", rest)
+	} else if !errors.Is(rerr, io.EOF) {
+		return rerr
+	}
+	return nil
+}
