@@ -6,11 +6,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,12 +62,21 @@ type app struct {
 	errs bytes.Buffer
 }
 
+// webSockets says whether this Node has them only when asked, as versions before 22 do.
+var webSockets = sync.OnceValue(func() bool {
+	return exec.Command("node", "-e", "WebSocket").Run() != nil && exec.Command("node", "--experimental-websocket", "-e", "WebSocket").Run() == nil
+})
+
 // starts starts the probe of a kit.
 func (k kit) starts(t *testing.T, env []string, args ...string) *app {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	a := &app{T: t, cmd: exec.CommandContext(ctx, k.argv[0], append(k.argv[1:], args...)...)}
+	argv := slices.Concat(k.argv, args)
+	if k.needs == "node" && webSockets() {
+		argv = slices.Insert(argv, 1, "--experimental-websocket")
+	}
+	a := &app{T: t, cmd: exec.CommandContext(ctx, argv[0], argv[1:]...)}
 	a.cmd.Env = append(append(os.Environ(), "PYTHONPATH=python", "PYTHONDONTWRITEBYTECODE=1"), env...)
 	a.cmd.Stderr = &a.errs
 	var err error
@@ -230,6 +241,69 @@ func TestServerDies(t *testing.T) {
 			lost, _ := what[1].([]any)
 			if len(lost) != 2 || lost[0] != "ConnectionLost" || !strings.Contains(lost[1].(string), s.dead) {
 				t.Errorf("it says %s\nwant %s", line, s.dead)
+			}
+		}
+	})
+}
+
+// TestReconnects: a connection that is cut, whenever that is, is made anew, and nothing is
+// lost or doubled.
+func TestReconnects(t *testing.T) {
+	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
+		s := x.start(t)
+		a := k.starts(t, s.env, "steps", s.url, s.token)
+		for i := range 6 {
+			a.says(fmt.Sprintf(`["step",%d]`, i))
+			if i%2 == 0 { // before the tool answers
+				s.way.cut()
+			}
+			fmt.Fprintln(a.in)
+			if i%3 == 0 { // while its answer is on its way
+				s.way.cut()
+			}
+		}
+		want := []string{`["dense",true]`, `["steps",[0,10,20,30,40,50]]`, `["result",150]`}
+		if diff := cmp.Diff(want, a.rest()); diff != "" {
+			t.Errorf("want (-), said (+):\n%s", diff)
+		}
+	})
+}
+
+// TestRenewed: when another server takes the place of the one that was there, tools are
+// registered there, too; sessions are lost, which they say.
+func TestRenewed(t *testing.T) {
+	kitsOn(t, network, func(t *testing.T, k kit, x transport) {
+		s := x.start(t)
+		a := k.starts(t, s.env, "renewed", s.url, s.token)
+		a.says(`["hangs"]`)
+		s.again(t)
+		want := []string{`["lost",["SessionError","lost"],true,true]`, `["again",15]`}
+		if diff := cmp.Diff(want, a.rest()); diff != "" {
+			t.Errorf("want (-), said (+):\n%s\n%s", diff, a.errs.String())
+		}
+	})
+}
+
+// TestNoServer: where no server can be had, what is said tells what to do.
+func TestNoServer(t *testing.T) {
+	kitsOn(t, transports, func(t *testing.T, k kit, x transport) {
+		s := x.start(t)
+		wrong, url, env := `refuses the token: give connect(url, token) the one that it says when it starts`, s.url, s.env
+		nobody := "start it with `concerto serve --http 127.0.0.1:"
+		if s.way == nil {
+			wrong, nobody = "unknown flag --nonsense", "concerto.nowhere cannot be started: not found: install concerto, or say where it is"
+			env = append(env, "FLAG=--nonsense")
+		}
+		refused := k.starts(t, env, "connects", url, "wrong").rest()
+		if s.way == nil {
+			env = []string{"CONCERTO=concerto.nowhere"}
+		} else {
+			s.way.Close()
+			s.way.cut()
+		}
+		for want, got := range map[string][]string{wrong: refused, nobody: k.starts(t, env, "connects", url, "wrong").rest()} {
+			if len(got) != 1 || !strings.HasPrefix(got[0], `["ConnectionLost",`) || !strings.Contains(got[0], want) {
+				t.Errorf("it says %q\nwant %s", got, want)
 			}
 		}
 	})

@@ -1,5 +1,4 @@
-// Package sdk holds the SDKs that hosts are written with, a file for each language;
-// its tests hold all of them to the same behaviour.
+// The tests of package sdk hold all SDKs to the same behaviour, whatever their language.
 package sdk_test
 
 import (

@@ -1,10 +1,17 @@
 package sdk_test
 
 import (
+	"bufio"
+	"context"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -27,9 +34,15 @@ type server struct {
 	env        []string // of the application
 	dead       string   // is said when it was killed
 	kill       func(t *testing.T)
+	again      func(t *testing.T) // another one takes its place
+	way        *proxy             // to it
 }
 
-var transports = []transport{{name: "stdio", begin: onStdio}}
+// Ways to a server. Those over a network may be cut.
+var (
+	transports = append([]transport{{name: "stdio", begin: onStdio}}, network...)
+	network    = []transport{{name: "sse", begin: over("http")}, {name: "websocket", begin: over("ws")}}
+)
 
 // onStdio has the application start the server. What it starts leaves its number.
 func onStdio(t *testing.T, x transport) *server {
@@ -51,4 +64,135 @@ func onStdio(t *testing.T, x transport) *server {
 			t.Fatal(err)
 		}
 	}}
+}
+
+// token is the servers' of these tests.
+const token = "correct horse"
+
+// over has a server listen, behind a proxy.
+func over(scheme string) func(t *testing.T, x transport) *server {
+	return func(t *testing.T, x transport) *server {
+		s := &server{token: strings.ReplaceAll(token, " ", "-"), dead: "was cut, and for 0.1 s none could be made"}
+		cmd, addr := listens(t, x)
+		s.way = newProxy(t, addr)
+		s.url = scheme + "://" + s.way.Addr().String()
+		s.kill = func(t *testing.T) {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait() // it was killed
+		}
+		s.again = func(t *testing.T) {
+			t.Helper()
+			s.kill(t)
+			cmd, addr = listens(t, x)
+			s.way.to(addr)
+		}
+		return s
+	}
+}
+
+var serving = regexp.MustCompile(`^serving http://(\S+)$`)
+
+// listens starts a server on the loopback.
+func listens(t *testing.T, x transport) (*exec.Cmd, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, x.command, "serve", "--http", "127.0.0.1:0", "--token-env", "TOKEN", "--max-message", "1000000", "--drain", "0")
+	c.Dir = "testdata/app"
+	c.Env = append(os.Environ(), "TOKEN="+strings.ReplaceAll(token, " ", "-"))
+	errs, err := c.StderrPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Kill() // it may have ended
+		_ = c.Wait()
+	})
+	lines := bufio.NewScanner(errs)
+	if !lines.Scan() {
+		t.Fatal("the server says nothing")
+	}
+	m := serving.FindStringSubmatch(lines.Text())
+	if m == nil {
+		t.Fatalf("the server says %q", lines.Text())
+	}
+	go func() {
+		for lines.Scan() {
+		}
+	}()
+	return c, m[1]
+}
+
+// proxy hands on what comes, and can cut it off.
+type proxy struct {
+	net.Listener
+
+	mu   sync.Mutex
+	addr string
+	open map[net.Conn]bool
+}
+
+func newProxy(t *testing.T, addr string) *proxy {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, addr: addr, open: map[net.Conn]bool{}}
+	t.Cleanup(func() {
+		l.Close()
+		p.cut()
+	})
+	go p.serve()
+	return p
+}
+
+func (p *proxy) serve() {
+	for {
+		from, err := p.Accept()
+		if err != nil {
+			return
+		}
+		p.mu.Lock()
+		to, err := net.Dial("tcp", p.addr)
+		if err == nil {
+			p.open[from], p.open[to] = true, true
+			go p.hand(from, to)
+			go p.hand(to, from)
+		} else {
+			from.Close()
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *proxy) hand(from, to net.Conn) {
+	_, _ = io.Copy(to, from) // it was cut, or has ended
+	from.Close()
+	to.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, from)
+	delete(p.open, to)
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		c.(*net.TCPConn).SetLinger(0) // what is under way is lost
+		c.Close()
+	}
+}
+
+// to hands on to another address from now on.
+func (p *proxy) to(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.addr = addr
 }

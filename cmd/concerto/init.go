@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -10,11 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/sdk"
 )
 
 // templateFiles are the projects that init makes, in a directory each, and the
@@ -24,19 +28,23 @@ import (
 var templateFiles embed.FS
 
 // template is a kind of project. with names a folder of files that it shares with
-// others.
-type template struct{ name, about, with string }
+// others, and next is what can be done with it besides what all can.
+type template struct {
+	name, about, with, next string
+	sdk                     bool // concerto.py goes with it
+}
 
 // templates are in the order in which init offers them; the first is the
 // default.
 var templates = []template{
-	{"hello", "an agent that answers", ""},
-	{"supervise", "a host that works, and who decides about it", ""},
-	{"pipeline", "stages: agents and a host, one after the other", ""},
-	{"tools", "an agent that calls functions of the program", ""},
-	{"claude-code", "Claude Code, supervised", "agent"},
-	{"codex", "Codex, supervised", "agent"},
-	{"acp", "an agent that speaks ACP, supervised", "agent"},
+	{name: "hello", about: "an agent that answers"},
+	{name: "supervise", about: "a host that works, and who decides about it"},
+	{name: "pipeline", about: "stages: agents and a host, one after the other"},
+	{name: "tools", about: "an agent that calls functions of the program"},
+	{name: "service", about: "an application in Python, with an agent and tools for it", next: "python3 app.py    run the application; it needs no key", sdk: true},
+	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
+	{name: "codex", about: "Codex, supervised", with: "agent"},
+	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
 }
 
 func templateNames() (names []string) {
@@ -214,11 +222,15 @@ func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
 // all that it made is removed.
 func (a *app) scaffold(dir, name, kind string) error {
 	s := scaffold{root: a.abs(dir), name: name}
+	t := templateOf(kind)
 	err := s.mkdir(s.root)
-	for _, source := range []string{"common", sharedBy(kind), kind} {
+	for _, source := range []string{"common", t.with, kind} {
 		if err == nil && source != "" {
 			err = s.copy("templates/" + source)
 		}
+	}
+	if err == nil && t.sdk {
+		err = s.write(filepath.Join(s.root, "concerto.py"), string(sdk.Python))
 	}
 	if err != nil {
 		s.undo()
@@ -226,15 +238,9 @@ func (a *app) scaffold(dir, name, kind string) error {
 	return cause(err)
 }
 
-// sharedBy is the folder of files that a template shares with others; "" when it
-// shares none.
-func sharedBy(kind string) string {
-	for _, t := range templates {
-		if t.name == kind {
-			return t.with
-		}
-	}
-	return ""
+// templateOf is the template of a name that there is.
+func templateOf(kind string) template {
+	return templates[slices.IndexFunc(templates, func(t template) bool { return t.name == kind })]
 }
 
 // scaffold is a project in the making.
@@ -307,7 +313,8 @@ func (a *app) nextSteps(dir, name, kind string) {
 	if filepath.Clean(dir) != "." {
 		fmt.Fprintf(a.stdout, "  cd %s\n", dir)
 	}
-	fmt.Fprint(a.stdout, `  concerto run      run it; it needs no key
+	next := cmp.Or(templateOf(kind).next, "concerto run      run it; it needs no key")
+	fmt.Fprint(a.stdout, "  "+next+`
   concerto test     run its tests
   concerto check    look for mistakes
 

@@ -140,7 +140,8 @@ var Policy = []Rule{
 	{Package: "internal/mutants/run", Imports: "internal/mutants"},
 	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
-	{Package: "cmd/concerto", Imports: `. internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
+	{Package: "sdk"},
+	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
