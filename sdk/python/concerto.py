@@ -1131,7 +1131,7 @@ def _unknown(method: str) -> ConnectionLost:
 def _hole(method: Any, params: Any) -> int:
     """The number of the last of the messages of which the server has forgotten that it
     told us; 0 for any other notification than the one that says so."""
-    if method == "session/event" and isinstance(params, dict) and params.get("session_id") == "" and params.get("type") == "gap":
+    if method == "session/event" and isinstance(params, dict) and not params.get("session_id") and params.get("type") == "gap":
         return int(params.get("to", 0))
     return 0
 

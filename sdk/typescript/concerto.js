@@ -1,4 +1,4 @@
-// Made by `make sdk` from concerto.ts, sha256 1eb3059153eada5ab3e44dcb26fd37aa1a6edef872b1890b80d446f428d929eb.
+// Made by `make sdk` from concerto.ts, sha256 e0ff0b6739a12add1a6facc205f22f222f819a46b1f9f4a18e2d16a5e15021ca.
 // Concerto from an application: run programs, and give them tools of your own.
 // One file, no dependencies, Node 22 or newer and browsers.
 //
@@ -636,7 +636,7 @@ function unknown(method) {
  * us; 0 for any other message than the one that says so. */
 function hole(message) {
     const p = message?.params;
-    return message?.method === "session/event" && p?.session_id === "" && p.type === "gap" ? p.to : 0;
+    return message?.method === "session/event" && !p?.session_id && p?.type === "gap" ? p.to : 0;
 }
 function registration(tools, replace) {
     return { tools: tools.map((t) => t.definition), replace: replace || undefined, session_id: tools[0]?.session_id };

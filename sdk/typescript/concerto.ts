@@ -790,7 +790,7 @@ function unknown(method: string): ConnectionLost {
  * us; 0 for any other message than the one that says so. */
 function hole(message: Json): number {
   const p = message?.params;
-  return message?.method === "session/event" && p?.session_id === "" && p.type === "gap" ? p.to : 0;
+  return message?.method === "session/event" && !p?.session_id && p?.type === "gap" ? p.to : 0;
 }
 
 function registration(tools: Tool[], replace: boolean | undefined): Json {
