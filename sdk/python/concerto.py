@@ -1247,6 +1247,9 @@ class _Stdio(_Link):
             self.client.lost(await self._why(errors))
         except ConnectionLost as e:
             self.client.lost(e)
+        except Exception as e:
+            self.client.lost(ConnectionLost(f"this is a bug of concerto.py: {e!r}"))
+            raise
 
     async def _why(self, errors: asyncio.Task) -> ConnectionLost:
         """Why it says nothing more."""
@@ -1294,6 +1297,9 @@ class _Cut(Exception):
     """A connection has ended."""
 
 
+_BROKEN = (_Cut, OSError, EOFError, asyncio.TimeoutError)  # the last is no OSError before Python 3.11
+
+
 class _Net(_Link):
     """Connections over a network, which are made anew when they are cut."""
 
@@ -1311,7 +1317,7 @@ class _Net(_Link):
     async def start(self) -> None:
         try:
             await self._initialize(None)
-        except (_Cut, OSError, EOFError) as e:
+        except _BROKEN as e:
             raise ConnectionLost(f"nothing answers at {self.at}: {_cause(e)}: start it with `concerto serve --http {self.url.netloc}`") from None
         self.tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._pump())]
 
@@ -1346,10 +1352,13 @@ class _Net(_Link):
             while True:
                 try:
                     await self._read()
-                except (_Cut, OSError, EOFError) as e:
+                except _BROKEN as e:
                     await self._reconnect(e)
         except ConcertoError as e:
             self.client.lost(e)
+        except Exception as e:
+            self.client.lost(ConnectionLost(f"this is a bug of concerto.py: {e!r}"))
+            raise
 
     async def _reconnect(self, why: Exception) -> None:
         _log.info("the connection to %s was cut: %s", self.at, _cause(why))
@@ -1360,7 +1369,7 @@ class _Net(_Link):
                 if not known:
                     await self._initialize(None)
                 return self.client.resumed() if known else self.client.renewed()
-            except (_Cut, OSError, EOFError) as e:
+            except _BROKEN as e:
                 why = e
             left = began + self.patience - time.monotonic()
             if left <= 0:
@@ -1408,7 +1417,7 @@ class _Response:
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body, as it comes."""
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
-            while size := int((await self.reader.readuntil(b"\r\n")).split(b";")[0], 16):
+            while size := _hex((await self.reader.readuntil(b"\r\n")).split(b";")[0]):
                 yield await self.reader.readexactly(size)
                 await self.reader.readexactly(2)
             while await self.reader.readuntil(b"\r\n") != b"\r\n":
@@ -1425,6 +1434,13 @@ class _Response:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.writer.close()
+
+
+def _hex(text: bytes) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:
+        raise _Cut("the answer is no HTTP") from None
 
 
 async def _send_http(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, method: str, path: str, headers: dict, body: bytes = b"") -> _Response:
@@ -1539,7 +1555,7 @@ class _Sse(_Net):
                 return {"error": {"code": e.code, "message": str(e), "data": e.data}}
             except _Lost as e:
                 return {"error": {"code": -32603, "message": str(e)}}
-            except (_Cut, OSError, EOFError):
+            except _BROKEN:
                 pass
             except ConcertoError as e:
                 self.client.lost(e)
@@ -1560,7 +1576,7 @@ class _Sse(_Net):
         try:
             r = await _send_http(reader, writer, "POST", self.base + "/rpc", headers, body)
             answer = await r.body()
-        except (OSError, EOFError, _Cut) as e:
+        except _BROKEN as e:
             writer.close()
             if once:
                 raise _Lost(f"the connection was cut before the answer came: it may have been done or not ({_cause(e)})") from None
