@@ -80,3 +80,16 @@ func executable(path string) error {
 	}
 	return nil
 }
+
+// WhyNot says in words why a command cannot be started: an error of Find or Start.
+func WhyNot(err error) string {
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return "it is not there"
+	case errors.Is(err, ErrIsDirectory):
+		return "it is a directory"
+	case errors.Is(err, ErrNotExecutable), errors.Is(err, os.ErrPermission):
+		return "it is not executable"
+	}
+	return err.Error()
+}

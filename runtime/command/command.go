@@ -4,10 +4,8 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -64,13 +62,13 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 	}
 	path, err := procgroup.Find(c.Command, r.dir, r.environ)
 	if err != nil {
-		return nil, failed("cannot run %s: %s", c.Command, reason(err))
+		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}
 	stderr := &kept{}
 	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
 		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
 	if err != nil {
-		return nil, failed("cannot run %s: %s", c.Command, reason(err))
+		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
 	}
 	p.Stdin.Close()
 	stdout := &kept{}
@@ -97,19 +95,6 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		return nil, err
 	}
 	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
-}
-
-// reason says why a command cannot be started.
-func reason(err error) string {
-	switch {
-	case errors.Is(err, procgroup.ErrNotFound):
-		return "it is not there"
-	case errors.Is(err, procgroup.ErrIsDirectory):
-		return "it is a directory"
-	case errors.Is(err, procgroup.ErrNotExecutable), errors.Is(err, os.ErrPermission):
-		return "it is not executable"
-	}
-	return err.Error()
 }
 
 // kept is an output as far as it is kept; the rest is counted.

@@ -92,7 +92,7 @@ func (x *command) start(c *Context, session map[string]string) (procgroup.Comman
 	}
 	path, err := procgroup.Find(x.Run[0], base, environ)
 	if err != nil {
-		return procgroup.Command{}, fmt.Errorf("cannot run %s: %s", x.Run[0], whyNot(err))
+		return procgroup.Command{}, fmt.Errorf("cannot run %s: %s", x.Run[0], procgroup.WhyNot(err))
 	}
 	reach := Reach{Command: x.Run[0], Env: of}
 	if strings.ContainsRune(reach.Command, '/') {
@@ -151,19 +151,6 @@ func reason(err error) error {
 		return at.Err
 	}
 	return err
-}
-
-// whyNot says why a command cannot be started.
-func whyNot(err error) string {
-	switch {
-	case errors.Is(err, procgroup.ErrNotFound):
-		return "it is not there"
-	case errors.Is(err, procgroup.ErrIsDirectory):
-		return "it is a directory"
-	case errors.Is(err, procgroup.ErrNotExecutable), errors.Is(err, os.ErrPermission):
-		return "it is not executable"
-	}
-	return err.Error()
 }
 
 // UnmarshalJSON reads the full form. A member that is not known is an error.

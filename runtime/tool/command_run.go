@@ -35,7 +35,7 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 	how.Stderr = log.Take
 	p, err := c.world().run().Start(how)
 	if err != nil {
-		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], whyNot(err))
+		return Result{}, fmt.Errorf("cannot run %s: %s", x.Run[0], procgroup.WhyNot(err))
 	}
 	out := &output{most: x.MaxOutput, over: p.Kill}
 	converse(ctx, p, append(line, '\n'), out)

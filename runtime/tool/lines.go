@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
 // lines is a command that stays: one process at a time takes all calls, of a session, or of
@@ -88,7 +90,7 @@ func (l *lines) start(c *Context) error {
 	}
 	p, err := newPeer(l, how, run, c.world())
 	if err != nil {
-		return fmt.Errorf("cannot run %s: %s", l.x.Run[0], whyNot(err))
+		return fmt.Errorf("cannot run %s: %s", l.x.Run[0], procgroup.WhyNot(err))
 	}
 	if l.all == nil {
 		l.all = map[*peer]bool{}
