@@ -16,7 +16,7 @@ var initRules = []rule{
 	{"H27", "A host that answers with `error` fails the call with that message.", initError},
 	{"H28", "Any other answer is the failure to acknowledge, and quotes the line; so is the end of the process, with its exit code and the end of its standard error.", initOther},
 	{"H29", "A process whose initialisation failed is ended.", initFailureEnds},
-	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`, \"resume\" that it heeds the `session` of a prompt.", ackMembers},
+	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`, \"resume\" that it heeds the `session` of a prompt, \"tools\" that it wants to be told of its tools.", ackMembers},
 }
 
 const ackAndEcho = "< {\"type\":\"init_ack\"}\n" + echo
@@ -169,12 +169,20 @@ read
 `+echo)
 	odd := w.named("odd", "read\n< {\"type\":\"init_ack\",\"capabilities\":\"cancel\"}\n"+echo)
 	odd.Params = c.Params
-	w.start(c, odd)
+	wants := w.named("wants", `
+read
+< {"type":"init_ack","capabilities":["tools"]}
+>= {"type":"prompt","text":"what may I?","tools":[]}
+< {"type":"result"}
+`)
+	wants.Params = c.Params
+	w.start(c, odd, wants)
 	x := w.open("go")
 	x.want("progress", `{}`)
 	x.close()
 	w.ask("again", "again")
 	w.openAt("odd", "go").want("result", `{"text":"go"}`)
+	w.openAt("wants", "what may I?").want("result", `{}`)
 }
 
 // openFails opens an exchange that cannot be opened.

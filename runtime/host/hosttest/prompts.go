@@ -8,13 +8,21 @@ import (
 )
 
 var promptRules = []rule{
-	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`; `session`, a text, when it was `.resume`.", jsonPrompts},
+	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`; `session`, a text, when it was `.resume`; `tools`, a list of `{\"name\", \"description\", \"parameters\"}`, also an empty one, when the host has the capability `tools` or `send_tools = true` in the manifest. They are what it may call: its own `tools` and the application's.", jsonPrompts},
 	{"H32", "With `input_format` text the prompt is the bare line. A line break in it is sent as the two characters `\\n`, backslashes are left alone, and a context follows as `\\nContext: ` and its JSON, a schema as `\\nSchema: ` and its.", textPrompts},
 	{"H33", "`input_format` is json when it is not given and `output_format` is json or the host has parameters; else it is text.", inputFormat},
 }
 
 func jsonPrompts(w *world) {
-	w.start(w.worker(`
+	tools := []effect.ToolSpec{{Name: "stock", Description: "Pieces <in> stock", Parameters: json.RawMessage(`{"type":"object"}`)}}
+	told := w.named("told", `
+>= {"type":"prompt","text":"a","tools":[{"name":"stock","description":"Pieces <in> stock","parameters":{"type":"object"}}]}
+< {"type":"result"}
+>= {"type":"prompt","text":"b","tools":[]}
+< {"type":"result"}
+`)
+	told.SendTools = true
+	w.start(told, w.worker(`
 >= {"type":"prompt","text":"plain"}
 < {"type":"result"}
 >= {"type":"prompt","text":"with context","context":{"files":["a","b"],"depth":2}}
@@ -28,7 +36,9 @@ func jsonPrompts(w *world) {
 		{Prompt: "plain"},
 		{Prompt: "with context", Context: json.RawMessage(`{"files":["a","b"],"depth":2}`)},
 		{Prompt: "with both", Context: json.RawMessage(`["x"]`), Schema: json.RawMessage(`{"type":"object"}`)},
-		{Prompt: "", Context: json.RawMessage(`null`)},
+		{Prompt: "", Context: json.RawMessage(`null`), Tools: tools},
+		{Host: "told", Prompt: "a", Tools: tools},
+		{Host: "told", Prompt: "b"},
 	} {
 		w.exchange(r)
 	}
