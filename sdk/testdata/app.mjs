@@ -54,11 +54,13 @@ function once() {
 const scenarios = {
   async flow() {
     const c = await server();
+    const ids = [];
     let session;
     c.tool({ name: "stock", description: "Pieces in stock", category: "shop", parameters: { type: "object", properties: { sku: { type: "string" } }, required: ["sku"] } },
       async (input, ctx) => {
+        ids.push(ctx.session_id); // the call may come before run() gives the session
         await ctx.progress(1, 2, "counting");
-        await ctx.emit("shelf", [ctx.session_id === session.id, ctx.environment, ctx.metadata, ctx.by, ctx.route, ctx.chain]);
+        await ctx.emit("shelf", [ctx.environment, ctx.metadata, ctx.by, ctx.route, ctx.chain]);
         return ctx.call("double", { text: input.sku });
       });
     c.tool({ name: "double", description: "Doubles", parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] } }, (input, ctx) => {
@@ -82,7 +84,7 @@ const scenarios = {
     say("dense", dense(events));
     for (const e of events) say(...seen(e));
     say("result", await outcome(session.result()), session.state, session.usage.calls);
-    say("again", (await all(session)).length === events.length);
+    say("again", (await all(session)).length === events.length, ids.join() === session.id);
     say("tools", (await c.tools()).map((t) => t.name), (await c.tools({ category: "shop" })).map((t) => t.name));
     say("call", await outcome(c.call("double", { text: "a" })));
     say("arguments", await outcome(c.call("double", { text: 1 })));
