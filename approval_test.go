@@ -104,7 +104,7 @@ func TestWhoApproves(t *testing.T) {
 	}{
 		{"the command line", concerto.Options{Answers: concerto.Answers{Fixed: []concerto.Answer{{Channel: "tool:approval", Value: "okay!"}}}}, "", "allow by flag --answer", `"ordered a"`},
 		{"the command line, in full", concerto.Options{Answers: concerto.Answers{Fixed: []concerto.Answer{{Channel: "tool:approval", Value: ` {"decision":"allow","input":{"sku":"b"}}`}}}}, "",
-			"allow by flag --answer", `"ordered b\n(called with changed arguments: {\"sku\":\"b\"})"`},
+			"allow by flag --answer", `"ordered b"`},
 		{"a handler", concerto.Options{Answers: concerto.Answers{Handler: `read line; echo '{"value":{"approved":true}}'`}}, "", "allow by application --emit-handler", `"ordered a"`},
 		{"the application", concerto.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
 			return json.RawMessage(`"reject"`), nil

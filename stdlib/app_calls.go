@@ -162,6 +162,9 @@ func auditDone(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, vm.Nothing)
 }
 
+// routeDispatch is the route of calls that the program makes by name.
+const routeDispatch = "dispatch"
+
 // appCall makes a call, the number of which is argument 1 when it was prepared, and gives
 // its __AppResult.
 func appCall(a *vm.Args) (value.Slot, error) {
@@ -175,7 +178,7 @@ func appCall(a *vm.Args) (value.Slot, error) {
 		if err != nil {
 			return value.Nil, err
 		}
-		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked {
+		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked && ask.Route != routeDispatch { // a program gets the result, not the text for a model
 			output = value.String(value.Text(output) + "\n(called with changed arguments: " + string(x.Changed) + ")")
 		}
 		return record(t,
