@@ -24,6 +24,14 @@ func Decode(text []byte) (any, error) {
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("not UTF-8")
 	}
+	if v, ok := quickly(text); ok {
+		return v, nil
+	}
+	return slowly(text)
+}
+
+// slowly is Decode, of UTF-8, with the words of its errors.
+func slowly(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	v, err := decodeValue(d, "")
