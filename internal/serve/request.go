@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"runtime/debug"
+
+	"github.com/concerto-lang/concerto/internal/ample"
 )
 
 // request is a request of a client's that is being answered.
@@ -123,13 +125,13 @@ func (c *client) receive(ctx context.Context, m *message, http bool, reply func(
 	if x.makes {
 		c.making.Add(1)
 	}
-	go func() {
+	ample.Go(func() {
 		defer c.busy.Done()
 		if x.makes {
 			defer c.making.Done()
 		}
 		answer()
-	}()
+	})
 }
 
 // do answers a request. A panic is a bug of ours, and this request's alone.

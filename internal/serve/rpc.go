@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
@@ -82,18 +83,23 @@ func (m *message) kind() kind {
 // parse reads a message. With an error, the message has the id that the response to it
 // has.
 func parse(text []byte) (*message, *Error) {
-	if !utf8.Valid(text) || !json.Valid(text) {
+	m := &message{}
+	text = bytes.Trim(text, " \t\r\n")
+	var err error
+	if object := len(text) > 0 && text[0] == '{'; object && utf8.Valid(text) {
+		err = json.Unmarshal(text, m)
+	} else if !object && utf8.Valid(text) && json.Valid(text) {
+		if text[0] == '[' {
+			return m, failure(codeInvalid, "there are no batches here: each message is sent on its own")
+		}
+		return m, failure(codeInvalid, "a message is an object")
+	} else {
+		return m, failure(codeParse, "the message is no JSON")
+	}
+	if noJSON := (*json.SyntaxError)(nil); errors.As(err, &noJSON) {
 		return &message{}, failure(codeParse, "the message is no JSON")
 	}
-	text = bytes.TrimSpace(text)
-	if text[0] == '[' {
-		return &message{}, failure(codeInvalid, "there are no batches here: each message is sent on its own")
-	}
-	m := &message{}
-	if text[0] != '{' {
-		return m, failure(codeInvalid, "a message is an object")
-	}
-	if err := json.Unmarshal(text, m); err != nil {
+	if err != nil {
 		return m.answerable(), failure(codeInvalid, "the message is none of JSON-RPC 2.0: %v", err)
 	}
 	switch {

@@ -63,6 +63,8 @@ type lineConn struct {
 	failed chan error    // gets why nothing can be written any more
 	done   chan struct{} // closed when all is written
 
+	late *time.Timer // fails the connection when a write takes too long; nil before the first
+
 	mu sync.Mutex
 	c  *client
 }
@@ -162,10 +164,14 @@ func (l *lineConn) batch(_ int64, all []outgoing) error {
 
 func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // it is told by failed
 
-// put writes bytes. Why it cannot be done goes to failed.
+// put writes bytes, for one caller at a time. Why it cannot be done goes to failed.
 func (l *lineConn) put(b []byte) error {
-	late := time.AfterFunc(patience, func() { l.fail(errDeaf) })
-	defer late.Stop()
+	if l.late == nil {
+		l.late = time.AfterFunc(patience, func() { l.fail(errDeaf) })
+	} else {
+		l.late.Reset(patience)
+	}
+	defer l.late.Stop()
 	_, err := l.out.Write(b)
 	if err != nil {
 		err = fmt.Errorf("write the output: %w", err)

@@ -201,7 +201,7 @@ func callTool(r *request, p *calling) (any, error) {
 		if c == nil {
 			return nil, badParam("parent", "no call '%s' of this client's tools goes on", *p.Parent)
 		}
-		return c.Call(r.ctx, p.Name, p.Args), nil
+		return c.Call(r.ctx, p.Name, p.Args).Wire(), nil
 	}
 	s, err := r.toolSession(p.SessionID)
 	if err != nil {
@@ -215,7 +215,7 @@ func callTool(r *request, p *calling) (any, error) {
 		}
 		ask.CallID = x.callID()
 	}
-	return s.Do(r.ctx, ask).Result, nil
+	return s.Do(r.ctx, ask).Result.Wire(), nil
 }
 
 // callID is the id of the next call that a client makes through the session: those of the
@@ -282,7 +282,7 @@ func (c *client) handler(spec tool.Spec) tool.Handler {
 			return tool.Result{}, err
 		}
 		var result tool.Result
-		if err := json.Unmarshal(text, &result); err != nil {
+		if err := result.UnmarshalJSON(text); err != nil { // it is known to be JSON
 			return tool.Result{}, err
 		}
 		return result, nil

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/ample"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 )
 
@@ -131,7 +132,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 	}
 	r := newRunning(c, ctx, cancel)
 	done := make(chan answer, 1)
-	go func() {
+	ample.Go(func() {
 		var a answer
 		a.err = c.guarded(func() (err error) {
 			a.result, err = h(r.ctx, json.RawMessage(c.args), r.context())
@@ -139,7 +140,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 		})
 		a.late = ctx.Err() != nil
 		done <- a
-	}()
+	})
 	a, ended := wait(ctx, done, grace+c.e.def.grace)
 	c.lacks = r.end()
 	took := time.Since(began)

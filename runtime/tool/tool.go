@@ -197,7 +197,11 @@ type wireResult struct {
 }
 
 // MarshalJSON writes all four members; an output or an error that is not there is null.
-func (r Result) MarshalJSON() ([]byte, error) {
+func (r Result) MarshalJSON() ([]byte, error) { return encode(r.Wire()) }
+
+// Wire is the result as a value of which encoding/json makes the same text as of the
+// result, in one pass.
+func (r Result) Wire() any {
 	w := wireResult{Success: r.Success, Output: r.Output, Metadata: r.Metadata}
 	if r.Error != "" {
 		w.Error = &r.Error
@@ -205,7 +209,7 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if w.Metadata == nil {
 		w.Metadata = map[string]any{}
 	}
-	return encode(w)
+	return w
 }
 
 // UnmarshalJSON reads a result; members may be left out, but not `success`.
