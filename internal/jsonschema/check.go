@@ -319,10 +319,16 @@ func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own
 			x.wrong(member(path, name), "missing")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(o)) {
+	var few [8]string // so that small objects allocate nothing
+	names := few[:0]
+	for name := range o {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		x.member(r, name, o[name], path, sc, own)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.dependentRequired)) {
+	for _, name := range sorted(r.dependentRequired) {
 		if _, ok := o[name]; !ok {
 			continue
 		}
@@ -332,11 +338,19 @@ func (x *checking) object(n *node, o map[string]any, path string, sc *scope, own
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.dependentSchemas)) {
+	for _, name := range sorted(r.dependentSchemas) {
 		if _, ok := o[name]; ok {
 			x.part(r.dependentSchemas[name], o, path, sc, own)
 		}
 	}
+}
+
+// sorted is the names of a map; most rules have none.
+func sorted[V any](m map[string]V) []string {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
 }
 
 func (x *checking) member(r *objectRules, name string, v any, path string, sc *scope, own *evaluated) {

@@ -36,7 +36,7 @@ func registerTools(r *request, p *registering) (any, error) {
 		default:
 			spec.Scope = tool.PerSession
 		}
-		defs = append(defs, spec.With(r.client.handler(spec)))
+		defs = append(defs, spec.With(r.client.handler(spec)).Prompt())
 		names = append(names, fmt.Sprintf("%s@%d", spec.Name, max(spec.Version, 1)))
 	}
 	register := owner.Register

@@ -131,17 +131,7 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 		defer free()
 	}
 	r := newRunning(c, ctx, cancel)
-	done := make(chan answer, 1)
-	ample.Go(func() {
-		var a answer
-		a.err = c.guarded(func() (err error) {
-			a.result, err = h(r.ctx, json.RawMessage(c.args), r.context())
-			return err
-		})
-		a.late = ctx.Err() != nil
-		done <- a
-	})
-	a, ended := wait(ctx, done, grace+c.e.def.grace)
+	a, ended := c.answered(ctx, r, h)
 	c.lacks = r.end()
 	took := time.Since(began)
 	switch {
@@ -152,6 +142,24 @@ func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Han
 		return c.over(ctx, true, took)
 	}
 	return c.gave(a, took)
+}
+
+// answered calls the handler, beside who waits for it unless it is prompt.
+func (c *Call) answered(ctx context.Context, r *running, h Handler) (a answer, ended bool) {
+	ask := func() (a answer) {
+		a.err = c.guarded(func() (err error) {
+			a.result, err = h(r.ctx, json.RawMessage(c.args), r.context())
+			return err
+		})
+		a.late = ctx.Err() != nil
+		return a
+	}
+	if c.e.def.prompt {
+		return ask(), true
+	}
+	done := make(chan answer, 1)
+	ample.Go(func() { done <- ask() })
+	return wait(ctx, done, grace+c.e.def.grace)
 }
 
 // wait waits for the answer, a little longer than the call.

@@ -75,6 +75,7 @@ type Definition struct {
 type inner struct {
 	wrong   error         // New: the type has no schema
 	grace   time.Duration // how long the handler takes to end what it has begun, beyond what any is given
+	prompt  bool          // the handler ends as soon as its ctx does
 	inTests bool          // it reaches nothing outside, so that tests may call it
 	sandbox *Sandbox      // of a command; nil for none
 	// release is called when the definition has gone; wait returns when nothing of the
@@ -85,6 +86,13 @@ type inner struct {
 // ForTests is the tool as one that reaches nothing outside: tests of programs may call it.
 func (d Definition) ForTests() Definition {
 	d.inTests = true
+	return d
+}
+
+// Prompt is the tool as one whose handler returns as soon as its ctx ends: nobody has to
+// watch over it from another goroutine.
+func (d Definition) Prompt() Definition {
+	d.prompt = true
 	return d
 }
 
