@@ -57,6 +57,17 @@ func TestResume(t *testing.T) {
 ← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":5}}
 `)
+	h := servetest.NewHTTP(t.Context(), x.url, token)
+	// The answer has been taken when the call has ended: what the server has not read of a
+	// connection when the next one comes is lost.
+	taken, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Known("$session")+`","after":2,"limit":1,"wait_s":60}}`,
+		"Concerto-Client", talk.Known("$client"))
+	if err != nil || taken.StatusCode != http.StatusOK {
+		t.Fatal(taken, err)
+	}
+	if text, err := io.ReadAll(taken.Body); err != nil || !strings.Contains(string(text), `"phase":"end"`) {
+		t.Fatalf("%s, %v", text, err)
+	}
 	w2, _ := dial(t, x)
 	play(t, talk, w2, `
 → {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":5}}}
@@ -66,7 +77,6 @@ func TestResume(t *testing.T) {
 	for err := error(nil); err == nil; { // the connection before was ended
 		_, _, err = conn.Read(t.Context())
 	}
-	h := servetest.NewHTTP(t.Context(), x.url, token)
 	events := []string{}
 	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Known("$client"), "Last-Event-ID", "6")
 	if err != nil || r.StatusCode != http.StatusOK {
