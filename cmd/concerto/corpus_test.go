@@ -148,7 +148,7 @@ var corpusVaries = []struct {
 }{
 	{regexp.MustCompile(`"duration_ms":\d+`), `"duration_ms":0`},
 	{regexp.MustCompile(`(?m)( ends after|^done in) \d+\.\ds`), `$1 0.0s`},
-	{regexp.MustCompile(`/tasks/r_[a-z0-9]{16}-`), `/tasks/RUN-`},
+	{regexp.MustCompile(`\br_[a-z0-9]{16}\b`), `RUN`},
 	{regexp.MustCompile(`\(\d+ read, at offset `), `(N read, at offset `},
 }
 
