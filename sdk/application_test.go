@@ -145,13 +145,13 @@ func kitsOn(t *testing.T, transports []transport, test func(t *testing.T, k kit,
 		t.Fatal(err)
 	}
 	for _, x := range transports {
+		x.command = path
 		for _, k := range kits {
 			t.Run(k.name+"/"+x.name, func(t *testing.T) {
 				t.Parallel()
 				if _, err := exec.LookPath(k.needs); err != nil {
 					t.Skipf("%s is not installed", k.needs)
 				}
-				x.command = path
 				test(t, k, x)
 			})
 		}
