@@ -13,37 +13,24 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
 var update = flag.Bool("update", false, "rewrite the want.txt files")
 
 // command builds the command once.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "concerto-examples")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "concerto")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
-	if err != nil {
-		return "", errors.New(err.Error() + "\n" + string(out))
-	}
-	return path, nil
-})
+var command = testproc.Command
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if path, err := command(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	testproc.RemoveCommand()
 	os.Exit(code)
 }
 

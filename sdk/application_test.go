@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,27 +17,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
 // command builds the command once.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "concerto-sdk")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "concerto")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
-	if err != nil {
-		return "", errors.New(err.Error() + "\n" + string(out))
-	}
-	return path, nil
-})
+var command = testproc.Command
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := command(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	testproc.RemoveCommand()
 	os.Exit(code)
 }
 

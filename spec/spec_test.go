@@ -29,6 +29,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/serve/servetest"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/testhost"
+	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
@@ -39,19 +40,8 @@ const asHost = "SPEC_TESTHOST"
 // patience bounds one command.
 const patience = 60 * time.Second
 
-// command builds the command once, into a directory of its own.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "concerto-spec")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "concerto")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/concerto").CombinedOutput()
-	if err != nil {
-		return "", errors.New(err.Error() + "\n" + string(out))
-	}
-	return path, nil
-})
+// command builds the command once.
+var command = testproc.Command
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asHost) != "" {
@@ -59,9 +49,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	code := m.Run()
-	if path, err := command(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	testproc.RemoveCommand()
 	os.Exit(code)
 }
 

@@ -187,7 +187,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 		return Outcome{Refused: protocol.SeqConflict}, nil
 	}
 	_, err = b.tx.ExecContext(b.ctx, `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		e.RunID, e.Seq, e.From, e.TS, e.Type, e.text("input_id"), string(e.Data), string(e.Extra), e.ReceivedAt)
+		e.RunID, e.Seq, e.From, e.TS, e.Type, e.inputID(), string(e.Data), string(e.Extra), e.ReceivedAt)
 	if err != nil {
 		return Outcome{}, b.s.told("store an event", err)
 	}
@@ -203,6 +203,15 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 		return Outcome{}, err
 	}
 	return Outcome{}, b.catchUp(r)
+}
+
+// inputID is the input that a run.input records; "" of any other event, whose data is not
+// looked at for it.
+func (e *Event) inputID() string {
+	if e.Type != protocol.RunInput {
+		return ""
+	}
+	return e.text("input_id")
 }
 
 // stored is the event that has an event's seq; nil when there is none.
