@@ -13,11 +13,11 @@ import (
 // How often the processes are looked through until none is left: what is killed
 // takes a moment, and may have started others meanwhile. One that forks and ends at once
 // is missed by some looks: sure is how many in a row must find none, and hunted how
-// often each looks for what is being born.
+// often each looks for what is being born. Nobody waits for this process, so there are many.
 const (
-	rounds = 200
+	rounds = 3000
 	pause  = 5 * time.Millisecond
-	sure   = 3
+	sure   = 10
 	hunted = 100
 )
 

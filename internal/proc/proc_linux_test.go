@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 )
 
 func TestParse(t *testing.T) {
@@ -47,7 +48,11 @@ func TestMarked(t *testing.T) {
 	}
 	defer c.Wait()
 	defer c.Process.Kill()
-	env := Environ(c.Process.Pid)
+	// A program's environment is there a moment after its start has been told.
+	var env []byte
+	for end := time.Now().Add(time.Minute); len(env) == 0 && time.Now().Before(end); {
+		env = Environ(c.Process.Pid)
+	}
 	for run, want := range map[string]bool{"r_mine": true, "r_other": false, "r_min": false, "mine": false} {
 		if Marked(env, run) != want {
 			t.Errorf("%s: %v", run, !want)

@@ -53,9 +53,10 @@ func runStarter(jobs <-chan func()) {
 
 // How often a sweep looks for what is left, how long it waits in between, and after how
 // many looks in a row that find nothing it ends, once one has: what forks without end
-// is missed by some. hunted is how often each looks for what is being born.
+// is missed by some. There are many, since on a busy machine what hunts gets few turns.
+// hunted is how often each looks for what is being born.
 const (
-	sweepRounds = 200
+	sweepRounds = 3000
 	sweepPause  = time.Millisecond
 	sweepSure   = 3
 	hunted      = 30
@@ -87,21 +88,33 @@ func (f *kin) sweep(run string) (clean bool) {
 }
 
 // sweepOnce says whether there was any, or any orphan at all since the last time: one
-// that has ended may have started others, and no longer tells whose it was.
+// that has ended, or is about to, may have started others, and no longer tells whose it was.
 func (f *kin) sweepOnce(marked func(env []byte) bool) (found bool) {
 	f.mu.Lock() // none is started meanwhile
 	defer f.mu.Unlock()
 	self := os.Getpid()
 	for pid := range proc.All {
 		s := proc.Read(pid)
-		if s == nil || s.Parent != self || ours.have(pid) || !s.Runs() || !marked(proc.Environ(pid)) {
+		if s == nil || s.Parent != self || ours.have(pid) || !s.Runs() {
 			continue
 		}
-		found = true
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		switch env := proc.Environ(pid); {
+		case len(env) == 0:
+			found = found || ends(pid)
+		case marked(env):
+			found = true
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	}
 	orphans := ours.collectAll()
 	found = found || orphans != f.orphans
 	f.orphans = orphans
 	return found
+}
+
+// ends says whether a process has left its memory and is not a zombie yet: its children
+// are not ours yet.
+func ends(pid int) bool {
+	s := proc.Read(pid)
+	return s != nil && s.Runs() && s.Pages == 0
 }
