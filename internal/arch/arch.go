@@ -56,6 +56,7 @@ var Policy = []Rule{
 	{Package: "internal/jcs"},
 	{Package: "internal/audit", Imports: "internal/jcs"},
 	{Package: "relay/protocol", Imports: "internal/jcs"},
+	{Package: "relay/hostd/desk", Imports: "internal/jcs relay/protocol"},
 	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
 	{Package: "relay/store", Imports: "relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},

@@ -1,0 +1,231 @@
+package desk
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Decide decides a request: nil when the decision has taken effect, now or before; else an
+// *Error says why it did not, and the request is as it was.
+func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
+	t := d.tray(run)
+	t.mu.Lock()
+	e, err := t.decidable(run, id, dec)
+	if e == nil {
+		t.mu.Unlock()
+		return err
+	}
+	if err := e.takes(dec); err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	e.applied = make(chan struct{})
+	t.mu.Unlock()
+	var also []Event
+	if e.Apply != nil {
+		also, err = e.Apply(ctx, dec)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(e.applied)
+	e.applied = nil
+	if err != nil {
+		var why *Error
+		if errors.As(err, &why) {
+			return why
+		}
+		return refused(protocol.Internal, "%v", err)
+	}
+	if t.open[id] != e { // it was withdrawn meanwhile; nothing waits for it any more
+		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
+	}
+	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
+}
+
+// decidable is the request when it is open; without one, what the decision's state is.
+func (t *tray) decidable(run, id string, dec Decision) (*entry, error) {
+	e := t.open[id]
+	was, decided := t.done[id]
+	switch {
+	case dec.Decision != Approve && dec.Decision != Deny:
+		return nil, refused(protocol.BadMessage, "a decision is approve or deny, not %q", dec.Decision)
+	case e != nil && e.applied != nil:
+		return nil, refused(protocol.AlreadyDecided, "request %s is being decided", id)
+	case e != nil:
+		return e, nil
+	case decided && was.Decision == dec.Decision && was.By == dec.By:
+		return nil, nil
+	case decided && (was.Decision == Expired || was.Decision == Withdrawn):
+		return nil, refused(protocol.Expired, "request %s of run %s is over: %s", id, run, was.Decision)
+	case decided:
+		return nil, refused(protocol.AlreadyDecided, "request %s was decided: %s%s", id, was.Decision, byWhom(was))
+	case t.ended:
+		return nil, refused(protocol.RunHasExited, "run %s has ended", run)
+	}
+	return nil, refused(protocol.UnknownRequest, "run %s has no request %s", run, id)
+}
+
+func byWhom(d Decision) string {
+	switch {
+	case d.By != "":
+		return " by " + d.By
+	case d.Actor != "":
+		return " by " + d.Actor
+	}
+	return ""
+}
+
+// takes says whether a decision may be one of this request.
+func (e *entry) takes(dec Decision) error {
+	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
+		return refused(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
+	}
+	if dec.Decision != Approve {
+		return nil
+	}
+	if err := checkAnswers(e.Data.Questions, dec); err != nil {
+		return refused(protocol.InvalidAnswer, "%v", err)
+	}
+	if e.Check == nil {
+		return nil
+	}
+	if err := e.Check(dec); err != nil {
+		return refused(protocol.InvalidAnswer, "%v", err)
+	}
+	return nil
+}
+
+// resolve tells what became of a request and takes it off the tray. also comes before.
+func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec Decision, also []Event, why string) error {
+	id := e.Data.RequestID
+	told := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: answerHash(dec), Reason: d.o.Redact(why)}
+	events := append(also, Event{protocol.RunPermissionResolved, told})
+	if err := d.o.Events.Commit(ctx, run, events, e.rows(run, &dec)); err != nil {
+		return refused(protocol.Internal, "tell what became of request %s of run %s: %v", id, run, err)
+	}
+	if e.stop != nil {
+		e.stop()
+	}
+	delete(t.open, id)
+	for i, other := range t.order {
+		if other == e {
+			t.order = append(t.order[:i:i], t.order[i+1:]...)
+			break
+		}
+	}
+	t.done[id] = dec
+	if dec.Decision == Approve && dec.Scope == "session" && e.Data.ArgsSHA256 != "" {
+		t.granted[grant{e.Data.OpTool, e.Data.ArgsSHA256}] = true
+	}
+	e.wait <- dec
+	return nil
+}
+
+// answerHash is the SHA-256 of an answer's canonical form; "" when there is none.
+func answerHash(dec Decision) string {
+	v := dec.Answers
+	if v == nil {
+		v = dec.Answer
+	}
+	if v == nil {
+		return ""
+	}
+	if canonical, err := jcs.Canonical(v); err == nil {
+		v = canonical
+	}
+	sum := sha256.Sum256(v)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkAnswers holds an approval's answers to the questions. Who gives none has its request
+// say whether one is needed.
+func checkAnswers(questions []protocol.Question, dec Decision) error {
+	if len(questions) == 0 || dec.Answers == nil && dec.Answer == nil {
+		return nil
+	}
+	if dec.Answers == nil {
+		if len(questions) > 1 {
+			return fmt.Errorf("%d questions are asked: give answers, values by their ids", len(questions))
+		}
+		return checkAnswer(questions[0], dec.Answer)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(dec.Answers, &all); err != nil {
+		return errors.New("answers must be an object: values by the questions' ids")
+	}
+	known := map[string]bool{}
+	for _, q := range questions {
+		known[q.ID] = true
+		v, there := all[q.ID]
+		if !there {
+			if q.Required {
+				return fmt.Errorf("%s: an answer is missing", q.ID)
+			}
+			continue
+		}
+		if err := checkAnswer(q, v); err != nil {
+			return err
+		}
+	}
+	for id := range all {
+		if !known[id] {
+			return fmt.Errorf("%s: is not asked", id)
+		}
+	}
+	return nil
+}
+
+func checkAnswer(q protocol.Question, v json.RawMessage) error {
+	var text string
+	var flag bool
+	var list []json.RawMessage
+	switch q.Kind {
+	case "text":
+		if json.Unmarshal(v, &text) != nil || text == "" && string(v) != `""` {
+			return fmt.Errorf("%s: must be a string", q.ID)
+		}
+	case "confirm":
+		if json.Unmarshal(v, &flag) != nil || string(v) == "null" {
+			return fmt.Errorf("%s: must be true or false", q.ID)
+		}
+	case "choice":
+		return checkOption(q, v)
+	case "multi":
+		if json.Unmarshal(v, &list) != nil || list == nil {
+			return fmt.Errorf("%s: must be an array", q.ID)
+		}
+		for _, one := range list {
+			if err := checkOption(q, one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkOption(q protocol.Question, v json.RawMessage) error {
+	if q.AllowOther {
+		return nil
+	}
+	var have []string
+	for _, o := range q.Options {
+		if sameJSON(o.Value, v) {
+			return nil
+		}
+		have = append(have, string(o.Value))
+	}
+	return fmt.Errorf("%s: must be one of %v", q.ID, have)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	x, errA := jcs.Canonical(a)
+	y, errB := jcs.Canonical(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}
