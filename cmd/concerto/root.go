@@ -59,7 +59,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.CountVarP(&a.verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
+	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.relayCommand(), a.hostdCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
 	a.completions(root)
 	return root
