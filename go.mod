@@ -21,6 +21,7 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/text v0.42.0
 	golang.org/x/tools v0.50.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -58,6 +58,7 @@ var Policy = []Rule{
 	{Package: "relay/protocol", Imports: "internal/jcs"},
 	{Package: "relay/hostd/desk", Imports: "internal/jcs relay/protocol"},
 	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
+	{Package: "relay/hostd/spool", Imports: "relay/protocol"},
 	{Package: "relay/store", Imports: "relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},

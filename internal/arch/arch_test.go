@@ -30,6 +30,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "runtime/store"},
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
+	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},

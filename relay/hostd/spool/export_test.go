@@ -1,0 +1,12 @@
+package spool
+
+import "fmt"
+
+// LimitPages bounds the file as a full disk would; 0 lifts the bound.
+func (s *Spool) LimitPages(n int) error {
+	if n == 0 {
+		n = 1 << 30
+	}
+	_, err := s.write.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
+	return err
+}

@@ -1,0 +1,158 @@
+package spool_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// killed is the file into which this program spools until it is killed, when it is set.
+const killed = "RELAY_SPOOL_KILLED"
+
+// rounds is how often TestKill kills, when it is set.
+const rounds = "RELAY_KILL_ROUNDS"
+
+func init() {
+	if file := os.Getenv(killed); file != "" {
+		spoolOn(file)
+	}
+}
+
+// spoolOn goes on behind the last event, says each seq once it is committed, and does not
+// end. The offset is ten times the seq, and a note says the same.
+func spoolOn(file string) {
+	ctx := context.Background()
+	s, err := spool.Open(ctx, file, spool.Options{})
+	if err != nil {
+		panic(err)
+	}
+	r, _ := s.Run("run_a")
+	for seq := r.Last + 1; ; seq++ {
+		off := seq * 10
+		last, err := s.Commit(ctx, spool.Change{Run: "run_a", Events: []spool.Event{output(fmt.Sprint(seq))}, Offset: &off,
+			Notes: []spool.Note{{Kind: "input", Key: "last", Data: []byte(fmt.Sprint(seq))}}})
+		if err != nil || last != seq {
+			panic(fmt.Sprint(last, err))
+		}
+		fmt.Println(seq)
+		if seq%7 == 0 {
+			s.Ack("run_a", seq-5)
+		}
+	}
+}
+
+// TestKill: what was committed is there when hostd has been killed at any moment, each event
+// once, with its offset and its notes; and the epoch has grown.
+func TestKill(t *testing.T) {
+	n := 4
+	if text := os.Getenv(rounds); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "spool.db")
+	dice, epoch := rand.New(rand.NewPCG(3, 4)), int64(0)
+	for round := range n {
+		told := spoolUntilKilled(t, file, 1+dice.IntN(200))
+		s := open(t, file, spool.Options{})
+		r, _ := s.Run("run_a")
+		if r.Last < told || r.Last > told+1 || r.Offset != r.Last*10 {
+			t.Fatalf("round %d: %d was told, and there is %+v", round, told, r)
+		}
+		note, err := s.Note(context.Background(), "run_a", "input", "last")
+		if err != nil || string(note) != fmt.Sprint(r.Last) {
+			t.Fatalf("round %d: %s is noted of %d (%v)", round, note, r.Last, err)
+		}
+		all := next(t, s, "run_a", r.Acked, 100_000)
+		for i, e := range all {
+			if want := r.Acked + int64(i) + 1; e.Seq != want || textOf(t, e) != fmt.Sprint(want) {
+				t.Fatalf("round %d: %d stands where %d should", round, e.Seq, want)
+			}
+		}
+		if int64(len(all)) != r.Last-r.Acked || s.Epoch() <= epoch {
+			t.Fatalf("round %d: %d events of %+v, epoch %d after %d", round, len(all), r, s.Epoch(), epoch)
+		}
+		epoch = s.Epoch()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func spoolUntilKilled(t *testing.T, file string, after int) (told int64) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), killed+"="+file)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for i := 0; lines.Scan(); i++ {
+		if told, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
+			t.Errorf("it says %q", lines.Text())
+		}
+		if i == after {
+			_ = c.Process.Kill()
+		}
+	}
+	_ = c.Wait() // it was killed
+	if told == 0 {
+		t.Fatal("nothing was told")
+	}
+	return told
+}
+
+func open(t testing.TB, file string, o spool.Options) *spool.Spool {
+	t.Helper()
+	s, err := spool.Open(context.Background(), file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func output(text string) spool.Event {
+	return spool.Event{Type: protocol.RunOutput, Data: protocol.Output{Stream: "stdout", Text: text}}
+}
+
+func textOf(t interface {
+	Helper()
+	Fatal(...any)
+}, e protocol.Envelope) string {
+	t.Helper()
+	out, err := protocol.Decode[protocol.Output](&e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Text
+}
+
+func next(t testing.TB, s *spool.Spool, run string, after int64, n int) (all []protocol.Envelope) {
+	t.Helper()
+	for {
+		some, err := s.Next(context.Background(), run, after, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		all, after = append(all, some...), some[len(some)-1].Seq
+	}
+}

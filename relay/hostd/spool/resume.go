@@ -1,0 +1,136 @@
+package spool
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Adopt notes a run that lives, and that the spool does not know: the one that knew it is
+// lost. What it tells is held back until Resume says what the server has of it; a gap
+// says then that something is lost. It does nothing to a run that is known.
+func (s *Spool) Adopt(ctx context.Context, id string) error {
+	return s.other(ctx, func(b *batch) error {
+		b.s.mu.Lock()
+		known := b.s.runs[id] != nil
+		b.s.mu.Unlock()
+		if known || b.runs[id] != nil {
+			return nil
+		}
+		st, err := b.state(id, true)
+		if err == nil {
+			st.adopted = true
+		}
+		return err
+	})
+}
+
+// Resume says what a server that greets has of a run, and gives the seq behind which to go
+// on. What the server lacks, though it once acknowledged it, is the gap that is to be sent
+// first. A server that has more than was ever told had it from a spool that is lost.
+func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, first *protocol.Envelope, err error) {
+	err = s.other(ctx, func(b *batch) error {
+		st, err := b.state(id, false)
+		switch {
+		case st == nil || err != nil:
+			return err
+		case st.adopted || has > st.last:
+			after = has
+			return b.rebase(st, has)
+		case has >= st.acked:
+			after = has
+			return b.ack(id, has)
+		}
+		after = st.acked
+		gap := protocol.New(protocol.RunGap, time.Now(), protocol.Gap{From: has + 1, To: st.acked, Reason: "store_lost"})
+		gap.RunID, gap.Seq = id, st.acked
+		first = &gap
+		return nil
+	})
+	return after, first, err
+}
+
+// Unanswered is Resume for a server that does not say what it has: of a run that was adopted
+// nothing is known but that it told less events than there were milliseconds.
+func (s *Spool) Unanswered(ctx context.Context, id string) (after int64, err error) {
+	err = s.other(ctx, func(b *batch) error {
+		st, err := b.state(id, false)
+		if st == nil || err != nil {
+			return err
+		}
+		if st.adopted {
+			if err := b.rebase(st, s.epoch); err != nil {
+				return err
+			}
+			st.acked = 0
+			err = b.exec(`UPDATE events SET from_seq = 1 WHERE run = ? AND seq = ?`, st.n, s.epoch+1)
+		}
+		after = st.acked
+		return err
+	})
+	return after, err
+}
+
+// rebase has a run go on behind what the server has, with a gap.
+func (b *batch) rebase(st *state, has int64) error {
+	move := has + 1
+	if !st.adopted { // the server has these numbers, from another life of the run
+		var size int64
+		if err := b.tx.QueryRowContext(b.ctx, `SELECT COALESCE(SUM(size), 0) FROM events WHERE run = ?`, st.n).Scan(&size); err != nil {
+			return err
+		}
+		b.used, b.freed = b.used-size, size > 0
+		if err := b.exec(`DELETE FROM events WHERE run = ?`, st.n); err != nil {
+			return err
+		}
+		st.last, st.acked = has, has
+		if st.ended {
+			return nil
+		}
+	} else {
+		// In two steps, as no two rows may have one seq meanwhile.
+		if err := b.exec(`UPDATE events SET seq = -seq - ?, from_seq = from_seq + ? WHERE run = ?`, move, move, st.n); err != nil {
+			return err
+		}
+		if err := b.exec(`UPDATE events SET seq = -seq WHERE run = ? AND seq < 0`, st.n); err != nil {
+			return err
+		}
+		st.last += has
+	}
+	st.last++
+	st.adopted, st.acked, st.tail, b.told = false, has, nil, true
+	now := protocol.New(protocol.RunGap, time.Now(), protocol.Empty{})
+	const lost = "spool_lost"
+	return b.insert(st.n, move, move, &row{typ: now.Type, ts: now.TS, data: []byte(lost), size: int64(len(now.Type)+len(lost)) + rowSize})
+}
+
+// other does something that is no change of a run.
+func (s *Spool) other(ctx context.Context, do func(*batch) error) error {
+	_, err := s.submit(ctx, &job{do: do, done: make(chan struct{})})
+	return err
+}
+
+// Results are what became of commands, the oldest first, behind one: after is its N.
+func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT n, run, kind, id, state, error FROM results WHERE n > ? ORDER BY n`, after)
+	if err != nil {
+		return nil, fmt.Errorf("read the spool: %w", err)
+	}
+	defer rows.Close()
+	var all []Result
+	for rows.Next() {
+		var r Result
+		if err := rows.Scan(&r.N, &r.Run, &r.Kind, &r.ID, &r.State, &r.Error); err != nil {
+			return nil, fmt.Errorf("read the spool: %w", err)
+		}
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// ResultAcked deletes a result that the server has.
+func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
+	return s.other(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
+}

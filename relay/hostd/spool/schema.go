@@ -1,0 +1,95 @@
+package spool
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+)
+
+// schema is the version of tables.
+const schema = 1
+
+// tables: of an event, from_seq is the first seq of a gap, else seq; data of a gap is its reason.
+const tables = `
+CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, last INTEGER NOT NULL, acked INTEGER NOT NULL, off INTEGER NOT NULL, ended INTEGER NOT NULL,
+	adopted INTEGER NOT NULL);
+CREATE TABLE events (n INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL, seq INTEGER NOT NULL, from_seq INTEGER NOT NULL, ts TEXT NOT NULL, type TEXT NOT NULL,
+	data TEXT NOT NULL, size INTEGER NOT NULL, UNIQUE (run, seq));
+CREATE TABLE notes (run INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL, data TEXT NOT NULL, PRIMARY KEY (run, kind, key)) WITHOUT ROWID;
+CREATE TABLE results (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
+	UNIQUE (run, kind, id))`
+
+func connect(file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?_txlock=" + transactions
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)"} {
+		name += "&_pragma=" + url.QueryEscape(p)
+	}
+	return sql.Open("sqlite3", name)
+}
+
+// look looks the file through, before anything is written to it.
+func look(ctx context.Context, db *sql.DB) error {
+	var said string
+	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
+	switch {
+	case errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB):
+		return fmt.Errorf("%w (%w): move it away; runs then go on with a gap", ErrDamaged, err)
+	case err != nil:
+		return err
+	case said != "ok":
+		return fmt.Errorf("%w (%s): move it away; runs then go on with a gap", ErrDamaged, strings.ReplaceAll(said, "\n", "; "))
+	}
+	return nil
+}
+
+// migrate makes the tables when there are none, and gives this start's epoch.
+func migrate(ctx context.Context, db *sql.DB) (epoch int64, err error) {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer tx.Rollback() // after a commit it does nothing
+	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one INTEGER PRIMARY KEY, schema INTEGER NOT NULL, epoch INTEGER NOT NULL)`); err != nil {
+		return 0, err
+	}
+	has := 0
+	err = tx.QueryRowContext(ctx, `SELECT schema, epoch FROM meta`).Scan(&has, &epoch)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		epoch = time.Now().UnixMilli()
+		err = makeTables(ctx, tx, epoch)
+	case err != nil:
+	case has > schema:
+		err = fmt.Errorf("%w: its schema is %d, and this one knows %d: use a newer concerto-relay", ErrNewer, has, schema)
+	default:
+		epoch++
+		_, err = tx.ExecContext(ctx, `UPDATE meta SET epoch = ?`, epoch)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return epoch, tx.Commit()
+}
+
+func makeTables(ctx context.Context, tx *sql.Tx, epoch int64) error {
+	for statement := range strings.SplitSeq(tables, ";") {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO meta VALUES (1, ?, ?)`, schema, epoch)
+	return err
+}
+
+// isFull says whether there is no room on the disk. A write that fails tells of the same: it
+// is tried again, too.
+func isFull(err error) bool {
+	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE) || errors.Is(err, sqlite3.IOERR_FSYNC) || errors.Is(err, sqlite3.IOERR_SHMSIZE)
+}
