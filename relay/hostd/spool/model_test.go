@@ -53,8 +53,7 @@ func TestModel(t *testing.T) {
 			m.open()
 			defer func() { _ = m.s.Close() }()
 			r.Repeat(map[string]func(*rapid.T){
-				"append": m.append, "send": m.send, "ack": m.ack, "cut": m.cut, "connect": m.connect, "kill": m.kill, "lose the store": m.loseStore,
-				"lose the spool": m.loseSpool, "": m.check,
+				"append": m.append, "append more": m.append, "send": m.send, "send more": m.send, "ack": m.ack, "fault": m.fault, "": m.check,
 			})
 			m.connect(r)
 			m.drain()
@@ -76,6 +75,12 @@ var runs = []string{"run_a", "run_b", "run_c"}
 
 func (m *model) append(t *rapid.T) {
 	run := rapid.SampledFrom(runs).Draw(t, "run")
+	for range rapid.IntRange(1, 8).Draw(t, "events") {
+		m.appendOne(t, run)
+	}
+}
+
+func (m *model) appendOne(t *rapid.T, run string) {
 	m.n++
 	token := fmt.Sprintf("<%d>", m.n)
 	e := output(token + strings.Repeat("x", rapid.IntRange(0, 500).Draw(t, "long")))
@@ -95,7 +100,9 @@ func (m *model) append(t *rapid.T) {
 
 // send has the connection send some events of a run, which the server stores at once.
 func (m *model) send(t *rapid.T) {
-	if m.at != nil {
+	if m.at == nil {
+		m.connect(t)
+	} else {
 		m.sendSome(rapid.SampledFrom(runs).Draw(t, "run"), rapid.IntRange(1, 10).Draw(t, "events"))
 	}
 }
@@ -113,7 +120,8 @@ func (m *model) sendSome(run string, n int) (sent int) {
 
 // store is the server's side of an event.
 func (m *model) store(run string, e *protocol.Envelope) {
-	from, tokens := e.Seq, []string{}
+	from := e.Seq
+	var tokens []string
 	switch e.Type {
 	case protocol.RunGap:
 		gap, err := protocol.Decode[protocol.Gap](e)
@@ -154,6 +162,12 @@ func tokensOf(text string) (all []string) {
 		}
 	}
 	return all
+}
+
+// fault is what happens to a connection, hostd, and what either side keeps.
+func (m *model) fault(t *rapid.T) {
+	faults := map[string]func(*rapid.T){"cut": m.cut, "kill": m.kill, "the store": m.loseStore, "the spool": m.loseSpool}
+	faults[rapid.SampledFrom([]string{"cut", "cut", "kill", "the store", "the spool"}).Draw(t, "what")](t)
 }
 
 func (m *model) ack(t *rapid.T) {
@@ -224,9 +238,8 @@ func (m *model) kill(*rapid.T) {
 
 func (m *model) loseStore(*rapid.T) {
 	m.at = nil
-	for run, s := range m.has {
+	for _, s := range m.has {
 		s.prefix, s.log = 0, nil
-		_ = run
 	}
 }
 
@@ -289,7 +302,7 @@ func (m *model) drain() {
 // The model's schedules are the same each time, unless flags say otherwise: -rapid.checks and
 // -rapid.seed for more of them.
 func init() {
-	for name, value := range map[string]string{"rapid.checks": "30", "rapid.seed": "20", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "12", "rapid.steps": "120", "rapid.seed": "20", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
