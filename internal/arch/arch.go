@@ -62,6 +62,7 @@ var Policy = []Rule{
 	{Package: "relay/store", Imports: "relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},
+	{Package: "relay/faultproxy", Tests: true},
 	{Package: "relay/store/storetest", Imports: "relay/protocol relay/store", Tests: true},
 	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/jsonschema", Imports: "internal/spell"},

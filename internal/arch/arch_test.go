@@ -36,6 +36,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/serve"},
 	{"github.com/coder/websocket", "internal/serve/servetest"},
+	{"github.com/coder/websocket", "relay/faultproxy"}, // its tests
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 	{"golang.org/x/sys", "internal/testproc"},

@@ -1,0 +1,82 @@
+package faultproxy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+)
+
+// Direction is where a frame goes.
+type Direction int
+
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+func (d Direction) String() string {
+	return [...]string{"to the server", "to the client"}[d]
+}
+
+// Frame is a frame of a WebSocket (RFC 6455, 5.2) as it passes.
+type Frame struct {
+	Connection int // of the proxy, from 1
+	Direction
+	N       int    // of the frames of the connection in this direction, from 1
+	Opcode  byte   // 1 is text, 8 close, 9 ping, 10 pong
+	Payload []byte // unmasked
+	raw     []byte // as it came
+}
+
+// Text says whether the frame is a message of the protocol.
+func (f Frame) Text() bool { return f.Opcode == 1 }
+
+// largest is more than any frame that either side of the relay sends.
+const largest = 16 << 20
+
+// readFrame reads a frame. The error is io.EOF when the stream ended before it.
+func readFrame(r *bufio.Reader) (Frame, error) {
+	head := make([]byte, 2, 14)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return Frame{}, err
+	}
+	size, masked := uint64(head[1]&0x7f), head[1]&0x80 != 0
+	more := 0
+	switch size {
+	case 126:
+		more = 2
+	case 127:
+		more = 8
+	}
+	rest := more
+	if masked {
+		rest += 4
+	}
+	head = head[:2+rest]
+	if _, err := io.ReadFull(r, head[2:]); err != nil {
+		return Frame{}, fmt.Errorf("a frame's head is cut: %w", err)
+	}
+	switch more {
+	case 2:
+		size = uint64(binary.BigEndian.Uint16(head[2:]))
+	case 8:
+		size = binary.BigEndian.Uint64(head[2:])
+	}
+	if size > largest {
+		return Frame{}, fmt.Errorf("a frame of %d bytes: at most %d pass", size, largest)
+	}
+	raw := append(head, make([]byte, size)...)
+	if _, err := io.ReadFull(r, raw[len(head):]); err != nil {
+		return Frame{}, fmt.Errorf("a frame is cut: %w", err)
+	}
+	f := Frame{Opcode: raw[0] & 0x0f, Payload: raw[len(head):], raw: raw}
+	if masked {
+		mask := head[2+more:]
+		f.Payload = make([]byte, size)
+		for i, b := range raw[len(head):] {
+			f.Payload[i] = b ^ mask[i%4]
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,211 @@
+package faultproxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// patience is for a machine that does something else, too.
+const patience = time.Minute
+
+// echo answers each message with itself; a plain request with "plain".
+func echo(t *testing.T) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprint(w, "plain "+string(body))
+			return
+		}
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		c.SetReadLimit(largest)
+		for {
+			kind, b, err := c.Read(r.Context())
+			if err != nil || c.Write(r.Context(), kind, b) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func dial(t *testing.T, p *Proxy) (*websocket.Conn, context.Context) {
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(stop)
+	c, _, err := websocket.Dial(ctx, strings.Replace(p.URL(), "http", "ws", 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadLimit(largest)
+	t.Cleanup(func() { c.CloseNow() })
+	return c, ctx
+}
+
+func start(t *testing.T, plan func(Frame) Fault) *Proxy {
+	p, err := New(echo(t), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+// on gives a fault to the text frame of a content in a direction.
+func on(d Direction, text string, fault Fault) func(Frame) Fault {
+	return func(f Frame) Fault {
+		if f.Direction == d && f.Text() && string(f.Payload) == text {
+			return fault
+		}
+		return Pass
+	}
+}
+
+// TestFaults: what comes back of "a", "b", "c" and a long message when a fault happens to "b".
+func TestFaults(t *testing.T) {
+	for _, c := range []struct {
+		fault Fault
+		want  string
+	}{
+		{Pass, "a b c"}, {Drop, "a c"}, {Duplicate, "a b b c"}, {Delay, "a b c"}, {Swap, "a c b"},
+	} {
+		for _, d := range []Direction{ToServer, ToClient} {
+			t.Run(fmt.Sprint(c.want, " ", d), func(t *testing.T) {
+				p := start(t, on(d, "b", c.fault))
+				if c.fault == Swap {
+					p.Lag = patience // so that only the next frame lets it go
+				}
+				conn, ctx := dial(t, p)
+				long := strings.Repeat("long ", 100_000)
+				for _, text := range []string{"a", "b", "c", long} {
+					if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var got []string
+				for {
+					_, b, err := conn.Read(ctx)
+					if err != nil {
+						t.Fatalf("after %q: %v", got, err)
+					}
+					if string(b) == long {
+						break
+					}
+					got = append(got, string(b))
+				}
+				if s := strings.Join(got, " "); s != c.want {
+					t.Errorf("%q came, want %q", s, c.want)
+				}
+			})
+		}
+	}
+}
+
+// TestSwappedLast: a frame that nothing follows is only late.
+func TestSwappedLast(t *testing.T) {
+	conn, ctx := dial(t, start(t, on(ToServer, "b", Swap)))
+	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
+	if _, b, err := conn.Read(ctx); err != nil || string(b) != "b" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// TestCut: the connection ends within a frame, both ways; the next one is made again.
+func TestCut(t *testing.T) {
+	p := start(t, on(ToClient, "b", Cut))
+	conn, ctx := dial(t, p)
+	for _, text := range []string{"a", "b"} {
+		if err := conn.Write(ctx, websocket.MessageText, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, b, err := conn.Read(ctx); err != nil || string(b) != "a" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	if _, b, err := conn.Read(ctx); err == nil {
+		t.Fatalf("%q came", b)
+	}
+	again, ctx := dial(t, p)
+	_ = again.Write(ctx, websocket.MessageText, []byte("c"))
+	if _, b, err := again.Read(ctx); err != nil || string(b) != "c" {
+		t.Errorf("%q, %v", b, err)
+	}
+	p.CutAll()
+	if _, b, err := again.Read(ctx); err == nil {
+		t.Errorf("%q came", b)
+	}
+}
+
+// TestHalfOpen: nothing comes any more, and the end of neither side is heard by the other.
+func TestHalfOpen(t *testing.T) {
+	var asked atomic.Int32
+	p := start(t, func(f Frame) Fault {
+		asked.Add(1)
+		return on(ToServer, "b", HalfOpen)(f)
+	})
+	conn, ctx := dial(t, p)
+	_ = conn.Write(ctx, websocket.MessageText, []byte("a"))
+	if _, b, err := conn.Read(ctx); err != nil || string(b) != "a" {
+		t.Fatalf("%q, %v", b, err)
+	}
+	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
+	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer stop()
+	if _, b, err := conn.Read(short); err == nil || ctx.Err() != nil {
+		t.Errorf("%q came, %v", b, err)
+	}
+	if n := asked.Load(); n != 3 { // a, its echo, b
+		t.Errorf("the plan was asked %d times", n)
+	}
+}
+
+// TestPlain: what is no WebSocket passes, connection by connection.
+func TestPlain(t *testing.T) {
+	p := start(t, func(Frame) Fault { return Drop })
+	for range 3 {
+		r, err := http.Post(p.URL(), "text/plain", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := io.ReadAll(r.Body)
+		r.Body.Close()
+		if string(b) != "plain body" {
+			t.Errorf("%q", b)
+		}
+	}
+}
+
+// TestRandom: a seed gives the same faults again, of all kinds in about their number.
+func TestRandom(t *testing.T) {
+	odds := Odds{Drop: 1000, Duplicate: 1000, Swap: 500, HalfOpen: 100}
+	a, b := Random(7, odds), Random(7, odds)
+	count := map[Fault]int{}
+	for range 10_000 {
+		f := Frame{Opcode: 1}
+		x := a(f)
+		if b(f) != x {
+			t.Fatal("the same seed gave another fault")
+		}
+		count[x]++
+	}
+	for fault, n := range odds {
+		if got := count[fault]; got < n*8/10 || got > n*12/10 {
+			t.Errorf("fault %d came %d times of 10,000, want about %d", fault, got, n)
+		}
+	}
+	if count[Cut] > 0 || Random(7, Odds{Drop: 10_000})(Frame{Opcode: 9}) != Pass {
+		t.Error("a fault came that has no odds, or to a ping")
+	}
+}
