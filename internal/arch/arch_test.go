@@ -33,6 +33,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
+	{"golang.org/x/crypto/argon2", "relay/server/auth"},
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/serve"},
 	{"github.com/coder/websocket", "internal/serve/servetest"},

@@ -77,6 +77,14 @@ var start = Head{Hash: strings.Repeat("0", 64)}
 // timeForm is RFC 3339 in UTC, with milliseconds.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
+// Start is what stands before the first record of a log that is kept elsewhere than in a
+// file.
+func Start() Head { return start }
+
+// After is the record as it follows head, at a time. Who keeps the lines sees to it that
+// each follows from the one before.
+func (r Record) After(head Head, at time.Time) (Line, error) { return r.line(head, at) }
+
 // line writes the record that follows head.
 func (r Record) line(head Head, at time.Time) (Line, error) {
 	l := Line{Seq: head.Seq + 1, Time: at.UTC().Format(timeForm), Run: r.Run, Kind: r.Kind, Actor: r.Actor, Prev: head.Hash}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -41,11 +42,13 @@ func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 		b := batch{ctx: ctx, s: s, tx: tx, gens: map[string]int64{}, runs: map[string]*openRun{}}
 		b.out = &Appended{Outcomes: make([]Outcome, len(all)), Prefixes: map[string]int64{}}
 		for i := range all {
+			b.at = all[i].At
 			o, err := b.append(&all[i])
 			if err != nil {
 				return err
 			}
 			b.out.Outcomes[i] = o
+			b.violated(&all[i], o.Refused)
 		}
 		out = b.out
 		return b.finish()
@@ -64,6 +67,10 @@ type batch struct {
 	gens map[string]int64 // of the hosts that have sent some
 	runs map[string]*openRun
 	out  *Appended
+
+	records    []audit.Record
+	violations map[violation]bool
+	at         int64 // Unix ms, of the last event
 }
 
 // openRun is a run that a batch works on.
@@ -169,6 +176,7 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 		r.Last = r.Prefix
 	}
 	b.out.Started = append(b.out.Started, r.ID)
+	b.records = append(b.records, b.byHost(in, "run_started", "{}"))
 	_, err := b.tx.ExecContext(b.ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, r.values()...)
 	return r, b.s.told("make a run", err)
 }
@@ -282,7 +290,7 @@ func (b *batch) finish() error {
 			return b.s.told("note a run", err)
 		}
 	}
-	return nil
+	return b.record()
 }
 
 // eventOf is an event as it is stored.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -29,6 +30,8 @@ type Command struct {
 
 	ArgsSHA256 string // of a decision: for which arguments it is; "" for any
 	Decision   string // of a decision: approve, deny
+
+	Audit []audit.Record // recorded with the command, when it is new
 }
 
 // Decided is a decision about a request.
@@ -93,7 +96,10 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 			ON CONFLICT (run_id, kind, id) DO UPDATE SET state = excluded.state, payload = excluded.payload, payload_sha256 = excluded.payload_sha256, by_name = excluded.by_name,
 			created = excluded.created, expires = excluded.expires RETURNING n`,
 			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires).Scan(&c.N)
-		return s.told("store a command", err)
+		if err != nil {
+			return s.told("store a command", err)
+		}
+		return s.record(ctx, tx, c.Created, c.Audit)
 	})
 	return out, fresh, err
 }

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/audit"
 )
 
 const hostColumns = `id, name, token_hash, pubkey, epoch, gen, last_seen_at`
@@ -16,7 +18,7 @@ func scanHost(from row) (*Host, error) {
 
 // Host tells of a host; ErrUnknown when there is none.
 func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
-	h, err := scanHost(s.reading().QueryRowContext(ctx, `SELECT `+hostColumns+` FROM hosts WHERE id = $1`, id))
+	h, err := scanHost(s.reading().QueryRowContext(ctx, `SELECT `+hostColumns+` FROM hosts WHERE id = $1 AND removed = 0`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("host %s: %w", id, ErrUnknown)
 	}
@@ -25,7 +27,7 @@ func (s *Store) Host(ctx context.Context, id string) (*Host, error) {
 
 // Hosts are all hosts, by their ids.
 func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
-	err = s.each(ctx, `SELECT `+hostColumns+` FROM hosts ORDER BY id`, nil, func(r row) error {
+	err = s.each(ctx, `SELECT `+hostColumns+` FROM hosts WHERE removed = 0 ORDER BY id`, nil, func(r row) error {
 		h, err := scanHost(r)
 		out = append(out, h)
 		return err
@@ -33,19 +35,38 @@ func (s *Store) Hosts(ctx context.Context) (out []*Host, err error) {
 	return out, err
 }
 
-// AddHost makes a host when there is none of its id, and gives the one that there is: of
-// two first connections one has made it.
-func (s *Store) AddHost(ctx context.Context, h Host) (was *Host, err error) {
+// AddHost makes a host when there is none of its id, or one that was removed, and gives the
+// one that there is: of two first connections one has made it. The records are of making it.
+func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was *Host, err error) {
 	err = s.change(ctx, func(tx database) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, $3, $4, 0, 0, '', $5) ON CONFLICT DO NOTHING`,
+		done, err := tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, $3, $4, 0, 0, '', $5)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = excluded.token_hash, pubkey = excluded.pubkey, epoch = 0, removed = 0 WHERE hosts.removed <> 0`,
 			h.ID, h.Name, h.TokenHash, h.PublicKey, h.LastSeenAt)
 		if err != nil {
 			return s.told("make a host", err)
 		}
 		was, err = scanHost(tx.QueryRowContext(ctx, `SELECT `+hostColumns+` FROM hosts WHERE id = $1`, h.ID))
-		return s.told("read a host", err)
+		if err != nil {
+			return s.told("read a host", err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return s.told("make a host", err)
+		}
+		return s.record(ctx, tx, h.LastSeenAt, made)
 	})
 	return was, err
+}
+
+// RemoveHost forgets who a host is: the next that comes by its id is a new one. Its runs stay,
+// and its generation goes on, so that a connection that is still there stores nothing any more.
+func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', removed = 1, gen = gen + 1 WHERE id = $1 AND removed = 0`, id)
+		if err := s.one(done, err, "remove a host", "host "+id); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, at, told)
+	})
 }
 
 // TakeOver gives a host's connection a new generation: what an older one sends from now on
@@ -53,7 +74,7 @@ func (s *Store) AddHost(ctx context.Context, h Host) (was *Host, err error) {
 // has had a connection of a higher epoch.
 func (s *Store) TakeOver(ctx context.Context, id string, epoch, at int64) (gen int64, err error) {
 	err = s.change(ctx, func(tx database) error {
-		h, err := scanHost(tx.QueryRowContext(ctx, `SELECT `+hostColumns+` FROM hosts WHERE id = $1`+s.dialect.Lock, id))
+		h, err := scanHost(tx.QueryRowContext(ctx, `SELECT `+hostColumns+` FROM hosts WHERE id = $1 AND removed = 0`+s.dialect.Lock, id))
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return fmt.Errorf("host %s: %w", id, ErrUnknown)

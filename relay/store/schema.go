@@ -31,6 +31,14 @@ CREATE TABLE decisions (run_id TEXT NOT NULL, request_id TEXT NOT NULL, decision
 CREATE TABLE rpc_calls (request_id TEXT PRIMARY KEY, data_json TEXT NOT NULL, state TEXT NOT NULL, at BIGINT NOT NULL);
 CREATE TABLE push (endpoint TEXT PRIMARY KEY, user_name TEXT NOT NULL, data_json TEXT NOT NULL);
 CREATE TABLE audit (seq BIGINT PRIMARY KEY, line TEXT NOT NULL)
+`, `
+ALTER TABLE tokens ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE tokens ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+ALTER TABLE tokens ADD COLUMN slides BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE tokens ADD COLUMN created BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX tokens_of_user ON tokens (user_name);
+ALTER TABLE hosts ADD COLUMN removed BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE meta ADD COLUMN people BIGINT NOT NULL DEFAULT 0
 `}
 
 // migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and

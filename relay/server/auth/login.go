@@ -1,0 +1,88 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Login makes a session of a name and a password, and gives its secret. Else it is a
+// *guard.Refusal: unauthorized, which does not say what was wrong, or rate_limited.
+func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request) (secret string, id *Identity, err error) {
+	place, at := a.c.Guard.Address(r).String(), a.c.Now()
+	if wait := a.tries.begin(name, place, at); wait > 0 {
+		return "", nil, &guard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
+	}
+	u, err := a.c.Store.User(ctx, name)
+	if errors.Is(err, store.ErrUnknown) {
+		u, err = &store.User{}, nil
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	right, err := a.checks.matches(ctx, password, u.Hash)
+	if err != nil {
+		return "", nil, err
+	}
+	if !right {
+		a.failed(ctx, shown(name), "wrong name or password", r)
+		return "", nil, guard.Refused(protocol.Unauthorized, "the name or the password is wrong")
+	}
+	a.tries.succeeded(name, place, at)
+	return a.session(ctx, u.Name, Role(u.Role), place)
+}
+
+// shown is a name that somebody has given, as it is recorded.
+func shown(name string) string {
+	name = strings.ToValidUTF8(name, "\uFFFD")
+	if len(name) > maxName {
+		name = strings.ToValidUTF8(name[:maxName], "") + "…"
+	}
+	return name
+}
+
+// session makes a session.
+func (a *Auth) session(ctx context.Context, user string, role Role, place string) (secret string, id *Identity, err error) {
+	secret = newSecret("cs_")
+	t := store.Token{ID: newID("s_"), Hash: digest(secret), User: user, Role: string(role), UserRole: string(role), Kind: store.SessionToken,
+		Slides: sliding.Milliseconds(), Created: a.now(), Expires: a.now() + sliding.Milliseconds()}
+	id = identity(&t)
+	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
+}
+
+// SetCookie gives a browser its session; where it would go in the clear, there is none.
+func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string) {
+	c := &http.Cookie{Name: secureCookie, Value: secret, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode, MaxAge: int(SlidingSeconds)}
+	if !a.c.Guard.Secure(r) {
+		if !a.c.Guard.ToLoopback(r) {
+			return
+		}
+		c.Name, c.Secure = plainCookie, false
+	}
+	if secret == "" {
+		c.MaxAge = -1
+	}
+	http.SetCookie(w, c)
+}
+
+// Logout ends a session, or a token.
+func (a *Auth) Logout(ctx context.Context, id *Identity) error {
+	err := a.c.Store.RemoveToken(ctx, id.ID, a.now(), id.Record("logout", "", map[string]any{"session": id.ID}, nil))
+	if errors.Is(err, store.ErrUnknown) {
+		return nil // by two at once
+	}
+	a.changed(ctx)
+	return err
+}
+
+// Ticket is a secret that opens one connection of an identity's within TicketSeconds.
+func (a *Auth) Ticket(ctx context.Context, id *Identity) (string, error) {
+	secret := newSecret("ck_")
+	return secret, a.c.Store.AddToken(ctx, store.Token{ID: newID("k_"), Hash: digest(secret), User: id.Name, Role: string(id.Role), Runs: id.Runs, Kind: store.TicketToken, Parent: id.ID,
+		Created: a.now(), Expires: a.now() + ticketFor.Milliseconds()})
+}

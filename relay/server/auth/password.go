@@ -1,0 +1,154 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// What a password costs (RFC 9106): 64 MiB, three passes, one lane.
+const (
+	hashMemory = 64 << 10 // KiB
+	hashPasses = 3
+	hashLanes  = 1
+	saltBytes  = 16
+	keyBytes   = 32
+
+	// Hashes that were made elsewhere may cost more, up to this.
+	maxMemory, maxPasses, maxLanes, maxKey = 1 << 20, 64, 16, 64
+)
+
+// MinPassword is how many characters a password has at least, MaxPassword how many bytes at most.
+const MinPassword, MaxPassword = 10, 1024
+
+// CheckPassword says why a password cannot be one.
+func CheckPassword(password string) error {
+	switch {
+	case !utf8.ValidString(password) || strings.ContainsRune(password, 0):
+		return fmt.Errorf("a password is UTF-8 text")
+	case utf8.RuneCountInString(password) < MinPassword:
+		return fmt.Errorf("a password has at least %d characters", MinPassword)
+	case len(password) > MaxPassword:
+		return fmt.Errorf("a password has at most %d bytes", MaxPassword)
+	}
+	return nil
+}
+
+// hash is a password's hash and what it was made by.
+type hash struct {
+	memory, passes uint32
+	lanes          uint8
+	salt, key      []byte
+}
+
+// HashPassword is a password's hash: $argon2id$v=19$m=65536,t=3,p=1$SALT$KEY.
+func HashPassword(password string) string {
+	h := hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes)}
+	_, _ = rand.Read(h.salt) // it does not fail
+	h.key = h.of(password, keyBytes)
+	return h.String()
+}
+
+func (h *hash) of(password string, length int) []byte {
+	return argon2.IDKey([]byte(password), h.salt, h.passes, h.memory, h.lanes, uint32(length))
+}
+
+func (h *hash) String() string {
+	form := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.passes, h.lanes, form(h.salt), form(h.key))
+}
+
+// CheckHash says why a text is no hash of a password.
+func CheckHash(text string) error {
+	_, err := readHash(text)
+	return err
+}
+
+func readHash(text string) (*hash, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v=19" {
+		return nil, fmt.Errorf("it is no hash of argon2id, $argon2id$v=19$m=…,t=…,p=…$SALT$KEY: `concerto-relay token hash-password` makes one")
+	}
+	var h hash
+	for i, p := range []struct {
+		name string
+		max  uint64
+		set  func(uint64)
+	}{
+		{"m", maxMemory, func(n uint64) { h.memory = uint32(n) }},
+		{"t", maxPasses, func(n uint64) { h.passes = uint32(n) }},
+		{"p", maxLanes, func(n uint64) { h.lanes = uint8(n) }},
+	} {
+		all := strings.Split(parts[3], ",")
+		if len(all) != 3 {
+			return nil, fmt.Errorf("a hash has m, t and p, not %q", parts[3])
+		}
+		digits, found := strings.CutPrefix(all[i], p.name+"=")
+		n, err := strconv.ParseUint(digits, 10, 32)
+		if err != nil || !found || n < 1 || n > p.max {
+			return nil, fmt.Errorf("a hash has %s=1 to %s=%d, not %q", p.name, p.name, p.max, all[i])
+		}
+		p.set(n)
+	}
+	var err1, err2 error
+	h.salt, err1 = base64.RawStdEncoding.DecodeString(parts[4])
+	h.key, err2 = base64.RawStdEncoding.DecodeString(parts[5])
+	if err1 != nil || err2 != nil || len(h.salt) < 8 || len(h.key) < 16 || len(h.key) > maxKey {
+		return nil, fmt.Errorf("a hash has a salt of 8 bytes or more and a key of 16 to %d bytes, in base64 without padding", maxKey)
+	}
+	return &h, nil
+}
+
+// nobody is the hash of no password, which costs what a usual one does.
+var nobody = hash{memory: hashMemory, passes: hashPasses, lanes: hashLanes, salt: make([]byte, saltBytes), key: make([]byte, keyBytes)}
+
+// checkers bounds how many passwords are checked at a time: each takes 64 MiB.
+type checkers chan struct{}
+
+// matches says whether a password has a hash; an empty hash none has, and it takes as long to
+// say so. Who has to wait waits as long as ctx does.
+func (c checkers) matches(ctx context.Context, password, text string) (bool, error) {
+	h, known := &nobody, false
+	if text != "" {
+		read, err := readHash(text)
+		if err != nil {
+			return false, fmt.Errorf("the hash of a user's password: %w", err)
+		}
+		h, known = read, true
+	}
+	select {
+	case c <- struct{}{}:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	defer func() { <-c }()
+	key := h.of(password, len(h.key))
+	return subtle.ConstantTimeCompare(key, h.key) == 1 && known, nil
+}
+
+// newSecret is 256 random bits, and digest how they are stored.
+func newSecret(prefix string) string {
+	raw := make([]byte, 32)
+	_, _ = rand.Read(raw) // it does not fail
+	return prefix + base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func newID(prefix string) string {
+	raw := make([]byte, 10)
+	_, _ = rand.Read(raw) // it does not fail
+	return prefix + hex.EncodeToString(raw)
+}
+
+func digest(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:])
+}

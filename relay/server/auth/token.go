@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// NewToken is what a token is made of.
+type NewToken struct {
+	Name string   `json:"name"`
+	Role Role     `json:"role"`
+	Runs []string `json:"runs"` // globs; none: all runs
+	TTLS *int64   `json:"ttl_s"`
+}
+
+// The bounds of a token.
+const (
+	maxName  = 64
+	maxGlobs = 64
+	maxGlob  = 64
+	maxTTL   = 10 * 365 * 24 * time.Hour
+)
+
+// check says what is wrong with it.
+func (n *NewToken) check() error {
+	bad := func(format string, args ...any) error { return guard.Refused(protocol.BadMessage, format, args...) }
+	switch {
+	case n.Name == "" || len(n.Name) > maxName || strings.ContainsFunc(n.Name, func(c rune) bool { return c < ' ' }):
+		return bad("name: a token has one of 1 to %d bytes", maxName)
+	case !slices.Contains(Roles, n.Role):
+		return bad("role: it is viewer, operator or owner, not %q", n.Role)
+	case len(n.Runs) > maxGlobs:
+		return bad("runs: at most %d", maxGlobs)
+	case n.TTLS != nil && (*n.TTLS < 1 || *n.TTLS > int64(maxTTL/time.Second)):
+		return bad("ttl_s: 1 to %d seconds", int64(maxTTL/time.Second))
+	}
+	for _, glob := range n.Runs {
+		if !isGlob(glob) {
+			return bad("runs: %q is no id of a run, in which * and ? may stand for others", glob)
+		}
+	}
+	return nil
+}
+
+// isGlob says whether a text is a pattern of runs.
+func isGlob(t string) bool {
+	return t != "" && len(t) <= maxGlob && !strings.ContainsFunc(t, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-*?", c))
+	})
+}
+
+// NewToken makes an access token of a user's, by somebody, and gives its secret, which nobody can tell again.
+// Without a ttl it holds 30 days from its last use on.
+func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewToken) (id, secret string, err error) {
+	if err := n.check(); err != nil {
+		return "", "", err
+	}
+	secret = newSecret("ct_")
+	t := store.Token{ID: newID("t_"), Hash: digest(secret), User: user, Role: string(n.Role), Runs: n.Runs, Kind: store.AccessToken, Name: n.Name,
+		Slides: sliding.Milliseconds(), Created: a.now(), Expires: a.now() + sliding.Milliseconds()}
+	data := map[string]any{"role": t.Role, "name": n.Name, "runs": strings.Join(n.Runs, " ")}
+	if n.TTLS != nil {
+		t.Slides, t.Expires = 0, a.now()+*n.TTLS*1000
+		data["ttl_s"] = *n.TTLS
+	}
+	rec := audit.Record{Kind: "token_created", Actor: by, Subject: object(map[string]any{"token": t.ID, "user": user}), Data: object(data)}
+	err = a.c.Store.AddToken(ctx, t, rec)
+	if errors.Is(err, store.ErrUnknown) {
+		err = unknown("user", user)
+	}
+	return t.ID, secret, err
+}
+
+func unknown(what, name string) error {
+	return &guard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shown(name)), Status: http.StatusNotFound}
+}
+
+// Revoke ends a token or session.
+func (a *Auth) Revoke(ctx context.Context, by audit.Actor, id string) error {
+	rec := audit.Record{Kind: "token_revoked", Actor: by, Subject: object(map[string]any{"token": id})}
+	err := a.c.Store.RemoveToken(ctx, id, a.now(), rec)
+	if errors.Is(err, store.ErrUnknown) {
+		return unknown("token", id)
+	}
+	a.changed(ctx)
+	return err
+}

@@ -1,0 +1,62 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// isUserName says whether a text may be a user's name.
+func isUserName(t string) bool {
+	return t != "" && len(t) <= maxName && !strings.ContainsFunc(t, func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-.@+", c))
+	})
+}
+
+// CheckUser says what is wrong with a user's name and role.
+func CheckUser(name string, role Role) error {
+	switch {
+	case !isUserName(name):
+		return guard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shown(name))
+	case !slices.Contains(Roles, role):
+		return guard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shown(string(role)))
+	}
+	return nil
+}
+
+// PutUser makes a user, or changes one, by the hash of a password.
+func (a *Auth) PutUser(ctx context.Context, by audit.Actor, name string, role Role, hash string) (made bool, err error) {
+	if err := CheckUser(name, role); err != nil {
+		return false, err
+	}
+	rec := audit.Record{Kind: "user_changed", Actor: by, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(role), "removed": false})}
+	made, err = a.c.Store.PutUser(ctx, store.User{Name: name, Role: string(role), Hash: hash}, a.now(), rec)
+	a.changed(ctx)
+	return made, lastOwner(err)
+}
+
+// RemoveUser removes a user, with all sessions and tokens.
+func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) error {
+	rec := audit.Record{Kind: "user_changed", Actor: by, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"removed": true})}
+	err := a.c.Store.RemoveUser(ctx, name, a.now(), rec)
+	if errors.Is(err, store.ErrUnknown) {
+		return unknown("user", name)
+	}
+	a.changed(ctx)
+	return lastOwner(err)
+}
+
+// lastOwner is the error of what would leave no owner, as it is told.
+func lastOwner(err error) error {
+	if errors.Is(err, store.ErrLastOwner) {
+		return &guard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
+	}
+	return err
+}

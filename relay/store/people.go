@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+)
+
+// ErrLastOwner is the error of what would leave nobody who may do everything.
+var ErrLastOwner = errors.New("there would be no owner left")
+
+// Owner is the role of those who may do everything.
+const Owner = "owner"
+
+// User is a person.
+type User struct {
+	Name, Role string
+	Hash       string // of the password, as package auth writes it
+}
+
+// The kinds of tokens.
+const (
+	SessionToken = "session" // of a login
+	AccessToken  = "token"
+	TicketToken  = "ticket" // opens one connection for its parent
+	UsedTicket   = "used"
+)
+
+// Token is what a user shows instead of a password.
+type Token struct {
+	ID, Hash, User, Role string // the hash is its SHA-256, in hexadecimal digits
+	Runs                 []string
+	Kind, Name           string
+	Parent               string // of a ticket: for which token it stands
+	Slides               int64  // ms by which a use puts off its end; 0 for never
+	Created, Expires     int64  // Unix ms
+	UserRole             string // the user's at present; read only
+}
+
+const tokenColumns = `t.id, t.hash, t.user_name, t.role, t.runs, t.kind, t.name, t.parent, t.slides, t.created, t.expires, u.role`
+
+func scanToken(from row) (*Token, error) {
+	var t Token
+	var runs string
+	err := from.Scan(&t.ID, &t.Hash, &t.User, &t.Role, &runs, &t.Kind, &t.Name, &t.Parent, &t.Slides, &t.Created, &t.Expires, &t.UserRole)
+	t.Runs = strings.Fields(runs)
+	return &t, err
+}
+
+// one says ErrUnknown when a statement has changed nothing.
+func (s *Store) one(done sql.Result, err error, doing, what string) error {
+	if err != nil {
+		return s.told(doing, err)
+	}
+	if n, err := done.RowsAffected(); err != nil || n > 0 {
+		return s.told(doing, err)
+	}
+	return fmt.Errorf("%s: %w", what, ErrUnknown)
+}
+
+// User tells of a user; ErrUnknown when there is none.
+func (s *Store) User(ctx context.Context, name string) (*User, error) {
+	u := User{Name: name}
+	err := s.reading().QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, name).Scan(&u.Role, &u.Hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("user %s: %w", name, ErrUnknown)
+	}
+	return &u, s.told("read a user", err)
+}
+
+// Users are all users, by their names.
+func (s *Store) Users(ctx context.Context) (out []*User, err error) {
+	err = s.each(ctx, `SELECT name, role, hash FROM users ORDER BY name`, nil, func(r row) error {
+		var u User
+		err := r.Scan(&u.Name, &u.Role, &u.Hash)
+		out = append(out, &u)
+		return err
+	})
+	return out, err
+}
+
+// PutUser makes a user, or changes role and password of one, whose sessions end by that when the
+// password is another. Nothing changes, and nothing is recorded, when all is as it was.
+func (s *Store) PutUser(ctx context.Context, u User, at int64, told ...audit.Record) (made bool, err error) {
+	err = s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		was := User{Name: u.Name}
+		err := tx.QueryRowContext(ctx, `SELECT role, hash FROM users WHERE name = $1`, u.Name).Scan(&was.Role, &was.Hash)
+		if made = errors.Is(err, sql.ErrNoRows); err != nil && !made {
+			return s.told("read a user", err)
+		}
+		if was == u {
+			return nil
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO users (name, role, hash) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE SET role = excluded.role, hash = excluded.hash`, u.Name, u.Role, u.Hash)
+		if err != nil {
+			return s.told("store a user", err)
+		}
+		if !made && was.Hash != u.Hash {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1 AND kind <> 'token'`, u.Name); err != nil {
+				return s.told("end sessions", err)
+			}
+		}
+		return s.peopleChanged(ctx, tx, at, told)
+	})
+	return made, err
+}
+
+// FirstUser makes a user when there is none at all; ErrConflict when there is one.
+func (s *Store) FirstUser(ctx context.Context, u User, at int64, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		var n int
+		if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM users`).Scan(&n); err != nil {
+			return s.told("count users", err)
+		}
+		if n > 0 {
+			return fmt.Errorf("the first user: %w", ErrConflict)
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO users (name, role, hash) VALUES ($1, $2, $3)`, u.Name, u.Role, u.Hash); err != nil {
+			return s.told("store a user", err)
+		}
+		return s.peopleChanged(ctx, tx, at, told)
+	})
+}
+
+// alone waits until nobody else changes people, and keeps others from it.
+func (s *Store) alone(ctx context.Context, tx database) error {
+	var one int
+	return s.told("wait for others", tx.QueryRowContext(ctx, `SELECT one FROM meta`+s.dialect.Lock).Scan(&one))
+}
+
+// RemoveUser removes a user with all tokens. ErrUnknown, ErrLastOwner.
+func (s *Store) RemoveUser(ctx context.Context, name string, at int64, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `DELETE FROM users WHERE name = $1`, name)
+		if err := s.one(done, err, "remove a user", "user "+name); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE user_name = $1`, name); err != nil {
+			return s.told("remove tokens", err)
+		}
+		return s.peopleChanged(ctx, tx, at, told)
+	})
+}
+
+// peopleChanged ends a change of users or tokens by which somebody may have less than before.
+func (s *Store) peopleChanged(ctx context.Context, tx database, at int64, told []audit.Record) error {
+	if _, err := tx.ExecContext(ctx, `UPDATE meta SET people = people + 1`); err != nil {
+		return s.told("note a change of people", err)
+	}
+	var owners int
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM users WHERE role = $1`, Owner).Scan(&owners); err != nil {
+		return s.told("count users", err)
+	}
+	if owners == 0 {
+		return ErrLastOwner
+	}
+	return s.record(ctx, tx, at, told)
+}
+
+// PeopleVersion grows when a token or a user's rights have ended or changed, whoever has done it.
+func (s *Store) PeopleVersion(ctx context.Context) (n int64, err error) {
+	err = s.reading().QueryRowContext(ctx, `SELECT people FROM meta`).Scan(&n)
+	return n, s.told("look for changes of people", err)
+}

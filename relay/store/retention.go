@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+)
+
+// Ended are runs that have ended before a time, in Unix ms, and of which there are events: at most
+// limit, the oldest first.
+func (s *Store) Ended(ctx context.Context, before int64, limit int) (out []string, err error) {
+	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE status = 'exited' AND ended_at > 0 AND ended_at < $1 AND EXISTS (SELECT 1 FROM events WHERE run_id = runs.id)
+		ORDER BY ended_at, id LIMIT %d`, limit), []any{before}, func(r row) error {
+		var id string
+		err := r.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
+// Forget removes all events of a run that has ended before a time, with its requests and commands;
+// the run itself stays. It gives how many events there were: 0 when the run is not, or no longer, to be
+// forgotten. told is recorded with the count.
+func (s *Store) Forget(ctx context.Context, run string, before, at int64, told func(events int64) audit.Record) (n int64, err error) {
+	err = s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, `DELETE FROM events WHERE run_id = (SELECT id FROM runs WHERE id = $1 AND status = 'exited' AND ended_at > 0 AND ended_at < $2`+s.dialect.Lock+`)`, run, before)
+		if err != nil {
+			return s.told("forget events", err)
+		}
+		if n, err = done.RowsAffected(); err != nil || n == 0 {
+			return s.told("forget events", err)
+		}
+		for _, table := range []string{"requests", "decisions", "commands"} {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM `+table+` WHERE run_id = $1`, run); err != nil {
+				return s.told("forget "+table, err)
+			}
+		}
+		return s.record(ctx, tx, at, []audit.Record{told(n)})
+	})
+	return n, err
+}

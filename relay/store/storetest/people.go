@@ -1,0 +1,298 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// rec is a record of a kind.
+func rec(kind string) audit.Record {
+	return audit.Record{Kind: kind, Actor: audit.Actor{Type: "user", Name: "ann"}, Subject: json.RawMessage(`{"b":1,"a":"x"}`)}
+}
+
+// kinds reads the audit log, which must be whole, and gives its records' kinds.
+func (f *fixture) kinds() (out []string) {
+	f.Helper()
+	lines, err := f.AuditLines(ctx, 0, 100_000)
+	if err != nil {
+		f.Fatal(err)
+	}
+	text := strings.Join(lines, "\n")
+	if text != "" {
+		text += "\n"
+	}
+	for line, err := range audit.Lines(strings.NewReader(text), "audit") {
+		if err != nil {
+			f.Fatal(err)
+		}
+		out = append(out, line.Kind)
+	}
+	return out
+}
+
+func (f *fixture) version() int64 {
+	f.Helper()
+	n, err := f.PeopleVersion(ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return n
+}
+
+func (f *fixture) token(t store.Token) {
+	f.Helper()
+	if err := f.AddToken(ctx, t, rec("token_created")); err != nil {
+		f.Fatal(err)
+	}
+}
+
+// people: users and their tokens, what ends with what, and what cannot be.
+func people(t *testing.T, open Opener) {
+	f := begin(t, open)
+	ann := store.User{Name: "ann", Role: "owner", Hash: "h1"}
+	if err := f.FirstUser(ctx, ann, 1, rec("user_changed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.FirstUser(ctx, ann, 1, rec("user_changed")); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a second first user: %v", err)
+	}
+	if made, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h2"}, 2, rec("user_changed")); err != nil || !made {
+		t.Errorf("%v, %v", made, err)
+	}
+	for kind, id := range map[string]string{store.SessionToken: "s", store.AccessToken: "t", store.TicketToken: "k"} {
+		f.token(store.Token{ID: id, Hash: "#" + id, User: "bob", Role: "operator", Runs: []string{"run_a", "b*"}, Kind: kind, Name: "n", Created: 3, Expires: 1000, Slides: 7})
+	}
+	if err := f.AddToken(ctx, store.Token{ID: "x", Hash: "x", User: "eve"}, rec("token_created")); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a token of nobody: %v", err)
+	}
+	got, err := f.Token(ctx, "#t")
+	if err != nil || got.ID != "t" || got.User != "bob" || got.Role != "operator" || got.UserRole != "viewer" || !slices.Equal(got.Runs, []string{"run_a", "b*"}) || got.Slides != 7 || got.Expires != 1000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if all, err := f.Tokens(ctx, 5); err != nil || len(all) != 2 {
+		t.Errorf("%d tokens, %v", len(all), err)
+	}
+	if err := f.Slide(ctx, "t", 2000); err != nil {
+		t.Error(err)
+	}
+	if got, err := f.TokenOf(ctx, "t"); err != nil || got.Expires != 2000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	v := f.version()
+	if made, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h2"}, 3, rec("user_changed")); err != nil || made || f.version() != v {
+		t.Errorf("nothing new, and %v, %v, %d after %d", made, err, f.version(), v)
+	}
+	if _, err := f.PutUser(ctx, store.User{Name: "bob", Role: "viewer", Hash: "h3"}, 3, rec("user_changed")); err != nil || f.version() == v {
+		t.Errorf("another password: %v", err)
+	}
+	if _, err := f.Token(ctx, "#s"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("the session of another password: %v", err)
+	}
+	v = f.version()
+	if err := f.RemoveToken(ctx, "t", 4, rec("token_revoked")); err != nil || f.version() == v {
+		t.Error(err)
+	}
+	if err := f.RemoveToken(ctx, "t", 4, rec("token_revoked")); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := f.PutUser(ctx, store.User{Name: "ann", Role: "viewer", Hash: "h1"}, 5, rec("user_changed")); !errors.Is(err, store.ErrLastOwner) {
+		t.Errorf("the last owner: %v", err)
+	}
+	if err := f.RemoveUser(ctx, "ann", 5, rec("user_changed")); !errors.Is(err, store.ErrLastOwner) {
+		t.Errorf("the last owner: %v", err)
+	}
+	f.token(store.Token{ID: "u", Hash: "#u", User: "bob", Kind: store.AccessToken, Created: 6, Expires: 1000})
+	if err := f.RemoveUser(ctx, "bob", 6, rec("user_changed")); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.Token(ctx, "#u"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a token of who is no more: %v", err)
+	}
+	if all, err := f.Users(ctx); err != nil || len(all) != 1 || *all[0] != ann {
+		t.Errorf("%v, %v", all, err)
+	}
+	if got := strings.Join(f.kinds(), " "); got != "user_changed user_changed token_created token_created token_created user_changed token_revoked token_created user_changed" {
+		t.Errorf("recorded: %s", got) // and nothing of what was refused
+	}
+}
+
+// tickets: of many who use one at once, one has it.
+func tickets(t *testing.T, open Opener) {
+	f := begin(t, open)
+	if err := f.FirstUser(ctx, store.User{Name: "ann", Role: "owner"}, 1); err != nil {
+		t.Fatal(err)
+	}
+	f.token(store.Token{ID: "k", Hash: "#k", User: "ann", Kind: store.TicketToken, Parent: "s", Created: 3, Expires: 1000})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	had := map[string]int{}
+	for range 8 {
+		wg.Go(func() {
+			got, err := f.UseTicket(ctx, "#k", 5)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || got.Parent != "s" {
+				t.Errorf("%+v, %v", got, err)
+				return
+			}
+			had[got.Kind]++
+		})
+	}
+	wg.Wait()
+	if had[store.TicketToken] != 1 || had[store.UsedTicket] != 7 {
+		t.Errorf("%v", had)
+	}
+	if _, err := f.UseTicket(ctx, "#no", 5); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+// audits: what the store tells of is recorded with it, once, and with nothing that is refused.
+func audits(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(2, f.event(2, protocol.RunPermissionRequested, `{"request_id":"q","reason":"permission","prompt":"?"}`))
+	f.stored(3, f.output(3))
+	c := store.Command{RunID: "run_a", Kind: store.InputCommand, ID: "i", SHA256: "s", By: "ann", Created: 9, Audit: []audit.Record{rec("input")}}
+	for range 2 {
+		if _, _, err := f.Accept(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.SHA256 = "other"
+	if _, _, err := f.Accept(ctx, c); !errors.Is(err, store.ErrConflict) {
+		t.Error(err)
+	}
+	d := store.Command{RunID: "run_a", Kind: store.DecisionCommand, ID: "q", Decision: "approve", By: "ann", Created: 9, Audit: []audit.Record{rec("decision")}}
+	if _, _, err := f.Accept(ctx, d); err != nil {
+		t.Fatal(err)
+	}
+	conflict := f.event(3, protocol.RunOutput, `{"stream":"stdout","text":"other"}`)
+	if out, _ := f.append(conflict, conflict); out[0].Refused != protocol.SeqConflict {
+		t.Errorf("%+v", out)
+	}
+	other := f.host("host_b")
+	theirs := f.output(4)
+	theirs.HostID, theirs.Gen = "host_b", other
+	f.append(theirs)
+	if got := strings.Join(f.kinds(), " "); got != "run_started input decision host_violation host_violation" {
+		t.Errorf("recorded: %s", got)
+	}
+	lines, err := f.AuditLines(ctx, 3, 1)
+	if err != nil || len(lines) != 1 || !strings.Contains(lines[0], `"actor":{"name":"host_a","type":"host"},"data":{"code":"seq_conflict","seq":3}`) || !strings.Contains(lines[0], `"run":"run_a","seq":4,`) {
+		t.Errorf("%s, %v", lines, err)
+	}
+}
+
+// oneChain: two servers on one database write one chain.
+func oneChain(t *testing.T, open Opener) {
+	f := begin(t, open)
+	second := open(t, "db")
+	t.Cleanup(func() { _ = second.Close() })
+	var wg sync.WaitGroup
+	for _, s := range []*store.Store{f.Store, second} {
+		for i := range 4 {
+			wg.Go(func() {
+				for n := range 10 {
+					var err error
+					if i == 0 {
+						_, err = s.PutUser(ctx, store.User{Name: fmt.Sprintf("u%p", s), Role: "owner", Hash: fmt.Sprint(n)}, 5, rec("user_changed"))
+					} else {
+						err = s.Record(ctx, int64(n), rec("login_failed"), rec("login"))
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := len(f.kinds()); n != 2*(10+3*20) {
+		t.Errorf("%d records", n)
+	}
+}
+
+// removed: a host that was removed is a new one when it comes again; what its old connection still
+// sends is not stored.
+func removed(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	if err := f.RemoveHost(ctx, "host_a", 5, rec("host_removed")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.RemoveHost(ctx, "host_a", 5, rec("host_removed")); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	if _, err := f.TakeOver(ctx, "host_a", 0, 5); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	if all, err := f.Hosts(ctx); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if out, _ := f.append(f.output(2)); !out[0].Stale {
+		t.Errorf("%+v", out)
+	}
+	for range 2 {
+		if was, err := f.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "new"}, rec("host_tofu")); err != nil || was.TokenHash != "new" {
+			t.Errorf("%+v, %v", was, err)
+		}
+	}
+	if out, _ := f.append(f.output(2)); !out[0].Stale {
+		t.Errorf("%+v", out)
+	}
+	if got := strings.Join(f.kinds(), " "); got != "run_started host_removed host_tofu" {
+		t.Errorf("recorded: %s", got)
+	}
+}
+
+// forgotten: events of runs that ended before a time go, whole runs, and no others.
+func forgotten(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(2, f.output(2))
+	tell := func(n int64) audit.Record {
+		r := rec("retention")
+		r.Run, r.Data = "run_a", json.RawMessage(fmt.Sprintf(`{"events":%d}`, n))
+		return r
+	}
+	late := f.at + 1000
+	if got, err := f.Ended(ctx, late, 10); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 0 {
+		t.Errorf("a run that has not ended: %d, %v", n, err)
+	}
+	f.stored(3, f.event(3, protocol.RunExited, `{"exit_code":0}`))
+	if got, err := f.Ended(ctx, f.at, 10); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := f.Ended(ctx, late, 10); err != nil || !slices.Equal(got, []string{"run_a"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if n, err := f.Forget(ctx, "run_a", late, 7, tell); err != nil || n != 3 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if got, err := f.Ended(ctx, late, 10); err != nil || len(got) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	f.sees()
+	if r := f.run(); r.Status != protocol.HasExited || r.Prefix != 3 {
+		t.Errorf("%+v", r)
+	}
+	if got := strings.Join(f.kinds(), " "); got != "run_started retention" {
+		t.Errorf("recorded: %s", got)
+	}
+}

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+)
+
+// AddToken stores a token. ErrUnknown: there is no such user.
+func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		var role string
+		err := tx.QueryRowContext(ctx, `SELECT role FROM users WHERE name = $1`, t.User).Scan(&role)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("user %s: %w", t.User, ErrUnknown)
+		}
+		if err != nil {
+			return s.told("read a user", err)
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE expires <= $1`, t.Created-ticketKept); err != nil {
+			return s.told("forget tokens that have expired", err)
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO tokens (id, hash, user_name, role, runs, kind, name, parent, slides, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			t.ID, t.Hash, t.User, t.Role, strings.Join(t.Runs, " "), t.Kind, t.Name, t.Parent, t.Slides, t.Created, t.Expires)
+		if err != nil {
+			return s.told("store a token", err)
+		}
+		return s.record(ctx, tx, t.Created, told)
+	})
+}
+
+// ticketKept is for how many ms what has expired is still known, so that its use can be told of.
+const ticketKept = 60 * 60 * 1000
+
+// Token tells of a token by its hash; ErrUnknown when there is none. It may have expired.
+func (s *Store) Token(ctx context.Context, hash string) (*Token, error) {
+	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1`, hash))
+}
+
+// TokenOf tells of a token by its id; ErrUnknown when there is none. It may have expired.
+func (s *Store) TokenOf(ctx context.Context, id string) (*Token, error) {
+	return s.token(s.reading().QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.id = $1`, id))
+}
+
+func (s *Store) token(from row) (*Token, error) {
+	t, err := scanToken(from)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("token: %w", ErrUnknown)
+	}
+	return t, s.told("read a token", err)
+}
+
+// Tokens are the access tokens and sessions that have not expired at a time, the oldest first.
+func (s *Store) Tokens(ctx context.Context, at int64) (out []*Token, err error) {
+	err = s.each(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.expires > $1 AND t.kind IN ('session', 'token') ORDER BY t.created, t.id`, []any{at}, func(r row) error {
+		t, err := scanToken(r)
+		out = append(out, t)
+		return err
+	})
+	return out, err
+}
+
+// Slide puts a token's end off.
+func (s *Store) Slide(ctx context.Context, id string, expires int64) error {
+	return s.change(ctx, func(tx database) error {
+		_, err := tx.ExecContext(ctx, `UPDATE tokens SET expires = $2 WHERE id = $1 AND expires < $2`, id, expires)
+		return s.told("put off a token's end", err)
+	})
+}
+
+// RemoveToken ends a token and the tickets for it. ErrUnknown.
+func (s *Store) RemoveToken(ctx context.Context, id string, at int64, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE id = $1 AND kind IN ('session', 'token')`, id)
+		if err := s.one(done, err, "remove a token", "token "+id); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1`, id); err != nil {
+			return s.told("remove tickets", err)
+		}
+		return s.peopleChanged(ctx, tx, at, told)
+	})
+}
+
+// UseTicket ends a ticket and gives it: of a kind of its own to who comes second, else expired to who
+// comes too late. ErrUnknown.
+func (s *Store) UseTicket(ctx context.Context, hash string, at int64) (t *Token, err error) {
+	err = s.change(ctx, func(tx database) error {
+		t, err = s.token(tx.QueryRowContext(ctx, `SELECT `+tokenColumns+` FROM tokens t JOIN users u ON u.name = t.user_name WHERE t.hash = $1 AND t.kind IN ('ticket', 'used')`, hash))
+		if err != nil {
+			return err
+		}
+		done, err := tx.ExecContext(ctx, `UPDATE tokens SET kind = 'used' WHERE id = $1 AND kind = 'ticket'`, t.ID)
+		if err := s.one(done, err, "use a ticket", "ticket"); errors.Is(err, ErrUnknown) {
+			t.Kind = UsedTicket
+			return nil
+		} else if err != nil {
+			return err
+		}
+		return nil
+	})
+	return t, err
+}
