@@ -112,14 +112,20 @@ func (b *batch) job(j *job) error {
 		}
 	}
 	for _, r := range j.Results {
-		b.told = true
-		// A newer one of the same command gets a number of its own, so that it is told.
-		if err := b.exec(`INSERT OR REPLACE INTO results (run, kind, id, state, error) VALUES (?, ?, ?, ?, ?)`, j.Run, r.Kind, r.ID, r.State, r.Error); err != nil {
+		r.Run = j.Run
+		if err := b.result(r); err != nil {
 			return err
 		}
 	}
 	j.last = st.last
 	return nil
+}
+
+// result keeps what became of a command. A newer one of the same command gets a number of its
+// own, so that it is told.
+func (b *batch) result(r Result) error {
+	b.told = true
+	return b.exec(`INSERT OR REPLACE INTO results (run, kind, id, state, error) VALUES (?, ?, ?, ?, ?)`, r.Run, r.Kind, r.ID, r.State, r.Error)
 }
 
 func (b *batch) note(st *state, n Note) error {

@@ -134,3 +134,8 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
 	return s.other(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
 }
+
+// Report keeps what became of a command, also of one for a run that there is not.
+func (s *Spool) Report(ctx context.Context, r Result) error {
+	return s.other(ctx, func(b *batch) error { return b.result(r) })
+}

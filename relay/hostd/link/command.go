@@ -1,0 +1,175 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+const (
+	rpcsAtOnce  = 256  // at work; of more than that nothing is read before one has ended
+	mostInLane  = 1000 // commands of a run that wait for their turn
+	bySomeone   = "by" // the member of a command's envelope that names its user
+	kindInput   = "input"
+	kindStop    = "stop"
+	kindDecided = "decision"
+)
+
+// lanes are the commands of runs that wait for their turn.
+type lanes struct {
+	mu  sync.Mutex
+	all map[string][]func()
+}
+
+// command has something done that the server asks for.
+func (l *Link) command(s *session, e *protocol.Envelope) {
+	m := protocol.Find(e.Type)
+	switch {
+	case m != nil && m.Kind == protocol.RPC:
+		l.rpc(s, e)
+	case m != nil && m.Kind == protocol.Command && doers[e.Type] != nil:
+		l.queue(s, e)
+	default:
+		s.refuse(e, &protocol.Refusal{Code: protocol.UnknownType, Why: "hostd knows no " + e.Type})
+	}
+}
+
+// doer does a command, and says what its id and kind are when its outcome is to be told.
+type doer func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
+
+var doers = map[string]doer{
+	protocol.RunSendInput: (*Link).input, protocol.RunSendKeys: (*Link).keys, protocol.RunStop: (*Link).stop, protocol.RunResize: (*Link).resize,
+	protocol.RunApprove: (*Link).decide, protocol.RunDeny: (*Link).decide,
+}
+
+// queue has a command done after those of its run that came before.
+func (l *Link) queue(s *session, e *protocol.Envelope) {
+	if e.RunID == "" {
+		s.refuse(e, &protocol.Refusal{Code: protocol.BadMessage, Why: e.Type + ": run_id is missing"})
+		return
+	}
+	l.lanes.mu.Lock()
+	defer l.lanes.mu.Unlock()
+	if l.lanes.all == nil {
+		l.lanes.all = map[string][]func(){}
+	}
+	waiting, busy := l.lanes.all[e.RunID]
+	if len(waiting) >= mostInLane {
+		s.refuse(e, &protocol.Refusal{Code: protocol.RateLimited, Why: "too many commands of the run wait for their turn"})
+		return
+	}
+	l.lanes.all[e.RunID] = append(waiting, func() { l.do(l.ctx, e) })
+	if !busy {
+		l.work.Go(func() { l.drain(e.RunID) })
+	}
+}
+
+func (l *Link) drain(run string) {
+	for {
+		l.lanes.mu.Lock()
+		waiting := l.lanes.all[run]
+		if len(waiting) == 0 {
+			delete(l.lanes.all, run)
+			l.lanes.mu.Unlock()
+			return
+		}
+		do := waiting[0]
+		l.lanes.all[run] = waiting[1:]
+		l.lanes.mu.Unlock()
+		do()
+	}
+}
+
+// do does a command. What became of it is kept until the server has it: one that greets is
+// told.
+func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
+	id, kind, out, err := doers[e.Type](l, ctx, e)
+	if err != nil {
+		l.o.Log.Error("a command cannot be read", "type", e.Type, "error", err)
+		return
+	}
+	if out.Error != "" {
+		l.o.Log.Warn("a command", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
+	}
+	if id == "" || l.State().Protocol < protocol.Version {
+		return
+	}
+	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: kind, State: out.State, Error: out.Error}}
+	if err := l.o.Spool.Report(context.WithoutCancel(ctx), result); err != nil {
+		l.o.Log.Error("what became of a command cannot be kept", "run", e.RunID, "id", id, "error", err)
+	}
+}
+
+func (l *Link) input(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+	c, err := protocol.Decode[protocol.SendInput](e)
+	if err == nil {
+		out = l.o.Commands.Input(ctx, e.RunID, c)
+	}
+	return c.InputID, kindInput, out, err
+}
+
+func (l *Link) keys(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+	c, err := protocol.Decode[protocol.SendKeys](e)
+	if err == nil {
+		l.o.Commands.Keys(ctx, e.RunID, c)
+	}
+	return "", "", out, err
+}
+
+func (l *Link) stop(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Stop](e)
+	if err == nil {
+		out = l.o.Commands.Stop(ctx, e.RunID, c)
+	}
+	if protocol.IsID(e.ID) {
+		id = e.ID
+	}
+	return id, kindStop, out, err
+}
+
+func (l *Link) resize(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Resize](e)
+	if err == nil {
+		l.o.Commands.Resize(ctx, e.RunID, c)
+	}
+	return "", "", out, err
+}
+
+func (l *Link) decide(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+	c, err := protocol.Decode[protocol.Decide](e)
+	if err == nil {
+		out = l.o.Commands.Decide(ctx, e.RunID, e.Type == protocol.RunApprove, userOf(e), c)
+	}
+	return c.RequestID, kindDecided, out, err
+}
+
+// userOf is who sent a command, as the server says: in the envelope, or in its data.
+func userOf(e *protocol.Envelope) (by string) {
+	for _, m := range e.Extra {
+		if m.Name == bySomeone && json.Unmarshal(m.Value, &by) == nil {
+			return by
+		}
+	}
+	var data struct{ By string }
+	_ = json.Unmarshal(e.Data, &data) // "" when it does not say
+	return data.By
+}
+
+// rpc answers a request when it is done, by whatever connection there is then.
+func (l *Link) rpc(s *session, e *protocol.Envelope) {
+	select {
+	case l.busy <- struct{}{}:
+	case <-s.ctx.Done():
+		return
+	}
+	l.work.Go(func() {
+		defer func() { <-l.busy }()
+		run, response := l.o.Commands.RPC(l.ctx, e)
+		answer := l.envelope(protocol.RPCResponse, response)
+		answer.RunID, answer.Re = run, e.ID
+		l.tell(answer)
+	})
+}

@@ -1,0 +1,117 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// connectWithin bounds making a connection.
+const connectWithin = 30 * time.Second
+
+// endpoint is where a host connects at a server.
+func endpoint(server, host string) (string, error) {
+	if !protocol.IsID(host) {
+		return "", fmt.Errorf("the host's id %q: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", fmt.Errorf("the server's URL: %w", err)
+	}
+	schemes := map[string]string{"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+	if u.Scheme = schemes[strings.ToLower(u.Scheme)]; u.Scheme == "" || u.Host == "" {
+		return "", fmt.Errorf("the server's URL %q: it must begin with http://, https://, ws:// or wss:// and name a host", server)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", errors.New("the server's URL: it must have no user, query or fragment; the token has a file of its own")
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/ws/host"
+	u.RawQuery = url.Values{"host_id": {host}}.Encode()
+	return u.String(), nil
+}
+
+// TokenFile gives the first line of a file, each time anew.
+func TokenFile(file string) func() (string, error) {
+	return func() (string, error) {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the host's token: %w", err)
+		}
+		line, _, _ := strings.Cut(string(b), "\n")
+		if line = strings.TrimSpace(line); line == "" {
+			return "", fmt.Errorf("read the host's token: %s is empty", file)
+		}
+		return line, nil
+	}
+}
+
+// dial connects. The token goes into a header, where no log shows it; a server that knows the
+// first protocol alone may want it as a parameter.
+func (l *Link) dial(ctx context.Context) (*websocket.Conn, error) {
+	token, err := l.o.Token()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	conn, status, err := l.dialOnce(ctx, token, l.query)
+	if status == http.StatusUnauthorized {
+		if other, again, err2 := l.dialOnce(ctx, token, !l.query); err2 == nil {
+			l.query = !l.query
+			return other, nil
+		} else if again != http.StatusUnauthorized {
+			return nil, err2
+		}
+	}
+	return conn, err
+}
+
+func (l *Link) dialOnce(ctx context.Context, token string, query bool) (conn *websocket.Conn, status int, err error) {
+	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: http.Header{}}
+	o.OnPingReceived = func(ctx context.Context, _ []byte) bool {
+		if s := l.session(); s != nil {
+			s.heard()
+		}
+		return true
+	}
+	if query {
+		where += "&" + url.Values{"host_token": {token}}.Encode()
+	} else {
+		o.HTTPHeader.Set("Authorization", "Bearer "+token)
+	}
+	conn, response, err := websocket.Dial(ctx, where, o)
+	if response != nil {
+		status = response.StatusCode
+	}
+	switch {
+	case err == nil:
+		conn.SetReadLimit(protocol.MaxFrame)
+		return conn, status, nil
+	case status == http.StatusUnauthorized:
+		err = fmt.Errorf("%s does not take this host: its token is wrong, or the server takes no new hosts (401); set its token, or pair the host", l.o.URL)
+	case status != 0:
+		err = fmt.Errorf("%s answers %d: is it a relay's server?", l.o.URL, status)
+	default:
+		err = fmt.Errorf("connect to %s: %w", l.o.URL, withoutToken(err, token))
+	}
+	return nil, status, err
+}
+
+// withoutToken is an error that does not show the token: those of package http show URLs.
+func withoutToken(err error, token string) error {
+	text := err.Error()
+	clean := strings.NewReplacer(token, "***", url.QueryEscape(token), "***").Replace(text)
+	if clean == text {
+		return err
+	}
+	return errors.New(clean)
+}

@@ -1,0 +1,516 @@
+package link_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// clock is one in which those times pass at once that fire says, and no other ever.
+type clock struct {
+	mu    sync.Mutex
+	now   time.Time
+	fire  func(time.Duration) bool
+	asked chan time.Duration
+}
+
+func newClock(fire func(time.Duration) bool) *clock {
+	return &clock{now: time.Unix(1e9, 0), fire: fire, asked: make(chan time.Duration, 1000)}
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) After(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked <- d
+	if !c.fire(d) {
+		return nil
+	}
+	c.now = c.now.Add(d)
+	out := make(chan time.Time, 1)
+	out <- c.now
+	return out
+}
+
+func never(time.Duration) bool { return false }
+
+// server plays a relay's server, a connection at a time.
+type server struct {
+	t     *testing.T
+	web   *httptest.Server
+	conns chan *peer
+}
+
+// peer is a connection of a host, on the server's side.
+type peer struct {
+	t    *testing.T
+	conn *websocket.Conn
+	end  chan struct{}
+	req  *http.Request
+}
+
+func serve(t *testing.T, admit func(*http.Request) bool) *server {
+	s := &server{t: t, conns: make(chan *peer, 10)}
+	s.web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/base/ws/host" || r.URL.Query().Get("host_id") != "host_a" || !admit(r) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		conn, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		p := &peer{t, conn, make(chan struct{}), r}
+		s.conns <- p
+		<-p.end
+		_ = conn.CloseNow()
+	}))
+	t.Cleanup(s.web.Close)
+	return s
+}
+
+func byHeader(r *http.Request) bool {
+	return r.Header.Get("Authorization") == "Bearer s3cret" && !strings.Contains(r.URL.RawQuery, "s3cret")
+}
+
+func (s *server) accept() *peer {
+	s.t.Helper()
+	select {
+	case p := <-s.conns:
+		return p
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("no host connects")
+		return nil
+	}
+}
+
+// drop ends a connection without a word.
+func (p *peer) drop() { close(p.end) }
+
+func (p *peer) close(code int) {
+	_ = p.conn.Close(websocket.StatusCode(code), "test")
+	p.drop()
+}
+
+func (p *peer) read() protocol.Envelope {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	kind, frame, err := p.conn.Read(ctx)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	e, refused := protocol.Parse(frame)
+	if refused == nil {
+		refused = protocol.Check(&e)
+	}
+	if refused != nil || kind != websocket.MessageText || e.HostID != "host_a" {
+		p.t.Fatalf("%s: %v", frame, refused)
+	}
+	return e
+}
+
+// hear reads so many messages, and says each in short.
+func (p *peer) hear(n int) (all []string) {
+	p.t.Helper()
+	for range n {
+		e := p.read()
+		short := fmt.Sprintf("%s %s %d", e.RunID, e.Type, e.Seq)
+		switch e.Type {
+		case protocol.RunOutput:
+			out, _ := protocol.Decode[protocol.Output](&e)
+			short = fmt.Sprintf("%s %d %s", e.RunID, e.Seq, out.Text)
+		case protocol.RunGap, protocol.CommandResult, protocol.RPCResponse, protocol.Failure:
+			short += " " + string(e.Data)
+		}
+		all = append(all, short)
+	}
+	return all
+}
+
+func (p *peer) send(typ, run, data string) {
+	p.t.Helper()
+	frame := fmt.Sprintf(`{"type":%q,"ts":"2025-01-01T00:00:00Z","id":"c1","data":%s}`, typ, data)
+	if run != "" {
+		frame = fmt.Sprintf(`{"type":%q,"ts":"2025-01-01T00:00:00Z","id":"c1","by":"ada","run_id":%q,"data":%s}`, typ, run, data)
+	}
+	if err := p.conn.Write(context.Background(), websocket.MessageText, []byte(frame)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) welcome(window int, runs string) {
+	p.t.Helper()
+	p.send(protocol.Welcome, "", fmt.Sprintf(`{"protocol":2,"agent":"fake/1","features":[],"heartbeat_s":20,"max_frame":4194304,"window":%d,"runs":%s}`, window, runs))
+}
+
+func (p *peer) hello() protocol.HelloData {
+	p.t.Helper()
+	e := p.read()
+	h, err := protocol.Decode[protocol.HelloData](&e)
+	if e.Type != protocol.Hello || err != nil {
+		p.t.Fatalf("%+v %v", e, err)
+	}
+	return h
+}
+
+// tools are what a host's runs would do, noted.
+type tools struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (x *tools) did(format string, args ...any) link.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.lines = append(x.lines, fmt.Sprintf(format, args...))
+	return link.Applied
+}
+
+func (x *tools) Input(_ context.Context, run string, c protocol.SendInput) link.Outcome {
+	if run == "run_x" {
+		return link.Outcome{State: "rejected", Error: "unknown_run"}
+	}
+	return x.did("input %s %s %s", run, c.InputID, c.Text)
+}
+func (x *tools) Keys(_ context.Context, run string, c protocol.SendKeys) {
+	x.did("keys %s %s", run, c.Keys)
+}
+func (x *tools) Stop(_ context.Context, run string, c protocol.Stop) link.Outcome {
+	return x.did("stop %s %s", run, c.Signal)
+}
+func (x *tools) Resize(_ context.Context, run string, c protocol.Resize) {
+	x.did("resize %s %d %d", run, c.Cols, c.Rows)
+}
+func (x *tools) Decide(_ context.Context, run string, approve bool, by string, c protocol.Decide) link.Outcome {
+	return x.did("decide %s %s %v by %s", run, c.RequestID, approve, by)
+}
+func (x *tools) RPC(_ context.Context, e *protocol.Envelope) (string, protocol.Response) {
+	x.did("rpc %s %s", e.RunID, e.Type)
+	return e.RunID, protocol.Response{RequestID: "q1", OK: true, RPCType: e.Type, Result: json.RawMessage(`{"a":1}`)}
+}
+
+// host is a spool with a link to a server.
+type host struct {
+	t     *testing.T
+	spool *spool.Spool
+	tools *tools
+	link  *link.Link
+	clock *clock
+}
+
+func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *host {
+	t.Helper()
+	h := &host{t: t, tools: &tools{}, clock: c}
+	var err error
+	if h.spool, err = spool.Open(context.Background(), filepath.Join(t.TempDir(), "spool.db"), spool.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if before != nil {
+		before(h.spool)
+	}
+	h.link, err = link.New(link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Agent: "test/1", Instance: "i1",
+		Spool: h.spool, Commands: h.tools, Clock: c, Random: func() float64 { return 1 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); h.link.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		if err := h.spool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *host) output(run string, texts ...string) {
+	h.t.Helper()
+	outputs(h.t, h.spool, run, texts...)
+}
+
+func outputs(t *testing.T, s *spool.Spool, run string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if _, err := s.Append(context.Background(), run, spool.Event{Type: protocol.RunOutput, Data: protocol.Output{Stream: "stdout", Text: text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestResume: what the server has is deleted and not sent; of the rest each run's events come in their
+// order, no more at once than the window, the backlog before what happens meanwhile; an ack
+// opens the window; on the next connection it goes on where the server says.
+func TestResume(t *testing.T) {
+	s := serve(t, byHeader)
+	h := connect(t, s.web.URL+"/base/", newClock(never), func(sp *spool.Spool) {
+		outputs(t, sp, "run_a", "1", "2", "3", "4")
+		outputs(t, sp, "run_b", "1", "2")
+	})
+	p := s.accept()
+	if got := p.hello(); got.Protocol != 2 || got.Instance != "i1" || *got.Epoch != h.spool.Epoch() || fmt.Sprint(got.Runs) != "[{run_a 4} {run_b 2}]" {
+		t.Errorf("%+v", got)
+	}
+	p.welcome(3, `{"run_a":2}`)
+	expect(t, p.hear(3), "run_a 3 3", "run_a 4 4", "run_b 1 1")
+	h.output("run_a", "5")
+	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":4}`)
+	got := p.hear(2)
+	slices.Sort(got)
+	expect(t, got, "run_a 5 5", "run_b 2 2")
+	if state := h.link.State(); !state.Connected || state.Protocol != 2 || state.Server != "fake/1" || state.Skew == 0 {
+		t.Errorf("%+v", state)
+	}
+	p.drop()
+	p = s.accept() // at once: the clock stands still
+	if got := p.hello(); fmt.Sprint(got.Runs) != "[{run_a 5} {run_b 2}]" {
+		t.Errorf("%+v", got)
+	}
+	p.welcome(1000, `{"run_a":1,"run_b":1}`) // it once had 4 of run_a
+	got = p.hear(3)
+	slices.Sort(got)
+	expect(t, got, "run_a 5 5", `run_a run.gap 4 {"from":2,"to":4,"reason":"store_lost"}`, "run_b 2 2")
+	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":5}`)
+	p.send(protocol.RunAck, "", `{"run_id":"run_b","last_seq":2}`)
+	h.output("run_c", "live")
+	expect(t, p.hear(1), "run_c 1 live")
+	p.send("host.unheard_of", "", `{}`) // its answer comes when the acks have been taken
+	p.hear(1)
+	if all := h.spool.Runs(); all[0].Acked != 5 || all[1].Acked != 2 {
+		t.Errorf("%+v", all)
+	}
+	p.drop()
+}
+
+// TestSeedServer: to a server that does not greet, everything behind its last ack is sent, again
+// after each connection; results are not told to it.
+func TestSeedServer(t *testing.T) {
+	s := serve(t, byHeader)
+	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == protocol.TakeWithin }), func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2", "3") })
+	p := s.accept()
+	p.hello()
+	expect(t, p.hear(3), "run_a 1 1", "run_a 2 2", "run_a 3 3")
+	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":1}`)
+	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
+	p.send("rpc.fs.read", "run_a", `{"request_id":"q1","path":"a"}`)
+	expect(t, p.hear(1), `run_a rpc.response 0 {"request_id":"q1","ok":true,"rpc_type":"rpc.fs.read","result":{"a":1}}`)
+	if h.link.State().Protocol != 1 {
+		t.Errorf("%+v", h.link.State())
+	}
+	p.drop()
+	p = s.accept()
+	p.hello()
+	expect(t, p.hear(2), "run_a 2 2", "run_a 3 3")
+	p.welcome(1000, `{"run_a":3}`) // late, but a welcome
+	h.output("run_a", "4")
+	expect(t, p.hear(1), "run_a 4 4")
+	p.drop()
+}
+
+// TestCommands: commands of a run are done in their order, a user's name comes along, what became of
+// each is told until the server has it; what is none is refused, and the connection stays.
+func TestCommands(t *testing.T) {
+	s := serve(t, byHeader)
+	h := connect(t, s.web.URL+"/base", newClock(never), nil)
+	p := s.accept()
+	p.hello()
+	p.welcome(1000, `{}`)
+	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
+	p.send(protocol.RunSendKeys, "run_a", `{"keys":"k"}`)
+	p.send(protocol.RunResize, "run_a", `{"cols":80,"rows":24}`)
+	p.send(protocol.RunApprove, "run_a", `{"request_id":"i1"}`)
+	p.send(protocol.RunDeny, "run_a", `{"request_id":"r2"}`)
+	p.send(protocol.RunStop, "run_a", `{"signal":"kill"}`)
+	told := []string{`run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`, `run_a command.result 0 {"id":"i1","kind":"decision","state":"applied"}`,
+		`run_a command.result 0 {"id":"r2","kind":"decision","state":"applied"}`, `run_a command.result 0 {"id":"c1","kind":"stop","state":"applied"}`}
+	expect(t, p.hear(4), told...)
+	expect(t, h.tools.lines, "input run_a i1 x", "keys run_a k", "resize run_a 80 24", "decide run_a i1 true by ada", "decide run_a r2 false by ada", "stop run_a kill")
+	p.send(protocol.CommandAck, "", `{"id":"i1"}`) // that of the input, which came first
+	p.send(protocol.CommandAck, "", `{"id":"r2"}`)
+	p.send(protocol.CommandAck, "", `{"id":"never"}`)
+	p.send(protocol.RunSendInput, "run_x", `{"input_id":"i3","text":"x"}`)
+	told = []string{told[1], told[3], `run_x command.result 0 {"id":"i3","kind":"input","state":"rejected","error":"unknown_run"}`}
+	expect(t, p.hear(1), told[2])
+	p.drop()
+	p = s.accept()
+	if got := p.hello(); len(got.Runs) != 0 {
+		t.Errorf("a command makes no run: %+v", got)
+	}
+	p.welcome(1000, `{}`)
+	expect(t, p.hear(3), told...)
+	testRefused(t, p)
+	if err := p.conn.Write(context.Background(), websocket.MessageBinary, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := p.conn.Read(context.Background()); websocket.CloseStatus(err) != protocol.CloseBinary {
+		t.Errorf("%v", err)
+	}
+	p.drop()
+	if h.tools.lines = h.tools.lines[6:]; len(h.tools.lines) != 0 {
+		t.Errorf("%v", h.tools.lines)
+	}
+}
+
+func testRefused(t *testing.T, p *peer) {
+	for _, row := range []struct{ typ, run, data, want string }{
+		{"run.fly", "run_a", `{}`, `run_a error 0 {"code":"unknown_type","message":"hostd knows no run.fly","re":"c1","run_id":"run_a"}`},
+		{protocol.RunSendInput, "run_a", `{"input_id":7}`, `run_a error 0 {"code":"bad_message","message":"run.send_input: data.input_id must be a string","re":"c1","run_id":"run_a"}`},
+		{protocol.RunSendInput, "", `{"input_id":"i","text":"x"}`, ` error 0 {"code":"bad_message","message":"run.send_input: run_id is missing","re":"c1"}`},
+		{protocol.RunSubscribe, "", `{}`, ` error 0 {"code":"unknown_type","message":"hostd knows no run.subscribe","re":"c1"}`},
+	} {
+		p.send(row.typ, row.run, row.data)
+		got := p.hear(1)[0]
+		want := strings.TrimPrefix(row.want, "run_a") // an error is not of a run: its data says of which
+		if strings.TrimPrefix(got, "run_a") != want {
+			t.Errorf("got %s, want %s", got, row.want)
+		}
+	}
+	if err := p.conn.Write(context.Background(), websocket.MessageText, []byte("no JSON")); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, p.hear(1), ` error 0 {"code":"bad_message","message":"a frame must be JSON"}`)
+	p.send(protocol.Failure, "", `{"code":"seq_conflict","message":"x"}`) // is not answered
+}
+
+type broken struct{ tries chan struct{} }
+
+func (b broken) RoundTrip(*http.Request) (*http.Response, error) {
+	b.tries <- struct{}{}
+	return nil, errors.New("no network, and s3cret")
+}
+
+// TestPauses: after a failure it tries again at once, then after up to half a second, twice as
+// long each time, and half a minute at most; without end.
+func TestPauses(t *testing.T) {
+	c := newClock(func(d time.Duration) bool { return d > 0 })
+	b := broken{make(chan struct{}, 1000)}
+	l, err := link.New(link.Options{URL: "ws://127.0.0.1:1", HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Clock: c,
+		Random: func() float64 { return 1 }, HTTP: &http.Client{Transport: b}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx) }()
+	for range 11 {
+		<-b.tries
+	}
+	cancel()
+	<-done
+	var got []time.Duration
+	for range 9 {
+		got = append(got, <-c.asked)
+	}
+	if fmt.Sprint(got) != "[500ms 1s 2s 4s 8s 16s 30s 30s 30s]" {
+		t.Error(got)
+	}
+	if err := l.State().Err; err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "no network") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSuperseded: a host that another one has replaced, or whose state is old, waits for half a minute
+// and says why.
+func TestSuperseded(t *testing.T) {
+	for code, why := range map[int]string{protocol.CloseSuperseded: "another hostd", protocol.CloseStaleEpoch: "an old copy", protocol.CloseUnauthorized: "token no more"} {
+		s := serve(t, byHeader)
+		h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d == 30*time.Second }), nil)
+		p := s.accept()
+		p.hello()
+		p.close(code)
+		p = s.accept()
+		waited := false
+		for len(h.clock.asked) > 0 {
+			waited = <-h.clock.asked == 30*time.Second || waited
+		}
+		if err := h.link.State().Err; !waited || err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%d: %v, waited %v", code, err, waited)
+		}
+		p.drop()
+	}
+}
+
+// TestSilence: a server that is silent is asked, and left when it does not answer.
+func TestSilence(t *testing.T) {
+	s := serve(t, byHeader)
+	pings := 0
+	h := connect(t, s.web.URL+"/base", newClock(func(d time.Duration) bool {
+		if d == protocol.PingAfter {
+			pings++
+			return pings == 1
+		}
+		return d == protocol.DeadAfter-protocol.PingAfter
+	}), nil)
+	p := s.accept() // it does not read, and so answers no ping
+	again := s.accept()
+	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "silent for 45s") {
+		t.Errorf("%v", err)
+	}
+	p.drop()
+	again.drop()
+}
+
+// TestToken: a server that wants the token as a parameter gets it there, and one that takes it
+// in neither place is told of without it.
+func TestToken(t *testing.T) {
+	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("host_token") == "s3cret" })
+	connect(t, s.web.URL+"/base", newClock(never), nil)
+	s.accept().drop()
+	s.accept().drop()
+	refused := make(chan struct{}, 100)
+	s = serve(t, func(r *http.Request) bool { refused <- struct{}{}; return false })
+	h := connect(t, s.web.URL+"/base", newClock(never), nil)
+	for range 4 { // two tries, each of both ways; the second says
+		<-refused
+	}
+	<-h.clock.asked
+	if err := h.link.State().Err; err == nil || !strings.Contains(err.Error(), "does not take this host") || strings.Contains(err.Error(), "s3cret") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSettings: what cannot be is said at once.
+func TestSettings(t *testing.T) {
+	for _, row := range []struct{ url, id, want string }{
+		{"ftp://x", "h", "must begin with"}, {"x:1", "h", "must begin with"}, {"http://", "h", "must begin with"}, {"http://u:p@x", "h", "no user"},
+		{"http://x/?a=b", "h", "no user, query"}, {"http://x", "a b", "the host's id"}, {"http://x", "", "the host's id"}, {":", "h", "URL"},
+	} {
+		if _, err := link.New(link.Options{URL: row.url, HostID: row.id}); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s %s: %v", row.url, row.id, err)
+		}
+	}
+	if _, err := link.TokenFile(filepath.Join(t.TempDir(), "x"))(); err == nil {
+		t.Error("a token from nowhere")
+	}
+}

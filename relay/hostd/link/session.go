@@ -1,0 +1,232 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// session is one connection.
+type session struct {
+	l    *Link
+	conn *websocket.Conn
+	ctx  context.Context
+	end  context.CancelCauseFunc
+
+	good  atomic.Bool // it was of use
+	wake  chan struct{}
+	greet chan greeting // the server's word on where to go on; once, or not at all
+	last  atomic.Int64  // when something was heard, by the clock, Unix ns
+
+	mu      sync.Mutex
+	out     []protocol.Envelope // that is not kept, in the order in which it is to be sent
+	acks    map[string]int64    // that the sender has not heard of
+	results map[string][]int64  // that were sent, by the command's id: the oldest first
+}
+
+type greeting struct {
+	runs   map[string]int64
+	window int64
+}
+
+// mostTold bounds what waits to be sent and is not kept.
+const mostTold = 4096
+
+func newSession(l *Link, conn *websocket.Conn) *session {
+	s := &session{l: l, conn: conn, wake: make(chan struct{}, 1), greet: make(chan greeting, 1), acks: map[string]int64{}, results: map[string][]int64{}}
+	s.heard()
+	return s
+}
+
+func (s *session) heard() { s.last.Store(s.l.o.Clock.Now().UnixNano()) }
+
+// run serves the connection until it ends, and gives why.
+func (s *session) run(ctx context.Context) error {
+	s.ctx, s.end = context.WithCancelCause(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { s.end(s.readAll()) })
+	all.Go(func() { s.end(s.sendAll()) })
+	all.Go(func() { s.end(s.beat()) })
+	<-s.ctx.Done()
+	err := context.Cause(s.ctx)
+	if ctx.Err() != nil {
+		_ = s.conn.Close(protocol.CloseRestart, "hostd ends") // it ends in any case
+	}
+	_ = s.conn.CloseNow()
+	all.Wait()
+	return err
+}
+
+// beat asks a server that is silent whether it is there.
+func (s *session) beat() error {
+	clock := s.l.o.Clock
+	for {
+		silent := clock.Now().Sub(time.Unix(0, s.last.Load()))
+		if silent < protocol.PingAfter {
+			select {
+			case <-clock.After(protocol.PingAfter - silent):
+				continue
+			case <-s.ctx.Done():
+				return context.Cause(s.ctx)
+			}
+		}
+		ctx, cancel := context.WithCancel(s.ctx)
+		dead := make(chan struct{})
+		go func() {
+			defer close(dead)
+			select {
+			case <-clock.After(protocol.DeadAfter - silent):
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		err := s.conn.Ping(ctx)
+		cancel()
+		<-dead
+		if err != nil {
+			return fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
+		}
+		s.heard()
+	}
+}
+
+var errBinary = errors.New("the server sent a binary frame")
+
+func (s *session) readAll() error {
+	for {
+		kind, frame, err := s.conn.Read(s.ctx)
+		if err != nil {
+			return err
+		}
+		s.heard()
+		if kind != websocket.MessageText {
+			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // the error below is what counts
+			return errBinary
+		}
+		e, refused := protocol.Parse(frame)
+		if refused == nil {
+			refused = protocol.Check(&e)
+		}
+		switch {
+		case refused != nil && refused.Close != 0:
+			_ = s.conn.Close(websocket.StatusCode(refused.Close), refused.Why)
+			return refused
+		case refused != nil:
+			s.refuse(&e, refused)
+		default:
+			if err := s.take(&e); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
+	s.l.o.Log.Warn("a message of the server is refused", "type", e.Type, "why", why)
+	if e.Type == protocol.Failure {
+		return // an error is not answered by one
+	}
+	s.tell(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID}))
+}
+
+// take takes a message in. Its error ends the connection.
+func (s *session) take(e *protocol.Envelope) error {
+	switch e.Type {
+	case protocol.Welcome:
+		return s.welcome(e)
+	case protocol.RunAck:
+		ack, err := protocol.Decode[protocol.Ack](e)
+		if err != nil {
+			return err
+		}
+		s.acked(ack)
+	case protocol.CommandAck:
+		ack, err := protocol.Decode[protocol.CommandAcked](e)
+		if err != nil {
+			return err
+		}
+		return s.resultAcked(ack.ID)
+	case protocol.Failure:
+		said, err := protocol.Decode[protocol.ErrorData](e)
+		if err != nil {
+			return err
+		}
+		s.l.o.Log.Warn("the server says what is wrong", "code", said.Code, "message", said.Message, "run", said.RunID, "seq", said.Seq)
+	default:
+		s.l.command(s, e)
+	}
+	return nil
+}
+
+func (s *session) welcome(e *protocol.Envelope) error {
+	w, err := protocol.Decode[protocol.WelcomeData](e)
+	if err != nil {
+		return err
+	}
+	now := s.l.o.Clock.Now()
+	state := State{Connected: true, Protocol: min(w.Protocol, protocol.Version), Server: w.Agent, Since: now}
+	if at, err := time.Parse(time.RFC3339, e.TS); err == nil {
+		state.Skew = at.Sub(now)
+	}
+	s.l.note(state)
+	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
+	select {
+	case s.greet <- greeting{w.Runs, w.Window}:
+	default: // it has greeted before
+	}
+	return nil
+}
+
+func (s *session) acked(a protocol.Ack) {
+	s.l.o.Spool.Ack(a.RunID, a.LastSeq)
+	s.good.Store(true)
+	s.mu.Lock()
+	s.acks[a.RunID] = max(s.acks[a.RunID], a.LastSeq)
+	s.mu.Unlock()
+	nudge(s.wake)
+}
+
+// resultAcked deletes the oldest result of a command that was sent: a command's id may be
+// that of two, and each is acknowledged.
+func (s *session) resultAcked(id string) error {
+	s.mu.Lock()
+	sent := s.results[id]
+	if len(sent) > 1 {
+		s.results[id] = sent[1:]
+	} else {
+		delete(s.results, id)
+	}
+	s.mu.Unlock()
+	if len(sent) == 0 {
+		return nil
+	}
+	return s.l.o.Spool.ResultAcked(s.ctx, sent[0])
+}
+
+// tell sends what is not kept.
+func (s *session) tell(e protocol.Envelope) {
+	s.mu.Lock()
+	room := len(s.out) < mostTold
+	if room {
+		s.out = append(s.out, e)
+	}
+	s.mu.Unlock()
+	if !room {
+		s.end(errors.New("the server does not read"))
+	}
+	nudge(s.wake)
+}
+
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
