@@ -63,7 +63,6 @@ var Policy = []Rule{
 	{Package: "relay/server/guard", Imports: "relay/protocol"},
 	{Package: "relay/server/auth", Imports: "internal/audit relay/protocol relay/server/guard relay/store"},
 	{Package: "relay/hostd/link", Imports: "relay/hostd/spool relay/protocol"},
-	{Package: "relay/store", Imports: "relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},
 	{Package: "relay/faultproxy", Tests: true},
