@@ -50,6 +50,7 @@ var Policy = []Rule{
 	{Package: "internal/growth", Imports: "internal/cputime", Tests: true},
 	{Package: "internal/jsonrepair"},
 	{Package: "internal/jsonread"},
+	{Package: "internal/jsonwrite"},
 	{Package: "internal/golden", Tests: true},
 	{Package: "internal/arch"},
 	{Package: "internal/mutants"},
@@ -120,7 +121,7 @@ var Policy = []Rule{
 	{Package: "runtime/mcp", Imports: "internal/effect internal/procgroup internal/spell"},
 	{Package: "runtime/mock", Imports: "internal/value internal/hostmsg internal/effect"},
 	{Package: "runtime/store", Imports: "internal/value internal/effect internal/store internal/checked"},
-	{Package: "runtime/tool", Imports: "internal/effect internal/ample internal/aside internal/ndjson internal/procgroup internal/sandbox internal/toolname internal/audit internal/decision internal/jcs internal/jsonschema internal/spell"},
+	{Package: "runtime/tool", Imports: "internal/effect internal/ample internal/aside internal/ndjson internal/procgroup internal/sandbox internal/toolname internal/audit internal/decision internal/jcs internal/jsonread internal/jsonschema internal/jsonwrite internal/spell"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/effect internal/procgroup internal/secret internal/wire runtime/clock runtime/command runtime/emit runtime/env runtime/files
 		runtime/web runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock
@@ -135,7 +136,7 @@ var Policy = []Rule{
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
 		internal/profile internal/trace internal/transcript internal/activity internal/audit`},
 	{Package: "internal/serve/servetest", Tests: true},
-	{Package: "internal/serve", Imports: ". internal/ample internal/audit internal/diag internal/jsonschema internal/procgroup runtime/limit runtime/tool"},
+	{Package: "internal/serve", Imports: ". internal/ample internal/audit internal/diag internal/jsonread internal/jsonschema internal/jsonwrite internal/procgroup runtime/limit runtime/tool"},
 	// Programs: they may use what they need of the above.
 	{Package: "parser/gen", Imports: "lexer"},
 	{Package: "ir/gen", Imports: "ir"},

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/concerto-lang/concerto/internal/jsonread"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -100,7 +101,7 @@ func (c *client) withdraw(id string, why error) {
 // answered takes a response. One to a request that is not open is ignored.
 func (c *client) answered(m *message) {
 	var id string
-	if json.Unmarshal(m.ID, &id) != nil {
+	if jsonread.Unmarshal(m.ID, &id) != nil {
 		return
 	}
 	c.mu.Lock()

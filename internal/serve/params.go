@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/jsonread"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -53,8 +54,11 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	if problems := f.schema().Check(v); len(problems) > 0 {
 		return badParams(problems...)
 	}
-	if err := json.Unmarshal(text, to); err != nil {
+	if err := jsonread.Unmarshal(text, to); err != nil {
 		return badParam("", "%v", err)
+	}
+	if d, ok := to.(interface{ decoded(params any) }); ok {
+		d.decoded(v)
 	}
 	return nil
 }

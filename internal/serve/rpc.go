@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // Code is what kind of error a request came to.
@@ -87,7 +90,7 @@ func parse(text []byte) (*message, *Error) {
 	text = bytes.Trim(text, " \t\r\n")
 	var err error
 	if object := len(text) > 0 && text[0] == '{'; object && utf8.Valid(text) {
-		err = json.Unmarshal(text, m)
+		err = jsonread.Unmarshal(text, m)
 	} else if !object && utf8.Valid(text) && json.Valid(text) {
 		if text[0] == '[' {
 			return m, failure(codeInvalid, "there are no batches here: each message is sent on its own")
@@ -128,52 +131,51 @@ func (m *message) isID() bool {
 
 const version = "2.0"
 
+// head begins a message; usual is what most have room in.
+const (
+	head  = `{"jsonrpc":"` + version + `"`
+	usual = 256
+)
+
 // response is an answer to a request of the client's; without an id its id is null.
 func response(id json.RawMessage, result any, err *Error) []byte {
+	b := append(make([]byte, 0, usual), head+`,"id":`...)
 	if len(id) == 0 {
-		id = json.RawMessage("null")
+		id = nil
 	}
+	b = jsonwrite.Raw(b, id)
 	if err != nil {
-		return encode(struct {
-			Version string          `json:"jsonrpc"`
-			ID      json.RawMessage `json:"id"`
-			Error   *Error          `json:"error"`
-		}{version, id, err})
+		b = appendJSON(append(b, `,"error":`...), err)
+	} else {
+		b = appendJSON(append(b, `,"result":`...), result)
 	}
-	return encode(struct {
-		Version string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Result  any             `json:"result"`
-	}{version, id, result})
+	return append(b, '}')
 }
 
 // call is a request of the server's.
 func call(id, method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		ID      string `json:"id"`
-		Method  string `json:"method"`
-		Params  any    `json:"params"`
-	}{version, id, method, params})
+	b := append(make([]byte, 0, 2*usual), head+`,"id":`...)
+	return saying(jsonwrite.Text(b, id), method, params)
 }
 
 // notification is a message that wants no answer.
 func notification(method string, params any) []byte {
-	return encode(struct {
-		Version string `json:"jsonrpc"`
-		Method  string `json:"method"`
-		Params  any    `json:"params"`
-	}{version, method, params})
+	return saying(append(make([]byte, 0, usual), head...), method, params)
 }
 
-// encode is JSON without the escapes that are for HTML. What is encoded is ours, or has
-// been JSON.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+// saying ends a message that has a method.
+func saying(b []byte, method string, params any) []byte {
+	b = jsonwrite.Text(append(b, `,"method":`...), method)
+	return append(appendJSON(append(b, `,"params":`...), params), '}')
+}
+
+// encode is JSON. What is encoded is ours, or has been JSON.
+func encode(v any) json.RawMessage { return appendJSON(nil, v) }
+
+func appendJSON(b []byte, v any) []byte {
+	b, err := jsonwrite.Append(b, v)
+	if err != nil {
 		panic(fmt.Sprintf("serve: a message has no JSON: %v", err))
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return b
 }

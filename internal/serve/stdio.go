@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ var errDeaf = fmt.Errorf("the client has read nothing for %v", patience)
 // reading or writing. A read that is under way then goes on.
 func (s *Server) ServeLines(ctx context.Context, in io.Reader, out io.Writer) error {
 	l := &lineConn{srv: s, out: out, failed: make(chan error, 1), done: make(chan struct{})}
+	l.late = func() { l.fail(errDeaf) }
 	read := make(chan error, 1)
 	go func() { read <- l.read(newLines(in, s.config.Message)) }()
 	reason := ""
@@ -63,8 +63,7 @@ type lineConn struct {
 	failed chan error    // gets why nothing can be written any more
 	done   chan struct{} // closed when all is written
 
-	late *time.Timer // fails the connection when a write takes too long; nil before the first
-
+	deadline
 	mu sync.Mutex
 	c  *client
 }
@@ -148,15 +147,19 @@ const mostWritten = 256 << 10
 
 // batch writes messages.
 func (l *lineConn) batch(_ int64, all []outgoing) error {
-	var b bytes.Buffer
+	var b []byte
 	for i, m := range all {
-		b.Write(m.text)
-		b.WriteByte('\n')
-		if b.Len() >= mostWritten || i == len(all)-1 {
-			if err := l.put(b.Bytes()); err != nil {
+		if b == nil {
+			b = m.text // of one message there is no copy
+		} else {
+			b = append(b, m.text...)
+		}
+		b = append(b, '\n')
+		if len(b) >= mostWritten || i == len(all)-1 {
+			if err := l.put(b); err != nil {
 				return err
 			}
-			b.Reset()
+			b = nil
 		}
 	}
 	return nil
@@ -166,13 +169,9 @@ func (l *lineConn) write(text []byte) { _ = l.put(append(text, '\n')) } // it is
 
 // put writes bytes, for one caller at a time. Why it cannot be done goes to failed.
 func (l *lineConn) put(b []byte) error {
-	if l.late == nil {
-		l.late = time.AfterFunc(patience, func() { l.fail(errDeaf) })
-	} else {
-		l.late.Reset(patience)
-	}
-	defer l.late.Stop()
+	l.begin()
 	_, err := l.out.Write(b)
+	l.end()
 	if err != nil {
 		err = fmt.Errorf("write the output: %w", err)
 		l.fail(err)

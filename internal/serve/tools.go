@@ -189,6 +189,14 @@ type calling struct {
 	Args      json.RawMessage `json:"args,omitempty"`
 	SessionID *string         `json:"session_id,omitempty"`
 	Parent    *string         `json:"parent,omitempty"`
+
+	value any // Args, decoded
+}
+
+func (p *calling) decoded(params any) {
+	if o, ok := params.(map[string]any); ok {
+		p.value = o["args"]
+	}
 }
 
 // callTool calls a tool, for a call of the client's tools or for the client itself.
@@ -201,13 +209,13 @@ func callTool(r *request, p *calling) (any, error) {
 		if c == nil {
 			return nil, badParam("parent", "no call '%s' of this client's tools goes on", *p.Parent)
 		}
-		return c.Call(r.ctx, p.Name, p.Args).Wire(), nil
+		return c.Call(r.ctx, p.Name, p.Args), nil
 	}
 	s, err := r.toolSession(p.SessionID)
 	if err != nil {
 		return nil, err
 	}
-	ask := tool.Ask{Name: p.Name, Args: p.Args, Caller: r.client.owner(), Route: tool.RouteClient}
+	ask := tool.Ask{Name: p.Name, Args: p.Args, Value: p.value, Caller: r.client.owner(), Route: tool.RouteClient}
 	if p.SessionID != nil {
 		x, err := r.srv.session(*p.SessionID)
 		if err != nil {
@@ -215,7 +223,7 @@ func callTool(r *request, p *calling) (any, error) {
 		}
 		ask.CallID = x.callID()
 	}
-	return s.Do(r.ctx, ask).Result.Wire(), nil
+	return s.Do(r.ctx, ask).Result, nil
 }
 
 // callID is the id of the next call that a client makes through the session: those of the
@@ -225,28 +233,6 @@ func (s *session) callID() string {
 	defer s.mu.Unlock()
 	s.calls++
 	return fmt.Sprintf("%s-c%d", s.id, s.calls)
-}
-
-// told is a call of a tool, as the client that has it is told.
-type told struct {
-	CallID    string          `json:"call_id"`
-	SessionID string          `json:"session_id"`
-	Name      string          `json:"name"`
-	Version   int             `json:"version"`
-	Args      json.RawMessage `json:"args"`
-	Context   toldContext     `json:"context"`
-	By        string          `json:"by"`
-	Route     string          `json:"route"`
-	Chain     []string        `json:"chain"`
-	TimeoutS  float64         `json:"timeout_s"`
-}
-
-type toldContext struct {
-	SessionID   string            `json:"session_id"`
-	Cwd         string            `json:"cwd"`
-	Environment map[string]string `json:"environment"`
-	Metadata    map[string]any    `json:"metadata"`
-	Render      []string          `json:"render"`
 }
 
 // handler has the client answer calls of a tool.
@@ -264,17 +250,7 @@ func (c *client) handler(spec tool.Spec) tool.Handler {
 			defer c.mu.Unlock()
 			delete(c.serving, x.CallID)
 		}()
-		within := toldContext{x.SessionID, x.Cwd, x.Environment, x.Metadata, x.Render}
-		if within.Environment == nil {
-			within.Environment = map[string]string{}
-		}
-		if within.Metadata == nil {
-			within.Metadata = map[string]any{}
-		}
-		if within.Render == nil {
-			within.Render = []string{}
-		}
-		text, err := c.ask(ctx, "tool/call", told{x.CallID, x.SessionID, spec.Name, version, input, within, x.Caller, x.Route, x.Chain, timeout})
+		text, err := c.ask(ctx, "tool/call", told{x, spec.Name, version, timeout, input})
 		if errors.Is(err, errGone) {
 			return tool.Result{}, fmt.Errorf("tool '%s': %w: %w", spec.Name, tool.ErrUnavailable, errGone)
 		}

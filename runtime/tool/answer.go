@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // What a handler that is no Go function answers with.
@@ -24,7 +26,7 @@ const quoted = 200
 
 // message is what a handler that is no Go function is sent, as one line of JSON.
 func message(input json.RawMessage, c *Context) ([]byte, error) {
-	return encode(struct {
+	return jsonwrite.Encode(struct {
 		Input   json.RawMessage `json:"input"`
 		Context Told            `json:"context"`
 	}{input, c.Told()})
@@ -33,7 +35,7 @@ func message(input json.RawMessage, c *Context) ([]byte, error) {
 // readAnswer reads what came back of a call that went well.
 func readAnswer(form string, text []byte) Result {
 	if form == AnswerText {
-		output, err := encode(strings.ToValidUTF8(string(text), "\ufffd"))
+		output, err := jsonwrite.Encode(strings.ToValidUTF8(string(text), "\ufffd"))
 		if err != nil {
 			return Failure("%v", err)
 		}

@@ -168,12 +168,12 @@ func (c *Call) edit(input json.RawMessage) {
 	switch {
 	case err != nil:
 		c.args, c.shown = input, nil
-		c.validate()
+		c.validate(nil)
 	case len(problems) > 0:
 		c.refuse(OutcomeArguments, "bad arguments for %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
 	default:
 		c.args, c.shown = jsonschema.Encode(v), nil
-		c.validate()
+		c.validate(nil)
 		c.changed = c.show().hash != before
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 func guarded() Definition {
@@ -64,11 +65,11 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s: %+v", c.answer, e)
 			}
 			told := app.told()
-			approval, _ := encode(json.RawMessage(told[0][strings.Index(told[0], `{"approval":`):]))
+			approval, _ := jsonwrite.Encode(json.RawMessage(told[0][strings.Index(told[0], `{"approval":`):]))
 			if len(told) != 2 || !strings.Contains(string(approval), c.approval) || strings.Contains(strings.Join(told, ""), "s3cr3t") {
 				t.Errorf("%s:\n%s\nhas no %s", c.answer, strings.Join(told, "\n"), c.approval)
 			}
-			question, _ := encode(app.asked[0])
+			question, _ := jsonwrite.Encode(app.asked[0])
 			if want := `{"tool":"x","args":` + shown + `,"by":"Clerk","description":"Gives what it gets","call_id":"s-1","version":1,"route":"agent","chain":["outer","x"],` +
 				`"context":{"session_id":"s","cwd":"/w","metadata":{}},"args_sha256":"` + hash + `","options":["once","session","deny"],"timeout_s":300}`; string(question) != want {
 				t.Errorf("asked is\n%s\nnot\n%s", question, want)

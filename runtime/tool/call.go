@@ -29,6 +29,7 @@ const mostProblems = 20
 type Ask struct {
 	Name   string          // "x", "x@2", or what an offer calls it
 	Args   json.RawMessage // nil: {}
+	Value  any             // Args as jsonschema.Decode gives them; nil where nobody has decoded them yet
 	CallID string          // the idempotency key; "": the session makes one
 	Caller string          // "" and Route "": the session's
 	Route  string
@@ -87,7 +88,7 @@ func (s *Session) Prepare(a Ask) *Call {
 	if c.e = s.resolve(now, a.Name); c.e == nil {
 		return c.refuse(OutcomeNotFound, "%s", s.missing(now, a.Name))
 	}
-	c.validate()
+	c.validate(a.Value)
 	arguments := c.refused
 	c.refused = nil
 	if s.hooks.Permit != nil {
@@ -135,9 +136,13 @@ func (c *Call) checkChain() {
 // chain is the calls that led here and this one.
 func (c *Call) chain() []string { return append(slices.Clip(slices.Clone(c.ask.Chain)), c.name()) }
 
-// validate decodes the arguments and holds them against the schema.
-func (c *Call) validate() {
-	v, err := jsonschema.Decode(c.args)
+// validate holds the arguments against the schema. v is the arguments, nil where they are
+// to be decoded.
+func (c *Call) validate(v any) {
+	var err error
+	if v == nil {
+		v, err = jsonschema.Decode(c.args)
+	}
 	if err != nil {
 		c.value = nil
 		c.refuse(OutcomeArguments, "bad arguments for %s: %v", c.name(), err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // recorder is the application around a session: it answers approvals in turn, and notes
@@ -263,7 +264,7 @@ func TestResultJSON(t *testing.T) {
 		{Result{Success: true, Output: json.RawMessage(`7`)}, `{"success":true,"output":7,"error":null,"metadata":{}}`},
 		{Result{Error: "<no>", Metadata: map[string]any{"a": 1}}, `{"success":false,"output":null,"error":"<no>","metadata":{"a":1}}`},
 	} {
-		text, err := encode(c.r)
+		text, err := jsonwrite.Encode(c.r)
 		if err != nil || string(text) != c.want {
 			t.Errorf("%s, %v", text, err)
 		}

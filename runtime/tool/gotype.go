@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // schemaOf is the schema of arguments that a Go type can take.
@@ -34,7 +36,7 @@ func schemaOf(name string, t reflect.Type) (json.RawMessage, error) {
 	if len(b.defs) > 0 {
 		s["$defs"] = b.defs
 	}
-	return encode(s)
+	return jsonwrite.Encode(s)
 }
 
 var (

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // httpTransport makes the requests of all tools. A proxy is the process's, as for all that
@@ -233,7 +235,7 @@ func (c *Context) hide(r Result) Result {
 		return r
 	}
 	var clean string
-	if text, err := encode(r.Error); err == nil && json.Unmarshal(c.running.c.s.hooks.Hide(text), &clean) == nil {
+	if text, err := jsonwrite.Encode(r.Error); err == nil && json.Unmarshal(c.running.c.s.hooks.Hide(text), &clean) == nil {
 		r.Error = clean
 	}
 	return r

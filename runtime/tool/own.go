@@ -43,7 +43,7 @@ func (p *Performer) ownCall(q *effect.AppAsk) (*Call, error) {
 	}
 	c := &Call{s: s, ask: asking(q), args: q.Args}
 	c.e = p.ownEntry(q)
-	c.validate()
+	c.validate(nil)
 	return c, nil
 }
 

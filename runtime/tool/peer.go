@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/aside"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 )
 
@@ -85,7 +86,7 @@ func (p *peer) send(ctx context.Context, input json.RawMessage, c *Context) (*pe
 	defer p.mu.Unlock()
 	p.last++
 	k := &peerCall{id: p.last, c: c, ctx: ctx, done: make(chan peerAnswer, 1)}
-	line, err := encode(rpcRequest{"2.0", k.id, "tool/call", callParams(input, c)})
+	line, err := jsonwrite.Encode(rpcRequest{"2.0", k.id, "tool/call", callParams(input, c)})
 	if err != nil {
 		return nil, err
 	}

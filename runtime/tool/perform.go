@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/toolname"
 )
 
@@ -165,7 +166,7 @@ func (p *Performer) prepare(q *effect.AppAsk) (*effect.AppQuestion, error) {
 	p.mu.Unlock()
 	if question != nil {
 		out.Within = question.TimeoutS
-		out.Payload, err = encode(question)
+		out.Payload, err = jsonwrite.Encode(question)
 	}
 	return out, err
 }

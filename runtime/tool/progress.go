@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // ProgressChannel is where progress is told.
@@ -121,7 +123,7 @@ func (r *running) tell() {
 		return
 	}
 	r.told[r.next], r.next = now, (r.next+1)%mostProgress
-	text, err := encode(r.waiting)
+	text, err := jsonwrite.Encode(r.waiting)
 	if err != nil {
 		return // NaN and infinities: they tell nothing
 	}
@@ -150,7 +152,7 @@ func (c *Context) Emit(channel string, payload any) error {
 	if i := slices.IndexFunc(reserved, func(p string) bool { return strings.HasPrefix(channel, p) }); i >= 0 {
 		return fmt.Errorf("emit on '%s': channels that begin with '%s' are the runtime's", channel, reserved[i])
 	}
-	text, err := encode(payload)
+	text, err := jsonwrite.Encode(payload)
 	if err != nil {
 		return fmt.Errorf("emit on '%s': %w", channel, err)
 	}
@@ -173,7 +175,7 @@ func (c *Context) Call(ctx context.Context, name string, args any) Result {
 	if c.running == nil {
 		return Failure("call of tool '%s': there is no call that it could serve", name)
 	}
-	text, err := encode(args)
+	text, err := jsonwrite.Encode(args)
 	if err != nil {
 		return Failure("call of tool '%s': %v", name, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // AuditChannel is where each record is told.
@@ -57,7 +58,7 @@ func appendOrNull(b []byte, s string) []byte {
 
 // mustEncode writes what is known to be JSON.
 func mustEncode(v any) json.RawMessage {
-	text, err := encode(v)
+	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		panic(fmt.Sprintf("tool: a record is no JSON: %v", err))
 	}

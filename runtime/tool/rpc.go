@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 )
 
@@ -230,7 +231,7 @@ func (p *peer) notify(method string, params any) {
 }
 
 func (p *peer) write(message any) {
-	line, err := encode(message)
+	line, err := jsonwrite.Encode(message)
 	if err != nil {
 		line = mustEncode(rpcResponse{Version: "2.0", ID: json.RawMessage("null"), Error: &rpcError{Code: rpcParse, Message: err.Error()}})
 	}

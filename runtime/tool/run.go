@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/ample"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // grace is how long a handler is waited for once its call is over.
@@ -233,7 +234,7 @@ func (c *Call) metadata(r Result) map[string]any {
 	if len(r.Metadata) == 0 {
 		return nil
 	}
-	if _, err := encode(r.Metadata); err != nil {
+	if _, err := jsonwrite.Encode(r.Metadata); err != nil {
 		c.s.log("warn", fmt.Sprintf("the metadata of tool '%s' is dropped: %v", c.name(), err))
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // Spec is a definition without its handler, as files, the manifest and the wire write
@@ -65,5 +67,5 @@ type listedWire struct {
 // MarshalJSON writes a tool as `tools/list` shows it.
 func (l Listed) MarshalJSON() ([]byte, error) {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return encode(listedWire{l.Spec(), l.Owner, l.HiddenBy, l.Stats.Calls, l.Stats.Failed, ms(l.Stats.P50), ms(l.Stats.P99)})
+	return jsonwrite.Encode(listedWire{l.Spec(), l.Owner, l.HiddenBy, l.Stats.Calls, l.Stats.Failed, ms(l.Stats.P50), ms(l.Stats.P99)})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // What is said of a tool goes out as it came in.
@@ -21,7 +23,7 @@ func TestSpec(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	r := registered(t, d)
-	if back, err := encode(r.List()[0].Spec()); err != nil || string(back) != text {
+	if back, err := jsonwrite.Encode(r.List()[0].Spec()); err != nil || string(back) != text {
 		t.Errorf("%s, %v", back, err)
 	}
 	for seconds, want := range map[float64]string{1e300: "/timeout: must be", -1: "/timeout: must be", 1e-12: "/timeout: must be", 86401: "/timeout: must be", 0: ""} {
@@ -35,7 +37,7 @@ func TestSpec(t *testing.T) {
 func TestListedJSON(t *testing.T) {
 	s := opened(t, registered(t, echo("x")), Context{}, Hooks{})
 	s.Call(context.Background(), "x", nil)
-	text, err := encode(s.List())
+	text, err := jsonwrite.Encode(s.List())
 	const want = `[{"name":"x","description":"Gives what it gets","parameters":{"type":"object"},"version":1,"scope":"global","on_timeout":"deny","timeout":60,"owner":"go","calls":1,"failed":0,"p50_ms":`
 	if err != nil || !strings.HasPrefix(string(text), want) {
 		t.Errorf("%s, %v", text, err)

@@ -27,13 +27,15 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/jsonwrite"
 )
 
 // Scope is whose a tool's handler is.
@@ -186,7 +188,7 @@ const infoKey = "concerto"
 
 // Success is the result whose output is v as JSON.
 func Success(v any) (Result, error) {
-	text, err := encode(v)
+	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		return Result{}, err
 	}
@@ -196,37 +198,42 @@ func Success(v any) (Result, error) {
 // Failure is the result that failed because of what is said.
 func Failure(format string, args ...any) Result { return Result{Error: fmt.Sprintf(format, args...)} }
 
-// wireResult is a Result as JSON: all four members are there.
-type wireResult struct {
-	Success  bool            `json:"success"`
-	Output   json.RawMessage `json:"output"`
-	Error    *string         `json:"error"`
-	Metadata map[string]any  `json:"metadata"`
-}
-
 // MarshalJSON writes all four members; an output or an error that is not there is null.
-func (r Result) MarshalJSON() ([]byte, error) { return encode(r.Wire()) }
+func (r Result) MarshalJSON() ([]byte, error) { return r.AppendJSON(nil) }
 
-// Wire is the result as a value of which encoding/json makes the same text as of the
-// result, in one pass.
-func (r Result) Wire() any {
-	w := wireResult{Success: r.Success, Output: r.Output, Metadata: r.Metadata}
-	if r.Error != "" {
-		w.Error = &r.Error
+// AppendJSON appends what MarshalJSON gives.
+func (r Result) AppendJSON(b []byte) ([]byte, error) {
+	b = strconv.AppendBool(append(b, `{"success":`...), r.Success)
+	b = jsonwrite.Raw(append(b, `,"output":`...), r.Output)
+	if b = append(b, `,"error":`...); r.Error == "" {
+		b = append(b, "null"...)
+	} else {
+		b = jsonwrite.Text(b, r.Error)
 	}
-	if w.Metadata == nil {
-		w.Metadata = map[string]any{}
+	b = append(b, `,"metadata":`...)
+	if info, ok := r.Metadata[infoKey].(Info); ok && len(r.Metadata) == 1 && info.SandboxMissing == nil {
+		b = jsonwrite.Text(append(b, `{"`+infoKey+`":{"call_id":`...), info.CallID)
+		b = jsonwrite.Text(append(b, `,"outcome":`...), string(info.Outcome))
+		b = strconv.AppendInt(append(b, `,"duration_ms":`...), info.DurationMS, 10)
+		return append(b, "}}}"...), nil
 	}
-	return w
+	metadata := r.Metadata
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	b, err := jsonwrite.Append(b, metadata)
+	return append(b, '}'), err
 }
 
 // UnmarshalJSON reads a result; members may be left out, but not `success`.
 func (r *Result) UnmarshalJSON(text []byte) error {
 	var w struct {
-		wireResult
-		Success *bool `json:"success"`
+		Success  *bool           `json:"success"`
+		Output   json.RawMessage `json:"output"`
+		Error    *string         `json:"error"`
+		Metadata map[string]any  `json:"metadata"`
 	}
-	if err := json.Unmarshal(text, &w); err != nil {
+	if err := jsonread.Unmarshal(text, &w); err != nil {
 		return fmt.Errorf("a tool's result: %w", err)
 	}
 	if w.Success == nil {
@@ -258,17 +265,6 @@ func (r Result) Text() (text string, failed bool) {
 		return text, !r.Success
 	}
 	return string(r.Output), !r.Success
-}
-
-// encode is JSON without the escapes that are for HTML.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // seconds writes a duration as a number of seconds.

@@ -1,0 +1,55 @@
+package serve
+
+import (
+	"sync"
+	"time"
+)
+
+// deadline finds out that something that is done again and again takes longer than
+// patience. It has one timer for all times, which is set anew only when it has gone off: a
+// timer that is set and stopped for each write costs a good part of a short one.
+type deadline struct {
+	late func() // what happens then
+
+	timing sync.Mutex
+	began  time.Time // zero when nothing goes on
+	timer  *time.Timer
+	set    bool // the timer will go off
+}
+
+// begin says that it begins.
+func (d *deadline) begin() {
+	d.timing.Lock()
+	defer d.timing.Unlock()
+	d.began = time.Now()
+	switch {
+	case d.set:
+		return
+	case d.timer == nil:
+		d.timer = time.AfterFunc(patience, d.look)
+	default:
+		d.timer.Reset(patience)
+	}
+	d.set = true
+}
+
+// end says that it has ended.
+func (d *deadline) end() {
+	d.timing.Lock()
+	defer d.timing.Unlock()
+	d.began = time.Time{}
+}
+
+func (d *deadline) look() {
+	d.timing.Lock()
+	left := patience - time.Since(d.began)
+	idle := d.began.IsZero()
+	d.set = !idle && left > 0
+	if d.set {
+		d.timer.Reset(left)
+	}
+	d.timing.Unlock()
+	if !idle && left <= 0 {
+		d.late()
+	}
+}
