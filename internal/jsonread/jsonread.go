@@ -25,6 +25,28 @@ func Unmarshal(data []byte, to any) error {
 	return json.Unmarshal(data, to)
 }
 
+// Members calls each for the members of a text that is an object, without reflection and
+// without copies: name and value are parts of the text. It gives false where each does,
+// and where the text is not surely an object as encoding/json reads it, in each part; then
+// what each was told is of no use.
+func Members(text []byte, each func(name, value []byte) bool) bool {
+	r := reader{data: text}
+	return r.peek() == '{' && r.members(func(name []byte) bool {
+		value, ok := r.raw(1)
+		return ok && each(name, value)
+	}) && r.peek() == 0 && r.at == len(r.data)
+}
+
+// Plain is what a text in JSON holds when that is what stands between its quotes.
+func Plain(value []byte) (inner []byte, ok bool) {
+	r := reader{data: value}
+	if r.peek() != '"' {
+		return nil, false
+	}
+	inner, plain, ok := r.scan()
+	return inner, ok && plain && r.at == len(value)
+}
+
 // reader is at a byte of a text. Its methods give false where the text is not JSON, or
 // not surely what encoding/json reads so.
 type reader struct {

@@ -59,8 +59,34 @@ func same[T any](t *testing.T, text []byte) {
 	}
 }
 
+// members holds what Members and Plain give against encoding/json.
+func members(t *testing.T, text []byte) {
+	t.Helper()
+	got := map[string]json.RawMessage{}
+	n := 0
+	if !Members(text, func(name, value []byte) bool {
+		n++
+		got[string(name)] = value
+		return true
+	}) {
+		return
+	}
+	var want map[string]json.RawMessage
+	if err := json.Unmarshal(text, &want); err != nil || !reflect.DeepEqual(got, want) || n < len(want) {
+		t.Errorf("the members of %q: %s; want %s, %v", text, got, want, err)
+	}
+	for _, value := range got {
+		inner, ok := Plain(value)
+		var s string
+		if err := json.Unmarshal(value, &s); ok && (err != nil || s != string(inner)) {
+			t.Errorf("%s is %q plainly, want %q, %v", value, inner, s, err)
+		}
+	}
+}
+
 func all(t *testing.T, text []byte) {
 	t.Helper()
+	members(t, text)
 	same[everything](t, text)
 	same[*everything](t, text)
 	same[[]inner](t, text)
@@ -131,6 +157,12 @@ func TestFast(t *testing.T) {
 		r := reader{data: []byte(text)}
 		if !r.value(reflect.ValueOf(&v).Elem(), planOf(reflect.TypeFor[everything]()), 0) {
 			t.Errorf("%s is left to encoding/json", text)
+		}
+		if !Members([]byte(text), func(name, value []byte) bool { return true }) {
+			t.Errorf("the members of %s are left to encoding/json", text)
+		}
+		if Members([]byte(`{"a":1}`), func(name, value []byte) bool { return false }) {
+			t.Error("what was refused is taken")
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ type refusal struct {
 // arguments against the schema. The call that it gives may be refused already.
 func (s *Session) Prepare(a Ask) *Call {
 	if a.CallID == "" {
-		a.CallID = fmt.Sprintf("%s-%d", s.base.SessionID, s.calls.Add(1))
+		a.CallID = s.base.SessionID + "-" + strconv.FormatInt(s.calls.Add(1), 10)
 	}
 	if a.Route == "" {
 		a.Route, a.Caller = s.base.Route, s.base.Caller

@@ -1,0 +1,35 @@
+package serve
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+// TestUsual: what is read as usual is what encoding/json reads; and what is said most is
+// read so.
+func TestUsual(t *testing.T) {
+	usual := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, ` {"params": {"a":[1]}, "method":"x","id":"r1","jsonrpc":"2.0"} `,
+		`{"jsonrpc":"2.0","id":"é","result":null}`, `{"jsonrpc":"2.0","method":"m","params":null}`, `{}`,
+	}
+	unusual := []string{
+		`{"jsonrpc":"2.1","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":1,"method":"p\u0069ng"}`, `{"jsonrpc":"2.0","ID":1,"method":"ping"}`, `{"id":1,"id":2}`,
+		`{"method":"a","method":"b"}`, `{"method":null}`, `{"method":1}`, `{"id":{}}`, `{"error":{"code":1,"message":"x"}}`, `{"more":1}`, `{"id":1}}`, `{"params":[}`, `[]`, ``,
+		`{"result":1,"result":2}`, `{"params":1,"params":2}`, `{"jsonrpc":"2.0","jsonrpc":"2.0"}`, "{\"method\":\"\xff\"}",
+	}
+	for _, text := range usual {
+		var got, want message
+		if !got.usual([]byte(text)) {
+			t.Errorf("%s is left to encoding/json", text)
+		}
+		if err := json.Unmarshal([]byte(text), &want); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is %+v; want %+v, %v", text, got, want, err)
+		}
+	}
+	for _, text := range unusual {
+		if m := (&message{}); m.usual([]byte(text)) {
+			t.Errorf("%s is read as usual", text)
+		}
+	}
+}
