@@ -42,6 +42,13 @@ func badParam(path, format string, args ...any) *Error {
 	return badParams(jsonschema.Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// usual is parameters that are asked with often enough to be read by hand.
+type usual interface {
+	// usual reads the text, which fits the form and is decoded; false leaves it to
+	// encoding/json.
+	usual(text []byte, decoded any) bool
+}
+
 // read holds parameters against the form and reads them into to, a pointer.
 func (f form) read(text json.RawMessage, to any) *Error {
 	if len(text) == 0 {
@@ -54,11 +61,11 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	if problems := f.schema().Check(v); len(problems) > 0 {
 		return badParams(problems...)
 	}
+	if u, ok := to.(usual); ok && u.usual(text, v) {
+		return nil
+	}
 	if err := jsonread.Unmarshal(text, to); err != nil {
 		return badParam("", "%v", err)
-	}
-	if d, ok := to.(interface{ decoded(params any) }); ok {
-		d.decoded(v)
 	}
 	return nil
 }

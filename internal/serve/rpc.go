@@ -172,15 +172,15 @@ func (m *message) isID() bool {
 
 const version = "2.0"
 
-// head begins a message; usual is what most have room in.
+// head begins a message; room is what most have room in.
 const (
-	head  = `{"jsonrpc":"` + version + `"`
-	usual = 256
+	head = `{"jsonrpc":"` + version + `"`
+	room = 256
 )
 
 // response is an answer to a request of the client's; without an id its id is null.
 func response(id json.RawMessage, result any, err *Error) []byte {
-	b := append(make([]byte, 0, usual), head+`,"id":`...)
+	b := append(make([]byte, 0, room), head+`,"id":`...)
 	if len(id) == 0 {
 		id = nil
 	}
@@ -195,13 +195,13 @@ func response(id json.RawMessage, result any, err *Error) []byte {
 
 // call is a request of the server's.
 func call(id, method string, params any) []byte {
-	b := append(make([]byte, 0, 2*usual), head+`,"id":`...)
+	b := append(make([]byte, 0, 2*room), head+`,"id":`...)
 	return saying(jsonwrite.Text(b, id), method, params)
 }
 
 // notification is a message that wants no answer.
 func notification(method string, params any) []byte {
-	return saying(append(make([]byte, 0, usual), head...), method, params)
+	return saying(append(make([]byte, 0, room), head...), method, params)
 }
 
 // saying ends a message that has a method.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/jsonread"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -193,10 +194,25 @@ type calling struct {
 	value any // Args, decoded
 }
 
-func (p *calling) decoded(params any) {
-	if o, ok := params.(map[string]any); ok {
-		p.value = o["args"]
+// usual reads a call that says nothing but the tool and the arguments.
+func (p *calling) usual(text []byte, decoded any) bool {
+	o, _ := decoded.(map[string]any)
+	name, named := o["name"].(string)
+	value, given := o["args"]
+	if !named || !given || len(o) != 2 {
+		return false
 	}
+	var args []byte
+	ok := jsonread.Members(text, func(name, value []byte) bool {
+		if string(name) == "args" {
+			args = value
+		}
+		return true
+	})
+	if ok {
+		p.Name, p.Args, p.value = name, args, value
+	}
+	return ok
 }
 
 // callTool calls a tool, for a call of the client's tools or for the client itself.

@@ -39,7 +39,7 @@ type running struct {
 	mu      sync.Mutex // held while something is told, so that nothing is after the end
 	ended   bool
 	idle    *time.Timer
-	told    [mostProgress]time.Time // when the last were told, in turn
+	told    []time.Time // when the last were told, in turn; of mostProgress once there are any
 	next    int
 	waiting *Progress // the latest that was not told yet
 	timer   *time.Timer
@@ -112,6 +112,9 @@ func (c *Context) Progress(done, total float64, message string) {
 // tell tells what waits, now or when there is room again.
 func (r *running) tell() {
 	now := time.Now()
+	if r.told == nil {
+		r.told = make([]time.Time, mostProgress)
+	}
 	if wait := progressSpan - now.Sub(r.told[r.next]); wait > 0 && !r.told[r.next].IsZero() {
 		r.timer = time.AfterFunc(wait, func() {
 			r.mu.Lock()
