@@ -16,6 +16,7 @@ MODULES = sdk/go sdk/testdata/probe examples/hosts/go/host
 # Without C there is no dynamic linking at start, which takes half a millisecond.
 build:
 	CGO_ENABLED=0 go build -o bin/concerto ./cmd/concerto
+	CGO_ENABLED=0 go build -o bin/concerto-relay ./cmd/concerto-relay
 
 test:
 	go test ./...

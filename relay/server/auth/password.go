@@ -152,3 +152,14 @@ func digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
+
+// Hash is a password's hash, made when it is its turn.
+func (a *Auth) Hash(ctx context.Context, password string) (string, error) {
+	select {
+	case a.checks <- struct{}{}:
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	defer func() { <-a.checks }()
+	return HashPassword(password), nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/postgres"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+// databaseFlag adds --db.
+func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
+	usual := "sqlite:" + filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
+	f.StringVar(into, "db", usual, "the database: sqlite:PATH, or postgres://USER@HOST/NAME, as a `URL`")
+	fromEnv(f, "db", "DATABASE_URL")
+}
+
+const databaseForms = "write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME"
+
+// database opens the database that --db names. make says that a file is made when there is none.
+func (a *app) database(ctx context.Context, name string, make bool) (s *store.Store, err error) {
+	scheme, rest, _ := strings.Cut(name, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		if _, err := url.Parse(name); err != nil {
+			return nil, a.wrong("db", databaseForms, "it is no URL") // its text may hold a password
+		}
+		s, err = postgres.Open(ctx, name)
+	case "sqlite":
+		path := strings.TrimPrefix(rest, "//")
+		if path == "" {
+			return nil, a.wrong("db", databaseForms, "it names no file")
+		}
+		if err := a.databaseFile(a.abs(path), make); err != nil {
+			return nil, err
+		}
+		s, err = sqlite.Open(ctx, a.abs(path))
+	default:
+		return nil, a.wrong("db", databaseForms, "there are no databases %q", scheme)
+	}
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		return nil, a.wrong("db", "it was left as it is: bring back a copy, or name another file", "%v", err)
+	case errors.Is(err, store.ErrNewer):
+		return nil, a.wrong("db", "it was left as it is", "%v", err)
+	case err != nil:
+		return nil, a.wrong("db", "see that it is there, and that this user may write to it", "%v", err)
+	}
+	return s, nil
+}
+
+// databaseFile sees to it that a file is there, which nobody else reads: it holds what runs said.
+func (a *app) databaseFile(path string, make bool) error {
+	if !make {
+		if _, err := os.Stat(path); err != nil {
+			return a.wrong("db", "name the database of the server, or the server itself with --server", "%v", err)
+		}
+		return nil
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
+			err = f.Close()
+		}
+	}
+	if err != nil {
+		return a.wrong("db", "name a file that this user may write to", "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Command concerto-relay is the relay: the server, the daemon on machines where agents run,
+// and what people do with both from the command line (spec/24-relay.md).
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// The exit codes, beside those that a run gives.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitRefused = 2  // the command was misused, or its settings cannot work
+	exitBroken  = 76 // an audit log was changed
+)
+
+func main() {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "concerto-relay: find the working directory: %v\n", err)
+		os.Exit(exitRefused)
+	}
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir}
+	os.Exit(a.main(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)))
+}
+
+// app is what all commands share.
+type app struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	environ []string
+	dir     string // the working directory
+	config  string // --config; "" for the usual file
+	places  map[string]string
+	exit    int // exit code of what went well
+}
+
+// calledAs are the names of the links by which the command is called as a daemon.
+var calledAs = map[string]string{"relay-server": "serve", "relay-hostd": "hostd"}
+
+// arguments are the arguments of a command line whose first is the name it was called by.
+func arguments(line []string) []string {
+	name, args := strings.TrimSuffix(line[0], ".exe"), line[1:]
+	if len(args) > 0 && args[0] == "--hash-password" {
+		return append([]string{"token", "hash-password"}, args[1:]...)
+	}
+	if len(args) > 0 {
+		if password, found := strings.CutPrefix(args[0], "--hash-password="); found {
+			return append([]string{"token", "hash-password", "--", password}, args[1:]...)
+		}
+	}
+	if as, found := calledAs[name]; found {
+		return append([]string{as}, args...)
+	}
+	return args
+}
+
+// main runs a command line and gives the exit code.
+func (a *app) main(line []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(a.stderr, "concerto-relay: this is our bug, not yours: %v\n\n%s", p, debug.Stack())
+			code = exitFailed
+		}
+	}()
+	root := a.root()
+	root.SetArgs(arguments(line))
+	if err := root.Execute(); err != nil {
+		return a.failed(err)
+	}
+	return a.exit
+}
+
+// usageError says that the command line, or a setting, cannot work.
+type usageError struct {
+	message string
+	hint    string // the next step; "" without one
+}
+
+func (e *usageError) Error() string { return e.message }
+
+func usage(hint, format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...), hint}
+}
+
+// exitError ends the command with a code; its message has been shown.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// failed reports an error and gives its exit code.
+func (a *app) failed(err error) int {
+	var wrong *usageError
+	var exit exitError
+	var refused *guard.Refusal
+	switch {
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &refused) && refused.Code == protocol.BadMessage:
+		fmt.Fprintf(a.stderr, "concerto-relay: %s\n", refused.Why)
+		return exitRefused
+	case errors.As(err, &refused):
+		fmt.Fprintf(a.stderr, "concerto-relay: %s\n", refused.Why)
+		return exitFailed
+	case errors.As(err, &wrong):
+		fmt.Fprintf(a.stderr, "concerto-relay: %s\n", wrong.message)
+		if wrong.hint != "" {
+			fmt.Fprintf(a.stderr, "  hint: %s\n", wrong.hint)
+		}
+		return exitRefused
+	}
+	fmt.Fprintf(a.stderr, "concerto-relay: %v\n", err)
+	return exitFailed
+}
+
+// env is a variable of the environment; "" when it is not set.
+func (a *app) env(name string) string {
+	value := ""
+	for _, e := range a.environ {
+		if v, found := strings.CutPrefix(e, name+"="); found {
+			value = v // of two, the last counts
+		}
+	}
+	return value
+}
+
+// abs is a path seen from the working directory.
+func (a *app) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(a.dir, path)
+}
+
+// under is a directory that an XDG variable names, else one below home.
+func (a *app) under(variable string, home ...string) string {
+	if dir := a.env(variable); filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(append([]string{a.env("HOME")}, home...)...)
+}

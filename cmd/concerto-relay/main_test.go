@@ -1,0 +1,36 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts call the command by all its names.
+func TestMain(m *testing.M) {
+	call := func() {
+		dir, err := os.Getwd()
+		if err != nil {
+			panic(err)
+		}
+		a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), dir: dir}
+		os.Exit(a.main(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)))
+	}
+	testscript.Main(m, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
+}
+
+// TestScripts plays what users do: a file each behaviour.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       os.Getenv("CONCERTO_UPDATE") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+	})
+}

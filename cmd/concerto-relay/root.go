@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+const rootHelp = `Follow, answer and approve runs of agents from anywhere.
+
+  concerto-relay serve            the server: runs are stored there, and seen
+  concerto-relay user add ann --role owner
+                                  who may log in
+  concerto-relay token create --name phone --role operator
+                                  a token for a program or a device
+  concerto-relay audit verify audit.ndjson
+                                  whether the audit log was changed
+
+Settings are flags, else variables of the environment, else keys of relay.toml, in the
+directory concerto of $XDG_CONFIG_HOME: a table for each command, and in it its flags'
+names. Called by a link named relay-server or relay-hostd it is serve or hostd.
+
+Exit codes: 0 success, 1 it failed, 2 the command was misused or a setting cannot work,
+76 an audit log was changed.`
+
+// root is the command with all its commands, a file each.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "concerto-relay",
+		Short:             "Follow, answer and approve runs of agents from anywhere",
+		Long:              rootHelp,
+		Version:           version(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Args:              a.unknownCommand,
+		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.settings(c) },
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetVersionTemplate("concerto-relay {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
+	root.AddCommand(a.tokenCommand(), a.userCommand(), a.auditCommand())
+	return root
+}
+
+// release is the version of the command. Releases set it with -ldflags "-X main.release=…".
+var release = "0.1.0-dev"
+
+// version is the release and what it was built with.
+func version() string {
+	return fmt.Sprintf("%s (protocol %d, %s %s/%s)", release, protocol.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// group is a command that has others.
+func (a *app) group(c *cobra.Command, all ...*cobra.Command) *cobra.Command {
+	c.Args = a.unknownCommand
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.AddCommand(all...)
+	return c
+}
+
+// unknownCommand refuses an argument of a group that is none of its commands.
+func (a *app) unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	hint := "`" + c.CommandPath() + " --help` lists the commands"
+	if near := spell.Nearest(args[0], names); near != "" {
+		hint = "did you mean `" + c.CommandPath() + " " + near + "`?"
+	}
+	return usage(hint, "unknown command %q", args[0])
+}
+
+// takes accepts so many arguments, which a usage names.
+func takes(least, most int, example string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return usage("`"+example+"`, for one", "%s takes %s", c.CommandPath(), c.Use[len(c.Name()):])
+		}
+		return nil
+	}
+}
+
+// flagError turns the flag parser's errors into ours, with the nearest flag.
+func flagError(c *cobra.Command, err error) error {
+	hint := "`" + c.CommandPath() + " --help` lists the flags"
+	var none *pflag.NotExistError
+	if errors.As(err, &none) {
+		if near := spell.Nearest(none.GetSpecifiedName(), flagsOf(c)); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+		return usage(hint, "unknown flag --%s", none.GetSpecifiedName())
+	}
+	return usage(hint, "%v", err)
+}
+
+// flagsOf are the names of a command's flags.
+func flagsOf(c *cobra.Command) (names []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	w := &where{}
+	c := a.group(&cobra.Command{
+		Use:   "token",
+		Short: "Make, list and end access tokens",
+		Long: `An access token lets a program or a device in: what its role allows, for all runs or for
+those that --runs names, until it expires or is revoked. Its secret is shown once.` + whereHelp,
+	}, a.tokenCreateCommand(w), a.tokenListCommand(w), a.tokenRevokeCommand(w), a.hashPasswordCommand())
+	a.whereFlags(c, w)
+	return c
+}
+
+func (a *app) tokenCreateCommand(w *where) *cobra.Command {
+	var n auth.NewToken
+	var role, user string
+	var ttl time.Duration
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "create",
+		Short: "Make an access token",
+		Long: `Makes an access token and prints it, alone on its line; its id goes to stderr.
+
+  concerto-relay token create --name phone --role operator
+  concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h
+
+Roles: viewer reads, operator also answers, decides, stops and asks hosts, owner also
+manages users, tokens and hosts. A token with --runs sees those runs alone, and starts
+nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
+		Args: takes(0, 0, "concerto-relay token create --name phone"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
+				return err
+			}
+			n.Role = auth.Role(role)
+			if c.Flags().Changed("ttl") {
+				seconds := int64(ttl / time.Second)
+				n.TTLS = &seconds
+			}
+			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+				id, secret, err := p.makeToken(ctx, user, n)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(a.stdout).Encode(map[string]string{"id": id, "token": secret})
+				}
+				fmt.Fprintf(a.stderr, "token %s\n", id)
+				_, err = fmt.Fprintln(a.stdout, secret)
+				return err
+			})
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&n.Name, "name", "token", "by which `NAME` it is listed")
+	f.StringVar(&role, "role", "viewer", "what it may do: `ROLE` viewer, operator or owner")
+	f.StringSliceVar(&n.Runs, "runs", nil, "only runs whose ids are like these `GLOBS`, in which * and ? stand for others")
+	f.DurationVar(&ttl, "ttl", 0, "for `HOW-LONG` it holds: 1h, 90m")
+	f.StringVar(&user, "user", "", "whose token it is, with --db: the first owner's unless `NAME` says so")
+	f.BoolVar(&asJSON, "json", false, "print id and token as JSON")
+	return c
+}
+
+// withPeople does something where people are managed. What the server or the rules refuse is the
+// command's failure.
+func (a *app) withPeople(w *where, make bool, do func(ctx context.Context, p people) error) error {
+	ctx := context.Background()
+	p, err := a.people(ctx, w, make)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return do(ctx, p)
+}
+
+func (a *app) tokenListCommand(w *where) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List access tokens and sessions",
+		Long:  "Lists the access tokens and sessions that hold, without their secrets, which nobody knows." + whereHelp,
+		Args:  takes(0, 0, "concerto-relay token list"),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+				all, err := p.tokens(ctx)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return jsonLines(a.stdout, all)
+				}
+				rows := [][]string{{"ID", "KIND", "NAME", "USER", "ROLE", "RUNS", "EXPIRES"}}
+				for _, t := range all {
+					rows = append(rows, []string{t.ID, t.Kind, t.Name, t.User, t.Role, strings.Join(t.Runs, ","), t.ExpiresAt})
+				}
+				return table(a.stdout, rows)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object each line")
+	return c
+}
+
+// jsonLines writes values, a line each.
+func jsonLines[T any](w io.Writer, all []T) error {
+	out := json.NewEncoder(w)
+	for _, v := range all {
+		if err := out.Encode(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table writes rows in columns.
+func table(w io.Writer, rows [][]string) error {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			if cell == "" {
+				row[i] = "-"
+			}
+		}
+		fmt.Fprintln(out, strings.Join(row, "\t"))
+	}
+	return out.Flush()
+}
+
+func (a *app) tokenRevokeCommand(w *where) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID",
+		Short: "End a token or session",
+		Long:  "Ends a token or session at once: connections that were made with it are closed within a second." + whereHelp,
+		Args:  takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withPeople(w, false, func(ctx context.Context, p people) error { return p.revoke(ctx, args[0]) })
+		},
+	}
+}
+
+func (a *app) hashPasswordCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "hash-password [PASSWORD]",
+		Short: "Hash a password for ADMIN_PASSWORD_HASH",
+		Long: `Prints the hash of a password (argon2id), as ADMIN_PASSWORD_HASH takes it. Without one it
+reads a line of its input, so that the password stands in no history.`,
+		Args: takes(0, 1, "concerto-relay token hash-password < password-file"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			password := strings.Join(args, "")
+			if len(args) == 0 {
+				var err error
+				if password, err = firstLine(a.stdin); err != nil {
+					return err
+				}
+			}
+			if err := auth.CheckPassword(password); err != nil {
+				return usage("take a longer one", "%v", err)
+			}
+			_, err := fmt.Fprintln(a.stdout, auth.HashPassword(password))
+			return err
+		},
+	}
+}
+
+// firstLine is the first line of an input, without its end.
+func firstLine(in io.Reader) (string, error) {
+	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", fmt.Errorf("read a password: %w", err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// passwordFile is the first line of a file; "" names the standard input.
+func (a *app) passwordFile(flag, path string) (string, error) {
+	in := a.stdin
+	if path != "" {
+		f, err := os.Open(a.abs(path))
+		if err != nil {
+			return "", a.wrong(flag, "", "%v", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	password, err := firstLine(in)
+	if err == nil {
+		if bad := auth.CheckPassword(password); bad != nil {
+			return "", a.wrong(flag, "its first line is the password", "%v", bad)
+		}
+	}
+	return password, err
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+)
+
+func (a *app) userCommand() *cobra.Command {
+	w := &where{}
+	c := a.group(&cobra.Command{
+		Use:   "user",
+		Short: "Make, list and remove users",
+		Long:  "Users log in by name and password, and do what their role allows." + whereHelp,
+	}, a.userAddCommand(w), a.userListCommand(w), a.userRemoveCommand(w))
+	a.whereFlags(c, w)
+	return c
+}
+
+func (a *app) userAddCommand(w *where) *cobra.Command {
+	var role, file string
+	c := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a user, or change one",
+		Long: `Makes a user, or gives one another role and password, by which the sessions of before
+end. The password is the first line of --password-file, else of the input. The first user is an owner.
+
+  concerto-relay user add ann --role owner --password-file password` + whereHelp,
+		Args: takes(1, 1, "concerto-relay user add ann --role operator"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
+				return err
+			}
+			password, err := a.passwordFile("password-file", file)
+			if err != nil {
+				return err
+			}
+			return a.withPeople(w, true, func(ctx context.Context, p people) error {
+				return p.putUser(ctx, args[0], password, auth.Role(role))
+			})
+		},
+	}
+	c.Flags().StringVar(&role, "role", "viewer", "what the user may do: `ROLE` viewer, operator or owner")
+	c.Flags().StringVar(&file, "password-file", "", "the `FILE` whose first line is the password")
+	return c
+}
+
+func (a *app) userListCommand(w *where) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List users",
+		Long:  "Lists the users with their roles." + whereHelp,
+		Args:  takes(0, 0, "concerto-relay user list"),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+				all, err := p.users(ctx)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return jsonLines(a.stdout, all)
+				}
+				rows := [][]string{{"NAME", "ROLE"}}
+				for _, u := range all {
+					rows = append(rows, []string{u.Name, u.Role})
+				}
+				return table(a.stdout, rows)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object each line")
+	return c
+}
+
+func (a *app) userRemoveCommand(w *where) *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a user",
+		Long:  "Removes a user with all sessions and tokens. The last owner stays." + whereHelp,
+		Args:  takes(1, 1, "concerto-relay user remove ann"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withPeople(w, false, func(ctx context.Context, p people) error { return p.removeUser(ctx, args[0]) })
+		},
+	}
+}

@@ -1,0 +1,65 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// maxBody bounds what a request about people has to say.
+const maxBody = 64 << 10
+
+// Serve serves a row to those who may.
+func (a *Auth) Serve(row Route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if row.Right == Open {
+			row.Handle(w, r, nil)
+			return
+		}
+		id, err := a.Authenticate(r)
+		if err != nil {
+			a.Fail(w, err)
+			return
+		}
+		if err := id.Need(row.Right); err != nil {
+			a.Refused(r.Context(), id, row.Right, "")
+			a.Fail(w, err)
+			return
+		}
+		row.Handle(w, r, id)
+	})
+}
+
+// Fail answers a request that failed, and logs what its sender is not told.
+func (a *Auth) Fail(w http.ResponseWriter, err error) {
+	var told *guard.Refusal
+	if !errors.As(err, &told) {
+		a.c.Log.Error("a request failed", "error", err)
+	}
+	guard.Fail(w, err)
+}
+
+// Body reads a request's body, a JSON object, into a struct. What the struct does not have is ignored.
+func Body(w http.ResponseWriter, r *http.Request, into any) error {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var big *http.MaxBytesError
+	var typ *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &big):
+		return guard.Refused(protocol.TooLarge, "the body has more than %d bytes", int64(maxBody))
+	case err != nil:
+		return guard.Refused(protocol.BadMessage, "the body ends too early")
+	}
+	err = json.Unmarshal(text, into)
+	switch {
+	case errors.As(err, &typ) && typ.Field != "":
+		return guard.Refused(protocol.BadMessage, "%s: it cannot be a %s", typ.Field, typ.Value)
+	case err != nil:
+		return guard.Refused(protocol.BadMessage, "the body is no JSON object")
+	}
+	return nil
+}

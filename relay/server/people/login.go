@@ -1,0 +1,108 @@
+package people
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// credentials are what somebody logs in with; Code is of the link to set the server up.
+type credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Code     string `json:"code"`
+}
+
+// session answers who has logged in.
+type session struct {
+	AccessToken string    `json:"access_token"`
+	ExpiresIn   int64     `json:"expires_in"`
+	Role        auth.Role `json:"role"`
+}
+
+func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in credentials
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.Login(r.Context(), in.Username, in.Password, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in credentials
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.FirstOwner(r.Context(), in.Code, in.Username, in.Password, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+func (p *People) welcome(w http.ResponseWriter, r *http.Request, secret string, id *auth.Identity) {
+	p.c.Auth.SetCookie(w, r, secret)
+	guard.Answer(w, http.StatusOK, session{secret, auth.SlidingSeconds, id.Role})
+}
+
+func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	if err := p.c.Auth.Logout(r.Context(), id); err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	p.c.Auth.SetCookie(w, r, "")
+	done(w)
+}
+
+// me says who one is.
+func (p *People) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
+	guard.Answer(w, http.StatusOK, map[string]any{
+		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": globs(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
+	})
+}
+
+// globs are an array also when there are none.
+func globs(all []string) []string {
+	if all == nil {
+		return []string{}
+	}
+	return all
+}
+
+func (p *People) ticket(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	secret, err := p.c.Auth.Ticket(r.Context(), id)
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	guard.Answer(w, http.StatusOK, map[string]any{"ticket": secret, "expires_in": auth.TicketSeconds})
+}
+
+// The page on which the first owner is made. Its link has the code behind #, which browsers do not
+// send, so that it stands in no log.
+var (
+	//go:embed setup.html
+	setupHTML []byte
+	//go:embed setup.js
+	setupJS []byte
+)
+
+func (p *People) setupPage(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(setupHTML) // who has gone does not read it
+}
+
+func (p *People) setupScript(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
+	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+	_, _ = w.Write(setupJS)
+}

@@ -1,0 +1,33 @@
+package store
+
+import "context"
+
+// counted are the figures that Counts gives, by their names, each as what counts it; $1 is the time.
+var counted = map[string]string{
+	`users`:               `SELECT count(*) FROM users`,
+	`tokens`:              `SELECT count(*) FROM tokens WHERE kind IN ('session', 'token') AND expires > $1`,
+	`hosts`:               `SELECT count(*) FROM hosts WHERE removed = 0`,
+	`runs`:                `SELECT count(*) FROM runs`,
+	`runs_open`:           `SELECT count(*) FROM runs WHERE status <> 'exited'`,
+	`requests_open`:       `SELECT count(*) FROM requests WHERE state IN ('open', 'decided')`,
+	`commands_open`:       `SELECT count(*) FROM commands WHERE state IN ('accepted', 'sent')`,
+	`events_stored_total`: `SELECT coalesce(max(id), 0) FROM events`,
+	`audit_records_total`: `SELECT coalesce(max(seq), 0) FROM audit`,
+}
+
+// Counts are figures of what is stored, at a time in Unix ms.
+func (s *Store) Counts(ctx context.Context, at int64) (map[string]int64, error) {
+	out := map[string]int64{}
+	for name, text := range counted {
+		args := []any{}
+		if name == `tokens` {
+			args = append(args, at)
+		}
+		var n int64
+		if err := s.reading().QueryRowContext(ctx, text, args...).Scan(&n); err != nil {
+			return nil, s.told("count "+name, err)
+		}
+		out[name] = n
+	}
+	return out, nil
+}
