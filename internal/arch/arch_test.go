@@ -19,6 +19,8 @@ import (
 var libraries = []struct{ path, by string }{
 	{"github.com/alecthomas/participle/v2", "parser/gen"},
 	{"github.com/BurntSushi/toml", "internal/manifest"},
+	{"github.com/BurntSushi/toml", "relay/hostd/prompt"},
+	{"github.com/creack/pty", "relay/hostd/shim"},
 	{"go.yaml.in/yaml/v4", "internal/manifest"},
 	{"github.com/BurntSushi/toml", "cmd/concerto-relay"},
 	{"github.com/spf13/cobra", "cmd/concerto"},

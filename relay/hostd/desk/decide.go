@@ -36,12 +36,16 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 	defer t.mu.Unlock()
 	close(e.applied)
 	e.applied = nil
+	if errors.Is(err, ErrIndeterminate) && t.open[id] == e {
+		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "it was decided, and "+ErrIndeterminate.Error())
+		return &Error{protocol.Internal, err.Error(), errors.Join(err, lost)}
+	}
 	if err != nil {
 		var why *Error
 		if errors.As(err, &why) {
 			return why
 		}
-		return refused(protocol.Internal, "%v", err)
+		return &Error{protocol.Internal, err.Error(), err}
 	}
 	if t.open[id] != e { // it was withdrawn meanwhile; nothing waits for it any more
 		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)

@@ -10,6 +10,7 @@ package desk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -76,12 +77,24 @@ type Decision struct {
 type Error struct {
 	Code protocol.Code
 	Why  string
+	Err  error // what it comes from; may be nil
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrIndeterminate is what Apply gives when nobody can know whether the decision took effect:
+// the request is over then.
+var ErrIndeterminate = errors.New("nobody can know whether it took effect")
+
+// Refuse makes an Error.
+func Refuse(code protocol.Code, format string, args ...any) *Error {
+	return &Error{Code: code, Why: fmt.Sprintf(format, args...)}
+}
+
 func refused(code protocol.Code, format string, args ...any) *Error {
-	return &Error{code, fmt.Sprintf(format, args...)}
+	return Refuse(code, format, args...)
 }
 
 // Options are what a Desk is made of.

@@ -121,3 +121,19 @@ func nextSegment(dir string, n int64) (int64, bool) {
 	}
 	return best, found
 }
+
+// LogSize is how long a log is.
+func LogSize(dir string) int64 {
+	last := int64(-1)
+	if _, err := os.Stat(segment(dir, 0)); err == nil {
+		last = 0
+	}
+	for next, ok := nextSegment(dir, last); ok; next, ok = nextSegment(dir, last) {
+		last = next
+	}
+	info, err := os.Stat(segment(dir, max(last, 0)))
+	if err != nil {
+		return 0
+	}
+	return max(last, 0)*segmentBytes + info.Size()
+}

@@ -1,0 +1,126 @@
+// Package prompt says when what a terminal shows is a question, spec/relay.md (its API promises
+// nothing): by rules, regular expressions over the text that a person would read there.
+package prompt
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+)
+
+// Tail is how much of the end of a run's output is looked at, in bytes, and Quiet for how long
+// the run has to be silent before.
+const (
+	Tail  = 4 << 10
+	Quiet = 250 * time.Millisecond
+)
+
+// Rule is one of a table.
+type Rule struct {
+	Tool    string `toml:"tool"` // * for all
+	Match   string `toml:"match"`
+	Reason  string `toml:"reason"` // permission, choice, prompt, unknown
+	Approve string `toml:"approve"`
+	Deny    string `toml:"deny"`
+
+	match *regexp.Regexp
+}
+
+// Rules are a table: the first rule that matches counts.
+type Rules []Rule
+
+//go:embed prompts.toml
+var embedded string
+
+// Load reads the rules, those of a file before our own; "" is no file. The error names the
+// file and the rule.
+func Load(file string) (Rules, error) {
+	own, err := parse("prompts.toml", embedded)
+	if err != nil || file == "" {
+		return own, err
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the rules of prompts: %w", err)
+	}
+	users, err := parse(file, string(text))
+	return append(users, own...), err
+}
+
+func parse(file, text string) (Rules, error) {
+	var table struct {
+		Prompt Rules `toml:"prompt"`
+	}
+	meta, err := toml.Decode(text, &table)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if odd := meta.Undecoded(); len(odd) > 0 {
+		return nil, fmt.Errorf("%s: there is no key %s: a [[prompt]] has tool, match, reason, approve, deny", file, odd[0])
+	}
+	for i := range table.Prompt {
+		if err := table.Prompt[i].compile(); err != nil {
+			return nil, fmt.Errorf("%s: [[prompt]] %d: %w", file, i+1, err)
+		}
+	}
+	return table.Prompt, nil
+}
+
+func (r *Rule) compile() (err error) {
+	switch r.Reason {
+	case "permission", "choice", "prompt", "unknown":
+	case "":
+		r.Reason = "permission"
+	default:
+		return fmt.Errorf("reason is %q: it must be permission, choice, prompt or unknown", r.Reason)
+	}
+	if r.Tool == "" || r.Match == "" {
+		return fmt.Errorf("tool and match are needed; tool may be *")
+	}
+	if r.match, err = regexp.Compile(r.Match); err != nil {
+		return fmt.Errorf("match: %w", err)
+	}
+	return nil
+}
+
+// Find is the rule that matches what a tool's terminal shows, and the question; nil when none
+// does.
+func (rules Rules) Find(tool, shown string) (*Rule, string) {
+	for _, of := range []string{tool, "*"} {
+		for i := range rules {
+			r := &rules[i]
+			if r.Tool != of {
+				continue
+			}
+			if at := r.match.FindStringIndex(shown); at != nil {
+				return r, question(shown, at)
+			}
+		}
+	}
+	return nil, ""
+}
+
+// MaxQuestion is how long a question is at most, in characters.
+const MaxQuestion = 500
+
+// question is what was matched, with the beginning of its first line.
+func question(shown string, at []int) string {
+	text := shown[strings.LastIndexByte(shown[:at[0]], '\n')+1:]
+	return Short(text)
+}
+
+// Short is the end of a text as it is shown as a question.
+func Short(text string) string {
+	text = strings.TrimSpace(text)
+	if n := utf8.RuneCountInString(text); n > MaxQuestion {
+		runes := []rune(text)
+		text = string(runes[n-MaxQuestion:])
+	}
+	return text
+}

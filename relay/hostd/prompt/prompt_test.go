@@ -1,0 +1,90 @@
+package prompt_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/prompt"
+)
+
+// TestRender: a terminal's output becomes what is read.
+func TestRender(t *testing.T) {
+	for in, want := range map[string]string{
+		"a\r\nb": "a\nb",
+		"\x1b[1;32mgreen\x1b[0m \x1b]0;title\x07x": "green x",
+		"10%\r20%\r100%":      "100%",
+		"long line\rab\x1b[K": "ab",
+		"ab\b\bcd":            "cd",
+		"a\tb":                "a       b",
+		"\x1b[2J\x1b[Hscreen": "screen",
+		"old\x1b[2Jnew":       "new",
+		"x\x1b[5Gy":           "x   y",
+		"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": "link",
+		"cut \x1b[3":       "cut ",
+		"\xff\xe2\x9d":     "\ufffd\ufffd\ufffd",
+		"\x1b(Bplain\x1b=": "plain",
+	} {
+		if got := prompt.Render([]byte(in)); got != want {
+			t.Errorf("%q: %q, not %q", in, got, want)
+		}
+	}
+}
+
+// TestRules: questions are found, and what is none is not; a user's rules come first.
+func TestRules(t *testing.T) {
+	own, err := prompt.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ tool, shown, reason, approve, question string }{
+		{"apt", "2 upgraded.\nDo you want to continue? [Y/n] ", "permission", "y\n", "Do you want to continue? [Y/n]"},
+		{"x", "Delete all? (y/n): ", "permission", "y\n", "Delete all? (y/n):"},
+		{"x", "Overwrite [y/N]", "permission", "y\n", "Overwrite [y/N]"},
+		{"x", "Proceed?", "permission", "y\n", "Proceed?"},
+		{"x", "Press Enter to go on", "prompt", "\n", "Press Enter to go on"},
+		{"claude", "Bash(rm x)\nDo you want to proceed?\n❯ 1. Yes\n  2. No", "permission", "1", "Do you want to proceed?\n❯ 1. Yes\n  2. No"},
+		{"x", "Delete all? (y/n): y\ndone\n$ ", "", "", ""},
+		{"x", "how do you proceed? I do not know", "", "", ""},
+		{"x", "$ ", "", "", ""},
+		{"x", strings.Repeat("ä", 600) + " [y/n]", "permission", "y\n", strings.Repeat("ä", 494) + " [y/n]"},
+	} {
+		r, q := own.Find(c.tool, c.shown)
+		if c.reason == "" {
+			if r != nil {
+				t.Errorf("%q is taken for %q", c.shown, q)
+			}
+			continue
+		}
+		if r == nil || r.Reason != c.reason || r.Approve != c.approve || q != c.question {
+			t.Errorf("%q: %+v %q", c.shown, r, q)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "prompts.toml")
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("[[prompt]]\ntool = \"*\"\nmatch = 'Proceed\\?$'\nreason = \"choice\"\napprove = \"go\\n\"\n")
+	mine, err := prompt.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := mine.Find("x", "Proceed?"); r == nil || r.Approve != "go\n" {
+		t.Errorf("the user's rule: %+v", r)
+	}
+	for text, want := range map[string]string{
+		"[[prompt]]\ntool = 1": "tool", "[[prompt]]\ntool = \"*\"\nmatch = '('": "[[prompt]] 1: match", "[[prompt]]\ntool = \"*\"\nmatch = 'a'\nreason = 'x'": `reason is "x"`,
+		"[[prompt]]\nmatch = 'a'": "tool and match", "[[prompt]]\nmatches = 'a'": "there is no key",
+	} {
+		write(text)
+		if _, err := prompt.Load(file); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if _, err := prompt.Load(file + "x"); err == nil {
+		t.Error("no file")
+	}
+}

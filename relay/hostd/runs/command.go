@@ -1,0 +1,74 @@
+package runs
+
+import (
+	"context"
+	"errors"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// live is a run that has not ended.
+func (m *Manager) live(id string) (*run, error) {
+	r, err := m.find(id)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, desk.Refuse(protocol.RunHasExited, "run %s has ended", id)
+	}
+	return r, nil
+}
+
+// Keys writes keys to a run's terminal, at most once.
+func (m *Manager) Keys(id, keys string) error {
+	r, err := m.live(id)
+	if err != nil {
+		return err
+	}
+	return r.exited(r.client.Keys(keys))
+}
+
+// DefaultGrace is how long a run that is asked to end has, in seconds.
+const DefaultGrace = 10
+
+// Stop ends a run with its whole process group: kill at once, else after the grace, in
+// seconds.
+func (m *Manager) Stop(ctx context.Context, id string, kill bool, graceS int64) error {
+	r, err := m.live(id)
+	if err != nil {
+		return err
+	}
+	return r.exited(r.client.Stop(ctx, kill, graceS))
+}
+
+// Resize gives a run's terminal another size.
+func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by string) error {
+	r, err := m.live(id)
+	if err != nil {
+		return err
+	}
+	if cols < 1 || cols > 1000 || rows < 1 || rows > 1000 {
+		return desk.Refuse(protocol.BadMessage, "a terminal has 1 to 1000 columns and rows, not %d and %d", cols, rows)
+	}
+	if err := r.exited(r.client.Resize(ctx, cols, rows)); err != nil {
+		return err
+	}
+	if !r.begin() {
+		return nil
+	}
+	defer r.busy.Done()
+	return r.commit(context.WithoutCancel(ctx), spool.Change{Events: []spool.Event{{Type: protocol.RunResized, Data: protocol.Resized{Cols: cols, Rows: rows, By: by}}}})
+}
+
+// exited says of a shim that is gone that the run has ended.
+func (r *run) exited(err error) error {
+	if errors.Is(err, shim.ErrLost) {
+		return desk.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+	}
+	return err
+}

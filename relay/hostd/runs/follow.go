@@ -1,0 +1,136 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Follow gives a run's output from an offset on, and its other events where they stand in it,
+// as envelopes without seq, until the run's end; a negative offset is so much before the end.
+// Of events, those of this process's time are given.
+func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(protocol.Envelope) error) error {
+	r, err := m.find(id)
+	if err != nil {
+		return err
+	}
+	f := follower{r: r, off: off}
+	r.mu.Lock()
+	if off < 0 {
+		f.off = max(r.off+off, 0)
+	}
+	r.mu.Unlock()
+	for {
+		e, news, err := f.next()
+		switch {
+		case err != nil:
+			return err
+		case e != nil:
+			if err := give(*e); err != nil {
+				return err
+			}
+		case news == nil:
+			return nil
+		default:
+			select {
+			case <-news:
+			case <-m.ctx.Done():
+				return context.Cause(m.ctx)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+type follower struct {
+	r   *run
+	off int64
+	at  int
+	b   [32 << 10]byte
+}
+
+// next is the next envelope, or what to wait for; neither at the end.
+func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
+	r := f.r
+	r.mu.Lock()
+	until, news, over := r.off, r.news, r.over
+	var event *placed // of a slice that is never written to again
+	f.at = max(f.at, r.dropped)
+	if f.at < r.dropped+len(r.placed) {
+		event = &r.placed[f.at-r.dropped]
+		until = min(until, max(event.at, f.off))
+	}
+	r.mu.Unlock()
+	if f.off < until {
+		b := f.b[:min(int64(len(f.b)), until-f.off)]
+		n, at, err := shim.ReadLog(r.dir, f.off, b)
+		if n > 0 {
+			text, used := whole(b[:n], at+int64(n) >= until)
+			out := protocol.New(protocol.RunOutput, time.Now(), protocol.Output{Stream: "stdout", Text: text, Off: &at})
+			out.RunID = r.id
+			f.off = at + int64(used)
+			return &out, nil, nil
+		}
+		return nil, nil, err
+	}
+	if event != nil {
+		f.at++
+		e := event.Envelope
+		return &e, nil, nil
+	}
+	if over {
+		return nil, nil, nil
+	}
+	return nil, news, nil
+}
+
+// DeskEvents has the desk's events in the spool, with its rows as notes, and shows them to who
+// follows the runs that are known by then.
+type DeskEvents struct {
+	Spool *spool.Spool
+	Runs  *Manager // may come later
+}
+
+// rowKind is the kind of a desk's notes.
+const rowKind = "request"
+
+// Commit implements desk.Events.
+func (d *DeskEvents) Commit(ctx context.Context, id string, events []desk.Event, rows []desk.Row) error {
+	c := spool.Change{Run: id}
+	for _, e := range events {
+		c.Events = append(c.Events, spool.Event{Type: e.Type, Data: e.Data})
+	}
+	for _, row := range rows {
+		c.Notes = append(c.Notes, spool.Note{Kind: rowKind, Key: row.ID, Data: row.Data})
+	}
+	if d.Runs != nil {
+		if r, err := d.Runs.find(id); err == nil {
+			return r.commit(ctx, c)
+		}
+	}
+	_, err := d.Spool.Commit(ctx, c)
+	return err
+}
+
+// Rows are what a desk has to take up after a restart: of the runs that have not ended.
+func (d *DeskEvents) Rows(ctx context.Context) ([]desk.Row, error) {
+	var all []desk.Row
+	for _, r := range d.Spool.Runs() {
+		if r.Ended {
+			continue
+		}
+		notes, err := d.Spool.Notes(ctx, r.ID, rowKind)
+		if err != nil {
+			return nil, err
+		}
+		for id, text := range notes {
+			all = append(all, desk.Row{Run: r.ID, ID: id, Data: text})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,198 @@
+package runs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Input is a text for a run, written at most once by its id.
+type Input struct {
+	ID    string
+	Text  string
+	Actor string // web, cli, system
+	By    string // the user
+}
+
+// noted is what is kept of an input: never its text.
+type noted struct {
+	SHA256   string `json:"sha256"`
+	State    string `json:"state"` // "" while it is written
+	Redacted string `json:"redacted"`
+	Actor    string `json:"actor"`
+	By       string `json:"by,omitempty"`
+}
+
+// inputKind is the kind of such notes.
+const inputKind = "input"
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Input writes an input and gives its state: applied, or indeterminate when nobody can know.
+// One that is known is not written again. Else an error of desk's says why nothing was written.
+func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error) {
+	r, err := m.find(id)
+	if err != nil {
+		return "", err
+	}
+	if !protocol.IsID(in.ID) {
+		return "", desk.Refuse(protocol.BadMessage, "input_id %q is no id", in.ID)
+	}
+	state, err := r.input(ctx, in)
+	if err == nil && state == string(shim.Applied) {
+		r.moving.Lock()
+		r.mu.Lock()
+		other := r.prompt != in.ID
+		r.mu.Unlock()
+		if other {
+			r.moved("an input was written")
+		}
+		r.moving.Unlock()
+	}
+	return state, err
+}
+
+// input is Input without what it means for a prompt. Two with one id go one after the other.
+func (r *run) input(ctx context.Context, in Input) (string, error) {
+	for {
+		r.mu.Lock()
+		other := r.writing[in.ID]
+		if other == nil {
+			done := make(chan struct{})
+			r.writing[in.ID] = done
+			defer func() {
+				r.mu.Lock()
+				delete(r.writing, in.ID)
+				r.mu.Unlock()
+				close(done)
+			}()
+		}
+		r.mu.Unlock()
+		if other == nil {
+			return r.once(ctx, in)
+		}
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+func (r *run) once(ctx context.Context, in Input) (string, error) {
+	hash := hashOf(in.Text)
+	old, err := r.note(ctx, in.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case old != nil && old.SHA256 != hash:
+		return "", desk.Refuse(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
+	case old != nil && old.State != "":
+		return old.State, nil
+	case !r.begin():
+		return "", desk.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+	}
+	defer r.busy.Done()
+	n := noted{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.Text(in.Text)}
+	if n.Actor == "" {
+		n.Actor = "web"
+	}
+	if echo, _, err := r.client.Modes(ctx); err == nil && !echo && r.secret() {
+		n.Redacted = redact.Mark
+	}
+	if err := r.keep(ctx, in.ID, n, nil); err != nil {
+		return "", err
+	}
+	// From here on it is finished, whoever still waits for it.
+	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
+	if errors.Is(err, shim.ErrLost) {
+		state, _, err = shim.ReadInput(r.dir, in.ID)
+	}
+	if err != nil {
+		return "", err
+	}
+	return r.wrote(context.WithoutCancel(ctx), in.ID, n, state)
+}
+
+// secret says whether a line is read that is not shown: of a program that reads single keys
+// nothing can be said.
+func (r *run) secret() bool {
+	_, secret, err := r.client.Modes(r.m.ctx)
+	return err == nil && secret
+}
+
+// wrote notes what became of an input, with the event that tells of it.
+func (r *run) wrote(ctx context.Context, id string, n noted, state shim.State) (string, error) {
+	switch state {
+	case shim.Applied:
+		n.State = string(shim.Applied)
+		return n.State, r.keep(ctx, id, n, &protocol.Input{Actor: n.Actor, InputID: id, TextRedacted: n.Redacted, TextSHA256: n.SHA256, By: n.By})
+	case shim.Begun, shim.Indeterminate:
+		n.State = string(shim.Indeterminate)
+		return n.State, r.keep(ctx, id, n, nil)
+	case shim.Conflict:
+		return "", desk.Refuse(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
+	}
+	if err := r.commit(ctx, spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id}}}); err != nil {
+		return "", err
+	}
+	return "", desk.Refuse(protocol.RunHasExited, "run %s takes no input any more", r.id)
+}
+
+func (r *run) note(ctx context.Context, id string) (*noted, error) {
+	text, err := r.m.o.Spool.Note(ctx, r.id, inputKind, id)
+	if err != nil || text == nil {
+		return nil, err
+	}
+	var n noted
+	return &n, json.Unmarshal(text, &n)
+}
+
+func (r *run) keep(ctx context.Context, id string, n noted, told *protocol.Input) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	c := spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id, Data: text}}}
+	if told != nil {
+		c.Events = []spool.Event{{Type: protocol.RunInput, Data: *told}}
+	}
+	return r.commit(ctx, c)
+}
+
+// restoreInputs finds out what became of inputs that were being written when hostd was killed.
+func (r *run) restoreInputs(ctx context.Context) error {
+	all, err := r.m.o.Spool.Notes(ctx, r.id, inputKind)
+	if err != nil {
+		return err
+	}
+	for id, text := range all {
+		var n noted
+		if err := json.Unmarshal(text, &n); err != nil {
+			return err
+		}
+		if n.State != "" {
+			continue
+		}
+		state, _, err := r.client.InputState(ctx, id)
+		if err != nil {
+			return err
+		}
+		var why *desk.Error
+		if _, err := r.wrote(ctx, id, n, state); err != nil && !errors.As(err, &why) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package runs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/prompt"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// arm has the terminal looked at once nothing has come for a while.
+func (r *run) arm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.quiet != nil {
+		r.quiet()
+	}
+	if !r.ended {
+		r.quiet = r.m.o.After(prompt.Quiet, r.silent)
+	}
+}
+
+// silent looks whether the terminal shows a question, and asks it.
+func (r *run) silent() {
+	if r.m.ctx.Err() != nil || !r.begin() {
+		return
+	}
+	defer r.busy.Done()
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	r.mu.Lock()
+	off := r.off
+	r.mu.Unlock()
+	if r.client.Ahead(off + int64(len(r.part))) {
+		return // it goes on
+	}
+	data, ok := r.question()
+	if !ok {
+		return
+	}
+	data.RequestID = requestID(r.id, off)
+	data.From = &protocol.Origin{Kind: "pty"}
+	request := r.request(data)
+	request.Waits = &protocol.AwaitingInput{Reason: data.Reason, Prompt: data.Prompt, RequestID: data.RequestID}
+	_, err := r.m.o.Desk.Ask(r.m.ctx, r.id, request)
+	var why *desk.Error
+	switch {
+	case errors.As(err, &why) && why.Code == protocol.InputConflict:
+		return // it was asked before a restart
+	case err != nil:
+		r.m.o.Log.Warn("a prompt cannot be asked about", "run", r.id, "error", err)
+		return
+	}
+	r.mu.Lock()
+	r.prompt, r.waiting = data.RequestID, true
+	r.mu.Unlock()
+}
+
+// requestID is the id of what is asked at a place of a run's output: the same after a restart.
+func requestID(run string, off int64) string {
+	sum := sha256.Sum256([]byte(run + " " + strconv.FormatInt(off, 10)))
+	h := hex.EncodeToString(sum[:16])
+	return fmt.Sprintf("%s-%s-8%s-8%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
+}
+
+// question is what the terminal asks: a password, when it reads without showing, or what a
+// rule finds.
+func (r *run) question() (protocol.PermissionRequested, bool) {
+	shown := prompt.Render(r.tail)
+	if _, secret, err := r.client.Modes(r.m.ctx); err == nil && secret {
+		text := prompt.Short(lastLine(shown))
+		if text == "" {
+			text = "a line that is not shown"
+		}
+		return protocol.PermissionRequested{Reason: "prompt", Prompt: text, DenyText: "\x03",
+			Questions: []protocol.Question{{ID: "answer", Question: text, Kind: "text", Required: true, Secret: true}}}, true
+	}
+	rule, text := r.m.o.Rules.Find(r.Started.Tool, shown)
+	if rule == nil {
+		return protocol.PermissionRequested{}, false
+	}
+	return protocol.PermissionRequested{Reason: rule.Reason, Prompt: text, ApproveText: rule.Approve, DenyText: rule.Deny}, true
+}
+
+func lastLine(text string) string {
+	for i := len(text) - 1; i >= 0; i-- {
+		if text[i] == '\n' {
+			return text[i+1:]
+		}
+	}
+	return text
+}
+
+// request is a question of the terminal, with what a decision does.
+func (r *run) request(data protocol.PermissionRequested) desk.Request {
+	secret := len(data.Questions) > 0
+	return desk.Request{Data: data, Keep: true,
+		Check: func(d desk.Decision) error {
+			if _, ok := answerOf(data, d); secret && !ok {
+				return errors.New("answer: a text is needed")
+			}
+			return nil
+		},
+		Apply: func(ctx context.Context, d desk.Decision) ([]desk.Event, error) {
+			text := data.DenyText
+			if d.Decision == desk.Approve {
+				text = data.ApproveText
+				if answer, ok := answerOf(data, d); ok {
+					text = answer + "\n"
+				}
+			}
+			return nil, r.applyDecision(ctx, data.RequestID, text, d)
+		}}
+}
+
+// answerOf is the text that answers a question of the terminal.
+func answerOf(data protocol.PermissionRequested, d desk.Decision) (text string, ok bool) {
+	if len(data.Questions) == 0 {
+		return "", false
+	}
+	v := d.Answer
+	if d.Answers != nil {
+		var all map[string]json.RawMessage
+		if json.Unmarshal(d.Answers, &all) != nil {
+			return "", false
+		}
+		v = all[data.Questions[0].ID]
+	}
+	return text, v != nil && json.Unmarshal(v, &text) == nil
+}
+
+func (r *run) applyDecision(ctx context.Context, id, text string, d desk.Decision) error {
+	actor := d.Actor
+	if actor == "local" || actor == "" {
+		actor = "cli"
+	}
+	state, err := r.input(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By})
+	if err == nil && state == string(shim.Indeterminate) {
+		return desk.ErrIndeterminate
+	}
+	return err
+}
+
+// moved withdraws what was asked about the terminal: it shows something else now. It is called
+// with moving.
+func (r *run) moved(why string) {
+	r.mu.Lock()
+	id := r.prompt
+	r.prompt, r.waiting = "", false
+	r.mu.Unlock()
+	if id == "" {
+		return
+	}
+	if err := r.m.o.Desk.Withdraw(r.m.ctx, r.id, id, why); err != nil {
+		r.report(err)
+	}
+}
+
+// restorePrompts takes up what is open since before a restart. What was decided, and written,
+// without being told, is told now.
+func (r *run) restorePrompts(ctx context.Context) {
+	for _, data := range r.m.o.Desk.Open(r.id) {
+		if data.From == nil || data.From.Kind != "pty" {
+			continue
+		}
+		r.m.o.Desk.Resume(r.id, data.RequestID, r.request(data))
+		r.mu.Lock()
+		r.prompt, r.waiting = data.RequestID, true
+		r.mu.Unlock()
+		if d, written := r.decided(ctx, data); written {
+			if err := r.m.o.Desk.Decide(ctx, r.id, data.RequestID, d); err != nil {
+				r.report(err)
+			}
+		}
+	}
+}
+
+// decided is the decision whose text was written as an input.
+func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) (desk.Decision, bool) {
+	n, err := r.note(ctx, data.RequestID)
+	if err != nil || n == nil || n.State != string(shim.Applied) {
+		return desk.Decision{}, false
+	}
+	d := desk.Decision{Decision: desk.Approve, Actor: n.Actor, By: n.By}
+	if n.SHA256 == hashOf(data.DenyText) {
+		d.Decision = desk.Deny
+	}
+	return d, len(data.Questions) == 0 // else the answer is not known any more
+}

@@ -1,0 +1,276 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/prompt"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// run is a run on a terminal.
+type run struct {
+	meta
+	id     string
+	dir    string
+	m      *Manager
+	client *shim.Client
+
+	// moving is held while output is told, and while a prompt is looked for and asked: so that
+	// none is asked about that is past.
+	moving sync.Mutex
+	tail   []byte // the end of the output
+	part   []byte // of a character, read and not told
+
+	mu      sync.Mutex
+	off     int64 // of the raw log: told up to here
+	quiet   func() bool
+	prompt  string // the request that was last asked about the terminal
+	waiting bool   // it was told that an input is awaited
+	ended   bool   // no more work begins
+	busy    sync.WaitGroup
+	writing map[string]chan struct{} // inputs under way; closed at their end
+	placed  []placed                 // events that are no output, the last ones
+	dropped int                      // events before them
+	news    chan struct{}            // closed, and made anew, when there is something to follow
+	over    bool                     // the end is told
+}
+
+// placed is an event, with where in the output it stands.
+type placed struct {
+	at int64
+	protocol.Envelope
+}
+
+// maxPlaced is how many events are kept for who follows.
+const maxPlaced = 1000
+
+func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
+	c, err := shim.Attach(dir, off)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, news: make(chan struct{})}
+	r.tail = make([]byte, min(off, prompt.Tail))
+	n, _, err := shim.ReadLog(dir, off-int64(len(r.tail)), r.tail)
+	if r.tail = r.tail[:n]; err != nil && !errors.Is(err, io.EOF) {
+		c.Close()
+		return nil, err
+	}
+	m.mu.Lock()
+	m.runs[id] = r
+	m.mu.Unlock()
+	return r, nil
+}
+
+// settle is of a run whose end was told before.
+func (r *run) settle() {
+	r.client.Close()
+	exit, _ := r.client.End()
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.show([]spool.Event{exitedAs(exit)})
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+}
+
+func exitedAs(e shim.Exit) spool.Event {
+	return spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: e.Code, Signal: e.Signal, Reason: e.Reason}}
+}
+
+func (r *run) status() protocol.Status {
+	open := len(r.m.o.Desk.Open(r.id)) > 0
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.ended:
+		return protocol.HasExited
+	case open:
+		return protocol.AwaitingApproval
+	case r.waiting:
+		return protocol.AwaitingOfInput
+	}
+	return protocol.Running
+}
+
+// begin says that something is done with the run that its end must wait for; false when it
+// has ended.
+func (r *run) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return false
+	}
+	r.busy.Add(1)
+	return true
+}
+
+// commit commits a change of the run, and shows its events to who follows.
+func (r *run) commit(ctx context.Context, c spool.Change) error {
+	c.Run = r.id
+	if _, err := r.m.o.Spool.Commit(ctx, c); err != nil {
+		return err
+	}
+	r.show(c.Events)
+	return nil
+}
+
+func (r *run) show(events []spool.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range events {
+		if e.Type == protocol.RunOutput {
+			continue
+		}
+		env := protocol.New(e.Type, time.Now(), e.Data)
+		env.RunID = r.id
+		if r.placed = append(r.placed, placed{r.off, env}); len(r.placed) > maxPlaced {
+			r.placed = append(r.placed[:0:0], r.placed[1:]...)
+			r.dropped++
+		}
+	}
+	close(r.news)
+	r.news = make(chan struct{})
+}
+
+// pump tells the run's output until its end, and then that.
+func (r *run) pump() {
+	defer r.client.Close()
+	r.arm() // it may be waiting since before a restart
+	b := make([]byte, 32<<10)
+	for {
+		r.mu.Lock()
+		off := r.off
+		r.mu.Unlock()
+		want := off + int64(len(r.part))
+		n, at, err := r.client.Read(r.m.ctx, want, b)
+		switch {
+		case r.m.ctx.Err() != nil:
+			return
+		case errors.Is(err, io.EOF):
+			if err = r.tell(nil, true); err == nil {
+				err = r.finish()
+			}
+			r.report(err)
+			return
+		case err != nil:
+			r.m.o.Log.Error("a run's log cannot be read", "run", r.id, "error", err)
+			if !sleep(r.m.ctx, time.Second) {
+				return
+			}
+			continue
+		case at > want:
+			r.m.o.Log.Warn("output was not kept long enough to be told", "run", r.id, "from", want, "to", at)
+			r.skip(at)
+		}
+		if err := r.tell(b[:n], false); err != nil {
+			r.report(err)
+			return
+		}
+	}
+}
+
+func (r *run) report(err error) {
+	if err != nil && r.m.ctx.Err() == nil && !errors.Is(err, spool.ErrClosed) {
+		r.m.o.Log.Error("a run cannot be told of any more", "run", r.id, "error", err)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (r *run) skip(at int64) {
+	r.mu.Lock()
+	r.off = at
+	r.mu.Unlock()
+	r.part = nil
+}
+
+// tell tells output. last says that no more comes.
+func (r *run) tell(b []byte, last bool) error {
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	b = append(r.part, b...)
+	if len(b) == 0 {
+		return nil
+	}
+	r.moved("the run went on")
+	for {
+		text, used := whole(b, last)
+		if used == 0 {
+			break
+		}
+		r.mu.Lock()
+		off := r.off
+		r.mu.Unlock()
+		next := off + int64(used)
+		event := spool.Event{Type: protocol.RunOutput, Data: protocol.Output{Stream: "stdout", Text: text, Off: &off}}
+		if _, err := r.m.o.Spool.Commit(r.m.ctx, spool.Change{Run: r.id, Events: []spool.Event{event}, Offset: &next}); err != nil {
+			return err
+		}
+		r.told(b[:used], next)
+		b = b[used:]
+	}
+	r.part = append([]byte(nil), b...)
+	if !last {
+		r.arm()
+	}
+	return nil
+}
+
+// told notes what was told.
+func (r *run) told(b []byte, next int64) {
+	r.tail = append(r.tail, b...)
+	if over := len(r.tail) - prompt.Tail; over > 0 {
+		r.tail = append(r.tail[:0], r.tail[over:]...)
+	}
+	r.mu.Lock()
+	r.off = next
+	close(r.news)
+	r.news = make(chan struct{})
+	r.mu.Unlock()
+	r.client.Taken(next)
+}
+
+// finish tells the end, after all that was being done and what is open was withdrawn.
+func (r *run) finish() error {
+	r.mu.Lock()
+	r.ended = true
+	if r.quiet != nil {
+		r.quiet()
+	}
+	r.mu.Unlock()
+	r.busy.Wait()
+	exit, err := r.client.End()
+	if err != nil {
+		r.m.o.Log.Warn("a run is lost: its shim was killed", "run", r.id)
+	}
+	ctx := context.WithoutCancel(r.m.ctx)
+	if err := r.m.o.Desk.RunEnded(ctx, r.id); err != nil {
+		return err
+	}
+	if err := r.commit(ctx, spool.Change{Events: []spool.Event{exitedAs(exit)}}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.over = true
+	close(r.news)
+	r.news = make(chan struct{})
+	r.mu.Unlock()
+	return nil
+}

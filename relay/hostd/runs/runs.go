@@ -1,0 +1,235 @@
+// Package runs is a host's runs on terminals, spec/relay.md (its API promises nothing): it has
+// shims start them, tells what they write as events, asks about their prompts at the desk, and
+// writes inputs, each once. What it must know again when hostd was killed stands in the spool,
+// in the transaction of the event that it belongs to, and in the runs' directories.
+package runs
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/prompt"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Options are what a Manager needs.
+type Options struct {
+	Dir    string   // of the runs' directories, 0700
+	Roots  []string // runs work below one of these; the first is where they do when nothing is said
+	Shim   []string // the program that is the shim, and its arguments
+	Env    []string // hostd's environment
+	Socket string   // hostd's, for RELAY_HOSTD_SOCK
+	Spool  *spool.Spool
+	Desk   *desk.Desk
+	Rules  prompt.Rules
+	Redact *redact.Redactor
+	Log    *slog.Logger
+	// After calls f after d, until stop is called. nil is time.AfterFunc.
+	After func(d time.Duration, f func()) (stop func() bool)
+}
+
+// Manager holds the runs. Safe for concurrent use.
+type Manager struct {
+	o    Options
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu   sync.Mutex
+	runs map[string]*run
+}
+
+// New makes a manager without runs: see Restore.
+func New(o Options) (*Manager, error) {
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	for i, root := range o.Roots {
+		dir, err := resolve(root)
+		if err != nil {
+			return nil, fmt.Errorf("--root %s: %w", root, err)
+		}
+		o.Roots[i] = dir
+	}
+	if len(o.Roots) == 0 {
+		return nil, errors.New("no --root is given, and there is no home directory")
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the directory of runs: %w", err)
+	}
+	m := &Manager{o: o, runs: map[string]*run{}}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m, nil
+}
+
+// Close leaves the runs alone: they go on, and Restore finds them.
+func (m *Manager) Close() {
+	m.stop()
+	for _, r := range m.all() {
+		r.client.Close()
+	}
+	m.work.Wait()
+}
+
+func (m *Manager) all() []*run {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*run, 0, len(m.runs))
+	for _, r := range m.runs {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *run) int { return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.id, b.id)) })
+	return all
+}
+
+// find is a run that is known.
+func (m *Manager) find(id string) (*run, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[id]; r != nil {
+		return r, nil
+	}
+	return nil, desk.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+}
+
+// Has says whether a run is one on a terminal.
+func (m *Manager) Has(id string) bool {
+	_, err := m.find(id)
+	return err == nil
+}
+
+// Dir is where a run works: absolute, without symbolic links.
+func (m *Manager) Dir(id string) (string, error) {
+	r, err := m.find(id)
+	if err != nil {
+		return "", err
+	}
+	return r.Started.Cwd, nil
+}
+
+// PID is the process of a run, the leader of its session.
+func (m *Manager) PID(id string) (int, error) {
+	r, err := m.find(id)
+	if err != nil {
+		return 0, err
+	}
+	return r.PID, nil
+}
+
+// List is all runs, the oldest first.
+func (m *Manager) List() []protocol.RunListed {
+	all := []protocol.RunListed{}
+	for _, r := range m.all() {
+		all = append(all, protocol.RunListed{RunID: r.id, Tool: r.Started.Tool, Cwd: r.Started.Cwd, Command: r.Started.Command, Status: r.status(), StartedAt: r.StartedAt, Title: r.Started.Title})
+	}
+	return all
+}
+
+// meta is what is kept of a run in its directory.
+type meta struct {
+	Started   protocol.Started `json:"started"`
+	StartedAt string           `json:"started_at"`
+	PID       int              `json:"pid"`
+}
+
+// The files of a run's directory, beside the shim's. told says that the run's start was told,
+// so that somebody knows of it.
+const (
+	metaFile = "run.json"
+	toldFile = "told"
+)
+
+// Restore takes up the runs of a former process: those that go on, and those that ended
+// meanwhile. Of runs whose end is told and acknowledged nothing is kept.
+func (m *Manager) Restore(ctx context.Context) error {
+	entries, err := os.ReadDir(m.o.Dir)
+	if err != nil {
+		return fmt.Errorf("read the directory of runs: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !protocol.IsID(e.Name()) {
+			continue
+		}
+		if err := m.restore(ctx, e.Name()); err != nil {
+			return fmt.Errorf("take up run %s: %w", e.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (m *Manager) restore(ctx context.Context, id string) error {
+	dir := filepath.Join(m.o.Dir, id)
+	known, ok := m.o.Spool.Run(id)
+	text, err := os.ReadFile(filepath.Join(dir, metaFile))
+	var of meta
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	_, untold := os.Stat(filepath.Join(dir, toldFile))
+	switch {
+	case !ok && (err != nil || errors.Is(untold, fs.ErrNotExist)):
+		return m.abandon(dir) // hostd was killed while it started it, and nobody was told
+	case err != nil:
+		return err
+	case !ok:
+		if err := m.adopt(ctx, id, dir); err != nil {
+			return err
+		}
+		known, _ = m.o.Spool.Run(id)
+	case known.Ended && known.Acked >= known.Last:
+		return os.RemoveAll(dir)
+	}
+	r, err := m.open(id, dir, of, known.Offset)
+	if err != nil {
+		return err
+	}
+	if known.Ended {
+		r.settle()
+		return nil
+	}
+	if err := r.restoreInputs(ctx); err != nil {
+		return err
+	}
+	r.restorePrompts(ctx)
+	m.work.Go(r.pump)
+	return nil
+}
+
+// abandon ends what may live of a run that nobody knows.
+func (m *Manager) abandon(dir string) error {
+	c, err := shim.Attach(dir, 0)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Stop(m.ctx, true, 0); err != nil && !errors.Is(err, shim.ErrLost) {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// adopt has the spool know a run that a former spool knew: what was written until now may have
+// been told, and is covered by the gap that the spool tells.
+func (m *Manager) adopt(ctx context.Context, id, dir string) error {
+	m.o.Log.Warn("the spool does not know a run that lives: what it told is lost", "run", id)
+	if err := m.o.Spool.Adopt(ctx, id); err != nil {
+		return err
+	}
+	size := shim.LogSize(dir)
+	_, err := m.o.Spool.Commit(ctx, spool.Change{Run: id, Offset: &size})
+	return err
+}

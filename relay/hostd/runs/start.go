@@ -1,0 +1,195 @@
+package runs
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Spec is a run to be started.
+type Spec struct {
+	Tool   string
+	Cmd    string // for bash -lc; "" is the tool itself
+	Cwd    string // "" is the first root
+	Title  string
+	Cols   int64 // 0 is 80
+	Rows   int64 // 0 is 24
+	Parent string
+}
+
+// Start starts a run: its directory, its shim, and the event that tells of it.
+func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
+	if s.Tool == "" {
+		return "", desk.Refuse(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
+	}
+	cwd, err := m.cwd(s.Cwd)
+	if err != nil {
+		return "", err
+	}
+	if s.Cols == 0 || s.Rows == 0 {
+		s.Cols, s.Rows = 80, 24
+	}
+	id := newID()
+	spec := shim.Spec{Dir: filepath.Join(m.o.Dir, id), Cwd: cwd, Cols: s.Cols, Rows: s.Rows, Env: m.environ(id, s.Tool, cwd)}
+	if err := m.program(&spec, s); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(spec.Dir, 0o700); err != nil {
+		return "", fmt.Errorf("make the run's directory: %w", err)
+	}
+	now := time.Now().UTC()
+	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.Text(commandOf(s)), Title: s.Title, Source: "pty", ParentRunID: s.Parent,
+		Cols: &s.Cols, Rows: &s.Rows}}
+	if of.PID, err = shim.Start(m.o.Shim[0], m.o.Shim[1:], spec); err != nil {
+		return "", errors.Join(desk.Refuse(protocol.Internal, "%v", err), os.RemoveAll(spec.Dir))
+	}
+	if err := m.begin(ctx, id, spec.Dir, of); err != nil {
+		return "", errors.Join(err, m.abandon(spec.Dir))
+	}
+	return id, nil
+}
+
+// begin tells of a run that has been started, and follows it.
+func (m *Manager) begin(ctx context.Context, id, dir string, of meta) error {
+	text, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, metaFile), text, 0o600); err != nil {
+		return fmt.Errorf("keep what the run is: %w", err)
+	}
+	if _, err := m.o.Spool.Append(ctx, id, spool.Event{Type: protocol.RunStarted, Data: of.Started}); err != nil {
+		return fmt.Errorf("tell of the run: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, toldFile), nil, 0o600); err != nil {
+		m.o.Log.Error("a run's mark cannot be written", "run", id, "error", err)
+	}
+	r, err := m.open(id, dir, of, 0)
+	if err != nil {
+		return err
+	}
+	m.work.Go(r.pump)
+	return nil
+}
+
+func commandOf(s Spec) string {
+	if s.Cmd == "" {
+		return s.Tool
+	}
+	return s.Cmd
+}
+
+// newID is a run's id: no other run on any machine has it.
+func newID() string {
+	var b [15]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return "run_" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// resolve is a directory's path, absolute and without symbolic links.
+func resolve(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", dir)
+	}
+	return dir, err
+}
+
+// cwd is the directory of a run: below a root, wherever symbolic links lead.
+func (m *Manager) cwd(dir string) (string, error) {
+	if dir == "" {
+		return m.o.Roots[0], nil
+	}
+	if !filepath.IsAbs(dir) {
+		return "", desk.Refuse(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
+	}
+	real, err := resolve(dir)
+	if err != nil {
+		return "", desk.Refuse(protocol.BadMessage, "cwd: %v", err)
+	}
+	for _, root := range m.o.Roots {
+		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+			return real, nil
+		}
+	}
+	return "", desk.Refuse(protocol.Forbidden, "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
+}
+
+// withheld are variables of hostd that no run gets: who has them could speak for the host, or
+// read the relay's store.
+var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
+
+func (m *Manager) environ(id, tool, cwd string) []string {
+	env := slices.DeleteFunc(slices.Clone(m.o.Env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(withheld, name)
+	})
+	return append(env, "RELAY_RUN_ID="+id, "RELAY_TOOL="+tool, "RELAY_CWD="+cwd, "RELAY_HOSTD_SOCK="+m.o.Socket, "TERM=xterm-256color", "PWD="+cwd)
+}
+
+// program says what the shim starts: bash for a command, else the tool.
+func (m *Manager) program(spec *shim.Spec, s Spec) error {
+	name := "bash"
+	if s.Cmd == "" {
+		name = s.Tool
+	} else {
+		spec.Args = []string{"-lc", s.Cmd}
+	}
+	path, err := m.lookup(name, spec)
+	if err != nil {
+		return err
+	}
+	spec.Path, spec.Name = path, name
+	return nil
+}
+
+// lookup looks for a program in the run's PATH, past links to ourselves: a tool's name may be
+// a link by which its runs come to the relay.
+func (m *Manager) lookup(name string, spec *shim.Spec) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name, nil
+	}
+	self, _ := os.Stat(m.o.Shim[0])
+	for _, dir := range filepath.SplitList(pathOf(spec.Env)) {
+		path := filepath.Join(dir, name)
+		info, err := os.Stat(path)
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 || !filepath.IsAbs(path) {
+			continue
+		}
+		if self != nil && os.SameFile(self, info) {
+			continue
+		}
+		return path, nil
+	}
+	return "", desk.Refuse(protocol.BadMessage, "%s is not installed on this host, or not in hostd's PATH", name)
+}
+
+func pathOf(env []string) string {
+	path := ""
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			path = v
+		}
+	}
+	return path
+}
