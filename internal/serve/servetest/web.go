@@ -96,41 +96,45 @@ func (h *HTTP) Send(text []byte) error {
 		return h.initialize(text)
 	}
 	if m.ID == nil || m.Method == "" {
-		return h.post(text)
+		_, err := h.post(text)
+		return err
 	}
 	go func() {
-		if err := h.post(text); err != nil {
+		body, err := h.post(text)
+		if err != nil {
 			h.failed <- err
+			return
 		}
+		h.answers <- body
 	}()
 	return nil
 }
 
-func (h *HTTP) post(text []byte) error {
+// post gives the answer to a message, nil where it has none.
+func (h *HTTP) post(text []byte) ([]byte, error) {
 	r, err := h.Request(http.MethodPost, "/rpc", string(text))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = r.Body.Close() }()
 	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return nil, err
 	case r.StatusCode == http.StatusOK:
-		h.answers <- body
+		return body, nil
 	case r.StatusCode != http.StatusAccepted || len(body) > 0:
-		return fmt.Errorf("%s: %s", r.Status, body)
+		return nil, fmt.Errorf("%s: %s", r.Status, body)
 	}
-	return nil
+	return nil, nil
 }
 
 func (h *HTTP) initialize(text []byte) error {
-	if err := h.post(text); err != nil {
+	body, err := h.post(text)
+	if err != nil {
 		return err
 	}
-	body := <-h.answers
-	h.answers <- body
+	defer func() { h.answers <- body }() // once its events are listened to
 	var m struct {
 		Result *struct {
 			ClientID string `json:"client_id"`

@@ -1,15 +1,12 @@
 package tooltest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"sync"
 
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -93,120 +90,4 @@ func Handler() http.Handler {
 		}
 		_, _ = w.Write(answer)
 	})
-}
-
-// player is the script's tools as a process that stays.
-type player struct {
-	mu      sync.Mutex
-	out     *bufio.Writer
-	last    int
-	waiting map[string]chan tool.Result // for its own requests
-	calls   map[string]context.CancelFunc
-}
-
-// message is any message of JSON-RPC.
-type message struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  json.RawMessage `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-}
-
-func playLines() {
-	p := &player{out: bufio.NewWriter(os.Stdout), waiting: map[string]chan tool.Result{}, calls: map[string]context.CancelFunc{}}
-	for in := bufio.NewReader(os.Stdin); ; {
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				panic(err)
-			}
-			return
-		}
-		var m message
-		if err := json.Unmarshal(line, &m); err != nil {
-			panic(err)
-		}
-		p.hear(m)
-	}
-}
-
-func (p *player) hear(m message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch m.Method {
-	case "tool/call":
-		ctx, cancel := context.WithCancel(context.Background())
-		p.calls[string(m.ID)] = cancel
-		go p.call(ctx, m)
-	case "$/cancelRequest":
-		var of struct{ ID json.RawMessage }
-		if json.Unmarshal(m.Params, &of) == nil && p.calls[string(of.ID)] != nil {
-			p.calls[string(of.ID)]()
-		}
-	case "":
-		var r tool.Result
-		if err := json.Unmarshal(m.Result, &r); err != nil {
-			r = tool.Failure("%v", err)
-		}
-		if answer := p.waiting[string(m.ID)]; answer != nil {
-			answer <- r
-		}
-	}
-}
-
-func (p *player) call(ctx context.Context, m message) {
-	var of struct {
-		CallID  string `json:"call_id"`
-		Name    string
-		Version int
-		Args    json.RawMessage
-	}
-	if err := json.Unmarshal(m.Params, &of); err != nil {
-		panic(err)
-	}
-	r := do(ctx, of.Name, of.Version, of.Args, &played{p, of.CallID})
-	text, err := json.Marshal(r)
-	if err != nil {
-		panic(err)
-	}
-	p.say(message{ID: m.ID, Result: text})
-}
-
-func (p *player) say(m message) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m.Version = "2.0"
-	if err := errors.Join(json.NewEncoder(p.out).Encode(m), p.out.Flush()); err != nil {
-		panic(err)
-	}
-}
-
-// played is around a call of a player.
-type played struct {
-	p  *player
-	id string
-}
-
-func (a *played) send(id json.RawMessage, method string, params any) {
-	text, err := json.Marshal(params)
-	if err != nil {
-		panic(err)
-	}
-	a.p.say(message{ID: id, Method: method, Params: text})
-}
-
-func (a *played) Progress(done, total float64, text string) {
-	a.send(nil, "tool/progress", map[string]any{"call_id": a.id, "progress": done, "total": total, "message": text})
-}
-
-func (a *played) Call(_ context.Context, name string, args any) tool.Result {
-	answer := make(chan tool.Result, 1)
-	a.p.mu.Lock()
-	a.p.last++
-	id := fmt.Sprint(a.p.last)
-	a.p.waiting[id] = answer
-	a.p.mu.Unlock()
-	a.send(json.RawMessage(id), "tools/call", map[string]any{"name": name, "args": args, "parent": a.id})
-	return <-answer
 }
