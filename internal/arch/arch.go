@@ -69,6 +69,7 @@ var Policy = []Rule{
 	{Package: "relay/server/auth", Imports: "internal/audit relay/protocol relay/server/guard relay/store"},
 	{Package: "relay/hostd/link", Imports: "relay/hostd/spool relay/protocol"},
 	{Package: "relay/server/people", Imports: "internal/audit relay/protocol relay/server/auth relay/server/guard relay/store"},
+	{Package: "relay/hostd/rpc", Imports: "internal/jcs internal/procgroup relay/hostd/desk relay/hostd/scope relay/hostd/spool relay/protocol"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},
 	{Package: "relay/faultproxy", Tests: true},

@@ -39,6 +39,7 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Stderr func(line string)
+	Errors func(piece []byte) // called likewise with all that is written to it, byte by byte; nil drops it
 	Kept   int     // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
 	Limits *Limits // nil for none
 	// Isolated says that the process begins without any network: in a network and a user
@@ -148,7 +149,7 @@ func startOnce(r *Run, c Command) (*Process, error) {
 	p.in = newInput(p.Stdin)
 	p.Stdout = p.out
 	p.look()
-	go p.watch(end, c.Stderr)
+	go p.watch(end, c)
 	return p, nil
 }
 
@@ -244,11 +245,11 @@ func (p *Process) empty() bool {
 
 // watch waits for the process, then for the end of its group. It owns all that
 // Start opened, except Stdin.
-func (p *Process) watch(end <-chan ended, stderr func(string)) {
+func (p *Process) watch(end <-chan ended, c Command) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		p.tail.read(p.errOut, stderr)
+		p.tail.read(p.errOut, c.Stderr, c.Errors)
 	}()
 	e := <-end
 	p.out.finish()

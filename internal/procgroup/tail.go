@@ -24,12 +24,15 @@ type tail struct {
 
 // read reads the lines of r until it ends, keeps the last ones and calls each
 // with every line. A very long line is passed on in pieces, so that memory stays
-// bounded.
-func (t *tail) read(r io.Reader, each func(string)) {
+// bounded. raw is called with all that is read, as it is.
+func (t *tail) read(r io.Reader, each func(string), raw func([]byte)) {
 	buf := make([]byte, 2*lineBytes)
 	n := 0
 	for {
 		k, err := r.Read(buf[n:])
+		if raw != nil && k > 0 {
+			raw(buf[n : n+k])
+		}
 		n += k
 		rest := buf[:n]
 		for {

@@ -1,8 +1,10 @@
 package scope
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"io/fs"
 	"slices"
@@ -15,8 +17,9 @@ import (
 // MaxRead is how much of a file is read at most, in bytes.
 const MaxRead = 1 << 20
 
-// Read reads a text file, or a part of it, cut at a character.
-func (s *Scope) Read(q protocol.ReadFile) (*protocol.FileRead, error) {
+// Read reads a text file, or a part of it, cut at a character. The hash is that of the whole
+// file, whatever its size: what bounds it is ctx, or the time that an RPC has.
+func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRead, error) {
 	path, err := within(q.Path)
 	if err != nil {
 		return nil, err
@@ -34,9 +37,9 @@ func (s *Scope) Read(q protocol.ReadFile) (*protocol.FileRead, error) {
 		limit = min(*q.Limit, MaxRead)
 	}
 	hash := sha256.New()
-	size, err := io.Copy(hash, f)
+	size, err := s.hash(ctx, hash, path, f)
 	if err != nil {
-		return nil, s.failed(path, err)
+		return nil, err
 	}
 	text := make([]byte, max(0, min(limit, size-offset)))
 	if _, err := f.ReadAt(text, offset); err != nil && err != io.EOF {
@@ -48,6 +51,23 @@ func (s *Scope) Read(q protocol.ReadFile) (*protocol.FileRead, error) {
 		return nil, refused(protocol.NotText, "%s is not UTF-8", path)
 	}
 	return &protocol.FileRead{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// hash takes a file's bytes into a hash until ctx ends, and gives how many there are.
+func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader) (size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, protocol.RPCWithin)
+	defer cancel()
+	for ctx.Err() == nil {
+		n, err := io.CopyN(h, f, MaxRead)
+		size += n
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, nil
+		case err != nil:
+			return 0, s.failed(path, err)
+		}
+	}
+	return 0, refused(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
 }
 
 // whole is a text without the parts of characters at its ends, where it was cut; false

@@ -30,6 +30,11 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
+// Refused is an Error, for who does more in a run's directory than this package.
+func Refused(code protocol.RPCCode, format string, args ...any) *Error {
+	return refused(code, format, args...)
+}
+
 func refused(code protocol.RPCCode, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }

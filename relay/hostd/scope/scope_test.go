@@ -113,7 +113,7 @@ var paths = []struct {
 func TestPaths(t *testing.T) {
 	for _, c := range paths {
 		s, dir := place(t)
-		if _, err := s.Read(protocol.ReadFile{Path: c.path}); code(err) != c.read {
+		if _, err := s.Read(context.Background(), protocol.ReadFile{Path: c.path}); code(err) != c.read {
 			t.Errorf("read %.40q: %v, want %q", c.path, err, c.read)
 		}
 		if _, err := s.List(protocol.ListDir{Path: c.path}); code(err) != c.list {
@@ -133,14 +133,14 @@ func TestPaths(t *testing.T) {
 		}
 	}
 	s, _ := place(t)
-	if _, err := s.Read(protocol.ReadFile{Path: "loop"}); err == nil {
+	if _, err := s.Read(context.Background(), protocol.ReadFile{Path: "loop"}); err == nil {
 		t.Error("a link to itself is read")
 	}
 }
 
 func TestRead(t *testing.T) {
 	s, dir := place(t)
-	got, err := s.Read(protocol.ReadFile{Path: "a.txt"})
+	got, err := s.Read(context.Background(), protocol.ReadFile{Path: "a.txt"})
 	if err != nil || got.Content != "héllo\n" || got.Size != 7 || got.Truncated || got.SHA256 != hash("héllo\n") || got.Path != "a.txt" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -149,7 +149,7 @@ func TestRead(t *testing.T) {
 		want          string
 		truncated     bool
 	}{{0, 2, "h", true}, {0, 3, "hé", true}, {2, 100, "llo\n", false}, {1, 2, "é", true}, {7, 5, "", false}, {100, 5, "", false}} {
-		got, err := s.Read(protocol.ReadFile{Path: "a.txt", Offset: &c.offset, Limit: &c.limit})
+		got, err := s.Read(context.Background(), protocol.ReadFile{Path: "a.txt", Offset: &c.offset, Limit: &c.limit})
 		if err != nil || got.Content != c.want || got.Truncated != c.truncated || got.Size != 7 {
 			t.Errorf("%d+%d: %+v, %v", c.offset, c.limit, got, err)
 		}
@@ -158,7 +158,7 @@ func TestRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "big"), []byte("x"+big), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, err = s.Read(protocol.ReadFile{Path: "big"})
+	got, err = s.Read(context.Background(), protocol.ReadFile{Path: "big"})
 	if err != nil || !got.Truncated || len(got.Content) != scope.MaxRead-1 || got.Size != int64(2*scope.MaxRead+1) || got.SHA256 != hash("x"+big) {
 		t.Errorf("%d bytes, %+v, %v", len(got.Content), got.Truncated, err)
 	}
@@ -283,7 +283,7 @@ func TestRaced(t *testing.T) {
 	for range 3000 {
 		s.Write(protocol.WriteFile{Path: "spot/secret", Content: "stolen"})
 		s.Write(protocol.WriteFile{Path: "spot/config", Content: "stolen"})
-		if got, err := s.Read(protocol.ReadFile{Path: "spot/secret"}); err == nil && got.Content != "stolen" {
+		if got, err := s.Read(context.Background(), protocol.ReadFile{Path: "spot/secret"}); err == nil && got.Content != "stolen" {
 			t.Errorf("it has read %q", got.Content)
 		}
 	}

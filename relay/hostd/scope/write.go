@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -21,18 +22,9 @@ const MaxWrite = 1 << 20
 // Write writes a file in place of the one that there is: whole or not at all. What a link
 // leads to is not written, and nothing below .git is.
 func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
-	path, err := within(q.Path)
-	switch {
-	case err != nil:
+	path, parent, name, err := writable(q)
+	if err != nil {
 		return nil, err
-	case path == ".":
-		return nil, refused(protocol.NotRegular, "%s is a directory", q.Path)
-	case len(q.Content) > MaxWrite:
-		return nil, refused(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
-	}
-	parent, name := filepath.Split(path)
-	if isGit(name) {
-		return nil, ofGit(q.Path)
 	}
 	if q.Mkdirs {
 		if err := s.mkdirs(q.Path, parent); err != nil {
@@ -53,6 +45,49 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 	}
 	hash := sha256.Sum256([]byte(q.Content))
 	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hex.EncodeToString(hash[:])}, nil
+}
+
+// Preview says why a file would not be written as things are, and gives what it would replace:
+// "" for a new one, and for one that is no text or longer than may be read.
+func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, err error) {
+	_, parent, name, err := writable(q)
+	if err != nil {
+		return "", err
+	}
+	dir, err := s.descend(q.Path, parent)
+	var not *Error
+	if errors.As(err, &not) && not.Code == protocol.NotFound && q.Mkdirs {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if _, err := s.replaceable(dir, name, q); err != nil {
+		return "", err
+	}
+	is, err := s.Read(ctx, protocol.ReadFile{Path: q.Path})
+	if err != nil || is.Truncated {
+		return "", nil // it is new, or nothing that could be shown
+	}
+	return is.Content, nil
+}
+
+// writable looks at what is to be written, before anything is touched.
+func writable(q protocol.WriteFile) (path, parent, name string, err error) {
+	path, err = within(q.Path)
+	switch {
+	case err != nil:
+		return "", "", "", err
+	case path == ".":
+		return "", "", "", refused(protocol.NotRegular, "%s is a directory", q.Path)
+	case len(q.Content) > MaxWrite:
+		return "", "", "", refused(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
+	}
+	if parent, name = filepath.Split(path); isGit(name) {
+		return "", "", "", ofGit(q.Path)
+	}
+	return path, parent, name, nil
 }
 
 func isGit(part string) bool { return strings.EqualFold(part, ".git") }

@@ -1,0 +1,112 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Bounds of a command of bash.
+const (
+	maxStream   = 200_000 // bytes of each stream
+	bashTimeout = 120 * time.Second
+)
+
+// find finds a program on the host's PATH.
+func (d *Dispatcher) find(name string) (string, error) {
+	path, err := procgroup.Find(name, "", d.o.Environ)
+	if err != nil {
+		return "", refused(protocol.MissingDependency, "%s is not installed on the host", name)
+	}
+	return path, nil
+}
+
+// bash runs a command and ends it with all that it has started, at its end, when its time is
+// over, and with ctx. Its input is empty; of the environment it gets what every process gets.
+func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashDone, error) {
+	within := bashTimeout
+	if q.TimeoutS != nil {
+		within = time.Duration(*q.TimeoutS) * time.Second
+	}
+	timed, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	environ, _ := procgroup.Inherit{}.Of(d.o.Environ)
+	var stdout, stderr stream
+	p, err := procgroup.Start(procgroup.Command{Path: path, Args: []string{"-lc", q.Cmd}, Env: environ, Dir: cwd, Errors: func(b []byte) { _, _ = stderr.Write(b) }})
+	if err != nil {
+		return nil, err
+	}
+	_ = p.Stdin.Close() // it is given nothing
+	stop := context.AfterFunc(timed, p.Kill)
+	defer stop()
+	_, _ = io.Copy(&stdout, p.Stdout) // it ends with the process
+	p.End(0, nil)
+	exit := p.Exit()
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	done := &protocol.BashDone{ExitCode: int64(exit.Code), TimedOut: errors.Is(timed.Err(), context.DeadlineExceeded)}
+	done.Stdout, done.Stderr = stdout.text(), stderr.text()
+	done.Truncated = stdout.cut || stderr.cut
+	return done, nil
+}
+
+// stream keeps the beginning of what is written to it.
+type stream struct {
+	b   bytes.Buffer
+	cut bool
+}
+
+func (s *stream) Write(b []byte) (int, error) {
+	n := min(len(b), maxStream-s.b.Len())
+	s.b.Write(b[:n])
+	s.cut = s.cut || n < len(b)
+	return len(b), nil
+}
+
+// text is what is kept, as UTF-8 of whole characters. What is put in the place of a byte that
+// is none is longer than it.
+func (s *stream) text() string {
+	text := s.b.String()
+	if s.cut {
+		text = whole(text)
+	}
+	valid := strings.ToValidUTF8(text, "\ufffd")
+	if len(valid) > maxStream {
+		s.cut = true
+		valid = cut(valid, maxStream)
+	}
+	return valid
+}
+
+// whole is a text without a character at its end of which only a part is there.
+func whole(text string) string {
+	for n := 1; n <= min(4, len(text)); n++ {
+		if c := text[len(text)-n]; c < 0x80 {
+			return text
+		} else if c >= 0xc0 {
+			if n < width(c) {
+				return text[:len(text)-n]
+			}
+			return text
+		}
+	}
+	return text
+}
+
+// width is how many bytes a character has that begins so.
+func width(first byte) int {
+	switch {
+	case first >= 0xf0:
+		return 4
+	case first >= 0xe0:
+		return 3
+	}
+	return 2
+}

@@ -1,0 +1,159 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// work is what waits for a decision: what is asked, and what is then done.
+type work struct {
+	tool, risk, prompt, summary string
+	args                        json.RawMessage // that are shown
+	diff                        string
+	do                          func(ctx context.Context) (any, error)
+}
+
+// Bounds of what is shown of a request.
+const (
+	maxPreview = 2000 // characters of what is to be written
+	maxSummary = 80   // characters
+	maxDiff    = 64 << 10
+)
+
+// gated does what changes something: it is told, asked, decided, and only then done, when it
+// is still what was asked for.
+func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
+	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
+		w, err := prepare(ctx, d, c, run)
+		if err != nil {
+			return nil, err // what cannot be done is not asked
+		}
+		began, err := d.called(ctx, c, run, w.args)
+		if err != nil {
+			return nil, err
+		}
+		result, err := d.decided(ctx, c, run, w)
+		return result, d.returned(ctx, c, run, began, result, err)
+	}
+}
+
+// decided waits for the decision and does the work.
+func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (any, error) {
+	hash, err := hashOf(c, run)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := d.o.Desk.Ask(ctx, c.Run, desk.Request{Expires: true, Data: protocol.PermissionRequested{
+		RequestID: c.id, Reason: "permission", Prompt: d.o.Redact.Text(w.prompt), OpTool: w.tool, OpArgs: d.o.Redact.JSON(w.args),
+		OpArgsSummary: chars(line(d.o.Redact.Text(w.summary)), maxSummary), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(d.o.Redact.Text(w.diff)),
+		From: &protocol.Origin{Kind: "rpc"}}})
+	if err != nil {
+		return nil, err
+	}
+	var got desk.Decision
+	select {
+	case got = <-answer:
+	case <-ctx.Done():
+		if err := d.o.Desk.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd ends"); err != nil {
+			d.o.Log.Warn("a request cannot be withdrawn", "run", c.Run, "request", c.id, "error", err)
+		}
+		return nil, context.Cause(ctx)
+	}
+	if got.Decision != desk.Approve {
+		end := ends[got.Decision]
+		return nil, refused(end, "%s", end)
+	}
+	return d.approved(ctx, c, hash, w)
+}
+
+// ends are the codes of decisions against a request.
+var ends = map[string]protocol.RPCCode{desk.Deny: protocol.Denied, desk.Expired: protocol.RPCCode(protocol.Expired), desk.Withdrawn: protocol.Withdrawn}
+
+// approved does what was approved, if it is what would be done now.
+func (d *Dispatcher) approved(ctx context.Context, c *call, hash string, w *work) (any, error) {
+	run, known := d.o.Runs.Find(c.Run)
+	if !known || run.Ended {
+		return nil, refused(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
+	}
+	now, err := hashOf(c, &run)
+	if err != nil {
+		return nil, err
+	}
+	if now != hash {
+		return nil, refused(protocol.RPCCode(protocol.ArgsChanged), "what would be done is not what was approved")
+	}
+	return w.do(ctx)
+}
+
+// hashOf is what a decision is bound to: what is done, with what, and where.
+func hashOf(c *call, run *Run) (string, error) {
+	text, err := json.Marshal(struct {
+		Op   string          `json:"op"`
+		Args json.RawMessage `json:"args"`
+		Cwd  string          `json:"cwd"`
+	}{c.Type, argsOf(c), run.Cwd})
+	if err == nil {
+		text, err = jcs.Canonical(text)
+	}
+	if err != nil {
+		return "", fmt.Errorf("hash what is to be done: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// writing is a file that is to be written.
+func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
+	q, err := decode[protocol.WriteFile](c)
+	if err != nil {
+		return nil, err
+	}
+	s, err := scope.Open(run.Cwd)
+	if err != nil {
+		return nil, refused(protocol.NotFound, "%v", err)
+	}
+	defer s.Close()
+	old, err := s.Preview(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	preview := chars(d.o.Redact.Text(q.Content), maxPreview)
+	args := object(struct {
+		Path      string `json:"path"`
+		Bytes     int    `json:"bytes"`
+		Preview   string `json:"content_preview"`
+		Truncated bool   `json:"content_truncated"`
+	}{q.Path, len(q.Content), preview, len(chars(q.Content, maxPreview)) < len(q.Content)})
+	return &work{tool: c.Type, risk: "medium", prompt: fmt.Sprintf("Write %s (%d bytes)?", q.Path, len(q.Content)), summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
+		args: args, diff: diff(q.Path, old, q.Content), do: func(context.Context) (any, error) {
+			s, err := scope.Open(run.Cwd)
+			if err != nil {
+				return nil, refused(protocol.NotFound, "%v", err)
+			}
+			defer s.Close()
+			return s.Write(q)
+		}}, nil
+}
+
+// bashing is a command that is to be run.
+func bashing(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
+	q, err := decode[protocol.Bash](c)
+	if err != nil {
+		return nil, err
+	}
+	path, err := d.find("bash")
+	if err != nil {
+		return nil, err
+	}
+	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: object(struct {
+		Cmd string `json:"cmd"`
+	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.bash(ctx, path, run.Cwd, q) }}, nil
+}

@@ -1,0 +1,153 @@
+package rpc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// handler is how a type of request is done. run is nil for those that are of no run.
+type handler struct {
+	ofRun bool
+	alive bool // the run must not have ended
+	do    func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error)
+}
+
+// handlers has a row for each RPC of the protocol.
+var handlers = map[string]*handler{
+	"rpc.fs.read":           {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
+	"rpc.fs.list":           {ofRun: true, do: inScope(func(_ context.Context, s *scope.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
+	"rpc.fs.search":         {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
+	"rpc.git.status":        {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
+	"rpc.git.diff":          {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
+	"rpc.fs.write":          {ofRun: true, do: gated(writing)},
+	"rpc.bash":              {ofRun: true, do: gated(bashing)},
+	"rpc.run.start":         {do: startRun},
+	"rpc.run.stop":          {ofRun: true, alive: true, do: stopRun},
+	"rpc.runs.list":         {do: listRuns},
+	"rpc.host.info":         {do: hostInfo},
+	"rpc.host.doctor":       {do: hostDoctor},
+	"rpc.host.capabilities": {do: hostCapabilities},
+	"rpc.host.logs.tail":    {do: tailLog},
+}
+
+// changes says of an RPC that --remote-exec off forbids it.
+func changes(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
+
+// decode reads the data of a call, which was checked.
+func decode[T any](c *call) (q T, err error) {
+	err = json.Unmarshal(c.Data, &q)
+	return q, err
+}
+
+// inScope does what changes nothing in a run's directory, and tells of it.
+func inScope[T any](do func(context.Context, *scope.Scope, T) (any, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
+	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
+		q, err := decode[T](c)
+		if err != nil {
+			return nil, err
+		}
+		began, err := d.called(ctx, c, run, argsOf(c))
+		if err != nil {
+			return nil, err
+		}
+		result, err := func() (any, error) {
+			s, err := scope.Open(run.Cwd)
+			if err != nil {
+				return nil, refused(protocol.NotFound, "%v", err)
+			}
+			defer s.Close()
+			return do(ctx, s, q)
+		}()
+		return result, d.returned(ctx, c, run, began, result, err)
+	}
+}
+
+// called tells that a tool is about to be used. Nothing follows the end of a run.
+func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
+	began := d.o.Now()
+	if run.Ended {
+		return began, nil
+	}
+	_, err := d.o.Events.Append(ctx, c.Run, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor,
+		Args: bounded(d.o.Redact.JSON(args))}})
+	return began, err
+}
+
+// returned tells what became of it, and gives its error. A run may have ended meanwhile.
+func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
+	if run.Ended {
+		return failure
+	}
+	out := protocol.Returned{RequestID: c.id, Tool: c.tool(), Actor: c.actor, OK: failure == nil, DurationMS: d.o.Now().Sub(began).Milliseconds()}
+	if failure != nil {
+		out.Error = d.o.Redact.Text(why(failure))
+	} else {
+		out.Result = bounded(d.o.Redact.JSON(shown(result)))
+	}
+	_, err := d.o.Events.Append(context.WithoutCancel(ctx), c.Run, spool.Event{Type: protocol.ToolResult, Data: out})
+	if failure == nil && !errors.Is(err, spool.ErrEnded) {
+		return err
+	}
+	return failure
+}
+
+// tool is the name by which events tell of a call.
+func (c *call) tool() string {
+	if c.Local {
+		return c.Type[len("rpc."):]
+	}
+	return c.Type
+}
+
+func startRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	q, err := decode[protocol.StartRun](c)
+	if err != nil {
+		return nil, err
+	}
+	id, err := d.o.Runs.Start(ctx, q, c.actor)
+	c.madeIn = id
+	return protocol.RunMade{RunID: id}, err
+}
+
+func stopRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	q, err := decode[protocol.StopRun](c)
+	if err != nil {
+		return nil, err
+	}
+	q.Signal = cmp.Or(q.Signal, "term")
+	return protocol.Stopped{Signal: q.Signal}, d.o.Runs.Stop(ctx, c.Run, q)
+}
+
+func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
+	all := d.o.Runs.List()
+	if all == nil {
+		all = []protocol.RunListed{}
+	}
+	return protocol.RunsListed{Runs: all}, nil
+}
+
+// maxEvent bounds what events tell of arguments and results.
+const maxEvent = 16 << 10
+
+// bounded is a JSON text, or how long it is and its beginning.
+func bounded(v json.RawMessage) json.RawMessage {
+	if len(v) <= maxEvent {
+		return v
+	}
+	text, err := json.Marshal(struct {
+		Truncated int    `json:"$truncated"`
+		Preview   string `json:"preview"`
+	}{len(v), cut(string(v), maxEvent/8)}) // an escape is up to six bytes
+	if err != nil {
+		panic(fmt.Sprintf("rpc: a text is no JSON: %v", err))
+	}
+	return text
+}

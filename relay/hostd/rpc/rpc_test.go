@@ -1,0 +1,571 @@
+package rpc_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/rpc"
+	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// world is a host with a run in a directory.
+type world struct {
+	t     *testing.T
+	dir   string
+	spool *spool.Spool
+	desk  *desk.Desk
+	d     *rpc.Dispatcher
+
+	mu      sync.Mutex
+	runs    map[string]rpc.Run
+	stopped []string
+	after   []func() // the time of requests, to be over when called
+	n       int
+}
+
+func (w *world) Find(run string) (rpc.Run, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, ok := w.runs[run]
+	return r, ok
+}
+
+func (w *world) set(run string, r rpc.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[run] = r
+}
+
+func (w *world) Start(_ context.Context, q protocol.StartRun, actor string) (string, error) {
+	if q.Tool == "none" {
+		return "", scope.Refused(protocol.OutOfScope, "no such place")
+	}
+	return "run_new_" + actor, nil
+}
+
+func (w *world) Stop(_ context.Context, run string, q protocol.StopRun) error {
+	w.stopped = append(w.stopped, run+" "+q.Signal)
+	return nil
+}
+
+func (w *world) List() []protocol.RunListed { return nil }
+
+// Commit has what the desk tells go into the spool.
+func (w *world) Commit(ctx context.Context, run string, events []desk.Event, _ []desk.Row) error {
+	var all []spool.Event
+	for _, e := range events {
+		all = append(all, spool.Event{Type: e.Type, Data: e.Data})
+	}
+	_, err := w.spool.Append(ctx, run, all...)
+	return err
+}
+
+// stars are a redactor.
+type stars struct{}
+
+func (stars) Text(t string) string { return strings.ReplaceAll(t, "hunter2", "***REDACTED***") }
+func (s stars) JSON(v json.RawMessage) json.RawMessage {
+	return json.RawMessage(s.Text(string(v)))
+}
+
+func newWorld(t *testing.T, change func(*rpc.Options)) *world {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, dir: filepath.Join(dir, "work"), runs: map[string]rpc.Run{}}
+	if err := os.Mkdir(w.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if w.spool, err = spool.Open(context.Background(), filepath.Join(dir, "spool.db"), spool.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.spool.Close() })
+	w.desk = desk.New(desk.Options{Events: w, Timeout: 600 * time.Second, Now: func() time.Time { return time.Unix(0, 0) }, After: func(d time.Duration, f func()) func() bool {
+		if d != 600*time.Second {
+			t.Errorf("a request has %v", d)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.after = append(w.after, f)
+		return func() bool { return true }
+	}})
+	w.set("run_a", rpc.Run{Cwd: w.dir})
+	w.set("run_old", rpc.Run{Cwd: w.dir, Ended: true})
+	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w.spool, Redact: stars{}, Remote: true, Socket: "/sock",
+		Doctor: func(context.Context) []protocol.Dep { return []protocol.Dep{{Name: "rg", OK: true, Detail: "d"}} }, Features: []string{"f"}}
+	if change != nil {
+		change(&o)
+	}
+	w.d = rpc.New(o)
+	return w
+}
+
+func (w *world) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) text(name string) string {
+	b, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// do does a request with a new id.
+func (w *world) do(typ, run, data string) protocol.Response {
+	w.n++
+	return w.again(fmt.Sprintf("q%d", w.n), typ, run, data)
+}
+
+func (w *world) again(id, typ, run, data string) protocol.Response {
+	_, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: typ, RunID: run, Data: withID(id, data)})
+	if (r.RequestID != id || r.RPCType != typ) && r.ErrorCode != "bad_message" {
+		w.t.Errorf("%s: the answer is %+v", typ, r)
+	}
+	return r
+}
+
+func withID(id, data string) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{"request_id":%q,%s`, id, strings.TrimPrefix(strings.Replace(data, "{}", `{"x":1}`, 1), "{")))
+}
+
+// open waits for the request that is open, and gives it.
+func (w *world) open(run string) protocol.PermissionRequested {
+	w.t.Helper()
+	for after := int64(0); ; {
+		all, err := w.spool.Next(context.Background(), run, after, 100)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if open := w.desk.Open(run); len(open) > 0 && slices.ContainsFunc(w.events(run), func(e protocol.Envelope) bool { return strings.Contains(string(e.Data), open[0].RequestID) }) {
+			return open[0]
+		}
+		_ = all
+		<-w.spool.Committed()
+	}
+}
+
+func (w *world) events(run string) []protocol.Envelope {
+	w.t.Helper()
+	all, err := w.spool.Next(context.Background(), run, 0, 1000)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return all
+}
+
+// told are the events of the last request, by type and what counts of their data.
+func (w *world) told(id string) (out []string) {
+	for _, e := range w.events("run_a") {
+		var d struct {
+			RequestID, Tool, Actor, Decision, Error string
+			OK                                      *bool
+		}
+		var all map[string]json.RawMessage
+		if json.Unmarshal(e.Data, &all) != nil || string(all["request_id"]) != `"`+id+`"` {
+			continue
+		}
+		_ = json.Unmarshal(e.Data, &d)
+		text := e.Type
+		for _, name := range []string{"tool", "actor", "decision", "args", "result", "error"} {
+			if v := all[name]; v != nil {
+				text += " " + string(v)
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func expect(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func sum(text string) string {
+	h := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(h[:])
+}
+
+// TestEveryRPC: each RPC of the protocol is done.
+func TestEveryRPC(t *testing.T) {
+	for i := range protocol.Messages {
+		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && !rpc.HasHandler(m) {
+			t.Errorf("%s is not done", m.Type)
+		}
+	}
+}
+
+// TestReading: what changes nothing is answered at once, and told without what files contain;
+// also of a run that has ended, of which nothing is told any more.
+func TestReading(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write("a.txt", "one\ntwo hunter2\n")
+	git := func(args ...string) {
+		c := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+		c.Dir = w.dir
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v", out, err)
+		}
+	}
+	git("init", "-q")
+	git("add", ".")
+	git("commit", "-qm", "x")
+	w.write("a.txt", "one\nthree hunter2\n")
+	for _, row := range []struct{ typ, data, result, event string }{
+		{"fs.read", `{"path":"a.txt"}`, `"content":"one\nthree hunter2\n","truncated":false,"size":18`, `{"path":"a.txt","bytes":18,"sha256":"` + sum("one\nthree hunter2\n") + `","truncated":false}`},
+		{"fs.list", `{"path":"."}`, `{"name":"a.txt","is_dir":false,"size_bytes":18}`, `{"path":".","entries":2,"truncated":false}`},
+		{"fs.search", `{"q":"thr.e"}`, `{"path":"a.txt","line":2,"column":1,"text":"three hunter2"}`, `{"matches":1,"truncated":false}`},
+		{"git.status", `{"actor":"cli"}`, `modified:   a.txt`, `"truncated":false}`},
+		{"git.diff", `{"path":"a.txt"}`, `-two hunter2\n+three hunter2`, `"truncated":false}`},
+	} {
+		r := w.do("rpc."+row.typ, "run_a", row.data)
+		if !r.OK || !strings.Contains(string(r.Result), row.result) {
+			t.Errorf("%s: %+v %s", row.typ, r, r.Result)
+		}
+		all := w.told(r.RequestID)
+		actor := `"web"`
+		if strings.Contains(row.data, "cli") {
+			actor = `"cli"`
+		}
+		if len(all) != 2 || !strings.HasPrefix(all[0], `tool.call "rpc.`+row.typ+`" `+actor) || !strings.HasPrefix(all[1], `tool.result "rpc.`+row.typ+`" `+actor) ||
+			!strings.HasSuffix(all[1], row.event) || strings.Contains(all[1], "three") {
+			t.Errorf("%s: %s", row.typ, strings.Join(all, "\n"))
+		}
+	}
+	before := len(w.events("run_a"))
+	if r := w.do("rpc.fs.read", "run_old", `{"path":"a.txt"}`); !r.OK || len(w.events("run_old")) != 0 || len(w.events("run_a")) != before {
+		t.Errorf("%+v", r)
+	}
+	if _, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.fs.read", Run: "run_a", Data: withID("l1", `{"path":"hunter2"}`), Local: true}); r.OK {
+		t.Errorf("%+v", r)
+	}
+	expect(t, w.told("l1"), `tool.call "fs.read" "local" {"path":"***REDACTED***"}`, `tool.result "fs.read" "local" "***REDACTED*** is not there"`)
+}
+
+// TestRefused: whatever is asked, nothing outside of the directory is touched, nothing waits,
+// and the code says why. None of it is asked at the desk.
+func TestRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write("a.txt", "text")
+	w.write("bin", "\xff\xfe")
+	outside := filepath.Join(filepath.Dir(w.dir), "outside")
+	for _, err := range []error{os.WriteFile(outside, []byte("kept"), 0o600), os.Symlink(outside, filepath.Join(w.dir, "link")), os.Symlink("/proc/self/root/etc", filepath.Join(w.dir, "proc")),
+		os.Mkdir(filepath.Join(w.dir, ".git"), 0o700), exec.Command("mkfifo", filepath.Join(w.dir, "fifo")).Run()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	long := strings.Repeat("a/", 3000)
+	for _, row := range []struct{ typ, run, data, code string }{
+		{"fs.read", "run_a", `{"path":"../outside"}`, "out_of_scope"}, {"fs.read", "run_a", `{"path":"link"}`, "out_of_scope"},
+		{"fs.read", "run_a", `{"path":"/etc/passwd"}`, "out_of_scope"}, {"fs.read", "run_a", `{"path":"proc/passwd"}`, "out_of_scope"},
+		{"fs.read", "run_a", `{"path":"a\u0000"}`, "out_of_scope"}, {"fs.read", "run_a", `{"path":"fifo"}`, "not_regular"},
+		{"fs.read", "run_a", `{"path":"."}`, "not_regular"}, {"fs.read", "run_a", `{"path":"bin"}`, "not_text"}, {"fs.read", "run_a", `{"path":"none"}`, "not_found"},
+		{"fs.read", "run_a", `{"path":7}`, "bad_message"}, {"fs.read", "run_a", `{"path":"a.txt","limit":0}`, "bad_message"}, {"fs.read", "run_a", `{"path":"` + long + `"}`, "bad_message"},
+		{"fs.read", "run_x", `{"path":"a.txt"}`, "unknown_run"}, {"fs.read", "", `{"path":"a.txt"}`, "unknown_run"},
+		{"fs.list", "run_a", `{"path":"../"}`, "out_of_scope"}, {"fs.list", "run_a", `{"path":"a.txt"}`, "not_found"},
+		{"fs.search", "run_a", `{"q":"("}`, "bad_pattern"}, {"fs.search", "run_a", `{"q":"` + strings.Repeat("x", 1001) + `"}`, "bad_message"},
+		{"git.status", "run_a", `{"path":"../x"}`, "out_of_scope"},
+		{"fs.write", "run_a", `{"path":"../new","content":"x"}`, "out_of_scope"}, {"fs.write", "run_a", `{"path":"link","content":"x"}`, "not_regular"},
+		{"fs.write", "run_a", `{"path":".git/config","content":"x"}`, "out_of_scope"}, {"fs.write", "run_a", `{"path":".GIT/config","content":"x"}`, "out_of_scope"},
+		{"fs.write", "run_a", `{"path":"none/a","content":"x"}`, "not_found"}, {"fs.write", "run_a", `{"path":"fifo","content":"x"}`, "not_regular"},
+		{"fs.write", "run_a", `{"path":"b","content":"` + strings.Repeat("x", 1<<20+1) + `"}`, "too_large"},
+		{"fs.write", "run_a", `{"path":"a.txt","content":"x","base_sha256":"` + sum("other") + `"}`, "changed"},
+		{"fs.write", "run_old", `{"path":"b","content":"x"}`, "run_exited"}, {"bash", "run_old", `{"cmd":"touch b"}`, "run_exited"}, {"run.stop", "run_old", `{}`, "run_exited"},
+		{"bash", "run_a", `{"cmd":"x","timeout_s":601}`, "bad_message"}, {"fly", "run_a", `{}`, "unknown_type"},
+		{"host.info", "run_a", `{"host_id":"host_b"}`, "unknown_host"}, {"host.info", "", `{}`, "bad_message"},
+		{"run.start", "", `{"host_id":"host_a","tool":"none","cmd":""}`, "out_of_scope"}, {"host.logs.tail", "", `{"host_id":"host_a"}`, "no_log"},
+	} {
+		if r := w.do("rpc."+row.typ, row.run, row.data); r.OK || string(r.ErrorCode) != row.code || r.Error == "" {
+			t.Errorf("%s %.60s: %+v", row.typ, row.data, r)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.dir, "b")); err == nil || w.text("../outside") != "kept" || len(w.desk.Open("run_a")) != 0 {
+		t.Error("something was done")
+	}
+}
+
+// asking does a request that waits at the desk.
+func (w *world) asking(ctx context.Context, id, typ, data string) (<-chan protocol.Response, protocol.PermissionRequested) {
+	w.t.Helper()
+	out := make(chan protocol.Response, 1)
+	go func() {
+		_, r := w.d.RPC(ctx, &protocol.Envelope{Type: typ, RunID: "run_a", Data: withID(id, data)})
+		out <- r
+	}()
+	return out, w.open("run_a")
+}
+
+func (w *world) decide(id, decision string) {
+	w.t.Helper()
+	if err := w.desk.Decide(context.Background(), "run_a", id, desk.Decision{Decision: decision, Actor: "web", By: "ada"}); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// TestWrite: a file is written when that was approved, and what was approved is bound to what is
+// written, where: the hash is that of the definition, the diff is shown, what is told is in order.
+func TestWrite(t *testing.T) {
+	w := newWorld(t, nil)
+	w.write("a.txt", "one\ntwo\n")
+	data := `{"path":"a.txt","content":"one\nhunter2\n","actor":"cli"}`
+	answer, asked := w.asking(context.Background(), "w1", "rpc.fs.write", data)
+	plain, err := jcs.Canonical([]byte(`{"cwd":` + string(mustJSON(w.dir)) + `,"op":"rpc.fs.write","args":{"path":"a.txt","content":"one\nhunter2\n"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked.ArgsSHA256 != sum(string(plain)) || asked.RequestID != "w1" || asked.OpTool != "rpc.fs.write" || asked.Reason != "permission" || asked.From.Kind != "rpc" || asked.ExpiresAt == "" ||
+		string(asked.OpArgs) != `{"path":"a.txt","bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false}` ||
+		asked.Diff != "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+***REDACTED***\n" || asked.OpArgsSummary != "a.txt (12 bytes)" {
+		t.Errorf("%+v %s", asked, asked.OpArgs)
+	}
+	if w.text("a.txt") != "one\ntwo\n" {
+		t.Error("it is written before it is approved")
+	}
+	w.decide("w1", desk.Approve)
+	r := <-answer
+	written := `{"path":"a.txt","bytes_written":12,"sha256":"` + sum("one\nhunter2\n") + `","truncated":false}`
+	if !r.OK || string(r.Result) != written || w.text("a.txt") != "one\nhunter2\n" {
+		t.Errorf("%+v %s", r, r.Result)
+	}
+	args := `{"path":"a.txt","bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false}`
+	expect(t, w.told("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
+		`tool.result "rpc.fs.write" "cli" {"path":"a.txt","bytes":12,"sha256":"`+sum("one\nhunter2\n")+`","truncated":false}`)
+
+	answer, asked = w.asking(context.Background(), "w2", "rpc.fs.write", `{"path":"new/b","content":"x","mkdirs":true}`)
+	if !strings.HasPrefix(asked.Diff, "--- a/new/b\n+++ b/new/b\n@@ -0,0 +1,1 @@\n+x\n") {
+		t.Errorf("%q", asked.Diff)
+	}
+	w.decide("w2", desk.Approve)
+	if r := <-answer; !r.OK || w.text("new/b") != "x" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// TestNotDone: what is denied, expires, is withdrawn, or is not what was approved any more, is not
+// done, and the answer says which.
+func TestNotDone(t *testing.T) {
+	for _, row := range []struct {
+		name, code string
+		data       string
+		meanwhile  func(w *world, end context.CancelFunc)
+	}{
+		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", desk.Deny) }},
+		{"its time is over", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
+		{"hostd ends", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
+		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
+			if err := w.desk.RunEnded(context.Background(), "run_a"); err != nil {
+				w.t.Error(err)
+			}
+		}},
+		{"another directory", "args_changed", "", func(w *world, _ context.CancelFunc) {
+			w.set("run_a", rpc.Run{Cwd: filepath.Dir(w.dir)})
+			w.decide("n1", desk.Approve)
+		}},
+		{"an exit that is not told yet", "run_exited", "", func(w *world, _ context.CancelFunc) {
+			w.set("run_a", rpc.Run{Cwd: w.dir, Ended: true})
+			w.decide("n1", desk.Approve)
+		}},
+		{"another file", "changed", `,"base_sha256":"` + sum("text") + `"`, func(w *world, _ context.CancelFunc) {
+			w.write("a.txt", "other")
+			w.decide("n1", desk.Approve)
+		}},
+		{"a link in its place", "not_regular", "", func(w *world, _ context.CancelFunc) {
+			outside := filepath.Join(w.dir, "..", "outside")
+			for _, err := range []error{os.WriteFile(outside, []byte("kept"), 0o600), os.Remove(filepath.Join(w.dir, "a.txt")), os.Symlink(outside, filepath.Join(w.dir, "a.txt"))} {
+				if err != nil {
+					w.t.Fatal(err)
+				}
+			}
+			w.decide("n1", desk.Approve)
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			w.write("a.txt", "text")
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			answer, _ := w.asking(ctx, "n1", "rpc.fs.write", `{"path":"a.txt","content":"bad"`+row.data+`}`)
+			row.meanwhile(w, cancel)
+			r := <-answer
+			if r.OK || string(r.ErrorCode) != row.code || w.text("a.txt") == "bad" || len(w.desk.Open("run_a")) != 0 {
+				t.Errorf("%+v, and there is %q", r, w.text("a.txt"))
+			}
+			if row.code == "denied" && r.Error != "denied" {
+				t.Errorf("%+v", r)
+			}
+			if all := w.told("n1"); !strings.HasPrefix(all[len(all)-1], `tool.result "rpc.fs.write" "web" "`) {
+				t.Error(strings.Join(all, "\n"))
+			}
+		})
+	}
+}
+
+// TestOnce: a request that comes again, while it waits or later, is done once and has one answer;
+// its id for anything else is refused; after ten minutes it is forgotten.
+func TestOnce(t *testing.T) {
+	now := time.Unix(1000, 0)
+	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
+	const data = `{"cmd":"echo x >> log; wc -l < log"}`
+	answer, asked := w.asking(context.Background(), "o1", "rpc.bash", data)
+	if asked.OpTool != "bash" || string(asked.OpArgs) != `{"cmd":"echo x \u003e\u003e log; wc -l \u003c log"}` || asked.OpArgsSummary != "echo x >> log; wc -l < log" {
+		t.Errorf("%+v %s", asked, asked.OpArgs)
+	}
+	more := make(chan protocol.Response, 1)
+	go func() { more <- w.again("o1", "rpc.bash", "run_a", data) }()
+	w.decide("o1", desk.Approve)
+	first := <-answer
+	for _, r := range []protocol.Response{<-more, w.again("o1", "rpc.bash", "run_a", data), first} {
+		if !r.OK || !strings.Contains(string(r.Result), `"stdout":"1\n","stderr":"","exit_code":0,"truncated":false,"timed_out":false`) {
+			t.Errorf("%+v %s", r, r.Result)
+		}
+	}
+	for _, r := range []protocol.Response{w.again("o1", "rpc.bash", "run_a", `{"cmd":"rm log"}`), w.again("o1", "rpc.fs.list", "run_a", `{}`), w.again("o1", "rpc.bash", "run_b", data)} {
+		if r.OK || r.ErrorCode != "input_conflict" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
+		t.Errorf("%+v", r)
+	}
+	w.write("log", "other")
+	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"x\n"`) {
+		t.Errorf("it was read again: %s", r.Result)
+	}
+	now = now.Add(protocol.RPCRemembered)
+	if r := w.again("r1", "rpc.fs.read", "run_a", `{"path":"log"}`); !strings.Contains(string(r.Result), `"other"`) {
+		t.Errorf("it is still remembered: %s", r.Result)
+	}
+}
+
+// TestBash: a command has no input, no secrets in its environment, an end with all that it
+// has started, and bounds of time and of what it says.
+func TestBash(t *testing.T) {
+	w := newWorld(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOST_TOKEN=s3cret") })
+	for i, row := range []struct{ cmd, want string }{
+		{`{"cmd":"pwd; cat; echo -n e >&2; echo ${HOST_TOKEN-none}; exit 3"}`, `"stdout":"DIR\nnone\n","stderr":"e","exit_code":3,"truncated":false,"timed_out":false`},
+		{`{"cmd":"echo a; exec sleep 1000","timeout_s":1}`, `"stdout":"a\n","stderr":"","exit_code":137,"truncated":false,"timed_out":true`},
+		{`{"cmd":"sleep 1000 & echo $! > pid"}`, `"stdout":"","stderr":"","exit_code":0,"truncated":false,"timed_out":false`},
+		{`{"cmd":"printf '\\xc3\\xa4%.0s' {1..150000}; printf '\\xff' >&2"}`, `"stderr":"\ufffd","exit_code":0,"truncated":true,"timed_out":false`},
+		{`{"cmd":"head -c 300000 /dev/zero | tr '\\0' x >&2"}`, `"stdout":"","stderr":"` + strings.Repeat("x", 200_000) + `","exit_code":0,"truncated":true,"timed_out":false`},
+	} {
+		id := fmt.Sprintf("b%d", i)
+		answer, _ := w.asking(context.Background(), id, "rpc.bash", row.cmd)
+		w.decide(id, desk.Approve)
+		r := <-answer
+		var done protocol.BashDone
+		if err := json.Unmarshal(r.Result, &done); err != nil || len(done.Stdout) > 200_000 || strings.Trim(done.Stdout, "ä") != done.Stdout && len(done.Stdout) != 200_000 {
+			t.Errorf("%s: %+v %v", row.cmd, r, err)
+		}
+		text, err := json.Marshal(done)
+		if want := strings.ReplaceAll(row.want, "DIR", w.dir); err != nil || !strings.Contains(strings.ReplaceAll(string(text), "�", `\ufffd`), want) {
+			t.Errorf("%s: %.300s", row.cmd, text)
+		}
+	}
+	// One that nobody has waited for yet is over, too.
+	pid := strings.TrimSpace(w.text("pid"))
+	if out, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output(); err == nil && !strings.HasPrefix(strings.TrimSpace(string(out)), "Z") {
+		t.Errorf("%s lives: %s", pid, out)
+	}
+}
+
+// TestRemoteOff: a host that allows nothing from afar says so, also in what it can do; the
+// local user is asked as ever.
+func TestRemoteOff(t *testing.T) {
+	w := newWorld(t, func(o *rpc.Options) { o.Remote = false })
+	for typ, data := range map[string]string{"rpc.bash": `{"cmd":"x"}`, "rpc.fs.write": `{"path":"a","content":""}`, "rpc.run.start": `{"host_id":"host_a","tool":"t","cmd":""}`} {
+		if r := w.do(typ, "run_a", data); r.OK || r.ErrorCode != "forbidden" {
+			t.Errorf("%s: %+v", typ, r)
+		}
+	}
+	r := w.do("rpc.host.capabilities", "", `{"host_id":"host_a"}`)
+	var can protocol.HostCapabilities
+	if err := json.Unmarshal(r.Result, &can); err != nil || slices.Contains(can.SupportedRPC, "rpc.bash") || !slices.Contains(can.SupportedRPC, "rpc.fs.read") || can.LocalSocket != "/sock" || can.Features[0] != "f" {
+		t.Errorf("%+v %v", can, err)
+	}
+	answer := make(chan protocol.Response, 1)
+	go func() {
+		_, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.bash", Run: "run_a", Data: withID("l1", `{"cmd":"echo hi"}`), Local: true})
+		answer <- r
+	}()
+	w.open("run_a")
+	w.decide("l1", desk.Approve)
+	if r := <-answer; !r.OK {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestHost: what is asked of the host itself.
+func TestHost(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "hostd.log")
+	text := strings.Repeat("a line of the log\n", 300) + "the secret is hunter2\nlast"
+	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(o *rpc.Options) { o.LogFile = log })
+	if r := w.do("rpc.host.doctor", "run_x", `{"host_id":"host_a"}`); !strings.Contains(string(r.Result), `"deps":[{"name":"rg","ok":true,"detail":"d"}]`) ||
+		!strings.Contains(string(r.Result), fmt.Sprintf(`"host_id":"host_a","pid":%d,"os":"linux"`, os.Getpid())) || !strings.Contains(string(r.Result), `{"tool":"claude","bin":`) {
+		t.Errorf("%s", r.Result)
+	}
+	tail := func(data string) (got protocol.LogTail) {
+		r := w.do("rpc.host.logs.tail", "", `{"host_id":"host_a"`+data+`}`)
+		if err := json.Unmarshal(r.Result, &got); err != nil || got.Path != log {
+			t.Errorf("%+v", r)
+		}
+		return got
+	}
+	if got := tail(""); strings.Count(got.Text, "\n") != 199 || !strings.HasSuffix(got.Text, "log\nthe secret is ***REDACTED***\nlast") || got.Truncated {
+		t.Errorf("%q", got.Text)
+	}
+	if got := tail(`,"lines":1`); got.Text != "last" || got.Truncated {
+		t.Errorf("%+v", got)
+	}
+	if got := tail(`,"max_bytes":30`); got.Text != "the secret is ***REDACTED***\nl"[:30] && got.Text != "the secret is ***REDACTED***\nla"[:30] || !got.Truncated {
+		t.Errorf("%+v", got)
+	}
+	if r := w.do("rpc.runs.list", "run_a", `{}`); string(r.Result) != `{"runs":[]}` {
+		t.Errorf("%s", r.Result)
+	}
+	if r := w.do("rpc.run.stop", "run_a", `{}`); string(r.Result) != `{"signal":"term"}` || w.stopped[0] != "run_a term" {
+		t.Errorf("%s %v", r.Result, w.stopped)
+	}
+	run, r := w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", RunID: "run_a", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)})
+	if run != "run_new_web" || string(r.Result) != `{"run_id":"run_new_web"}` {
+		t.Errorf("%s %+v", run, r)
+	}
+	if run, _ = w.d.RPC(context.Background(), &protocol.Envelope{Type: "rpc.run.start", Data: withID("s1", `{"host_id":"host_a","tool":"t","cmd":"c","cwd":null}`)}); run != "run_new_web" {
+		t.Errorf("again: %s", run)
+	}
+}
