@@ -40,8 +40,8 @@ type Command struct {
 	Dir    string
 	Stderr func(line string)
 	Errors func(piece []byte) // called likewise with all that is written to it, byte by byte; nil drops it
-	Kept   int     // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
-	Limits *Limits // nil for none
+	Kept   int                // how many bytes of the standard error Exit has at most; 0: 8 KiB, of 20 lines
+	Limits *Limits            // nil for none
 	// Isolated says that the process begins without any network: in a network and a user
 	// namespace of its own. Where that cannot be had, it is not started.
 	Isolated bool
