@@ -63,6 +63,7 @@ type Line struct {
 	Prev    string          `json:"prev"`
 	Hash    string          `json:"hash"`
 	Text    []byte          `json:"-"` // the line itself, without its end
+	At      Position        `json:"-"` // behind the line, where it was read from a log
 }
 
 // Head is the last record of a log: nobody can change or cut the log without changing it.

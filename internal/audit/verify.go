@@ -22,11 +22,28 @@ func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%s:%d: seq %d: %s", e.File, e.Line, e.Seq, e.Why)
 }
 
+// Position is a place in a log behind one of its records, up to which it was verified. The
+// zero value is the log's beginning.
+type Position struct {
+	head Head
+	line int
+	size int64
+}
+
+// Offset is the bytes before it.
+func (p Position) Offset() int64 { return p.size }
+
 // Lines reads a log and holds each line to those before it. It ends with the first
 // error: a *BrokenError, or that of reading. name is for messages.
-func Lines(r io.Reader, name string) iter.Seq2[Line, error] {
+func Lines(r io.Reader, name string) iter.Seq2[Line, error] { return LinesFrom(r, name, Position{}) }
+
+// LinesFrom is Lines from a position on, at which r is. Each line has its own in At.
+func LinesFrom(r io.Reader, name string, at Position) iter.Seq2[Line, error] {
+	if at.line == 0 {
+		at.head = start
+	}
 	return func(yield func(Line, error) bool) {
-		c := reader{in: bufio.NewReaderSize(r, 1<<16), name: name, head: start}
+		c := reader{in: bufio.NewReaderSize(r, 1<<16), name: name, head: at.head, line: at.line, size: at.size}
 		for {
 			l, err := c.next()
 			if err == io.EOF {
@@ -70,6 +87,7 @@ func (c *reader) next() (Line, error) {
 	}
 	c.head = Head{l.Seq, l.Hash}
 	c.size += int64(len(text))
+	l.At = Position{c.head, c.line, c.size}
 	return l, nil
 }
 

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"sync"
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -42,7 +44,11 @@ func queryAudit(r *request, p *querying) (any, error) {
 	}
 	only := audit.Filter{Session: p.SessionID, Tool: p.Tool, Outcome: p.Outcome}
 	last := p.After
-	for l, err := range audit.Lines(f, log.Path()) {
+	at := r.srv.marks.at(p.After)
+	if _, err := f.Seek(at.Offset(), io.SeekStart); err != nil {
+		return nil, fmt.Errorf("the audit log: %w", err)
+	}
+	for l, err := range audit.LinesFrom(f, log.Path(), at) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the audit log: %w", err)
@@ -51,16 +57,52 @@ func queryAudit(r *request, p *querying) (any, error) {
 		case l.Seq <= p.After || !only.Match(l):
 		case len(out.Lines) == limit:
 			out.Next = last
+			r.srv.marks.set(last, at)
 			return out, nil
 		default:
 			out.Lines = append(out.Lines, string(l.Text))
-			last = l.Seq
+			last, at = l.Seq, l.At
 		}
 		if l.Seq == head.Seq {
 			break
 		}
 	}
 	return out, nil
+}
+
+// mostMarks bounds how many places are remembered.
+const mostMarks = 64
+
+// marks are the places in the audit log at which pages have ended, by the number of the
+// last record before them: the next page is read from there, not from the log's start.
+type marks struct {
+	mu    sync.Mutex
+	known map[int64]audit.Position
+	order []int64 // as they were set
+}
+
+// at is where to read what comes after a number; the log's beginning where that is not
+// known.
+func (m *marks) at(number int64) audit.Position {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[number]
+}
+
+func (m *marks) set(number int64, at audit.Position) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil {
+		m.known = map[int64]audit.Position{}
+	}
+	if _, again := m.known[number]; !again {
+		m.order = append(m.order, number)
+	}
+	m.known[number] = at
+	if len(m.order) > mostMarks {
+		delete(m.known, m.order[0])
+		m.order = m.order[1:]
+	}
 }
 
 // auditor records calls of clients without a session; nil without a log.

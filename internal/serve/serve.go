@@ -66,6 +66,8 @@ type Server struct {
 	running  int
 	quiet    chan struct{} // closed when stopping and no session runs
 	stopping bool
+
+	marks marks // in the audit log
 }
 
 // New makes a server.
