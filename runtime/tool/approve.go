@@ -51,8 +51,12 @@ type Approval struct {
 	Reason      *string     `json:"reason"`
 }
 
-// Who decides when no person, application, flag, agent or rule does.
+// ruleOfTools is the rule that says which tools may be called.
+const ruleOfTools = "[permissions] tools"
+
+// Who decides when no person, application or flag does.
 const (
+	actorRule    = "rule"    // of the manifest
 	actorSession = "session" // it was granted before
 	actorTimeout = "timeout"
 	actorDefault = "default" // nobody is there

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/decision"
 	"github.com/concerto-lang/concerto/internal/jcs"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 )
@@ -94,6 +95,8 @@ func (s *Session) Prepare(a Ask) *Call {
 	c.refused = nil
 	if s.hooks.Permit != nil {
 		if err := s.hooks.Permit(&c.e.def); err != nil {
+			c.asked = c.show().hash
+			c.decided(decision.Deny, "", audit.Actor{Type: actorRule, Name: ruleOfTools}, 0, err.Error())
 			return c.refuse(OutcomeDenied, "%v", err)
 		}
 	}

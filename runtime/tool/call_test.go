@@ -93,6 +93,21 @@ func queryTool() Definition {
 	return d
 }
 
+// What [permissions] refuse, the audit has as denied by that rule.
+func TestRefusedByARule(t *testing.T) {
+	app := &recorder{}
+	h := app.hooks()
+	h.Permit = func(*Definition) error { return errors.New("tool 'x' is not permitted") }
+	s := opened(t, registered(t, echo("x")), Context{SessionID: "r_1"}, h)
+	data := string(s.Prepare(Ask{Name: "x", Args: json.RawMessage(`{"a":1}`)}).Began().Data)
+	const sum = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862" // of {"a":1}
+	want := `{"approval":{"decision":"deny","scope":null,"actor":{"type":"rule","name":"[permissions] tools"},"ms":0,"asked_sha256":"` + sum +
+		`","reason":"tool 'x' is not permitted"},"args":{"a":1},"args_sha256":"` + sum + `"}`
+	if data != want {
+		t.Errorf("%s, want %s", data, want)
+	}
+}
+
 // Every way in which a call ends before its handler has its outcome and its text.
 func TestRefusals(t *testing.T) {
 	d := queryTool()

@@ -232,7 +232,7 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	case effect.ByTerminal:
 		return answer, audit.Actor{Type: "human"}
 	case effect.ByRules:
-		return answer, audit.Actor{Type: "rule"}
+		return answer, audit.Actor{Type: actorRule}
 	case effect.ByCommand:
 		return answer, audit.Actor{Type: "application", Name: effect.ByCommand}
 	}
