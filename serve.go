@@ -62,6 +62,12 @@ func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *followin
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	tools.Changes = x.app.follow(ctx)
+	defer func() {
+		cancel(nil)
+		for range tools.Changes { // until nobody follows them
+		}
+	}()
 	ended := make(chan error, 1)
 	go func() {
 		err := machine.Serve(ctx)
@@ -107,31 +113,33 @@ type serving struct {
 	machine *vm.VM
 	seconds float64
 	clean   func(error) error // of secrets
+	app     *applicationOffers
 }
 
 // offers are what the program and the application offer.
-func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) ([]mcp.Offer, error) {
+func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcp.Offers, error) {
 	if withheld == nil {
 		withheld = func(string) {}
 	}
-	var tools []mcp.Offer
+	var all mcp.Offers
 	var names []string
 	for _, v := range own {
 		if slices.Contains(names, v.Name) {
-			return nil, fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", v.Name)
+			return all, fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", v.Name)
 		}
 		names = append(names, v.Name)
 		offer := x.offer(v)
 		if o.Records.Audit != nil {
 			offer.Call = recorded(world, v, offer.Call)
 		}
-		tools = append(tools, offer)
+		all.Fixed = append(all.Fixed, offer)
 	}
-	all, err := applicationOffers(ctx, world, o, names, withheld)
-	if err == nil && len(tools)+len(all) == 0 {
+	x.app = &applicationOffers{world: world, o: o, taken: names, withheld: withheld, told: map[string]bool{}}
+	var err error
+	if all.Begin, err = x.app.now(ctx); err == nil && len(all.Fixed)+len(all.Begin) == 0 {
 		err = ErrNothingOffered
 	}
-	return append(tools, all...), err
+	return all, err
 }
 
 func (x *serving) offer(o vm.Offer) mcp.Offer {

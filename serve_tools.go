@@ -24,20 +24,64 @@ func (o *Options) answered(channel string) bool {
 
 // applicationOffers are the application's tools as an MCP server offers them, but for those
 // whose names are taken, and those that need an approval which nobody would give.
-func applicationOffers(ctx context.Context, world *runtime.Runtime, o *Options, taken []string, withheld func(string)) ([]mcp.Offer, error) {
-	found, err := world.Served().Perform(ctx, &effect.AppList{Taken: taken})
+type applicationOffers struct {
+	world    *runtime.Runtime
+	o        *Options
+	taken    []string
+	withheld func(string)
+	told     map[string]bool // what was said of those that are withheld
+}
+
+// follow gives the offers each time that the application's tools have changed, until ctx
+// ends.
+func (a *applicationOffers) follow(ctx context.Context) <-chan []mcp.Offer {
+	out := make(chan []mcp.Offer)
+	if a.o.Tools == nil {
+		close(out)
+		return out
+	}
+	go func() {
+		defer close(out)
+		changes := a.o.Tools.Watch(ctx)
+		for more := true; more; { // it may have changed before it was watched
+			offers, err := a.now(ctx)
+			if err != nil {
+				return // the run ends
+			}
+			select {
+			case out <- offers:
+			case <-ctx.Done():
+				return
+			}
+			_, more = <-changes
+		}
+	}()
+	return out
+}
+
+// now is what is offered now.
+func (a *applicationOffers) now(ctx context.Context) ([]mcp.Offer, error) {
+	found, err := a.world.Served().Perform(ctx, &effect.AppList{Taken: a.taken})
 	if err != nil {
 		return nil, err
 	}
 	var offers []mcp.Offer
 	for _, t := range found.(*effect.AppOffer).Tools {
-		if t.Approve && !o.answered(tool.ApprovalChannel) {
-			withheld(fmt.Sprintf("tool %s is not offered: its calls must be approved of, and nobody would be asked: give --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
+		if t.Approve && !a.o.answered(tool.ApprovalChannel) {
+			a.withhold(fmt.Sprintf("tool %s is not offered: its calls must be approved of, and nobody would be asked: give --answer %s=VALUE or --emit-handler COMMAND", t.Name, tool.ApprovalChannel))
 			continue
 		}
-		offers = append(offers, mcp.Offer{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Call: applicationCall(world, t)})
+		offers = append(offers, mcp.Offer{Name: t.Name, Description: t.Description, Parameters: t.Parameters, Calls: fmt.Sprintf("%s@%d", t.Tool, t.Version), Call: applicationCall(a.world, t)})
 	}
 	return offers, nil
+}
+
+// withhold says why a tool is not offered, once.
+func (a *applicationOffers) withhold(why string) {
+	if !a.told[why] {
+		a.told[why] = true
+		a.withheld(why)
+	}
 }
 
 // applicationCall calls a tool of the application for an MCP client.

@@ -21,6 +21,7 @@ type mcpClient struct {
 	in   *bufio.Reader
 	last int
 	told []string // the messages of progress
+	news int      // how often it was told that the list of tools has changed
 }
 
 // ask makes a request and gives its result.
@@ -29,29 +30,39 @@ func (c *mcpClient) ask(method string, params any) map[string]any {
 	c.last++
 	c.send(map[string]any{"jsonrpc": "2.0", "id": c.last, "method": method, "params": params})
 	for {
-		line, err := c.in.ReadBytes('\n')
-		if err != nil {
-			c.t.Fatalf("%s: %v", method, err)
-		}
-		var m struct {
-			ID     any
-			Method string
-			Params struct{ Message string }
-			Result map[string]any
-			Error  any
-		}
-		if err := json.Unmarshal(line, &m); err != nil {
-			c.t.Fatalf("%s: %v", line, err)
-		}
-		switch {
-		case m.Method == "notifications/progress":
-			c.told = append(c.told, m.Params.Message)
-		case m.Method == "" && m.Error != nil:
+		if m := c.hear(); m.Method == "" && m.Error != nil {
 			c.t.Fatalf("%s: %v", method, m.Error)
-		case m.Method == "":
+		} else if m.Method == "" {
 			return m.Result
 		}
 	}
+}
+
+// heard is a message of the server's.
+type heard struct {
+	Method string
+	Params struct{ Message string }
+	Result map[string]any
+	Error  any
+}
+
+// hear takes the next message.
+func (c *mcpClient) hear() (m heard) {
+	c.t.Helper()
+	line, err := c.in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &m)
+	}
+	if err != nil {
+		c.t.Fatalf("%s: %v", line, err)
+	}
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		c.news++
+	case "notifications/progress":
+		c.told = append(c.told, m.Params.Message)
+	}
+	return m
 }
 
 func (c *mcpClient) send(m any) {
@@ -92,6 +103,68 @@ func served(t *testing.T, p *concerto.Program, o concerto.Options) (c *mcpClient
 		_ = out.Close()
 		go func() { _, _ = io.Copy(io.Discard, back) }()
 		return <-done
+	}
+}
+
+// A client is told when the application's tools change while it is served, and then sees
+// and calls what there is.
+func TestServeToolsThatChange(t *testing.T) {
+	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
+	var tools concerto.ToolRegistry
+	gives := func(description, what string) concerto.Tool {
+		return concerto.NewTool("x", description, func(context.Context, struct{}) (string, error) { return what, nil })
+	}
+	if err := tools.Register(gives("First", "1")); err != nil {
+		t.Fatal(err)
+	}
+	c, withheld, end := served(t, p, concerto.Options{Tools: &tools})
+	list := func() (names string) {
+		for _, x := range c.ask("tools/list", nil)["tools"].([]any) {
+			o := x.(map[string]any)
+			names += o["name"].(string) + ": " + o["description"].(string) + "; "
+		}
+		return names
+	}
+	await := func(want string) { // it is told of each change: else this would wait
+		for got := list(); got != want; got = list() {
+			for heard := c.news; heard == c.news; {
+				c.hear()
+			}
+		}
+	}
+	if got := list(); got != "x: First; " {
+		t.Errorf("offered are %s", got)
+	}
+	second := gives("Second", "2")
+	second.Version = 2
+	y := gives("Other", "3")
+	y.Name = "y"
+	if err := tools.Register(second, y, stock(true)); err != nil {
+		t.Fatal(err)
+	}
+	await("x__1: First; x__2: Second; y: Other; ")
+	if got := c.call("x__2", map[string]any{}) + c.call("y", map[string]any{}); got != "23" {
+		t.Error(got)
+	}
+	tools.Unregister("x@1")
+	await("x: Second; y: Other; ")
+	if got := c.call("x", map[string]any{}); got != "2" {
+		t.Error(got)
+	}
+	tools.Unregister("y")
+	await("x: Second; ")
+	if err := tools.Replace(gives("Newest", "4")); err != nil {
+		t.Fatal(err)
+	}
+	await("x__1: Newest; x__2: Second; ")
+	for c.news == 0 {
+		c.hear()
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if len(*withheld) != 1 {
+		t.Errorf("it is said %q", *withheld)
 	}
 }
 

@@ -27,12 +27,12 @@ const idle = 4 * time.Hour
 
 // ServeHTTP offers tools over HTTP until ctx ends. ready is called with the URL
 // once clients can connect.
-func ServeHTTP(ctx context.Context, name, version string, offers []Offer, l Listen, ready func(url string)) error {
+func ServeHTTP(ctx context.Context, name, version string, offers Offers, l Listen, ready func(url string)) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", loopback(l.Address))
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", l.Address, err)
 	}
-	server := newServer(name, version, offers)
+	server := newServer(ctx, name, version, offers)
 	h := l.guard(wholeBody(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{SessionTimeout: idle})))
 	s := &http.Server{Handler: h, ReadHeaderTimeout: readTime, IdleTimeout: idleConnection, BaseContext: func(net.Listener) context.Context { return ctx }}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // whoever is connected learns that it has ended

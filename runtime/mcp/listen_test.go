@@ -22,7 +22,7 @@ func listening(t *testing.T, l Listen) string {
 			return Result{Text: "hello"}, nil
 		}}
 	go func() {
-		done <- ServeHTTP(ctx, "test", "1", []Offer{hello}, l, func(u string) { url <- u })
+		done <- ServeHTTP(ctx, "test", "1", Offers{Fixed: []Offer{hello}}, l, func(u string) { url <- u })
 	}()
 	t.Cleanup(func() {
 		cancel(errDone)

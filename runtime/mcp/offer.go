@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,7 +19,9 @@ type Offer struct {
 	Description string
 	Parameters  json.RawMessage
 	Output      json.RawMessage
-	Call        func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
+	// Calls names what Call calls, where that may change while the name stays.
+	Calls string
+	Call  func(ctx context.Context, args json.RawMessage, report func(Progress)) (Result, error)
 }
 
 // Result is what a call gave: as text, and as JSON when that is an object.
@@ -34,29 +37,88 @@ type Progress struct {
 	Message     string
 }
 
-// newServer makes a server of what is offered.
-func newServer(name, version string, offers []Offer) *sdk.Server {
+// Offers are what a server offers: Fixed, and besides it the last that came from Changing,
+// of which the first are Changing's when the server begins. Clients are told of changes.
+type Offers struct {
+	Fixed   []Offer
+	Begin   []Offer        // of those that change
+	Changes <-chan []Offer // all of them each time; nil: they do not change
+}
+
+// newServer makes a server of what is offered, until ctx ends.
+func newServer(ctx context.Context, name, version string, all Offers) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: version}, nil)
-	for _, o := range offers {
-		t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
-		if o.Output != nil {
-			t.OutputSchema = o.Output
-		}
-		s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			reports := newReports(ctx, r)
-			result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.add)
-			reports.close()
-			if err != nil {
-				return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
+	for _, o := range all.Fixed {
+		offer(s, o)
+	}
+	now := map[string]Offer{}
+	change(s, now, all.Begin)
+	if all.Changes != nil {
+		go func() {
+			for {
+				select {
+				case next, more := <-all.Changes:
+					if !more {
+						return
+					}
+					change(s, now, next)
+				case <-ctx.Done():
+					return
+				}
 			}
-			out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: result.Text}}}
-			if result.Object != nil {
-				out.StructuredContent = result.Object
-			}
-			return out, nil
-		})
+		}()
 	}
 	return s
+}
+
+// change offers what is next in the place of what is now. What stays as it is is not
+// touched: clients would be told of it.
+func change(s *sdk.Server, now map[string]Offer, next []Offer) {
+	wanted := map[string]bool{}
+	for _, o := range next {
+		wanted[o.Name] = true
+		if before, there := now[o.Name]; there && before.same(o) {
+			continue
+		}
+		now[o.Name] = o
+		offer(s, o)
+	}
+	var gone []string
+	for name := range now {
+		if !wanted[name] {
+			gone = append(gone, name)
+			delete(now, name)
+		}
+	}
+	if len(gone) > 0 {
+		s.RemoveTools(gone...)
+	}
+}
+
+// same says whether two offers of a name are the same for clients, and call the same.
+func (o Offer) same(other Offer) bool {
+	return o.Description == other.Description && o.Calls == other.Calls && bytes.Equal(o.Parameters, other.Parameters) && bytes.Equal(o.Output, other.Output)
+}
+
+// offer adds a tool to a server, in the place of one of its name.
+func offer(s *sdk.Server, o Offer) {
+	t := &sdk.Tool{Name: o.Name, Description: o.Description, InputSchema: o.Parameters}
+	if o.Output != nil {
+		t.OutputSchema = o.Output
+	}
+	s.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		reports := newReports(ctx, r)
+		result, err := o.Call(context.WithValue(ctx, clientKey{}, clientOf(r)), r.Params.Arguments, reports.add)
+		reports.close()
+		if err != nil {
+			return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}, nil
+		}
+		out := &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: result.Text}}}
+		if result.Object != nil {
+			out.StructuredContent = result.Object
+		}
+		return out, nil
+	})
 }
 
 type clientKey struct{}
@@ -160,9 +222,9 @@ func (x *reports) close() {
 
 // ServeStreams offers tools to the client at the other end of in and out, until
 // in or ctx ends.
-func ServeStreams(ctx context.Context, name, version string, offers []Offer, in io.ReadCloser, out io.WriteCloser) error {
+func ServeStreams(ctx context.Context, name, version string, offers Offers, in io.ReadCloser, out io.WriteCloser) error {
 	// The session outlives ctx: closing it answers the calls under way, as far as it can.
-	session, err := newServer(name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out}, nil)
+	session, err := newServer(ctx, name, version, offers).Connect(context.WithoutCancel(ctx), &sdk.IOTransport{Reader: in, Writer: out}, nil)
 	if err != nil {
 		return err
 	}

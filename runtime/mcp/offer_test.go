@@ -25,7 +25,7 @@ func TestDeafClient(t *testing.T) {
 				}
 				return Result{Text: strings.Repeat("x", 1<<20)}, nil
 			}}
-		go func() { done <- ServeStreams(ctx, "test", "1", []Offer{big}, in, out) }()
+		go func() { done <- ServeStreams(ctx, "test", "1", Offers{Fixed: []Offer{big}}, in, out) }()
 		go func() {
 			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
 			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"big","arguments":{},"_meta":{"progressToken":"p"}}}`+"\n")
