@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +16,8 @@ import (
 const rootHelp = `Follow, answer and approve runs of agents from anywhere.
 
   concerto-relay serve            the server: runs are stored there, and seen
+  concerto-relay hostd install    the daemon on a machine where agents run, started by its system
+  concerto-relay doctor           what this machine's hostd needs, and what to do
   concerto-relay user add ann --role owner
                                   who may log in
   concerto-relay token create --name phone --role operator
@@ -49,7 +52,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
-	root.AddCommand(a.tokenCommand(), a.userCommand(), a.auditCommand())
+	root.AddCommand(a.hostdCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	return root
 }
 
@@ -110,6 +113,12 @@ func flagError(c *cobra.Command, err error) error {
 
 // flagsOf are the names of a command's flags.
 func flagsOf(c *cobra.Command) (names []string) {
-	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	add := func(f *pflag.Flag) {
+		if !slices.Contains(names, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	c.Flags().VisitAll(add)
+	c.PersistentFlags().VisitAll(add) // which commands below take
 	return names
 }

@@ -28,6 +28,9 @@ func fromEnv(f *pflag.FlagSet, flag, name string) {
 	f.Lookup(flag).Usage += " ($" + name + ")"
 }
 
+// tableOf are commands whose settings are another's.
+var tableOf = map[string]string{"doctor": "hostd"}
+
 // settings gives the flags that were not given what the environment says, else relay.toml, and notes
 // where each comes from.
 func (a *app) settings(c *cobra.Command) error {
@@ -40,7 +43,11 @@ func (a *app) settings(c *cobra.Command) error {
 	for top.HasParent() && top.Parent().HasParent() {
 		top = top.Parent()
 	}
-	keys := all[top.Name()]
+	table := top.Name()
+	if of := tableOf[table]; of != "" {
+		table = of
+	}
+	keys := all[table]
 	var failed error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		place, value := "--"+f.Name, ""
@@ -49,7 +56,7 @@ func (a *app) settings(c *cobra.Command) error {
 		case len(name) > 0 && a.env(name[0]) != "":
 			place, value = "$"+name[0], a.env(name[0])
 		case keys[f.Name] != nil:
-			place, value = file+": "+top.Name()+"."+f.Name, written(keys[f.Name])
+			place, value = file+": "+table+"."+f.Name, written(keys[f.Name])
 		}
 		a.places[f.Name] = place
 		if value == "" || failed != nil {

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/hostd/doctor"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var s hostdSettings
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look at what this machine's hostd needs",
+		Long: `Look at what this machine's hostd needs: a line a check, which is ok, warn or fail, with
+what to do. Settings are those of hostd, also in relay.toml. Exit code 1 when a check fails.`,
+		Args: takes(0, 0, "concerto-relay doctor"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			s.complete(a)
+			all := doctor.Run(c.Context(), doctor.Options{Environ: a.environ, State: s.state, Socket: s.socket, Server: s.server, HostID: s.hostID,
+				TokenFile: s.tokenFile, Token: a.env("HOST_TOKEN"), LogFile: s.log})
+			return a.diagnosed(all, asJSON)
+		},
+	}
+	a.whereFlagsOfHostd(c.Flags(), &s)
+	c.Flags().BoolVar(&asJSON, "json", false, "an object a line: {\"name\", \"status\", \"detail\", \"do\"}")
+	return c
+}
+
+func (a *app) diagnosed(all []doctor.Check, asJSON bool) error {
+	if !asJSON {
+		failed, err := doctor.Write(a.stdout, all)
+		if err == nil && failed {
+			a.exit = exitFailed
+		}
+		return err
+	}
+	to := json.NewEncoder(a.stdout)
+	for _, c := range all {
+		if err := to.Encode(c); err != nil {
+			return err
+		}
+		if c.Status == doctor.Fail {
+			a.exit = exitFailed
+		}
+	}
+	return nil
+}

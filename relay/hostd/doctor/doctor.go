@@ -1,0 +1,334 @@
+// Package doctor looks at what a host needs, spec/relay.md (its API promises nothing): each
+// check is ok, a warning or a failure, and says what to do.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Status is how a check ends.
+type Status string
+
+// The statuses. A host with a failure does not work.
+const (
+	OK   Status = "ok"
+	Warn Status = "warn"
+	Fail Status = "fail"
+)
+
+// Check is what was looked at. Do is what to do; "" when nothing is.
+type Check struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`
+	Do     string `json:"do,omitempty"`
+}
+
+// Options are what a doctor looks at.
+type Options struct {
+	Environ   []string
+	State     string // hostd's directory
+	Socket    string // of the local API
+	Server    string // its URL; "" when there is none
+	HostID    string
+	TokenFile string // "" when the token is in the environment
+	Token     string // of the environment
+	LogFile   string // "" when there is none
+	// Of a hostd that looks at itself; nil otherwise.
+	Link  func() link.State
+	Spool func() spool.Health
+
+	HTTP *http.Client     // nil: one of its own
+	Now  func() time.Time // nil is time.Now
+}
+
+// Bounds of what is well.
+const (
+	reachWithin = 5 * time.Second
+	mostSkew    = 30 * time.Second
+	littleRoom  = 1 << 30   // bytes of the disk: a warning
+	noRoom      = 100 << 20 // a failure
+)
+
+// Run makes all checks, in the order in which they are shown.
+func Run(ctx context.Context, o Options) []Check {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.HTTP == nil {
+		o.HTTP = &http.Client{Timeout: reachWithin}
+	}
+	all := o.programs()
+	all = append(all, o.service(), o.state(), o.disk())
+	if o.Spool != nil {
+		all = append(all, o.spool())
+	}
+	all = append(all, o.log(), o.hostd(ctx), o.id(), o.token())
+	return append(all, o.server(ctx)...)
+}
+
+// needs are the programs that a host uses.
+var needs = []struct {
+	name, why, pkg string
+	without        Status
+}{
+	{"bash", "runs are started by it", "bash", Fail},
+	{"rg", "rpc.fs.search needs it", "ripgrep", Warn},
+	{"git", "rpc.git.status and rpc.git.diff need it", "git", Warn},
+}
+
+func (o *Options) programs() (all []Check) {
+	for _, p := range needs {
+		path, err := procgroup.Find(p.name, "", o.Environ)
+		if err != nil {
+			install := "apt install " + p.pkg
+			if runtime.GOOS == "darwin" {
+				install = "brew install " + p.pkg
+			}
+			all = append(all, Check{p.name, p.without, "is not installed: " + p.why, "install it: " + install})
+			continue
+		}
+		all = append(all, Check{p.name, OK, path, ""})
+	}
+	return all
+}
+
+// service is what starts hostd again.
+func (o *Options) service() Check {
+	name, program := "systemd", "systemctl"
+	if runtime.GOOS == "darwin" {
+		name, program = "launchd", "launchctl"
+	}
+	path, err := procgroup.Find(program, "", o.Environ)
+	if err != nil {
+		return Check{name, Warn, "is not there: nothing starts hostd again", "have what starts this machine's services run `concerto-relay hostd`"}
+	}
+	return Check{name, OK, path, ""}
+}
+
+func (o *Options) state() Check {
+	info, err := os.Stat(o.State)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Check{"state", Warn, o.State + " is not there", "hostd makes it when it is started"}
+	case err != nil:
+		return Check{"state", Fail, err.Error(), "name another directory by --state"}
+	case !info.IsDir():
+		return Check{"state", Fail, o.State + " is no directory", "name another by --state"}
+	}
+	f, err := os.CreateTemp(o.State, ".doctor-*")
+	if err != nil {
+		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
+	}
+	_ = f.Close() // it is empty
+	if err := os.Remove(f.Name()); err != nil {
+		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
+	}
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return Check{"state", Warn, fmt.Sprintf("%s may be read by others (%v)", o.State, info.Mode().Perm()), "chmod 700 " + o.State}
+	}
+	return Check{"state", OK, o.State, ""}
+}
+
+func (o *Options) disk() Check {
+	dir := o.State
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeBytes(dir)
+	detail := fmt.Sprintf("%d MiB are free at %s", free>>20, dir)
+	switch {
+	case err != nil:
+		return Check{"disk", Warn, fmt.Sprintf("how much is free at %s cannot be found out: %v", dir, err), ""}
+	case free < noRoom:
+		return Check{"disk", Fail, detail, "make room: output of runs waits until there is some"}
+	case free < littleRoom:
+		return Check{"disk", Warn, detail, "make room: the spool may need 1 GiB"}
+	}
+	return Check{"disk", OK, detail, ""}
+}
+
+func (o *Options) spool() Check {
+	h := o.Spool()
+	detail := fmt.Sprintf("%d of %d bytes are used", h.Used, h.Max)
+	switch {
+	case h.Trouble != nil:
+		return Check{"spool", Fail, h.Trouble.Error(), "make room on the disk: runs wait, and go on by themselves"}
+	case h.Full:
+		return Check{"spool", Fail, "it is full: " + detail, "see that the server can be reached, or give it more by --spool-max"}
+	case h.Used > h.Max/10*8:
+		return Check{"spool", Warn, detail, "see that the server can be reached, or give it more by --spool-max"}
+	}
+	return Check{"spool", OK, detail, ""}
+}
+
+func (o *Options) log() Check {
+	if o.LogFile == "" {
+		return Check{"log", OK, "hostd logs to its standard error", ""}
+	}
+	f, err := os.OpenFile(o.LogFile, os.O_WRONLY|os.O_APPEND, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Check{"log", Warn, o.LogFile + " is not there", "hostd makes it when it is started"}
+	}
+	if err != nil {
+		return Check{"log", Fail, err.Error(), "name another file by --log"}
+	}
+	_ = f.Close() // nothing was written
+	return Check{"log", OK, o.LogFile, ""}
+}
+
+// hostd says whether one answers at the local socket.
+func (o *Options) hostd(ctx context.Context) Check {
+	if o.Link != nil {
+		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+	if err != nil {
+		return Check{"hostd", Warn, "does not run: nothing answers at " + o.Socket, "start it: concerto-relay hostd, or concerto-relay hostd install"}
+	}
+	_ = conn.Close() // it was only knocked at
+	return Check{"hostd", OK, "answers at " + o.Socket, ""}
+}
+
+func (o *Options) id() Check {
+	if o.HostID != "" && !protocol.IsID(o.HostID) {
+		return Check{"host-id", Fail, fmt.Sprintf("%q cannot be one", o.HostID), "it is 1 to 64 of A-Z a-z 0-9 _ -"}
+	}
+	return Check{"host-id", OK, o.HostID, ""}
+}
+
+func (o *Options) token() Check {
+	if o.TokenFile == "" {
+		if o.Token == "" {
+			return Check{"token", Warn, "there is none", "name a file by --token-file, or set HOST_TOKEN"}
+		}
+		return Check{"token", OK, "of HOST_TOKEN", ""}
+	}
+	info, err := os.Stat(o.TokenFile)
+	if err != nil {
+		return Check{"token", Fail, err.Error(), "name a file that is there by --token-file"}
+	}
+	if _, err := link.TokenFile(o.TokenFile)(); err != nil {
+		return Check{"token", Fail, err.Error(), "write the token into it"}
+	}
+	if info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		return Check{"token", Fail, fmt.Sprintf("%s may be read by others (%v)", o.TokenFile, info.Mode().Perm()), "chmod 600 " + o.TokenFile}
+	}
+	return Check{"token", OK, o.TokenFile, ""}
+}
+
+// server looks at whether the server is there, takes this host, and has the same time.
+func (o *Options) server(ctx context.Context) []Check {
+	if o.Server == "" {
+		return []Check{{"server", Warn, "there is none: runs are seen on this machine alone", "name one by --server, or set SERVER_BASE_URL"}}
+	}
+	began := o.Now()
+	at, err := o.health(ctx)
+	if err != nil {
+		return []Check{{"server", Fail, err.Error(), "see that its URL is right, and that this machine reaches it"}}
+	}
+	all := []Check{{"server", OK, o.Server, ""}}
+	if o.Link != nil {
+		if s := o.Link(); s.Connected {
+			all = append(all, Check{"connection", OK, fmt.Sprintf("since %s, protocol %d", s.Since.UTC().Format(time.RFC3339), s.Protocol), ""})
+		} else {
+			all = append(all, Check{"connection", Fail, fmt.Sprint(s.Err), "what is told is kept until there is one"})
+		}
+	}
+	if at.IsZero() {
+		return append(all, Check{"clock", Warn, "the server does not say what time it has", ""})
+	}
+	if skew := at.Sub(began); skew.Abs() > mostSkew {
+		return append(all, Check{"clock", Warn, fmt.Sprintf("the server's is ahead by %v", skew.Round(time.Second)), "set this machine's clock, or the server's: times that are shown are wrong"})
+	}
+	return append(all, Check{"clock", OK, "is the server's", ""})
+}
+
+// health asks the server how it is, and gives the time that it has.
+func (o *Options) health(ctx context.Context) (at time.Time, err error) {
+	u, err := url.Parse(o.Server)
+	if err != nil {
+		return at, err
+	}
+	schemes := map[string]string{"ws": "http", "wss": "https", "http": "http", "https": "https"}
+	if u.Scheme = schemes[strings.ToLower(u.Scheme)]; u.Scheme == "" || u.Host == "" {
+		return at, fmt.Errorf("%q is no URL of http, https, ws or wss", o.Server)
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("health").String(), nil)
+	if err != nil {
+		return at, err
+	}
+	response, err := o.HTTP.Do(request)
+	if err != nil {
+		return at, err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // what it says does not count
+	if response.StatusCode != http.StatusOK {
+		return at, fmt.Errorf("%s answers %s", u.JoinPath("health"), response.Status)
+	}
+	at, _ = http.ParseTime(response.Header.Get("Date")) // the zero time when it does not say
+	return at, nil
+}
+
+// Deps are checks as rpc.host.doctor tells of them: a warning is no failure.
+func Deps(all []Check) []protocol.Dep {
+	var out []protocol.Dep
+	for _, c := range all {
+		detail := c.Detail
+		if c.Do != "" {
+			detail += "; " + c.Do
+		}
+		out = append(out, protocol.Dep{Name: c.Name, OK: c.Status == OK || c.Status == Warn && !isProgram(c.Name), Detail: detail})
+	}
+	return out
+}
+
+// isProgram says of a check that it tells whether a program is there.
+func isProgram(name string) bool {
+	for _, p := range needs {
+		if p.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Write writes a line for each check, and says whether one has failed.
+func Write(w io.Writer, all []Check) (failed bool, err error) {
+	for _, c := range all {
+		text := fmt.Sprintf("%-4s  %-10s  %s", c.Status, c.Name, c.Detail)
+		if c.Do != "" {
+			text += ": " + c.Do
+		}
+		if _, err := fmt.Fprintln(w, strings.ReplaceAll(text, "\n", " ")); err != nil {
+			return failed, err
+		}
+		failed = failed || c.Status == Fail
+	}
+	return failed, nil
+}

@@ -1,0 +1,124 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/doctor"
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+)
+
+func lines(t *testing.T, o doctor.Options) (text string, failed bool) {
+	t.Helper()
+	var b bytes.Buffer
+	failed, err := doctor.Write(&b, doctor.Run(context.Background(), o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), failed
+}
+
+// has says which lines are missing: what a line is to begin with, and what is to be in it.
+func has(t *testing.T, text string, want map[string]string) {
+	t.Helper()
+	for begin, part := range want {
+		found := false
+		for line := range strings.Lines(text) {
+			found = found || strings.Join(strings.Fields(line)[:2], " ") == begin && strings.Contains(line, part)
+		}
+		if !found {
+			t.Errorf("there is no %s %s in\n%s", begin, part, text)
+		}
+	}
+}
+
+// TestWell: a host that has all has no failure.
+func TestWell(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/base/health" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	defer web.Close()
+	dir := t.TempDir()
+	token, log, socket := filepath.Join(dir, "token"), filepath.Join(dir, "log"), filepath.Join(dir, "sock")
+	for _, err := range []error{os.Chmod(dir, 0o700), os.WriteFile(token, []byte("s3cret\n"), 0o600), os.WriteFile(log, nil, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	o := doctor.Options{Environ: os.Environ(), State: dir, Socket: socket, Server: strings.Replace(web.URL, "http:", "ws:", 1) + "/base/", HostID: "host_a", TokenFile: token, LogFile: log}
+	text, failed := lines(t, o)
+	if failed || strings.Contains(text, "s3cret") {
+		t.Errorf("it fails, or shows the token:\n%s", text)
+	}
+	has(t, text, map[string]string{"ok bash": "/", "ok rg": "rg", "ok git": "git", "ok state": dir, "ok token": token, "ok log": log, "ok hostd": socket, "ok server": "ws:", "ok clock": ""})
+	o.Link = func() link.State { return link.State{Connected: true, Protocol: 2, Since: time.Unix(0, 0)} }
+	o.Spool = func() spool.Health { return spool.Health{Used: 1, Max: 10} }
+	o.Now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
+	text, failed = lines(t, o)
+	has(t, text, map[string]string{"ok connection": "protocol 2", "ok spool": "1 of 10", "ok hostd": "runs as process", "warn clock": "ahead by 24h"})
+	if failed {
+		t.Error(text)
+	}
+}
+
+// TestIll: each thing that is missing or wrong is said, with what to do.
+func TestIll(t *testing.T) {
+	dir := t.TempDir()
+	token, file := filepath.Join(dir, "token"), filepath.Join(dir, "file")
+	for _, err := range []error{os.WriteFile(token, []byte("s3cret\n"), 0o644), os.WriteFile(file, nil, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := doctor.Options{Environ: []string{"PATH=" + dir}, State: file, Socket: filepath.Join(dir, "sock"), Server: "http://127.0.0.1:1", HostID: "a b", TokenFile: token, LogFile: filepath.Join(dir, "none")}
+	text, failed := lines(t, o)
+	if !failed {
+		t.Errorf("nothing fails:\n%s", text)
+	}
+	has(t, text, map[string]string{"fail bash": "install it: ", "warn rg": "ripgrep", "warn git": "install it: ", "warn systemd": "concerto-relay hostd", "fail state": "--state", "warn log": "is not there",
+		"warn hostd": "start it", "fail host-id": "1 to 64", "fail token": "chmod 600", "fail server": "see that its URL is right"})
+	deps := doctor.Deps(doctor.Run(context.Background(), o))
+	for _, d := range deps {
+		if d.OK != (d.Name == "systemd" || d.Name == "log" || d.Name == "hostd" || d.Name == "disk") {
+			t.Errorf("%+v", d)
+		}
+	}
+	for _, row := range []struct {
+		change func(*doctor.Options)
+		want   map[string]string
+	}{
+		{func(o *doctor.Options) { o.Server, o.TokenFile = "", "" }, map[string]string{"warn server": "--server", "warn token": "HOST_TOKEN"}},
+		{func(o *doctor.Options) { o.Server, o.TokenFile = "ftp://x", file }, map[string]string{"fail server": "no URL", "fail token": "is empty"}},
+		{func(o *doctor.Options) { o.State, o.LogFile = filepath.Join(dir, "new", "state"), dir }, map[string]string{"warn state": "hostd makes it", "ok disk": dir, "fail log": "--log"}},
+		{func(o *doctor.Options) { o.TokenFile = filepath.Join(dir, "none") }, map[string]string{"fail token": "no such file"}},
+		{func(o *doctor.Options) { o.Spool = func() spool.Health { return spool.Health{Used: 9, Max: 10} } }, map[string]string{"warn spool": "--spool-max"}},
+		{func(o *doctor.Options) {
+			o.Spool = func() spool.Health { return spool.Health{Used: 11, Max: 10, Full: true} }
+		}, map[string]string{"fail spool": "full"}},
+		{func(o *doctor.Options) {
+			o.Spool = func() spool.Health { return spool.Health{Trouble: errors.New("database or disk is full")} }
+		}, map[string]string{"fail spool": "make room"}},
+	} {
+		o := o
+		row.change(&o)
+		text, _ := lines(t, o)
+		has(t, text, row.want)
+	}
+}

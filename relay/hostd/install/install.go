@@ -1,0 +1,255 @@
+// Package install has the system start hostd, and start it again, spec/relay.md (its API
+// promises nothing): by a unit of systemd, or an agent of launchd. Runs outlive hostd in either.
+package install
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Names of what is installed.
+const (
+	unitName  = "concerto-hostd.service"
+	agentName = "dev.concerto.hostd"
+)
+
+// Options say what is started, and by whom.
+type Options struct {
+	Executable string   // absolute
+	Args       []string // hostd, and its flags
+	Environ    []string // where HOME, PATH, XDG_CONFIG_HOME and SUDO_USER are looked up
+	System     bool     // for the machine, not for the user alone
+	OS         string   // "": this one
+	Root       string   // before every path; "" but in tests
+	// Run runs a command of the system's; nil: it is run.
+	Run func(ctx context.Context, name string, args ...string) error
+}
+
+// Result is what was done.
+type Result struct {
+	File string
+	// Todo are commands that are yet to be given, as Err has kept them from working.
+	Todo []string
+	Err  error
+}
+
+// ErrUnknown says that a system is not known.
+var ErrUnknown = errors.New("hostd is installed by systemd or launchd, and there is neither on")
+
+// runWithin bounds a command of the system's.
+const runWithin = 20 * time.Second
+
+// Install writes the unit or the agent and starts it. The file is there also when it cannot
+// be started: the result says how that is done.
+func Install(ctx context.Context, o Options) (Result, error) {
+	file, text, err := o.file()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
+	}
+	// Whole or not at all, whatever happens meanwhile.
+	if err := os.WriteFile(file+".new", []byte(text), 0o644); err != nil {
+		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return Result{}, fmt.Errorf("install hostd: %w", err)
+	}
+	return o.tell(ctx, file, o.starting(file)), nil
+}
+
+// Uninstall stops it and removes the file. What is not there is fs.ErrNotExist.
+func Uninstall(ctx context.Context, o Options) (Result, error) {
+	file, _, err := o.file()
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return Result{}, fmt.Errorf("uninstall hostd: %w", err)
+	}
+	before, after := o.stopping(file)
+	out := o.tell(ctx, file, before)
+	if err := os.Remove(file); err != nil {
+		return out, o.sudo(fmt.Errorf("uninstall hostd: %w", err))
+	}
+	rest := o.tell(ctx, file, after)
+	return Result{File: file, Todo: append(out.Todo, rest.Todo...), Err: errors.Join(out.Err, rest.Err)}, nil
+}
+
+// sudo says of an error what a user may have forgotten.
+func (o *Options) sudo(err error) error {
+	if o.System && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: --system is for root, call it by sudo", err)
+	}
+	return err
+}
+
+// tell gives commands to the system, up to the first that does not work.
+func (o *Options) tell(ctx context.Context, file string, commands [][]string) Result {
+	run := o.Run
+	if run == nil {
+		run = command
+	}
+	for i, c := range commands {
+		limited, cancel := context.WithTimeout(ctx, runWithin)
+		err := run(limited, c[0], c[1:]...)
+		cancel()
+		if err == nil {
+			continue
+		}
+		out := Result{File: file, Err: err}
+		for _, c := range commands[i:] {
+			out.Todo = append(out.Todo, strings.Join(c, " "))
+		}
+		return out
+	}
+	return Result{File: file}
+}
+
+func command(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+func (o *Options) os() string {
+	if o.OS != "" {
+		return o.OS
+	}
+	return runtime.GOOS
+}
+
+func (o *Options) env(name string) string {
+	for _, kv := range o.Environ {
+		if value, found := strings.CutPrefix(kv, name+"="); found {
+			return value
+		}
+	}
+	return ""
+}
+
+// file is where the unit or the agent is, and its text.
+func (o *Options) file() (file, text string, err error) {
+	home := o.env("HOME")
+	if home == "" && !o.System {
+		return "", "", errors.New("install hostd: HOME is not set")
+	}
+	switch {
+	case o.os() == "linux" && o.System:
+		return filepath.Join(o.Root, "/etc/systemd/system", unitName), o.unit(), nil
+	case o.os() == "linux":
+		config := o.env("XDG_CONFIG_HOME")
+		if config == "" {
+			config = filepath.Join(home, ".config")
+		}
+		return filepath.Join(o.Root, config, "systemd", "user", unitName), o.unit(), nil
+	case o.os() == "darwin" && o.System:
+		return filepath.Join(o.Root, "/Library/LaunchDaemons", agentName+".plist"), o.agent(), nil
+	case o.os() == "darwin":
+		return filepath.Join(o.Root, home, "Library", "LaunchAgents", agentName+".plist"), o.agent(), nil
+	}
+	return "", "", fmt.Errorf("%w %s", ErrUnknown, o.os())
+}
+
+func (o *Options) systemctl(args ...string) []string {
+	if o.System {
+		return append([]string{"systemctl"}, args...)
+	}
+	return append([]string{"systemctl", "--user"}, args...)
+}
+
+func (o *Options) starting(file string) [][]string {
+	if o.os() == "darwin" {
+		return [][]string{{"launchctl", "load", "-w", file}}
+	}
+	return [][]string{o.systemctl("daemon-reload"), o.systemctl("enable", unitName), o.systemctl("restart", unitName)}
+}
+
+func (o *Options) stopping(file string) (before, after [][]string) {
+	if o.os() == "darwin" {
+		return [][]string{{"launchctl", "unload", "-w", file}}, nil
+	}
+	return [][]string{o.systemctl("disable", "--now", unitName)}, [][]string{o.systemctl("daemon-reload")}
+}
+
+// unit is systemd's. Only hostd is ended with it: the runs go on, and the next hostd finds
+// them. What it is to find programs by, it would not have otherwise.
+func (o *Options) unit() string {
+	user, wanted := "", "default.target"
+	if o.System {
+		wanted = "multi-user.target"
+		if name := o.env("SUDO_USER"); name != "" {
+			user = "User=" + name + "\n"
+		}
+	}
+	start := []string{quoted(o.Executable)}
+	for _, arg := range o.Args {
+		start = append(start, quoted(arg))
+	}
+	return `[Unit]
+Description=Concerto's hostd: runs of agents on this machine, for the relay
+After=network.target
+
+[Service]
+` + user + `ExecStart=` + strings.Join(start, " ") + `
+Environment=` + quoted("PATH="+o.env("PATH")) + `
+Restart=always
+RestartSec=2
+RestartPreventExitStatus=2
+KillMode=process
+
+[Install]
+WantedBy=` + wanted + "\n"
+}
+
+// quoted is a word of a unit: systemd takes % and $ for its own.
+func quoted(word string) string {
+	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(word)
+	if word == "" || strings.ContainsAny(word, " \t'\"\\;") {
+		return `"` + word + `"`
+	}
+	return word
+}
+
+// agent is launchd's.
+func (o *Options) agent() string {
+	var b strings.Builder
+	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+	<key>Label</key><string>` + agentName + `</string>
+	<key>ProgramArguments</key>
+	<array>
+`)
+	for _, arg := range append([]string{o.Executable}, o.Args...) {
+		b.WriteString("\t\t<string>" + escaped(arg) + "</string>\n")
+	}
+	b.WriteString("\t</array>\n")
+	if name := o.env("SUDO_USER"); o.System && name != "" {
+		b.WriteString("\t<key>UserName</key><string>" + escaped(name) + "</string>\n")
+	}
+	b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PATH</key><string>" + escaped(o.env("PATH")) + "</string>\n\t</dict>\n")
+	for _, key := range []string{"RunAtLoad", "KeepAlive", "AbandonProcessGroup"} {
+		b.WriteString("\t<key>" + key + "</key><true/>\n")
+	}
+	b.WriteString("</dict>\n</plist>\n")
+	return b.String()
+}
+
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // a builder takes all
+	return b.String()
+}

@@ -1,0 +1,145 @@
+package install_test
+
+import (
+	"context"
+	"encoding/xml"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/install"
+)
+
+var ctx = context.Background()
+
+// system notes the commands that it is given, and refuses from the one on that begins so.
+type system struct {
+	given []string
+	fails string
+}
+
+func (s *system) run(_ context.Context, name string, args ...string) error {
+	line := strings.Join(append([]string{name}, args...), " ")
+	s.given = append(s.given, line)
+	if s.fails != "" && strings.HasPrefix(line, s.fails) {
+		return errors.New("no bus")
+	}
+	return nil
+}
+
+func options(t *testing.T, s *system, goos string) install.Options {
+	return install.Options{Executable: "/opt/my tools/concerto-relay", Args: []string{"hostd", "--server", "https://x/?%41", "--root", `/a "b" $c`}, OS: goos, Root: t.TempDir(),
+		Environ: []string{"HOME=/home/ann", "PATH=/usr/bin:/home/ann/100%", "SUDO_USER=ann"}, Run: s.run}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestSystemd: the unit starts hostd again and leaves its runs alone; systemd is told, and when it
+// cannot be, what is to be done by hand is said; it is removed again.
+func TestSystemd(t *testing.T) {
+	s := &system{}
+	o := options(t, s, "linux")
+	r, err := install.Install(ctx, o)
+	if err != nil || r.Err != nil || r.File != filepath.Join(o.Root, "/home/ann/.config/systemd/user/concerto-hostd.service") {
+		t.Fatalf("%+v %v", r, err)
+	}
+	text := read(t, r.File)
+	for _, line := range []string{`ExecStart="/opt/my tools/concerto-relay" hostd --server https://x/?%%41 --root "/a \"b\" $$c"`, "Environment=PATH=/usr/bin:/home/ann/100%%", "Restart=always",
+		"KillMode=process", "WantedBy=default.target"} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("there is no %s in\n%s", line, text)
+		}
+	}
+	if strings.Contains(text, "User=") {
+		t.Error("a user's unit names one")
+	}
+	if path, err := exec.LookPath("systemd-analyze"); err == nil {
+		unit := strings.ReplaceAll(text, `"/opt/my tools/concerto-relay"`, "/bin/true") // what is started must be there
+		if err := os.WriteFile(r.File, []byte(unit), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(path, "verify", "--user", "--man=no", r.File).CombinedOutput(); err != nil && strings.Contains(string(out), "concerto-hostd.service:") {
+			t.Errorf("systemd says %s", out)
+		}
+	}
+	if got := strings.Join(s.given, "; "); got != "systemctl --user daemon-reload; systemctl --user enable concerto-hostd.service; systemctl --user restart concerto-hostd.service" {
+		t.Error(got)
+	}
+	s.given, s.fails = nil, "systemctl --user enable"
+	if r, err = install.Install(ctx, o); err != nil || r.Err == nil || strings.Join(r.Todo, "; ") != "systemctl --user enable concerto-hostd.service; systemctl --user restart concerto-hostd.service" {
+		t.Errorf("%+v %v", r, err)
+	}
+	s.given, s.fails = nil, "systemctl --user disable"
+	if r, err = install.Uninstall(ctx, o); err != nil || strings.Join(r.Todo, "; ") != "systemctl --user disable --now concerto-hostd.service" {
+		t.Errorf("%+v %v", r, err)
+	}
+	if _, err := install.Uninstall(ctx, o); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	o.System, s.given, s.fails = true, nil, ""
+	if r, err = install.Install(ctx, o); err != nil || r.File != filepath.Join(o.Root, "/etc/systemd/system/concerto-hostd.service") || s.given[0] != "systemctl daemon-reload" {
+		t.Errorf("%+v %v %v", r, err, s.given)
+	}
+	if text := read(t, r.File); !strings.Contains(text, "\nUser=ann\n") || !strings.Contains(text, "WantedBy=multi-user.target") {
+		t.Error(text)
+	}
+}
+
+// TestLaunchd: the agent is XML that says the same.
+func TestLaunchd(t *testing.T) {
+	s := &system{}
+	o := options(t, s, "darwin")
+	r, err := install.Install(ctx, o)
+	if err != nil || r.Err != nil || r.File != filepath.Join(o.Root, "/home/ann/Library/LaunchAgents/dev.concerto.hostd.plist") || s.given[0] != "launchctl load -w "+r.File {
+		t.Fatalf("%+v %v %v", r, err, s.given)
+	}
+	text := read(t, r.File)
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, part := range []string{"<string>/a &#34;b&#34; $c</string>", "<key>KeepAlive</key><true/>", "<key>AbandonProcessGroup</key><true/>", "<string>/usr/bin:/home/ann/100%</string>"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("there is no %s in\n%s", part, text)
+		}
+	}
+	if r, err = install.Uninstall(ctx, o); err != nil || r.Err != nil || s.given[1] != "launchctl unload -w "+r.File {
+		t.Errorf("%+v %v %v", r, err, s.given)
+	}
+}
+
+// TestNot: where it cannot be done it is said why.
+func TestNot(t *testing.T) {
+	s := &system{}
+	o := options(t, s, "plan9")
+	if _, err := install.Install(ctx, o); !errors.Is(err, install.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	o = options(t, s, "linux")
+	o.Environ = nil
+	if _, err := install.Install(ctx, o); err == nil || !strings.Contains(err.Error(), "HOME is not set") {
+		t.Errorf("%v", err)
+	}
+	o = options(t, s, "linux")
+	if err := os.WriteFile(filepath.Join(o.Root, "home"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := install.Install(ctx, o); err == nil || !strings.Contains(err.Error(), "install hostd: mkdir") {
+		t.Errorf("%v", err)
+	}
+}
