@@ -13,7 +13,6 @@ type hostdSettings struct {
 	roots                     []string
 	remoteExec, spoolMax      string
 	approvalTimeout           int
-	readyFile                 string
 }
 
 // whereFlagsOfHostd adds the flags that say where hostd keeps its things, and to whom it talks.

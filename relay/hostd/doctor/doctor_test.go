@@ -72,7 +72,7 @@ func TestWell(t *testing.T) {
 	o.Spool = func() spool.Health { return spool.Health{Used: 1, Max: 10} }
 	o.Now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
 	text, failed = lines(t, o)
-	has(t, text, map[string]string{"ok connection": "protocol 2", "ok spool": "1 of 10", "ok hostd": "runs as process", "warn clock": "ahead by 24h"})
+	has(t, text, map[string]string{"ok connection": "protocol 2", "ok spool": "1 of 10", "ok hostd": "runs as process", "warn clock": "ahead by 2"})
 	if failed {
 		t.Error(text)
 	}
