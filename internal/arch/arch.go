@@ -72,6 +72,7 @@ var Policy = []Rule{
 	{Package: "relay/hostd/rpc", Imports: "internal/jcs internal/procgroup relay/hostd/desk relay/hostd/scope relay/hostd/spool relay/protocol"},
 	{Package: "relay/hostd/doctor", Imports: "internal/procgroup relay/hostd/link relay/hostd/spool relay/protocol"},
 	{Package: "relay/hostd/install"},
+	{Package: "relay/hostd/hostlog"},
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},
 	{Package: "relay/faultproxy", Tests: true},

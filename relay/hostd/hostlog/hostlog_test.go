@@ -1,0 +1,37 @@
+package hostlog_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
+)
+
+// TestLog: lines are added at the end, over starts, by nobody to be read but the owner, and
+// without secrets.
+func TestLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "new", "hostd.log")
+	redact := func(text string) string { return strings.ReplaceAll(text, "hunter2", "***REDACTED***") }
+	for range 2 {
+		log, end, err := hostlog.Open(file, redact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Warn("a token is hunter2", "url", "x?host_token=hunter2")
+		if err := end.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(b), "level=WARN msg=\"a token is ***REDACTED***\" url=\"x?host_token=***REDACTED***\"\n") != 2 || strings.Contains(string(b), "hunter2") {
+		t.Errorf("%s %v", b, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if _, _, err := hostlog.Open(filepath.Dir(file), redact); err == nil || !strings.Contains(err.Error(), "open the log") {
+		t.Errorf("%v", err)
+	}
+}
