@@ -43,10 +43,11 @@ type programTool struct {
 // definer makes tools of what files say, and collects what is wrong with it.
 type definer struct {
 	ctx     context.Context
-	around  Options // what programs and servers get from outside
-	static  bool    // no process is started
-	session bool    // all tools are a session's
-	tests   bool    // no server is asked
+	around  Options           // what programs and servers get from outside
+	static  bool              // no process is started
+	session bool              // all tools are a session's
+	tests   bool              // no server is asked
+	seen    func(path string) // hears of programs' files; may be nil
 	shared  *toolShare
 	found   Diagnostics
 	broken  []error // of tools that stand in no file

@@ -38,7 +38,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		report("%v", err)
 		return nil
 	}
-	request := Source{Path: path, Dir: dir, Called: true}
+	request := Source{Path: path, Dir: dir, Called: true, Seen: d.seen}
 	if rel, err := filepath.Rel(dir, path); err == nil {
 		request.Path = rel // as messages show it
 	}

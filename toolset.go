@@ -35,6 +35,8 @@ type ToolSources struct {
 	// Around is what programs and servers get from outside: Environ, Executable, WorkDir, Log
 	// and LogLevel count.
 	Around Options
+	// Seen, when not nil, is told of each file of the programs that the tools name.
+	Seen func(path string)
 }
 
 // ToolSet is the tools of ToolSources. Close ends what they share.
@@ -58,7 +60,7 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, Diagnostics, error
 		s.Around = hermetic(s.Around)
 	}
 	l := &toolLoader{sources: &s, definer: newDefiner(ctx, s.Around, s.Static)}
-	l.definer.tests = s.Tests
+	l.definer.tests, l.definer.seen = s.Tests, s.Seen
 	err := l.load()
 	if err == nil {
 		err = errors.Join(l.definer.broken...)

@@ -13,6 +13,7 @@ import (
 type toolFlags struct {
 	files   []string
 	modules []string
+	seen    func(path string) // for --watch: hears of the files of programs that are tools
 }
 
 func (f *toolFlags) add(c *cobra.Command) {
@@ -25,8 +26,10 @@ func (f *toolFlags) add(c *cobra.Command) {
 	}
 }
 
-// watched tells of the files, for --watch.
+// watched tells of the files, for --watch, and has those told of that are read because of
+// them.
 func (f *toolFlags) watched(a *app, seen func(path string)) {
+	f.seen = seen
 	for _, file := range slices.Concat(f.files, f.modules) {
 		if seen != nil {
 			seen(a.abs(file))
@@ -40,7 +43,7 @@ func (a *app) toolSources(f *toolFlags, o *concerto.Options) concerto.ToolSource
 	if o != nil {
 		around.Kill, around.Allow = o.Kill, o.Allow
 	}
-	return concerto.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around}
+	return concerto.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around, Seen: f.seen}
 }
 
 // hostTools registers the tools of the flags for what o says, before a program runs: p, or

@@ -298,3 +298,25 @@ func TestWatchCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestWatchTools: the programs that files of tools name are looked at, with their files.
+func TestWatchTools(t *testing.T) {
+	w := watching(t, false, map[string]string{
+		"main.conc":  "fn main() {}\n",
+		"tools.yaml": "tools:\n  - name: count\n    description: Counts\n    concerto: {file: count.conc, function: count}\n",
+		"count.conc": "mod part;\n/// Counts\npub fn count() -> Int { part::number() }\nfn main() {}\n",
+		"part.conc":  "pub fn number() -> Int { 1 }\n",
+	}, func(ctx context.Context, a *app) error {
+		root := a.root()
+		root.SetArgs([]string{"check", "--watch", "main.conc", "--host-tools", "tools.yaml"})
+		return root.ExecuteContext(ctx)
+	})
+	w.settle()
+	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; Ctrl-C ends\n" {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.write("part.conc", "pub fn number() -> Int { true }\n")
+	if _, err := w.changed(); !strings.HasPrefix(err, "part.conc changed\n") || !strings.Contains(err, "expected `Int`") || !strings.HasSuffix(err, "watching 4 files; Ctrl-C ends\n") {
+		t.Fatal(err)
+	}
+}
