@@ -44,6 +44,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "internal/serve/servetest"},
 	{"github.com/coder/websocket", "relay/faultproxy"}, // its tests
 	{"github.com/coder/websocket", "relay/hostd/link"},
+	{"github.com/coder/websocket", "relay/server"},
+	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/sys", "internal/procgroup"},
 	{"golang.org/x/sys", "internal/testproc"},

@@ -32,7 +32,9 @@ type Outcome struct {
 type Appended struct {
 	Outcomes []Outcome        // of each event
 	Prefixes map[string]int64 // of each run that events of the batch named, and that the host has
+	Before   map[string]int64 // what they were before the batch
 	Started  []string         // runs that there were not before
+	Settled  []Settled        // commands of which the events tell what became of them
 }
 
 // Append stores events in one transaction. The error says that nothing of them is stored.
@@ -40,7 +42,7 @@ func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 	var out *Appended
 	err := s.change(ctx, func(tx database) error {
 		b := batch{ctx: ctx, s: s, tx: tx, gens: map[string]int64{}, runs: map[string]*openRun{}}
-		b.out = &Appended{Outcomes: make([]Outcome, len(all)), Prefixes: map[string]int64{}}
+		b.out = &Appended{Outcomes: make([]Outcome, len(all)), Prefixes: map[string]int64{}, Before: map[string]int64{}}
 		for i := range all {
 			b.at = all[i].At
 			o, err := b.append(&all[i])
@@ -92,6 +94,9 @@ func (b *batch) append(in *Incoming) (Outcome, error) {
 	r, code, err := b.run(in, e)
 	if err != nil || code != "" {
 		return Outcome{Refused: code}, err
+	}
+	if _, named := b.out.Before[r.ID]; !named {
+		b.out.Before[r.ID] = r.Prefix
 	}
 	b.out.Prefixes[r.ID] = r.Prefix // the last word is finish's
 	return b.insert(r, e)
@@ -246,7 +251,7 @@ func (b *batch) advance(r *openRun, e *Event) error {
 			return b.s.told("note a request", err)
 		}
 	}
-	return nil
+	return b.settle(r, e)
 }
 
 // catchUp takes in what was held back, up to the next hole. A gap stands for the hole

@@ -76,7 +76,7 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		}
 		was, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, c.RunID, c.Kind, c.ID))
 		switch {
-		case err == nil && was.SHA256 == c.SHA256 && was.By == c.By:
+		case err == nil && c.again(was):
 			out = was
 			return nil
 		case err == nil && c.Kind != DecisionCommand:
@@ -92,9 +92,12 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		}
 		out, fresh = &c, true
 		c.State = "accepted"
-		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-			ON CONFLICT (run_id, kind, id) DO UPDATE SET state = excluded.state, payload = excluded.payload, payload_sha256 = excluded.payload_sha256, by_name = excluded.by_name,
-			created = excluded.created, expires = excluded.expires RETURNING n`,
+		if was != nil && err == nil { // a decision anew comes in its turn
+			if _, err := tx.ExecContext(ctx, `DELETE FROM commands WHERE n = $1`, was.N); err != nil {
+				return s.told("replace a command", err)
+			}
+		}
+		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING n`,
 			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires).Scan(&c.N)
 		if err != nil {
 			return s.told("store a command", err)
@@ -102,6 +105,15 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 		return s.record(ctx, tx, c.Created, c.Audit)
 	})
 	return out, fresh, err
+}
+
+// again says whether a command is one that was accepted before. A decision that was taken
+// back is forgotten.
+func (c *Command) again(was *Command) bool {
+	if c.Kind != DecisionCommand {
+		return was.SHA256 == c.SHA256
+	}
+	return was.SHA256 == c.SHA256 && was.By == c.By && was.State != "rejected" && was.State != "expired"
 }
 
 // decide notes the first decision about a request that is open.
@@ -137,9 +149,15 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 
 // Step moves a command on, as protocol.InputMachine says; moved is false when what happened
 // is nothing new to it. A command that has ended loses its payload. A decision that
-// the host rejects is taken back: the request is open again.
+// the host rejects, or never got, is taken back: the request is open again.
 func (s *Store) Step(ctx context.Context, run, kind, id, on string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
+		if s.dialect.Lock != "" { // in the order in which a batch of events does
+			var one int
+			if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return s.told("wait for a run", err)
+			}
+		}
 		c, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, run, kind, id))
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%s %s of run %s: %w", kind, id, run, ErrUnknown)
@@ -159,7 +177,7 @@ func (s *Store) Step(ctx context.Context, run, kind, id, on string) (out *Comman
 		if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3 WHERE n = $1`, c.N, c.State, string(c.Payload)); err != nil {
 			return s.told("note a command", err)
 		}
-		if kind != DecisionCommand || to != "rejected" {
+		if kind != DecisionCommand || to != "rejected" && to != "expired" {
 			return nil
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id); err != nil {
@@ -171,11 +189,11 @@ func (s *Store) Step(ctx context.Context, run, kind, id, on string) (out *Comman
 	return out, moved, err
 }
 
-// Pending are the commands for a host's runs that have not ended, in the order in which they were
-// accepted.
-func (s *Store) Pending(ctx context.Context, host string) (out []*Command, err error) {
+// Pending are the commands for a host's runs that have not ended and are behind a number, in the
+// order in which they were accepted.
+func (s *Store) Pending(ctx context.Context, host string, after int64) (out []*Command, err error) {
 	err = s.each(ctx, `SELECT c.n, c.run_id, c.kind, c.id, c.state, c.payload, c.payload_sha256, c.by_name, c.created, c.expires FROM commands c JOIN runs r ON r.id = c.run_id
-		WHERE r.host_id = $1 AND c.state IN ('accepted', 'sent') ORDER BY c.n`, []any{host}, func(r row) error {
+		WHERE r.host_id = $1 AND c.state IN ('accepted', 'sent') AND c.n > $2 ORDER BY c.n`, []any{host, after}, func(r row) error {
 		c, err := scanCommand(r)
 		out = append(out, c)
 		return err

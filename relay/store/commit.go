@@ -14,6 +14,7 @@ var ErrClosed = errors.New("the store is closed")
 // runs is the next one. So a commit costs many events as much as one, and one waits for nobody.
 type Writer struct {
 	s    *Store
+	told Told
 	in   chan write
 	end  context.CancelFunc
 	done chan struct{}
@@ -34,10 +35,14 @@ type Written struct {
 	Err    error
 }
 
+// Told hears of a commit before any of those who wrote its events; what it gives is called
+// after all of them. It may be nil, and so may what it gives.
+type Told func(all []Incoming, out *Appended) (then func())
+
 // NewWriter begins to write.
-func (s *Store) NewWriter() *Writer {
+func (s *Store) NewWriter(told Told) *Writer {
 	ctx, end := context.WithCancel(context.Background())
-	w := &Writer{s: s, in: make(chan write, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
+	w := &Writer{s: s, told: told, in: make(chan write, protocol.BatchEvents), end: end, done: make(chan struct{}), ctx: ctx}
 	go w.run()
 	return w
 }
@@ -105,6 +110,11 @@ func (w *Writer) commit(batch []write) {
 		events[i] = batch[i].Incoming
 	}
 	out, err := w.s.Append(context.WithoutCancel(w.ctx), events)
+	if err == nil && w.told != nil {
+		if then := w.told(events, out); then != nil {
+			defer then()
+		}
+	}
 	for i := range batch {
 		told := Written{Err: err}
 		if err == nil {

@@ -89,12 +89,14 @@ func (s *Store) Run(ctx context.Context, id string) (*Run, error) {
 }
 
 // RunsQuery says which runs are wanted; the zero value is all. Before is a run's
-// LastActiveAt, in Unix ms: those that were active before it.
+// LastActiveAt, in Unix ms: those that were active before it; with BeforeID, its id, also those
+// that come after it at the same time.
 type RunsQuery struct {
-	Status protocol.Status
-	Host   string
-	Before int64
-	Limit  int
+	Status   protocol.Status
+	Host     string
+	Before   int64
+	BeforeID string
+	Limit    int
 }
 
 // Runs are runs, the last active first.
@@ -110,7 +112,10 @@ func (s *Store) Runs(ctx context.Context, q RunsQuery) (out []*Run, err error) {
 	if q.Host != "" {
 		add("host_id = $%d", q.Host)
 	}
-	if q.Before > 0 {
+	if q.BeforeID != "" {
+		args = append(args, q.Before, q.BeforeID)
+		where = append(where, fmt.Sprintf("(last_active_at < $%d OR last_active_at = $%d AND id > $%d)", len(args)-1, len(args)-1, len(args)))
+	} else if q.Before > 0 {
 		add("last_active_at < $%d", q.Before)
 	}
 	text := `SELECT ` + runColumns + ` FROM runs WHERE ` + strings.Join(where, " AND ") + ` ORDER BY last_active_at DESC, id`

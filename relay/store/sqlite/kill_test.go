@@ -53,7 +53,7 @@ func writeOn(file string) {
 	if err != nil {
 		panic(err)
 	}
-	w := s.NewWriter()
+	w := s.NewWriter(nil)
 	for seq := have["run_a"] + 1; ; seq++ {
 		w.Write(ctx, event(gen, seq), func(told store.Written) {
 			if told.Err != nil || told.Refused != "" || told.Stale {

@@ -389,7 +389,7 @@ func inputs(t *testing.T, open Opener) {
 	if _, _, err := f.Step(ctx, "run_a", store.InputCommand, "nobody", "sent"); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a step of nothing: %v", err)
 	}
-	left, err := f.Pending(ctx, "host_a")
+	left, err := f.Pending(ctx, "host_a", 0)
 	if err != nil || len(left) != 1 || left[0].ID != "i3" || string(left[0].Payload) != `"y"` {
 		t.Errorf("%+v, %v", left, err)
 	}
@@ -485,7 +485,7 @@ func oneDecision(t *testing.T, open Opener) {
 // order, and what was given before the end is committed.
 func writer(t *testing.T, open Opener) {
 	f := begin(t, open)
-	w := f.NewWriter()
+	w := f.NewWriter(nil)
 	const runs, each = 8, 40
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -544,7 +544,7 @@ func again(t *testing.T, open Opener) {
 	f.Store = open(t, "db")
 	f.sees(1, 2)
 	f.stored(3, f.output(3))
-	if left, err := f.Pending(ctx, "host_a"); err != nil || len(left) != 1 {
+	if left, err := f.Pending(ctx, "host_a", 0); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
 }

@@ -1,0 +1,108 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// acks are what is to be acknowledged to a host: the last prefix of each run, so often that
+// it can go on and not more.
+type acks struct {
+	mu    sync.Mutex
+	of    map[string]*ack
+	due   []string // runs whose time has come
+	timer func() bool
+	ended bool
+}
+
+type ack struct {
+	prefix int64
+	sent   time.Time
+	open   bool // there is something to say
+	listed bool
+}
+
+const ackEach = time.Second / protocol.AcksASecond
+
+// stored notes that a run has a prefix that is committed.
+func (a *acks) stored(h *host, run string, prefix int64) {
+	now := h.srv.clock.Now()
+	a.mu.Lock()
+	one := a.of[run]
+	if one == nil {
+		one = &ack{}
+		a.of[run] = one
+	}
+	one.prefix, one.open = prefix, true
+	wait := one.sent.Add(ackEach).Sub(now)
+	switch {
+	case one.listed || a.ended:
+	case wait <= 0:
+		one.listed = true
+		a.due = append(a.due, run)
+	case a.timer == nil:
+		a.timer = h.srv.clock.After(wait, func() { a.ring(h) })
+	}
+	kick := one.listed
+	a.mu.Unlock()
+	if kick {
+		h.kick()
+	}
+}
+
+// ring lists the runs that waited for their turn, and forgets those that are quiet.
+func (a *acks) ring(h *host) {
+	now := h.srv.clock.Now()
+	a.mu.Lock()
+	a.timer = nil
+	next := time.Duration(0)
+	for run, one := range a.of {
+		wait := one.sent.Add(ackEach).Sub(now)
+		switch {
+		case !one.open && wait <= 0:
+			delete(a.of, run)
+		case one.open && !one.listed && wait <= 0:
+			one.listed = true
+			a.due = append(a.due, run)
+		case one.open && !one.listed && (next == 0 || wait < next):
+			next = wait
+		}
+	}
+	if next > 0 && !a.ended {
+		a.timer = h.srv.clock.After(next, func() { a.ring(h) })
+	}
+	a.mu.Unlock()
+	h.kick()
+}
+
+// send writes what is due; false when nothing was.
+func (a *acks) send(h *host) bool {
+	a.mu.Lock()
+	due := a.due
+	a.due = nil
+	all := make([]protocol.Ack, 0, len(due))
+	for _, run := range due {
+		one := a.of[run]
+		all = append(all, protocol.Ack{RunID: run, LastSeq: one.prefix})
+		one.sent, one.open, one.listed = h.srv.clock.Now(), false, false
+	}
+	a.mu.Unlock()
+	for _, d := range all {
+		e := protocol.New(protocol.RunAck, h.srv.clock.Now(), d)
+		e.RunID = d.RunID
+		h.write(e.Append(nil))
+	}
+	return len(all) > 0
+}
+
+func (a *acks) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	if a.timer != nil {
+		a.timer()
+		a.timer = nil
+	}
+}

@@ -1,0 +1,241 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// app is somebody's connection.
+type app struct {
+	*socket
+	who    *auth.Identity
+	follow *follower
+	forget func() // its credentials are watched no longer
+	first  bool   // nothing has come yet
+	budget bucket
+}
+
+// features are what this server can do beyond the protocol's number.
+var features = []string{"cursors", "states", "rpc"}
+
+// agent is what the server calls itself.
+func (s *Server) agent() string {
+	v := s.config.Version
+	if v == "" {
+		v = "dev"
+	}
+	return "concerto-relay/" + v
+}
+
+// appSocket serves GET /ws/app. The handler returns after the upgrade: a connection on which
+// nothing happens is a socket and the goroutine that reads it.
+func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	query := r.URL.Query()
+	if follow := query.Get("follow"); follow != "" && follow != restNone {
+		guard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
+		return
+	}
+	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandMax}}
+	var at atomic.Pointer[socket] // there is none before the upgrade
+	a.follow = s.newFollower(who.Sees, func() {
+		if x := at.Load(); x != nil {
+			x.kick()
+		}
+	})
+	if query.Get("follow") != restNone {
+		a.follow.fresh() // the ends are those before the 101 is sent
+	}
+	x := s.upgrade(w, r)
+	if x == nil {
+		a.follow.stop()
+		return
+	}
+	a.socket, a.forget = x, func() {}
+	x.peer = a
+	at.Store(x)
+	a.forget = s.config.Auth.Watch(who, func() { x.close(protocol.CloseUnauthorized, "the credentials have ended") })
+	x.start(a)
+	x.kick()
+}
+
+func (a *app) take(e *protocol.Envelope) {
+	first := a.first
+	a.first = false
+	right, known := auth.OfMessage(e.Type)
+	if !known || e.Type == protocol.Hello && !first {
+		a.refuse(e, refuse(protocol.UnknownType, "apps do not send %s here", e.Type))
+		return
+	}
+	if err := a.srv.may(a.srv.ctx, a.who, right, e.RunID); err != nil {
+		a.refuse(e, a.srv.failed(err, protocol.Forbidden))
+		return
+	}
+	if why := protocol.Check(e); why != nil {
+		a.refuse(e, refuse(why.Code, "%s", why.Why))
+		return
+	}
+	if e.Type == protocol.Hello {
+		a.welcome(e)
+		return
+	}
+	if wait := a.budget.take(a.srv.clock.Now()); wait > 0 {
+		a.refuse(e, &Failure{Code: protocol.RateLimited, Why: "too many commands in too short a time", After: wait})
+		return
+	}
+	if f := a.obey(e); f != nil {
+		a.refuse(e, f)
+	}
+}
+
+// obey does what a message says; nil when it is done, or on its way.
+func (a *app) obey(e *protocol.Envelope) *Failure {
+	switch e.Type {
+	case protocol.RunSubscribe:
+		a.subscribe(e)
+		return nil
+	case protocol.RunLeave:
+		return a.leave(e)
+	}
+	if protocol.Find(e.Type).Kind == protocol.RPC {
+		return a.srv.call(a.srv.ctx, a.who, e, a)
+	}
+	_, f := a.srv.command(a.srv.ctx, a.who, e, a)
+	return f
+}
+
+func (a *app) welcome(e *protocol.Envelope) {
+	d, err := protocol.Decode[protocol.HelloData](e)
+	if err != nil {
+		a.refuse(e, refuse(protocol.BadMessage, "hello: %v", err))
+		return
+	}
+	a.proto.Store(min(d.Protocol, protocol.Version))
+	w := a.srv.welcome(d.Protocol)
+	w.User, w.Role = a.who.Name, string(a.who.Role)
+	a.send(protocol.Welcome, &protocol.Envelope{ID: e.ID}, w)
+}
+
+// welcome is what any hello is answered.
+func (s *Server) welcome(theirs int64) protocol.WelcomeData {
+	return protocol.WelcomeData{Protocol: min(theirs, protocol.Version), Agent: s.agent(), Features: features,
+		HeartbeatS: int64(protocol.PingAfter / time.Second), MaxFrame: protocol.MaxFrame, Window: protocol.Window}
+}
+
+// speaks2 says whether it knows more than the seed's messages.
+func (x *socket) speaks2() bool { return x.proto.Load() >= 2 }
+
+func (a *app) subscribe(e *protocol.Envelope) {
+	d, err := protocol.Decode[protocol.Subscribe](e)
+	if err != nil {
+		a.refuse(e, refuse(protocol.BadMessage, "run.subscribe: %v", err))
+		return
+	}
+	w := wish{cursor: d.Cursor, rest: d.Rest, output: d.Output, tells: a.speaks2()}
+	if a.speaks2() {
+		w.re = e
+	}
+	if f := a.seedForm(&w, &d, e); f != nil {
+		a.refuse(e, f)
+		return
+	}
+	a.follow.subscribe(a.srv.ctx, w, func(run string, why *Failure) {
+		a.refuse(&protocol.Envelope{ID: e.ID, RunID: run, Data: json.RawMessage("{}")}, why)
+	})
+}
+
+// seedForm reads the form that the seed's servers know: a run from its end on, alone with
+// replace.
+func (a *app) seedForm(w *wish, d *protocol.Subscribe, e *protocol.Envelope) *Failure {
+	run := d.RunID
+	if run == "" && d.Cursor == nil {
+		run = e.RunID
+	}
+	if run != "" {
+		r, err := a.srv.visible(a.srv.ctx, a.who.Sees, run)
+		if err != nil {
+			return a.srv.failed(err, protocol.UnknownRun)
+		}
+		if w.cursor == nil {
+			w.cursor = map[string]int64{}
+		}
+		if _, named := w.cursor[run]; !named {
+			w.cursor[run] = r.Prefix
+		}
+	}
+	if d.Replace != nil && *d.Replace {
+		w.rest, w.replace = restNone, true
+	}
+	if d.IncludeOutput != nil {
+		w.output = d.IncludeOutput
+	}
+	return nil
+}
+
+func (a *app) leave(e *protocol.Envelope) *Failure {
+	d, err := protocol.Decode[protocol.Unsubscribe](e)
+	if err != nil {
+		return refuse(protocol.BadMessage, "run.unsubscribe: %v", err)
+	}
+	if len(d.Runs) == 0 && e.RunID != "" {
+		d.Runs = []string{e.RunID}
+	}
+	a.follow.unsubscribe(d.Runs)
+	return nil
+}
+
+// more tells the next events.
+func (a *app) more() bool {
+	all, err := a.follow.next(a.srv.ctx, pageEvents)
+	switch {
+	case a.srv.ctx.Err() != nil:
+		return false
+	case err == errBehind:
+		a.close(protocol.CloseTooSlow, err.Error())
+		return false
+	case err != nil:
+		a.srv.failed(err, protocol.Internal)
+		a.close(protocol.CloseInternal, "the store cannot be read")
+		return false
+	}
+	for i := range all {
+		a.write(all[i].frame)
+	}
+	return len(all) > 0
+}
+
+func (a *app) gone() {
+	a.forget()
+	a.follow.stop()
+	a.srv.commands.leave(a)
+	a.srv.calls.leave(a)
+}
+
+func (a *app) swept(time.Time) {}
+
+// told tells what became of a command, if it knows that there is such a thing.
+func (a *app) told(d protocol.State) {
+	if !a.speaks2() {
+		return
+	}
+	e := protocol.New(protocol.CommandState, a.srv.clock.Now(), d)
+	e.RunID = d.RunID
+	a.push(e.Append(nil))
+}
+
+// idsOf are the ids in a message's data by which who sent it knows it again.
+func idsOf(e *protocol.Envelope) (request, input string) {
+	var d struct {
+		RequestID any `json:"request_id"`
+		InputID   any `json:"input_id"`
+	}
+	_ = json.Unmarshal(e.Data, &d) // what is no JSON has none
+	request, _ = d.RequestID.(string)
+	input, _ = d.InputID.(string)
+	return request, input
+}

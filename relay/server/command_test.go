@@ -1,0 +1,265 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+const asked = `{"request_id":"q1","reason":"permission","prompt":"rm?","op_tool":"bash","op_args_summary":"rm x","args_sha256":"` +
+	"abababababababababababababababababababababababababababababababab" + `"}`
+
+// state reads the next command.state.
+func state(p *servertest.Peer) protocol.State {
+	p.T.Helper()
+	e := p.Next(protocol.CommandState)
+	d, err := protocol.Decode[protocol.State](&e)
+	if err != nil || e.RunID != d.RunID {
+		p.T.Fatalf("%s: %v", e.Append(nil), err)
+	}
+	return d
+}
+
+func isState(p *servertest.Peer, want protocol.State) {
+	p.T.Helper()
+	if want.RunID = "run_a"; state(p) != want {
+		p.T.Errorf("want %+v", want)
+	}
+}
+
+// TestInputs: an input waits for its host, goes out in its turn, and its sender hears what becomes of it.
+func TestInputs(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := r.HelloApp(servertest.Operator, "")
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n","actor":"web"}`)
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "accepted", By: "eve"})
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
+	e := h.Next(protocol.RunSendInput)
+	d, err := protocol.Decode[protocol.SendInput](&e)
+	if err != nil || e.RunID != "run_a" || d.Text != "y\n" || d.InputID != "i1" || !strings.Contains(string(e.Data), `"by":"eve"`) {
+		t.Errorf("%s", e.Append(nil))
+	}
+	// the same again is answered with its state, with another text refused
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "sent", By: "eve"})
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"n\n"}`)
+	if d := a.Failed(); d.Code != protocol.InputConflict || d.InputID != "i1" {
+		t.Errorf("%+v", d)
+	}
+	h.Say(protocol.RunInput, "run_a", 2, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
+	isState(a, protocol.State{ID: "i1", Kind: "input", State: "applied", By: "eve"})
+	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"i1","kind":"input","state":"applied"}`)
+	if e := h.Next(protocol.CommandAck); string(e.Data) != `{"id":"i1"}` {
+		t.Errorf("%s", e.Data)
+	}
+	// for a host that is away: in their order, and one of them for a second only
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	for i, ttl := range []string{"", `,"ttl_s":1`, ""} {
+		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(fmt.Sprintf(`{"input_id":"w%d","text":"x"%s}`, i, ttl)))
+		if status != 202 || !strings.Contains(string(body), `"state":"accepted"`) {
+			t.Errorf("%d %s", status, body)
+		}
+	}
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w1","text":"x"}`)
+	isState(a, protocol.State{ID: "w1", Kind: "input", State: "accepted", By: "eve"})
+	r.Go(2 * time.Second)
+	isState(a, protocol.State{ID: "w1", Kind: "input", State: "expired", Error: "expired", By: "eve"})
+	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/input", json.RawMessage(`{"input_id":"w1","text":"x"}`)); status != 409 || !strings.Contains(string(body), `"expired"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	if d := a.Failed(); d.Code != protocol.HostOffline {
+		t.Errorf("%+v", d)
+	}
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	for _, id := range []string{"w0", "w2"} {
+		if e := h.Next(protocol.RunSendInput); e.ID != id {
+			t.Errorf("%s, want %s", e.ID, id)
+		}
+	}
+	// what an older connection had is sent again to who knows it by its id
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	for _, id := range []string{"w0", "w2"} {
+		if e := h.Next(protocol.RunSendInput); e.ID != id {
+			t.Errorf("%s, want %s", e.ID, id)
+		}
+	}
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w0","text":"x"}`)
+	isState(a, protocol.State{ID: "w0", Kind: "input", State: "sent", By: "eve"})
+	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"w0","kind":"input","state":"rejected","error":"no room"}`)
+	isState(a, protocol.State{ID: "w0", Kind: "input", State: "rejected", Error: "no room", By: "eve"})
+	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	h.Next(protocol.RunSendKeys)
+	a.Say(protocol.RunResize, "run_a", 0, `{"cols":80,"rows":24}`)
+	h.Next(protocol.RunResize)
+	// one of the seed's may have had it: nobody knows
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"w2","text":"x"}`)
+	isState(a, protocol.State{ID: "w2", Kind: "input", State: "sent", By: "eve"})
+	seed := r.Host("host_a")
+	seed.Say(protocol.Heartbeat, "", 0, "{}")
+	isState(a, protocol.State{ID: "w2", Kind: "input", State: "indeterminate", Error: "the host may have had it", By: "eve"})
+	a.Say(protocol.RunStop, "run_a", 0, `{"signal":"kill"}`)
+	stop := state(a)
+	if stop.Kind != "stop" || stop.State != "accepted" {
+		t.Errorf("%+v", stop)
+	}
+	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "sent", By: "eve"})
+	if e := seed.Next(protocol.RunStop); !strings.Contains(string(e.Data), `"signal":"kill"`) {
+		t.Errorf("%s", e.Data)
+	}
+	seed.Say(protocol.RunExited, "run_a", 3, `{"exit_code":137}`)
+	isState(a, protocol.State{ID: stop.ID, Kind: "stop", State: "applied", By: "eve"})
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"late","text":"x"}`)
+	if d := a.Failed(); d.Code != protocol.RunHasExited {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestDecisions: the first decision counts, also for a host that is away; what the host rejects is
+// undecided again.
+func TestDecisions(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, asked)
+	h.Acked("run_a", 2)
+	eve, adam := r.HelloApp(servertest.Operator, ""), r.HelloApp("operator:adam", "")
+	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("cd", 32)+`"}`)
+	if d := eve.Failed(); d.Code != protocol.ArgsChanged || d.RequestID != "q1" {
+		t.Errorf("%+v", d)
+	}
+	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q9"}`)
+	if d := eve.Failed(); d.Code != protocol.UnknownRequest {
+		t.Errorf("%+v", d)
+	}
+	// it is recorded, and not dropped, while the host is away
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","args_sha256":"`+strings.Repeat("ab", 32)+`","text":"go"}`)
+	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
+	adam.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := adam.Failed(); d.Code != protocol.AlreadyDecided || !strings.Contains(d.Message, "eve") || !strings.Contains(d.Message, "approve") {
+		t.Errorf("%+v", d)
+	}
+	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","text":"go"}`)
+	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "accepted", By: "eve"})
+	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"decided"`) || !strings.Contains(string(body), `"prompt":"rm?"`) {
+		t.Errorf("%s", body)
+	}
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	if e := h.Next(protocol.RunApprove); e.RunID != "run_a" || !strings.Contains(string(e.Data), `"text":"go"`) {
+		t.Errorf("%s", e.Append(nil))
+	}
+	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "sent", By: "eve"})
+	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer: name is missing"}`)
+	h.Next(protocol.CommandAck)
+	isState(eve, protocol.State{ID: "q1", Kind: "decision", State: "rejected", Error: "invalid_answer: name is missing", By: "eve"})
+	// undecided again: another may decide
+	if status, body := r.Do("operator:adam", "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "deny"}); status != 200 || string(body) != `{"state":"sent"}`+"\n" {
+		t.Errorf("%d %s", status, body)
+	}
+	h.Next(protocol.RunDeny)
+	if status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "approve"}); status != 409 || !strings.Contains(string(body), `"code":"already_decided"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/q1", map[string]string{"decision": "perhaps"}); status != 400 {
+		t.Errorf("%d", status)
+	}
+	if status, _ := r.Do(servertest.Operator, "POST", "/runs/run_z/permissions/q1", map[string]string{"decision": "deny"}); status != 404 {
+		t.Errorf("%d", status)
+	}
+	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"q1","decision":"deny","by":"adam"}`)
+	h.Acked("run_a", 3)
+	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); string(body) != "[]\n" {
+		t.Errorf("%s", body)
+	}
+	// one for an offline host waits as long as its request, by the time that passed, not by its clock
+	e := protocol.New(protocol.RunPermissionRequested, time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), json.RawMessage(`{"request_id":"q2","reason":"choice","prompt":"?","expires_at":"1999-01-01T00:01:00Z"}`))
+	e.RunID, e.Seq = "run_a", 4
+	h.Raw(e.Append(nil))
+	h.Acked("run_a", 4)
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	eve.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q2"}`)
+	isState(eve, protocol.State{ID: "q2", Kind: "decision", State: "accepted", By: "eve"})
+	for range 7 {
+		r.Go(10 * time.Second)
+		eve.Ping()
+	}
+	isState(eve, protocol.State{ID: "q2", Kind: "decision", State: "expired", Error: "expired", By: "eve"})
+}
+
+// TestCommandHTTP: the codes of commands over HTTP.
+func TestCommandHTTP(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	h.Begin("run_a")
+	post := func(path, body string) string {
+		t.Helper()
+		status, answer := r.Do(servertest.Operator, "POST", path, json.RawMessage(body))
+		return fmt.Sprintf("%d %s", status, answer)
+	}
+	for _, row := range []struct{ path, body, want string }{
+		{"/runs/run_a/input", `{"input_id":"i","text":"x"}`, "204 "},
+		{"/runs/run_a/input", `{"input_id":"i","text":"x"}`, "204 "},
+		{"/runs/run_a/input", `{"input_id":"i","text":"y"}`, `409 {"error":{"code":"input_conflict"`},
+		{"/runs/run_a/input", `{"text":"y"}`, `400 {"error":{"code":"bad_message"`},
+		{"/runs/run_a/input", `[]`, `400 {"error":{"code":"bad_message"`},
+		{"/runs/run_a/input", `{"input_id":"i2","text":"` + strings.Repeat("x", 70_000) + `"}`, `400 {"error":{"code":"bad_message"`},
+		{"/runs/run_z/input", `{"input_id":"i","text":"y"}`, `404 {"error":{"code":"unknown_run"`},
+		{"/runs/run_a/stop", `{"signal":"hup"}`, `400 {"error":{"code":"bad_message"`},
+		{"/runs/run_a/stop", `{}`, "204 "},
+		{"/runs/run_a/permissions/q", `{"decision":"deny"}`, `404 {"error":{"code":"unknown_request"`},
+	} {
+		if got := post(row.path, row.body); !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s %.80s: %s, want %s", row.path, row.body, got, row.want)
+		}
+	}
+	h.Say(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
+	h.Acked("run_a", 2)
+	if got := post("/runs/run_a/input", `{"input_id":"j","text":"x"}`); !strings.HasPrefix(got, `409 {"error":{"code":"run_exited"`) {
+		t.Errorf("%s", got)
+	}
+	limited := ""
+	for i := range protocol.CommandMax + 1 {
+		if limited = post("/runs/run_a/input", fmt.Sprintf(`{"input_id":"f%d","text":"x"}`, i)); strings.HasPrefix(limited, "429 ") {
+			break
+		}
+	}
+	if !strings.HasPrefix(limited, `429 {"error":{"code":"rate_limited"`) {
+		t.Errorf("%s", limited)
+	}
+}
+
+// TestRate: a session that gives too many commands hears when it may go on.
+func TestRate(t *testing.T) {
+	r := servertest.Start(t)
+	a := r.HelloApp(servertest.Operator, "")
+	for range protocol.CommandMax + 1 {
+		a.Say(protocol.RunStop, "run_z", 0, "{}")
+	}
+	for range protocol.CommandMax {
+		if d := a.Failed(); d.Code != protocol.UnknownRun {
+			t.Fatalf("%+v", d)
+		}
+	}
+	if d := a.Failed(); d.Code != protocol.RateLimited || d.RetryAfterMS != 20 {
+		t.Errorf("%+v", d)
+	}
+	r.Go(20 * time.Millisecond)
+	a.Say(protocol.RunStop, "run_z", 0, "{}")
+	if d := a.Failed(); d.Code != protocol.UnknownRun {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,265 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// commands says who wants to hear what becomes of which command. The commands are the
+// store's.
+type commands struct {
+	mu    sync.Mutex
+	watch map[commandKey]map[*app]struct{}
+}
+
+type commandKey struct{ run, kind, id string }
+
+func newCommands() *commands { return &commands{watch: map[commandKey]map[*app]struct{}{}} }
+
+// follow has an app hear of a command.
+func (c *commands) follow(k commandKey, a *app) {
+	if a == nil || !a.speaks2() {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watch[k] == nil {
+		c.watch[k] = map[*app]struct{}{}
+	}
+	c.watch[k][a] = struct{}{}
+}
+
+func (c *commands) leave(a *app) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, all := range c.watch {
+		if delete(all, a); len(all) == 0 {
+			delete(c.watch, k)
+		}
+	}
+}
+
+// tell says what has become of a command to those who gave it.
+func (c *commands) tell(_ *Server, of *store.Command, why string) {
+	k := commandKey{of.RunID, of.Kind, of.ID}
+	c.mu.Lock()
+	var all []*app
+	for a := range c.watch[k] {
+		all = append(all, a)
+	}
+	if protocol.InputMachine.Ends(of.State) {
+		delete(c.watch, k)
+	}
+	c.mu.Unlock()
+	for _, a := range all {
+		a.told(stateOf(of, why))
+	}
+}
+
+func stateOf(c *store.Command, why string) protocol.State {
+	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
+}
+
+// payload is a command as it is stored until it has ended.
+type payload struct {
+	Type string          `json:"type"`
+	Data json.RawMessage `json:"data"`
+}
+
+// command does what an app's message says; the command is nil of what is not stored. from may
+// be nil.
+func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*store.Command, *Failure) {
+	run, err := s.visible(ctx, who.Sees, e.RunID)
+	if err != nil {
+		return nil, s.failed(err, protocol.UnknownRun)
+	}
+	if e.Type == protocol.RunSendKeys || e.Type == protocol.RunResize {
+		return nil, s.passOn(run, e)
+	}
+	c, f := s.commandOf(ctx, who, run, e)
+	if f != nil {
+		return nil, f
+	}
+	k := commandKey{c.RunID, c.Kind, c.ID}
+	s.commands.follow(k, from)
+	out, fresh, err := s.store.Accept(ctx, *c)
+	if err != nil {
+		return nil, s.failed(err, protocol.UnknownRequest)
+	}
+	if !fresh {
+		if from != nil {
+			from.told(stateOf(out, ""))
+		}
+		return out, nil
+	}
+	s.commands.tell(s, out, "")
+	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
+		h.deliver()
+	}
+	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
+		out = now
+	}
+	return out, nil
+}
+
+// passOn gives a host what is not stored: it is lost when the host is away.
+func (s *Server) passOn(run *store.Run, e *protocol.Envelope) *Failure {
+	h := s.hosts.get(run.HostID)
+	switch {
+	case run.Status == protocol.HasExited:
+		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
+	case h == nil || !h.isReady():
+		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
+	}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: h.id, RunID: run.ID, ID: e.ID, Data: e.Data}
+	h.push(out.Append(nil))
+	return nil
+}
+
+func (s *Server) ts() string { return s.clock.Now().UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// commandOf is a message as a command for the store.
+func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.Run, e *protocol.Envelope) (*store.Command, *Failure) {
+	now := s.now()
+	c := &store.Command{RunID: run.ID, By: who.Name, Created: now, Expires: now + protocol.InputTTL.Milliseconds()}
+	var says any // what the id stands for
+	var f *Failure
+	switch e.Type {
+	case protocol.RunSendInput:
+		d, err := protocol.Decode[protocol.SendInput](e)
+		if err != nil {
+			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
+		}
+		c.Kind, c.ID, says = store.InputCommand, d.InputID, d.Text
+		if d.TTLS != nil {
+			c.Expires = now + *d.TTLS*1000
+		}
+	case protocol.RunStop:
+		c.Kind, c.ID, says = store.StopCommand, e.ID, e.Data
+		if !protocol.IsID(c.ID) {
+			c.ID = rand.Text()
+		}
+	case protocol.RunApprove, protocol.RunDeny:
+		d, err := protocol.Decode[protocol.Decide](e)
+		if err != nil {
+			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
+		}
+		c.Kind, c.ID, c.ArgsSHA256 = store.DecisionCommand, d.RequestID, d.ArgsSHA256
+		c.Decision = map[string]string{protocol.RunApprove: "approve", protocol.RunDeny: "deny"}[e.Type]
+		says = []any{c.Decision, d.Answer, d.Answers, d.Text, d.Scope}
+		if c.Expires, f = s.decisionEnds(ctx, run.ID, d.RequestID, now); f != nil {
+			return nil, f
+		}
+	}
+	c.SHA256 = hashOf(says)
+	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, recorded(c))}
+	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name)})
+	return c, nil
+}
+
+// recorded is what the audit log says of a command.
+func recorded(c *store.Command) map[string]any {
+	all := map[string]any{"sha256": c.SHA256}
+	if c.Decision != "" {
+		all["decision"] = c.Decision
+	}
+	if c.ArgsSHA256 != "" {
+		all["args_sha256"] = c.ArgsSHA256
+	}
+	return all
+}
+
+// decisionEnds is until when a decision waits for its host, in Unix ms. When a request expires
+// its host says by its own clock: what counts is how long after the request that is.
+func (s *Server) decisionEnds(ctx context.Context, run, request string, now int64) (int64, *Failure) {
+	q, err := s.store.Request(ctx, run, request)
+	if err != nil {
+		f := s.failed(err, protocol.UnknownRequest)
+		if f.Code == protocol.UnknownRequest {
+			f.Why = "run " + run + " has no request " + request
+		}
+		return 0, f
+	}
+	ends := now + protocol.DecisionTTL.Milliseconds()
+	at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at"))
+	if err != nil {
+		return ends, nil
+	}
+	all, _, err := s.store.Page(ctx, store.PageQuery{Run: run, After: q.Seq - 1, Limit: 1})
+	if err != nil || len(all) == 0 {
+		return ends, nil
+	}
+	asked, err := time.Parse(time.RFC3339, all[0].TS)
+	if err != nil {
+		return ends, nil
+	}
+	return all[0].ReceivedAt + at.Sub(asked).Milliseconds(), nil
+}
+
+// withBy is data with who gave it, as the server knows.
+func withBy(data json.RawMessage, name string) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &all) != nil || all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	all["by"] = mustJSON(name)
+	return mustJSON(all)
+}
+
+func mustJSON(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("server: a value of ours is no JSON: " + err.Error())
+	}
+	return text
+}
+
+// hashOf is the SHA-256 of a value's canonical JSON.
+func hashOf(v any) string {
+	text := mustJSON(v)
+	if c, err := jcs.Canonical(text); err == nil {
+		text = c
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// expire ends commands that were not sent within their time.
+func (s *Server) expire() {
+	all, err := s.store.Overdue(s.ctx, s.now())
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.failed(err, protocol.Internal)
+		}
+		return
+	}
+	for _, c := range all {
+		s.step(c, "expired", string(protocol.Expired))
+	}
+}
+
+// step moves a command on, and tells who gave it.
+func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok bool) {
+	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on)
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.failed(err, protocol.Internal)
+		}
+		return nil, false
+	}
+	if moved {
+		s.commands.tell(s, out, why)
+	}
+	return out, moved
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// deliver sends a host the commands that wait for it, in the order in which they were accepted,
+// each at most once a connection. What an older connection was sent, and nobody knows what became of
+// it, is sent again to who knows commands by their ids; of others it stays unknown.
+func (h *host) deliver() {
+	h.sending.Lock()
+	defer h.sending.Unlock()
+	all, err := h.srv.store.Pending(h.srv.ctx, h.id, h.last)
+	if err != nil {
+		if h.srv.ctx.Err() == nil {
+			h.srv.failed(err, protocol.Internal)
+		}
+		return
+	}
+	for _, c := range all {
+		if h.closed.Load() {
+			return
+		}
+		if !h.room() {
+			h.waiting.Store(true)
+			h.kick()
+			return
+		}
+		h.last = c.N
+		switch {
+		case c.State == "accepted" && c.Expires <= h.srv.now():
+			h.srv.step(c, "expired", string(protocol.Expired))
+		case c.State == "accepted":
+			if _, ok := h.srv.step(c, "sent", ""); ok {
+				h.command(c)
+			}
+		case h.speaks2():
+			h.command(c)
+		default:
+			h.srv.step(c, "unknown", "the host may have had it")
+		}
+	}
+}
+
+// room says whether there is room for a command in the queue.
+func (x *socket) room() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.size <= queueBytes/2
+}
+
+func (h *host) command(c *store.Command) {
+	var p payload
+	if err := json.Unmarshal(c.Payload, &p); err != nil {
+		h.srv.failed(err, protocol.Internal)
+		return
+	}
+	e := protocol.Envelope{Type: p.Type, TS: h.srv.ts(), HostID: h.id, RunID: c.RunID, ID: c.ID, Data: p.Data}
+	h.push(e.Append(nil))
+}
+
+// results are what a host's command.result means to the machine.
+var results = map[string]string{"applied": "applied", "rejected": "rejected", "expired": "rejected", "indeterminate": "unknown"}
+
+// result takes what a host says of a command. It hears that this is stored, so that it
+// says it no more; also when nobody knows the command.
+func (h *host) result(e *protocol.Envelope) {
+	d, err := protocol.Decode[protocol.CommandDone](e)
+	if err != nil {
+		h.refuse(e, refuse(protocol.BadMessage, "command.result: %v", err))
+		return
+	}
+	if e.RunID == "" {
+		h.refuse(e, refuse(protocol.BadMessage, "command.result needs a run_id"))
+		return
+	}
+	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
+	switch {
+	case err == nil && r.HostID != h.id:
+		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
+		return
+	case err == nil:
+		_, _, err = h.settle(e.RunID, &d)
+	}
+	if err != nil && !errors.Is(err, store.ErrUnknown) {
+		h.srv.failed(err, protocol.Internal)
+		return // it is said again
+	}
+	out := protocol.New(protocol.CommandAck, h.srv.clock.Now(), protocol.CommandAcked{ID: d.ID})
+	out.RunID, out.Re = e.RunID, e.ID
+	h.push(out.Append(nil))
+}
+
+func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
+	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State])
+	if err == nil && !moved && c.State == "accepted" { // it was sent by a server that did not live to note it
+		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent"); err == nil {
+			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State])
+		}
+	}
+	if err == nil && moved {
+		why := d.Error
+		if why == "" && d.State == "expired" {
+			why = string(protocol.Expired)
+		}
+		h.srv.commands.tell(h.srv, c, why)
+	}
+	return c, moved, err
+}

@@ -1,0 +1,281 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// events serves GET /events: a stream for who accepts one, else a long poll.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	stream := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	f := s.newFeed(who)
+	defer f.follow.stop()
+	if fail := f.begin(s, r, who, stream); fail != nil {
+		guard.Fail(w, fail)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	defer s.config.Auth.Watch(who, cancel)()
+	if stream {
+		s.stream(ctx, w, f)
+		return
+	}
+	s.poll(ctx, w, r, f)
+}
+
+// feed is a follower over HTTP.
+type feed struct {
+	follow *follower
+	cursor map[string]int64 // after what was told
+	woken  chan struct{}
+}
+
+func (s *Server) newFeed(who *auth.Identity) *feed {
+	f := &feed{cursor: map[string]int64{}, woken: make(chan struct{}, 1)}
+	f.follow = s.newFollower(who.Sees, func() {
+		select {
+		case f.woken <- struct{}{}:
+		default:
+		}
+	})
+	return f
+}
+
+// begin follows what a request asks for.
+func (f *feed) begin(s *Server, r *http.Request, who *auth.Identity, stream bool) *Failure {
+	params := r.URL.Query()
+	text, given := params.Get("cursor"), params.Has("cursor")
+	if last := r.Header.Get("Last-Event-ID"); last != "" && stream {
+		text, given = last, true
+	}
+	rest := params.Get("rest")
+	switch {
+	case rest != "" && rest != restLive && rest != restStart && rest != restNone:
+		return refuse(protocol.BadMessage, "rest must be live, start or none")
+	case rest == "" && given:
+		rest = restNone
+	case rest == "":
+		rest = restLive
+	}
+	cursor, fail := parseCursor(text)
+	if fail != nil {
+		return fail
+	}
+	f.follow.subscribe(r.Context(), wish{cursor: cursor, rest: rest}, func(_ string, why *Failure) { fail = firstOf(fail, why) })
+	if fail != nil {
+		return fail
+	}
+	if !given && rest == restLive {
+		if err := f.ends(r.Context(), s, who); err != nil {
+			return s.failed(err, protocol.Internal)
+		}
+	}
+	maps.Copy(f.cursor, cursor)
+	return nil
+}
+
+// ends puts the ends of runs that go on into the cursor of who has none: whoever comes back
+// with it misses nothing of them.
+func (f *feed) ends(ctx context.Context, s *Server, who *auth.Identity) error {
+	all, err := s.store.Runs(ctx, store.RunsQuery{Limit: 10 * protocol.RunsInCursor})
+	for _, r := range all {
+		if len(f.cursor) < protocol.RunsInCursor && r.Status != protocol.HasExited && who.Sees(r.ID) {
+			f.cursor[r.ID] = r.Prefix
+		}
+	}
+	return err
+}
+
+// parseCursor reads run_a:12,run_b:7.
+func parseCursor(text string) (map[string]int64, *Failure) {
+	cursor := map[string]int64{}
+	if text == "" {
+		return cursor, nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		run, seq, ok := strings.Cut(part, ":")
+		n, err := strconv.ParseInt(seq, 10, 64)
+		if _, twice := cursor[run]; !ok || err != nil || n < 0 || n > protocol.MaxSeq || !protocol.IsID(run) || twice {
+			return nil, refuse(protocol.BadCursor, "a cursor is run:seq,run:seq,…, and %q is not", part)
+		}
+		cursor[run] = n
+	}
+	if len(cursor) > protocol.RunsInCursor {
+		return nil, refuse(protocol.BadCursor, "a cursor has at most %d runs", protocol.RunsInCursor)
+	}
+	return cursor, nil
+}
+
+// cursorText is a cursor as it is read.
+func cursorText(cursor map[string]int64) string {
+	var all []string
+	for _, run := range slices.Sorted(maps.Keys(cursor)) {
+		all = append(all, fmt.Sprintf("%s:%d", run, cursor[run]))
+	}
+	return strings.Join(all, ",")
+}
+
+// told moves the cursor on. It holds as many runs as one that is read may: those that were quiet
+// longest go.
+func (f *feed) told(e *entry, order *[]string) {
+	f.cursor[e.run] = e.seq
+	*order = append(slices.DeleteFunc(*order, func(run string) bool { return run == e.run }), e.run)
+	for len(f.cursor) > protocol.RunsInCursor {
+		drop := ""
+		for run := range f.cursor {
+			if !slices.Contains(*order, run) {
+				drop = run
+				break
+			}
+		}
+		if drop == "" {
+			drop, *order = (*order)[0], (*order)[1:]
+		}
+		delete(f.cursor, drop)
+	}
+}
+
+const commentEach = 15 * time.Second
+
+// stream writes server-sent events until the client goes.
+func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f *feed) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	out := &sse{w: w, control: http.NewResponseController(w)}
+	if out.flush() != nil {
+		return
+	}
+	var order []string
+	for ctx.Err() == nil {
+		all, err := f.follow.next(ctx, pageEvents)
+		if err != nil {
+			return // the client comes back with its cursor
+		}
+		for i := range all {
+			if all[i].run != "" {
+				f.told(&all[i], &order)
+			}
+			out.event(cursorText(f.cursor), all[i].frame)
+		}
+		if out.flush() != nil {
+			return
+		}
+		if len(all) == 0 && !s.idle(ctx, f) {
+			out.comment()
+		}
+	}
+}
+
+// idle waits until there may be more; false when it has been quiet for long.
+func (s *Server) idle(ctx context.Context, f *feed) bool {
+	over := make(chan struct{})
+	stop := s.clock.After(commentEach, func() { close(over) })
+	defer stop()
+	select {
+	case <-f.woken:
+		return true
+	case <-ctx.Done():
+		return true
+	case <-over:
+		return false
+	}
+}
+
+// sse writes server-sent events. A client that does not read them is left after a while.
+type sse struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	buf     []byte
+}
+
+func (o *sse) event(id string, data []byte) {
+	o.buf = append(o.buf, "id: "...)
+	o.buf = append(o.buf, id...)
+	o.buf = append(o.buf, "\ndata: "...)
+	for _, c := range data { // JSON has no line ends but between its parts, where they are spaces
+		if c == '\n' || c == '\r' {
+			c = ' '
+		}
+		o.buf = append(o.buf, c)
+	}
+	o.buf = append(o.buf, "\n\n"...)
+}
+
+func (o *sse) comment() { o.buf = append(o.buf, ":\n\n"...) }
+
+func (o *sse) flush() error {
+	_ = o.control.SetWriteDeadline(time.Now().Add(protocol.SlowWrite)) // where there is none, there is no such client
+	if len(o.buf) > 0 {
+		if _, err := o.w.Write(o.buf); err != nil {
+			return err
+		}
+		o.buf = o.buf[:0]
+	}
+	return o.control.Flush()
+}
+
+// poll answers with the events that there are, or waits for some.
+func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Request, f *feed) {
+	wait, bad := number(r, "wait", 0, 0, 30)
+	limit, bad2 := number(r, "limit", 200, 1, 1000)
+	if bad = firstOf(bad, bad2); bad != nil {
+		guard.Fail(w, bad)
+		return
+	}
+	over := make(chan struct{})
+	stop := s.clock.After(time.Duration(wait)*time.Second, func() { close(over) })
+	defer stop()
+	out := eventsPage{Events: []json.RawMessage{}}
+	var order []string
+	for size := 0; ; {
+		all, err := f.follow.next(ctx, int(limit)-len(out.Events))
+		if err != nil && ctx.Err() == nil {
+			guard.Fail(w, s.failed(err, protocol.Internal))
+			return
+		}
+		for i := range all {
+			if all[i].run != "" {
+				f.told(&all[i], &order)
+			}
+			out.Events = append(out.Events, all[i].frame)
+			size += len(all[i].frame)
+		}
+		if full := len(out.Events) >= int(limit) || size >= answerBytes; full || len(all) == 0 && (len(out.Events) > 0 || wait == 0) {
+			out.More = f.follow.hasMore()
+			break
+		}
+		if len(all) == 0 && !more(ctx, f, over) {
+			break
+		}
+	}
+	out.Cursor = f.cursor
+	guard.Answer(w, http.StatusOK, out)
+}
+
+// more waits until there may be more; false when the time is over.
+func more(ctx context.Context, f *feed, over <-chan struct{}) bool {
+	select {
+	case <-f.woken:
+		return true
+	case <-ctx.Done():
+	case <-over:
+	}
+	return false
+}

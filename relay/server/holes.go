@@ -1,0 +1,113 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// holes are what is missing of a host's runs, of one that does not say so itself: after a while
+// the server does, and who follows the run gets what is behind.
+type holes struct {
+	mu sync.Mutex
+	of map[string]*hole
+}
+
+type hole struct {
+	prefix, end int64 // prefix+1 to end are missing
+	since       time.Time
+	filling     bool
+}
+
+// find looks for holes of before the connection.
+func (hs *holes) find(h *host) {
+	all, err := h.srv.store.Holes(h.srv.ctx, h.id, "")
+	if err != nil {
+		h.srv.failed(err, protocol.Internal)
+		return
+	}
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, one := range all {
+		hs.of[one.Run] = &hole{prefix: one.From - 1, end: one.To, since: h.srv.clock.Now()}
+	}
+}
+
+// stored notes an event of a run, whose prefix is this now.
+func (hs *holes) stored(h *host, e *protocol.Envelope, prefix int64) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	one := hs.of[e.RunID]
+	switch now := h.srv.clock.Now(); {
+	case one == nil && e.Seq > prefix:
+		hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
+	case one == nil:
+	case prefix > one.prefix: // it has been filled, in part at least
+		delete(hs.of, e.RunID)
+		if e.Seq > prefix {
+			hs.of[e.RunID] = &hole{prefix: prefix, end: e.Seq - 1, since: now}
+		} else {
+			hs.of[e.RunID] = &hole{prefix: prefix, end: one.end, since: now}
+		}
+	case e.Seq <= one.end:
+		one.end, one.since = e.Seq-1, now
+	}
+}
+
+// sweep says of holes that were left alone that they stay.
+func (hs *holes) sweep(h *host, now time.Time) {
+	hs.mu.Lock()
+	var old []string
+	for run, one := range hs.of {
+		if !one.filling && now.Sub(one.since) >= protocol.HoleWait {
+			one.filling = true
+			old = append(old, run)
+		}
+	}
+	hs.mu.Unlock()
+	for _, run := range old {
+		hs.fill(h, run)
+	}
+}
+
+// fill writes a gap where the store still has a hole.
+func (hs *holes) fill(h *host, run string) {
+	all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
+	if err != nil {
+		h.srv.failed(err, protocol.Internal)
+	}
+	hs.mu.Lock()
+	delete(hs.of, run)
+	hs.mu.Unlock()
+	if len(all) == 0 {
+		return
+	}
+	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: "host_skipped"})
+	e.HostID, e.RunID, e.Seq = h.id, run, all[0].To
+	h.state.Lock()
+	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: &e, At: h.srv.now()}
+	h.state.Unlock()
+	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) {
+		if w.Err == nil && w.Refused == "" && !w.Stale {
+			h.holesAgain(run, h.srv.clock.Now())
+			h.acks.stored(h, run, w.Prefix)
+		}
+	})
+}
+
+// holesAgain looks for the next hole of a run, which is there since a gap was written before it.
+func (h *host) holesAgain(run string, since time.Time) {
+	h.srv.work.Go(func() {
+		all, err := h.srv.store.Holes(h.srv.ctx, h.id, run)
+		if err != nil || len(all) == 0 {
+			return
+		}
+		h.holes.mu.Lock()
+		defer h.holes.mu.Unlock()
+		if h.holes.of[run] == nil {
+			h.holes.of[run] = &hole{prefix: all[0].From - 1, end: all[0].To, since: since}
+		}
+	})
+}

@@ -1,0 +1,298 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// host is a host's connection.
+type host struct {
+	*socket
+	id       string
+	first    bool // nothing has come yet
+	budget   bucket
+	stopWait func() bool
+	violated map[protocol.Code]bool // what was recorded of it
+
+	starting sync.Mutex
+	begun    bool
+
+	state    sync.Mutex
+	taken    bool // it is the host's
+	gen      int64
+	epoch    int64 // 0 when it did not say one
+	instance string
+	ready    bool // commands go out
+
+	acks  acks
+	holes holes
+
+	sending sync.Mutex  // while commands are sent
+	last    int64       // the last command that was sent
+	waiting atomic.Bool // commands wait until there is room
+}
+
+func newHost(x *socket, id string) *host {
+	h := &host{socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, budget: bucket{rate: protocol.HostEvents, burst: protocol.HostBurst}}
+	h.acks.of = map[string]*ack{}
+	h.holes.of = map[string]*hole{}
+	return h
+}
+
+func (h *host) saidEpoch() (int64, string) {
+	h.state.Lock()
+	defer h.state.Unlock()
+	return h.epoch, h.instance
+}
+
+func (h *host) isTaken() bool {
+	h.state.Lock()
+	defer h.state.Unlock()
+	return h.taken
+}
+
+// isReady says whether commands go out to it.
+func (h *host) isReady() bool {
+	h.state.Lock()
+	defer h.state.Unlock()
+	return h.ready
+}
+
+// waited is called when a connection has said nothing for a second: it is of the seed's
+// protocol, and the host's.
+func (h *host) waited() {
+	if !h.isReady() && !h.closed.Load() {
+		h.begin(nil)
+	}
+}
+
+// begin is what follows from the first frame, or from there being none: the connection is the
+// host's, and commands go out.
+func (h *host) begin(hello *protocol.HelloData) {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	if h.begun && hello == nil {
+		return
+	}
+	h.begun = true
+	if hello != nil || !h.isTaken() {
+		h.claim(hello)
+	}
+	if h.closed.Load() || !h.isTaken() {
+		return
+	}
+	if hello != nil {
+		h.proto.Store(min(hello.Protocol, protocol.Version))
+		if !h.greet(hello) {
+			return
+		}
+	} else {
+		h.holes.find(h)
+	}
+	h.state.Lock()
+	h.ready = true
+	h.state.Unlock()
+	h.deliver()
+	h.srv.calls.again(h.srv, h)
+}
+
+// greet answers a hello, once it is known which runs the host has lost.
+func (h *host) greet(hello *protocol.HelloData) bool {
+	w := h.srv.welcome(hello.Protocol)
+	var known []string
+	for _, r := range hello.Runs {
+		known = append(known, r.RunID)
+	}
+	var err error
+	if w.Runs, err = h.srv.store.Prefixes(h.srv.ctx, h.id, known); err == nil && len(hello.Runs) < protocol.RunsInHello {
+		_, err = h.srv.store.Lose(h.srv.ctx, h.id, h.gen, known)
+	}
+	if err != nil {
+		h.srv.failed(err, protocol.Internal)
+		h.close(protocol.CloseInternal, "the store cannot do this now")
+		return false
+	}
+	h.send(protocol.Welcome, nil, w)
+	return true
+}
+
+func (h *host) take(e *protocol.Envelope) {
+	first := h.first
+	h.first = false
+	if first {
+		h.stopWait()
+	}
+	if e.Type == protocol.Hello {
+		h.hello(e, first)
+		return
+	}
+	if first && !h.isReady() {
+		h.begin(nil)
+	}
+	if h.closed.Load() {
+		return
+	}
+	if e.HostID != "" && e.HostID != h.id {
+		h.violates(e, refuse(protocol.HostMismatch, "this connection is host %s's", h.id))
+		return
+	}
+	e.HostID = h.id
+	h.understand(e)
+}
+
+func (h *host) hello(e *protocol.Envelope, first bool) {
+	why := protocol.Check(e)
+	d, err := protocol.Decode[protocol.HelloData](e)
+	switch {
+	case !first:
+		h.refuse(e, refuse(protocol.BadMessage, "hello is the first frame"))
+	case why != nil:
+		h.refuse(e, refuse(why.Code, "%s", why.Why))
+	case err != nil:
+		h.refuse(e, refuse(protocol.BadMessage, "hello: %v", err))
+	default:
+		h.begin(&d)
+	}
+}
+
+// understand does what a frame says.
+func (h *host) understand(e *protocol.Envelope) {
+	m := protocol.Find(e.Type)
+	if e.Enc == nil { // else nobody here can read it
+		if why := protocol.Check(e); why != nil {
+			h.refuse(e, refuse(why.Code, "%s", why.Why))
+			return
+		}
+	}
+	switch {
+	case e.Type == protocol.Heartbeat && e.Seq == 0:
+	case e.Type == protocol.RPCResponse:
+		h.srv.calls.answered(h.srv, h, e)
+	case e.Type == protocol.CommandResult:
+		h.result(e)
+	case m != nil && m.Kind != protocol.Event:
+		h.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
+	case e.RunID == "":
+		h.refuse(e, refuse(protocol.BadMessage, "%s needs a run_id", e.Type))
+	case e.Seq == 0:
+		h.live(e)
+	default:
+		h.event(e)
+	}
+}
+
+// live shows an event that is not stored.
+func (h *host) live(e *protocol.Envelope) {
+	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
+	if err == nil && r.HostID != h.id {
+		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
+		return
+	}
+	h.srv.hub.live(e.RunID, e.Type, e.Append(nil))
+}
+
+// event gives an event to the store. What becomes of it is told by the store's writer.
+func (h *host) event(e *protocol.Envelope) {
+	h.slow()
+	var compact bytes.Buffer
+	if json.Compact(&compact, e.Data) == nil { // as the store has it
+		e.Data = compact.Bytes()
+	}
+	h.state.Lock()
+	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: e, At: h.srv.now()}
+	h.state.Unlock()
+	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.written(e, w) })
+}
+
+// slow reads no more of a host that floods than is taken.
+func (h *host) slow() {
+	for {
+		wait := h.budget.take(h.srv.clock.Now())
+		if wait == 0 {
+			return
+		}
+		over := make(chan struct{})
+		stop := h.srv.clock.After(wait, func() { close(over) })
+		select {
+		case <-over:
+		case <-h.srv.ctx.Done():
+			stop()
+			return
+		}
+	}
+}
+
+// written hears what became of an event, in the writer's goroutine.
+func (h *host) written(e *protocol.Envelope, w store.Written) {
+	switch {
+	case w.Err != nil && h.srv.ctx.Err() != nil:
+		h.close(protocol.CloseRestart, "the server restarts")
+	case w.Err != nil:
+		h.srv.log.Error("events could not be stored", slog.String("host", h.id), slog.Any("error", w.Err))
+		h.close(protocol.CloseInternal, "what was sent is not stored: send it again")
+	case w.Stale:
+	case w.Refused == protocol.RateLimited:
+		h.refuse(e, refuse(w.Refused, "this host has too many runs"))
+	case w.Refused == protocol.NotOwner:
+		h.refuse(e, refuse(w.Refused, "run %s is another host's", e.RunID))
+	case w.Refused != "":
+		h.refuse(e, refuse(w.Refused, "another event of run %s has seq %d", e.RunID, e.Seq))
+	default:
+		if !h.speaks2() {
+			h.holes.stored(h, e, w.Prefix)
+		}
+		h.acks.stored(h, e.RunID, w.Prefix)
+	}
+}
+
+// violates says that a frame was dropped that a host may not send.
+func (h *host) violates(e *protocol.Envelope, f *Failure) {
+	if !h.violated[f.Code] { // one that floods does not write the audit log at its own pace
+		h.violated[f.Code] = true
+		r := audit.Record{Kind: "host_violation", Run: e.RunID, Actor: audit.Actor{Type: "host", Name: h.id}, Subject: mustJSON(map[string]string{"host": h.id}),
+			Data: mustJSON(map[string]string{"code": string(f.Code)})}
+		if err := h.srv.store.Record(h.srv.ctx, h.srv.now(), r); err != nil {
+			h.srv.failed(err, protocol.Internal)
+		}
+	}
+	h.srv.log.Warn("a host sent what it may not", slog.String("host", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
+	h.refuse(e, f)
+}
+
+func (h *host) more() bool {
+	acked := h.acks.send(h)
+	if h.waiting.Swap(false) {
+		h.deliver()
+		return true
+	}
+	return acked
+}
+
+func (h *host) gone() {
+	h.stopWait()
+	h.acks.stop()
+	if !h.srv.hosts.drop(h) {
+		return // another connection is the host's now, or always was
+	}
+	if h.srv.ctx.Err() != nil {
+		return
+	}
+	if err := h.srv.store.Seen(h.srv.ctx, h.id, h.srv.now()); err != nil {
+		h.srv.failed(err, protocol.Internal)
+	}
+	h.srv.calls.lost(h.srv, h)
+}
+
+func (h *host) swept(now time.Time) {
+	if !h.speaks2() {
+		h.holes.sweep(h, now)
+	}
+}

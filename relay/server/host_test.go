@@ -1,0 +1,344 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// TestSeedHost plays the seed's protocol alone: acks up to a hole, across it once it is filled, again for
+// what is sent again, and nothing that is newer goes out.
+func TestSeedHost(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	a := r.App(servertest.Viewer, "")
+	h.Begin("run_a")
+	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
+	h.Acked("run_a", 1) // what is behind the hole is stored, and not acknowledged
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	h.Acked("run_a", 4)
+	if got := a.Seqs("run_a", 4); !slices.Equal(got, []int64{1, 2, 3, 4}) {
+		t.Errorf("the app got %v", got)
+	}
+	h.Say(protocol.RunOutput, "run_a", 2, `{"text":"two", "stream":"stdout"}`)
+	h.Acked("run_a", 4)
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("another"))
+	if d := h.Failed(); d.Code != protocol.SeqConflict || d.RunID != "run_a" || d.Seq != 2 {
+		t.Errorf("%+v", d)
+	}
+	h.Say(protocol.Heartbeat, "", 0, "{}")
+	h.Say("run.novelty", "run_a", 5, `{"x":1}`)
+	e := a.Next("run.novelty")
+	if e.Seq != 5 || e.HostID != "host_a" || string(e.Data) != `{"x":1}` {
+		t.Errorf("%s", e.Append(nil))
+	}
+	// a hole at the beginning: nothing is acknowledged
+	h.Say(protocol.RunOutput, "run_b", 2, servertest.Output("x"))
+	h.Acked("run_b", 0)
+	h.Say(protocol.RunStarted, "run_c", 41, servertest.Started)
+	h.Acked("run_c", 41)
+}
+
+// TestFrames: what is no frame is refused, and what breaks the rules of sockets ends the connection.
+func TestFrames(t *testing.T) {
+	r := servertest.Start(t)
+	for name, row := range map[string]struct {
+		kind  websocket.MessageType
+		frame []byte
+		code  int
+	}{
+		"binary": {websocket.MessageBinary, []byte("{}"), protocol.CloseBinary},
+		"UTF-8":  {websocket.MessageText, []byte("{\"type\":\"\xff\"}"), protocol.CloseInvalidUTF8},
+		"long":   {websocket.MessageText, []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + `"}`), protocol.CloseTooBig},
+	} {
+		for what, p := range map[string]*servertest.Peer{"host": r.Host("host_x"), "app": r.App(servertest.Viewer, "")} {
+			_ = p.Write(row.kind, row.frame) // it may be refused while it is written
+			if code := p.Closed(); code != row.code {
+				t.Errorf("%s, %s: %d, want %d", name, what, code, row.code)
+			}
+		}
+	}
+	p := r.Host("host_x")
+	bad := []string{"x", "[]", `{"ts":"2025-01-01T00:00:00Z"}`, `{"type":"run.output","ts":"2025-01-01T00:00:00Z","seq":9007199254740992}`,
+		strings.Repeat(`{"a":`, 65) + "1" + strings.Repeat("}", 65)}
+	for i := range protocol.MaxBadMessages {
+		if i == protocol.MaxBadMessages-1 {
+			for range 4 { // those of a minute ago count no more
+				r.Go(time.Minute / 4)
+				p.Ping()
+			}
+			p.Raw([]byte(bad[0]))
+			if d := p.Failed(); d.Code != protocol.BadMessage {
+				t.Errorf("%+v", d)
+			}
+			break
+		}
+		p.Raw([]byte(bad[i%len(bad)]))
+		if d := p.Failed(); d.Code != protocol.BadMessage || d.Message == "" {
+			t.Errorf("%+v", d)
+		}
+	}
+	p.Begin("run_a") // the connection stays
+	for range protocol.MaxBadMessages - 1 {
+		p.Raw([]byte("x"))
+	}
+	if code := p.Closed(); code != protocol.ClosePolicy {
+		t.Errorf("%d", code)
+	}
+	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=host_x&host_token=wrong"); p != nil || status != 401 {
+		t.Errorf("another token: %d", status)
+	}
+	if p, status := servertest.TryDial(t, r.URL+"/ws/host?host_id=a/b&host_token=x"); p != nil || status != 400 {
+		t.Errorf("no id: %d", status)
+	}
+	if p, status := servertest.TryDial(t, r.URL+"/ws/app"); p != nil || status != 401 {
+		t.Errorf("no token: %d", status)
+	}
+}
+
+// TestOwner: a run is its first host's, and a connection its host's alone.
+func TestOwner(t *testing.T) {
+	r := servertest.Start(t)
+	a, b := r.Host("host_a"), r.Host("host_b")
+	a.Begin("run_a")
+	b.Say(protocol.RunOutput, "run_a", 2, servertest.Output("mine"))
+	if d := b.Failed(); d.Code != protocol.NotOwner || d.RunID != "run_a" {
+		t.Errorf("%+v", d)
+	}
+	b.Say(protocol.RunOutput, "run_a", 0, servertest.Output("mine"))
+	if d := b.Failed(); d.Code != protocol.NotOwner {
+		t.Errorf("without a seq: %+v", d)
+	}
+	e := protocol.New(protocol.RunOutput, r.Clock.Now(), protocol.Output{Stream: "stdout", Text: "x"})
+	e.HostID, e.RunID, e.Seq = "host_a", "run_a", 2
+	b.Raw(e.Append(nil))
+	if d := b.Failed(); d.Code != protocol.HostMismatch {
+		t.Errorf("%+v", d)
+	}
+	b.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i","text":"x"}`)
+	if d := b.Failed(); d.Code != protocol.UnknownType {
+		t.Errorf("%+v", d)
+	}
+	b.Begin("run_b") // it goes on
+}
+
+// TestTakeOver: of two connections of a host the newer wins, and nothing that the older sends
+// counts any more; its end does not take the newer's place.
+func TestTakeOver(t *testing.T) {
+	r := servertest.Start(t)
+	older := r.Host("host_a")
+	older.Begin("run_a")
+	newer := r.Host("host_a")
+	newer.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	newer.Acked("run_a", 2)
+	if code := older.Closed(); code != protocol.CloseSuperseded {
+		t.Errorf("the older: %d", code)
+	}
+	if status, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); status != 200 || !strings.Contains(string(body), `"online":true`) {
+		t.Errorf("%d %s", status, body)
+	}
+	// one that says nothing is taken after a second
+	third := r.Host("host_a")
+	third.Ping()
+	r.Go(protocol.TakeWithin)
+	if code := newer.Closed(); code != protocol.CloseSuperseded {
+		t.Errorf("the second: %d", code)
+	}
+	third.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	third.Acked("run_a", 3)
+}
+
+func hello(instance string, epoch int64, runs ...protocol.RunAt) protocol.HelloData {
+	return protocol.HelloData{Instance: instance, Epoch: &epoch, Runs: runs}
+}
+
+// TestEpochs: a copy of a host's state is kept out while the host is there.
+func TestEpochs(t *testing.T) {
+	r := servertest.Start(t)
+	first, w := r.Hello("host_a", hello("one", 100))
+	if w.Protocol != 2 || w.HeartbeatS != 20 || w.MaxFrame != protocol.MaxFrame || w.Window != protocol.Window || w.User != "" {
+		t.Errorf("%+v", w)
+	}
+	first.Begin("run_a")
+	copied := r.Host("host_a")
+	h := hello("two", 100)
+	h.Protocol, h.Agent = 2, "x/1"
+	copied.Say(protocol.Hello, "", 0, h)
+	if code := copied.Closed(); code != protocol.CloseSuperseded {
+		t.Errorf("a copy of the state: %d", code)
+	}
+	stale := r.Host("host_a")
+	h = hello("three", 99)
+	h.Protocol, h.Agent = 2, "x/1"
+	stale.Say(protocol.Hello, "", 0, h)
+	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
+		t.Errorf("an older state: %d", code)
+	}
+	first.Say(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
+	first.Acked("run_a", 2)
+	// the same process comes back, and then a later one
+	again, w := r.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	if code := first.Closed(); code != protocol.CloseSuperseded || w.Runs["run_a"] != 2 {
+		t.Errorf("%d, %+v", code, w)
+	}
+	later, w := r.Hello("host_a", hello("four", 101))
+	if code := again.Closed(); code != protocol.CloseSuperseded || len(w.Runs) != 0 {
+		t.Errorf("%d, %+v", code, w)
+	}
+	// a run that a host does not know any more is lost, until an event of it comes
+	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"lost"`) {
+		t.Errorf("%s", body)
+	}
+	later.Say(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
+	later.Acked("run_a", 3)
+	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_a", nil); !strings.Contains(string(body), `"status":"running"`) {
+		t.Errorf("%s", body)
+	}
+	later.Close()
+	if code := later.Closed(); code != 1000 {
+		t.Errorf("%d", code)
+	}
+	stale = r.Host("host_a")
+	stale.Say(protocol.Hello, "", 0, h)
+	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
+		t.Errorf("an older state when nobody is there: %d", code)
+	}
+}
+
+// TestHostSkipped: a hole that a host of the seed's leaves alone is told after a minute; what comes
+// later is stored.
+func TestHostSkipped(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	a := r.App(servertest.Viewer, "")
+	h.Begin("run_a")
+	h.Say(protocol.RunOutput, "run_a", 7, servertest.Output("seven"))
+	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("four"))
+	h.Say(protocol.RunOutput, "run_b", 1, servertest.Output("b"))
+	h.Acked("run_b", 1)
+	for range 12 { // it says that it is there
+		r.Go(protocol.HoleWait / 12)
+		h.Say(protocol.Heartbeat, "", 0, "{}")
+		h.Ping()
+		a.Ping()
+	}
+	r.Go(time.Second)
+	h.Acked("run_a", 4)
+	for range 12 {
+		r.Go(protocol.HoleWait / 12)
+		h.Say(protocol.Heartbeat, "", 0, "{}")
+		h.Ping()
+		a.Ping()
+	}
+	r.Go(time.Second)
+	h.Acked("run_a", 7)
+	if got := a.Seqs("run_a", 5); !slices.Equal(got, []int64{1, 3, 4, 6, 7}) {
+		t.Errorf("the app got %v", got)
+	}
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("late"))
+	r.Go(time.Second)
+	h.Acked("run_a", 7)
+	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_a/events", nil)
+	if !strings.Contains(string(body), `"late"`) || !strings.Contains(string(body), `"from":2,"to":3,"reason":"host_skipped"`) {
+		t.Errorf("%s", body)
+	}
+}
+
+// TestSilence: who says nothing is asked whether it is there, and left when it does not answer.
+func TestSilence(t *testing.T) {
+	r := servertest.Start(t)
+	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
+	h.Ping()
+	a.Ping()
+	for range 4 { // they answer pings: nothing happens for as long as they do
+		r.Go(protocol.PingAfter)
+		h.Ping()
+		a.Ping()
+	}
+	h.Begin("run_a")
+	a.Seqs("run_a", 1)
+	for range 10 { // what was written to them is written
+		h.Ping()
+		a.Ping()
+	}
+	r.Go(protocol.DeadAfter + time.Second)
+	if code := h.Closed(); code != -1 {
+		t.Errorf("%d", code)
+	}
+	a.Closed()
+}
+
+// TestFlood: of a host that floods no more is read than it may send, and nothing is dropped.
+func TestFlood(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	a := r.App(servertest.Viewer, "")
+	h.Begin("run_a")
+	const n = protocol.HostBurst + 500
+	go func() {
+		for seq := int64(2); seq <= n; seq++ {
+			e := protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: []byte(servertest.Output(fmt.Sprint(seq)))}
+			if h.Write(websocket.MessageText, e.Append(nil)) != nil {
+				return
+			}
+		}
+	}()
+	a.Seqs("run_a", protocol.HostBurst)
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > protocol.HostBurst+1 { // the clock went on a little after the first
+		t.Errorf("%d are stored, %v", run.Prefix, err)
+	}
+	for range 11 {
+		r.Go(time.Second / 100)
+	}
+	if got := a.Seqs("run_a", n-protocol.HostBurst); got[len(got)-1] != n {
+		t.Errorf("%d is the last", got[len(got)-1])
+	}
+}
+
+// TestStoreFails: what could not be committed is not acknowledged, and the host hears that it has to
+// send it again.
+func TestStoreFails(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	h.Begin("run_a")
+	a := r.App(servertest.Viewer, "")
+	r.Break()
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("lost"))
+	if code := h.Closed(); code != protocol.CloseInternal {
+		t.Errorf("%d", code)
+	}
+	r.Mend()
+	again := r.Host("host_a")
+	again.Say(protocol.RunOutput, "run_a", 2, servertest.Output("kept"))
+	again.Acked("run_a", 2)
+	if e := a.Next(protocol.RunOutput); !strings.Contains(string(e.Data), "kept") {
+		t.Errorf("%s", e.Data)
+	}
+}
+
+// TestShutdown: sockets hear that the server restarts, and what was sent before is there afterwards.
+func TestShutdown(t *testing.T) {
+	r := servertest.Start(t)
+	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
+	h.Begin("run_a")
+	a.Seqs("run_a", 1)
+	r.Restart()
+	if code := h.Closed(); code != protocol.CloseRestart {
+		t.Errorf("the host: %d", code)
+	}
+	if code := a.Closed(); code != protocol.CloseRestart {
+		t.Errorf("the app: %d", code)
+	}
+	_, w := r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a"}))
+	if w.Runs["run_a"] != 1 {
+		t.Errorf("%+v", w)
+	}
+}

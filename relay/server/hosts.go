@@ -1,0 +1,194 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// hosts are those that are connected: one connection a host.
+type hosts struct {
+	mu sync.Mutex
+	of map[string]*slot
+}
+
+// slot is a host's place. Its lock is held while one connection takes it from another.
+type slot struct {
+	taking sync.Mutex
+	has    *host // guarded by hosts.mu
+}
+
+func newHosts() *hosts { return &hosts{of: map[string]*slot{}} }
+
+func (h *hosts) slot(id string) *slot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of[id] == nil {
+		h.of[id] = &slot{}
+	}
+	return h.of[id]
+}
+
+// get is a host's connection; nil when it has none.
+func (h *hosts) get(id string) *host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s := h.of[id]; s != nil {
+		return s.has
+	}
+	return nil
+}
+
+// put makes a connection its host's, and gives the one that was it.
+func (h *hosts) put(c *host) (was *host) {
+	s := h.slot(c.id)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, s.has = s.has, c
+	return was
+}
+
+// drop ends a connection's place, if it still has it: an older one never takes the newer's.
+func (h *hosts) drop(c *host) (had bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.of[c.id]
+	if s == nil || s.has != c {
+		return false
+	}
+	s.has = nil
+	return true
+}
+
+// hostSocket serves GET /ws/host.
+func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	id, token := auth.HostCredentials(r)
+	if err := s.config.Auth.Host(r.Context(), id, token, r); err != nil {
+		guard.Fail(w, s.failed(err, protocol.Unauthorized))
+		return
+	}
+	x := s.upgrade(w, r)
+	if x == nil {
+		return
+	}
+	h := newHost(x, id)
+	x.peer = h
+	if s.hosts.get(id) == nil {
+		h.claim(nil)
+	}
+	h.stopWait = s.clock.After(protocol.TakeWithin, h.waited)
+	x.start(h)
+}
+
+// claim makes a connection its host's, unless another has more right to it. hello is nil when
+// it has said none.
+func (h *host) claim(hello *protocol.HelloData) {
+	slot := h.srv.hosts.slot(h.id)
+	slot.taking.Lock()
+	defer slot.taking.Unlock()
+	if h.closed.Load() {
+		return
+	}
+	epoch, instance := int64(0), ""
+	if hello != nil && hello.Epoch != nil {
+		epoch, instance = *hello.Epoch, hello.Instance
+	}
+	older := h.srv.hosts.get(h.id)
+	if older == h {
+		older = nil
+	}
+	if older != nil && epoch > 0 {
+		theirs, their := older.saidEpoch()
+		switch {
+		case theirs == 0 || epoch > theirs || instance == their:
+		case epoch < theirs:
+			h.stale(epoch, theirs)
+			return
+		case older.alive():
+			h.close(protocol.CloseSuperseded, "another process with this host's state is connected")
+			h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
+			return
+		}
+	}
+	h.take1(epoch, instance)
+}
+
+// take1 gives the connection the host's generation: nothing that an older one sends is stored
+// from then on.
+func (h *host) take1(epoch int64, instance string) {
+	gen, err := h.srv.store.TakeOver(h.srv.ctx, h.id, epoch, h.srv.now())
+	switch {
+	case errors.Is(err, store.ErrStale):
+		h.stale(epoch, 0)
+		return
+	case errors.Is(err, store.ErrUnknown):
+		h.close(protocol.CloseUnauthorized, "the host was removed")
+		return
+	case err != nil:
+		h.srv.log.Error("a host could not be taken", slog.String("host", h.id), slog.Any("error", err))
+		h.close(protocol.CloseInternal, "the store cannot do this now")
+		return
+	}
+	h.state.Lock()
+	h.gen, h.epoch, h.instance, h.taken = gen, epoch, instance, true
+	h.state.Unlock()
+	if was := h.srv.hosts.put(h); was != nil && was != h {
+		was.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+	}
+}
+
+func (h *host) stale(epoch, theirs int64) {
+	h.srv.log.Warn("a host came back with an older state", slog.String("host", h.id), slog.Int64("epoch", epoch), slog.Int64("has", theirs))
+	h.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
+}
+
+// alive asks a connection whether it is there.
+func (h *host) alive() bool {
+	const within = 2 * time.Second
+	ctx, cancel := context.WithCancel(h.srv.ctx)
+	defer cancel()
+	stop := h.srv.clock.After(within, cancel)
+	defer stop()
+	return h.conn.Ping(ctx) == nil
+}
+
+// hostRow is a host as apps see it.
+type hostRow struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	Online     bool    `json:"online"`
+	LastSeenAt *string `json:"last_seen_at"`
+	Auth       string  `json:"auth"` // token, or key
+}
+
+func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	all, err := s.store.Hosts(r.Context())
+	if err != nil {
+		guard.Fail(w, s.failed(err, protocol.Internal))
+		return
+	}
+	rows := []hostRow{}
+	for _, h := range all {
+		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil, LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
+		if row.Name == "" {
+			row.Name = h.ID
+		}
+		if h.PublicKey != "" {
+			row.Auth = "key"
+		}
+		if row.Online {
+			now := s.now()
+			row.LastSeenAt = timeText(now)
+		}
+		rows = append(rows, row)
+	}
+	guard.Answer(w, http.StatusOK, rows)
+}

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"cmp"
+	"container/list"
+	"slices"
+	"sync"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+const (
+	ringEvents = 256       // of a run that need not be read from the store
+	ringBytes  = 512 << 10 // of their frames
+	ringRuns   = 512       // that have a ring; those that were quiet longest lose theirs
+)
+
+// entry is an event as apps get it.
+type entry struct {
+	run   string
+	seq   int64
+	typ   string
+	frame []byte
+}
+
+// ring is the last events of a run: all behind from, up to to.
+type ring struct {
+	run      string
+	from, to int64
+	all      []entry
+	size     int
+}
+
+// hub tells those who follow runs that there is more of one, and keeps the last events.
+type hub struct {
+	mu    sync.Mutex
+	rings map[string]*list.Element // of *ring
+	used  *list.List               // the last used first
+	rest  map[*follower]struct{}   // who follows runs that it has not named
+	named map[string]map[*follower]struct{}
+}
+
+func newHub() *hub {
+	return &hub{rings: map[string]*list.Element{}, used: list.New(), rest: map[*follower]struct{}{}, named: map[string]map[*follower]struct{}{}}
+}
+
+// publish tells of a run that its prefix has grown, by these events when they are all that is
+// new, and gives who follows it. They are to be woken when the run's host was told.
+func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for f := range h.rest {
+		if f.hint(run, before) {
+			follow = append(follow, f)
+		}
+	}
+	for f := range h.named[run] {
+		if _, twice := h.rest[f]; !twice && f.hint(run, before) {
+			follow = append(follow, f)
+		}
+	}
+	switch {
+	case len(follow) == 0 || events == nil:
+		h.forget(run)
+	default:
+		h.keep(run, before, after, events)
+	}
+	return follow
+}
+
+// live gives an event without a seq to who follows its run.
+func (h *hub) live(run, typ string, frame []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for f := range h.rest {
+		f.live(run, typ, frame)
+	}
+	for f := range h.named[run] {
+		if _, twice := h.rest[f]; !twice {
+			f.live(run, typ, frame)
+		}
+	}
+}
+
+func (h *hub) forget(run string) {
+	if at := h.rings[run]; at != nil {
+		h.used.Remove(at)
+		delete(h.rings, run)
+	}
+}
+
+// keep puts events into a run's ring.
+func (h *hub) keep(run string, before, after int64, events []entry) {
+	at := h.rings[run]
+	if at == nil {
+		at = h.used.PushFront(&ring{run: run, from: before, to: before})
+		h.rings[run] = at
+	}
+	h.used.MoveToFront(at)
+	r := at.Value.(*ring)
+	if r.to != before {
+		*r = ring{run: run, from: before}
+	}
+	for _, e := range events {
+		r.all, r.size = append(r.all, e), r.size+len(e.frame)
+	}
+	r.to = after
+	drop := 0
+	for len(r.all)-drop > ringEvents || r.size > ringBytes && drop < len(r.all) {
+		r.from, r.size = r.all[drop].seq, r.size-len(r.all[drop].frame)
+		drop++
+	}
+	r.all = slices.Delete(r.all, 0, drop)
+	if len(h.rings) > ringRuns {
+		last := h.used.Back()
+		h.forget(last.Value.(*ring).run)
+	}
+}
+
+// recent gives a run's events behind a seq; ok is false when the store has to be asked.
+func (h *hub) recent(run string, after int64) (all []entry, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at := h.rings[run]
+	if at == nil {
+		return nil, false
+	}
+	r := at.Value.(*ring)
+	if after < r.from || after > r.to {
+		return nil, false
+	}
+	i, _ := slices.BinarySearchFunc(r.all, after+1, func(e entry, seq int64) int { return cmp.Compare(e.seq, seq) })
+	return slices.Clone(r.all[i:]), true
+}
+
+// committed hears of a commit, before its hosts do. Who follows hears when they have.
+func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func()) {
+	var follow []*follower
+	for run, after := range out.Prefixes {
+		before := out.Before[run]
+		if after > before {
+			follow = append(follow, s.hub.publish(run, before, after, newEntries(run, before, after, all, out))...)
+		}
+	}
+	settled := out.Settled
+	return func() {
+		for _, f := range follow {
+			f.kick()
+		}
+		for i := range settled {
+			s.commands.tell(s, &settled[i].Command, string(settled[i].Why))
+		}
+		s.calls.seen(s, all)
+	}
+}
+
+// newEntries are a batch's events of a run when they are all that is between two prefixes;
+// else nil.
+func newEntries(run string, before, after int64, all []store.Incoming, out *store.Appended) (events []entry) {
+	next := before + 1
+	for i := range all {
+		e := all[i].Envelope
+		if e.RunID != run || out.Outcomes[i] != (store.Outcome{}) || e.Seq != next || e.Type == protocol.RunGap {
+			continue
+		}
+		shown := *e
+		shown.HostID = all[i].HostID
+		events = append(events, entry{run, e.Seq, e.Type, shown.Append(nil)})
+		next++
+	}
+	if next != after+1 {
+		return nil
+	}
+	return events
+}

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// message is what a run says, as a conversation has it.
+type message struct {
+	ID        string          `json:"id"`
+	Seq       int64           `json:"seq"`
+	TS        string          `json:"ts"`
+	Role      string          `json:"role"` // user, assistant, system
+	Kind      string          `json:"kind"` // the event's type without "run."
+	Actor     *string         `json:"actor"`
+	RequestID *string         `json:"request_id"`
+	Text      string          `json:"text"`
+	Data      json.RawMessage `json:"data,omitempty"`
+}
+
+// said says how a type of event is a message: by whom, and which members of its data are the text.
+// What is not here is none.
+var said = map[string]struct {
+	role string
+	text []string // the first that is there
+	data bool     // the data comes along
+}{
+	protocol.RunStarted:             {"system", []string{"command"}, true},
+	protocol.RunOutput:              {"assistant", []string{"text"}, false},
+	protocol.RunInput:               {"user", []string{"text_redacted"}, false},
+	protocol.RunAwaitingInput:       {"system", []string{"prompt", "reason"}, true},
+	protocol.RunPermissionRequested: {"assistant", []string{"prompt"}, true},
+	protocol.RunPermissionResolved:  {"system", []string{"decision"}, true},
+	protocol.RunEmit:                {"assistant", []string{"payload"}, true},
+	protocol.ToolCall:               {"assistant", []string{"tool"}, true},
+	protocol.ToolResult:             {"system", []string{"error", "tool"}, true},
+	protocol.RunExited:              {"system", []string{"exit_code"}, true},
+	protocol.RunGap:                 {"system", []string{"reason"}, true},
+}
+
+// outputText is how long a message of output grows.
+const outputText = 32 << 10
+
+func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
+	if err != nil {
+		guard.Fail(w, s.failed(err, protocol.UnknownRun))
+		return
+	}
+	after, f := number(r, "after", 0, 0, protocol.MaxSeq)
+	limit, f2 := number(r, "limit", 1000, 1, 10_000)
+	if f = firstOf(f, f2); f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	q := store.PageQuery{Run: run.ID, After: after, Limit: 1000, Bytes: answerBytes}
+	for t := range said {
+		q.Types = append(q.Types, t)
+	}
+	all := []*message{}
+	for more := true; more && int64(len(all)) < limit; {
+		var events []*store.Event
+		if events, more, err = s.store.Page(r.Context(), q); err != nil {
+			guard.Fail(w, s.failed(err, protocol.Internal))
+			return
+		}
+		for _, e := range events {
+			all = add(all, e)
+			q.After = e.Seq
+		}
+	}
+	guard.Answer(w, http.StatusOK, all[:min(int64(len(all)), limit)])
+}
+
+// add adds an event; output goes on with the output before it.
+func add(all []*message, e *store.Event) []*message {
+	as := said[e.Type]
+	m := &message{ID: fmt.Sprintf("%s:%d", e.RunID, e.Seq), Seq: e.Seq, TS: e.TS, Role: as.role, Kind: strings.TrimPrefix(e.Type, "run.")}
+	var data map[string]json.RawMessage
+	_ = json.Unmarshal(e.Data, &data) // what is encrypted has nothing to be read
+	for _, name := range as.text {
+		if v, there := data[name]; there {
+			m.Text = plain(v)
+			break
+		}
+	}
+	if n := len(all); n > 0 && e.Type == protocol.RunOutput && all[n-1].Kind == m.Kind && len(all[n-1].Text)+len(m.Text) <= outputText {
+		all[n-1].Text += m.Text
+		return all
+	}
+	for name, at := range map[string]**string{"actor": &m.Actor, "request_id": &m.RequestID} {
+		if t := store.Text(e.Data, name); t != "" {
+			*at = &t
+		}
+	}
+	if as.data {
+		m.Data = e.Data
+	}
+	return append(all, m)
+}
+
+// plain is a value as a text: a text as it is, anything else as JSON.
+func plain(v json.RawMessage) string {
+	var t string
+	if json.Unmarshal(v, &t) == nil {
+		return t
+	}
+	return string(v)
+}

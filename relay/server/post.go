@@ -1,0 +1,163 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// posted reads the body of a request as the data of a message of the protocol. An empty body is {}.
+func (s *Server) posted(w http.ResponseWriter, r *http.Request) (map[string]json.RawMessage, *Failure) {
+	body, f := read(w, r)
+	if f != nil {
+		return nil, f
+	}
+	all := map[string]json.RawMessage{}
+	if len(body) > 0 && json.Unmarshal(body, &all) != nil || all == nil {
+		return nil, refuse(protocol.BadMessage, "the body must be a JSON object")
+	}
+	return all, nil
+}
+
+// give does what a body says as a message of a type.
+func (s *Server) give(w http.ResponseWriter, r *http.Request, who *auth.Identity, typ string, data map[string]json.RawMessage) *store.Command {
+	f := s.rates.allow(who.ID)
+	var c *store.Command
+	if f == nil {
+		e := &protocol.Envelope{Type: typ, TS: s.ts(), RunID: r.PathValue("run"), Data: mustJSON(data)}
+		if e.ID = store.Text(e.Data, "id"); typ != protocol.RunStop {
+			e.ID = ""
+		}
+		if why := protocol.Check(e); why != nil {
+			f = refuse(why.Code, "%s", why.Why)
+		} else {
+			c, f = s.command(r.Context(), who, e, nil)
+		}
+	}
+	if f != nil {
+		guard.Fail(w, f)
+		return nil
+	}
+	return c
+}
+
+func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	data, f := s.posted(w, r)
+	if f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	if c := s.give(w, r, who, protocol.RunSendInput, data); c != nil {
+		handed(w, c)
+	}
+}
+
+func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	data, f := s.posted(w, r)
+	if f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	if c := s.give(w, r, who, protocol.RunStop, data); c != nil {
+		handed(w, c)
+	}
+}
+
+// handed says how far a command has come.
+func handed(w http.ResponseWriter, c *store.Command) {
+	switch c.State {
+	case "sent", "applied":
+		w.WriteHeader(http.StatusNoContent)
+	case "accepted":
+		guard.Answer(w, http.StatusAccepted, map[string]string{"state": c.State, "id": c.ID})
+	case "expired":
+		guard.Fail(w, refuse(protocol.Expired, "the host was away for longer than it was to wait"))
+	default:
+		guard.Answer(w, http.StatusOK, map[string]string{"state": c.State, "id": c.ID})
+	}
+}
+
+func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	data, f := s.posted(w, r)
+	if f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[store.Text(mustJSON(data), "decision")]
+	if typ == "" {
+		guard.Fail(w, refuse(protocol.BadMessage, "decision must be approve or deny"))
+		return
+	}
+	delete(data, "decision")
+	data["request_id"] = mustJSON(r.PathValue("request"))
+	if c := s.give(w, r, who, typ, data); c != nil {
+		guard.Answer(w, http.StatusOK, map[string]string{"state": c.State})
+	}
+}
+
+// rpcWait is how long an answer is waited for over HTTP.
+const rpcWait = 25 * time.Second
+
+func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	data, f := s.posted(w, r)
+	if f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	whole := mustJSON(data)
+	e := &protocol.Envelope{Type: store.Text(whole, "type"), TS: s.ts(), RunID: store.Text(whole, "run_id"), Data: data["data"]}
+	if len(e.Data) == 0 {
+		e.Data = json.RawMessage("{}")
+	}
+	right, known := auth.OfMessage(e.Type)
+	m := protocol.Find(e.Type)
+	if !known || m.Kind != protocol.RPC {
+		guard.Fail(w, refuse(protocol.UnknownType, "there is no RPC %q", e.Type))
+		return
+	}
+	if err := s.may(r.Context(), who, right, e.RunID); err != nil {
+		guard.Fail(w, err)
+		return
+	}
+	if why := protocol.Check(e); why != nil {
+		f = refuse(why.Code, "%s", why.Why)
+	} else {
+		f = s.rates.allow(who.ID)
+	}
+	var c *call
+	if f == nil {
+		c, f = s.ask(r.Context(), who, e, nil)
+	}
+	if f != nil {
+		guard.Fail(w, f)
+		return
+	}
+	s.await(w, r, c)
+}
+
+// await answers with a call's answer, or that there is none yet.
+func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
+	over := make(chan struct{})
+	stop := s.clock.After(rpcWait, func() { close(over) })
+	defer stop()
+	select {
+	case <-c.done:
+	case <-over:
+	case <-r.Context().Done():
+		return
+	case <-s.ctx.Done():
+	}
+	s.calls.mu.Lock()
+	answer, state := c.answer, c.state
+	s.calls.mu.Unlock()
+	if answer == nil {
+		guard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.id})
+		return
+	}
+	guard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// bucket gives so many a second, and a burst more at once.
+type bucket struct {
+	rate, burst float64
+	left        float64
+	at          time.Time
+}
+
+// take takes one; else wait is how long until there is one.
+func (b *bucket) take(now time.Time) (wait time.Duration) {
+	if b.at.IsZero() {
+		b.left = b.burst
+	} else if passed := now.Sub(b.at); passed > 0 {
+		b.left = min(b.burst, b.left+passed.Seconds()*b.rate)
+	}
+	b.at = now
+	if b.left < 1 {
+		return max(time.Duration((1-b.left)/b.rate*float64(time.Second)), time.Millisecond)
+	}
+	b.left--
+	return 0
+}
+
+// full says whether a bucket says no more than a new one would.
+func (b *bucket) full(now time.Time) bool {
+	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
+}
+
+// rates count the commands of each session.
+type rates struct {
+	clock Clock
+	mu    sync.Mutex
+	of    map[string]*bucket
+}
+
+func newRates(c Clock) *rates { return &rates{clock: c, of: map[string]*bucket{}} }
+
+// allow says whether a session may give a command now; nil when it may.
+func (r *rates) allow(session string) *Failure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b := r.of[session]
+	if b == nil {
+		b = &bucket{rate: protocol.CommandRate, burst: protocol.CommandMax}
+		r.of[session] = b
+	}
+	if wait := b.take(r.clock.Now()); wait > 0 {
+		return &Failure{Code: protocol.RateLimited, Why: "too many commands in too short a time", After: wait}
+	}
+	return nil
+}
+
+func (r *rates) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, b := range r.of {
+		if b.full(now) {
+			delete(r.of, id)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// Routes are all that there are: of what runs do, and those that were given.
+func (s *Server) Routes() []auth.Route {
+	return append([]auth.Route{
+		{Method: "GET", Path: "/health", Right: auth.Open, Handle: s.health},
+		{Method: "GET", Path: "/ws/host", Right: auth.Open, Handle: s.hostSocket},
+		{Method: "GET", Path: "/ws/app", Right: auth.Read, Handle: s.appSocket},
+		{Method: "GET", Path: "/events", Right: auth.Read, Handle: s.events},
+		{Method: "GET", Path: "/runs", Right: auth.Read, Handle: s.runs},
+		{Method: "GET", Path: "/sessions", Right: auth.Read, Handle: s.runs},
+		{Method: "GET", Path: "/runs/{run}", Right: auth.Read, Handle: s.run},
+		{Method: "GET", Path: "/sessions/{run}", Right: auth.Read, Handle: s.run},
+		{Method: "GET", Path: "/runs/{run}/events", Right: auth.Read, Handle: s.runEvents},
+		{Method: "GET", Path: "/sessions/{run}/events", Right: auth.Read, Handle: s.runEvents},
+		{Method: "GET", Path: "/runs/{run}/messages", Right: auth.Read, Handle: s.messages},
+		{Method: "GET", Path: "/sessions/{run}/messages", Right: auth.Read, Handle: s.messages},
+		{Method: "POST", Path: "/runs/{run}/input", Right: auth.Input, Handle: s.postInput},
+		{Method: "POST", Path: "/runs/{run}/stop", Right: auth.Stop, Handle: s.postStop},
+		{Method: "POST", Path: "/runs/{run}/permissions/{request}", Right: auth.Decide, Handle: s.postDecision},
+		{Method: "GET", Path: "/inbox", Right: auth.Read, Handle: s.inbox},
+		{Method: "POST", Path: "/rpc", Right: auth.AskRun, Handle: s.postRPC},
+		{Method: "GET", Path: "/hosts", Right: auth.ReadHosts, Handle: s.hostList},
+	}, s.config.More...)
+}
+
+func (s *Server) mux() http.Handler {
+	mux := http.NewServeMux()
+	for _, row := range s.Routes() {
+		mux.HandleFunc(row.Method+" "+row.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(row, w, r) })
+	}
+	return mux
+}
+
+// serve lets only those in who may.
+func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
+	if row.Right == auth.Open {
+		row.Handle(w, r, nil)
+		return
+	}
+	who, err := s.config.Auth.Authenticate(r)
+	if err == nil {
+		err = s.may(r.Context(), who, row.Right, r.PathValue("run"))
+	}
+	if err != nil {
+		guard.Fail(w, err)
+		return
+	}
+	row.Handle(w, r, who)
+}
+
+// may says whether somebody has a right; who has not is remembered.
+func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, run string) error {
+	err := who.Need(right)
+	if err != nil {
+		s.config.Auth.Refused(ctx, who, right, run)
+	}
+	return err
+}
+
+func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
+	guard.Answer(w, http.StatusOK, map[string]string{"name": "concerto-relay", "version": s.config.Version, "status": "ok"})
+}
+
+// read reads a request's body into a value of the protocol.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, *Failure) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxFrame))
+	var big *http.MaxBytesError
+	switch {
+	case errors.As(err, &big):
+		return nil, refuse(protocol.TooLarge, "a body has at most %d bytes", int64(protocol.MaxFrame))
+	case err != nil:
+		return nil, refuse(protocol.BadMessage, "the body cannot be read")
+	}
+	return body, nil
+}

@@ -1,0 +1,210 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// answer reads the next answer of an RPC.
+func answer(p *servertest.Peer) (protocol.Envelope, protocol.Response) {
+	p.T.Helper()
+	e := p.Next(protocol.RPCResponse)
+	d, err := protocol.Decode[protocol.Response](&e)
+	if err != nil {
+		p.T.Fatal(err)
+	}
+	return e, d
+}
+
+func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"README.md"}`, id) }
+
+// TestRPC: an answer goes to who asked and to nobody else; asked again nothing is done again.
+func TestRPC(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a, other := r.App(servertest.Operator, ""), r.App("operator:adam", "")
+	a.Raw([]byte(`{"type":"rpc.fs.read","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"mine","data":` + read("r1") + `}`))
+	e := h.Next("rpc.fs.read")
+	if e.RunID != "run_a" || !strings.Contains(string(e.Data), `"path":"README.md"`) {
+		t.Errorf("%s", e.Append(nil))
+	}
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	e, d := answer(a)
+	if !d.OK || string(d.Result) != `{"content":"hi"}` || e.Re != "mine" || e.RunID != "run_a" || e.HostID != "host_a" {
+		t.Errorf("%s", e.Append(nil))
+	}
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	if _, d := answer(a); !d.OK {
+		t.Errorf("%+v", d)
+	}
+	for what, ask := range map[string]func(){
+		"other args": func() { a.Say("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`) },
+		"other type": func() { a.Say("rpc.fs.list", "run_a", 0, `{"request_id":"r1"}`) },
+	} {
+		ask()
+		if _, d := answer(a); d.OK || d.ErrorCode != protocol.RPCCode(protocol.InputConflict) || d.RequestID != "r1" {
+			t.Errorf("%s: %+v", what, d)
+		}
+	}
+	other.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
+		t.Errorf("somebody else's: %+v", d)
+	}
+	a.Say("rpc.fs.read", "run_z", 0, read("r2"))
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownRun) || d.RPCType != "rpc.fs.read" {
+		t.Errorf("%+v", d)
+	}
+	a.Say("rpc.host.info", "", 0, `{"request_id":"r3","host_id":"host_z"}`)
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.UnknownHost) {
+		t.Errorf("%+v", d)
+	}
+	// another host's answer is nobody's; a seed host's error gets a code
+	b := r.Host("host_b")
+	b.Begin("run_b")
+	a.Say("rpc.fs.read", "run_a", 0, read("r4"))
+	h.Next("rpc.fs.read")
+	b.Say(protocol.RPCResponse, "", 0, `{"request_id":"r4","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"forged"}}`)
+	b.Ping()
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r4","ok":false,"rpc_type":"rpc.fs.read","error":"no"}`)
+	if _, d := answer(a); d.OK || d.Error != "no" || d.ErrorCode != "internal" {
+		t.Errorf("%+v", d)
+	}
+	// no answer in time
+	a.Say("rpc.fs.read", "run_a", 0, read("r5"))
+	h.Next("rpc.fs.read")
+	r.Go(protocol.RPCWithin)
+	if _, d := answer(a); d.ErrorCode != protocol.Timeout {
+		t.Errorf("%+v", d)
+	}
+	a.Ping()
+	h.Ping()
+	// a run is started by its host, and the answer names it
+	a.Say("rpc.run.start", "", 0, `{"request_id":"r6","host_id":"host_a","tool":"codex","cmd":""}`)
+	h.Next("rpc.run.start")
+	h.Say(protocol.RPCResponse, "run_new", 0, `{"request_id":"r6","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_new"}}`)
+	if e, d := answer(a); e.RunID != "run_new" || !d.OK {
+		t.Errorf("%s", e.Append(nil))
+	}
+	// not too many at a time
+	for i := range protocol.RPCsAtOnce + 1 {
+		a.Say("rpc.fs.read", "run_a", 0, read(fmt.Sprint("many", i)))
+	}
+	if d := a.Failed(); d.Code != protocol.RateLimited || d.RequestID != "many16" {
+		t.Errorf("%+v", d)
+	}
+	// the host is gone: what can be asked again is, of who comes back
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	other.Say("rpc.fs.read", "run_a", 0, read("r7"))
+	if _, d := answer(other); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
+		t.Errorf("%+v", d)
+	}
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
+	for range protocol.RPCsAtOnce {
+		e := h.Next("rpc.fs.read")
+		h.Say(protocol.RPCResponse, "run_a", 0, fmt.Sprintf(`{"request_id":%q,"ok":true,"rpc_type":"rpc.fs.read","result":{}}`, requestOf(e)))
+		if _, d := answer(a); !d.OK {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+func requestOf(e protocol.Envelope) string {
+	var d struct {
+		RequestID string `json:"request_id"`
+	}
+	_ = json.Unmarshal(e.Data, &d)
+	return d.RequestID
+}
+
+// TestGated: an RPC that waits for its approval waits as long as it takes, and one of which nobody
+// knows whether it was done is not done again.
+func TestGated(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := r.HelloApp(servertest.Operator, "")
+	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
+	h.Next("rpc.bash")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g1","reason":"permission","prompt":"make?"}`)
+	h.Acked("run_a", 2)
+	for range 8 {
+		r.Go(10 * time.Second)
+		a.Ping()
+		h.Ping()
+	}
+	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"g1"}`)
+	h.Next(protocol.RunApprove)
+	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g1","decision":"approve"}`)
+	h.Acked("run_a", 3)
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"g1","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
+	if _, d := answer(a); !d.OK {
+		t.Errorf("%+v", d)
+	}
+	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
+	h.Next("rpc.bash")
+	h.Close()
+	h.Closed()
+	if _, d := answer(a); d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
+		t.Errorf("%+v", d)
+	}
+	h, _ = r.Hello("host_a", hello("two", 2, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
+	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("x"))
+	if e := h.Read(); e.Type != protocol.RunAck {
+		t.Errorf("%s", e.Append(nil))
+	}
+}
+
+// TestPostRPC: over HTTP the answer is waited for, and asked for again by the same id.
+func TestPostRPC(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	body := json.RawMessage(`{"type":"rpc.fs.read","run_id":"run_a","data":` + read("p1") + `}`)
+	type got struct {
+		status int
+		body   []byte
+	}
+	answers := make(chan got, 1)
+	ask := func() {
+		status, text := r.Do(servertest.Operator, "POST", "/rpc", body)
+		answers <- got{status, text}
+	}
+	go ask()
+	h.Next("rpc.fs.read")
+	h.Ping()
+	for waits := r.Clock.Timers(); waits < 3; waits = r.Clock.Timers() { // of the sweep, the call and who asks
+		time.Sleep(time.Millisecond)
+	}
+	r.Go(25 * time.Second)
+	if a := <-answers; a.status != 202 || !strings.Contains(string(a.body), `"state":"asked"`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"p1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	go ask()
+	if a := <-answers; a.status != 200 || !strings.Contains(string(a.body), `"content":"hi"`) || !strings.Contains(string(a.body), `"type":"rpc.response"`) {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for want, body := range map[string]string{
+		`400 {"error":{"code":"unknown_type"`:   `{"type":"rpc.nothing","data":{}}`,
+		`400 {"error":{"code":"bad_message"`:    `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p2"}}`,
+		`404 {"error":{"code":"unknown_host"`:   `{"type":"rpc.host.info","data":{"request_id":"p3","host_id":"nobody"}}`,
+		`409 {"error":{"code":"input_conflict"`: `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p1","path":"x"}}`,
+	} {
+		status, text := r.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(body))
+		if got := fmt.Sprintf("%d %s", status, text); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s", body, got)
+		}
+	}
+	if status, _ := r.Do(servertest.Viewer, "POST", "/rpc", body); status != 403 {
+		t.Errorf("a viewer: %d", status)
+	}
+}

@@ -1,0 +1,81 @@
+package servertest
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// Clock is a server's clock that goes when it is told to.
+type Clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*timer
+}
+
+type timer struct {
+	at time.Time
+	do func()
+}
+
+// NewClock makes a clock that stands still.
+func NewClock() *Clock { return &Clock{now: time.UnixMilli(1_750_000_000_000).UTC()} }
+
+// Now is the time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// After calls something when the clock has gone that far.
+func (c *Clock) After(d time.Duration, do func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &timer{c.now.Add(d), do}
+	if d <= 0 {
+		go do()
+		return func() bool { return false }
+	}
+	c.timers = append(c.timers, t)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		i := slices.Index(c.timers, t)
+		if i >= 0 {
+			c.timers = slices.Delete(c.timers, i, i+1)
+		}
+		return i >= 0
+	}
+}
+
+// Go lets time pass. What is due by then is called, each at its time, and has returned.
+func (c *Clock) Go(d time.Duration) {
+	c.mu.Lock()
+	end := c.now.Add(d)
+	for {
+		var next *timer
+		for _, t := range c.timers {
+			if !t.at.After(end) && (next == nil || t.at.Before(next.at)) {
+				next = t
+			}
+		}
+		if next == nil {
+			break
+		}
+		c.timers = slices.DeleteFunc(c.timers, func(t *timer) bool { return t == next })
+		c.now = next.at
+		c.mu.Unlock()
+		next.do()
+		c.mu.Lock()
+	}
+	c.now = end
+	c.mu.Unlock()
+}
+
+// Timers is how many wait.
+func (c *Clock) Timers() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.timers)
+}

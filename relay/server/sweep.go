@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// sockets are all that are open.
+type sockets struct {
+	mu    sync.Mutex
+	open  map[*socket]struct{}
+	ended bool
+	wait  sync.WaitGroup
+}
+
+// add takes a socket in; false says that the server has ended.
+func (s *sockets) add(x *socket) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wait.Add(1)
+	s.open[x] = struct{}{}
+	return !s.ended
+}
+
+func (s *sockets) remove(x *socket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, x)
+}
+
+// all are those that are open now.
+func (s *sockets) all() []*socket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*socket, 0, len(s.open))
+	for x := range s.open {
+		all = append(all, x)
+	}
+	return all
+}
+
+func (s *sockets) closeAll(code int, why string) {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	for _, x := range s.all() {
+		x.close(code, why)
+	}
+}
+
+func (s *sockets) cutAll() {
+	for _, x := range s.all() {
+		_ = x.raw.Close()
+	}
+}
+
+// Figures are what a server has to do.
+type Figures struct {
+	Hosts, Apps int // that are connected
+	Writing     int // of their sockets to which something is being written
+	Calls       int // RPCs that go on, or are remembered
+}
+
+// Figures tells what the server has to do now.
+func (s *Server) Figures() (f Figures) {
+	for _, x := range s.sockets.all() {
+		if _, ok := x.peer.(*host); ok {
+			f.Hosts++
+		} else {
+			f.Apps++
+		}
+		x.mu.Lock()
+		if x.pumps {
+			f.Writing++
+		}
+		x.mu.Unlock()
+	}
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	f.Calls = len(s.calls.of)
+	return f
+}
+
+// sweep looks after what time does: silence, slowness, commands and calls whose time is over.
+func (s *Server) sweep() {
+	now := s.clock.Now()
+	for _, x := range s.sockets.all() {
+		x.sweep(now)
+	}
+	s.expire()
+	s.calls.sweep(s, now)
+	s.rates.sweep(now)
+}
+
+func (x *socket) sweep(now time.Time) {
+	since := func(at int64) time.Duration { return time.Duration(now.UnixNano() - at) }
+	silent := since(x.seen.Load())
+	writing := x.writing.Load()
+	switch {
+	case x.closed.Load():
+		return
+	case writing != 0 && since(writing) >= protocol.SlowWrite:
+		x.close(protocol.CloseTooSlow, "what was sent is not read")
+		return
+	case silent >= protocol.DeadAfter:
+		if !x.closed.Swap(true) {
+			_ = x.raw.Close() // nobody would hear why
+		}
+		return
+	case silent >= protocol.PingAfter && x.pinged.Load() <= x.seen.Load() && writing == 0:
+		x.ping()
+	}
+	x.peer.swept(now)
+}
+
+// ping asks the other end whether it is there. That it is, is seen when its answer comes.
+func (x *socket) ping() {
+	x.pinged.Store(x.srv.clock.Now().UnixNano())
+	x.srv.sockets.wait.Add(1)
+	go func() {
+		defer x.srv.sockets.wait.Done()
+		_ = x.conn.Ping(context.Background()) // it ends with the connection at the latest
+	}()
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// PageQuery says which events of a run are wanted: those behind After, at most Limit of them,
+// and no more once they have Bytes of data, one at least; of some types, when Types has any.
+type PageQuery struct {
+	Run          string
+	After        int64
+	Limit, Bytes int
+	Types        []string
+}
+
+// Page gives a run's events in order, up to its prefix. more says that there may be others
+// behind them.
+func (s *Store) Page(ctx context.Context, q PageQuery) (out []*Event, more bool, err error) {
+	where, args := `run_id = $1 AND seq > $2 AND seq <= (SELECT prefix_seq FROM runs WHERE id = $1)`, []any{q.Run, q.After}
+	if len(q.Types) > 0 {
+		var marks []string
+		for _, t := range q.Types {
+			args = append(args, t)
+			marks = append(marks, fmt.Sprintf("$%d", len(args)))
+		}
+		where += ` AND type IN (` + strings.Join(marks, ", ") + `)`
+	}
+	rows, err := s.reading().QueryContext(ctx, fmt.Sprintf(`SELECT %s FROM events WHERE %s ORDER BY seq LIMIT %d`, eventColumns, where, q.Limit+1), args...)
+	if err != nil {
+		return nil, false, s.told("read events", err)
+	}
+	defer rows.Close()
+	for size := 0; rows.Next(); {
+		if len(out) == q.Limit || q.Bytes > 0 && size >= q.Bytes {
+			return out, true, nil
+		}
+		e, err := scanEvent(rows)
+		if err != nil {
+			return nil, false, s.told("read events", err)
+		}
+		out, size = append(out, e), size+len(e.Data)+len(e.Extra)
+	}
+	return out, false, s.told("read events", rows.Err())
+}
+
+// RunIDs are the ids of runs behind one, in their order: at most limit.
+func (s *Store) RunIDs(ctx context.Context, after string, limit int) (out []string, err error) {
+	err = s.each(ctx, fmt.Sprintf(`SELECT id FROM runs WHERE id > $1 ORDER BY id LIMIT %d`, limit), []any{after}, func(r row) error {
+		var id string
+		err := r.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
+// Hole is what is missing of a run: From to To, behind which there are events.
+type Hole struct {
+	Run      string
+	From, To int64
+}
+
+// Holes are the first holes of a host's runs, of one when run is not "".
+func (s *Store) Holes(ctx context.Context, host, run string) (out []Hole, err error) {
+	text, args := `SELECT r.id, r.prefix_seq, (SELECT min(e.from_seq) FROM events e WHERE e.run_id = r.id AND e.seq > r.prefix_seq) FROM runs r WHERE r.host_id = $1 AND r.last_seq > r.prefix_seq`, []any{host}
+	if run != "" {
+		text, args = text+` AND r.id = $2`, []any{host, run}
+	}
+	err = s.each(ctx, text, args, func(r row) error {
+		var h Hole
+		var next sql.NullInt64
+		if err := r.Scan(&h.Run, &h.From, &next); err != nil {
+			return err
+		}
+		h.From, h.To = h.From+1, next.Int64-1
+		if next.Valid && h.To >= h.From {
+			out = append(out, h)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Lose notes which runs a host that is there does not know: all but those that it names, and
+// those that have ended. The generation is the connection's that says so.
+func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string) (lost []string, err error) {
+	err = s.change(ctx, func(tx database) error {
+		var has int64
+		if err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has); err != nil || has != gen {
+			return s.told("read a host", err)
+		}
+		rows, err := tx.QueryContext(ctx, `SELECT id FROM runs WHERE host_id = $1 AND status NOT IN ('exited', 'lost')`+s.dialect.Lock, host)
+		if err != nil {
+			return s.told("read runs", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id string
+			if err := rows.Scan(&id); err != nil {
+				return s.told("read runs", err)
+			}
+			if !slices.Contains(known, id) {
+				lost = append(lost, id)
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return s.told("read runs", err)
+		}
+		for _, id := range lost {
+			if _, err := tx.ExecContext(ctx, `UPDATE runs SET status = $2 WHERE id = $1`, id, string(protocol.Lost)); err != nil {
+				return s.told("note a run", err)
+			}
+		}
+		return nil
+	})
+	return lost, err
+}
+
+// Seen notes when a host was seen last, in Unix ms.
+func (s *Store) Seen(ctx context.Context, host string, at int64) error {
+	return s.change(ctx, func(tx database) error {
+		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $2 WHERE id = $1`, host, at)
+		return s.told("note a host", err)
+	})
+}
+
+// Request tells of a request; ErrUnknown when there is none.
+func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
+	q, err := scanRequest(s.reading().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("request %s: %w", id, ErrUnknown)
+	}
+	return q, s.told("read a request", err)
+}
+
+// Command tells of a command; ErrUnknown when there is none.
+func (s *Store) Command(ctx context.Context, run, kind, id string) (*Command, error) {
+	c, err := scanCommand(s.reading().QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`, run, kind, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%s %s of run %s: %w", kind, id, run, ErrUnknown)
+	}
+	return c, s.told("read a command", err)
+}
+
+// Overdue are the commands that were not sent within their time, which is in Unix ms.
+func (s *Store) Overdue(ctx context.Context, at int64) (out []*Command, err error) {
+	err = s.each(ctx, `SELECT `+commandColumns+` FROM commands WHERE state = 'accepted' AND expires <= $1 ORDER BY n`, []any{at}, func(r row) error {
+		c, err := scanCommand(r)
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}
+
+// Decision is the decision of a request that somebody has decided; nil when nobody has.
+func (s *Store) Decision(ctx context.Context, run, id string) (*Decided, error) {
+	var d Decided
+	err := s.reading().QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&d.Decision, &d.By, &d.At)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return &d, s.told("read a decision", err)
+}
+
+// Text is a member of an object that is a text; "" when there is none.
+func Text(data json.RawMessage, name string) string {
+	return (&Event{Data: data}).text(name)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"database/sql"
+	"errors"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Settled is a command of which an event tells what became of it. Why is a code, of one that
+// was not applied.
+type Settled struct {
+	Command
+	Why protocol.Code
+}
+
+// settle moves the commands on of which an event tells, in the transaction that stores it: a
+// server that is killed in between would otherwise say that it does not know.
+func (b *batch) settle(r *openRun, e *Event) error {
+	switch e.Type {
+	case protocol.RunInput:
+		id := e.text("input_id")
+		if err := b.applied(r.ID, InputCommand, id); err != nil {
+			return err
+		}
+		return b.applied(r.ID, DecisionCommand, id) // of a host that does not say more
+	case protocol.ToolResult:
+		return b.applied(r.ID, DecisionCommand, e.text("request_id"))
+	case protocol.RunPermissionResolved:
+		return b.resolved(r.ID, e.text("request_id"), e.text("decision"))
+	case protocol.RunExited:
+		return b.ended(r.ID)
+	}
+	return nil
+}
+
+// open is a command that has not ended; nil when there is none.
+func (b *batch) open(run, kind, id string) (*Command, error) {
+	c, err := scanCommand(b.tx.QueryRowContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3 AND state IN ('accepted', 'sent')`+b.s.dialect.Lock, run, kind, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return c, b.s.told("read a command", err)
+}
+
+func (b *batch) applied(run, kind, id string) error {
+	c, err := b.open(run, kind, id)
+	if err != nil || c == nil {
+		return err
+	}
+	return b.end(c, "applied", "")
+}
+
+// resolved ends the decision of a request: the host may have applied it, or another that it
+// heard of before, or none.
+func (b *batch) resolved(run, id, decision string) error {
+	c, err := b.open(run, DecisionCommand, id)
+	if err != nil || c == nil {
+		return err
+	}
+	var stored string
+	err = b.tx.QueryRowContext(b.ctx, `SELECT decision FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&stored)
+	switch {
+	case err != nil && !errors.Is(err, sql.ErrNoRows):
+		return b.s.told("read a decision", err)
+	case decision == stored || decision == "":
+		return b.end(c, "applied", "")
+	case decision == "expired" || decision == "withdrawn":
+		return b.end(c, "rejected", protocol.Expired)
+	}
+	return b.end(c, "rejected", protocol.AlreadyDecided)
+}
+
+// ended ends what waits for a run that has ended: what was not sent will never be.
+func (b *batch) ended(run string) error {
+	rows, err := b.tx.QueryContext(b.ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND (state = 'accepted' OR state = 'sent' AND kind <> 'input') ORDER BY n`, run)
+	if err != nil {
+		return b.s.told("read commands", err)
+	}
+	defer rows.Close()
+	var all []*Command
+	for rows.Next() {
+		c, err := scanCommand(rows)
+		if err != nil {
+			return b.s.told("read commands", err)
+		}
+		all = append(all, c)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return b.s.told("read commands", err)
+	}
+	for _, c := range all {
+		how, why := "rejected", protocol.RunHasExited
+		if c.Kind == StopCommand {
+			how, why = "applied", ""
+		}
+		if err := b.end(c, how, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end ends a command as its machine allows: what was never sent cannot be rejected by the
+// host, its time is over.
+func (b *batch) end(c *Command, on string, why protocol.Code) error {
+	if c.State == "accepted" && on == "applied" {
+		c.State = "sent" // the host has had it, though who sent it did not live to say so
+	} else if c.State == "accepted" {
+		on = "expired"
+	}
+	to, ok := protocol.InputMachine.Next(c.State, on)
+	if !ok {
+		return nil
+	}
+	c.State, c.Payload = to, nil
+	b.out.Settled = append(b.out.Settled, Settled{*c, why})
+	_, err := b.tx.ExecContext(b.ctx, `UPDATE commands SET state = $2, payload = '' WHERE n = $1`, c.N, c.State)
+	return b.s.told("note a command", err)
+}
