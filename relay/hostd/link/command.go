@@ -94,7 +94,7 @@ func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
 	if out.Error != "" {
 		l.o.Log.Warn("a command", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
 	}
-	if id == "" || l.State().Protocol < protocol.Version {
+	if id == "" || !l.greets.Load() {
 		return
 	}
 	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: kind, State: out.State, Error: out.Error}}

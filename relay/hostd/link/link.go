@@ -16,6 +16,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -87,8 +88,9 @@ type Link struct {
 	ctx  context.Context // of Run: what is at work does not end with a connection
 	work sync.WaitGroup  // commands and RPCs
 
-	lanes lanes
-	busy  chan struct{} // has a place for each RPC at work
+	lanes  lanes
+	greets atomic.Bool   // the server did when it was connected last
+	busy   chan struct{} // has a place for each RPC at work
 
 	mu    sync.Mutex
 	state State

@@ -2,7 +2,9 @@ package link
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -20,7 +22,14 @@ type sender struct {
 	results int64 // those up to this number are sent
 	modern  bool  // the server has greeted
 	frame   []byte
+
+	since        time.Time // an ack was last of use, or the first event sent that waits for one
+	sinceResults time.Time // likewise of results
 }
+
+// resendAfter is how long what was sent waits for its ack before it is sent again: a frame
+// may have been lost though the connection lives. The server knows what it has.
+const resendAfter = 10 * time.Second
 
 // sending is a run that is sent.
 type sending struct {
@@ -50,6 +59,8 @@ func (s *session) sendAll() error {
 		select {
 		case <-s.wake:
 		case <-s.l.o.Spool.Committed():
+		case <-x.stalled():
+			x.again()
 		case g := <-s.greet: // late
 			if err := x.resume(known, g); err != nil {
 				return err
@@ -57,6 +68,46 @@ func (s *session) sendAll() error {
 		case <-s.ctx.Done():
 			return context.Cause(s.ctx)
 		}
+	}
+}
+
+// stalled hears when what was sent has waited for too long; nil when nothing waits.
+func (x *sender) stalled() <-chan time.Time {
+	first := x.since
+	if x.flight == 0 || x.waiting() && x.sinceResults.Before(first) {
+		first = x.sinceResults
+	}
+	if x.flight == 0 && !x.waiting() {
+		return nil
+	}
+	return x.l.o.Clock.After(first.Add(resendAfter).Sub(x.l.o.Clock.Now()))
+}
+
+// waiting says whether results wait for their acks.
+func (x *sender) waiting() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.session.results) > 0
+}
+
+// again has all be sent again that has waited for too long.
+func (x *sender) again() {
+	now := x.l.o.Clock.Now()
+	if x.flight > 0 && now.Sub(x.since) >= resendAfter {
+		x.l.o.Log.Warn("the server does not acknowledge events: they are sent again", "events", x.flight)
+		for id, s := range x.runs {
+			if len(s.sent) > 0 {
+				r, _ := x.l.o.Spool.Run(id)
+				s.at, s.sent = r.Acked, nil
+			}
+		}
+		x.flight = 0
+	}
+	if x.waiting() && now.Sub(x.sinceResults) >= resendAfter {
+		x.mu.Lock()
+		x.session.results = map[string][]int64{}
+		x.mu.Unlock()
+		x.results = 0
 	}
 }
 
@@ -97,6 +148,9 @@ func (x *sender) begin(known []spool.Run) error {
 	case <-x.l.o.Clock.After(protocol.TakeWithin):
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
+	}
+	if x.l.greets.Load() {
+		return errors.New("the server greets no more: its greeting may be lost")
 	}
 	x.l.note(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)
@@ -172,6 +226,9 @@ func (x *sender) hear() {
 				n++
 			}
 			s.sent, x.flight = s.sent[n:], x.flight-int64(n)
+			if n > 0 {
+				x.since = x.l.o.Clock.Now()
+			}
 		}
 	}
 }
@@ -196,6 +253,9 @@ func (x *sender) sendResults() error {
 	}
 	for _, r := range all {
 		x.mu.Lock()
+		if len(x.session.results) == 0 {
+			x.sinceResults = x.l.o.Clock.Now()
+		}
 		x.session.results[r.ID] = append(x.session.results[r.ID], r.N)
 		x.mu.Unlock()
 		e := x.l.envelope(protocol.CommandResult, r.CommandDone)
@@ -240,7 +300,9 @@ func (x *sender) event(s *sending, e *protocol.Envelope) error {
 	e.HostID = x.l.o.HostID
 	s.at = e.Seq
 	s.sent = append(s.sent, e.Seq)
-	x.flight++
+	if x.flight++; x.flight == 1 {
+		x.since = x.l.o.Clock.Now()
+	}
 	return x.write(e)
 }
 

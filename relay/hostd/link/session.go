@@ -64,6 +64,8 @@ func (s *session) run(ctx context.Context) error {
 	return err
 }
 
+var errSilent = fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
+
 // beat asks a server that is silent whether it is there.
 func (s *session) beat() error {
 	clock := s.l.o.Clock
@@ -83,7 +85,7 @@ func (s *session) beat() error {
 			defer close(dead)
 			select {
 			case <-clock.After(protocol.DeadAfter - silent):
-				cancel()
+				s.end(errSilent) // before the reader hears that the connection is closed
 			case <-ctx.Done():
 			}
 		}()
@@ -91,7 +93,7 @@ func (s *session) beat() error {
 		cancel()
 		<-dead
 		if err != nil {
-			return fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
+			return fmt.Errorf("ask the server whether it is there: %w", err)
 		}
 		s.heard()
 	}
@@ -176,6 +178,7 @@ func (s *session) welcome(e *protocol.Envelope) error {
 		state.Skew = at.Sub(now)
 	}
 	s.l.note(state)
+	s.l.greets.Store(state.Protocol >= protocol.Version)
 	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
 	select {
 	case s.greet <- greeting{w.Runs, w.Window}:

@@ -1,0 +1,43 @@
+package link_test
+
+import (
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// TestLostFrames: what was sent and is not acknowledged is sent again, though the connection
+// lives; a server that has greeted once and does not now is connected to anew.
+func TestLostFrames(t *testing.T) {
+	s := serve(t, byHeader)
+	var stall, impatient atomic.Bool
+	c := newClock(func(d time.Duration) bool {
+		return d == 10*time.Second && stall.CompareAndSwap(true, false) || d == protocol.TakeWithin && impatient.Load() || d == 500*time.Millisecond
+	})
+	h := connect(t, s.web.URL+"/base", c, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1", "2") })
+	p := s.accept()
+	p.hello()
+	p.welcome(2, `{}`)
+	expect(t, p.hear(2), "run_a 1 1", "run_a 2 2")
+	p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
+	result := `run_a command.result 0 {"id":"i1","kind":"input","state":"applied"}`
+	expect(t, p.hear(1), result)
+	stall.Store(true)
+	h.output("run_a", "3", "4") // wakes it, and is not sent: the window is shut
+	got := p.hear(3)
+	slices.Sort(got)
+	expect(t, got, "run_a 1 1", "run_a 2 2", result)
+	p.send(protocol.RunAck, "", `{"run_id":"run_a","last_seq":2}`)
+	expect(t, p.hear(2), "run_a 3 3", "run_a 4 4")
+	impatient.Store(true)
+	p.drop()
+	p = s.accept()
+	p.hello() // and no welcome
+	again := s.accept()
+	p.drop()
+	again.drop()
+}
