@@ -54,7 +54,7 @@ nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
 				seconds := int64(ttl / time.Second)
 				n.TTLS = &seconds
 			}
-			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+			return a.manage(w, false, func(ctx context.Context, p manager) error {
 				id, secret, err := p.makeToken(ctx, user, n)
 				if err != nil {
 					return err
@@ -78,11 +78,11 @@ nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
 	return c
 }
 
-// withPeople does something where people are managed. What the server or the rules refuse is the
+// manage does something where people are managed. What the server or the rules refuse is the
 // command's failure.
-func (a *app) withPeople(w *where, make bool, do func(ctx context.Context, p people) error) error {
+func (a *app) manage(w *where, make bool, do func(ctx context.Context, p manager) error) error {
 	ctx := context.Background()
-	p, err := a.people(ctx, w, make)
+	p, err := a.manager(ctx, w, make)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 		Long:  "Lists the access tokens and sessions that hold, without their secrets, which nobody knows." + whereHelp,
 		Args:  takes(0, 0, "concerto-relay token list"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+			return a.manage(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.tokens(ctx)
 				if err != nil {
 					return err
@@ -150,7 +150,7 @@ func (a *app) tokenRevokeCommand(w *where) *cobra.Command {
 		Long:  "Ends a token or session at once: connections that were made with it are closed within a second." + whereHelp,
 		Args:  takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withPeople(w, false, func(ctx context.Context, p people) error { return p.revoke(ctx, args[0]) })
+			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.revoke(ctx, args[0]) })
 		},
 	}
 }

@@ -37,7 +37,7 @@ end. The password is the first line of --password-file, else of the input. The f
 			if err != nil {
 				return err
 			}
-			return a.withPeople(w, true, func(ctx context.Context, p people) error {
+			return a.manage(w, true, func(ctx context.Context, p manager) error {
 				return p.putUser(ctx, args[0], password, auth.Role(role))
 			})
 		},
@@ -55,7 +55,7 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 		Long:  "Lists the users with their roles." + whereHelp,
 		Args:  takes(0, 0, "concerto-relay user list"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.withPeople(w, false, func(ctx context.Context, p people) error {
+			return a.manage(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.users(ctx)
 				if err != nil {
 					return err
@@ -82,7 +82,7 @@ func (a *app) userRemoveCommand(w *where) *cobra.Command {
 		Long:  "Removes a user with all sessions and tokens. The last owner stays." + whereHelp,
 		Args:  takes(1, 1, "concerto-relay user remove ann"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.withPeople(w, false, func(ctx context.Context, p people) error { return p.removeUser(ctx, args[0]) })
+			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.removeUser(ctx, args[0]) })
 		},
 	}
 }

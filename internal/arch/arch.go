@@ -163,7 +163,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell relay/hostd/doctor relay/hostd/install relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite"},
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell relay/hostd/doctor relay/hostd/install relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

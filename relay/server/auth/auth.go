@@ -50,6 +50,7 @@ type Auth struct {
 	tries    throttle
 	setup    setup
 	told     seldom
+	keeping  sync.RWMutex // held while an owner's password is looked at (KeepOwner)
 	mu       sync.Mutex
 	watches  map[string]*watched // by the token's id
 	version  int64               // of the people, as watches are up to date with it

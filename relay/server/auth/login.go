@@ -14,6 +14,7 @@ import (
 // Login makes a session of a name and a password, and gives its secret. Else it is a
 // *guard.Refusal: unauthorized, which does not say what was wrong, or rate_limited.
 func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request) (secret string, id *Identity, err error) {
+	a.kept()
 	place, at := a.c.Guard.Address(r).String(), a.c.Now()
 	if wait := a.tries.begin(name, place, at); wait > 0 {
 		return "", nil, &guard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
@@ -35,6 +36,12 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	}
 	a.tries.succeeded(name, place, at)
 	return a.session(ctx, u.Name, Role(u.Role), place)
+}
+
+// kept waits for a password that is about to change.
+func (a *Auth) kept() {
+	a.keeping.RLock()
+	defer a.keeping.RUnlock()
 }
 
 // shown is a name that somebody has given, as it is recorded.

@@ -60,3 +60,31 @@ func lastOwner(err error) error {
 	}
 	return err
 }
+
+// KeepOwner makes an owner with a password, or makes one of a user, or gives an owner this password. When all is
+// as it was, nothing changes, and no session ends. To see whether it is takes as long as a login: of an owner who is
+// there it is done by later, which is nil when all is done, else has to be called; nobody logs in before.
+func (a *Auth) KeepOwner(ctx context.Context, by audit.Actor, name, password string) (later func(context.Context) error, err error) {
+	put := func(ctx context.Context) error {
+		hash, err := a.Hash(ctx, password)
+		if err == nil {
+			_, err = a.PutUser(ctx, by, name, Owner, hash)
+		}
+		return err
+	}
+	was, err := a.c.Store.User(ctx, name)
+	switch {
+	case err != nil && !errors.Is(err, store.ErrUnknown):
+		return nil, err
+	case err != nil || was.Role != string(Owner) || CheckHash(was.Hash) != nil:
+		return nil, put(ctx)
+	}
+	a.keeping.Lock()
+	return func(ctx context.Context) error {
+		defer a.keeping.Unlock()
+		if right, err := a.checks.matches(ctx, password, was.Hash); err != nil || right {
+			return err
+		}
+		return put(ctx)
+	}, nil
+}

@@ -20,8 +20,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// people is where users and tokens are managed: in a server's database, or by a server.
-type people interface {
+// manager is where users and tokens are managed: in a server's database, or by a server.
+type manager interface {
 	makeToken(ctx context.Context, user string, n auth.NewToken) (id, secret string, err error)
 	tokens(ctx context.Context) ([]tokenSeen, error)
 	revoke(ctx context.Context, id string) error
@@ -63,8 +63,8 @@ func (a *app) whereFlags(c *cobra.Command, w *where) {
 	f.StringVar(&w.tokenFile, "token-file", "", "the `FILE` with an owner's access token, for --server")
 }
 
-// people opens what the flags say. make says that a database is made when there is none.
-func (a *app) people(ctx context.Context, w *where, make bool) (people, error) {
+// manager opens what the flags say. make says that a database is made when there is none.
+func (a *app) manager(ctx context.Context, w *where, make bool) (manager, error) {
 	if w.server == "" {
 		if w.tokenFile != "" {
 			return nil, a.wrong("token-file", "add --server URL", "it is for a server, and none is named")

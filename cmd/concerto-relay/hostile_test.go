@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// served is a serve with an owner, a host that has a run with an open request, and tokens.
+type served struct {
+	*daemon
+	owner  string
+	host   *servertest.Peer
+	tokens map[string]string
+	ids    map[string]string
+}
+
+func serveWithHost(t *testing.T) *served {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &served{daemon: start(t, dir, nil, "--admin", "ann", "--admin-password-file", "password"), tokens: map[string]string{}, ids: map[string]string{}}
+	s.owner = s.login("ann", "correct horse")
+	for name, body := range map[string]string{"viewer": `{"role":"viewer"`, "operator": `{"role":"operator"`, "narrow": `{"role":"operator","runs":["other*"]`} {
+		var made struct{ ID, Token string }
+		if code := s.ask("POST", "/tokens", s.owner, body+`,"name":"`+name+`"}`, &made); code != 200 {
+			t.Fatalf("%s: %d", name, code)
+		}
+		s.tokens[name], s.ids[name] = made.Token, made.ID
+	}
+	s.host = servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=s3cret")
+	s.host.Say(protocol.RunStarted, "run_a", 1, `{"tool":"codex","cwd":"/w","command":"codex"}`)
+	s.host.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"permission","prompt":"?","approve_text":"y\n","deny_text":"n\n"}`)
+	s.host.Acked("run_a", 2)
+	return s
+}
+
+// refusedBy demands an error over HTTP.
+func (s *served) refused(method, path, token, body string, status int, code string) {
+	s.Helper()
+	var said struct{ Error struct{ Code string } }
+	if got := s.ask(method, path, token, body, &said); got != status || said.Error.Code != code {
+		s.Errorf("%s %s: %d %s, want %d %s", method, path, got, said.Error.Code, status, code)
+	}
+}
+
+// records are those of the audit log, which must be whole.
+func (s *served) records() (out []audit.Line) {
+	s.Helper()
+	r, err := http.NewRequest("GET", s.url+"/audit", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+s.owner)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer got.Body.Close()
+	for line, err := range audit.Lines(got.Body, "audit") {
+		if err != nil {
+			s.Fatal(err)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// has says whether a record of a kind holds a text.
+func has(all []audit.Line, kind, text string) bool {
+	for _, l := range all {
+		if l.Kind == kind && strings.Contains(string(l.Text), text) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestHostileUsers: what one may not is refused, over sockets and HTTP alike, and recorded; what one may
+// not see is not there.
+func TestHostileUsers(t *testing.T) {
+	s := serveWithHost(t)
+	input := `{"input_id":"i1","text":"rm -rf /\n"}`
+	decide := `{"decision":"approve"}`
+	for _, path := range []string{"/runs/run_a/input", "/runs/run_a/stop", "/runs/run_a/permissions/q"} {
+		s.refused("POST", path, s.tokens["viewer"], input, 403, "forbidden")
+		s.refused("POST", path, s.tokens["narrow"], `{"input_id":"i1","text":"x","decision":"approve"}`, 404, "unknown_run")
+		s.refused("POST", path, "", input, 401, "unauthorized")
+		s.refused("POST", path, "ct_forged", input, 401, "unauthorized")
+	}
+	for _, path := range []string{"/runs/run_a", "/runs/run_a/events", "/runs/run_a/messages"} {
+		s.refused("GET", path, s.tokens["narrow"], "", 404, "unknown_run")
+	}
+	s.refused("POST", "/runs/run_a/permissions/forged", s.tokens["operator"], decide, 404, "unknown_request")
+	for _, path := range []string{"/runs", "/inbox"} {
+		var none []json.RawMessage
+		if code := s.ask("GET", path, s.tokens["narrow"], "", &none); code != 200 || len(none) != 0 {
+			t.Errorf("%s: %d %s", path, code, none)
+		}
+	}
+	s.refused("POST", "/rpc", s.tokens["narrow"], `{"type":"rpc.host.info","data":{"request_id":"r1","host_id":"host_a"}}`, 403, "forbidden")
+	s.refused("POST", "/rpc", s.tokens["viewer"], `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"r1","path":"../../etc/passwd"}}`, 403, "forbidden")
+
+	app := servertest.Dial(t, s.url+"/ws/app?follow=none&token="+s.tokens["viewer"])
+	for typ, data := range map[string]string{
+		protocol.RunSendInput: input, protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunStop: `{}`, protocol.RunResize: `{"cols":1,"rows":1}`,
+		protocol.RunApprove: `{"request_id":"q"}`, protocol.RunDeny: `{"request_id":"q"}`, "rpc.bash": `{"request_id":"r2","cmd":"x"}`,
+	} {
+		app.Say(typ, "run_a", 0, data)
+		if f := app.Failed(); f.Code != protocol.Forbidden {
+			t.Errorf("%s: %+v", typ, f)
+		}
+	}
+	narrow := servertest.Dial(t, s.url+"/ws/app?follow=none&token="+s.tokens["narrow"])
+	for typ, data := range map[string]string{protocol.RunSendInput: input, protocol.RunApprove: `{"request_id":"q"}`, protocol.RunStop: `{}`} {
+		narrow.Say(typ, "run_a", 0, data)
+		if f := narrow.Failed(); f.Code != protocol.UnknownRun {
+			t.Errorf("%s: %+v", typ, f)
+		}
+	}
+	s.refused("GET", "/audit", s.tokens["operator"], "", 403, "forbidden")
+	s.refused("DELETE", "/hosts/host_a", s.tokens["operator"], "", 403, "forbidden")
+
+	var inbox []json.RawMessage // and nothing of it has been done
+	if code := s.ask("GET", "/inbox", s.owner, "", &inbox); code != 200 || len(inbox) != 1 {
+		t.Errorf("%d %s", code, inbox)
+	}
+	all := s.records()
+	for _, kind := range []string{"input", "decision", "stop", "rpc", "host_removed"} {
+		if !has(all, kind, `"data":{"refused":"forbidden"}`) {
+			t.Errorf("no %s that was refused is recorded", kind)
+		}
+	}
+	if !has(all, "run_started", `"run":"run_a"`) || !has(all, "host_tofu", `"host":"host_a"`) {
+		t.Error("the host and its run are not recorded")
+	}
+}
+
+// TestEndedCredentials: connections end with what they were opened by, and a ticket opens one.
+func TestEndedCredentials(t *testing.T) {
+	s := serveWithHost(t)
+	var ticket struct{ Ticket string }
+	if code := s.ask("POST", "/auth/ticket", s.tokens["viewer"], "", &ticket); code != 200 {
+		t.Fatal(code)
+	}
+	by := servertest.Dial(t, s.url+"/ws/app?ticket="+ticket.Ticket)
+	if p, status := servertest.TryDial(t, s.url+"/ws/app?ticket="+ticket.Ticket); p != nil || status != 401 {
+		t.Errorf("the ticket opens another: %d", status)
+	}
+	for url, want := range map[string]int{"/ws/app": 401, "/ws/app?token=forged": 401, "/ws/host?host_id=host_a&host_token=other": 401, "/ws/host?host_id=host_a": 401} {
+		if p, status := servertest.TryDial(t, s.url+url); p != nil || status != want {
+			t.Errorf("%s: %d, want %d", url, status, want)
+		}
+	}
+	token := servertest.Dial(t, s.url+"/ws/app?token="+s.tokens["viewer"])
+	if code := s.ask("DELETE", "/tokens/"+s.ids["viewer"], s.owner, "", nil); code != 204 {
+		t.Fatal(code)
+	}
+	for _, p := range []*servertest.Peer{by, token} {
+		if code := p.Closed(); code != protocol.CloseUnauthorized {
+			t.Errorf("it is closed with %d", code)
+		}
+	}
+	if code := s.ask("DELETE", "/hosts/host_a", s.owner, "", nil); code != 204 {
+		t.Fatal(code)
+	}
+	if code := s.host.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("the host is closed with %d", code)
+	}
+	again := servertest.Dial(t, s.url+"/ws/host?host_id=host_a&host_token=other")
+	again.Say(protocol.RunOutput, "run_a", 3, `{"stream":"stdout","text":"x"}`)
+	again.Acked("run_a", 3)
+	all := s.records()
+	for kind, text := range map[string]string{"login_failed": "ticket used before", "host_refused": "not the one", "token_revoked": s.ids["viewer"], "host_removed": "host_a"} {
+		if !has(all, kind, text) {
+			t.Errorf("no %s of %q is recorded", kind, text)
+		}
+	}
+	s.stop()
+	if code := again.Closed(); code != protocol.CloseRestart {
+		t.Errorf("at the end it is closed with %d", code)
+	}
+	for _, secret := range []string{"s3cret", s.owner, s.tokens["viewer"], ticket.Ticket} {
+		if strings.Contains(s.said(), secret) {
+			t.Errorf("the log has %q", secret)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// relay is a server with all that it is made of.
+type relay struct {
+	auth    *auth.Auth
+	people  *people.People
+	server  *server.Server
+	handler http.Handler
+}
+
+// compose makes a server over a database.
+func (a *app) compose(db *store.Store, set settled, s *serveFlags) *relay {
+	g, log := guard.New(set.guard), a.log()
+	clock := server.SystemClock()
+	r := &relay{}
+	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
+	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id) }})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, More: r.people.Routes()})
+	r.handler = g.Wrap(r.server)
+	return r
+}
+
+func (r *relay) close() {
+	r.server.Close()
+	r.auth.Close()
+}

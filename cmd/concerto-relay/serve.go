@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// serveFlags are what serve is told.
+type serveFlags struct {
+	listen, db, public     string
+	origins, trusted       []string
+	admin, adminFile, hash string
+	tofu, urlToken, retain string
+	ready                  string
+	nats                   string
+	pushInsecure, withHost bool
+}
+
+const serveHelp = `The server: hosts send it what their runs do, apps see it and answer. What it was told it
+keeps in a database before it tells anybody.
+
+  concerto-relay serve
+  concerto-relay serve --admin ann --admin-password-file password
+  concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example
+
+Without users it prints a link by which the first owner is made, once. It listens on the
+loopback; behind a proxy that speaks https, --public-url says as which it is known, and
+only then pages of that address may call it. New hosts are taken from this machine alone
+(--tofu loopback). It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
+
+func (a *app) serveCommand() *cobra.Command {
+	s := &serveFlags{}
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve hosts and apps",
+		Long:  serveHelp,
+		Args:  takes(0, 0, "concerto-relay serve --listen 127.0.0.1:8787"),
+		RunE:  func(*cobra.Command, []string) error { return a.serve(s) },
+	}
+	f := c.Flags()
+	f.StringVar(&s.listen, "listen", "127.0.0.1:8787", "the `ADDRESS` to listen on; port 0 is one that is free")
+	fromEnv(f, "listen", "BIND_ADDR")
+	a.databaseFlag(f, &s.db)
+	f.StringVar(&s.public, "public-url", "", "as which `URL` the server is known outside")
+	f.StringSliceVar(&s.origins, "allow-origin", nil, "pages of these `ORIGINS` may call, too: https://app.example")
+	f.StringVar(&s.admin, "admin", "", "make the owner of this `NAME`, or give one this password")
+	fromEnv(f, "admin", "ADMIN_USERNAME")
+	f.StringVar(&s.adminFile, "admin-password-file", "", "the `FILE` whose first line is the owner's password")
+	f.StringVar(&s.hash, "admin-password-hash", "", "the `HASH` of the owner's password, by `concerto-relay token hash-password`")
+	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
+	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "`FROM` where hosts are taken that nobody knows: on, off or loopback")
+	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, for more than one server (not there yet)")
+	f.StringVar(&s.retain, "retain", "", "forget the events of runs that ended so long ago: 30d, 12h; without it nothing is forgotten")
+	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
+	f.BoolVar(&s.pushInsecure, "push-insecure", false, "push to any address, for tests (not there yet)")
+	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")
+	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to this `FILE` once it serves")
+	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine (not there yet)")
+	return c
+}
+
+func (a *app) serve(s *serveFlags) error {
+	ctx, stop := a.untilStopped()
+	defer stop()
+	set, err := a.settle(s)
+	if err != nil {
+		return err
+	}
+	defer set.listen.Close()
+	db, err := a.database(ctx, s.db, true)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			a.log().Error("the database could not be closed", "error", err)
+		}
+	}()
+	relay := a.compose(db, set, s)
+	defer relay.close()
+	later, err := a.firstPeople(ctx, s, set, relay.auth)
+	if err != nil {
+		return err
+	}
+	beside, end := context.WithCancel(ctx)
+	var work sync.WaitGroup
+	defer func() { end(); work.Wait() }()
+	if set.retain > 0 {
+		work.Go(func() { relay.people.Retain(beside, set.retain) })
+	}
+	if later != nil {
+		work.Go(func() {
+			if err := later(beside); err != nil && beside.Err() == nil {
+				a.log().Error("the owner's password could not be looked at", "error", err)
+			}
+		})
+	}
+	return a.serveUntil(ctx, s, set, relay)
+}
+
+// serveUntil serves until ctx ends.
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay *relay) error {
+	web := &http.Server{
+		Handler:           relay.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          log.New(cleaned{a.stderr}, "", log.LstdFlags),
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- web.Serve(set.listen) }()
+	if err := a.ready(s.ready, set.origin); err != nil {
+		_ = web.Close() // nobody has come yet
+		return err
+	}
+	fmt.Fprintf(a.stdout, "the relay serves %s\n", set.origin)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	_ = set.listen.Close()     // Shutdown does it again
+	relay.server.Shutdown(end) // closes what is open, so that nothing waits for it
+	if err := web.Shutdown(end); err != nil {
+		return web.Close() // who is slow is cut off
+	}
+	return nil
+}
+
+// endWithin is how long a daemon takes to end at most, with a second for the rest of it.
+const endWithin = 4 * time.Second
+
+// firstPeople makes or updates the owner that the settings name, or tells how the first one is made.
+// later is what may be done while it serves, nil for nothing.
+func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, people *auth.Auth) (later func(context.Context) error, err error) {
+	switch {
+	case s.admin == "":
+		return nil, a.setupLink(ctx, set, people)
+	case s.adminFile == "":
+		_, err := people.PutUser(ctx, commandLine, s.admin, auth.Owner, s.hash)
+		return nil, err
+	}
+	password, err := a.passwordFile("admin-password-file", s.adminFile)
+	if err != nil {
+		return nil, err
+	}
+	return people.KeepOwner(ctx, commandLine, s.admin, password)
+}
+
+// setupLink prints the link by which the first owner is made, when there are no users.
+func (a *app) setupLink(ctx context.Context, set settled, people *auth.Auth) error {
+	code, err := people.Setup(ctx)
+	if err != nil || code == "" {
+		return err
+	}
+	at := set.origin
+	if set.guard.Public != nil {
+		at = strings.TrimSuffix(set.guard.Public.String(), "/")
+	}
+	fmt.Fprintf(a.stdout, "nobody may log in yet; this link makes the first owner, once: %s/setup#%s\n", at, code)
+	return nil
+}
+
+// cleaned is a writer of log lines that takes credentials in URLs out of them.
+type cleaned struct{ to io.Writer }
+
+func (c cleaned) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(c.to, guard.Clean(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// log is where daemons write what they do.
+func (a *app) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(cleaned{a.stderr}, nil))
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// daemon is a serve that runs.
+type daemon struct {
+	*testing.T
+	cmd    *exec.Cmd
+	url    string
+	stdout *bufio.Reader
+	before []string // what it said before it served
+	mu     sync.Mutex
+	stderr bytes.Buffer
+}
+
+func (d *daemon) Write(b []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stderr.Write(b)
+}
+
+func (d *daemon) said() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stderr.String()
+}
+
+// start starts serve in a directory, on a port that is free, and waits until it serves.
+func start(t *testing.T, dir string, env []string, args ...string) *daemon {
+	t.Helper()
+	d := &daemon{T: t}
+	d.cmd = exec.Command(filepath.Join(links(t), "concerto-relay"), append([]string{"serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db", "--ready-file", "ready"}, args...)...)
+	d.cmd.Dir, d.cmd.Stderr = dir, d
+	d.cmd.Env = append(append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="), env...)
+	out, err := d.cmd.StdoutPipe()
+	if err == nil {
+		err = d.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Kill(); _ = d.cmd.Wait() })
+	d.stdout = bufio.NewReader(out)
+	for d.url == "" {
+		line := d.line()
+		d.url, _ = strings.CutPrefix(line, "the relay serves ")
+		if d.url == line {
+			d.url, d.before = "", append(d.before, line)
+		}
+	}
+	return d
+}
+
+// links is where the command lies, as scripts call it.
+func links(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("concerto-relay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(path)
+}
+
+func (d *daemon) line() string {
+	d.Helper()
+	line, err := d.stdout.ReadString('\n')
+	if err != nil {
+		d.Fatalf("it says no more: %v\n%s", err, d.said())
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// stop ends it as a service is ended, and demands that it ends well.
+func (d *daemon) stop() {
+	d.Helper()
+	began := time.Now()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		d.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, d.stdout) // up to its end
+	if err := d.cmd.Wait(); err != nil {
+		d.Fatalf("it ends with %v\n%s", err, d.said())
+	}
+	if took := time.Since(began); took > 30*time.Second { // 5 s, on a machine that is not busy
+		d.Errorf("it took %v to end", took)
+	}
+}
+
+func (d *daemon) ask(method, path, token, body string, into any) int {
+	d.Helper()
+	r, err := http.NewRequest(method, d.url+path, strings.NewReader(body))
+	if err != nil {
+		d.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		d.Fatal(err)
+	}
+	if into != nil {
+		if err := json.Unmarshal(text, into); err != nil {
+			d.Fatalf("%s %s: %s %s", method, path, got.Status, text)
+		}
+	}
+	return got.StatusCode
+}
+
+func (d *daemon) login(name, password string) (token string) {
+	d.Helper()
+	var in struct {
+		AccessToken string `json:"access_token"`
+	}
+	if code := d.ask("POST", "/auth/login", "", fmt.Sprintf(`{"username":%q,"password":%q}`, name, password), &in); code != 200 {
+		d.Fatalf("a login gives %d", code)
+	}
+	return in.AccessToken
+}
+
+// run runs the command to its end.
+func run(t *testing.T, dir, stdin string, args ...string) string {
+	t.Helper()
+	c := exec.Command(filepath.Join(links(t), "concerto-relay"), args...)
+	c.Dir, c.Stdin, c.Env = dir, strings.NewReader(stdin), append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// TestServe: the owner is made at the start and has what was given also after another; what the command
+// line does to people counts at once; sockets and the process end well.
+func TestServe(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	admin := []string{"--admin", "ann", "--admin-password-file", "password"}
+	d := start(t, dir, nil, admin...)
+	if text, err := os.ReadFile(filepath.Join(dir, "ready")); err != nil || string(text) != d.url {
+		t.Errorf("the ready file has %q, %v", text, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "relay.db")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the database is %v, %v", info, err)
+	}
+	var health map[string]string
+	if code := d.ask("GET", "/health", "", "", &health); code != 200 || health["name"] != "concerto-relay" || health["status"] != "ok" {
+		t.Errorf("%d %v", code, health)
+	}
+	token := d.login("ann", "correct horse")
+	if code := d.ask("GET", "/metrics", token, "", nil); code != 200 {
+		t.Errorf("metrics: %d", code)
+	}
+	d.stop()
+
+	d = start(t, dir, nil, admin...) // nothing new: the session goes on
+	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
+		t.Errorf("after another start: %d", code)
+	}
+	made := run(t, dir, "", "token", "create", "--db", "sqlite:relay.db", "--name", "x", "--role", "owner", "--json")
+	var by struct{ ID, Token string }
+	if err := json.Unmarshal([]byte(made), &by); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(by.Token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := []string{"--server", d.url, "--token-file", "token"}
+	run(t, dir, "0123456789\n", append([]string{"user", "add", "bob", "--role", "operator"}, over...)...)
+	if got := run(t, dir, "", append([]string{"user", "list"}, over...)...); got != "NAME  ROLE\nann   owner\nbob   operator" {
+		t.Errorf("%s", got)
+	}
+	viewer := run(t, dir, "", append([]string{"token", "create", "--role", "viewer"}, over...)...)
+	if code := d.ask("GET", "/users", viewer, "", nil); code != 403 {
+		t.Errorf("a viewer gets %d", code)
+	}
+	run(t, dir, "", append([]string{"user", "remove", "bob"}, over...)...)
+	run(t, dir, "", "token", "revoke", by.ID, "--db", "sqlite:relay.db")
+	if code := d.ask("GET", "/users", by.Token, "", nil); code != 401 {
+		t.Errorf("a token that was revoked beside the server gets %d", code)
+	}
+	d.stop()
+
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("changed horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d = start(t, dir, nil, admin...)
+	d.login("ann", "changed horse") // and not before it is changed
+	d.stop()
+
+	hash := run(t, dir, "another horse\n", "token", "hash-password")
+	d = start(t, dir, []string{"ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
+	if code := d.ask("GET", "/auth/me", token, "", nil); code != 401 {
+		t.Errorf("the session of another password: %d", code)
+	}
+	token = d.login("ann", "another horse")
+	r, err := http.NewRequest("GET", d.url+"/audit", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "audit.ndjson"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := run(t, dir, "", "audit", "verify", "audit.ndjson"); !strings.HasPrefix(got, "12 records, head ") {
+		t.Errorf("%s\n%s", got, text)
+	}
+	d.stop()
+	if said := d.said(); strings.Contains(said, token) || strings.Contains(said, "horse") {
+		t.Errorf("it logs a secret: %s", said)
+	}
+}
+
+// TestSetupLink: without users the server prints a link that makes the first owner, once.
+func TestSetupLink(t *testing.T) {
+	dir := t.TempDir()
+	d := start(t, dir, nil)
+	var code string
+	for _, line := range d.before {
+		if _, found, ok := strings.Cut(line, d.url+"/setup#"); ok {
+			code = found
+		}
+	}
+	if code == "" {
+		t.Fatalf("it says %q", d.before)
+	}
+	body := `{"code":"` + code + `","username":"ann","password":"correct horse"}`
+	if got := d.ask("POST", "/auth/setup", "", body, nil); got != 200 {
+		t.Errorf("%d", got)
+	}
+	if got := d.ask("POST", "/auth/setup", "", body, nil); got != 401 {
+		t.Errorf("the second time: %d", got)
+	}
+	d.login("ann", "correct horse")
+	d.stop()
+	if d = start(t, dir, nil); len(d.before) != 0 {
+		t.Errorf("it says %q", d.before)
+	}
+	d.stop()
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// settled are the settings, read.
+type settled struct {
+	guard  guard.Config
+	retain time.Duration
+	listen net.Listener
+	origin string // of the address it listens on
+}
+
+// settle reads the settings; what cannot work is said with its place.
+func (a *app) settle(s *serveFlags) (out settled, err error) {
+	for _, check := range []func(*serveFlags, *settled) error{a.settleLater, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
+		if err := check(s, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// settleLater refuses what is not there yet.
+func (a *app) settleLater(s *serveFlags, _ *settled) error {
+	switch {
+	case s.nats != "":
+		return a.wrong("nats", "leave it out: one server serves alone", "more than one server is not there yet")
+	case s.pushInsecure:
+		return a.wrong("push-insecure", "leave it out", "push is not there yet")
+	case s.withHost:
+		return a.wrong("with-hostd", "start `concerto-relay hostd` beside it", "both in one process is not there yet")
+	}
+	return nil
+}
+
+func (a *app) settleWords(s *serveFlags, _ *settled) error {
+	if err := a.oneOf("tofu", s.tofu, string(auth.TOFUOn), string(auth.TOFUOff), string(auth.TOFULoopback)); err != nil {
+		return err
+	}
+	if err := a.oneOf("url-token", s.urlToken, "on", "off"); err != nil {
+		return err
+	}
+	switch {
+	case s.admin == "" && s.adminFile != "":
+		return a.wrong("admin-password-file", "add --admin NAME", "it is an owner's password, and none is named")
+	case s.admin == "" && s.hash != "":
+		return a.wrong("admin-password-hash", "add --admin NAME", "it is an owner's password, and none is named")
+	case s.admin == "":
+		return nil
+	case s.adminFile == "" && s.hash == "":
+		return a.wrong("admin", "add --admin-password-file FILE, or $ADMIN_PASSWORD_HASH", "an owner needs a password")
+	}
+	if s.hash != "" {
+		if err := auth.CheckHash(s.hash); err != nil {
+			return a.wrong("admin-password-hash", "", "%v", err)
+		}
+	}
+	if err := auth.CheckUser(s.admin, auth.Owner); err != nil {
+		var told *guard.Refusal
+		errors.As(err, &told)
+		return a.wrong("admin", "", "%s", told.Why)
+	}
+	return nil
+}
+
+// webURL reads the URL of a server: a scheme and a host, and nothing behind.
+func webURL(text string) (*url.URL, bool) {
+	u, err := url.Parse(text)
+	return u, err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == ""
+}
+
+func (a *app) settlePublic(s *serveFlags, out *settled) error {
+	if s.public == "" {
+		return nil
+	}
+	u, ok := webURL(s.public)
+	if !ok {
+		return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", guard.Clean(s.public))
+	}
+	out.guard.Public = u
+	return nil
+}
+
+func (a *app) settleOrigins(s *serveFlags, out *settled) error {
+	for _, o := range s.origins {
+		u, ok := webURL(o)
+		if !ok || guard.Origin(u) != o {
+			return a.wrong("allow-origin", "https://app.example, for one, as browsers write it", "it cannot be %q", o)
+		}
+	}
+	out.guard.Allow = s.origins
+	return nil
+}
+
+func (a *app) settleProxies(s *serveFlags, out *settled) error {
+	for _, text := range s.trusted {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return a.wrong("trusted-proxy", "10.0.0.0/8 is one, 127.0.0.1/32 a single address", "it cannot be %q", text)
+		}
+		out.guard.Trusted = append(out.guard.Trusted, p)
+	}
+	return nil
+}
+
+func (a *app) settleRetain(s *serveFlags, out *settled) error {
+	if s.retain == "" {
+		return nil
+	}
+	d, err := time.ParseDuration(s.retain)
+	if days, found := strings.CutSuffix(s.retain, "d"); found {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+		if n > 36_500 {
+			d = 0
+		}
+	}
+	if err != nil || d <= 0 {
+		return a.wrong("retain", "30d, or 12h", "it cannot be %q", s.retain)
+	}
+	out.retain = d
+	return nil
+}
+
+func (a *app) settleListen(s *serveFlags, out *settled) error {
+	const forms = "127.0.0.1:8787, for one; port 0 is one that is free"
+	if _, _, err := net.SplitHostPort(s.listen); err != nil {
+		return a.wrong("listen", forms, "it cannot be %q", s.listen)
+	}
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return a.wrong("listen", forms, "%v", err)
+	}
+	at := l.Addr().(*net.TCPAddr)
+	out.listen, out.guard.Loopback = l, at.IP.IsLoopback()
+	host := at.IP.String()
+	if at.IP.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	out.origin = "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
+	return nil
+}
