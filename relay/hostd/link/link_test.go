@@ -230,8 +230,12 @@ func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *hos
 	if before != nil {
 		before(h.spool)
 	}
-	h.link, err = link.New(link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Agent: "test/1", Instance: "i1",
-		Spool: h.spool, Commands: h.tools, Clock: c, Random: func() float64 { return 1 }})
+	o := link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Agent: "test/1", Instance: "i1",
+		Spool: h.spool, Commands: h.tools, Random: func() float64 { return 0 }}
+	if c != nil { // else the machine's, and no pauses
+		o.Clock, o.Random = c, func() float64 { return 1 }
+	}
+	h.link, err = link.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
