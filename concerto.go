@@ -285,6 +285,11 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: around(world, o)}
 	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
+	if r := o.Answers.Relay; r != nil {
+		config.Asks, config.Located = true, r.Located
+		observers = append(observers, r.Watch())
+		p.relayed(r, world)
+	}
 	if o.Records.Trace != nil {
 		out := world.Secrets().Writer(o.Records.Trace)
 		events := trace.New(out)
@@ -373,6 +378,9 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c.Executable, c.Audit = o.Executable, o.Records.Audit
 	if granted := p.ir.Permissions; granted != nil {
 		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
+	}
+	if r := o.Answers.Relay; r != nil {
+		c.Emit.Elsewhere = r
 	}
 	if o.Output.To == nil {
 		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None

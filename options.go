@@ -98,6 +98,9 @@ type Answers struct {
 	HandlerDir string
 	PassEnv    []string
 	Prompter   Prompter
+	// Relay is told of all that the run does. People there are asked at once with the
+	// Prompter, and the first answer counts. nil: there is none. Its End is the caller's.
+	Relay Relay
 }
 
 // Records are what is recorded of a run; the zero Records record nothing.

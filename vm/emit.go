@@ -65,6 +65,9 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	e.Asks = t.handsOn(e.Channel)
 	w := &wait{kind: waitAnswer, window: in.a}
 	if want != nil {
+		if t.m.config.Located != nil {
+			e.Schema = schema.Text(want)
+		}
 		e.Wants, w.payload = schema.Wanted(want), value.NewTypeDesc(want)
 	}
 	return t.request(e, w)

@@ -145,6 +145,9 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	if t.m.config.Detail {
 		t.sign(r)
 	}
+	if t.m.config.Located != nil {
+		t.locate(r)
+	}
 	if o := t.observer(); o != nil {
 		return o.Requested(t.id, r)
 	}
@@ -173,6 +176,34 @@ func (t *task) sign(r effect.Request) {
 	case *effect.Log:
 		r.From = from()
 	}
+}
+
+// locate tells where the task is when it asks for something for which it may wait.
+func (t *task) locate(r effect.Request) {
+	var from **effect.From
+	switch r := r.(type) {
+	case *effect.AwaitEmit:
+		from = &r.From
+	case *effect.AskHost:
+		from = &r.From
+	case *effect.ExchangeOpen, *effect.AgentCall, *effect.StreamOpen, *effect.MCPOpen, *effect.Sleep:
+	default:
+		return
+	}
+	at := visible(t.frames(nil, t.pc()))
+	if at.Text == "" {
+		return // in the library alone
+	}
+	t.m.config.Located(at)
+	if from == nil {
+		return
+	}
+	f := effect.From{Task: t.id}
+	if *from != nil {
+		f = **from
+	}
+	f.File, f.Line = at.File, int64(at.Line)
+	*from = &f
 }
 
 // perform has r performed on the run's goroutine.

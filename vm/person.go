@@ -33,7 +33,8 @@ func (t *task) toldByPerson(w *wait) status {
 	if errors.As(w.err, &nobody) {
 		st = t.unanswered(s, m, hostmsg.Of(m.Type))
 	} else {
-		st = t.reply(s, m, effect.ByTerminal, w.result.(*effect.Answer).Value, "")
+		a := w.result.(*effect.Answer)
+		st = t.reply(s, m, a.By, a.Value, "")
 	}
 	if st != running {
 		return st

@@ -40,6 +40,10 @@ type Config struct {
 
 	// Observer, when set, hears of tasks and effects.
 	Observer Observer
+	// Located, when set, is told where in the program a task is that asks for an effect for
+	// which it may wait. Awaited emits and what is put to a person then have their place and
+	// the schema of answers.
+	Located func(Place)
 	// Detail puts into output where it comes from: effect.From.
 	Detail bool
 

@@ -16,6 +16,7 @@ import (
 
 	_ "github.com/concerto-lang/concerto/internal/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/relay"
 	_ "github.com/concerto-lang/concerto/internal/sandbox/inside" // concerto host sandbox
 )
 
@@ -96,8 +97,9 @@ type app struct {
 	quiet    bool
 	verbose  int // how often it is given
 	logLevel string
-	code     int    // exit code of what went well so far
-	loaded   string // the compiled program that runs, "" for one from sources
+	code     int           // exit code of what went well so far
+	told     *relay.Source // who is told of the run; nil: nobody
+	loaded   string        // the compiled program that runs, "" for one from sources
 }
 
 // terminals say which of the standard streams are terminals, and what they can do.
@@ -123,6 +125,7 @@ func Main(args []string, a *app) (code int) {
 			a.bug(p)
 			code = exitFailed
 		}
+		a.told.End(code)
 	}()
 	root := a.root()
 	root.SetArgs(args)

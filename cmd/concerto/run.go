@@ -31,6 +31,7 @@ type runFlags struct {
 	inputs  json.RawMessage // what input says
 	shown   string          // progress: one of progressForms, "" for what is usual
 
+	relay      string // hostd's socket, anySocket for the usual one, "" when nothing is said
 	profile    string
 	trace      string
 	transcript string
@@ -67,7 +68,12 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
                                     where the program wants more than text
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
                                     {"value":…} or {"error":"…"} out, a line each
-  you, when stdin is a terminal
+  you, when stdin is a terminal, and people who follow the run from elsewhere, through
+  this machine's hostd (--relay): who answers first
+
+With --relay the run is told of through this machine's hostd (` + "`concerto hostd`" + `), so
+that people follow it from elsewhere and answer what it asks; [relay] share = true in
+the manifest does the same. Without a hostd the run goes on as if it were not given.
 
 ` + permissionHelp("concerto run") + `
 
@@ -114,11 +120,17 @@ Where a run spends its time:
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
+	relayFlag(c, &f.relay)
+	f.records(c)
+	return c
+}
+
+// records adds the flags that say where a run is recorded.
+func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
-	return c
 }
 
 func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
@@ -202,8 +214,9 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 		growHeap()
 	}
 	o.Args, o.Inputs, o.Answers.Prompter = args, f.inputs, a.prompter()
+	a.relayed(p, f.relay, &o)
 	a.editing(p)
-	end := a.drawing()
+	end := a.drawingTold()
 	defer end()
 	signals.before(end)
 	o.Log = a.logs()

@@ -65,6 +65,7 @@ func TestScripts(t *testing.T) {
 			"mcp":      startMCP,
 			"subst":    subst,
 			"requests": requests,
+			"hostd":    hostdCmd,
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "race" {

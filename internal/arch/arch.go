@@ -83,6 +83,7 @@ var Policy = []Rule{
 	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},
 	{Package: "internal/progen", Tests: true},
+	{Package: "relay/hostd/source", Imports: "internal/jsonschema relay/hostd/desk relay/hostd/redact relay/hostd/spool relay/protocol"},
 	{Package: "internal/seeds", Tests: true},
 	{Package: "internal/talkgen", Imports: "internal/hostmsg", Tests: true},
 	{Package: "internal/testhost", Tests: true},
@@ -106,6 +107,7 @@ var Policy = []Rule{
 	{Package: "internal/profile", Imports: "vm internal/cputime"},
 	{Package: "internal/trace", Imports: "internal/effect vm"},
 	{Package: "internal/activity", Imports: "internal/value internal/hostmsg internal/decision internal/effect vm"},
+	{Package: "internal/relay", Imports: "internal/value internal/hostmsg internal/decision internal/effect ir vm relay/protocol"},
 	{Package: "internal/screen", Imports: "internal/terminal"},
 	{Package: "internal/asking", Imports: "internal/hostmsg internal/decision internal/effect internal/terminal internal/screen"},
 	{Package: "internal/progress", Imports: "internal/hostmsg internal/effect internal/terminal internal/activity internal/screen"},
@@ -145,7 +147,7 @@ var Policy = []Rule{
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag internal/source internal/manifest internal/procgroup internal/spell ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env runtime/tool
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
-		internal/profile internal/trace internal/transcript internal/activity internal/audit`},
+		internal/profile internal/trace internal/transcript internal/activity internal/audit internal/relay relay/protocol`},
 	{Package: "internal/serve/servetest", Tests: true},
 	{Package: "internal/serve", Imports: ". internal/ample internal/audit internal/diag internal/jsonread internal/jsonschema internal/jsonwrite internal/procgroup runtime/limit runtime/tool"},
 	// Programs: they may use what they need of the above.
@@ -160,7 +162,7 @@ var Policy = []Rule{
 	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/agentwire", Imports: "internal/effect internal/procgroup internal/testllm internal/wire runtime/host"},
 	{Package: "sdk"},
-	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
+	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell relay/hostd/doctor relay/hostd/install relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},

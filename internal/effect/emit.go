@@ -15,6 +15,9 @@ const (
 type From struct {
 	Task     int64 `json:"task"`               // from 1, which is main
 	Exchange int64 `json:"exchange,omitempty"` // with a host, from 1, as they begin; 0 outside of one
+	// Of what is asked of people elsewhere: the place in the program.
+	File string `json:"file,omitempty"`
+	Line int64  `json:"line,omitempty"`
 }
 
 // Emit hands a value to the application. It never fails. Payload is nil when
@@ -34,7 +37,8 @@ type Emit struct {
 //
 // Wants tells a person which answers fit, "" when any text does. Misfit says
 // why the answer before did not fit: then the emit has been made already, and
-// only the question is repeated to whoever gave that answer.
+// only the question is repeated to whoever gave that answer. Schema is the JSON
+// Schema of answers, where people elsewhere may be asked; nil when any text fits.
 type AwaitEmit struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload,omitempty"`
@@ -42,6 +46,7 @@ type AwaitEmit struct {
 	Wants   string          `json:"wants,omitempty"`
 	Misfit  string          `json:"misfit,omitempty"`
 	Asks    *Asking         `json:"asks,omitempty"`
+	Schema  json.RawMessage `json:"schema,omitempty"`
 }
 
 // ToolApproval is the channel on which approvals of tools' calls are asked for, and the Type
@@ -61,6 +66,7 @@ type Asking struct {
 type AskHost struct {
 	Asking
 	Message json.RawMessage `json:"message"` // without its type
+	From    *From           `json:"from,omitempty"`
 }
 
 // Answer is the application's answer as JSON. Typed says that it is a text that

@@ -25,6 +25,7 @@ const (
 	ByCommandLine = "--answer" // what was given beforehand
 	ByCommand     = "--emit-handler"
 	ByTerminal    = "terminal"    // a person, asked there
+	ByRelay       = "relay"       // a person, asked elsewhere
 	ByApplication = "application" // that embeds the run
 	ByRules       = "rules"       // the host's [permissions]
 )

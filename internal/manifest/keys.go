@@ -91,6 +91,7 @@ type target struct {
 	permissions *Permissions
 	lints       *Lints
 	audit       *Audit
+	relay       *Relay
 }
 
 // Providers, transports and the other closed lists of values.
@@ -266,6 +267,11 @@ var keys = []Key{
 
 	{Path: "audit.file", Type: String, Example: `"audit.ndjson"`, Doc: "The file in which every call of a tool is recorded, in lines that show when they were changed. `--audit` names another one.",
 		set: func(t *target, v *setting) { t.audit.File = v.text }},
+
+	{Path: "relay.share", Type: Bool, Default: "false", Example: "true", Doc: "Whether a run is told of at the relay, through the hostd of this machine, and people there may answer, as with `--relay`.",
+		set: func(t *target, v *setting) { t.relay.Share = v.yes }},
+	{Path: "relay.title", Type: String, Example: `"nightly triage"`, Doc: "What its runs are called there, instead of the project's name.",
+		set: func(t *target, v *setting) { t.relay.Title = v.text }},
 
 	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings that are not shown. `@allow` before a declaration does it for that alone.",
 		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},

@@ -40,6 +40,7 @@ type Manifest struct {
 	Limits      Limits
 	Lints       Lints
 	Audit       Audit
+	Relay       Relay
 	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
 }
 
@@ -162,6 +163,14 @@ type Permissions struct {
 type Audit struct {
 	File string
 	At   Places
+}
+
+// Relay is [relay]: whether runs are told of at the relay of this machine, and their title; ""
+// is the project's name.
+type Relay struct {
+	Share bool
+	Title string
+	At    Places
 }
 
 // Origin gives the place of a connection for messages: the manifest's file, and

@@ -83,6 +83,7 @@ type setting struct {
 	table   []Variable
 	number  float64
 	integer int64
+	yes     bool
 	json    json.RawMessage
 }
 
@@ -128,6 +129,8 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)
 		case "audit":
 			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
+		case "relay":
+			r.m.Relay.At = r.section("relay", n, v, &target{relay: &r.m.Relay}, n.name)
 		case "lints":
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":

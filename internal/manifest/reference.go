@@ -33,6 +33,7 @@ var sectionDocs = []struct{ section, doc string }{
 	{"lints", "What the compiler tells."},
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
 	{"audit", "Where it is recorded what was called."},
+	{"relay", "Whether people may follow runs from elsewhere (chapter 24)."},
 }
 
 // SectionKeys is a section of the manifest with its keys.

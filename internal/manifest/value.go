@@ -35,7 +35,7 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	case Number:
 		s.number, fits = number(v)
 	case Bool:
-		_, fits = v.(bool)
+		s.yes, fits = v.(bool)
 	case Schema:
 		if s.json, fits = r.schema(n, v, shown); fits && s.json == nil {
 			return nil, false

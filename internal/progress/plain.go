@@ -128,6 +128,8 @@ func who(by string) string {
 		return "by default, as its time was over"
 	case effect.ByTerminal:
 		return "at the terminal"
+	case effect.ByRelay:
+		return "at the relay"
 	case effect.ByRules:
 		return "by its permissions"
 	case effect.ByApplication:

@@ -10,9 +10,9 @@ import (
 )
 
 // answerer is a source of answers to awaited emits. When it gives a nil value,
-// the next source is asked.
+// the next source is asked. id is that of the request to people elsewhere.
 type answerer interface {
-	answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error)
+	answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error)
 }
 
 // fixed answers with what was given beforehand, by channel.
@@ -26,7 +26,7 @@ func newFixed(all []Fixed) fixed {
 	return f
 }
 
-func (f fixed) answer(_ context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
+func (f fixed) answer(_ context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
 	return f[r.Channel], nil
 }
 
@@ -62,16 +62,27 @@ func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) 
 // askHost has a person answer what a host asks.
 func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
 	p, ok := s.prompter.(HostPrompter)
-	if !ok {
+	if !ok && s.elsewhere == nil {
 		return nil, nobody(hostmsg.Of(r.Type).Channel)
 	}
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err
 	}
-	return hostAnswer(ctx, p, r.Asking, r.Message)
+	var here func(context.Context) (*effect.Answer, error)
+	if ok {
+		here = func(ctx context.Context) (*effect.Answer, error) { return hostAnswer(ctx, p, r.Asking, r.Message) }
+	}
+	a, err := first(ctx, here, s.elsewhere, "", r)
+	if a == nil && err == nil {
+		err = nobody(hostmsg.Of(r.Type).Channel)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (effect.Result, error) {
+func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (*effect.Answer, error) {
 	v, err := p.AskHost(ctx, q, message)
 	if err != nil {
 		channel := effect.ToolApproval
@@ -128,11 +139,7 @@ func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer
 		asks, message = ofTool(r.Payload)
 	}
 	if p, ok := a.p.(HostPrompter); ok && asks != nil && r.Misfit == "" {
-		v, err := hostAnswer(ctx, p, *asks, message)
-		if err != nil {
-			return nil, err
-		}
-		return v.(*effect.Answer), nil
+		return hostAnswer(ctx, p, *asks, message)
 	}
 	prompt := r.Channel
 	if r.Wants != "" {

@@ -40,6 +40,8 @@ type Options struct {
 	PassEnv    []string       // what is in Environ beside what every process gets
 	// Prompter asks the user; nil when there is no terminal to ask on.
 	Prompter Prompter
+	// Elsewhere are people who follow the run from elsewhere; nil: nobody does.
+	Elsewhere Elsewhere
 	// Log takes the lines of the handler's standard error; nil drops them.
 	Log func(line string)
 }
@@ -62,6 +64,8 @@ type Sink struct {
 	answers  []answerer
 	handler  *handler // nil without one
 	prompter Prompter // nil without one
+	// elsewhere is told of all output; nil when nobody is.
+	elsewhere Elsewhere
 
 	answering sync.WaitGroup // awaited emits that were started
 }
@@ -69,7 +73,7 @@ type Sink struct {
 // New makes a Sink. It starts no process: the handler is started by the first
 // emit that needs it.
 func New(o Options) *Sink {
-	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter}
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere}
 	if o.Terminal {
 		s.format = onTerminal[o.Mode]
 	}
@@ -80,8 +84,8 @@ func New(o Options) *Sink {
 		s.handler = newHandler(&o)
 		s.answers = append(s.answers, s.handler)
 	}
-	if o.Prompter != nil {
-		s.answers = append(s.answers, asking{o.Prompter})
+	if o.Prompter != nil || o.Elsewhere != nil {
+		s.answers = append(s.answers, people{o.Prompter, o.Elsewhere})
 	}
 	return s
 }
@@ -92,8 +96,14 @@ func New(o Options) *Sink {
 func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Emit:
+		if s.elsewhere != nil {
+			s.elsewhere.Emitted(r.Channel, r.Payload, false)
+		}
 		return nil, s.emit(ctx, r)
 	case *effect.Print:
+		if s.elsewhere != nil {
+			s.elsewhere.Printed(r.Text, r.Newline)
+		}
 		return nil, s.print(ctx, r)
 	case *effect.AwaitEmit:
 		return s.await(ctx, r)
@@ -144,12 +154,22 @@ func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, 
 // await prints the emit like any other, then gets its answer.
 func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
 	if r.Misfit != "" {
-		return s.answer(ctx, r)
+		return s.answer(ctx, r, "")
 	}
+	id := s.awaited(r)
 	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
 		return nil, err
 	}
-	return s.answer(ctx, r)
+	return s.answer(ctx, r, id)
+}
+
+// awaited tells people elsewhere of an awaited emit, and gives the id under which they may be
+// asked.
+func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
+	if s.elsewhere == nil {
+		return ""
+	}
+	return s.elsewhere.Emitted(r.Channel, r.Payload, true)
 }
 
 // Start prints an awaited emit at once, so that it has its place in the
@@ -163,7 +183,9 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	if !ok {
 		return nil, false
 	}
+	var id string
 	if a.Misfit == "" {
+		id = s.awaited(a)
 		if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
 			done(nil, err)
 			return func() {}, true
@@ -173,7 +195,7 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 			return func() {}, true
 		}
 	}
-	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a) }), true
+	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a, id) }), true
 }
 
 // begin has somebody asked while the program goes on. Persons are asked in the
@@ -212,16 +234,17 @@ func nobody(channel string) error {
 	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
 }
 
-// answer gets the answer of an awaited emit that has been printed.
-func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+// answer gets the answer of an awaited emit that has been printed. People elsewhere are asked
+// under id.
+func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
 	if err := s.out.flush(ctx); err != nil {
 		return nil, err
 	}
 	for _, a := range s.answers {
-		if _, person := a.(asking); r.Misfit != "" && !person {
+		if _, person := a.(people); r.Misfit != "" && !person {
 			continue // only a person can be asked again
 		}
-		v, err := a.answer(ctx, r)
+		v, err := a.answer(ctx, r, id)
 		if err != nil {
 			return nil, err
 		}

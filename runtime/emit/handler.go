@@ -73,7 +73,7 @@ func newHandler(o *Options) *handler {
 
 // answer sends the emit and waits for its answer. When ctx ends first, an answer
 // that comes later is dropped.
-func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
+func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
 	select {
 	case <-h.turn:
 	case <-ctx.Done():

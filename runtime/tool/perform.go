@@ -231,6 +231,8 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 		return answer, audit.Actor{Type: "flag", Name: effect.ByCommandLine}
 	case effect.ByTerminal:
 		return answer, audit.Actor{Type: "human"}
+	case effect.ByRelay:
+		return answer, audit.Actor{Type: "human", Name: effect.ByRelay}
 	case effect.ByRules:
 		return answer, audit.Actor{Type: actorRule}
 	case effect.ByCommand:
