@@ -118,15 +118,15 @@ Where a run spends its time:
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
 	c.Flags().StringVar(&f.input, "input", "", inputUsage)
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
-	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
-	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	relayFlag(c, &f.relay)
 	f.records(c)
 	return c
 }
 
-// records adds the flags that say where a run is recorded.
+// records adds the flags that say what is recorded of a run, and where.
 func (f *runFlags) records(c *cobra.Command) {
+	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
