@@ -93,7 +93,7 @@ func (q *queue) gap() {
 func (q *queue) chunk(size int, events int64, write func([]byte) []byte) {
 	n := len(q.waiting)
 	if n == 0 || len(q.waiting[n-1].text)+size > chunkSize {
-		q.waiting = append(q.waiting, chunk{text: make([]byte, 0, max(chunkSize/8, size+64))})
+		q.waiting = append(q.waiting, chunk{text: make([]byte, 0, max(chunkSize, size+64))})
 		n++
 	}
 	c := &q.waiting[n-1]
