@@ -57,30 +57,24 @@ func (s *sockets) cutAll() {
 	}
 }
 
-// Figures are what a server has to do.
-type Figures struct {
-	Hosts, Apps int // that are connected
-	Writing     int // of their sockets to which something is being written
-	Calls       int // RPCs that go on, or are remembered
-}
-
-// Figures tells what the server has to do now.
-func (s *Server) Figures() (f Figures) {
+// Figures tells what the server has to do now, by name.
+func (s *Server) Figures() map[string]float64 {
+	f := map[string]float64{"hosts_connected": 0, "apps_connected": 0, "sockets_writing": 0}
 	for _, x := range s.sockets.all() {
 		if _, ok := x.peer.(*host); ok {
-			f.Hosts++
+			f["hosts_connected"]++
 		} else {
-			f.Apps++
+			f["apps_connected"]++
 		}
 		x.mu.Lock()
 		if x.pumps {
-			f.Writing++
+			f["sockets_writing"]++
 		}
 		x.mu.Unlock()
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	f.Calls = len(s.calls.of)
+	f["calls_remembered"] = float64(len(s.calls.of))
 	return f
 }
 

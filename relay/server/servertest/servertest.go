@@ -86,7 +86,7 @@ func (r *Relay) open() {
 // Go lets time pass on the server's clock, once nothing is being written: what takes a moment of the
 // machine's time must not seem to take long.
 func (r *Relay) Go(d time.Duration) {
-	for r.Server.Figures().Writing > 0 {
+	for r.Server.Figures()["sockets_writing"] > 0 {
 		runtime.Gosched()
 	}
 	r.Clock.Go(d)

@@ -1,0 +1,166 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// get reads what a path gives as a viewer.
+func get[T any](r *servertest.Relay, path string) (v T) {
+	r.T.Helper()
+	status, body := r.Do(servertest.Viewer, "GET", path, nil)
+	if err := json.Unmarshal(body, &v); status != 200 || err != nil {
+		r.T.Fatalf("%s: %d %s", path, status, body)
+	}
+	return v
+}
+
+// TestRoutes: every route has a right, and nobody without credentials comes in but where it is open.
+func TestRoutes(t *testing.T) {
+	r := servertest.Start(t)
+	open := map[string]bool{"/health": true, "/ws/host": true}
+	for _, row := range r.Server.Routes() {
+		row.Right.Info() // it panics when there is no such right
+		if (row.Right == auth.Open) != open[row.Path] {
+			t.Errorf("%s %s is open to %s", row.Method, row.Path, row.Right)
+		}
+		path := strings.NewReplacer("{run}", "run_a", "{request}", "q").Replace(row.Path)
+		if status, body := r.Do("", row.Method, path, nil); !open[row.Path] && (status != 401 || !strings.Contains(string(body), `"code":"unauthorized"`)) {
+			t.Errorf("%s %s: %d %s", row.Method, path, status, body)
+		}
+	}
+	if got := get[map[string]string](r, "/health"); got["name"] != "concerto-relay" || got["version"] != "test" || got["status"] != "ok" {
+		t.Errorf("%v", got)
+	}
+	chapter, err := os.ReadFile("../../spec/24-relay.md")
+	if os.IsNotExist(err) {
+		t.Skip("there is no chapter yet")
+	}
+	for _, row := range r.Server.Routes() {
+		path := strings.NewReplacer("{run}", "ID", "{request}", "REQUEST").Replace(row.Path)
+		if !strings.Contains(string(chapter), path) && !strings.HasPrefix(path, "/sessions") {
+			t.Errorf("spec/24-relay.md does not name %s", path)
+		}
+	}
+}
+
+// TestReads: what apps read of runs.
+func TestReads(t *testing.T) {
+	r := servertest.Start(t)
+	a, b := r.Host("host_a"), r.Host("host_b")
+	a.Begin("run_a")
+	r.Go(1e6)
+	b.Begin("run_b")
+	a.Say(protocol.RunOutput, "run_a", 2, servertest.Output("one "))
+	a.Say(protocol.RunOutput, "run_a", 3, servertest.Output("two"))
+	a.Say(protocol.RunPermissionRequested, "run_a", 4, asked)
+	a.Say(protocol.RunPermissionRequested, "run_a", 5, `{"request_id":"q2","reason":"choice","prompt":"which?"}`)
+	a.Say(protocol.RunInput, "run_a", 6, `{"actor":"web","input_id":"i","text_redacted":"y","text_sha256":"x"}`)
+	a.Say(protocol.RunEmit, "run_a", 7, `{"channel":"c","payload":{"n":1},"awaited":false}`)
+	a.Acked("run_a", 7)
+	b.Say(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
+	b.Acked("run_b", 2)
+	run := get[map[string]any](r, "/runs/run_a")
+	for name, want := range map[string]string{"id": "run_a", "host_id": "host_a", "tool": "codex", "cwd": "/w", "command": "codex -q", "title": "t", "status": "awaiting_approval", "last_seq": "7",
+		"pending_request_id": "q1", "pending_reason": "permission", "pending_prompt": "rm?", "pending_op_tool": "bash", "pending_op_args_summary": "rm x", "ended_at": "<nil>", "exit_code": "<nil>"} {
+		if got := fmt.Sprint(run[name]); got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+	if pending := run["pending"].([]any); len(pending) != 2 || pending[1].(map[string]any)["prompt"] != "which?" || pending[0].(map[string]any)["run_id"] != "run_a" {
+		t.Errorf("%v", run["pending"])
+	}
+	ids := func(query string) string {
+		t.Helper()
+		var all []string
+		for _, row := range get[[]map[string]any](r, "/runs"+query) {
+			all = append(all, row["id"].(string))
+		}
+		return strings.Join(all, " ")
+	}
+	for query, want := range map[string]string{"?status=exited": "run_b", "?host=host_a": "run_a", "?status=lost": "", "?limit=1": strings.Fields(ids(""))[0],
+		"?before=" + strings.Fields(ids(""))[0]: strings.Fields(ids(""))[1], "?before=2000-01-01T00:00:00Z": ""} {
+		if got := ids(query); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if a, b := ids(""), ids("?status="); a != b || len(get[[]any](r, "/sessions")) != 2 {
+		t.Errorf("%s, %s", a, b)
+	}
+	for _, path := range []string{"/runs?status=asleep", "/runs?limit=0", "/runs?before=nothing", "/runs/run_a/events?after=-1", "/runs/run_a/events?limit=x"} {
+		if status, body := r.Do(servertest.Viewer, "GET", path, nil); status != 400 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	type page struct {
+		Events []struct {
+			Seq  int64
+			Type string
+		}
+		Cursor map[string]int64
+		More   bool
+	}
+	if p := get[page](r, "/runs/run_a/events?after=1&limit=2"); len(p.Events) != 2 || p.Events[1].Seq != 3 || p.Cursor["run_a"] != 3 || !p.More {
+		t.Errorf("%+v", p)
+	}
+	if p := get[page](r, "/runs/run_a/events?types=run.input,run.emit"); len(p.Events) != 2 || p.Events[0].Type != protocol.RunInput || p.Cursor["run_a"] != 7 || p.More {
+		t.Errorf("%+v", p)
+	}
+	var said []string
+	for _, m := range get[[]struct {
+		ID, Role, Kind, Text string
+		Seq                  int64
+	}](r, "/sessions/run_a/messages") {
+		said = append(said, fmt.Sprintf("%s %s %s %s", m.ID, m.Role, m.Kind, m.Text))
+	}
+	want := []string{"run_a:1 system started codex -q", "run_a:2 assistant output one two", "run_a:4 assistant permission_requested rm?", "run_a:5 assistant permission_requested which?",
+		"run_a:6 user input y", `run_a:7 assistant emit {"n":1}`}
+	if strings.Join(said, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%s", strings.Join(said, "\n"))
+	}
+	inbox := get[[]map[string]any](r, "/inbox")
+	if len(inbox) != 2 || inbox[0]["request_id"] != "q1" || inbox[0]["run_id"] != "run_a" || inbox[0]["host_id"] != "host_a" || inbox[0]["state"] != "open" {
+		t.Errorf("%v", inbox)
+	}
+	hosts := get[[]map[string]any](r, "/hosts")
+	if len(hosts) != 2 || hosts[0]["id"] != "host_a" || hosts[0]["online"] != true || hosts[0]["auth"] != "token" || hosts[0]["last_seen_at"] == nil {
+		t.Errorf("%v", hosts)
+	}
+	r.Server.HostRemoved("host_a")
+	if code := a.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("%d", code)
+	}
+}
+
+// TestQuotas: what a hostile host sends too much of is refused, and stays where it is.
+func TestQuotas(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	a := r.App(servertest.Viewer, "")
+	h.Say(protocol.RunStarted, "run_a", 1, `{"tool":"<script>","cwd":"</title>","command":"\u0000\u2028\"'<img>"}`)
+	h.Acked("run_a", 1)
+	for seq := int64(2); seq < 2+protocol.OpenRequests+5; seq++ {
+		h.Say(protocol.RunPermissionRequested, "run_a", seq, fmt.Sprintf(`{"request_id":"q%d","reason":"choice","prompt":"<b>"}`, seq))
+	}
+	h.Acked("run_a", 1+protocol.OpenRequests+5)
+	a.Seqs("run_a", 1+protocol.OpenRequests+5)
+	if all := get[[]any](r, "/inbox"); len(all) != protocol.OpenRequests {
+		t.Errorf("%d are open", len(all))
+	}
+	status, body := r.Do(servertest.Viewer, "GET", "/runs", nil)
+	if status != 200 || strings.Contains(string(body), "<script>") {
+		t.Errorf("%d %s", status, body)
+	}
+	h.Say(protocol.RunOutput, "run_a", protocol.MaxSeq, servertest.Output("far"))
+	h.Ping()
+	if run := get[map[string]any](r, "/runs/run_a"); run["last_seq"] != float64(1+protocol.OpenRequests+5) {
+		t.Errorf("%v", run["last_seq"])
+	}
+}

@@ -1,0 +1,224 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// settled: events tell what became of commands, in the transaction that stores them.
+func settled(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q1")
+	ask := func(seq int64, id string) store.Incoming {
+		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
+	}
+	f.stored(6, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"))
+	accept := func(c store.Command, sent bool) {
+		t.Helper()
+		if _, _, err := f.Accept(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+		if sent {
+			if _, _, err := f.Step(ctx, "run_a", c.Kind, c.ID, "sent"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, id := range []string{"q1", "q2", "q3", "q5"} {
+		accept(decision(id, "approve", "eve"), true)
+	}
+	accept(decision("q4", "approve", "eve"), false)
+	accept(input("i1", `"y"`), true)
+	accept(input("i2", `"y"`), true)
+	accept(input("i3", `"y"`), false)
+	stop := input("s1", `{}`)
+	stop.Kind = store.StopCommand
+	accept(stop, true)
+	tells := func(seq int64, typ, data string, want ...string) {
+		t.Helper()
+		out, err := f.Append(ctx, []store.Incoming{f.event(seq, typ, data)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range out.Settled {
+			got = append(got, fmt.Sprintf("%s %s %s %s", c.Kind, c.ID, c.State, c.Why))
+		}
+		if diff := cmp.Diff(want, got); diff != "" || out.Before["run_a"] != seq-1 || out.Prefixes["run_a"] != seq {
+			t.Errorf("%s %s: %s (%v, %v)", typ, data, diff, out.Before, out.Prefixes)
+		}
+	}
+	tells(7, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
+	tells(8, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
+	tells(9, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
+	tells(10, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
+	tells(11, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
+	tells(12, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
+	tells(13, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
+	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
+		t.Errorf("%+v, %v", c, err) // the host knows what became of it
+	}
+	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i1"); err != nil || c.Payload != nil {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := f.Command(ctx, "run_a", store.InputCommand, "i9"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+	if d, err := f.Decision(ctx, "run_a", "q1"); err != nil || d.By != "eve" || d.Decision != "approve" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err := f.Decision(ctx, "run_a", "q9"); err != nil || d != nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if q, err := f.Request(ctx, "run_a", "q3"); err != nil || q.State != "expired" || q.Seq != 4 {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if _, err := f.Request(ctx, "run_a", "q9"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("%v", err)
+	}
+}
+
+// pages: events are read page by page, runs by their ids.
+func pages(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	for seq := int64(2); seq <= 9; seq++ {
+		f.stored(seq, f.output(seq))
+	}
+	f.stored(9, f.output(12), f.output(14))
+	page := func(q store.PageQuery, more bool, want ...int64) {
+		t.Helper()
+		q.Run = "run_a"
+		all, got, err := f.Page(ctx, q)
+		var seqs []int64
+		for _, e := range all {
+			seqs = append(seqs, e.Seq)
+		}
+		if err != nil || got != more || !slices.Equal(seqs, want) {
+			t.Errorf("%+v: %v, %v, %v", q, seqs, got, err)
+		}
+	}
+	page(store.PageQuery{Limit: 3}, true, 1, 2, 3)
+	page(store.PageQuery{After: 7, Limit: 2}, false, 8, 9)
+	page(store.PageQuery{After: 7, Limit: 9}, false, 8, 9)
+	page(store.PageQuery{Limit: 9, Types: []string{protocol.RunStarted, protocol.RunExited}}, false, 1)
+	page(store.PageQuery{After: 2, Limit: 9, Bytes: 40}, true, 3, 4)
+	page(store.PageQuery{After: 2, Limit: 9, Bytes: 1}, true, 3)
+	page(store.PageQuery{After: 9, Limit: 9}, false)
+	holes := func(run string, want ...store.Hole) {
+		t.Helper()
+		got, err := f.Holes(ctx, "host_a", run)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	holes("", store.Hole{Run: "run_a", From: 10, To: 11})
+	holes("run_a", store.Hole{Run: "run_a", From: 10, To: 11})
+	holes("run_z")
+	f.stored(12, f.event(11, protocol.RunGap, `{"from":10,"to":11,"reason":"host_skipped"}`))
+	holes("", store.Hole{Run: "run_a", From: 13, To: 13})
+	for _, id := range []string{"run_c", "run_b"} {
+		e := f.output(1)
+		e.Envelope.RunID = id
+		if _, err := f.Append(ctx, []store.Incoming{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ids, err := f.RunIDs(ctx, "run_a", 1); err != nil || !slices.Equal(ids, []string{"run_b"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	if ids, err := f.RunIDs(ctx, "", 9); err != nil || !slices.Equal(ids, []string{"run_a", "run_b", "run_c"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+	first, err := f.Runs(ctx, store.RunsQuery{Limit: 1})
+	if err != nil || len(first) != 1 || first[0].ID != "run_b" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	rest, err := f.Runs(ctx, store.RunsQuery{Before: first[0].LastActiveAt, BeforeID: first[0].ID})
+	if err != nil || len(rest) != 2 || rest[0].ID != "run_c" || rest[1].ID != "run_a" {
+		t.Errorf("%+v, %v", rest, err)
+	}
+}
+
+// lost: runs that their host does not know any more, until an event of them comes.
+func lost(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(2, f.event(2, protocol.RunAwaitingInput, `{"reason":"prompt"}`))
+	lose := func(gen int64, known []string, want ...string) {
+		t.Helper()
+		if got, err := f.Lose(ctx, "host_a", gen, known); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	lose(f.gen, []string{"run_a"})
+	lose(f.gen-1, nil) // an older connection knows nothing
+	lose(f.gen, []string{"run_b"}, "run_a")
+	lose(f.gen, nil)
+	if r := f.run(); r.Status != protocol.Lost {
+		t.Errorf("%+v", r)
+	}
+	f.stored(3, f.output(3))
+	if r := f.run(); r.Status != protocol.AwaitingOfInput {
+		t.Errorf("%+v", r)
+	}
+	f.stored(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
+	lose(f.gen, nil)
+	if err := f.Seen(ctx, "host_a", 99); err != nil {
+		t.Error(err)
+	}
+	if h, err := f.Host(ctx, "host_a"); err != nil || h.LastSeenAt != 99 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
+// overdue: what was not sent in time; a decision of that sort is taken back, and another comes after
+// what was accepted meanwhile.
+func overdue(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q")
+	late := decision("q", "approve", "eve")
+	late.Expires = 50
+	other := input("i", `"y"`)
+	other.Expires = 60
+	for _, c := range []store.Command{late, other} {
+		if _, _, err := f.Accept(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due := func(at int64, want ...string) {
+		t.Helper()
+		all, err := f.Overdue(ctx, at)
+		var got []string
+		for _, c := range all {
+			got = append(got, c.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%d: %v, %v", at, got, err)
+		}
+	}
+	due(49)
+	due(50, "q")
+	due(60, "q", "i")
+	if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", "expired"); err != nil || !moved {
+		t.Errorf("%v, %v", moved, err)
+	}
+	due(60, "i")
+	if q, err := f.Request(ctx, "run_a", "q"); err != nil || q.State != "open" {
+		t.Errorf("%+v, %v", q, err)
+	}
+	again, fresh, err := f.Accept(ctx, decision("q", "approve", "eve"))
+	if err != nil || !fresh || again.N <= 2 {
+		t.Errorf("%+v, %v, %v", again, fresh, err)
+	}
+	if all, err := f.Pending(ctx, "host_a", 2); err != nil || len(all) != 1 || all[0].ID != "q" {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
