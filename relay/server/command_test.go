@@ -263,3 +263,58 @@ func TestRate(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestSecret: a secret answer reaches the host, and is nowhere in the database.
+func TestSecret(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	for seq, id := range []string{"q1", "q2"} {
+		h.Say(protocol.RunPermissionRequested, "run_a", int64(seq+2), `{"request_id":"`+id+`","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
+	}
+	h.Acked("run_a", 3)
+	a := r.HelloApp(servertest.Operator, "")
+	const secret = "correct-horse-battery"
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	for _, id := range []string{"q1", "q2"} {
+		a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"`+id+`","answers":{"p":"`+secret+`"}}`)
+		isState(a, protocol.State{ID: id, Kind: "decision", State: "accepted", By: "eve"})
+	}
+	a.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := a.Failed(); d.Code != protocol.AlreadyDecided {
+		t.Errorf("%+v", d)
+	}
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 3}))
+	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
+		t.Errorf("%s", e.Data)
+	}
+	if r.Stores(secret) {
+		t.Error("the database has it")
+	}
+	h.Say(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"approve"}`)
+	h.Acked("run_a", 4)
+	// with the server it is forgotten: the decision is taken back
+	r.Restart()
+	h, _ = r.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 4}))
+	h.Say(protocol.RunOutput, "run_a", 5, servertest.Output("x"))
+	h.Acked("run_a", 5)
+	if _, body := r.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) || !strings.Contains(string(body), `"q2"`) || strings.Contains(string(body), `"q1"`) {
+		t.Errorf("%s", body)
+	}
+}
+
+// TestSeedHostKnowsNoKeys: a host gets no message that it does not know.
+func TestSeedHostKnowsNoKeys(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	h.Begin("run_a")
+	a := r.App(servertest.Operator, "")
+	for typ, data := range map[string]string{protocol.RunSendKeys: `{"keys":"x"}`, protocol.RunResize: `{"cols":1,"rows":1}`} {
+		a.Say(typ, "run_a", 0, data)
+		if d := a.Failed(); d.Code != protocol.UnknownType || !strings.Contains(d.Message, typ) {
+			t.Errorf("%+v", d)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,11 +22,25 @@ import (
 type commands struct {
 	mu    sync.Mutex
 	watch map[commandKey]map[*app]struct{}
+	// secret are payloads that may not be stored: they are lost with the server.
+	secret map[secretKey]json.RawMessage
 }
 
 type commandKey struct{ run, kind, id string }
 
-func newCommands() *commands { return &commands{watch: map[commandKey]map[*app]struct{}{}} }
+// secretKey is a command's payload: of two decisions with one id one is not accepted.
+type secretKey struct {
+	commandKey
+	hash string
+}
+
+func secretOf(c *store.Command) secretKey {
+	return secretKey{commandKey{c.RunID, c.Kind, c.ID}, c.SHA256}
+}
+
+func newCommands() *commands {
+	return &commands{watch: map[commandKey]map[*app]struct{}{}, secret: map[secretKey]json.RawMessage{}}
+}
 
 // follow has an app hear of a command.
 func (c *commands) follow(k commandKey, a *app) {
@@ -60,6 +75,7 @@ func (c *commands) tell(_ *Server, of *store.Command, why string) {
 	}
 	if protocol.InputMachine.Ends(of.State) {
 		delete(c.watch, k)
+		delete(c.secret, secretOf(of))
 	}
 	c.mu.Unlock()
 	for _, a := range all {
@@ -93,7 +109,15 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	}
 	k := commandKey{c.RunID, c.Kind, c.ID}
 	s.commands.follow(k, from)
+	secret := s.isSecret(ctx, c)
+	if secret {
+		s.commands.keep(secretOf(c), c.Payload)
+		c.Payload = nil
+	}
 	out, fresh, err := s.store.Accept(ctx, *c)
+	if secret && err != nil {
+		s.commands.keep(secretOf(c), nil)
+	}
 	if err != nil {
 		return nil, s.failed(err, protocol.UnknownRequest)
 	}
@@ -113,6 +137,44 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 	return out, nil
 }
 
+// isSecret says whether a command has an answer that is stored nowhere.
+func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
+	if c.Kind != store.DecisionCommand {
+		return false
+	}
+	q, err := s.store.Request(ctx, c.RunID, c.ID)
+	if err != nil {
+		return false // then it is not accepted
+	}
+	var asked protocol.PermissionRequested
+	if json.Unmarshal(q.Data, &asked) != nil {
+		return false // what is encrypted nobody here can read
+	}
+	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
+}
+
+// keep holds a payload that may not be stored, until its command has ended; nil forgets it.
+func (c *commands) keep(k secretKey, payload json.RawMessage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if payload == nil {
+		delete(c.secret, k)
+		return
+	}
+	c.secret[k] = payload
+}
+
+// payload is what a command says; false when it is not there any more.
+func (c *commands) payload(of *store.Command) (p payload, ok bool) {
+	text := of.Payload
+	if text == nil {
+		c.mu.Lock()
+		text = c.secret[secretOf(of)]
+		c.mu.Unlock()
+	}
+	return p, json.Unmarshal(text, &p) == nil
+}
+
 // passOn gives a host what is not stored: it is lost when the host is away.
 func (s *Server) passOn(run *store.Run, e *protocol.Envelope) *Failure {
 	h := s.hosts.get(run.HostID)
@@ -121,6 +183,8 @@ func (s *Server) passOn(run *store.Run, e *protocol.Envelope) *Failure {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
 	case h == nil || !h.isReady():
 		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
+	case !h.speaks2() && protocol.Find(e.Type).Since > 1:
+		return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
 	}
 	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: h.id, RunID: run.ID, ID: e.ID, Data: e.Data}
 	h.push(out.Append(nil))

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -31,15 +30,18 @@ func (h *host) deliver() {
 			return
 		}
 		h.last = c.N
+		p, there := h.srv.commands.payload(c)
 		switch {
+		case !there:
+			h.forgotten(c)
 		case c.State == "accepted" && c.Expires <= h.srv.now():
 			h.srv.step(c, "expired", string(protocol.Expired))
 		case c.State == "accepted":
 			if _, ok := h.srv.step(c, "sent", ""); ok {
-				h.command(c)
+				h.command(c, p)
 			}
 		case h.speaks2():
-			h.command(c)
+			h.command(c, p)
 		default:
 			h.srv.step(c, "unknown", "the host may have had it")
 		}
@@ -53,14 +55,19 @@ func (x *socket) room() bool {
 	return x.size <= queueBytes/2
 }
 
-func (h *host) command(c *store.Command) {
-	var p payload
-	if err := json.Unmarshal(c.Payload, &p); err != nil {
-		h.srv.failed(err, protocol.Internal)
-		return
-	}
+func (h *host) command(c *store.Command, p payload) {
 	e := protocol.Envelope{Type: p.Type, TS: h.srv.ts(), HostID: h.id, RunID: c.RunID, ID: c.ID, Data: p.Data}
 	h.push(e.Append(nil))
+}
+
+// forgotten takes a decision back whose answer was secret, and not stored, when the server restarted. A
+// host resolves a request once: that it may have had the answer does no harm.
+func (h *host) forgotten(c *store.Command) {
+	on := "expired"
+	if c.State == "sent" {
+		on = "rejected"
+	}
+	h.srv.step(c, on, "its answer is secret, and the server has restarted since: decide again")
 }
 
 // results are what a host's command.result means to the machine.

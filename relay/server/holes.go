@@ -84,7 +84,7 @@ func (hs *holes) fill(h *host, run string) {
 	if len(all) == 0 {
 		return
 	}
-	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: "host_skipped"})
+	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: store.HostSkipped})
 	e.HostID, e.RunID, e.Seq = h.id, run, all[0].To
 	h.state.Lock()
 	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: &e, At: h.srv.now()}

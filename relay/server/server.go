@@ -49,6 +49,8 @@ type Server struct {
 	end  context.CancelFunc
 	work sync.WaitGroup // what goes on in the background
 	once sync.Once
+
+	noSweep func() // ends what is done by time
 }
 
 // New begins to serve. Close ends it.
@@ -69,7 +71,7 @@ func New(c Config) *Server {
 	s.sockets.open = map[*socket]struct{}{}
 	s.writer = c.Store.NewWriter(s.committed)
 	s.handler = s.mux()
-	s.every(sweepEach, s.sweep)
+	s.noSweep = s.every(sweepEach, s.sweep)
 	return s
 }
 
@@ -81,6 +83,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) Shutdown(ctx context.Context) {
 	s.once.Do(func() {
 		s.end()
+		s.noSweep()
 		s.writer.Close()
 		s.sockets.closeAll(protocol.CloseRestart, "the server restarts")
 		done := make(chan struct{})
@@ -110,21 +113,31 @@ const (
 	sweepEach      = 500 * time.Millisecond
 )
 
-// every does something again and again, until the server ends.
-func (s *Server) every(d time.Duration, do func()) {
-	s.work.Go(func() {
-		for {
-			tick := make(chan struct{})
-			stop := s.clock.After(d, func() { close(tick) })
-			select {
-			case <-tick:
+// every does something again and again. stop ends that, and waits for what is being done.
+func (s *Server) every(d time.Duration, do func()) (stop func()) {
+	var mu sync.Mutex
+	var ended bool
+	var unset func() bool
+	var arm func()
+	arm = func() {
+		unset = s.clock.After(d, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !ended {
 				do()
-			case <-s.ctx.Done():
-				stop()
-				return
+				arm()
 			}
-		}
-	})
+		})
+	}
+	mu.Lock()
+	arm()
+	mu.Unlock()
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		ended = true
+		unset()
+	}
 }
 
 // now is the time for what is stored, in Unix ms.

@@ -196,6 +196,8 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	switch {
 	case before != nil && same(before, e):
 		return Outcome{Known: true}, nil
+	case before != nil && before.skipped() && e.Type != protocol.RunGap:
+		return Outcome{}, b.cameAfterAll(before, e)
 	case before != nil:
 		return Outcome{Refused: protocol.SeqConflict}, nil
 	}

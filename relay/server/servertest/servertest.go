@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -515,7 +516,7 @@ func (r *Relay) exec(statement string) {
 	}
 }
 
-// Deaf is an app that does not read.
+// Deaf is an end that does not read.
 type Deaf struct {
 	t testing.TB
 	c *websocket.Conn
@@ -524,6 +525,24 @@ type Deaf struct {
 // Deaf connects an app that does not read.
 func (r *Relay) Deaf(token string) *Deaf {
 	r.T.Helper()
+	return r.deaf("/ws/app?token=" + token)
+}
+
+// DeafHost connects a host that does not read.
+func (r *Relay) DeafHost(id string) *Deaf {
+	r.T.Helper()
+	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
+}
+
+// sockets is how many the server has.
+func (r *Relay) sockets() float64 {
+	f := r.Server.Figures()
+	return f["hosts_connected"] + f["apps_connected"]
+}
+
+func (r *Relay) deaf(path string) *Deaf {
+	r.T.Helper()
+	before := r.sockets()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	small := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -533,11 +552,14 @@ func (r *Relay) Deaf(token string) *Deaf {
 		}
 		return c, err
 	}}
-	c, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(r.URL, "http")+"/ws/app?token="+token, &websocket.DialOptions{HTTPClient: &http.Client{Transport: small}})
+	c, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(r.URL, "http")+path, &websocket.DialOptions{HTTPClient: &http.Client{Transport: small}})
 	if err != nil {
 		r.T.Fatal(err)
 	}
 	r.T.Cleanup(func() { _ = c.CloseNow() })
+	for r.sockets() == before { // it is there when the server has it
+		runtime.Gosched()
+	}
 	return &Deaf{r.T, c}
 }
 
@@ -640,4 +662,23 @@ func (r *Relay) Offline(id string) {
 			r.T.Fatalf("%s is still online", id)
 		}
 	}
+}
+
+// Stores says whether a text is in the files of the database.
+func (r *Relay) Stores(text string) bool {
+	r.T.Helper()
+	files, err := filepath.Glob(filepath.Join(r.dir, "relay.db*"))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	for _, file := range files {
+		all, err := os.ReadFile(file)
+		if err != nil {
+			r.T.Fatal(err)
+		}
+		if bytes.Contains(all, []byte(text)) {
+			return true
+		}
+	}
+	return false
 }

@@ -222,3 +222,30 @@ func overdue(t *testing.T, open Opener) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// skipped: what the server said would not come may come after all, and is there for who reads later.
+func skipped(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	f.stored(1, f.output(6))
+	f.stored(6, f.event(5, protocol.RunGap, `{"from":2,"to":5,"reason":"host_skipped"}`))
+	f.sees(1, 5, 6)
+	f.stored(6, f.output(4))
+	f.stored(6, f.output(5)) // where the gap was
+	f.sees(1, 3, 4, 5, 6)
+	f.stored(6, f.output(2))
+	f.stored(6, f.output(3))
+	f.sees(1, 2, 3, 4, 5, 6)
+	all, err := f.Events(ctx, "run_a", 0, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.Type == protocol.RunGap || e.From != e.Seq {
+			t.Errorf("%+v", e)
+		}
+	}
+	if out, _ := f.append(f.event(5, protocol.RunOutput, `{"stream":"stdout","text":"another"}`)); out[0].Refused != protocol.SeqConflict {
+		t.Errorf("%+v", out)
+	}
+}
