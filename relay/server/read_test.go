@@ -40,8 +40,8 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	chapter, err := os.ReadFile("../../spec/24-relay.md")
-	if os.IsNotExist(err) {
-		t.Skip("there is no chapter yet")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, row := range r.Server.Routes() {
 		path := strings.NewReplacer("{run}", "ID", "{request}", "REQUEST").Replace(row.Path)
