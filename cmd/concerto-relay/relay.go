@@ -24,7 +24,8 @@ func (a *app) compose(db *store.Store, set settled, s *serveFlags) *relay {
 	clock := server.SystemClock()
 	r := &relay{}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id) }})
+	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id) },
+		Figures: func() map[string]float64 { return r.server.Figures() }})
 	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, More: r.people.Routes()})
 	r.handler = g.Wrap(r.server)
 	return r

@@ -206,6 +206,9 @@ func (f *follower) took(run string, at *position, all []entry, more bool) (out [
 func (f *follower) leave(run string) {
 	delete(f.behind, run)
 	f.turn = slices.DeleteFunc(f.turn, func(r string) bool { return r == run })
+	for _, g := range f.goals {
+		delete(g.ends, run)
+	}
 }
 
 // look finds more runs of those that are followed from their beginning.

@@ -160,13 +160,6 @@ func (h *host) alive() bool {
 	return h.conn.Ping(ctx) == nil
 }
 
-// HostRemoved closes the connection of a host that was removed.
-func (s *Server) HostRemoved(id string) {
-	if h := s.hosts.get(id); h != nil {
-		h.close(protocol.CloseUnauthorized, "the host was removed")
-	}
-}
-
 // hostRow is a host as apps see it.
 type hostRow struct {
 	ID         string  `json:"id"`

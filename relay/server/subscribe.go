@@ -98,7 +98,7 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 		return
 	case restNone:
 		delete(h.rest, f)
-		f.scan, f.missed = nil, nil
+		f.endScan()
 		for run := range f.behind {
 			if !f.named[run] {
 				f.leave(run)
@@ -115,8 +115,17 @@ func (f *follower) setRest(h *hub, rest string, g *goal) {
 		}
 	case restLive:
 		h.rest[f] = struct{}{}
+		f.endScan()
 	}
 	f.rest = rest
+}
+
+// endScan looks for no more runs to begin with.
+func (f *follower) endScan() {
+	f.scan, f.missed = nil, nil
+	for _, g := range f.goals {
+		g.scan = false
+	}
 }
 
 // name notes whether a run is followed, whatever becomes of the rest.
@@ -149,9 +158,6 @@ func (f *follower) unsubscribe(runs []string) {
 	for _, run := range runs {
 		f.name(h, run, false)
 		f.leave(run)
-		for _, g := range f.goals {
-			delete(g.ends, run)
-		}
 	}
 }
 

@@ -59,22 +59,22 @@ func (s *sockets) cutAll() {
 
 // Figures tells what the server has to do now, by name.
 func (s *Server) Figures() map[string]float64 {
-	f := map[string]float64{"hosts_connected": 0, "apps_connected": 0, "sockets_writing": 0}
+	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0}
 	for _, x := range s.sockets.all() {
 		if _, ok := x.peer.(*host); ok {
-			f["hosts_connected"]++
+			f["relay_hosts_connected"]++
 		} else {
-			f["apps_connected"]++
+			f["relay_apps_connected"]++
 		}
 		x.mu.Lock()
 		if x.pumps {
-			f["sockets_writing"]++
+			f["relay_sockets_writing"]++
 		}
 		x.mu.Unlock()
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	f["calls_remembered"] = float64(len(s.calls.of))
+	f["relay_calls_remembered"] = float64(len(s.calls.of))
 	return f
 }
 

@@ -87,7 +87,7 @@ func (r *Relay) open() {
 // Go lets time pass on the server's clock, once nothing is being written: what takes a moment of the
 // machine's time must not seem to take long.
 func (r *Relay) Go(d time.Duration) {
-	for r.Server.Figures()["sockets_writing"] > 0 {
+	for r.Server.Figures()["relay_sockets_writing"] > 0 {
 		runtime.Gosched()
 	}
 	r.Clock.Go(d)
@@ -537,7 +537,7 @@ func (r *Relay) DeafHost(id string) *Deaf {
 // sockets is how many the server has.
 func (r *Relay) sockets() float64 {
 	f := r.Server.Figures()
-	return f["hosts_connected"] + f["apps_connected"]
+	return f["relay_hosts_connected"] + f["relay_apps_connected"]
 }
 
 func (r *Relay) deaf(path string) *Deaf {
