@@ -17,14 +17,26 @@ import (
 
 func (a *app) hostdCommand() *cobra.Command {
 	var s hostdSettings
+	var ready string
 	c := a.group(&cobra.Command{
 		Use:   "hostd",
 		Short: "The daemon on a machine where agents run",
-		Long: `The daemon on a machine where agents run.
+		Long: `The daemon on a machine where agents run: it starts runs on terminals, keeps what they write
+until the server has it, asks about their prompts, and serves the command line on a unix
+socket. Runs outlive it: killed and started again, it goes on where it was.
 
+  concerto-relay hostd --server https://relay.example --token-file ~/.config/concerto/host-token
+  concerto-relay hostd            without a server: for this machine alone
+  concerto-relay run -- claude    start a run, and show it
   concerto-relay hostd install --server https://relay.example --host-id desk --token-file ~/.config/concerto/host-token
-                                  start it now, and whenever the machine starts`,
+                                  start it now, and whenever the machine starts
+
+Without --host-id and a token it makes them at its first start, and keeps them in --state.
+prompts.toml, beside relay.toml, adds rules of prompts. $REDACTION_EXTRA_REGEX is an expression
+for what else is taken out of commands, inputs and logs. SIGTERM ends it with 0.`,
 	}, a.hostdInstallCommand(), a.hostdUninstallCommand())
+	c.RunE = func(c *cobra.Command, _ []string) error { return a.hostd(ctxOf(c), &s, ready) }
+	c.Flags().StringVar(&ready, "ready-file", "", "write the socket's path to this `FILE` once it serves")
 	a.hostdFlags(c.PersistentFlags(), &s)
 	return c
 }

@@ -17,6 +17,11 @@ const rootHelp = `Follow, answer and approve runs of agents from anywhere.
 
   concerto-relay serve            the server: runs are stored there, and seen
   concerto-relay hostd install    the daemon on a machine where agents run, started by its system
+  concerto-relay run -- claude    start a run there, and show it
+  concerto-relay runs             what runs, and what each waits for
+  concerto-relay attach RUN       show a run, and type into it
+  concerto-relay approve RUN REQUEST
+                                  decide what a run asks; deny is the other way
   concerto-relay doctor           what this machine's hostd needs, and what to do
   concerto-relay user add ann --role owner
                                   who may log in
@@ -52,7 +57,11 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
+<<<<<<< HEAD
 	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+=======
+	root.AddCommand(a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+>>>>>>> 3f13916 (concerto-relay: hostd keeps runs on terminals over its own death; run, runs, attach, approve and deny reach it)
 	return root
 }
 

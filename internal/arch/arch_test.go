@@ -47,6 +47,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"golang.org/x/term", "cmd/concerto"},
+	{"golang.org/x/term", "cmd/concerto-relay"},
 	{"golang.org/x/sys", "internal/procgroup"},
 	{"golang.org/x/sys", "internal/testproc"},
 	{"golang.org/x/text", "internal/terminal"},

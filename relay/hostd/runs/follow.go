@@ -134,3 +134,12 @@ func (d *DeskEvents) Rows(ctx context.Context) ([]desk.Row, error) {
 	}
 	return all, nil
 }
+
+// Append tells events of a run that somebody else makes, and shows them to who follows it.
+func (m *Manager) Append(ctx context.Context, id string, events ...spool.Event) (int64, error) {
+	last, err := m.o.Spool.Append(ctx, id, events...)
+	if r, unknown := m.find(id); err == nil && unknown == nil {
+		r.show(events)
+	}
+	return last, err
+}

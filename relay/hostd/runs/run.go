@@ -62,6 +62,8 @@ func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
 		c.Close()
 		return nil, err
 	}
+	r.show([]spool.Event{{Type: protocol.RunStarted, Data: of.Started}})
+	r.placed[0].at = 0
 	m.mu.Lock()
 	m.runs[id] = r
 	m.mu.Unlock()

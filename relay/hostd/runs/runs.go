@@ -121,6 +121,17 @@ func (m *Manager) Dir(id string) (string, error) {
 	return r.Started.Cwd, nil
 }
 
+// Look is where a run works, and whether it has ended.
+func (m *Manager) Look(id string) (dir string, ended, ok bool) {
+	r, err := m.find(id)
+	if err != nil {
+		return "", false, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Started.Cwd, r.ended, true
+}
+
 // PID is the process of a run, the leader of its session.
 func (m *Manager) PID(id string) (int, error) {
 	r, err := m.find(id)

@@ -354,7 +354,7 @@ func TestRestarts(t *testing.T) {
 		t.Errorf("left are %v", left)
 	}
 	var seen []string
-	if err := h.Follow(ctx, lost, 0, func(e protocol.Envelope) error { seen = append(seen, e.Type); return nil }); err != nil || strings.Join(seen, " ") != "run.output run.exited" {
+	if err := h.Follow(ctx, lost, 0, func(e protocol.Envelope) error { seen = append(seen, e.Type); return nil }); err != nil || strings.Join(seen, " ") != "run.started run.output run.exited" {
 		t.Errorf("followed: %v %v", seen, err)
 	}
 }

@@ -94,9 +94,9 @@ func commandOf(s Spec) string {
 
 // newID is a run's id: no other run on any machine has it.
 func newID() string {
-	var b [15]byte
+	var b [12]byte
 	_, _ = rand.Read(b[:]) // it never fails
-	return "run_" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+	return "run_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
 // resolve is a directory's path, absolute and without symbolic links.

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd"
+	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// hostd is the daemon, until a signal ends it.
+func (a *app) hostd(ctx context.Context, h *hostdSettings, ready string) error {
+	h.complete(a)
+	o, err := a.hostOptions(h)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	closeLog, err := a.hostLog(h, o)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	d, err := hostd.Open(ctx, *o)
+	if err != nil {
+		return usage("", "hostd cannot start: %v", err)
+	}
+	defer d.Close()
+	o.Log.Info("hostd serves", "host", d.HostID(), "socket", d.Socket(), "server", o.Server)
+	if err := a.ready(ready, d.Socket()); err != nil {
+		return err
+	}
+	return d.Run(ctx)
+}
+
+// ready says in a file what is served, once it is: whole, by rename.
+func (a *app) ready(file, what string) error {
+	if file == "" {
+		return nil
+	}
+	file = a.abs(file)
+	err := os.WriteFile(file+".new", []byte(what+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		return a.wrong("ready-file", "name a file that this user may write", "%v", err)
+	}
+	return nil
+}
+
+// hostOptions are hostd's settings, or the one that cannot work.
+func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program, which is each run's shim: %w", err)
+	}
+	o := &hostd.Options{Server: h.server, HostID: h.hostID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.env("REDACTION_EXTRA_REGEX"), Token: a.env("HOST_TOKEN"),
+		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Shim: []string{exe, "shim"}, Environ: a.environ, Version: release}
+	if err := a.oneOf("remote-exec", h.remoteExec, "on", "off"); err != nil {
+		return nil, err
+	}
+	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {
+		return nil, a.wrong("spool-max", "1GiB, 200MiB or 50000000, for one", "%v", err)
+	}
+	switch u, err := url.Parse(h.server); {
+	case h.server == "":
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss":
+		return nil, a.wrong("server", "https://relay.example.com, for one", "it is no http, https, ws or wss URL")
+	}
+	if h.hostID != "" && !protocol.IsID(h.hostID) {
+		return nil, a.wrong("host-id", "", "%q is no id: 1 to 64 of A-Z a-z 0-9 _ -", h.hostID)
+	}
+	if h.approvalTimeout < 1 {
+		return nil, a.wrong("approval-timeout", "", "it is at least 1 second")
+	}
+	if err := a.hostFiles(h, o); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// hostFiles are the settings that stand in files, and the roots.
+func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
+	if h.tokenFile != "" {
+		text, err := os.ReadFile(h.tokenFile)
+		if err != nil {
+			return a.wrong("token-file", "", "%v", err)
+		}
+		if o.Token = strings.TrimSpace(string(text)); o.Token == "" {
+			return a.wrong("token-file", "put the host's token into it", "%s is empty", h.tokenFile)
+		}
+	}
+	if o.Prompts = filepath.Join(a.under("XDG_CONFIG_HOME", ".config"), "concerto", "prompts.toml"); !isThere(o.Prompts) {
+		o.Prompts = ""
+	}
+	if len(h.roots) == 0 {
+		h.roots = []string{a.env("HOME")}
+	}
+	for _, root := range h.roots {
+		if root == "" {
+			return a.wrong("root", "give --root DIR", "there is no home directory")
+		}
+		if info, err := os.Stat(a.abs(root)); err != nil || !info.IsDir() {
+			return a.wrong("root", "name a directory that is there", "%s is no directory", root)
+		}
+		o.Roots = append(o.Roots, a.abs(root))
+	}
+	if _, err := redact.New(o.Redact); err != nil {
+		return usage("an expression as Go's package regexp has it", "$%v", err)
+	}
+	return nil
+}
+
+func isThere(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// hostLog opens the log; what is secret by its form does not get into it.
+func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
+	r, err := redact.New(o.Redact)
+	if err != nil {
+		return nil, err
+	}
+	if h.log == "" {
+		o.Log = hostlog.New(a.stderr, r.Text)
+		return func() {}, nil
+	}
+	log, file, err := hostlog.Open(h.log, r.Text)
+	if err != nil {
+		return nil, a.wrong("log", "name a file that this user may write", "%v", err)
+	}
+	o.Log, o.LogPath = log, h.log
+	return func() { file.Close() }, nil
+}
+
+var size = regexp.MustCompile(`^(\d+) ?(|B|KiB|MiB|GiB|TiB|KB|MB|GB|K|M|G)$`)
+
+// sizeOf reads a number of bytes.
+func sizeOf(text string) (int64, error) {
+	m := size.FindStringSubmatch(text)
+	if m == nil {
+		return 0, fmt.Errorf("%q is no size", text)
+	}
+	n, err := strconv.ParseInt(m[1], 10, 64)
+	unit := map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "KB": 1e3, "MB": 1e6, "GB": 1e9, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}[m[2]]
+	if err == nil && (n < 1 || n > 1<<60/unit) {
+		err = errors.New("it is too small or too large")
+	}
+	return n * unit, err
+}

@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// host is a machine with a hostd, which is started and killed.
+type host struct {
+	t     *testing.T
+	dir   string
+	flags []string
+	hostd *exec.Cmd
+}
+
+func newHost(t *testing.T, flags ...string) *host {
+	dir, err := os.MkdirTemp("", "hostd") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{t: t, dir: dir, flags: flags}
+	t.Cleanup(func() {
+		h.kill()
+		for _, r := range h.pids() {
+			_ = syscall.Kill(-r, syscall.SIGKILL)
+		}
+		os.RemoveAll(dir)
+	})
+	return h
+}
+
+// pids are the processes of the runs that were started.
+func (h *host) pids() (all []int) {
+	files, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
+	for _, file := range files {
+		var of struct {
+			PID int `json:"pid"`
+		}
+		text, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(text, &of) == nil && of.PID > 1 {
+			all = append(all, of.PID)
+		}
+	}
+	return all
+}
+
+// command is the real command.
+func (h *host) command(args ...string) *exec.Cmd {
+	exe, err := os.Executable()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	c := exec.Command(exe)
+	c.Args = append([]string{"concerto-relay"}, args...)
+	c.Dir = h.dir
+	c.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "LOCAL_UNIX_SOCKET="+filepath.Join(h.dir, "s"), "HOST_TOKEN=t0ken-of-the-host", asCommand+"=1")
+	return c
+}
+
+// start starts hostd and waits until it serves.
+func (h *host) start() {
+	h.t.Helper()
+	ready := filepath.Join(h.dir, "ready")
+	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
+		h.t.Fatal(err)
+	}
+	h.hostd = h.command(append([]string{"hostd", "--state", "state", "--root", h.dir, "--ready-file", ready}, h.flags...)...)
+	log, err := h.hostd.StderrPipe()
+	if err == nil {
+		err = h.hostd.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		h.t.Log(lines.Text())
+		if strings.Contains(lines.Text(), "hostd serves") {
+			go io.Copy(io.Discard, log)
+			return
+		}
+	}
+	h.t.Fatalf("hostd does not start: %v", h.hostd.Wait())
+}
+
+// kill kills hostd: nothing is said to it.
+func (h *host) kill() {
+	if h.hostd != nil {
+		_ = h.hostd.Process.Kill()
+		_ = h.hostd.Wait()
+		h.hostd = nil
+	}
+}
+
+// do runs a command to its end.
+func (h *host) do(want int, args ...string) string {
+	h.t.Helper()
+	c := h.command(args...)
+	var out, errs bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errs
+	err := c.Run()
+	if code := c.ProcessState.ExitCode(); code != want {
+		h.t.Fatalf("%v: exit %d (%v), not %d\n%s%s", args, code, err, want, out.String(), errs.String())
+	}
+	if want != 0 {
+		return out.String() + errs.String()
+	}
+	return out.String()
+}
+
+func (h *host) detached(cmd string) string {
+	h.t.Helper()
+	return strings.TrimSpace(h.do(0, "run", "--detach", "--title", "a test", "--", cmd))
+}
+
+// until follows a run until an event has a text in its data.
+func (h *host) until(run, typ, text string) protocol.Envelope {
+	h.t.Helper()
+	c := h.command("attach", run, "--json")
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, protocol.MaxFrame)
+	said := ""
+	for lines.Scan() {
+		e, refused := protocol.Parse(lines.Bytes())
+		if refused != nil {
+			h.t.Fatal(refused)
+		}
+		data := string(e.Data)
+		if e.Type == protocol.RunOutput {
+			o, err := protocol.Decode[protocol.Output](&e)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			said += o.Text
+			data = said
+		}
+		if e.Type == typ && strings.Contains(data, text) {
+			return e
+		}
+	}
+	h.t.Fatalf("run %s never has %s with %q", run, typ, text)
+	return protocol.Envelope{}
+}
+
+// TestHostd: a run is started, seen, approved and ended from the command line, over a restart
+// by kill -9 while it waits; an agent decides nothing for itself.
+func TestHostd(t *testing.T) {
+	h := newHost(t)
+	if said := h.do(2, "runs"); !strings.Contains(said, "no hostd serves") {
+		t.Errorf("without hostd: %s", said)
+	}
+	h.start()
+	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s")+"\n" {
+		t.Errorf("the ready file: %q", ready)
+	}
+	if info, err := os.Stat(filepath.Join(h.dir, "s")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket: %v %v", info, err)
+	}
+	if out := h.do(3, "run", "--", `echo "$RELAY_TOOL [$HOST_TOKEN]"; exit 3`); out != "echo []\r\n" {
+		t.Errorf("a run wrote %q", out)
+	}
+	if out := h.do(0, "run", "--", "printf", "%s|", "a b", "it's"); out != "a b|it's|" {
+		t.Errorf("arguments: %q", out)
+	}
+	run := h.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
+	asked := h.until(run, protocol.RunPermissionRequested, "Go on?")
+	q, err := protocol.Decode[protocol.PermissionRequested](&asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.kill()
+	h.start()
+	if list := h.do(0, "runs"); !strings.Contains(list, run+"  awaiting_approval") || !strings.Contains(list, "a test") {
+		t.Errorf("runs:\n%s", list)
+	}
+	if said := h.do(1, "approve", run, "no-such"); !strings.Contains(said, "unknown_request") {
+		t.Errorf("an unknown request: %s", said)
+	}
+	if said := h.do(0, "approve", run, q.RequestID); said != "approved "+q.RequestID+": applied\n" {
+		t.Errorf("approved: %s", said)
+	}
+	if said := h.do(1, "deny", run, q.RequestID); !strings.Contains(said, "already_decided") {
+		t.Errorf("denied afterwards: %s", said)
+	}
+	if out := h.do(4, "attach", run); !strings.Contains(out, "said y") {
+		t.Errorf("the run wrote %q", out)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := h.detached(fmt.Sprintf(`printf 'Delete? [y/N] '; setsid -w %s deny $RELAY_RUN_ID x --socket $RELAY_HOSTD_SOCK 2>&1; read x`, exe))
+	h.until(agent, protocol.RunOutput, "does not answer, write to or stop itself")
+	var all []string
+	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--json")), "\n") {
+		var one protocol.RunListed
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, string(one.Status))
+	}
+	if got := strings.Join(all, " "); got != "exited exited exited running" && got != "exited exited exited awaiting_approval" {
+		t.Errorf("runs are %s", got)
+	}
+	if err := h.hostd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.hostd.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+	h.hostd = nil
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--server", "ftp://x"}, "--server: it is no http"}, {[]string{"--root", "/no/such"}, "--root: /no/such is no directory"}, {[]string{"--spool-max", "much"}, "--spool-max"},
+		{[]string{"--remote-exec", "maybe"}, "on or off"}, {[]string{"--host-id", "a b"}, "--host-id"}, {[]string{"--token-file", "none"}, "--token-file"}, {[]string{"--approval-timeout", "0"}, "at least 1"},
+		{[]string{"--socket", "/tmp/" + strings.Repeat("x", 120)}, "107 bytes"},
+	} {
+		if said := h.do(2, append([]string{"hostd", "--state", "state"}, c.args...)...); !strings.Contains(said, c.want) {
+			t.Errorf("%v: %s", c.args, said)
+		}
+	}
+}
+
+// TestHostdKilled: killed at any moment, again and again, hostd has told each byte once and has
+// written each input once.
+func TestHostdKilled(t *testing.T) {
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	h := newHost(t)
+	h.start()
+	run := h.detached(`stty -echo; for i in $(seq 4000); do echo "line $i"; done; while read x; do echo "got $x"; [ "$x" = end ] && exit; done`)
+	dice := rand.New(rand.NewPCG(5, 6))
+	for i := range rounds {
+		c := h.command("attach", run, "--json")
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			_ = h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)) // hostd may be killed meanwhile
+		}()
+		for range dice.IntN(2000) {
+			_, _ = os.Stat(h.dir) // some time goes by
+		}
+		h.kill()
+		<-sent
+		_ = c.Process.Kill()
+		_ = c.Wait()
+		h.start()
+		for range 2 { // whatever became of it, it is written once
+			if err := h.post(run, fmt.Sprintf("input-%d", i), fmt.Sprintf("%d\n", i)); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+		}
+	}
+	if err := h.post(run, "input-end", "end\n"); err != nil {
+		t.Fatal(err)
+	}
+	h.until(run, protocol.RunExited, "")
+	h.kill()
+	want := &strings.Builder{}
+	for i := range 4000 {
+		fmt.Fprintf(want, "line %d\r\n", i+1)
+	}
+	for i := range rounds {
+		fmt.Fprintf(want, "got %d\r\n", i)
+	}
+	want.WriteString("got end\r\n")
+	h.told(run, want.String(), rounds+1)
+}
+
+func (h *host) post(run, id, text string) error {
+	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
+	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	if err != nil {
+		return err
+	}
+	var said struct {
+		State string `json:"state"`
+	}
+	if err := e.call(context.Background(), "POST", runPath(run)+"/input", protocol.SendInput{InputID: id, Text: text}, &said); err != nil {
+		return err
+	}
+	if said.State != "applied" {
+		return errors.New(said.State)
+	}
+	return nil
+}
+
+// told holds a run's events in the spool to what it wrote, and to how many inputs there were.
+func (h *host) told(run, output string, inputs int) {
+	h.t.Helper()
+	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer s.Close()
+	events, err := s.Next(context.Background(), run, 0, 1_000_000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var wrote strings.Builder
+	seen := map[string]int{}
+	for i, e := range events {
+		if e.Seq != int64(i)+1 {
+			h.t.Fatalf("seq %d is number %d", e.Seq, i+1)
+		}
+		switch e.Type {
+		case protocol.RunOutput:
+			o, err := protocol.Decode[protocol.Output](&e)
+			if err != nil || *o.Off != int64(wrote.Len()) {
+				h.t.Fatalf("output at %v after %d bytes: %v", o.Off, wrote.Len(), err)
+			}
+			wrote.WriteString(o.Text)
+		case protocol.RunInput:
+			in, err := protocol.Decode[protocol.Input](&e)
+			if err != nil || seen[in.InputID] > 0 {
+				h.t.Fatalf("%s is told again: %v", in.InputID, err)
+			}
+			seen[in.InputID]++
+		}
+	}
+	if wrote.String() != output || len(seen) != inputs || events[len(events)-1].Type != protocol.RunExited {
+		h.t.Errorf("%d inputs; it wrote %d bytes, not %d:\n…%s", len(seen), wrote.Len(), len(output), wrote.String()[max(0, wrote.Len()-300):])
+	}
+}

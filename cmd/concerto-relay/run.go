@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/hostd/socket"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+func (a *app) runCommand() *cobra.Command {
+	var r reach
+	var tool, title string
+	var detach, asJSON bool
+	c := &cobra.Command{
+		Use:   "run [flags] -- CMD…",
+		Short: "Start a run at this machine's hostd, and attach to it",
+		Long: `Starts a command on a terminal that hostd keeps, and shows it here. It goes on when this
+terminal is closed, and can be seen, answered and approved from anywhere.
+
+  concerto-relay run -- claude
+  concerto-relay run --title "release" -- make release
+  concerto-relay run --detach -- 'make && make test'    prints the run's id
+
+Ctrl-] d detaches; concerto-relay attach RUN comes back. One CMD is a line of the shell,
+several are a command and its arguments. The exit code is the run's.`,
+		Args: takes(1, 1<<20, "concerto-relay run -- claude"),
+		RunE: func(c *cobra.Command, args []string) error {
+			e, err := a.reachEnd(&r)
+			if err != nil {
+				return err
+			}
+			t := a.ours()
+			cols, rows := t.size()
+			cwd := a.dir
+			begin := socket.Begin{Tool: tool, Cmd: shellLine(args), Cwd: &cwd, Title: title, Cols: cols, Rows: rows}
+			if begin.Tool == "" {
+				begin.Tool = toolOf(args)
+			}
+			var made protocol.RunMade
+			if err := e.call(ctxOf(c), http.MethodPost, "/runs", begin, &made); err != nil {
+				return err
+			}
+			switch {
+			case detach && asJSON:
+				return a.printJSON(made)
+			case detach:
+				_, err := fmt.Fprintln(a.stdout, made.RunID)
+				return err
+			}
+			return a.attach(ctxOf(c), e, made.RunID, t, asJSON, "0")
+		},
+	}
+	f := c.Flags()
+	f.SetInterspersed(false) // what follows the command is the command's
+	f.StringVar(&tool, "tool", "", "what runs, a `NAME` (default the command's)")
+	f.StringVar(&title, "title", "", "what it is about, a `TEXT`")
+	f.BoolVar(&detach, "detach", false, "do not attach: print the run's id")
+	f.BoolVar(&asJSON, "json", false, "print envelopes, a line each")
+	a.reachFlags(c, &r, false)
+	return c
+}
+
+func ctxOf(c *cobra.Command) context.Context {
+	if ctx := c.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellLine is a command for the shell: one argument as it is, several each as one word.
+func shellLine(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	words := make([]string, len(args))
+	for i, arg := range args {
+		if words[i] = arg; !plain.MatchString(arg) {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// toolOf is the name of what runs.
+func toolOf(args []string) string {
+	first := args[0]
+	if words := strings.Fields(first); len(args) == 1 && len(words) > 0 {
+		first = words[0]
+	}
+	name := filepath.Base(first)
+	if !plain.MatchString(name) || len(name) > 64 {
+		return "bash"
+	}
+	return name
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+)
+
+// shimCommand is hostd's own: a process for each run, which outlives hostd.
+func (a *app) shimCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "shim", Short: "Keep a run on its terminal (hostd starts it)", Hidden: true,
+		Args: takes(0, 0, "concerto-relay hostd"),
+		RunE: func(*cobra.Command, []string) error { return shim.Main(a.stdin, os.Stdout) },
+	}
+}

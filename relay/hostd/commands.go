@@ -1,0 +1,78 @@
+package hostd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// commands does what apps ask for by the server.
+type commands struct{ d *Daemon }
+
+// outcome says what became of a command that failed.
+func outcome(err error) link.Outcome {
+	var why *desk.Error
+	switch {
+	case err == nil:
+		return link.Applied
+	case errors.Is(err, desk.ErrIndeterminate):
+		return link.Outcome{State: "indeterminate", Error: err.Error()}
+	case errors.As(err, &why) && why.Code == protocol.Expired:
+		return link.Outcome{State: "expired", Error: err.Error()}
+	}
+	return link.Outcome{State: "rejected", Error: err.Error()}
+}
+
+// Input writes to a run.
+func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) link.Outcome {
+	state, err := c.d.runs.Input(ctx, run, runs.Input{ID: in.InputID, Text: in.Text, Actor: in.Actor})
+	if err == nil && state == string(shim.Indeterminate) {
+		err = desk.ErrIndeterminate
+	}
+	return outcome(err)
+}
+
+// Keys writes keys to a run's terminal.
+func (c commands) Keys(_ context.Context, run string, k protocol.SendKeys) {
+	if err := c.d.runs.Keys(run, k.Keys); err != nil {
+		c.d.o.Log.Warn("keys", "run", run, "error", err)
+	}
+}
+
+// Stop ends a run.
+func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Outcome {
+	grace := int64(runs.DefaultGrace)
+	if s.GraceS != nil {
+		grace = *s.GraceS
+	}
+	return outcome(c.d.runs.Stop(ctx, run, s.Signal == "kill", grace))
+}
+
+// Resize gives a run's terminal another size.
+func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
+	if err := c.d.runs.Resize(ctx, run, r.Cols, r.Rows, ""); err != nil {
+		c.d.o.Log.Warn("resize", "run", run, "error", err)
+	}
+}
+
+// Decide decides a request.
+func (c commands) Decide(ctx context.Context, run string, approve bool, by string, q protocol.Decide) link.Outcome {
+	dec := desk.Decision{Decision: desk.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope}
+	if approve {
+		dec.Decision = desk.Approve
+	}
+	if dec.Actor == "" {
+		dec.Actor = "web"
+	}
+	return outcome(c.d.desk.Decide(ctx, run, q.RequestID, dec))
+}
+
+// RPC answers a request of an app.
+func (c commands) RPC(ctx context.Context, e *protocol.Envelope) (string, protocol.Response) {
+	return c.d.rpc.RPC(ctx, e)
+}

@@ -1,0 +1,244 @@
+// Package hostd is the daemon on a machine where agents run, spec/relay.md (its API promises
+// nothing): it puts together the spool, the desk, the runs on terminals, the API on the unix
+// socket and the connection to the server, and ends them in order.
+package hostd
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/prompt"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/rpc"
+	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/socket"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+)
+
+// Options are a daemon's settings.
+type Options struct {
+	Server string // the URL of the relay's server; "" has the host work alone
+	HostID string // "" is one that is made and kept in State
+	Token  string // "" is one that is made and kept in State
+
+	State    string // the directory of all that is kept
+	Spool    string // the spool's file; "" is in State
+	SpoolMax int64
+	Socket   string
+	Roots    []string // runs work below
+
+	Prompts         string // a file of rules of prompts; "" for none
+	Redact          string // REDACTION_EXTRA_REGEX
+	ApprovalTimeout time.Duration
+	RemoteExec      bool
+
+	Shim    []string // the program that is a run's shim, and its arguments
+	Environ []string
+	Version string
+	LogPath string // of the log, for who asks for its end; "" for none
+	Log     *slog.Logger
+}
+
+// Daemon is a host at work.
+type Daemon struct {
+	o      Options
+	spool  *spool.Spool
+	desk   *desk.Desk
+	runs   *runs.Manager
+	rpc    *rpc.Dispatcher
+	redact *redact.Redactor
+	link   *link.Link
+	api    *socket.API
+	listen net.Listener
+}
+
+// Open opens what is kept, takes up the runs that live, and listens on the socket. The error
+// says which setting cannot work.
+func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
+	if err := os.MkdirAll(o.State, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	d := &Daemon{o: o}
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	if err := d.identify(); err != nil {
+		return nil, err
+	}
+	if d.redact, err = redact.New(o.Redact); err != nil {
+		return nil, err
+	}
+	rules, err := prompt.Load(o.Prompts)
+	if err != nil {
+		return nil, err
+	}
+	if d.listen, err = socket.Listen(o.Socket); err != nil {
+		return nil, err
+	}
+	if d.o.Spool == "" {
+		d.o.Spool = filepath.Join(o.State, "spool.db")
+	}
+	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log}); err != nil {
+		return nil, err
+	}
+	if err := d.takeUp(ctx, rules); err != nil {
+		return nil, err
+	}
+	d.rpc = d.dispatcher()
+	if err := d.connect(); err != nil {
+		return nil, err
+	}
+	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Health: d.health, Log: o.Log})
+	return d, nil
+}
+
+// takeUp makes the desk and the runs of what a former process has left.
+func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
+	events := &runs.DeskEvents{Spool: d.spool}
+	d.desk = desk.New(desk.Options{Events: events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text})
+	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Shim: d.o.Shim, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Desk: d.desk,
+		Rules: rules, Redact: d.redact, Log: d.o.Log})
+	if err != nil {
+		return err
+	}
+	events.Runs = d.runs
+	rows, err := events.Rows(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.desk.Restore(ctx, rows); err != nil {
+		return err
+	}
+	return d.runs.Restore(ctx)
+}
+
+func (d *Daemon) connect() (err error) {
+	if d.o.Server == "" {
+		return nil
+	}
+	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
+		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
+	return err
+}
+
+// Socket is the path of the unix socket, and HostID the host's id.
+func (d *Daemon) Socket() string { return d.o.Socket }
+
+// HostID is the host's id.
+func (d *Daemon) HostID() string { return d.o.HostID }
+
+// Run works until ctx ends, or the socket breaks.
+func (d *Daemon) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var work sync.WaitGroup
+	if d.link != nil {
+		work.Go(func() { d.link.Run(ctx) })
+	}
+	served := make(chan error, 1)
+	go func() { served <- d.api.Serve(d.listen) }()
+	var err error
+	select {
+	case <-ctx.Done():
+		d.api.Close()
+		err = <-served
+	case err = <-served:
+		stop()
+	}
+	work.Wait()
+	return err
+}
+
+// Close commits what there is and lets go of the runs: they go on.
+func (d *Daemon) Close() {
+	if d.listen != nil {
+		d.listen.Close()
+	}
+	if d.api != nil {
+		d.api.Close()
+	}
+	if d.runs != nil {
+		d.runs.Close()
+	}
+	if d.spool != nil {
+		if err := d.spool.Close(); err != nil {
+			d.o.Log.Error("the spool cannot be closed", "error", err)
+		}
+	}
+}
+
+// health is what GET /health says.
+func (d *Daemon) health() any {
+	type state struct {
+		Name      string `json:"name"`
+		Version   string `json:"version"`
+		Status    string `json:"status"`
+		HostID    string `json:"host_id"`
+		Server    string `json:"server,omitempty"`
+		Connected bool   `json:"connected"`
+		Error     string `json:"error,omitempty"`
+	}
+	s := state{Name: "concerto-relay hostd", Version: d.o.Version, Status: "ok", HostID: d.o.HostID, Server: d.o.Server}
+	if d.link != nil {
+		l := d.link.State()
+		s.Connected = l.Connected
+		if l.Err != nil && !l.Connected {
+			s.Error = l.Err.Error()
+		}
+	}
+	if h := d.spool.Health(); h.Trouble != nil {
+		s.Status, s.Error = "disk", h.Trouble.Error()
+	} else if h.Full {
+		s.Status = "spool_full"
+	}
+	return s
+}
+
+// identify gives the host the id and the token that it has not been given.
+func (d *Daemon) identify() (err error) {
+	if d.o.HostID == "" {
+		if d.o.HostID, err = d.kept("host-id", "host_"); err != nil {
+			return err
+		}
+	}
+	if d.o.Token == "" {
+		d.o.Token, err = d.kept("host-token", "")
+	}
+	return err
+}
+
+// kept is a text that is made once, by chance, and kept in the state directory.
+func (d *Daemon) kept(name, prefix string) (string, error) {
+	file := filepath.Join(d.o.State, name)
+	text, err := os.ReadFile(file)
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	made := prefix + strings.ToLower(rand.Text()[:20])
+	return made, os.WriteFile(file, []byte(made+"\n"), 0o600)
+}
+
+// uuid is a UUID of version 4.
+func uuid() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

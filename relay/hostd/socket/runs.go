@@ -1,0 +1,253 @@
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
+	answer(w, http.StatusOK, a.o.Health())
+	return nil
+}
+
+func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
+	all := a.o.Runs.List()
+	if a.o.Others != nil {
+		all = append(all, a.o.Others()...)
+		slices.SortStableFunc(all, func(x, y protocol.RunListed) int {
+			if x.StartedAt < y.StartedAt {
+				return -1
+			}
+			return 1
+		})
+	}
+	answer(w, http.StatusOK, protocol.RunsListed{Runs: all})
+	return nil
+}
+
+// Begin is the body of POST /runs.
+type Begin struct {
+	Tool  string  `json:"tool"`
+	Cmd   string  `json:"cmd"`
+	Cwd   *string `json:"cwd,omitempty"`
+	Title string  `json:"title,omitempty"`
+	Cols  int64   `json:"cols,omitempty"`
+	Rows  int64   `json:"rows,omitempty"`
+}
+
+func (a *API) start(w http.ResponseWriter, q *http.Request) error {
+	var b Begin
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	p, _ := q.Context().Value(peerKey{}).(peer)
+	spec := runs.Spec{Tool: b.Tool, Cmd: b.Cmd, Title: b.Title, Cols: b.Cols, Rows: b.Rows, Parent: p.run()}
+	if b.Cwd != nil {
+		spec.Cwd = *b.Cwd
+	}
+	id, err := a.o.Runs.Start(context.WithoutCancel(q.Context()), spec)
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, protocol.RunMade{RunID: id})
+	return nil
+}
+
+func (a *API) input(w http.ResponseWriter, q *http.Request) error {
+	var b protocol.SendInput
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	if b.InputID == "" {
+		b.InputID = newID()
+	}
+	state, err := a.o.Runs.Input(context.WithoutCancel(q.Context()), q.PathValue("run"), runs.Input{ID: b.InputID, Text: b.Text, Actor: actorOf(b.Actor)})
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, map[string]string{"input_id": b.InputID, "state": state})
+	return nil
+}
+
+// actorOf is who writes to a run; over this socket that is the command line.
+func actorOf(actor string) string {
+	if actor == "" || actor == "local" {
+		return "cli"
+	}
+	return actor
+}
+
+func (a *API) keys(w http.ResponseWriter, q *http.Request) error {
+	var b protocol.SendKeys
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	if err := a.o.Runs.Keys(q.PathValue("run"), b.Keys); err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, protocol.Empty{})
+	return nil
+}
+
+func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
+	var b protocol.Stop
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	grace := int64(runs.DefaultGrace)
+	if b.GraceS != nil {
+		grace = *b.GraceS
+	}
+	if b.Signal == "" {
+		b.Signal = "term"
+	}
+	if b.Signal != "term" && b.Signal != "kill" {
+		return desk.Refuse(protocol.BadMessage, "signal must be term or kill, not %q", b.Signal)
+	}
+	id, kill := q.PathValue("run"), b.Signal == "kill"
+	var err error
+	if a.o.StopOther != nil && !a.o.Runs.Has(id) {
+		err = a.o.StopOther(q.Context(), id, kill)
+	} else {
+		err = a.o.Runs.Stop(q.Context(), id, kill, grace)
+	}
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, protocol.Stopped{Signal: b.Signal})
+	return nil
+}
+
+func (a *API) resize(w http.ResponseWriter, q *http.Request) error {
+	var b protocol.Resize
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	if err := a.o.Runs.Resize(q.Context(), q.PathValue("run"), b.Cols, b.Rows, ""); err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, protocol.Empty{})
+	return nil
+}
+
+// stream tells of a run, an envelope a line, until its end. off is where its output begins, in
+// bytes; a negative one is so much before its end.
+func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
+	off := int64(0)
+	if text := q.URL.Query().Get("off"); text != "" {
+		var err error
+		if off, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return desk.Refuse(protocol.BadMessage, "off must be a number of bytes, not %q", text)
+		}
+	}
+	id := q.PathValue("run")
+	if _, err := a.o.Runs.Dir(id); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	flush := http.NewResponseController(w)
+	_ = flush.Flush()
+	line := make([]byte, 0, 1<<10)
+	err := a.o.Runs.Follow(q.Context(), id, off, func(e protocol.Envelope) error {
+		line = append(e.Append(line[:0]), '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		return flush.Flush()
+	})
+	if err != nil && q.Context().Err() == nil {
+		panic(http.ErrAbortHandler) // half a stream must not look like a whole one
+	}
+	return nil
+}
+
+func (a *API) requests(w http.ResponseWriter, q *http.Request) error {
+	answer(w, http.StatusOK, map[string]any{"requests": a.o.Desk.Open(q.PathValue("run"))})
+	return nil
+}
+
+// Decision is the body of POST /runs/ID/permissions/REQUEST.
+type Decision struct {
+	Decision   string          `json:"decision"` // approve, deny
+	ArgsSHA256 string          `json:"args_sha256,omitempty"`
+	Answer     json.RawMessage `json:"answer,omitempty"`
+	Answers    json.RawMessage `json:"answers,omitempty"`
+	Text       string          `json:"text,omitempty"`
+	Scope      string          `json:"scope,omitempty"`
+}
+
+func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
+	var b Decision
+	if err := body(q, &b); err != nil {
+		return err
+	}
+	err := a.o.Desk.Decide(context.WithoutCancel(q.Context()), q.PathValue("run"), q.PathValue("request"),
+		desk.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope})
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, map[string]string{"state": "applied"})
+	return nil
+}
+
+// rpcOf performs an RPC: its data are the body's members, or the parameters.
+func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
+	return func(a *API, w http.ResponseWriter, q *http.Request) error {
+		data := map[string]any{}
+		if q.Method == http.MethodPost {
+			if err := body(q, &data); err != nil {
+				return err
+			}
+		}
+		for name, all := range q.URL.Query() {
+			data[name] = all[0]
+			if n, err := strconv.ParseInt(all[0], 10, 64); err == nil && (name == "offset" || name == "limit") {
+				data[name] = n
+			}
+		}
+		if _, has := data["request_id"]; !has {
+			data["request_id"] = newID()
+		}
+		text, err := json.Marshal(data)
+		if err != nil {
+			return err
+		}
+		e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
+		if refused := protocol.Check(e); refused != nil {
+			return desk.Refuse(refused.Code, "%s", refused.Why)
+		}
+		r := a.o.RPC.Local(q.Context(), e)
+		if r.OK {
+			answer(w, http.StatusOK, r.Result)
+			return nil
+		}
+		failed(w, statusOf(r.ErrorCode), string(r.ErrorCode), r.Error)
+		return nil
+	}
+}
+
+// statusOf is an RPC's failure as HTTP says it.
+func statusOf(code protocol.RPCCode) int {
+	switch code {
+	case protocol.NotFound:
+		return http.StatusNotFound
+	case protocol.OutOfScope, protocol.Denied:
+		return http.StatusForbidden
+	case protocol.BadPattern, protocol.NotText, protocol.NotRegular:
+		return http.StatusBadRequest
+	case protocol.Changed, protocol.Withdrawn, protocol.NoLog:
+		return http.StatusConflict
+	case protocol.Timeout:
+		return http.StatusGatewayTimeout
+	case protocol.MissingDependency:
+		return http.StatusNotImplemented
+	}
+	return protocol.HTTPStatus(protocol.Code(code))
+}
