@@ -105,10 +105,29 @@ func (h *host) start(cmd string) string {
 	return id
 }
 
-// until reads a run's events on until one is what is wanted, and gives it. Seqs have no holes.
+// until reads a run's events on until one is what is wanted, and gives it.
 func (h *host) until(id, typ, text string) protocol.Envelope {
 	h.t.Helper()
 	output := ""
+	for {
+		e := h.next(id)
+		data := string(e.Data)
+		if e.Type == protocol.RunOutput {
+			output += field(h.t, e, "text")
+			data = output
+		}
+		if e.Type == typ && strings.Contains(data, text) {
+			return e
+		}
+		if e.Type == protocol.RunExited {
+			h.t.Fatalf("%s with %q never came; the run ended %s after %q", typ, text, e.Data, output)
+		}
+	}
+}
+
+// next waits for a run's next event. Seqs have no holes.
+func (h *host) next(id string) protocol.Envelope {
+	h.t.Helper()
 	for {
 		more, err := h.spool.Next(context.Background(), id, h.seen[id], 1)
 		if err != nil {
@@ -118,27 +137,20 @@ func (h *host) until(id, typ, text string) protocol.Envelope {
 			<-h.spool.Committed()
 			continue
 		}
-		e := more[0]
-		if e.Seq != h.seen[id]+1 {
-			h.t.Fatalf("seq %d after %d", e.Seq, h.seen[id])
+		if more[0].Seq != h.seen[id]+1 {
+			h.t.Fatalf("seq %d after %d", more[0].Seq, h.seen[id])
 		}
-		h.seen[id] = e.Seq
-		h.all[id] = append(h.all[id], e)
-		data := string(e.Data)
-		if e.Type == protocol.RunOutput {
-			o, err := protocol.Decode[protocol.Output](&e)
-			if err != nil {
-				h.t.Fatal(err)
-			}
-			output += o.Text
-			data = output
-		}
-		if e.Type == typ && strings.Contains(data, text) {
-			return e
-		}
-		if e.Type == protocol.RunExited {
-			h.t.Fatalf("%s with %q never came; the run ended %s after %q", typ, text, e.Data, output)
-		}
+		h.seen[id] = more[0].Seq
+		h.all[id] = append(h.all[id], more[0])
+		return more[0]
+	}
+}
+
+// wrote waits until a run has written a text, since its beginning.
+func (h *host) wrote(id, text string) {
+	h.t.Helper()
+	for !strings.Contains(h.output(id), text) {
+		h.next(id)
 	}
 }
 
@@ -284,7 +296,7 @@ func TestPrompts(t *testing.T) {
 	if in := h.until(id, protocol.RunInput, ""); field(t, in, "text_redacted") != redact.Mark {
 		t.Errorf("told as %s", in.Data)
 	}
-	h.until(id, protocol.RunOutput, "p=7")
+	h.wrote(id, "p=7")
 	if err := h.Stop(ctx, id, false, 0); err != nil {
 		t.Fatal(err)
 	}
