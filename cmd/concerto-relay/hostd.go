@@ -35,7 +35,7 @@ Without --host-id and a token it makes them at its first start, and keeps them i
 prompts.toml, beside relay.toml, adds rules of prompts. $REDACTION_EXTRA_REGEX is an expression
 for what else is taken out of commands, inputs and logs. SIGTERM ends it with 0.`,
 	}, a.hostdInstallCommand(), a.hostdUninstallCommand())
-	c.RunE = func(c *cobra.Command, _ []string) error { return a.hostd(ctxOf(c), &s, ready) }
+	c.RunE = func(*cobra.Command, []string) error { return a.hostd(&s, ready) }
 	c.Flags().StringVar(&ready, "ready-file", "", "write the socket's path to this `FILE` once it serves")
 	a.hostdFlags(c.PersistentFlags(), &s)
 	return c

@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/hostd"
@@ -21,13 +18,13 @@ import (
 )
 
 // hostd is the daemon, until a signal ends it.
-func (a *app) hostd(ctx context.Context, h *hostdSettings, ready string) error {
+func (a *app) hostd(h *hostdSettings, ready string) error {
 	h.complete(a)
 	o, err := a.hostOptions(h)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+	ctx, stop := a.untilStopped()
 	defer stop()
 	closeLog, err := a.hostLog(h, o)
 	if err != nil {
@@ -44,22 +41,6 @@ func (a *app) hostd(ctx context.Context, h *hostdSettings, ready string) error {
 		return err
 	}
 	return d.Run(ctx)
-}
-
-// ready says in a file what is served, once it is: whole, by rename.
-func (a *app) ready(file, what string) error {
-	if file == "" {
-		return nil
-	}
-	file = a.abs(file)
-	err := os.WriteFile(file+".new", []byte(what+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(file+".new", file)
-	}
-	if err != nil {
-		return a.wrong("ready-file", "name a file that this user may write", "%v", err)
-	}
-	return nil
 }
 
 // hostOptions are hostd's settings, or the one that cannot work.

@@ -173,7 +173,7 @@ func TestHostd(t *testing.T) {
 		t.Errorf("without hostd: %s", said)
 	}
 	h.start()
-	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s")+"\n" {
+	if ready, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil && string(ready) != filepath.Join(h.dir, "s") {
 		t.Errorf("the ready file: %q", ready)
 	}
 	if info, err := os.Stat(filepath.Join(h.dir, "s")); err != nil || info.Mode().Perm() != 0o600 {

@@ -57,11 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
-<<<<<<< HEAD
-	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
-=======
-	root.AddCommand(a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
->>>>>>> 3f13916 (concerto-relay: hostd keeps runs on terminals over its own death; run, runs, attach, approve and deny reach it)
+	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	return root
 }
 

@@ -167,11 +167,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-<<<<<<< HEAD
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell relay/hostd/doctor relay/hostd/install relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},
-=======
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite"},
->>>>>>> 3f13916 (concerto-relay: hostd keeps runs on terminals over its own death; run, runs, attach, approve and deny reach it)
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},
