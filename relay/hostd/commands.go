@@ -50,7 +50,7 @@ func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Ou
 	if s.GraceS != nil {
 		grace = *s.GraceS
 	}
-	return outcome(c.d.runs.Stop(ctx, run, s.Signal == "kill", grace))
+	return outcome(c.d.stop(ctx, run, s.Signal == "kill", grace))
 }
 
 // Resize gives a run's terminal another size.

@@ -38,6 +38,9 @@ type rpcRuns struct{ d *Daemon }
 
 // Find finds a run.
 func (r rpcRuns) Find(id string) (rpc.Run, bool) {
+	if r.d.source.Has(id) {
+		return rpc.Run{Cwd: r.d.source.Dir(id)}, true
+	}
 	dir, ended, ok := r.d.runs.Look(id)
 	return rpc.Run{Cwd: dir, Ended: ended}, ok
 }
@@ -53,8 +56,16 @@ func (r rpcRuns) Start(ctx context.Context, q protocol.StartRun, _ string) (stri
 
 // Stop ends one.
 func (r rpcRuns) Stop(ctx context.Context, id string, q protocol.StopRun) error {
-	return r.d.runs.Stop(ctx, id, q.Signal == "kill", runs.DefaultGrace)
+	return r.d.stop(ctx, id, q.Signal == "kill", runs.DefaultGrace)
 }
 
 // List is all of them.
-func (r rpcRuns) List() []protocol.RunListed { return r.d.runs.List() }
+func (r rpcRuns) List() []protocol.RunListed { return append(r.d.runs.List(), r.d.source.List()...) }
+
+// stop ends a run, of whichever kind.
+func (d *Daemon) stop(ctx context.Context, id string, kill bool, graceS int64) error {
+	if d.source.Has(id) {
+		return d.source.Stop(ctx, id, kill)
+	}
+	return d.runs.Stop(ctx, id, kill, graceS)
+}

@@ -24,6 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
+	"github.com/concerto-lang/concerto/relay/hostd/source"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 )
 
@@ -58,6 +59,7 @@ type Daemon struct {
 	desk   *desk.Desk
 	runs   *runs.Manager
 	rpc    *rpc.Dispatcher
+	source *source.Sources
 	redact *redact.Redactor
 	link   *link.Link
 	api    *socket.API
@@ -102,7 +104,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Health: d.health, Log: o.Log})
+	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source.List, StopOther: d.source.Stop, OtherPID: d.source.PID, Health: d.health, Log: o.Log})
 	return d, nil
 }
 
@@ -123,7 +125,11 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	if err := d.desk.Restore(ctx, rows); err != nil {
 		return err
 	}
-	return d.runs.Restore(ctx)
+	if err := d.runs.Restore(ctx); err != nil {
+		return err
+	}
+	d.source = source.New(source.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID})
+	return d.source.Restore(ctx)
 }
 
 func (d *Daemon) connect() (err error) {
@@ -170,6 +176,9 @@ func (d *Daemon) Close() {
 	}
 	if d.api != nil {
 		d.api.Close()
+	}
+	if d.source != nil {
+		d.source.Close()
 	}
 	if d.runs != nil {
 		d.runs.Close()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/relay/hostd/desk"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
@@ -19,15 +20,8 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
 
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
-	if a.o.Others != nil {
-		all = append(all, a.o.Others()...)
-		slices.SortStableFunc(all, func(x, y protocol.RunListed) int {
-			if x.StartedAt < y.StartedAt {
-				return -1
-			}
-			return 1
-		})
-	}
+	all = append(all, a.o.Others()...)
+	slices.SortStableFunc(all, func(x, y protocol.RunListed) int { return strings.Compare(x.StartedAt, y.StartedAt) })
 	answer(w, http.StatusOK, protocol.RunsListed{Runs: all})
 	return nil
 }
@@ -113,7 +107,7 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	}
 	id, kill := q.PathValue("run"), b.Signal == "kill"
 	var err error
-	if a.o.StopOther != nil && !a.o.Runs.Has(id) {
+	if !a.o.Runs.Has(id) {
 		err = a.o.StopOther(q.Context(), id, kill)
 	} else {
 		err = a.o.Runs.Stop(q.Context(), id, kill, grace)

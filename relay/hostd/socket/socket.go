@@ -35,11 +35,11 @@ type Options struct {
 	Source http.Handler // of POST /source; nil has none
 	Health func() any   // what GET /health says
 	Log    *slog.Logger
-	// Ended is called when a request for a run that is none on a terminal, to be stopped, comes;
-	// nil when there are no such runs.
+	// Others are the runs that are none on a terminal; OtherPID is the process of one, 0 when it
+	// is not known, and StopOther ends it.
+	Others    func() []protocol.RunListed
+	OtherPID  func(run string) int
 	StopOther func(ctx context.Context, run string, kill bool) error
-	// Others are runs that are none on a terminal.
-	Others func() []protocol.RunListed
 }
 
 // API serves a socket.
@@ -158,7 +158,7 @@ func (a *API) permitted(w http.ResponseWriter, q *http.Request) bool {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
-		leader = 0 // a program that reports itself, or nobody's
+		leader = a.o.OtherPID(id)
 	}
 	if why := p.within(id, leader); why != "" {
 		a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)
@@ -207,3 +207,9 @@ func body(q *http.Request, into any) error {
 
 // newID is an id for what a caller gave none.
 func newID() string { return "local_" + rand.Text() }
+
+// PID is the process at the other end of a request's connection, 0 when it is not known.
+func PID(q *http.Request) int {
+	p, _ := q.Context().Value(peerKey{}).(peer)
+	return p.pid
+}
