@@ -77,6 +77,7 @@ var Policy = []Rule{
 	{Package: "relay/store/sqlite", Imports: "relay/store"},
 	{Package: "relay/store/postgres", Imports: "relay/store"},
 	{Package: "relay/faultproxy", Tests: true},
+	{Package: "relay/relaytest", Imports: "", Tests: true},
 	{Package: "relay/store/storetest", Imports: "relay/protocol relay/store internal/audit", Tests: true},
 	{Package: "relay/server", Imports: "internal/audit internal/jcs relay/protocol relay/server/auth relay/server/guard relay/store"},
 	{Package: "relay/server/servertest", Imports: "relay/protocol relay/server relay/server/auth relay/server/guard relay/store relay/store/sqlite", Tests: true},
@@ -175,6 +176,7 @@ var Policy = []Rule{
 	{Package: "bench/inside", Imports: "."},
 	{Package: "bench/once"},
 	{Package: "bench/peer"},
+	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link"},
 	{Package: "bench/sqlite"},
 	{Package: "examples/supervise/host"},
 }

@@ -43,6 +43,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "internal/serve"},
 	{"github.com/coder/websocket", "internal/serve/servetest"},
 	{"github.com/coder/websocket", "relay/faultproxy"}, // its tests
+	{"github.com/coder/websocket", "relay/relaytest"},  // its tests
+	{"github.com/coder/websocket", "bench/relay"},
 	{"github.com/coder/websocket", "relay/hostd/link"},
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},

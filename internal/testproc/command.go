@@ -10,26 +10,39 @@ import (
 
 // Command builds the command concerto, once, and gives its file. Who may have called it
 // calls RemoveCommand at the end.
-var Command = sync.OnceValues(func() (string, error) {
+var Command = sync.OnceValues(func() (string, error) { return build("concerto") })
+
+// Relay builds the command concerto-relay likewise.
+var Relay = sync.OnceValues(func() (string, error) { return build("concerto-relay") })
+
+// built are the directories of the commands that were built.
+var built struct {
+	sync.Mutex
+	dirs []string
+}
+
+func build(name string) (string, error) {
 	dir, err := os.MkdirTemp("", "concerto-command")
 	if err != nil {
 		return "", err
 	}
-	built = dir
-	path := filepath.Join(dir, "concerto")
-	out, err := exec.Command("go", "build", "-o", path, "github.com/concerto-lang/concerto/cmd/concerto").CombinedOutput()
+	built.Lock()
+	built.dirs = append(built.dirs, dir)
+	built.Unlock()
+	path := filepath.Join(dir, name)
+	out, err := exec.Command("go", "build", "-o", path, "github.com/concerto-lang/concerto/cmd/"+name).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("build the command: %w\n%s", err, out)
+		return "", fmt.Errorf("build the command %s: %w\n%s", name, err, out)
 	}
 	return path, nil
-})
+}
 
-// built is the directory of the command, "" when it was not built.
-var built string
-
-// RemoveCommand removes what Command has built, when it has.
+// RemoveCommand removes what was built, when something was.
 func RemoveCommand() {
-	if built != "" {
-		os.RemoveAll(built)
+	built.Lock()
+	defer built.Unlock()
+	for _, dir := range built.dirs {
+		os.RemoveAll(dir)
 	}
+	built.dirs = nil
 }

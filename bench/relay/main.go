@@ -1,0 +1,70 @@
+// Command relay measures the relay's server as a process, from outside, beside a bare server
+// on the same WebSocket library that passes each message on and keeps nothing.
+//
+//	go run ./bench/relay                     everything
+//	go run ./bench/relay -only latency,idle  some; -list names them
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// row is a figure with its bound.
+type row struct {
+	name, what string
+	bound      string
+	measure    func(*lab) (string, error)
+}
+
+var rows = []row{
+	{"start", "binary stripped; ready on an existing database", "≤ 25 MB, ≤ 100 ms", started},
+	{"latency", "200 events/s, host to app", "p50 ≤ 1.5 ms, p99 ≤ 10 ms", paced(200, 0)},
+	{"crowded", "200 events/s, host to app, with 9,000 idle sockets", "p99 ≤ 15 ms", paced(200, 9_000)},
+	{"fast", "2,000 events/s, host to app", "p99 ≤ 20 ms, no growth", paced(2_000, 0)},
+	{"idle", "10,000 idle app sockets", "≤ 20 kB each", idle(10_000)},
+	{"fleet", "1,000 hosts, 10 events/s each", "kept up, ack p99 ≤ 50 ms", fleet(1_000, 10)},
+	{"replay", "100,000 spooled events", "≥ 20,000/s", replay(100_000)},
+	{"history", "a page of 200 from 1,000,000 events", "≤ 10 ms", history(1_000_000)},
+	{"storm", "1,000 hosts come again, 10 events each", "≤ 10 s", storm(1_000, 10)},
+	{"approval", "decision of an app to text in the terminal", "p99 ≤ 20 ms", approval(50)},
+}
+
+func main() {
+	if at := os.Getenv(echoVariable); at != "" {
+		serveEcho(at)
+		return
+	}
+	if os.Getenv(askVariable) != "" {
+		ask()
+		return
+	}
+	only := flag.String("only", "", "measure these `NAMES` alone, with commas between")
+	list := flag.Bool("list", false, "name the measures")
+	length := flag.Duration("for", 10*time.Second, "how long what is paced is measured")
+	flag.Parse()
+	l := &lab{length: *length}
+	failed := false
+	for _, r := range rows {
+		switch {
+		case *list:
+			fmt.Printf("%-10s %s\n", r.name, r.what)
+			continue
+		case *only != "" && !strings.Contains(","+*only+",", ","+r.name+","):
+			continue
+		}
+		text, err := l.one(r)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", r.name, err)
+			failed = true
+			continue
+		}
+		fmt.Printf("| %s | %s | %s |\n", r.what, text, r.bound)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}

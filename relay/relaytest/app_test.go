@@ -1,0 +1,302 @@
+package relaytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// patience is how long something may take that the relay promises within 45 s, on a machine
+// that does something else, too.
+const patience = 2 * time.Minute
+
+// app follows runs over a WebSocket, comes back when its connection ends, and goes on at its
+// cursor. It holds each event against the one before.
+type app struct {
+	t     testing.TB
+	url   string
+	token string
+	ctx   context.Context
+	end   context.CancelFunc
+	gone  sync.WaitGroup
+	// lossy says that frames may be lost, or come twice or in another order, between app and
+	// server: the app looks for itself.
+	lossy bool
+
+	mu     sync.Mutex
+	conn   *websocket.Conn
+	events map[string][]protocol.Envelope
+	states map[string]string // of commands, by their id
+	wrong  []string
+	news   chan struct{} // closed, and made anew, when something came
+}
+
+// refusedState is that of an input which the server did not take.
+const refusedState = "refused"
+
+func startApp(t testing.TB, url, token string) *app {
+	a := &app{t: t, url: url, token: token, events: map[string][]protocol.Envelope{}, states: map[string]string{}, news: make(chan struct{})}
+	a.ctx, a.end = context.WithCancel(context.Background())
+	a.gone.Go(a.follow)
+	t.Cleanup(func() {
+		a.end()
+		a.gone.Wait()
+	})
+	return a
+}
+
+func (a *app) follow() {
+	for a.ctx.Err() == nil {
+		a.session()
+	}
+}
+
+// session is one connection.
+func (a *app) session() {
+	c, _, err := websocket.Dial(a.ctx, strings.Replace(a.url, "http", "ws", 1)+"/ws/app?follow=none&token="+a.token, nil)
+	if err != nil {
+		time.Sleep(20 * time.Millisecond) // the server is being started again
+		return
+	}
+	defer c.CloseNow()
+	c.SetReadLimit(2 * protocol.MaxFrame)
+	send := func(e protocol.Envelope) { _ = c.Write(a.ctx, websocket.MessageText, e.Append(nil)) }
+	send(protocol.New(protocol.Hello, time.Now(), json.RawMessage(`{"protocol":2,"agent":"relaytest/1"}`)))
+	cursor, _ := json.Marshal(map[string]any{"cursor": a.cursor(), "rest": "start"})
+	send(protocol.New(protocol.RunSubscribe, time.Now(), json.RawMessage(cursor)))
+	a.mu.Lock()
+	a.conn = c
+	a.mu.Unlock()
+	for {
+		_, frame, err := c.Read(a.ctx)
+		if err != nil {
+			return
+		}
+		if !a.take(frame) {
+			return
+		}
+	}
+}
+
+func (a *app) cursor() map[string]int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := map[string]int64{}
+	for run, events := range a.events {
+		all[run] = events[len(events)-1].Seq
+	}
+	return all
+}
+
+// take takes a message in. It says whether the connection is still good: an app that sees a
+// number missing asks anew, as frames may be lost between it and the server.
+func (a *app) take(frame []byte) (good bool) {
+	if os.Getenv("RELAYTEST_SHOW") != "" {
+		println(string(frame[:min(len(frame), 300)]))
+	}
+	e, refused := protocol.Parse(frame)
+	if refused != nil {
+		a.mu.Lock()
+		a.wrong = append(a.wrong, fmt.Sprintf("%s: %v", frame, refused))
+		a.mu.Unlock()
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	defer func() {
+		close(a.news)
+		a.news = make(chan struct{})
+	}()
+	switch {
+	case e.Type == protocol.CommandState:
+		s, err := protocol.Decode[protocol.State](&e)
+		if err != nil {
+			a.wrong = append(a.wrong, err.Error())
+			break
+		}
+		a.states[s.ID] = s.State
+	case e.Type == protocol.Failure:
+		f, err := protocol.Decode[protocol.ErrorData](&e)
+		if a.lossy && f.InputID == "" {
+			return false // a greeting that came too late, for one
+		}
+		if err != nil || f.InputID == "" {
+			a.wrong = append(a.wrong, string(frame))
+			break
+		}
+		a.states[f.InputID] = refusedState
+	case e.Seq > 0 && e.RunID != "":
+		return a.event(e)
+	}
+	return true
+}
+
+func (a *app) event(e protocol.Envelope) (good bool) {
+	events := a.events[e.RunID]
+	last := int64(0)
+	if len(events) > 0 {
+		last = events[len(events)-1].Seq
+	}
+	first := e.Seq
+	if e.Type == protocol.RunGap {
+		var gap protocol.Gap
+		if json.Unmarshal(e.Data, &gap) == nil {
+			first = gap.From
+		}
+	}
+	switch {
+	case first == last+1:
+		a.events[e.RunID] = append(events, e)
+		return true
+	case a.lossy:
+		return e.Seq <= last // it came twice, or one is missing
+	}
+	a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
+	return true
+}
+
+// await waits until something is so.
+func (a *app) await(what string, is func() bool) {
+	a.t.Helper()
+	late := time.After(patience)
+	for {
+		a.mu.Lock()
+		ok, news := is(), a.news
+		a.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-news:
+		case <-a.doubt():
+			a.again()
+		case <-late:
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.t.Fatalf("%s: it did not come about; wrong: %q; states %v", what, a.wrong, a.states)
+		}
+	}
+}
+
+// doubt is when an app that waits on a network that loses frames asks anew.
+func (a *app) doubt() <-chan time.Time {
+	if !a.lossy {
+		return nil
+	}
+	return time.After(2 * time.Second)
+}
+
+// again ends the connection, so that another is made.
+func (a *app) again() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn != nil {
+		_ = a.conn.CloseNow()
+	}
+}
+
+// grows waits until some more events of a run have come.
+func (a *app) grows(run string, by int) {
+	a.t.Helper()
+	a.mu.Lock()
+	have := len(a.events[run])
+	a.mu.Unlock()
+	a.await(fmt.Sprintf("%d more events of %s", by, run), func() bool { return len(a.events[run]) >= have+by })
+}
+
+// send sends a command, and again when the connection is new, until the app has heard of a
+// state that ends it; the id makes that harmless.
+func (a *app) settle(run, id, text string) string {
+	a.t.Helper()
+	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
+	var last *websocket.Conn
+	state := ""
+	a.await("the end of "+id, func() bool {
+		state = a.states[id]
+		if slices.Contains([]string{"applied", "rejected", "expired", "indeterminate", refusedState}, state) {
+			return true
+		}
+		if a.conn != nil && a.conn != last {
+			last = a.conn
+			a.write(run, data)
+		}
+		return false
+	})
+	return state
+}
+
+// input sends an input once, and does not wait.
+func (a *app) input(run, id, text string) {
+	data, _ := json.Marshal(protocol.SendInput{InputID: id, Text: text})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.conn != nil {
+		a.write(run, data)
+	}
+}
+
+func (a *app) write(run string, data []byte) {
+	e := protocol.New(protocol.RunSendInput, time.Now(), json.RawMessage(data))
+	e.RunID = run
+	_ = a.conn.Write(a.ctx, websocket.MessageText, e.Append(nil)) // a connection that ends is made anew
+}
+
+// text is what a run has written, as the app saw it.
+func (a *app) text(run string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var b strings.Builder
+	for i := range a.events[run] {
+		if e := &a.events[run][i]; e.Type == protocol.RunOutput {
+			o, err := protocol.Decode[protocol.Output](e)
+			if err != nil {
+				a.wrong = append(a.wrong, err.Error())
+			}
+			b.WriteString(o.Text)
+		}
+	}
+	return b.String()
+}
+
+// types counts the events of a run.
+func (a *app) types(run string) map[string]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := map[string]int{}
+	for i := range a.events[run] {
+		n[a.events[run][i].Type]++
+	}
+	return n
+}
+
+// login gives a token.
+func login(t testing.TB, url, user, password string) string {
+	t.Helper()
+	body, _ := json.Marshal(map[string]string{"username": user, "password": password})
+	r, err := http.Post(url+"/auth/login", "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	var said struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil || said.Token == "" {
+		t.Fatalf("login: %s %s", r.Status, text)
+	}
+	return said.Token
+}

@@ -1,0 +1,213 @@
+package relaytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// rounds is how often something is killed: RELAY_KILL_ROUNDS, or few.
+func rounds(t *testing.T) int {
+	t.Helper()
+	n := 8
+	if text := os.Getenv("RELAY_KILL_ROUNDS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+// long says that time is not short.
+func long() bool { return os.Getenv("RELAY_KILL_ROUNDS") != "" }
+
+// TestKill: server, hostd, shims and connections end at random, while a run writes and is
+// written to. Every event of each run's log is at the app once, in order; every input came to
+// the run once or not at all, as its state says.
+func TestKill(t *testing.T) {
+	s := newSystem(t, nil, nil)
+	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
+	seed := uint64(os.Getpid())
+	if text := os.Getenv("RELAY_KILL_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	t.Logf("RELAY_KILL_SEED=%d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	w := &work{s: s, a: a, inputs: map[string][]string{}}
+	w.begin()
+	done := map[string]int{}
+	for range rounds(t) {
+		for range chance.IntN(4) {
+			w.input()
+		}
+		a.grows(w.run, chance.IntN(40))
+		what := []string{"server", "server", "hostd", "hostd", "hostd", "shim", "cut", "both"}[chance.IntN(8)]
+		done[what]++
+		w.input()
+		w.fail(what)
+		a.grows(w.run, 5)
+	}
+	w.finish()
+	w.check()
+	t.Logf("%v; %d inputs: %v", done, w.n, w.states)
+}
+
+// work is what goes on while things fail: a run, and inputs to it.
+type work struct {
+	s      *system
+	a      *app
+	run    string
+	runs   []string
+	n      int
+	inputs map[string][]string // ids, by run
+	lost   map[string]bool     // runs whose shim was killed
+	states map[string]int
+}
+
+func (w *work) begin() {
+	w.run = w.s.run()
+	w.runs = append(w.runs, w.run)
+	w.s.keep(w.run)
+	w.a.await("the run's beginning", func() bool { return len(w.a.events[w.run]) > 2 })
+}
+
+func (w *work) input() {
+	w.n++
+	id := fmt.Sprintf("in%d", w.n)
+	w.inputs[w.run] = append(w.inputs[w.run], id)
+	w.a.input(w.run, id, id+"\n")
+}
+
+// fail lets something fail, and mends it.
+func (w *work) fail(what string) {
+	s := w.s
+	switch what {
+	case "server", "hostd", "both":
+		if what != "hostd" {
+			kill(s.server)
+		}
+		if what != "server" {
+			kill(s.hostd)
+			w.input()
+			s.startHostd()
+		}
+		if what != "hostd" {
+			s.startServer()
+		}
+	case "cut":
+		s.host.CutAll()
+		s.apps.CutAll()
+	case "shim":
+		for _, shim := range s.shims() {
+			_ = syscall.Kill(shim, syscall.SIGKILL)
+			if left, err := testproc.Ended(patience, shim); err != nil || len(left) > 0 {
+				s.t.Fatal(left, err)
+			}
+		}
+		w.ended()
+		if w.lost == nil {
+			w.lost = map[string]bool{}
+		}
+		w.lost[w.run] = true
+		w.begin()
+	}
+}
+
+// ended waits for the run's end.
+func (w *work) ended() {
+	w.a.await("the end of "+w.run, func() bool {
+		e := w.a.events[w.run]
+		return len(e) > 0 && e[len(e)-1].Type == protocol.RunExited
+	})
+}
+
+// finish has the run end when what it was told has come to its end.
+func (w *work) finish() {
+	w.states = map[string]int{}
+	for run, ids := range w.inputs {
+		for _, id := range ids {
+			w.states[w.a.settle(run, id, id+"\n")]++
+		}
+	}
+	if state := w.a.settle(w.run, "quit", "quit\n"); state != "applied" {
+		w.s.t.Errorf("the last input is %s", state)
+	}
+	w.ended()
+}
+
+// check holds what came about against what was promised.
+func (w *work) check() {
+	t := w.s.t
+	for _, wrong := range w.a.wrong {
+		t.Error(wrong)
+	}
+	for _, run := range w.runs {
+		w.checkOutput(run)
+		w.checkInputs(run)
+		types := w.a.types(run)
+		if types[protocol.RunStarted] != 1 || types[protocol.RunExited] != 1 || types[protocol.RunGap] != 0 {
+			t.Errorf("%s: %v", run, types)
+		}
+	}
+}
+
+// checkOutput: the app has what the run's log has, byte by byte, and so what the tool wrote in order.
+func (w *work) checkOutput(run string) {
+	t := w.s.t
+	got, want := w.a.text(run), w.s.raw(run)
+	if got != want {
+		at := 0
+		for at < min(len(got), len(want)) && got[at] == want[at] {
+			at++
+		}
+		t.Errorf("%s: the app has %d bytes, the log %d; they differ at %d: %q, %q", run, len(got), len(want), at, excerpt(got, at), excerpt(want, at))
+	}
+	n := 0
+	for line := range strings.Lines(got) {
+		if _, rest, found := strings.Cut(line, "#"); found && strings.HasSuffix(rest, " ü\r\n") {
+			number, _ := strconv.Atoi(strings.TrimSuffix(rest, " ü\r\n"))
+			if n++; number != n {
+				t.Fatalf("%s: %q, want number %d", run, line, n)
+			}
+		}
+	}
+	if n == 0 {
+		t.Errorf("%s wrote no line", run)
+	}
+}
+
+func excerpt(text string, at int) string {
+	return text[max(0, at-20):min(len(text), at+20)]
+}
+
+// checkInputs: what is applied came once, what is not did not, and what nobody knows at most once.
+func (w *work) checkInputs(run string) {
+	count := map[string]int{}
+	for _, line := range toldTo(w.s.t, w.s.dir, run) {
+		count[line]++
+	}
+	for _, id := range w.inputs[run] {
+		state := w.a.states[id]
+		low, high := 0, 0
+		switch state {
+		case "applied":
+			low, high = 1, 1
+			if w.lost[run] {
+				low = 0 // it was in the terminal when the run was killed
+			}
+		case "indeterminate":
+			high = 1
+		}
+		if n := count[id]; n < low || n > high {
+			w.s.t.Errorf("%s: %s is %s and came %d times", run, id, state, n)
+		}
+	}
+}

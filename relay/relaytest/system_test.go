@@ -1,0 +1,183 @@
+package relaytest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/relay/faultproxy"
+)
+
+// system is a relay: a server, a hostd, and a proxy before the server for each kind of client.
+type system struct {
+	t          *testing.T
+	dir, exe   string
+	self       string // this test, which is the tool
+	host, apps *faultproxy.Proxy
+	server     *exec.Cmd
+	hostd      *exec.Cmd
+	local      *http.Client // asks hostd
+	said       *os.File     // what both say
+}
+
+func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault) *system {
+	t.Helper()
+	s := &system{t: t, dir: t.TempDir()}
+	var err error
+	if s.exe, err = testproc.Relay(); err != nil {
+		t.Fatal(err)
+	}
+	if s.self, err = os.Executable(); err != nil {
+		t.Fatal(err)
+	}
+	s.put("password", "correct horse battery\n")
+	s.put("token", "the host's token\n")
+	if s.said, err = os.Create(filepath.Join(s.dir, "said")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	for _, p := range []struct {
+		to   **faultproxy.Proxy
+		plan func(faultproxy.Frame) faultproxy.Fault
+	}{{&s.host, host}, {&s.apps, apps}} {
+		if *p.to, err = faultproxy.New("127.0.0.1:1", p.plan); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup((*p.to).Close)
+	}
+	s.local = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", s.path("sock"))
+	}}}
+	s.startServer()
+	s.startHostd()
+	return s
+}
+
+func (s *system) path(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *system) put(name, text string) {
+	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// start starts a daemon and waits until it serves.
+func (s *system) start(args ...string) (c *exec.Cmd, ready string) {
+	s.t.Helper()
+	file := s.path("ready")
+	_ = os.Remove(file)
+	c = exec.Command(s.exe, append(args, "--ready-file", file)...)
+	c.Env = append(os.Environ(), toolVariable+"="+s.dir, "XDG_CONFIG_HOME="+s.dir, "HOME="+s.dir)
+	c.Stdout, c.Stderr = s.said, s.said
+	if err := c.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := testproc.AwaitFile(file); err != nil {
+		s.t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c, strings.TrimSpace(string(text))
+}
+
+func (s *system) startServer() {
+	s.t.Helper()
+	var url string
+	s.server, url = s.start("serve", "--listen", "127.0.0.1:0", "--db", "sqlite:"+s.path("relay.db"), "--admin", "ann", "--admin-password-file", s.path("password"), "--tofu", "loopback")
+	at := strings.TrimPrefix(url, "http://")
+	s.host.SetTarget(at)
+	s.apps.SetTarget(at)
+}
+
+func (s *system) startHostd() {
+	s.t.Helper()
+	s.hostd, _ = s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path("state"), "--socket", s.path("sock"), "--root", s.dir)
+}
+
+// kill ends a daemon by SIGKILL.
+func kill(c *exec.Cmd) {
+	_ = c.Process.Kill()
+	_ = c.Wait()
+}
+
+// close ends what is left, and shows what was said when the test failed.
+func (s *system) close() {
+	for _, shim := range s.shims() {
+		_ = syscall.Kill(shim, syscall.SIGKILL)
+	}
+	for _, c := range []*exec.Cmd{s.hostd, s.server} {
+		if c != nil {
+			kill(c)
+		}
+	}
+	if s.t.Failed() {
+		text, _ := os.ReadFile(s.path("said"))
+		s.t.Logf("server and hostd said\n%s", text[max(0, len(text)-8000):])
+	}
+}
+
+// shims are the processes that hold this system's runs.
+func (s *system) shims() (all []int) {
+	for pid := range proc.All {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[0] == s.exe && args[1] == "shim" && bytes.Contains(proc.Environ(pid), []byte(toolVariable+"="+s.dir+"\x00")) {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// run starts a run of the tool.
+func (s *system) run() string {
+	s.t.Helper()
+	body, _ := json.Marshal(map[string]string{"tool": "counter", "cmd": "exec " + s.self, "cwd": s.dir})
+	r, err := s.local.Post("http://hostd/runs", "application/json", bytes.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	var said struct {
+		Run string `json:"run_id"`
+	}
+	if err := json.Unmarshal(text, &said); err != nil || said.Run == "" {
+		s.t.Fatalf("start a run: %s %s", r.Status, text)
+	}
+	return said.Run
+}
+
+// keep keeps the log of a run, which hostd removes when all of it has been told.
+func (s *system) keep(run string) {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.path("state"), "runs", run, "out*"))
+	if err != nil || len(files) != 1 {
+		s.t.Fatalf("the log of %s is %q (%v), want one file", run, files, err)
+	}
+	if err := os.Link(files[0], s.path(run+".log")); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// raw is what a run has written, as its shim has kept it.
+func (s *system) raw(run string) string {
+	s.t.Helper()
+	text, err := os.ReadFile(s.path(run + ".log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text)
+}
