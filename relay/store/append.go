@@ -43,6 +43,9 @@ func (s *Store) Append(ctx context.Context, all []Incoming) (*Appended, error) {
 	err := s.change(ctx, func(tx database) error {
 		b := batch{ctx: ctx, s: s, tx: tx, gens: map[string]int64{}, runs: map[string]*openRun{}}
 		b.out = &Appended{Outcomes: make([]Outcome, len(all)), Prefixes: map[string]int64{}, Before: map[string]int64{}}
+		if err := b.read(all); err != nil {
+			return err
+		}
 		for i := range all {
 			b.at = all[i].At
 			o, err := b.append(&all[i])
@@ -66,7 +69,7 @@ type batch struct {
 	ctx  context.Context
 	s    *Store
 	tx   database
-	gens map[string]int64 // of the hosts that have sent some
+	gens map[string]int64 // of the hosts that have sent some, and that there are
 	runs map[string]*openRun
 	out  *Appended
 
@@ -83,9 +86,8 @@ type openRun struct {
 }
 
 func (b *batch) append(in *Incoming) (Outcome, error) {
-	gen, err := b.gen(in.HostID)
-	if err != nil || gen != in.Gen {
-		return Outcome{Stale: true}, err
+	if gen, there := b.gens[in.HostID]; !there || gen != in.Gen {
+		return Outcome{Stale: true}, nil
 	}
 	e, err := eventOf(in)
 	if err != nil {
@@ -102,35 +104,16 @@ func (b *batch) append(in *Incoming) (Outcome, error) {
 	return b.insert(r, e)
 }
 
-// gen is the generation of the connection that a host has.
-func (b *batch) gen(host string) (int64, error) {
-	if gen, ok := b.gens[host]; ok {
-		return gen, nil
-	}
-	var gen int64
-	err := b.tx.QueryRowContext(b.ctx, `SELECT gen FROM hosts WHERE id = $1`+b.s.dialect.Lock, host).Scan(&gen)
-	if errors.Is(err, sql.ErrNoRows) {
-		gen, err = -1, nil
-	}
-	b.gens[host] = gen
-	return gen, b.s.told("read a host", err)
-}
-
 // run is an event's run, made when there is none.
 func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	r := b.runs[e.RunID]
 	if r == nil {
 		var err error
-		if r, err = b.load(e.RunID); err != nil {
+		if r, err = b.made(in, e); err != nil {
 			return nil, "", err
 		}
 		if r == nil {
-			if r, err = b.made(in, e); err != nil {
-				return nil, "", err
-			}
-			if r == nil {
-				return nil, protocol.RateLimited, nil
-			}
+			return nil, protocol.RateLimited, nil
 		}
 		b.runs[e.RunID] = r
 	}
@@ -138,31 +121,6 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 		return nil, protocol.NotOwner, nil
 	}
 	return r, "", nil
-}
-
-// load reads a run; nil when there is none.
-func (b *batch) load(id string) (*openRun, error) {
-	run, err := scanRun(b.tx.QueryRowContext(b.ctx, `SELECT `+runColumns+` FROM runs WHERE id = $1`+b.s.dialect.Lock, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, b.s.told("read a run", err)
-	}
-	r := &openRun{Run: *run, open: map[string]bool{}}
-	rows, err := b.tx.QueryContext(b.ctx, `SELECT request_id FROM requests WHERE run_id = $1 AND state IN ('open', 'decided')`, id)
-	if err != nil {
-		return nil, b.s.told("read requests", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var request string
-		if err := rows.Scan(&request); err != nil {
-			return nil, b.s.told("read requests", err)
-		}
-		r.open[request] = true
-	}
-	return r, b.s.told("read requests", rows.Err())
 }
 
 // made makes a run; nil when the host has too many. A run of a host that counts otherwise
@@ -189,9 +147,12 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 // insert stores an event, and what it and those behind it make of the run when none
 // before it is missing.
 func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
-	before, err := b.stored(e)
-	if err != nil {
-		return Outcome{}, err
+	var before *Event
+	var err error
+	if e.Seq <= r.Last {
+		if before, err = b.stored(e); err != nil {
+			return Outcome{}, err
+		}
 	}
 	switch {
 	case before != nil && same(before, e):
@@ -201,7 +162,7 @@ func (b *batch) insert(r *openRun, e *Event) (Outcome, error) {
 	case before != nil:
 		return Outcome{Refused: protocol.SeqConflict}, nil
 	}
-	_, err = b.tx.ExecContext(b.ctx, `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+	_, err = b.tx.ExecContext(b.ctx, insertEvent,
 		e.RunID, e.Seq, e.From, e.TS, e.Type, e.inputID(), string(e.Data), string(e.Extra), e.ReceivedAt)
 	if err != nil {
 		return Outcome{}, b.s.told("store an event", err)
@@ -291,8 +252,7 @@ func (b *batch) finish() error {
 		if !r.changed {
 			continue
 		}
-		_, err := b.tx.ExecContext(b.ctx, `UPDATE runs SET host_id = $2, tool = $3, cwd = $4, command = $5, title = $6, status = $7, waits = $8, meta_json = $9, started_at = $10,
-			last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15 WHERE id = $1`, r.values()...)
+		_, err := b.tx.ExecContext(b.ctx, updateRun, r.values()...)
 		if err != nil {
 			return b.s.told("note a run", err)
 		}

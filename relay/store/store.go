@@ -35,6 +35,7 @@ var (
 type Store struct {
 	write, read *sql.DB
 	dialect     Dialect
+	prepared    map[string]*sql.Stmt
 }
 
 // Dialect is where databases differ.
@@ -49,6 +50,8 @@ type Dialect struct {
 	// Lock, after a SELECT, keeps others from changing the row until the transaction ends;
 	// "" where there is one writer.
 	Lock string
+	// Prepare has the statements of each event parsed once; false where the driver does so.
+	Prepare bool
 	// Damaged says whether an error tells of a damaged database.
 	Damaged func(error) bool
 }
@@ -56,15 +59,34 @@ type Dialect struct {
 // New makes a store of databases for writing and reading, which may be one, and brings the
 // schema up to date. The store closes them.
 func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{write, read, d}
-	if err := s.migrate(ctx); err != nil {
+	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}}
+	err := s.migrate(ctx)
+	if err == nil && d.Prepare {
+		err = s.prepare(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
+// prepare parses what is executed most.
+func (s *Store) prepare(ctx context.Context) error {
+	for _, text := range prepared {
+		p, err := s.write.PrepareContext(ctx, s.reading().text(text))
+		if err != nil {
+			return s.told("prepare a statement", err)
+		}
+		s.prepared[text] = p
+	}
+	return nil
+}
+
 // Close closes the store.
 func (s *Store) Close() error {
+	for _, p := range s.prepared {
+		_ = p.Close() // its connection is closed next
+	}
 	err := s.write.Close()
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
@@ -78,7 +100,7 @@ func (s *Store) change(ctx context.Context, do func(tx database) error) error {
 	if err != nil {
 		return s.told("begin", err)
 	}
-	if err := do(database{tx, s.dialect.Placeholder}); err != nil {
+	if err := do(database{tx, s.dialect.Placeholder, func(text string) *sql.Stmt { return s.statement(ctx, tx, text) }}); err != nil {
 		_ = tx.Rollback() // the first error is what counts
 		return err
 	}
@@ -94,9 +116,18 @@ type database struct {
 		QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row
 	}
 	placeholder string
+	prepared    func(text string) *sql.Stmt // nil outside of transactions
 }
 
-func (s *Store) reading() database { return database{s.read, s.dialect.Placeholder} }
+func (s *Store) reading() database { return database{of: s.read, placeholder: s.dialect.Placeholder} }
+
+// statement is a prepared statement in a transaction, nil of a text that is not prepared.
+func (s *Store) statement(ctx context.Context, tx *sql.Tx, text string) *sql.Stmt {
+	if p := s.prepared[text]; p != nil {
+		return tx.StmtContext(ctx, p)
+	}
+	return nil
+}
 
 func (d database) text(t string) string {
 	if d.placeholder == "$" {
@@ -106,6 +137,11 @@ func (d database) text(t string) string {
 }
 
 func (d database) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	if d.prepared != nil {
+		if p := d.prepared(text); p != nil {
+			return p.ExecContext(ctx, args...)
+		}
+	}
 	return d.of.ExecContext(ctx, d.text(text), args...)
 }
 

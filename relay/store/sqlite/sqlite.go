@@ -24,7 +24,7 @@ func Open(ctx context.Context, file string) (*store.Store, error) {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
 	if err := check(ctx, write); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+)
+
+// What each event of a batch needs. What is read for it is read for all of a batch at once.
+const (
+	insertEvent = `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	updateRun   = `UPDATE runs SET host_id = $2, tool = $3, cwd = $4, command = $5, title = $6, status = $7, waits = $8, meta_json = $9, started_at = $10,
+		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15 WHERE id = $1`
+)
+
+// prepared are the statements that are parsed once, where the driver does not do so itself.
+var prepared = []string{insertEvent, updateRun}
+
+// read reads what a batch's events need to know: their hosts' generations, which say whose
+// connection is the last, their runs, and those runs' requests. It locks hosts before
+// runs, each in the order of their ids, so that no two servers wait for one another.
+func (b *batch) read(all []Incoming) error {
+	var hosts, runs []any
+	seen := map[string]bool{}
+	for i := range all {
+		if id := all[i].HostID; !seen["h"+id] {
+			seen["h"+id] = true
+			hosts = append(hosts, id)
+		}
+		if id := all[i].Envelope.RunID; !seen["r"+id] {
+			seen["r"+id] = true
+			runs = append(runs, id)
+		}
+	}
+	err := b.rows("read hosts", `SELECT id, gen FROM hosts WHERE id IN (`+places(len(hosts))+`) ORDER BY id`+b.s.dialect.Lock, hosts, func(r row) error {
+		var id string
+		var gen int64
+		err := r.Scan(&id, &gen)
+		b.gens[id] = gen
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	err = b.rows("read runs", `SELECT `+runColumns+` FROM runs WHERE id IN (`+places(len(runs))+`) ORDER BY id`+b.s.dialect.Lock, runs, func(r row) error {
+		run, err := scanRun(r)
+		if err == nil {
+			b.runs[run.ID] = &openRun{Run: *run, open: map[string]bool{}}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.rows("read requests", `SELECT run_id, request_id FROM requests WHERE run_id IN (`+places(len(runs))+`) AND state IN ('open', 'decided')`, runs, func(r row) error {
+		var run, request string
+		err := r.Scan(&run, &request)
+		if of := b.runs[run]; err == nil && of != nil {
+			of.open[request] = true
+		}
+		return err
+	})
+}
+
+// rows reads all rows of a statement.
+func (b *batch) rows(doing, text string, args []any, each func(row) error) error {
+	rows, err := b.tx.QueryContext(b.ctx, text, args...)
+	if err != nil {
+		return b.s.told(doing, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return b.s.told(doing, err)
+		}
+	}
+	return b.s.told(doing, rows.Err())
+}
+
+// places are so many arguments of a statement: $1, $2, …
+func places(n int) string {
+	var t strings.Builder
+	for i := range n {
+		if i > 0 {
+			t.WriteString(", ")
+		}
+		t.WriteString("$" + strconv.Itoa(i+1))
+	}
+	return t.String()
+}
