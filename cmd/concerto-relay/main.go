@@ -39,8 +39,10 @@ type app struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	environ []string
-	dir     string // the working directory
-	config  string // --config; "" for the usual file
+	dir     string                    // the working directory
+	config  string                    // --config; "" for the usual file
+	file    string                    // where settings are read
+	tables  map[string]map[string]any // what stands there
 	places  map[string]string
 	exit    int // exit code of what went well
 }

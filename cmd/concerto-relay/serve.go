@@ -34,12 +34,14 @@ keeps in a database before it tells anybody.
 
   concerto-relay serve
   concerto-relay serve --admin ann --admin-password-file password
+  concerto-relay serve --with-hostd      and this machine's runs, in one process
   concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example
 
 Without users it prints a link by which the first owner is made, once. It listens on the
 loopback; behind a proxy that speaks https, --public-url says as which it is known, and
 only then pages of that address may call it. New hosts are taken from this machine alone
-(--tofu loopback). It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
+(--tofu loopback). With --with-hostd it is this machine's hostd as well: the variables and
+the table [hostd] of relay.toml say how, and it knows its host without --tofu. It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
 
 func (a *app) serveCommand() *cobra.Command {
 	s := &serveFlags{}
@@ -68,7 +70,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "push to any address, for tests (not there yet)")
 	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to this `FILE` once it serves")
-	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine (not there yet)")
+	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine; its settings are those of hostd but for its server")
 	return c
 }
 
@@ -95,6 +97,13 @@ func (a *app) serve(s *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	var host *besideHost
+	if s.withHost {
+		if host, err = a.hostBeside(ctx, set, relay.auth); err != nil {
+			return err
+		}
+		defer host.close()
+	}
 	beside, end := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	defer func() { end(); work.Wait() }()
@@ -108,11 +117,11 @@ func (a *app) serve(s *serveFlags) error {
 			}
 		})
 	}
-	return a.serveUntil(ctx, s, set, relay)
+	return a.serveUntil(ctx, s, set, relay, host)
 }
 
 // serveUntil serves until ctx ends.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay *relay) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay *relay, host *besideHost) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -123,6 +132,7 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay 
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- web.Serve(set.listen) }()
+	hosted := host.start(ctx, web)
 	if err := a.ready(s.ready, set.origin); err != nil {
 		_ = web.Close() // nobody has come yet
 		return err
@@ -131,6 +141,11 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay 
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
+	case err := <-hosted:
+		if ctx.Err() == nil {
+			_ = web.Close() // the machine's own runs are what it is for
+			return fmt.Errorf("hostd: %w", err)
+		}
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.Background(), endWithin)

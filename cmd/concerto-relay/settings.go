@@ -33,9 +33,8 @@ var tableOf = map[string]string{"doctor": "hostd"}
 
 // settings gives the flags that were not given what the environment says, else relay.toml, and notes
 // where each comes from.
-func (a *app) settings(c *cobra.Command) error {
-	file, all, err := a.settingsFile(c.Root())
-	if err != nil {
+func (a *app) settings(c *cobra.Command) (err error) {
+	if a.file, a.tables, err = a.settingsFile(c.Root()); err != nil {
 		return err
 	}
 	a.places = map[string]string{}
@@ -47,23 +46,27 @@ func (a *app) settings(c *cobra.Command) error {
 	if of := tableOf[table]; of != "" {
 		table = of
 	}
-	keys := all[table]
-	var failed error
-	c.Flags().VisitAll(func(f *pflag.Flag) {
+	return a.fill(c.Flags(), table, c.CommandPath())
+}
+
+// fill gives flags that were not given what the environment says, else a table of relay.toml.
+func (a *app) fill(flags *pflag.FlagSet, table, command string) (failed error) {
+	keys := a.tables[table]
+	flags.VisitAll(func(f *pflag.Flag) {
 		place, value := "--"+f.Name, ""
 		switch name := f.Annotations[variable]; {
 		case failed != nil || f.Changed:
 		case len(name) > 0 && a.env(name[0]) != "":
 			place, value = "$"+name[0], a.env(name[0])
 		case keys[f.Name] != nil:
-			place, value = file+": "+table+"."+f.Name, written(keys[f.Name])
+			place, value = a.file+": "+table+"."+f.Name, written(keys[f.Name])
 		}
 		a.places[f.Name] = place
 		if value == "" || failed != nil {
 			return
 		}
-		if err := c.Flags().Set(f.Name, value); err != nil {
-			failed = usage("`"+c.CommandPath()+" --help` says what it can be", "%s cannot be %q: %v", place, value, errors.Unwrap(err))
+		if err := flags.Set(f.Name, value); err != nil {
+			failed = usage("`"+command+" --help` says what it can be", "%s cannot be %q: %v", place, value, errors.Unwrap(err))
 		}
 	})
 	return failed

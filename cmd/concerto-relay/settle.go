@@ -15,10 +15,11 @@ import (
 
 // settled are the settings, read.
 type settled struct {
-	guard  guard.Config
-	retain time.Duration
-	listen net.Listener
-	origin string // of the address it listens on
+	guard      guard.Config
+	retain     time.Duration
+	listen     net.Listener
+	origin     string // of the address it listens on
+	everywhere bool   // it listens on all addresses
 }
 
 // settle reads the settings; what cannot work is said with its place.
@@ -38,8 +39,6 @@ func (a *app) settleLater(s *serveFlags, _ *settled) error {
 		return a.wrong("nats", "leave it out: one server serves alone", "more than one server is not there yet")
 	case s.pushInsecure:
 		return a.wrong("push-insecure", "leave it out", "push is not there yet")
-	case s.withHost:
-		return a.wrong("with-hostd", "start `concerto-relay hostd` beside it", "both in one process is not there yet")
 	}
 	return nil
 }
@@ -147,7 +146,7 @@ func (a *app) settleListen(s *serveFlags, out *settled) error {
 	out.listen, out.guard.Loopback = l, at.IP.IsLoopback()
 	host := at.IP.String()
 	if at.IP.IsUnspecified() {
-		host = "127.0.0.1"
+		host, out.everywhere = "127.0.0.1", true
 	}
 	out.origin = "http://" + net.JoinHostPort(host, strconv.Itoa(at.Port))
 	return nil

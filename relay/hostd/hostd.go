@@ -147,6 +147,9 @@ func (d *Daemon) Socket() string { return d.o.Socket }
 // HostID is the host's id.
 func (d *Daemon) HostID() string { return d.o.HostID }
 
+// Token is what the host says to its server.
+func (d *Daemon) Token() string { return d.o.Token }
+
 // Run works until ctx ends, or the socket breaks.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)

@@ -65,6 +65,22 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 	return nil
 }
 
+// Admit takes a host that the server's own process speaks for, whatever TOFU says. One that is known
+// by another token, or by its key, is a *guard.Refusal.
+func (a *Auth) Admit(ctx context.Context, id, token string) error {
+	known, err := a.c.Store.Host(ctx, id)
+	if errors.Is(err, store.ErrUnknown) {
+		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: digest(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, "", "it is the server's own"))
+	}
+	switch {
+	case err != nil:
+		return err
+	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(digest(token))) != 1:
+		return guard.Refused(protocol.Unauthorized, "host %s is known by other credentials than this machine has: give it another host id, or remove the host from the server", id)
+	}
+	return nil
+}
+
 // newHost says why a host that nobody knows is not taken; "" when it is.
 func (a *Auth) newHost(r *http.Request) string {
 	switch {

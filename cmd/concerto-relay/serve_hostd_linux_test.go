@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// TestServeWithHostd: one process is the server and this machine's hostd, by the settings of both
+// tables; the host is known though none is taken otherwise; both end by one signal, and come back
+// to a run that has gone on.
+func TestServeWithHostd(t *testing.T) {
+	h := newHost(t)
+	if err := os.MkdirAll(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings := "[serve]\ntofu = \"off\"\n[hostd]\nstate = \"state\"\nhost-id = \"desk\"\nserver = \"http://127.0.0.1:1\"\nlog = \"hostd.log\"\n"
+	if err := os.WriteFile(filepath.Join(h.dir, "concerto", "relay.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
+	env := []string{"XDG_CONFIG_HOME=" + h.dir, "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash}
+	both := func(listen string) *daemon {
+		return start(t, h.dir, env, "--with-hostd", "--listen", listen)
+	}
+	d := both("127.0.0.1:0")
+	if text, err := os.ReadFile(filepath.Join(h.dir, "ready")); err != nil || string(text) != d.url {
+		t.Errorf("the ready file has %q, %v", text, err)
+	}
+	token := d.login("ann", "correct horse")
+	if err := os.WriteFile(filepath.Join(h.dir, "token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := h.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
+	asked := h.until(id, protocol.RunPermissionRequested, "Go on?")
+	q, err := protocol.Decode[protocol.PermissionRequested](&asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hosts []struct {
+		ID     string
+		Online bool
+	}
+	if code := d.ask("GET", "/hosts", token, "", &hosts); code != 200 || len(hosts) != 1 || hosts[0].ID != "desk" {
+		t.Errorf("hosts: %d %+v", code, hosts)
+	}
+	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
+		t.Errorf("another host gets %d", code)
+	}
+	d.stop()
+	if said := h.do(2, "runs"); !strings.Contains(said, "no hostd serves") {
+		t.Errorf("after the end: %s", said)
+	}
+
+	d = both("127.0.0.1:0")
+	at := []string{"--server", d.url, "--token-file", "token"}
+	seen := h.detachedIs(d, token, id)
+	if seen.HostID != "desk" || seen.Tool != "bash" && seen.Tool != "printf" {
+		t.Errorf("the server's run: %+v", seen)
+	}
+	h.do(0, append([]string{"approve", id, q.RequestID}, at...)...)
+	if out := h.do(4, append([]string{"attach", id}, at...)...); !strings.Contains(out, "said y") {
+		t.Errorf("the run wrote %q", out)
+	}
+	d.stop()
+	log, err := os.ReadFile(filepath.Join(h.dir, "hostd.log"))
+	if err != nil || !strings.Contains(string(log), ".toml: hostd.server") || strings.Contains(string(log), "level=ERROR") {
+		t.Errorf("hostd's log: %v\n%s", err, log)
+	}
+
+	for _, c := range []struct {
+		env, want string
+		code      int
+	}{
+		{"HOST_TOKEN=another-one", "known by other credentials", 1},
+		{"HOST_ID=a b", "$HOST_ID: \"a b\" is no id", 2},
+		{"REDACTION_EXTRA_REGEX=(", "REDACTION_EXTRA_REGEX", 2},
+	} {
+		c2 := h.command("serve", "--with-hostd", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")
+		c2.Env = append(c2.Env, c.env)
+		if out, _ := c2.CombinedOutput(); c2.ProcessState.ExitCode() != c.code || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: exit %d\n%s", c.env, c2.ProcessState.ExitCode(), out)
+		}
+	}
+}
+
+// detachedIs waits until the server has a run, and gives what it says of it.
+func (h *host) detachedIs(d *daemon, token, id string) (r struct {
+	HostID string `json:"host_id"`
+	Tool   string `json:"tool"`
+}) {
+	d.Helper()
+	var page struct{ Events []json.RawMessage }
+	if code := d.ask("GET", "/events?rest=start&wait=30&limit=1&cursor="+id+":0", token, "", &page); code != 200 || len(page.Events) == 0 {
+		d.Fatalf("the server never has run %s: %d", id, code)
+	}
+	if code := d.ask("GET", "/runs/"+id, token, "", &r); code != 200 {
+		d.Fatalf("run %s: %d", id, code)
+	}
+	return r
+}
+
+func dial(d *daemon, path string, head http.Header) int {
+	d.Helper()
+	r, err := http.NewRequest(http.MethodGet, d.url+path, nil)
+	if err != nil {
+		d.Fatal(err)
+	}
+	r.Header = head
+	head.Set("Connection", "Upgrade")
+	head.Set("Upgrade", "websocket")
+	head.Set("Sec-WebSocket-Version", "13")
+	head.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		d.Fatal(err)
+	}
+	got.Body.Close()
+	return got.StatusCode
+}
