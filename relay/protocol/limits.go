@@ -20,6 +20,7 @@ const (
 	BatchBytes  = 1 << 20
 
 	HostEvents, HostBurst   = 5000, 10_000 // a second: a host is read no faster
+	Backlog                 = 1_000_000    // events that a host announced in its hello, which are read as fast as they are stored
 	CommandRate, CommandMax = 50, 100      // commands of a session a second, and at once
 	RPCsAtOnce              = 16           // of a session
 	RPCWithin               = 30 * time.Second

@@ -18,7 +18,7 @@ type host struct {
 	*socket
 	id       string
 	first    bool // nothing has come yet
-	budget   bucket
+	intake   intake
 	stopWait func() bool
 	violated map[protocol.Code]bool // what was recorded of it
 
@@ -41,7 +41,7 @@ type host struct {
 }
 
 func newHost(x *socket, id string) *host {
-	h := &host{socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, budget: bucket{rate: protocol.HostEvents, burst: protocol.HostBurst}}
+	h := &host{socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, intake: newIntake()}
 	h.acks.of = map[string]*ack{}
 	h.holes.of = map[string]*hole{}
 	return h
@@ -120,6 +120,7 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 		h.close(protocol.CloseInternal, "the store cannot do this now")
 		return false
 	}
+	h.intake.expect(hello.Runs, w.Runs)
 	h.send(protocol.Welcome, nil, w)
 	return true
 }
@@ -201,7 +202,7 @@ func (h *host) live(e *protocol.Envelope) {
 
 // event gives an event to the store. What becomes of it is told by the store's writer.
 func (h *host) event(e *protocol.Envelope) {
-	h.slow()
+	h.slow(e)
 	var compact bytes.Buffer
 	if json.Compact(&compact, e.Data) == nil { // as the store has it
 		e.Data = compact.Bytes()
@@ -213,9 +214,9 @@ func (h *host) event(e *protocol.Envelope) {
 }
 
 // slow reads no more of a host that floods than is taken.
-func (h *host) slow() {
+func (h *host) slow(e *protocol.Envelope) {
 	for {
-		wait := h.budget.take(h.srv.clock.Now())
+		wait := h.intake.take(e, h.srv.clock.Now())
 		if wait == 0 {
 			return
 		}

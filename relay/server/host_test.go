@@ -299,6 +299,26 @@ func TestFlood(t *testing.T) {
 	}
 }
 
+// TestBacklog: what a host said it has to send is read as fast as it is stored; what is new is not.
+func TestBacklog(t *testing.T) {
+	r := servertest.Start(t)
+	a := r.App(servertest.Viewer, "")
+	const backlog = 2 * protocol.HostBurst
+	h, _ := r.Hello("host_a", protocol.HelloData{Runs: []protocol.RunAt{{RunID: "run_a", LastSeq: backlog}}})
+	go func() {
+		for seq := int64(1); seq <= backlog+protocol.HostBurst+500; seq++ {
+			e := protocol.Envelope{Type: protocol.RunOutput, TS: "2025-01-01T00:00:00Z", RunID: "run_a", Seq: seq, Data: []byte(servertest.Output(fmt.Sprint(seq)))}
+			if h.Write(websocket.MessageText, e.Append(nil)) != nil {
+				return
+			}
+		}
+	}()
+	a.Seqs("run_a", backlog+protocol.HostBurst)
+	if run, err := r.Store.Run(t.Context(), "run_a"); err != nil || run.Prefix > backlog+protocol.HostBurst+1 {
+		t.Errorf("%d are stored, %v", run.Prefix, err)
+	}
+}
+
 // TestStoreFails: what could not be committed is not acknowledged, and the host hears that it has to
 // send it again.
 func TestStoreFails(t *testing.T) {

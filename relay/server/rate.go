@@ -34,6 +34,35 @@ func (b *bucket) full(now time.Time) bool {
 	return b.left+now.Sub(b.at).Seconds()*b.rate >= b.burst
 }
 
+// intake is how fast a host is read. What it has to send because it was offline is no flood.
+type intake struct {
+	bucket
+	backlog map[string]int64 // the last seq of each run that it said it has to send
+	overdue int64            // how many events of its backlog may still come
+}
+
+func newIntake() intake {
+	return intake{bucket: bucket{rate: protocol.HostEvents, burst: protocol.HostBurst}}
+}
+
+// expect takes in what a host has, and what of it is stored.
+func (i *intake) expect(has []protocol.RunAt, stored map[string]int64) {
+	i.backlog, i.overdue = map[string]int64{}, 0
+	for _, r := range has {
+		i.backlog[r.RunID] = r.LastSeq
+		i.overdue = min(i.overdue+max(r.LastSeq-stored[r.RunID], 0), protocol.Backlog)
+	}
+}
+
+// take takes an event; else wait is how long until it may come.
+func (i *intake) take(e *protocol.Envelope, now time.Time) (wait time.Duration) {
+	if i.overdue > 0 && e.Seq <= i.backlog[e.RunID] {
+		i.overdue--
+		return 0
+	}
+	return i.bucket.take(now)
+}
+
 // rates count the commands of each session.
 type rates struct {
 	clock Clock
