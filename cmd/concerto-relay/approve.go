@@ -27,7 +27,8 @@ func (a *app) decideCommand(name, short, done string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   name + " RUN REQUEST",
 		Short: short,
-		Long: short + `. attach --json shows requests with their ids, and what is asked.
+		Long: short + `. concerto-relay runs shows requests with their ids, and what is
+asked; with --json the whole of it.
 
   concerto-relay ` + name + ` RUN REQUEST
   concerto-relay approve RUN REQUEST --answer '"main"'

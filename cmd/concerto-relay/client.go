@@ -37,6 +37,17 @@ func (a *app) reachFlags(c *cobra.Command, r *reach, remote bool) {
 	}
 }
 
+// again are the flags that reach the same end, as they are written behind a command.
+func (r *reach) again() string {
+	var flags strings.Builder
+	for _, f := range [][2]string{{"socket", r.socket}, {"server", r.server}, {"token-file", r.tokenFile}} {
+		if f[1] != "" {
+			fmt.Fprintf(&flags, " --%s %s", f[0], shellWord(f[1]))
+		}
+	}
+	return flags.String()
+}
+
 // end is the other end: hostd, or a server.
 type end struct {
 	http  *http.Client

@@ -83,11 +83,17 @@ func shellLine(args []string) string {
 	}
 	words := make([]string, len(args))
 	for i, arg := range args {
-		if words[i] = arg; !plain.MatchString(arg) {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
+		words[i] = shellWord(arg)
 	}
 	return strings.Join(words, " ")
+}
+
+// shellWord is a text as one word of the shell.
+func shellWord(text string) string {
+	if plain.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // toolOf is the name of what runs.

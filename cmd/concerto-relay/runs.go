@@ -2,14 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 func (a *app) runsCommand() *cobra.Command {
@@ -18,10 +21,10 @@ func (a *app) runsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List runs",
-		Long: `Lists runs, with what each waits for.
+		Long: `Lists runs, and below each what it asks, with the command that answers it.
 
   concerto-relay runs
-  concerto-relay runs --json              an object a line` + reachHelp,
+  concerto-relay runs --json              an object a line; what it asks is its member pending` + reachHelp,
 		Args: takes(0, 0, "concerto-relay runs"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := a.reachEnd(&r)
@@ -35,13 +38,17 @@ func (a *app) runsCommand() *cobra.Command {
 				var list struct {
 					Runs []json.RawMessage `json:"runs"`
 				}
-				err = e.call(ctxOf(c), http.MethodGet, "/runs", nil, &list)
-				all = list.Runs
+				if err = e.call(ctxOf(c), http.MethodGet, "/runs", nil, &list); err == nil {
+					all, err = e.withPending(ctxOf(c), list.Runs)
+				}
 			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case asJSON:
+				return a.linesOf(all)
 			}
-			return a.listRuns(all, asJSON)
+			return a.listRuns(all, r.again())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print an object a line")
@@ -49,45 +56,115 @@ func (a *app) runsCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) listRuns(all []json.RawMessage, asJSON bool) error {
-	if asJSON {
-		for _, one := range all {
-			if err := a.printJSON(one); err != nil {
-				return err
-			}
+// withPending adds what each run asks, as the server does, to runs of hostd.
+func (e *end) withPending(ctx context.Context, all []json.RawMessage) ([]json.RawMessage, error) {
+	for i, text := range all {
+		var one runSeen
+		if err := json.Unmarshal(text, &one); err != nil {
+			return nil, err
 		}
-		return nil
+		if one.Status != string(protocol.AwaitingApproval) {
+			continue
+		}
+		var asks struct {
+			Requests json.RawMessage `json:"requests"`
+		}
+		if err := e.call(ctx, http.MethodGet, runPath(one.RunID)+"/permissions", nil, &asks); err != nil {
+			return nil, err
+		}
+		all[i] = fmt.Appendf(bytes.TrimSuffix(bytes.TrimSpace(text), []byte("}")), `,"pending":%s}`, asks.Requests)
 	}
+	return all, nil
+}
+
+func (a *app) linesOf(all []json.RawMessage) error {
+	for _, one := range all {
+		if err := a.printJSON(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runSeen is a run as hostd or a server lists it.
+type runSeen struct {
+	ID        string                         `json:"id"`     // a server's
+	RunID     string                         `json:"run_id"` // hostd's
+	Status    string                         `json:"status"`
+	Tool      string                         `json:"tool"`
+	StartedAt string                         `json:"started_at"`
+	Title     *string                        `json:"title"`
+	Command   string                         `json:"command"`
+	Pending   []protocol.PermissionRequested `json:"pending"`
+}
+
+// listRuns prints a line a run, and below those that ask what they ask. again are the flags
+// that reach the same end.
+func (a *app) listRuns(all []json.RawMessage, again string) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` starts one")
+		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` or `concerto run --relay` starts one")
 		return err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATUS\tTOOL\tSTARTED\tWHAT")
 	for _, text := range all {
-		var one struct {
-			ID        string  `json:"id"`
-			RunID     string  `json:"run_id"`
-			Status    string  `json:"status"`
-			Tool      string  `json:"tool"`
-			StartedAt string  `json:"started_at"`
-			Title     *string `json:"title"`
-			Command   string  `json:"command"`
-			Pending   *string `json:"pending_prompt"`
-		}
+		var one runSeen
 		if err := json.Unmarshal(text, &one); err != nil {
 			return err
 		}
-		what := one.Command
+		what, id := one.Command, one.ID+one.RunID
 		if one.Title != nil && *one.Title != "" {
 			what = *one.Title
 		}
-		if one.Pending != nil && *one.Pending != "" {
-			what += ": " + *one.Pending
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, one.Status, shown(one.Tool, 20), shown(one.StartedAt, 30), shown(what, 80))
+		for i := range one.Pending {
+			q := &one.Pending[i]
+			asks, answer := shown(q.Prompt, 100), ""
+			if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
+				asks, answer = asks+"  answer: "+shown(form, 200), " --answer JSON"
+			}
+			fmt.Fprintf(w, "  asks: %s\n    concerto-relay approve %s %s%s%s\n", asks, id, shellWord(shown(q.RequestID, 64)), answer, again)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID+one.RunID, one.Status, shown(one.Tool, 20), shown(one.StartedAt, 30), shown(what, 80))
 	}
 	return w.Flush()
+}
+
+// answerForm is the form of the answer that a request wants, where a yes does not say enough.
+func answerForm(q *protocol.PermissionRequested) string {
+	if q.From == nil || q.From.Kind != "emit" && q.From.Kind != "question" || len(q.Questions) == 0 {
+		return ""
+	}
+	if one := &q.Questions[0]; len(q.Questions) == 1 && one.ID == protocol.WholeAnswer {
+		if one.Kind == "confirm" {
+			return ""
+		}
+		return formOf(one)
+	}
+	var members []string
+	for i := range q.Questions {
+		members = append(members, fmt.Sprintf("%q: %s", q.Questions[i].ID, formOf(&q.Questions[i])))
+	}
+	return "{" + strings.Join(members, ", ") + "}"
+}
+
+// formOf is an answer as it may look.
+func formOf(q *protocol.Question) string {
+	var values []string
+	for _, o := range q.Options {
+		values = append(values, string(o.Value))
+	}
+	all := strings.Join(values, " | ")
+	switch {
+	case q.Kind == "confirm":
+		return "true | false"
+	case q.Kind == "multi":
+		return "[" + all + "]"
+	case len(values) > 0:
+		return all
+	case q.Kind == "text":
+		return `"…"`
+	}
+	return "…"
 }
 
 // shown is a text of others on a line of a terminal.

@@ -1,0 +1,210 @@
+package examples_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+)
+
+// walk is a reader of the README who types its commands.
+type walk struct {
+	*testing.T
+	dir    string
+	env    []string
+	server string // where the server is: the README has another port
+	token  string
+	cursor string // of what was seen there
+}
+
+const documented = "http://127.0.0.1:8787"
+
+// TestRelay plays the README's commands of the relay, word by word.
+func TestRelay(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("hostd needs Unix")
+	}
+	t.Parallel()
+	w := newWalk(t)
+	c := w.commands()
+	if len(c) != 9 {
+		t.Fatalf("the README has %d commands of the relay, and this test knows 9:\n%s", len(c), strings.Join(c, "\n"))
+	}
+	w.do(c[0], "a password of ann's\n")
+	w.server = w.daemon(c[1], "the relay serves (.*)")
+	w.daemon(c[2], "hostd serves")
+	ran := w.daemon(c[3], `(\[release\] .*)`)
+	if want := "[release] Release 0.2? Runs can be followed and answered from anywhere."; ran != want {
+		t.Errorf("it prints %q, not %q", ran, want)
+	}
+	w.token = strings.TrimSpace(w.do(strings.TrimSuffix(c[6], " > token"), ""))
+	if err := os.WriteFile(filepath.Join(w.dir, "token"), []byte(w.token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := w.asked("q1")
+	w.holds(w.do(c[4], ""), run+"  awaiting_approval  concerto", "release 0.2", "asks: Release 0.2? Runs", "concerto-relay approve "+run+" q1\n")
+	w.holds(w.do(of(run, c[5]), ""), "approved q1: applied")
+	w.asked("q2")
+	w.holds(w.do(c[7], ""), run+"  awaiting_approval  concerto", `asks: When does 0.2 go out?  answer: "now" | "tonight"`, "concerto-relay approve "+run+" q2 --answer JSON --server "+w.server+" --token-file token\n")
+	w.holds(w.do(of(run, c[8]), ""), "approved q2: ")
+	w.holds(w.until("run.exited"), `"exit_code":0`)
+	w.holds(w.do(c[7], ""), run+"  exited")
+}
+
+func newWalk(t *testing.T) *walk {
+	concerto, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay, err := testproc.Relay()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp("", "relay") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	examples, err := filepath.Abs(".")
+	if err == nil {
+		err = os.Symlink(examples, filepath.Join(home, "examples"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &walk{T: t, dir: home, server: documented}
+	w.env = append(os.Environ(), "HOME="+home, "PATH="+filepath.Dir(concerto)+":"+filepath.Dir(relay)+":"+os.Getenv("PATH"), "BIND_ADDR=127.0.0.1:0",
+		"XDG_CONFIG_HOME=", "XDG_STATE_HOME=", "XDG_RUNTIME_DIR=", "CONCERTO_RELAY_SOCK=", "RELAY_HOSTD_SOCK=", "LOCAL_UNIX_SOCKET=")
+	return w
+}
+
+var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// commands are the lines of the README's paragraph on the relay.
+func (w *walk) commands() (all []string) {
+	_, text, _ := strings.Cut(read(w.T, "..", "README.md"), "\n**From anywhere.**")
+	text, _, _ = strings.Cut(text, "\n**Build.**")
+	for _, block := range shell.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.Split(strings.TrimSpace(block[1]), "\n")...)
+	}
+	return all
+}
+
+// of is a command about a run.
+func of(run, line string) string { return strings.Replace(line, "RUN", run, 1) }
+
+func (w *walk) cmd(line string) *exec.Cmd {
+	line = strings.ReplaceAll(line, documented, w.server)
+	c := exec.Command("sh", "-c", "exec "+line)
+	c.Dir, c.Env = w.dir, w.env
+	return c
+}
+
+// do types a command, and gives what it prints.
+func (w *walk) do(line, input string) string {
+	w.Helper()
+	c := w.cmd(line)
+	c.Stdin = strings.NewReader(input)
+	var errs strings.Builder
+	c.Stderr = &errs
+	out, err := c.Output()
+	if err != nil {
+		w.Fatalf("%s: %v\n%s%s", line, err, out, errs.String())
+	}
+	return string(out)
+}
+
+// daemon types a command that stays, and gives what it says first of what is looked for.
+func (w *walk) daemon(line, says string) string {
+	w.Helper()
+	c := w.cmd(strings.TrimSuffix(line, " &"))
+	r, out, err := os.Pipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	c.Stdout, c.Stderr = out, out
+	err = c.Start()
+	out.Close()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = c.Process.Signal(syscall.SIGTERM); _ = c.Wait(); r.Close() })
+	seen := ""
+	for lines := bufio.NewScanner(r); lines.Scan(); seen += lines.Text() + "\n" {
+		if m := regexp.MustCompile(says).FindStringSubmatch(lines.Text()); m != nil {
+			go io.Copy(io.Discard, r)
+			return m[len(m)-1]
+		}
+	}
+	w.Fatalf("%s ends without saying %q:\n%s", line, says, seen)
+	return ""
+}
+
+// asked waits until a run's request is at the server, and gives the run.
+func (w *walk) asked(request string) string {
+	w.Helper()
+	var e struct {
+		RunID string `json:"run_id"`
+		Data  struct {
+			RequestID string `json:"request_id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(w.until("run.permission_requested")), &e); err != nil || e.Data.RequestID != request {
+		w.Fatalf("%+v is asked (%v), not %s", e, err, request)
+	}
+	return e.RunID
+}
+
+// until waits for the server's next event of a type.
+func (w *walk) until(typ string) string {
+	w.Helper()
+	for {
+		q, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.server+"/events?rest=start&wait=30&limit=1&cursor="+url.QueryEscape(w.cursor), nil)
+		if err != nil {
+			w.Fatal(err)
+		}
+		q.Header.Set("Authorization", "Bearer "+w.token)
+		var page struct {
+			Events []json.RawMessage `json:"events"`
+			Cursor map[string]int64  `json:"cursor"`
+		}
+		a, err := http.DefaultClient.Do(q)
+		if err == nil {
+			err = json.NewDecoder(a.Body).Decode(&page)
+			a.Body.Close()
+		}
+		if err != nil || a.StatusCode != http.StatusOK {
+			w.Fatalf("%v, %v", a, err)
+		}
+		for run, seq := range page.Cursor {
+			w.cursor = fmt.Sprintf("%s:%d", run, seq)
+		}
+		if len(page.Events) == 0 {
+			w.Fatalf("no %s comes", typ)
+		}
+		if text := string(page.Events[0]); strings.Contains(text, `"type":"`+typ+`"`) {
+			return text
+		}
+	}
+}
+
+func (w *walk) holds(text string, all ...string) {
+	w.Helper()
+	for _, part := range all {
+		if !strings.Contains(text, part) {
+			w.Errorf("%q is missing in:\n%s", part, text)
+		}
+	}
+}
