@@ -65,7 +65,7 @@ func (a *app) serveCommand() *cobra.Command {
 	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
 	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "`FROM` where hosts are taken that nobody knows: on, off or loopback")
 	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, for more than one server (not there yet)")
-	f.StringVar(&s.retain, "retain", "", "forget the events of runs that ended so long ago: 30d, 12h; without it nothing is forgotten")
+	f.StringVar(&s.retain, "retain", "30d", "forget the events of runs that ended so long `AGO`: 30d, 12h, or off")
 	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "push to any address, for tests (not there yet)")
 	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")

@@ -114,7 +114,7 @@ func (a *app) settleProxies(s *serveFlags, out *settled) error {
 }
 
 func (a *app) settleRetain(s *serveFlags, out *settled) error {
-	if s.retain == "" {
+	if s.retain == "off" {
 		return nil
 	}
 	d, err := time.ParseDuration(s.retain)
@@ -127,7 +127,7 @@ func (a *app) settleRetain(s *serveFlags, out *settled) error {
 		}
 	}
 	if err != nil || d <= 0 {
-		return a.wrong("retain", "30d, or 12h", "it cannot be %q", s.retain)
+		return a.wrong("retain", "30d, 12h, or off", "it cannot be %q", s.retain)
 	}
 	out.retain = d
 	return nil

@@ -31,7 +31,7 @@ type WelcomeData struct {
 	Window     int64            `json:"window" is:"required" doc:"how many events may be sent that are not acknowledged"`
 	User       string           `json:"user,omitempty"`
 	Role       string           `json:"role,omitempty" is:"enum=viewer|operator|owner"`
-	Runs       map[string]int64 `json:"runs,omitempty" doc:"the last seq that is stored, by the run"`
+	Runs       map[string]int64 `json:"runs,omitzero" doc:"the last seq that is stored, by the run"`
 	Signature  string           `json:"signature,omitempty"`
 }
 

@@ -95,7 +95,8 @@ var RPCMachine = Machine{"rpc", []Step{
 	{"asked", "begun", "running"}, {"asked", "gated", "waiting"}, {"waiting", "approved", "running"},
 	{"waiting", "denied", "denied"}, {"waiting", "expired", "expired"}, {"waiting", "withdrawn", "withdrawn"},
 	{"running", "answered", "answered"}, {"running", "failed", "failed"},
-	{"asked", "host lost", "asked"}, {"running", "host lost", "asked"}, {"running", "host lost, gated", "indeterminate"},
+	{"asked", "host lost", "asked"}, {"running", "host lost", "asked"},
+	{"asked", "host lost, gated", "indeterminate"}, {"running", "host lost, gated", "indeterminate"},
 }}
 
 // Machines are all.

@@ -102,7 +102,7 @@ func TestMachines(t *testing.T) {
 		{&protocol.RequestMachine, `>open open>decided decided>resolved decided>open open>withdrawn decided>withdrawn open>expired decided>expired
 			open>resolved open>withdrawn decided>withdrawn`, "expired resolved withdrawn"},
 		{&protocol.RPCMachine, `>asked asked>running asked>waiting waiting>running waiting>denied waiting>expired waiting>withdrawn running>answered
-			running>failed asked>asked running>asked running>indeterminate`, "answered denied expired failed indeterminate withdrawn"},
+			running>failed asked>asked running>asked asked>indeterminate running>indeterminate`, "answered denied expired failed indeterminate withdrawn"},
 	} {
 		var arrows []string
 		for _, s := range c.machine.Steps {

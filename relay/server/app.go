@@ -36,6 +36,9 @@ func (s *Server) agent() string {
 // appSocket serves GET /ws/app. The handler returns after the upgrade: a connection on which
 // nothing happens is a socket and the goroutine that reads it.
 func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	if !asksForSocket(w, r) {
+		return
+	}
 	query := r.URL.Query()
 	if follow := query.Get("follow"); follow != "" && follow != restNone {
 		guard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
@@ -76,8 +79,8 @@ func (a *app) take(e *protocol.Envelope) {
 		a.refuse(e, a.srv.failed(err, protocol.Forbidden))
 		return
 	}
-	if why := protocol.Check(e); why != nil {
-		a.refuse(e, refuse(why.Code, "%s", why.Why))
+	if f := checked(e); f != nil {
+		a.refuse(e, f)
 		return
 	}
 	if e.Type == protocol.Hello {

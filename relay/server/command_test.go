@@ -318,3 +318,63 @@ func TestSeedHostKnowsNoKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestPassedThrough: what nobody here knows or can read of a command, an RPC and its answer goes on
+// as it is.
+func TestPassedThrough(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", protocol.HelloData{})
+	h.Begin("run_a")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q","reason":"choice","prompt":"?"}`)
+	h.Acked("run_a", 2)
+	a := r.HelloApp(servertest.Operator, "&follow=none")
+	const enc = `,"enc":{"kid":"k","alg":"A256GCM"}`
+	for _, c := range []struct{ typ, id, enc, data string }{
+		{protocol.RunSendInput, "i1", "", `{"input_id":"i1","text":"<b>","later":[1]}`}, {protocol.RunSendInput, "i2", enc, `{"ct":"x"}`}, {protocol.RunApprove, "q", enc, `{"ct":"y"}`},
+		{protocol.RunResize, "", "", `{"cols":80,"rows":24,"later":[1]}`}, {"rpc.fs.read", "c1", "", `{"request_id":"c1","path":"a","later":[1]}`}, {"rpc.bash", "c2", enc, `{"ct":"z"}`},
+	} {
+		a.Raw([]byte(`{"type":"` + c.typ + `","ts":"2025-01-01T00:00:00Z","run_id":"run_a","id":"e` + c.id + `","new":{"x":1.50},"data":` + c.data + c.enc + `}`))
+		want := c.id
+		if c.enc != "" {
+			want = "e" + c.id // its data has none that can be read
+		}
+		if c.typ == protocol.RunApprove { // there is no request of that id
+			if d := a.Failed(); d.Code != protocol.UnknownRequest {
+				t.Errorf("%+v", d)
+			}
+			continue
+		}
+		e := h.Next(c.typ)
+		if (string(e.Enc) != "") != (c.enc != "") || len(e.Extra) != 1 || string(e.Extra[0].Value) != `{"x":1.50}` || c.enc == "" && !strings.Contains(string(e.Data), `"later":[1]`) ||
+			c.enc != "" && !strings.Contains(string(e.Data), `"ct":`) || c.typ == protocol.RunSendInput && e.ID != want {
+			t.Errorf("%s", e.Append(nil))
+		}
+	}
+	h.Raw([]byte(`{"type":"rpc.response","ts":"2025-01-01T00:00:00Z","run_id":"run_a","re":"ec2","data":{"ct":"w"},"new":2` + enc + `}`))
+	if e := a.Next(protocol.RPCResponse); string(e.Data) != `{"ct":"w"}` || e.Enc == nil || len(e.Extra) != 1 || e.Re != "ec2" {
+		t.Errorf("%s", e.Append(nil))
+	}
+}
+
+// TestDecidedElsewhere: who decides too late hears who has decided, and what, also when that was at the
+// host, or nobody did.
+func TestDecidedElsewhere(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", protocol.HelloData{})
+	h.Begin("run_a")
+	seq := int64(1)
+	for id, c := range map[string]struct{ resolved, says string }{
+		"q1": {`{"request_id":"q1","decision":"deny","actor":"cli","by":"bob"}`, "bob has decided before: deny"},
+		"q2": {`{"request_id":"q2","decision":"approve","actor":"local"}`, "local has decided before: approve"},
+		"q3": {`{"request_id":"q3","decision":"expired"}`, "the request is over: expired"},
+	} {
+		h.Say(protocol.RunPermissionRequested, "run_a", seq+1, `{"request_id":"`+id+`","reason":"choice","prompt":"?"}`)
+		h.Say(protocol.RunPermissionResolved, "run_a", seq+2, c.resolved)
+		seq += 2
+		h.Acked("run_a", seq)
+		status, body := r.Do(servertest.Operator, "POST", "/runs/run_a/permissions/"+id, map[string]string{"decision": "approve"})
+		if status != 409 || !strings.Contains(string(body), `"code":"already_decided","message":"`+c.says+`"`) {
+			t.Errorf("%s: %d %s", id, status, body)
+		}
+	}
+}

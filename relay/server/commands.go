@@ -89,8 +89,32 @@ func stateOf(c *store.Command, why string) protocol.State {
 
 // payload is a command as it is stored until it has ended.
 type payload struct {
-	Type string          `json:"type"`
-	Data json.RawMessage `json:"data"`
+	Type  string            `json:"type"`
+	Data  json.RawMessage   `json:"data"`
+	Enc   json.RawMessage   `json:"enc,omitempty"`
+	Extra []protocol.Member `json:"extra,omitempty"`
+}
+
+// checked holds what an app sends to its row; what is encrypted only the host can read.
+func checked(e *protocol.Envelope) *Failure {
+	if e.Enc != nil {
+		return nil
+	}
+	if why := protocol.Check(e); why != nil {
+		return refuse(why.Code, "%s", why.Why)
+	}
+	return nil
+}
+
+// named is an id in the data of a message; of one that is encrypted it may be the envelope's.
+func named(e *protocol.Envelope, id string) (string, *Failure) {
+	if id == "" && e.Enc != nil {
+		id = e.ID
+	}
+	if !protocol.IsID(id) {
+		return "", refuse(protocol.BadMessage, "%s: it has no id by which it is known", e.Type)
+	}
+	return id, nil
 }
 
 // command does what an app's message says; the command is nil of what is not stored. from may
@@ -186,7 +210,7 @@ func (s *Server) passOn(run *store.Run, e *protocol.Envelope) *Failure {
 	case !h.speaks2() && protocol.Find(e.Type).Since > 1:
 		return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: h.id, RunID: run.ID, ID: e.ID, Data: e.Data}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: h.id, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
 	h.push(out.Append(nil))
 	return nil
 }
@@ -205,7 +229,10 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if err != nil {
 			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
 		}
-		c.Kind, c.ID, says = store.InputCommand, d.InputID, d.Text
+		if c.ID, f = named(e, d.InputID); f != nil {
+			return nil, f
+		}
+		c.Kind, says = store.InputCommand, d.Text
 		if d.TTLS != nil {
 			c.Expires = now + *d.TTLS*1000
 		}
@@ -219,16 +246,22 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 		if err != nil {
 			return nil, refuse(protocol.BadMessage, "%s: %v", e.Type, err)
 		}
-		c.Kind, c.ID, c.ArgsSHA256 = store.DecisionCommand, d.RequestID, d.ArgsSHA256
+		if c.ID, f = named(e, d.RequestID); f != nil {
+			return nil, f
+		}
+		c.Kind, c.ArgsSHA256 = store.DecisionCommand, d.ArgsSHA256
 		c.Decision = map[string]string{protocol.RunApprove: "approve", protocol.RunDeny: "deny"}[e.Type]
 		says = []any{c.Decision, d.Answer, d.Answers, d.Text, d.Scope}
-		if c.Expires, f = s.decisionEnds(ctx, run.ID, d.RequestID, now); f != nil {
+		if c.Expires, f = s.decisionEnds(ctx, run.ID, c.ID, now); f != nil {
 			return nil, f
 		}
 	}
+	if e.Enc != nil {
+		says = []any{e.Type, e.Data}
+	}
 	c.SHA256 = hashOf(says)
 	c.Audit = []audit.Record{who.Record(c.Kind, run.ID, map[string]any{"id": c.ID}, recorded(c))}
-	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name)})
+	c.Payload = mustJSON(payload{e.Type, withBy(e.Data, who.Name), e.Enc, e.Extra})
 	return c, nil
 }
 

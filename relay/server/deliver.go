@@ -56,7 +56,7 @@ func (x *socket) room() bool {
 }
 
 func (h *host) command(c *store.Command, p payload) {
-	e := protocol.Envelope{Type: p.Type, TS: h.srv.ts(), HostID: h.id, RunID: c.RunID, ID: c.ID, Data: p.Data}
+	e := protocol.Envelope{Type: p.Type, TS: h.srv.ts(), HostID: h.id, RunID: c.RunID, ID: c.ID, Enc: p.Enc, Data: p.Data, Extra: p.Extra}
 	h.push(e.Append(nil))
 }
 

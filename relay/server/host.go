@@ -181,6 +181,8 @@ func (h *host) understand(e *protocol.Envelope) {
 		h.result(e)
 	case m != nil && m.Kind != protocol.Event:
 		h.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
+	case m == nil && e.RunID == "":
+		h.refuse(e, refuse(protocol.UnknownType, "there is no message %q without a run", e.Type))
 	case e.RunID == "":
 		h.refuse(e, refuse(protocol.BadMessage, "%s needs a run_id", e.Type))
 	case e.Seq == 0:
@@ -208,7 +210,7 @@ func (h *host) event(e *protocol.Envelope) {
 		e.Data = compact.Bytes()
 	}
 	h.state.Lock()
-	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: e, At: h.srv.now()}
+	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: e, At: h.srv.now(), AnyStart: !h.speaks2()}
 	h.state.Unlock()
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.written(e, w) })
 }

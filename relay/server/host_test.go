@@ -358,3 +358,22 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestHello: a host that says hello hears which of its runs are known, also when none is, and its runs
+// begin with 1; what it says that only a newer server knows is unknown, and no bad message.
+func TestHello(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	h.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})
+	if w := h.Next(protocol.Welcome); !strings.Contains(string(w.Data), `"runs":{}`) || !strings.Contains(string(w.Data), `"protocol":2,`) {
+		t.Errorf("%s", w.Data)
+	}
+	for range 2 * protocol.MaxBadMessages {
+		h.Say("host.weather", "", 0, `{}`)
+		if d := h.Failed(); d.Code != protocol.UnknownType {
+			t.Fatalf("%+v", d)
+		}
+	}
+	h.Say(protocol.RunStarted, "run_a", 5, servertest.Started)
+	h.Acked("run_a", 0)
+}

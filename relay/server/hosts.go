@@ -70,6 +70,9 @@ func (h *hosts) drop(c *host) (had bool) {
 
 // hostSocket serves GET /ws/host.
 func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	if !asksForSocket(w, r) {
+		return
+	}
 	id, token := auth.HostCredentials(r)
 	if err := s.config.Auth.Host(r.Context(), id, token, r); err != nil {
 		guard.Fail(w, s.failed(err, protocol.Unauthorized))

@@ -164,3 +164,25 @@ func TestQuotas(t *testing.T) {
 		t.Errorf("%v", run["last_seq"])
 	}
 }
+
+// TestNoRoute: what there is nothing at, and what is asked in another way, is answered as any refusal is.
+func TestNoRoute(t *testing.T) {
+	r := servertest.Start(t)
+	for _, c := range []struct {
+		method, path string
+		status       int
+		code         string
+	}{
+		{"GET", "/nope", 404, "unknown_path"}, {"GET", "/runs/run_a/nope", 404, "unknown_path"}, {"GET", "/runs/", 404, "unknown_path"}, {"GET", "//runs", 404, "unknown_path"},
+		{"GET", "/x/../runs", 404, "unknown_path"}, {"PUT", "/runs", 405, "bad_message"}, {"DELETE", "/rpc", 405, "bad_message"}, {"GET", "/runs/..%2Fetc", 404, "unknown_run"},
+		{"GET", "/ws/app", 426, "bad_message"}, {"GET", "/ws/host?host_id=host_a&host_token=t", 426, "bad_message"},
+	} {
+		status, body := r.Do(servertest.Viewer, c.method, c.path, nil)
+		if status != c.status || !strings.Contains(string(body), `{"error":{"code":"`+c.code+`","message":"`) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, status, body)
+		}
+	}
+	if hosts := get[[]any](r, "/hosts"); len(hosts) != 0 {
+		t.Errorf("a request that is no connection has made %v", hosts)
+	}
+}

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"path"
+	"strings"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
@@ -40,7 +43,34 @@ func (s *Server) mux() http.Handler {
 	for _, row := range s.Routes() {
 		mux.HandleFunc(row.Method+" "+row.Path, func(w http.ResponseWriter, r *http.Request) { s.serve(row, w, r) })
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" || !isClean(r) {
+			noRoute(mux, w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// isClean says whether a path is as it is written shortest; others would be sent elsewhere.
+func isClean(r *http.Request) bool { return path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath() }
+
+// noRoute says that there is nothing at a path, or only for other methods.
+func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != "" && isClean(r) {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed != nil {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		guard.Fail(w, &Failure{Code: protocol.BadMessage, Why: fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(allowed, ", ")), Status: http.StatusMethodNotAllowed})
+		return
+	}
+	guard.Fail(w, &Failure{Code: "unknown_path", Why: "there is nothing at this path", Status: http.StatusNotFound})
 }
 
 // serve lets only those in who may.

@@ -125,6 +125,10 @@ func (s *Server) recordCall(ctx context.Context, who *auth.Identity, c *call) *F
 func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*call, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
+	request, f := named(e, request)
+	if f != nil {
+		return nil, f
+	}
 	c := &call{id: request, typ: e.Type, session: who.ID, by: who.Name, gated: m.Gated, done: make(chan struct{})}
 	c.host = store.Text(e.Data, "host_id")
 	if !m.OfHost && (e.Type != "rpc.runs.list" || c.host == "") {
@@ -148,7 +152,7 @@ func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.En
 			c.longer = time.Duration(*d.TimeoutS) * time.Second
 		}
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.host, RunID: c.run, ID: e.ID, Data: withBy(e.Data, who.Name)}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.host, RunID: c.run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
 	c.frame = out.Append(nil)
 	return c, nil
 }
@@ -217,6 +221,9 @@ func (s *Server) finish(c *call, answer *protocol.Envelope) {
 // answered takes a host's answer.
 func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	request, _ := idsOf(e)
+	if request == "" {
+		request = e.Re // of one that is encrypted
+	}
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	c := cs.of[request]
@@ -225,7 +232,7 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	}
 	out := *e
 	out.ID, out.Re = "", ""
-	if d, err := protocol.Decode[protocol.Response](e); err == nil && !d.OK && d.ErrorCode == "" {
+	if d, err := protocol.Decode[protocol.Response](e); err == nil && e.Enc == nil && !d.OK && d.ErrorCode == "" {
 		out.Data = withMember(e.Data, "error_code", protocol.Internal) // a host of the seed's has none
 	}
 	c.step("begun")

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
 )
 
 const (
@@ -74,6 +75,16 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	h.conn = conn
 	return conn, rw, err
+}
+
+// asksForSocket says whether a request asks for a WebSocket; who does not is told.
+func asksForSocket(w http.ResponseWriter, r *http.Request) bool {
+	if guard.IsUpgrade(r) {
+		return true
+	}
+	w.Header().Set("Upgrade", "websocket")
+	guard.Fail(w, &Failure{Code: protocol.BadMessage, Why: r.URL.Path + " is for WebSockets", Status: http.StatusUpgradeRequired})
+	return false
 }
 
 // upgrade makes a request a WebSocket; nil when it cannot be, which was said. start goes on

@@ -19,6 +19,7 @@ type Incoming struct {
 	Gen      int64
 	Envelope *protocol.Envelope // with a run and a seq
 	At       int64              // Unix ms, the server's
+	AnyStart bool               // the host is of the seed's protocol: its runs begin with the seq of their run.started
 }
 
 // Outcome is what became of an event: stored or known before when Refused is "".
@@ -123,8 +124,7 @@ func (b *batch) run(in *Incoming, e *Event) (*openRun, protocol.Code, error) {
 	return r, "", nil
 }
 
-// made makes a run; nil when the host has too many. A run of a host that counts otherwise
-// begins with the seq of its run.started.
+// made makes a run; nil when the host has too many.
 func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 	var has int
 	if err := b.tx.QueryRowContext(b.ctx, `SELECT count(*) FROM runs WHERE host_id = $1`, in.HostID).Scan(&has); err != nil {
@@ -134,7 +134,7 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 		return nil, nil
 	}
 	r := &openRun{Run: Run{ID: e.RunID, HostID: in.HostID, Status: protocol.Running, Meta: json.RawMessage("{}"), StartedAt: in.At, LastActiveAt: in.At}, open: map[string]bool{}}
-	if e.Type == protocol.RunStarted {
+	if in.AnyStart && e.Type == protocol.RunStarted {
 		r.Prefix = e.Seq - 1
 		r.Last = r.Prefix
 	}

@@ -44,6 +44,9 @@ type Decided struct {
 type AlreadyDecided struct{ Was Decided }
 
 func (e *AlreadyDecided) Error() string {
+	if e.Was.By == "" {
+		return "the request is over: " + e.Was.Decision
+	}
 	return fmt.Sprintf("%s has decided before: %s", e.Was.By, e.Was.Decision)
 }
 
@@ -128,7 +131,10 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	if q.State != "open" {
 		was := Decided{Decision: q.State}
 		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		if errors.Is(err, sql.ErrNoRows) {
+			was, err = s.resolvedBy(ctx, tx, q)
+		}
+		if err != nil {
 			return s.told("read a decision", err)
 		}
 		return &AlreadyDecided{was}
@@ -145,6 +151,33 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'decided' WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID)
 	return s.told("note a request", err)
+}
+
+// resolvedBy is what the host has said of a request that was decided elsewhere, or by nobody.
+func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decided, error) {
+	was := Decided{Decision: q.State}
+	rows, err := tx.QueryContext(ctx, `SELECT data_json, recv_at FROM events WHERE run_id = $1 AND seq > $2 AND type = 'run.permission_resolved' ORDER BY seq`, q.RunID, q.Seq)
+	if err != nil {
+		return was, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var data string
+		var at int64
+		if err := rows.Scan(&data, &at); err != nil {
+			return was, err
+		}
+		var d protocol.PermissionResolved
+		if json.Unmarshal([]byte(data), &d) != nil || d.RequestID != q.ID {
+			continue
+		}
+		was = Decided{Decision: d.Decision, By: d.By, At: at}
+		if was.By == "" {
+			was.By = d.Actor
+		}
+		break
+	}
+	return was, errors.Join(rows.Err(), rows.Close())
 }
 
 // Step moves a command on, as protocol.InputMachine says; moved is false when what happened

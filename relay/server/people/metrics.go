@@ -34,7 +34,11 @@ func (p *People) metrics(w http.ResponseWriter, r *http.Request, _ *auth.Identit
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		family, _, _ := strings.Cut(name, "{")
 		if !strings.Contains(text.String(), "# TYPE "+family+" ") {
-			fmt.Fprintf(&text, "# TYPE %s gauge\n", family)
+			kind := "gauge"
+			if strings.HasSuffix(family, "_total") {
+				kind = "counter"
+			}
+			fmt.Fprintf(&text, "# TYPE %s %s\n", family, kind)
 		}
 		fmt.Fprintf(&text, "%s %v\n", name, all[name])
 	}

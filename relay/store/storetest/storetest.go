@@ -188,9 +188,16 @@ func gaps(t *testing.T, open Opener) {
 
 func beginsLate(t *testing.T, open Opener) {
 	f := begin(t, open)
-	f.stored(41, f.event(41, protocol.RunStarted, started))
+	first := f.event(41, protocol.RunStarted, started)
+	first.AnyStart = true
+	f.stored(41, first)
 	f.stored(42, f.output(42))
 	f.sees(41, 42)
+	of := f.event(5, protocol.RunStarted, started) // of a host that counts from 1
+	of.Envelope.RunID = "run_c"
+	if out, err := f.Append(ctx, []store.Incoming{of}); err != nil || out.Prefixes["run_c"] != 0 {
+		t.Errorf("%+v, %v", out, err)
+	}
 	late := f.output(7)
 	late.Envelope.RunID = "run_b"
 	out, err := f.Append(ctx, []store.Incoming{late})
