@@ -10,3 +10,9 @@ func (s *Spool) LimitPages(n int) error {
 	_, err := s.write.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
 	return err
 }
+
+// On has a spool lie on a file system that SQLite knows by its name.
+func (o Options) On(disk string) Options {
+	o.disk = disk
+	return o
+}

@@ -26,8 +26,9 @@ CREATE TABLE notes (run INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
 CREATE TABLE results (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
 	UNIQUE (run, kind, id))`
 
-func connect(file, transactions string) (*sql.DB, error) {
-	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?_txlock=" + transactions
+// connect opens a file of a file system that SQLite knows by its name.
+func connect(disk, file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)"} {
 		name += "&_pragma=" + url.QueryEscape(p)
 	}

@@ -38,6 +38,8 @@ const DefaultMax = 1 << 30
 type Options struct {
 	Max int64        // bytes of events; 0: DefaultMax
 	Log *slog.Logger // nil: nothing is logged
+
+	disk string // the file system; "": the machine's
 }
 
 // Event is what is to be told of a run. Data is one of protocol's structs, or JSON that is an
@@ -108,6 +110,9 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Max == 0 {
 		o.Max = DefaultMax
 	}
+	if o.disk == "" {
+		o.disk = "os"
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -117,15 +122,15 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	}
 	s = &Spool{max: o.Max, log: o.Log, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), tell: make(chan struct{}, 1),
 		room: make(chan struct{}), closed: make(chan struct{}), done: make(chan struct{}), runs: map[string]*run{}, acks: map[string]int64{}}
-	if err := s.open(ctx, file); err != nil {
+	if err := s.open(ctx, o.disk, file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the spool %s: %w", file, err), s.release())
 	}
 	go s.work()
 	return s, nil
 }
 
-func (s *Spool) open(ctx context.Context, file string) (err error) {
-	if s.write, err = connect(file, "immediate"); err != nil {
+func (s *Spool) open(ctx context.Context, disk, file string) (err error) {
+	if s.write, err = connect(disk, file, "immediate"); err != nil {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
@@ -138,7 +143,7 @@ func (s *Spool) open(ctx context.Context, file string) (err error) {
 	if err := os.Chmod(file, 0o600); err != nil {
 		return err
 	}
-	if s.read, err = connect(file, "deferred"); err != nil {
+	if s.read, err = connect(disk, file, "deferred"); err != nil {
 		return err
 	}
 	return s.load(ctx)

@@ -18,8 +18,11 @@ import (
 // Open opens a file, which is made when there is none. A commit is on the disk when it
 // returns. A damaged file is store.ErrDamaged, one of a newer version store.ErrNewer; both
 // are left as they are.
-func Open(ctx context.Context, file string) (*store.Store, error) {
-	write, err := open(file, "immediate")
+func Open(ctx context.Context, file string) (*store.Store, error) { return openOn(ctx, "os", file) }
+
+// openOn opens a file of a file system that SQLite knows by its name.
+func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
+	write, err := connect(disk, file, "immediate")
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +31,7 @@ func Open(ctx context.Context, file string) (*store.Store, error) {
 	if err := check(ctx, write); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}
-	read, err := open(file, "deferred")
+	read, err := connect(disk, file, "deferred")
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
@@ -39,8 +42,8 @@ func Open(ctx context.Context, file string) (*store.Store, error) {
 	return s, nil
 }
 
-func open(file, transactions string) (*sql.DB, error) {
-	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?_txlock=" + transactions
+func connect(disk, file, transactions string) (*sql.DB, error) {
+	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "foreign_keys(on)", "secure_delete(on)"} {
 		name += "&_pragma=" + url.QueryEscape(p)
 	}

@@ -1,0 +1,107 @@
+package spool_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/powercut"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// power is a spool whose power is cut again and again, and what it has said is committed.
+type power struct {
+	*testing.T
+	disk   *powercut.Disk
+	chance *rand.Rand
+	cuts   int
+	last   atomic.Int64 // seq that is committed
+	acked  int64        // that the server has
+	epoch  int64
+}
+
+// after cuts the power now, and sees that all is there that is committed: events that nobody has, the
+// offset and the note that go with the last, and results.
+func (p *power) after() error {
+	dir, last := p.TempDir(), p.last.Load()
+	if err := p.disk.Cut(dir, p.chance); err != nil {
+		return err
+	}
+	s, err := spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{})
+	if err != nil {
+		return fmt.Errorf("open it: %w", err)
+	}
+	defer s.Close()
+	r, _ := s.Run("run_a")
+	if r.Last < last || r.Offset != r.Last*10 || r.Acked > p.acked || s.Epoch() <= p.epoch {
+		return fmt.Errorf("%d is committed, %d acknowledged, and there is %+v, epoch %d after %d", last, p.acked, r, s.Epoch(), p.epoch)
+	}
+	for i, e := range next(p, s, "run_a", r.Acked, 1000) {
+		if want := r.Acked + int64(i) + 1; e.Seq != want || !strings.HasPrefix(textOf(p, e), fmt.Sprintf("%d ", want)) {
+			return fmt.Errorf("%d stands where %d should", e.Seq, want)
+		}
+	}
+	note, err := s.Note(ctx, "run_a", "input", "last")
+	if err != nil || r.Last > 0 && string(note) != fmt.Sprint(r.Last) {
+		return fmt.Errorf("%s is noted of %d (%v)", note, r.Last, err)
+	}
+	if all, err := s.Results(ctx, 0); err != nil || int64(len(all)) != r.Last {
+		return fmt.Errorf("%d results of %d (%v)", len(all), r.Last, err)
+	}
+	return nil
+}
+
+// cut cuts the power now. It may be called in any goroutine.
+func (p *power) cut() {
+	p.cuts++
+	if err := p.after(); err != nil {
+		p.Errorf("cut %d: %v", p.cuts, err)
+	}
+}
+
+// TestPowerCut: whatever of what was not synced is lost, at a sync or behind a commit, all that was
+// committed is there, together, and the file is whole.
+func TestPowerCut(t *testing.T) {
+	p := &power{T: t, chance: rand.New(rand.NewPCG(7, 8))}
+	syncs, writing := 0, false
+	p.disk = powercut.New("cut-spool", func() {
+		if syncs++; writing && syncs%17 == 0 {
+			p.cut()
+		}
+	})
+	s, err := spool.Open(ctx, filepath.Join(t.TempDir(), "spool.db"), spool.Options{}.On("cut-spool"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.epoch = s.Epoch()
+	writing = true
+	text := strings.Repeat("x", 32<<10-10)
+	const last = 200
+	for seq := int64(1); seq <= last; seq++ {
+		off := seq * 10
+		got, err := s.Commit(ctx, spool.Change{Run: "run_a", Offset: &off, Events: []spool.Event{output(fmt.Sprintf("%d %s", seq, text))},
+			Notes:   []spool.Note{{Kind: "input", Key: "last", Data: []byte(fmt.Sprint(seq))}},
+			Results: []spool.Result{{Run: "run_a", CommandDone: protocol.CommandDone{ID: fmt.Sprint("in", seq), Kind: "input", State: "applied"}}}})
+		if err != nil || got != seq {
+			t.Fatal(got, err)
+		}
+		p.last.Store(seq)
+		if seq%25 == 0 {
+			p.cut()
+			p.acked = seq - 10
+			s.Ack("run_a", p.acked)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	writing = false
+	p.cut()
+	if p.cuts < 15 {
+		t.Errorf("%d cuts", p.cuts)
+	}
+}

@@ -1,0 +1,153 @@
+// Package powercut is a disk for tests whose power can be cut: of what was written since a file was
+// last synced, any part may be lost (its API promises nothing).
+package powercut
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// Disk keeps, beside the machine's files, what would be left of them. It is a SQLite VFS.
+type Disk struct {
+	vfs.VFSFilename
+	synced func()
+
+	mu    sync.Mutex
+	files map[string]*content
+}
+
+// content is a file: what is certain, and what was done since, in order.
+type content struct {
+	certain []byte
+	since   []step
+}
+
+// step is a write, or, when data is nil, a truncation.
+type step struct {
+	at   int64
+	data []byte
+}
+
+// New makes a disk that SQLite knows by a name. synced is called after each sync, while SQLite waits
+// for it; it may be nil.
+func New(name string, synced func()) *Disk {
+	d := &Disk{VFSFilename: vfs.Find("os").(vfs.VFSFilename), synced: synced, files: map[string]*content{}}
+	vfs.Register(name, d)
+	return d
+}
+
+// Cut writes to a directory what is left of the files when the power is cut now: all that was
+// synced, and of each step since whatever chance says.
+func (d *Disk) Cut(dir string, chance *rand.Rand) error {
+	d.mu.Lock()
+	left := map[string][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		text := slices.Clone(d.files[name].certain)
+		for _, s := range d.files[name].since {
+			if chance.IntN(2) == 0 {
+				text = s.on(text)
+			}
+		}
+		left[name] = text
+	}
+	d.mu.Unlock()
+	for name, text := range left {
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// on does a step to a file.
+func (s step) on(text []byte) []byte {
+	end := s.at + int64(len(s.data))
+	if short := end - int64(len(text)); short > 0 {
+		text = append(text, make([]byte, short)...)
+	}
+	if s.data == nil {
+		return text[:s.at]
+	}
+	copy(text[s.at:], s.data)
+	return text
+}
+
+// OpenFilename opens a file.
+func (d *Disk) OpenFilename(of *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	f, flags, err := d.VFSFilename.OpenFilename(of, flags)
+	name := of.String()
+	if err != nil || name == "" { // a file without a name lasts no longer than it is open
+		return f, flags, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.files[name] == nil {
+		d.files[name] = &content{}
+	}
+	return &file{File: f, disk: d, of: d.files[name]}, flags, nil
+}
+
+// Delete deletes a file, for good.
+func (d *Disk) Delete(name string, syncDir bool) error {
+	d.mu.Lock()
+	delete(d.files, name)
+	d.mu.Unlock()
+	return d.VFSFilename.Delete(name, syncDir)
+}
+
+// file is an open file.
+type file struct {
+	vfs.File
+	disk *Disk
+	of   *content
+}
+
+// SharedMemory is the index of the write-ahead log, of which nothing is left.
+func (f *file) SharedMemory() vfs.SharedMemory {
+	return f.File.(vfs.FileSharedMemory).SharedMemory()
+}
+
+func (f *file) did(s step) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.of.since = append(f.of.since, s)
+}
+
+// WriteAt writes.
+func (f *file) WriteAt(p []byte, off int64) (int, error) {
+	n, err := f.File.WriteAt(p, off)
+	f.did(step{off, append([]byte{}, p[:n]...)})
+	return n, err
+}
+
+// Truncate cuts the file.
+func (f *file) Truncate(size int64) error {
+	err := f.File.Truncate(size)
+	if err == nil {
+		f.did(step{at: size})
+	}
+	return err
+}
+
+// Sync makes what was written certain.
+func (f *file) Sync(flags vfs.SyncFlag) error {
+	if err := f.File.Sync(flags); err != nil {
+		return err
+	}
+	f.disk.mu.Lock()
+	for _, s := range f.of.since {
+		f.of.certain = s.on(f.of.certain)
+	}
+	f.of.since = nil
+	f.disk.mu.Unlock()
+	if f.disk.synced != nil {
+		f.disk.synced()
+	}
+	return nil
+}

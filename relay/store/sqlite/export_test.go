@@ -1,0 +1,4 @@
+package sqlite
+
+// OpenOn opens a file of a file system that SQLite knows by its name.
+var OpenOn = openOn
