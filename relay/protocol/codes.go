@@ -40,7 +40,7 @@ type CodeInfo struct {
 // Codes are all codes of error.
 var Codes = []CodeInfo{
 	{BadMessage, 400, "it is not JSON, has no type, or a field of another type than the protocol says"},
-	{UnknownType, 400, "a command that this end does not know"},
+	{UnknownType, 404, "a command that this end does not know"},
 	{Unauthorized, 401, "no credentials, or wrong ones"},
 	{Forbidden, 403, "the role does not allow it, or the host never does"},
 	{UnknownRun, 404, "there is no such run, or it is not to be seen"},

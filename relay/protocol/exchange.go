@@ -12,7 +12,7 @@ type HelloData struct {
 	Features []string `json:"features,omitempty" is:"items=100"`
 	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID of the process"`
 	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"when the spool was made, Unix ms, and 1 more at each start"`
-	Runs     []RunAt  `json:"runs,omitempty" is:"items=1000" doc:"the runs that live or have events to be acknowledged"`
+	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that live or have events to be acknowledged"`
 }
 
 // RunAt is a run and its last seq.

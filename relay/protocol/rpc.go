@@ -8,9 +8,9 @@ import "encoding/json"
 // ReadFile is the data of rpc.fs.read.
 type ReadFile struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Path      string `json:"path" is:"required bytes=4096" doc:"relative to the run's directory"`
+	Path      string `json:"path" is:"required" doc:"relative to the run's directory; one of more than 4,096 bytes is out_of_scope"`
 	Offset    *int64 `json:"offset,omitempty" is:"from=0 to=9007199254740991"`
-	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=1048576"`
+	Limit     *int64 `json:"limit,omitempty" is:"from=1 to=9007199254740991" doc:"in bytes; 1 MiB, and no more is given"`
 }
 
 // FileRead is what rpc.fs.read gives.
@@ -25,7 +25,7 @@ type FileRead struct {
 // ListDir is the data of rpc.fs.list.
 type ListDir struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Path      string `json:"path,omitempty" is:"bytes=4096" doc:"."`
+	Path      string `json:"path,omitempty" doc:"."`
 }
 
 // DirListed is what rpc.fs.list gives.
@@ -66,7 +66,7 @@ type Match struct {
 // WriteFile is the data of rpc.fs.write.
 type WriteFile struct {
 	RequestID  string `json:"request_id" is:"required id"`
-	Path       string `json:"path" is:"required bytes=4096"`
+	Path       string `json:"path" is:"required"`
 	Content    string `json:"content" is:"required" doc:"at most 1 MiB: a longer one is too_large, never cut"`
 	BaseSHA256 string `json:"base_sha256,omitempty" is:"sha256" doc:"of the file that it replaces"`
 	Mkdirs     bool   `json:"mkdirs,omitempty"`
@@ -101,7 +101,7 @@ type BashDone struct {
 // Git is the data of rpc.git.status and rpc.git.diff.
 type Git struct {
 	RequestID string `json:"request_id" is:"required id"`
-	Path      string `json:"path,omitempty" is:"bytes=4096"`
+	Path      string `json:"path,omitempty"`
 }
 
 // GitDone is what they give.

@@ -28,7 +28,7 @@ type lanes struct {
 func (l *Link) command(s *session, e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	switch {
-	case m != nil && m.Kind == protocol.RPC:
+	case isRequest(e):
 		l.rpc(s, e)
 	case m != nil && m.Kind == protocol.Command && doers[e.Type] != nil:
 		l.queue(s, e)
@@ -170,6 +170,7 @@ func (l *Link) rpc(s *session, e *protocol.Envelope) {
 		run, response := l.o.Commands.RPC(l.ctx, e)
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
-		l.tell(answer)
+		known, _ := l.o.Spool.Run(run)
+		l.tell(answer, known.Last) // after what was told of it
 	})
 }

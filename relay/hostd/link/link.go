@@ -212,10 +212,11 @@ func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	return s.good.Load(), explained(err)
 }
 
-// tell sends what is not kept: to the server that is connected, else to nobody.
-func (l *Link) tell(e protocol.Envelope) {
+// tell sends what is not kept, after its run's events up to a seq: to the server that is connected,
+// else to nobody.
+func (l *Link) tell(e protocol.Envelope, after int64) {
 	if s := l.session(); s != nil {
-		s.tell(e)
+		s.tellAfter(e, after)
 	}
 }
 

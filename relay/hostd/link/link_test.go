@@ -179,6 +179,7 @@ func (p *peer) hello() protocol.HelloData {
 type tools struct {
 	mu    sync.Mutex
 	lines []string
+	first func() // what an RPC does before it answers; nil for nothing
 }
 
 func (x *tools) did(format string, args ...any) link.Outcome {
@@ -208,6 +209,12 @@ func (x *tools) Decide(_ context.Context, run string, approve bool, by string, c
 }
 func (x *tools) RPC(_ context.Context, e *protocol.Envelope) (string, protocol.Response) {
 	x.did("rpc %s %s", e.RunID, e.Type)
+	x.mu.Lock()
+	first := x.first
+	x.mu.Unlock()
+	if first != nil {
+		first()
+	}
 	return e.RunID, protocol.Response{RequestID: "q1", OK: true, RPCType: e.Type, Result: json.RawMessage(`{"a":1}`)}
 }
 
@@ -390,7 +397,7 @@ func testRefused(t *testing.T, p *peer) {
 	for _, row := range []struct{ typ, run, data, want string }{
 		{"run.fly", "run_a", `{}`, `run_a error 0 {"code":"unknown_type","message":"hostd knows no run.fly","re":"c1","run_id":"run_a"}`},
 		{protocol.RunSendInput, "run_a", `{"input_id":7}`, `run_a error 0 {"code":"bad_message","message":"run.send_input: data.input_id must be a string","re":"c1","run_id":"run_a"}`},
-		{protocol.RunSendInput, "", `{"input_id":"i","text":"x"}`, ` error 0 {"code":"bad_message","message":"run.send_input: run_id is missing","re":"c1"}`},
+		{protocol.RunSendInput, "", `{"input_id":"i","text":"x"}`, ` error 0 {"code":"bad_message","message":"run.send_input: run_id is missing","re":"c1","input_id":"i"}`},
 		{protocol.RunSubscribe, "", `{}`, ` error 0 {"code":"unknown_type","message":"hostd knows no run.subscribe","re":"c1"}`},
 	} {
 		p.send(row.typ, row.run, row.data)
@@ -412,6 +419,39 @@ type broken struct{ tries chan struct{} }
 func (b broken) RoundTrip(*http.Request) (*http.Response, error) {
 	b.tries <- struct{}{}
 	return nil, errors.New("no network, and s3cret")
+}
+
+// TestAnswers: an answer comes after what was told of it, and whoever asks what cannot be done is told so.
+func TestAnswers(t *testing.T) {
+	s := serve(t, byHeader)
+	h := connect(t, s.web.URL+"/base", newClock(never), nil)
+	p := s.accept()
+	p.hello()
+	p.welcome(1000, `{}`)
+	for i := range 20 {
+		text := fmt.Sprint(i)
+		h.tools.mu.Lock()
+		h.tools.first = func() {
+			if _, err := h.spool.Append(context.Background(), "run_a", spool.Event{Type: protocol.RunOutput, Data: protocol.Output{Stream: "stdout", Text: text}}); err != nil {
+				t.Error(err)
+			}
+		}
+		h.tools.mu.Unlock()
+		p.send("rpc.fs.list", "run_a", fmt.Sprintf(`{"request_id":"q%d"}`, i))
+		if got := p.hear(2); got[0] != fmt.Sprintf("run_a %d %s", i+1, text) || !strings.Contains(got[1], "rpc.response") {
+			t.Fatalf("%d: %v", i, got)
+		}
+	}
+	h.tools.mu.Lock()
+	h.tools.first = nil
+	h.tools.mu.Unlock()
+	for _, row := range []struct{ typ, data string }{{"rpc.fs.read", `{"request_id":"q","path":7}`}, {"rpc.fly", `{"request_id":"q"}`}} {
+		p.send(row.typ, "run_a", row.data)
+		if got := p.hear(1)[0]; !strings.Contains(got, "rpc.response") {
+			t.Errorf("%s: %s", row.typ, got)
+		}
+	}
+	p.drop()
 }
 
 // TestPauses: after a failure it tries again at once, then after up to half a second, twice as

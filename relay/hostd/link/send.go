@@ -126,13 +126,13 @@ func (x *sender) hello() []spool.Run {
 	known := append(alive, over...)
 	known = known[:min(len(known), protocol.RunsInHello)]
 	epoch := o.Spool.Epoch()
-	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Features: o.Features, Instance: o.Instance, Epoch: &epoch}
+	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}}
 	for _, r := range known {
 		data.Runs = append(data.Runs, protocol.RunAt{RunID: r.ID, LastSeq: r.Last})
 	}
 	e := x.l.envelope(protocol.Hello, data)
 	x.mu.Lock()
-	x.out = append([]protocol.Envelope{e}, x.out...)
+	x.out = append([]told{{Envelope: e}}, x.out...)
 	x.mu.Unlock()
 	return known
 }
@@ -233,17 +233,42 @@ func (x *sender) hear() {
 	}
 }
 
+// told sends what is not kept, but for what has to wait for events.
 func (x *sender) told() error {
 	x.mu.Lock()
 	out := x.out
 	x.out = nil
 	x.mu.Unlock()
+	var later []told
 	for i := range out {
-		if err := x.write(&out[i]); err != nil {
+		if x.early(&out[i]) {
+			later = append(later, out[i])
+			continue
+		}
+		if err := x.write(&out[i].Envelope); err != nil {
 			return err
 		}
 	}
+	if later != nil {
+		x.mu.Lock()
+		x.out = append(later, x.out...)
+		x.mu.Unlock()
+	}
 	return nil
+}
+
+// early says that something comes after events that are about to be sent. Behind a backlog, and
+// for a server that acknowledges nothing, it does not wait.
+func (x *sender) early(t *told) bool {
+	if t.after == 0 || x.flight >= x.window {
+		return false
+	}
+	r, _ := x.l.o.Spool.Run(t.RunID)
+	at := r.Acked
+	if s := x.runs[t.RunID]; s != nil {
+		at = max(at, s.at)
+	}
+	return at < t.after && t.after-at <= protocol.Window
 }
 
 func (x *sender) sendResults() error {

@@ -2,8 +2,10 @@ package link
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +28,15 @@ type session struct {
 	last  atomic.Int64  // when something was heard, by the clock, Unix ns
 
 	mu      sync.Mutex
-	out     []protocol.Envelope // that is not kept, in the order in which it is to be sent
-	acks    map[string]int64    // that the sender has not heard of
-	results map[string][]int64  // that were sent, by the command's id: the oldest first
+	out     []told             // that is not kept, in the order in which it is to be sent
+	acks    map[string]int64   // that the sender has not heard of
+	results map[string][]int64 // that were sent, by the command's id: the oldest first
+}
+
+// told is a message that is not kept. It comes after its run's events up to a seq; 0 is at once.
+type told struct {
+	protocol.Envelope
+	after int64
 }
 
 type greeting struct {
@@ -113,7 +121,7 @@ func (s *session) readAll() error {
 			return errBinary
 		}
 		e, refused := protocol.Parse(frame)
-		if refused == nil {
+		if refused == nil && !isRequest(&e) { // those are answered by who does them
 			refused = protocol.Check(&e)
 		}
 		switch {
@@ -130,12 +138,26 @@ func (s *session) readAll() error {
 	}
 }
 
+// isRequest says of an RPC that it can be answered, be it refused or of a type that is not known.
+func isRequest(e *protocol.Envelope) bool {
+	return strings.HasPrefix(e.Type, "rpc.") && e.Type != protocol.RPCResponse && idIn(e, "request_id") != ""
+}
+
+// idIn is an id in a message's data; "" when there is none.
+func idIn(e *protocol.Envelope, name string) (id string) {
+	var data map[string]json.RawMessage
+	if json.Unmarshal(e.Data, &data) != nil || json.Unmarshal(data[name], &id) != nil || !protocol.IsID(id) {
+		return ""
+	}
+	return id
+}
+
 func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 	s.l.o.Log.Warn("a message of the server is refused", "type", e.Type, "why", why)
 	if e.Type == protocol.Failure {
 		return // an error is not answered by one
 	}
-	s.tell(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID}))
+	s.tell(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID, RequestID: idIn(e, "request_id"), InputID: idIn(e, "input_id")}))
 }
 
 // take takes a message in. Its error ends the connection.
@@ -213,12 +235,14 @@ func (s *session) resultAcked(id string) error {
 	return s.l.o.Spool.ResultAcked(s.ctx, sent[0])
 }
 
-// tell sends what is not kept.
-func (s *session) tell(e protocol.Envelope) {
+// tell sends what is not kept, tellAfter after the run's events up to a seq.
+func (s *session) tell(e protocol.Envelope) { s.tellAfter(e, 0) }
+
+func (s *session) tellAfter(e protocol.Envelope, after int64) {
 	s.mu.Lock()
 	room := len(s.out) < mostTold
 	if room {
-		s.out = append(s.out, e)
+		s.out = append(s.out, told{e, after})
 	}
 	s.mu.Unlock()
 	if !room {

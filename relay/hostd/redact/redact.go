@@ -21,9 +21,13 @@ const Mark = "***REDACTED***"
 // names are parts of names whose values are secret.
 const names = `(?:api[_-]?key|token|password|passwd|secret|authorization)`
 
+// value is a value after its name.
+const value = `(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`
+
 var (
-	keyed  = regexp.MustCompile(`(?i)([A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*["']?(?:\s*[:=]\s*|\s+))((?:bearer|basic)\s+)?("(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`)
-	flag   = regexp.MustCompile(`^(?i)-{1,2}[A-Za-z0-9_.-]*` + names)
+	keyed  = regexp.MustCompile(`(?i)[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*["']?\s*[:=]\s*((?:(?:bearer|basic|token)\s+)?` + value + `)`)
+	flag   = regexp.MustCompile(`(?i)(?:^|\s)-{1,2}[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*\s+(` + value + `)`)
+	form   = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{6,}|(?:ghp_|gho_|github_pat_)[A-Za-z0-9_]{4,}|AKIA[0-9A-Z]{4,}|xox[a-z]-[A-Za-z0-9-]{4,}|Bearer +[^\s"',;]+)|(?s:-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))`)
 	name   = regexp.MustCompile(`(?i)` + names)
 	chance = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
 )
@@ -46,7 +50,10 @@ func New(extra string) (*Redactor, error) {
 // Text is a text without what is secret by its form.
 func (r *Redactor) Text(text string) string {
 	text = cut(text, secret.Tokens(text))
-	text = cut(text, values(text))
+	text = cut(text, form.FindAllStringIndex(text, -1)) // what a person shortens, too
+	for _, named := range []*regexp.Regexp{keyed, flag} {
+		text = cut(text, values(named, text))
+	}
 	text = cut(text, slices.DeleteFunc(chance.FindAllStringIndex(text, -1), func(at []int) bool { return entropy(text[at[0]:at[1]]) <= 3.5 }))
 	if r.extra != nil {
 		text = cut(text, r.extra.FindAllStringIndex(text, -1))
@@ -54,14 +61,11 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// values are where values of telling names stand. A name and a value with only white space
-// between them are a flag's.
-func values(text string) [][]int {
+// values are where values of telling names stand.
+func values(named *regexp.Regexp, text string) [][]int {
 	var all [][]int
-	for _, m := range keyed.FindAllStringSubmatchIndex(text, -1) {
-		if before := text[m[2]:m[3]]; strings.ContainsAny(before, ":=") || flag.MatchString(before) {
-			all = append(all, m[6:8])
-		}
+	for _, m := range named.FindAllStringSubmatchIndex(text, -1) {
+		all = append(all, m[2:4])
 	}
 	return all
 }

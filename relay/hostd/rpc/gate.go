@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// work is what waits for a decision: what is asked, and what is then done.
+// work is what waits for a decision: what is asked, without secrets but for its arguments, and what is then done.
 type work struct {
 	tool, risk, prompt, summary string
 	args                        json.RawMessage // that are shown
@@ -52,8 +52,8 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 		return nil, err
 	}
 	answer, err := d.o.Desk.Ask(ctx, c.Run, desk.Request{Expires: true, Data: protocol.PermissionRequested{
-		RequestID: c.id, Reason: "permission", Prompt: d.o.Redact.Text(w.prompt), OpTool: w.tool, OpArgs: d.o.Redact.JSON(w.args),
-		OpArgsSummary: chars(line(d.o.Redact.Text(w.summary)), maxSummary), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(d.o.Redact.Text(w.diff)),
+		RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: d.redacted(w.args),
+		OpArgsSummary: chars(line(w.summary), maxSummary), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff),
 		From: &protocol.Origin{Kind: "rpc"}}})
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 		Truncated bool   `json:"content_truncated"`
 	}{q.Path, len(q.Content), preview, len(chars(q.Content, maxPreview)) < len(q.Content)})
 	return &work{tool: c.Type, risk: "medium", prompt: fmt.Sprintf("Write %s (%d bytes)?", q.Path, len(q.Content)), summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
-		args: args, diff: diff(q.Path, old, q.Content), do: func(context.Context) (any, error) {
+		args: args, diff: d.redactedDiff(diff(q.Path, old, q.Content)), do: func(context.Context) (any, error) {
 			s, err := scope.Open(run.Cwd)
 			if err != nil {
 				return nil, refused(protocol.NotFound, "%v", err)
@@ -153,7 +153,8 @@ func bashing(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error)
 	if err != nil {
 		return nil, err
 	}
-	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: object(struct {
+	clean := d.o.Redact.Text(q.Cmd)
+	return &work{tool: "bash", risk: "high", prompt: "Run: " + clean, summary: clean, args: object(struct {
 		Cmd string `json:"cmd"`
 	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.bash(ctx, path, run.Cwd, q) }}, nil
 }

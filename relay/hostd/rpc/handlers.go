@@ -77,7 +77,7 @@ func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.Ra
 		return began, nil
 	}
 	_, err := d.o.Events.Append(ctx, c.Run, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor,
-		Args: bounded(d.o.Redact.JSON(args))}})
+		Args: bounded(d.redacted(args))}})
 	return began, err
 }
 
@@ -90,7 +90,7 @@ func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time
 	if failure != nil {
 		out.Error = d.o.Redact.Text(why(failure))
 	} else {
-		out.Result = bounded(d.o.Redact.JSON(shown(result)))
+		out.Result = bounded(d.shown(result))
 	}
 	_, err := d.o.Events.Append(context.WithoutCancel(ctx), c.Run, spool.Event{Type: protocol.ToolResult, Data: out})
 	if failure == nil && !errors.Is(err, spool.ErrEnded) {

@@ -263,7 +263,7 @@ func TestReading(t *testing.T) {
 	if _, r := w.d.Do(context.Background(), rpc.Call{Type: "rpc.fs.read", Run: "run_a", Data: withID("l1", `{"path":"hunter2"}`), Local: true}); r.OK {
 		t.Errorf("%+v", r)
 	}
-	expect(t, w.told("l1"), `tool.call "fs.read" "local" {"path":"***REDACTED***"}`, `tool.result "fs.read" "local" "***REDACTED*** is not there"`)
+	expect(t, w.told("l1"), `tool.call "fs.read" "local" {"path":"hunter2"}`, `tool.result "fs.read" "local" "***REDACTED*** is not there"`)
 }
 
 // TestRefused: whatever is asked, nothing outside of the directory is touched, nothing waits,
@@ -285,7 +285,7 @@ func TestRefused(t *testing.T) {
 		{"fs.read", "run_a", `{"path":"/etc/passwd"}`, "out_of_scope"}, {"fs.read", "run_a", `{"path":"proc/passwd"}`, "out_of_scope"},
 		{"fs.read", "run_a", `{"path":"a\u0000"}`, "out_of_scope"}, {"fs.read", "run_a", `{"path":"fifo"}`, "not_regular"},
 		{"fs.read", "run_a", `{"path":"."}`, "not_regular"}, {"fs.read", "run_a", `{"path":"bin"}`, "not_text"}, {"fs.read", "run_a", `{"path":"none"}`, "not_found"},
-		{"fs.read", "run_a", `{"path":7}`, "bad_message"}, {"fs.read", "run_a", `{"path":"a.txt","limit":0}`, "bad_message"}, {"fs.read", "run_a", `{"path":"` + long + `"}`, "bad_message"},
+		{"fs.read", "run_a", `{"path":7}`, "bad_message"}, {"fs.read", "run_a", `{"path":"a.txt","limit":0}`, "bad_message"}, {"fs.read", "run_a", `{"path":"` + long + `"}`, "out_of_scope"}, {"fs.write", "run_a", `{"path":"` + long + `","content":""}`, "out_of_scope"},
 		{"fs.read", "run_x", `{"path":"a.txt"}`, "unknown_run"}, {"fs.read", "", `{"path":"a.txt"}`, "unknown_run"},
 		{"fs.list", "run_a", `{"path":"../"}`, "out_of_scope"}, {"fs.list", "run_a", `{"path":"a.txt"}`, "not_found"},
 		{"fs.search", "run_a", `{"q":"("}`, "bad_pattern"}, {"fs.search", "run_a", `{"q":"` + strings.Repeat("x", 1001) + `"}`, "bad_message"},
@@ -339,7 +339,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if asked.ArgsSHA256 != sum(string(plain)) || asked.RequestID != "w1" || asked.OpTool != "rpc.fs.write" || asked.Reason != "permission" || asked.From.Kind != "rpc" || asked.ExpiresAt == "" ||
-		string(asked.OpArgs) != `{"path":"a.txt","bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false}` ||
+		string(asked.OpArgs) != `{"bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false,"path":"a.txt"}` ||
 		asked.Diff != "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+***REDACTED***\n" || asked.OpArgsSummary != "a.txt (12 bytes)" {
 		t.Errorf("%+v %s", asked, asked.OpArgs)
 	}
@@ -352,7 +352,7 @@ func TestWrite(t *testing.T) {
 	if !r.OK || string(r.Result) != written || w.text("a.txt") != "one\nhunter2\n" {
 		t.Errorf("%+v %s", r, r.Result)
 	}
-	args := `{"path":"a.txt","bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false}`
+	args := `{"bytes":12,"content_preview":"one\n***REDACTED***\n","content_truncated":false,"path":"a.txt"}`
 	expect(t, w.told("w1"), `tool.call "rpc.fs.write" "cli" `+args, `run.permission_requested`, `run.permission_resolved "web" "approve"`,
 		`tool.result "rpc.fs.write" "cli" {"path":"a.txt","bytes":12,"sha256":"`+sum("one\nhunter2\n")+`","truncated":false}`)
 

@@ -45,6 +45,34 @@ func argsOf(c *call) json.RawMessage {
 	return object(all)
 }
 
+// plainly are members of arguments that are no secrets, whatever they look like: who decides must
+// see where something is written, and on what.
+var plainly = []string{"path", "base_sha256"}
+
+// redacted are arguments as they are told.
+func (d *Dispatcher) redacted(args json.RawMessage) json.RawMessage {
+	var was, is map[string]json.RawMessage
+	clean := d.o.Redact.JSON(args)
+	if json.Unmarshal(args, &was) != nil || json.Unmarshal(clean, &is) != nil {
+		return clean
+	}
+	for _, name := range plainly {
+		if v, has := was[name]; has {
+			is[name] = v
+		}
+	}
+	return object(is)
+}
+
+// redactedDiff is a diff without secrets; its first two lines name the file.
+func (d *Dispatcher) redactedDiff(text string) string {
+	at := 0
+	for range 2 {
+		at += strings.IndexByte(text[at:], '\n') + 1
+	}
+	return text[:at] + d.o.Redact.Text(text[at:])
+}
+
 func object(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -70,8 +98,8 @@ type count struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// shown is what events tell of a result.
-func shown(result any) json.RawMessage {
+// shown is what events tell of a result: of what a command wrote, without secrets.
+func (d *Dispatcher) shown(result any) json.RawMessage {
 	switch r := result.(type) {
 	case *protocol.FileRead:
 		return object(file{r.Path, int64(len(r.Content)), r.SHA256, r.Truncated})
@@ -90,6 +118,7 @@ func shown(result any) json.RawMessage {
 		short := *r
 		short.Stdout, short.Stderr = cut(r.Stdout, maxShown), cut(r.Stderr, maxShown)
 		short.Truncated = r.Truncated || len(short.Stdout) < len(r.Stdout) || len(short.Stderr) < len(r.Stderr)
+		short.Stdout, short.Stderr = d.o.Redact.Text(short.Stdout), d.o.Redact.Text(short.Stderr)
 		return object(short)
 	}
 	return object(result)

@@ -386,10 +386,10 @@ func TestSpec(t *testing.T) {
 	}{
 		{runs.Spec{Cmd: "ls"}, protocol.BadMessage, "tool is missing"},
 		{runs.Spec{Tool: "no-such-tool"}, protocol.BadMessage, "no-such-tool is not installed"},
-		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: outside}, protocol.Forbidden, "--root"},
-		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: link}, protocol.Forbidden, "--root"},
+		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: outside}, protocol.Code(protocol.OutOfScope), "--root"},
+		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: link}, protocol.Code(protocol.OutOfScope), "--root"},
 		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: "x"}, protocol.BadMessage, "absolute"},
-		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: h.root + "/none"}, protocol.BadMessage, "none"},
+		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: h.root + "/none"}, protocol.Code(protocol.NotFound), "none"},
 	} {
 		if _, err := h.Start(context.Background(), c.spec); code(err) != c.want || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: %v", c.spec, err)

@@ -125,14 +125,14 @@ func (m *Manager) cwd(dir string) (string, error) {
 	}
 	real, err := resolve(dir)
 	if err != nil {
-		return "", desk.Refuse(protocol.BadMessage, "cwd: %v", err)
+		return "", desk.Refuse(protocol.Code(protocol.NotFound), "cwd: %v", err)
 	}
 	for _, root := range m.o.Roots {
 		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
 			return real, nil
 		}
 	}
-	return "", desk.Refuse(protocol.Forbidden, "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
+	return "", desk.Refuse(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
 }
 
 // withheld are variables of hostd that no run gets: who has them could speak for the host, or

@@ -24,7 +24,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	environ = append(environ, env...)
 	path, err := procgroup.Find(name, s.dir, environ)
 	if err != nil {
-		return nil, refused(protocol.MissingDependency, "%s is not installed on the host", name)
+		return nil, refused(protocol.MissingDependency, "%s is not installed on the host: install %s", name, packageOf(name))
 	}
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: environ, Dir: s.dir})
 	if err != nil {
@@ -55,4 +55,12 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 		return nil, context.Cause(ctx)
 	}
 	return out, nil
+}
+
+// packageOf is what has to be installed for a program.
+func packageOf(name string) string {
+	if name == "rg" {
+		return "ripgrep"
+	}
+	return name
 }

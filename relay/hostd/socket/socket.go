@@ -174,7 +174,7 @@ func fail(w http.ResponseWriter, err error) {
 	if !errors.As(err, &why) {
 		why = desk.Refuse(protocol.Internal, "%v", err)
 	}
-	failed(w, protocol.HTTPStatus(why.Code), string(why.Code), why.Why)
+	failed(w, statusOf(protocol.RPCCode(why.Code)), string(why.Code), why.Why)
 }
 
 func failed(w http.ResponseWriter, status int, code, message string) {
