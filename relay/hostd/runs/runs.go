@@ -141,6 +141,15 @@ func (m *Manager) PID(id string) (int, error) {
 	return r.PID, nil
 }
 
+// Keeper is the process that keeps a run, whose children are the run's; 0 when there is none.
+func (m *Manager) Keeper(id string) int {
+	r, err := m.find(id)
+	if err != nil {
+		return 0
+	}
+	return r.client.Keeper()
+}
+
 // List is all runs, the oldest first.
 func (m *Manager) List() []protocol.RunListed {
 	all := []protocol.RunListed{}

@@ -385,7 +385,7 @@ func TestSpec(t *testing.T) {
 		text string
 	}{
 		{runs.Spec{Cmd: "ls"}, protocol.BadMessage, "tool is missing"},
-		{runs.Spec{Tool: "no-such-tool"}, protocol.BadMessage, "no-such-tool is not installed"},
+		{runs.Spec{Tool: "no-such-tool"}, protocol.Code(protocol.MissingDependency), "no-such-tool is not installed"},
 		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: outside}, protocol.Code(protocol.OutOfScope), "--root"},
 		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: link}, protocol.Code(protocol.OutOfScope), "--root"},
 		{runs.Spec{Tool: "t", Cmd: "ls", Cwd: "x"}, protocol.BadMessage, "absolute"},

@@ -181,7 +181,7 @@ func (m *Manager) lookup(name string, spec *shim.Spec) (string, error) {
 		}
 		return path, nil
 	}
-	return "", desk.Refuse(protocol.BadMessage, "%s is not installed on this host, or not in hostd's PATH", name)
+	return "", desk.Refuse(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
 }
 
 func pathOf(env []string) string {

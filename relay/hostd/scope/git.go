@@ -52,6 +52,9 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	if err != nil {
 		return nil, err
 	}
+	if out.exit.Code == 129 { // of diff, which then compares any two files
+		return nil, refused(protocol.NotFound, "git: the run's directory is in no repository (not a git repository)")
+	}
 	if !out.truncated && out.exit.Code != 0 {
 		return nil, refused(protocol.NotFound, "git: %s", out.exit.Stderr)
 	}

@@ -439,7 +439,9 @@ func TestNoRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.Status(context.Background(), protocol.Git{}); code(err) != protocol.NotFound || !strings.Contains(err.Error(), "not a git repository") {
-		t.Errorf("%v", err)
+	for _, ask := range []func(context.Context, protocol.Git) (*protocol.GitDone, error){s.Status, s.Diff} {
+		if _, err := ask(context.Background(), protocol.Git{}); code(err) != protocol.NotFound || !strings.Contains(err.Error(), "not a git repository") || strings.Contains(err.Error(), "--") {
+			t.Errorf("%v", err)
+		}
 	}
 }

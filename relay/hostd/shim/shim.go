@@ -115,6 +115,7 @@ func newKeeper(spec *Spec) (*keeper, error) {
 	if k.door, err = openDoor(k); err != nil {
 		return nil, err
 	}
+	adoptOrphans()
 	if k.term, err = startTerm(spec); err != nil {
 		k.door.close()
 		return nil, err
@@ -132,6 +133,7 @@ func (k *keeper) run() error {
 	go func() { read <- k.copyOutput() }()
 	go k.door.serve()
 	go k.in.serve()
+	defer reapOrphans(k.term.pid())()
 	exit := k.term.wait()
 	k.mu.Lock()
 	k.ended = true

@@ -290,6 +290,20 @@ func TestTerminal(t *testing.T) {
 	_ = syscall.Kill(left, syscall.SIGKILL)
 }
 
+// TestOrphans: what a run leaves behind is the shim's child, and is taken notice of when it ends.
+func TestOrphans(t *testing.T) {
+	r := start(t, `shim=$PPID; (setsid bash -c 'while [ $(cut -d" " -f4 /proc/$$/stat) != '$shim' ]; do :; done; echo adopted by '$shim &); read x
+		until [ "$(cat /proc/$shim/task/*/children | tr -d ' \n')" = $$ ]; do :; done; echo reaped; exit 3`)
+	r.until(fmt.Sprintf("adopted by %d", r.Keeper()))
+	r.input("go", "\n")
+	if exit := r.end(); exit.Code != 3 || !strings.Contains(string(r.seen), "reaped") {
+		t.Errorf("%+v %q", exit, r.seen)
+	}
+	if pid := r.Keeper(); pid != 0 {
+		t.Errorf("a shim that is gone is process %d", pid)
+	}
+}
+
 // TestCannotStart: why a run cannot be started is said to who starts it.
 func TestCannotStart(t *testing.T) {
 	spec := shim.Spec{Dir: t.TempDir(), Path: "/no/such/program", Name: "program", Cwd: "/", Cols: 80, Rows: 24}

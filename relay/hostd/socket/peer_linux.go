@@ -42,9 +42,9 @@ func peerOf(c net.Conn) peer {
 func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
 
 // within says why the peer belongs to a run; "" when it does not. leader is the run's process,
-// 0 when it has none. The peer belongs to it by its parents, up to the shim, by its session,
-// and by the run's mark in its, or a parent's, environment.
-func (p peer) within(run string, leader int) string {
+// keeper its shim, which adopts what it leaves behind; 0 when it has none. The peer belongs to it by
+// its parents, up to the shim, by its session, and by the run's mark in its, or a parent's, environment.
+func (p peer) within(run string, leader, keeper int) string {
 	if !p.known {
 		return "nobody can see who asks"
 	}
@@ -55,7 +55,7 @@ func (p peer) within(run string, leader int) string {
 			return "nobody can see who asks"
 		case !ok:
 			return ""
-		case leader != 0 && (pid == leader || s.session == leader):
+		case leader != 0 && (pid == leader || s.session == leader), keeper != 0 && pid == keeper:
 			return fmt.Sprintf("process %d is the run's", p.pid)
 		case markOf(pid) == run:
 			return fmt.Sprintf("process %d has the run's mark", pid)

@@ -13,6 +13,6 @@ func peerOf(net.Conn) peer { return peer{} }
 
 func (peer) ours() bool { return true }
 
-func (peer) within(string, int) string { return "" }
+func (peer) within(string, int, int) string { return "" }
 
 func (peer) run() string { return "" }

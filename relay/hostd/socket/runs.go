@@ -55,12 +55,9 @@ func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 }
 
 func (a *API) input(w http.ResponseWriter, q *http.Request) error {
-	var b protocol.SendInput
-	if err := body(q, &b); err != nil {
+	b := protocol.SendInput{InputID: newID()}
+	if err := command(q, protocol.RunSendInput, &b, "input_id"); err != nil {
 		return err
-	}
-	if b.InputID == "" {
-		b.InputID = newID()
 	}
 	state, err := a.o.Runs.Input(context.WithoutCancel(q.Context()), q.PathValue("run"), runs.Input{ID: b.InputID, Text: b.Text, Actor: actorOf(b.Actor)})
 	if err != nil {
@@ -70,9 +67,43 @@ func (a *API) input(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
+// command reads what a request carries as a command of the protocol, which it is held to. What is in
+// into stands for an id that may be left out.
+func command[T any](q *http.Request, typ string, into *T, id string) error {
+	text, err := json.Marshal(into)
+	if err != nil {
+		return err
+	}
+	var own, all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &own); err != nil {
+		return err
+	}
+	if err := body(q, &all); err != nil {
+		return err
+	}
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	if given := string(all[id]); id != "" && (given == "" || given == `""` || given == "null") {
+		all[id] = own[id]
+	}
+	if string(all["actor"]) == `"local"` { // a request's here, and no command's
+		delete(all, "actor")
+	}
+	if text, err = json.Marshal(all); err != nil {
+		return err
+	}
+	e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
+	if refused := protocol.Check(e); refused != nil {
+		return desk.Refuse(refused.Code, "%s", refused.Why)
+	}
+	*into, err = protocol.Decode[T](e)
+	return err
+}
+
 // actorOf is who writes to a run; over this socket that is the command line.
 func actorOf(actor string) string {
-	if actor == "" || actor == "local" {
+	if actor == "" {
 		return "cli"
 	}
 	return actor
@@ -80,7 +111,7 @@ func actorOf(actor string) string {
 
 func (a *API) keys(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.SendKeys
-	if err := body(q, &b); err != nil {
+	if err := command(q, protocol.RunSendKeys, &b, ""); err != nil {
 		return err
 	}
 	if err := a.o.Runs.Keys(q.PathValue("run"), b.Keys); err != nil {
@@ -92,7 +123,7 @@ func (a *API) keys(w http.ResponseWriter, q *http.Request) error {
 
 func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.Stop
-	if err := body(q, &b); err != nil {
+	if err := command(q, protocol.RunStop, &b, ""); err != nil {
 		return err
 	}
 	grace := int64(runs.DefaultGrace)
@@ -101,9 +132,6 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	}
 	if b.Signal == "" {
 		b.Signal = "term"
-	}
-	if b.Signal != "term" && b.Signal != "kill" {
-		return desk.Refuse(protocol.BadMessage, "signal must be term or kill, not %q", b.Signal)
 	}
 	id, kill := q.PathValue("run"), b.Signal == "kill"
 	var err error
@@ -121,7 +149,7 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 
 func (a *API) resize(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.Resize
-	if err := body(q, &b); err != nil {
+	if err := command(q, protocol.RunResize, &b, ""); err != nil {
 		return err
 	}
 	if err := a.o.Runs.Resize(q.Context(), q.PathValue("run"), b.Cols, b.Rows, ""); err != nil {

@@ -160,7 +160,7 @@ func (a *API) permitted(w http.ResponseWriter, q *http.Request) bool {
 	if err != nil {
 		leader = a.o.OtherPID(id)
 	}
-	if why := p.within(id, leader); why != "" {
+	if why := p.within(id, leader, a.o.Runs.Keeper(id)); why != "" {
 		a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)
 		fail(w, desk.Refuse(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
 		return false
