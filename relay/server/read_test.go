@@ -154,6 +154,10 @@ func TestQuotas(t *testing.T) {
 	if all := get[[]any](r, "/inbox"); len(all) != protocol.OpenRequests {
 		t.Errorf("%d are open", len(all))
 	}
+	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
+	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"host_violation"`) || !strings.Contains(log, `"code":"rate_limited"`) {
+		t.Errorf("what was too much is not recorded: %v\n%s", err, log)
+	}
 	status, body := r.Do(servertest.Viewer, "GET", "/runs", nil)
 	if status != 200 || strings.Contains(string(body), "<script>") {
 		t.Errorf("%d %s", status, body)

@@ -59,7 +59,7 @@ func (s *sockets) cutAll() {
 
 // Figures tells what the server has to do now, by name.
 func (s *Server) Figures() map[string]float64 {
-	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0}
+	f := map[string]float64{"relay_hosts_connected": 0, "relay_apps_connected": 0, "relay_sockets_writing": 0, "relay_sockets_closing": 0}
 	for _, x := range s.sockets.all() {
 		if _, ok := x.peer.(*host); ok {
 			f["relay_hosts_connected"]++
@@ -69,6 +69,9 @@ func (s *Server) Figures() map[string]float64 {
 		x.mu.Lock()
 		if x.pumps {
 			f["relay_sockets_writing"]++
+		}
+		if x.code != 0 {
+			f["relay_sockets_closing"]++
 		}
 		x.mu.Unlock()
 	}

@@ -202,6 +202,9 @@ func (b *batch) stored(e *Event) (*Event, error) {
 // advance takes the next event of a run in.
 func (b *batch) advance(r *openRun, e *Event) error {
 	r.Prefix = e.Seq
+	if r.asksTooMuch(e, r.open) {
+		b.violated(&Incoming{HostID: r.HostID, Envelope: &protocol.Envelope{RunID: r.ID, Seq: e.Seq}}, protocol.RateLimited)
+	}
 	for _, c := range r.apply(e, r.open) {
 		var err error
 		if c.data != nil {

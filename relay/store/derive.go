@@ -7,6 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
+// asksTooMuch says whether an event would open one request more than a run may have.
+func (r *Run) asksTooMuch(e *Event, open map[string]bool) bool {
+	return e.Type == protocol.RunPermissionRequested && r.Status != protocol.HasExited && len(open) >= protocol.OpenRequests && !open[e.text("request_id")]
+}
+
 // requestChange is what an event makes of the requests of its run.
 type requestChange struct {
 	id    string
@@ -31,7 +36,7 @@ func (r *Run) apply(e *Event, open map[string]bool) (changes []requestChange) {
 	case protocol.RunStarted:
 		r.start(e)
 	case protocol.RunPermissionRequested:
-		if id := e.text("request_id"); id != "" && !open[id] && len(open) < protocol.OpenRequests {
+		if id := e.text("request_id"); id != "" && !open[id] && !r.asksTooMuch(e, open) {
 			open[id] = true
 			changes = append(changes, requestChange{id: id, data: e.Data, state: "open"})
 		}
