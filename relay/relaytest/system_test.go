@@ -30,11 +30,14 @@ type system struct {
 	hostd      *exec.Cmd
 	local      *http.Client // asks hostd
 	said       *os.File     // what both say
+	db, kept   string       // the server's database, and a directory for the logs of runs
 }
 
-func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault) *system {
+// newSystem starts a relay; first is done before that.
+func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault, first ...func(*system)) *system {
 	t.Helper()
 	s := &system{t: t, dir: t.TempDir()}
+	s.db, s.kept = s.path("relay.db"), s.dir
 	var err error
 	if s.exe, err = testproc.Relay(); err != nil {
 		t.Fatal(err)
@@ -60,6 +63,9 @@ func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault)
 	s.local = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", s.path("sock"))
 	}}}
+	for _, do := range first {
+		do(s)
+	}
 	s.startServer()
 	s.startHostd()
 	return s
@@ -97,7 +103,7 @@ func (s *system) start(args ...string) (c *exec.Cmd, ready string) {
 func (s *system) startServer() {
 	s.t.Helper()
 	var url string
-	s.server, url = s.start("serve", "--listen", "127.0.0.1:0", "--db", "sqlite:"+s.path("relay.db"), "--admin", "ann", "--admin-password-file", s.path("password"), "--tofu", "loopback")
+	s.server, url = s.start("serve", "--listen", "127.0.0.1:0", "--db", "sqlite:"+s.db, "--admin", "ann", "--admin-password-file", s.path("password"), "--tofu", "loopback")
 	at := strings.TrimPrefix(url, "http://")
 	s.host.SetTarget(at)
 	s.apps.SetTarget(at)
@@ -167,7 +173,7 @@ func (s *system) keep(run string) {
 	if err != nil || len(files) != 1 {
 		s.t.Fatalf("the log of %s is %q (%v), want one file", run, files, err)
 	}
-	if err := os.Link(files[0], s.path(run+".log")); err != nil {
+	if err := os.Link(files[0], filepath.Join(s.kept, run+".log")); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -175,7 +181,7 @@ func (s *system) keep(run string) {
 // raw is what a run has written, as its shim has kept it.
 func (s *system) raw(run string) string {
 	s.t.Helper()
-	text, err := os.ReadFile(s.path(run + ".log"))
+	text, err := os.ReadFile(filepath.Join(s.kept, run+".log"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,202 @@
+package relaytest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// mounted says that this process may mount what it likes: it has its own view of the files.
+const mounted = "RELAYTEST_MOUNTED"
+
+// ownMounts plays the test again in a process with its own mounts, and says whether this is that one.
+func ownMounts(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(mounted) != "" {
+		return true
+	}
+	if out, err := exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", t.TempDir()).CombinedOutput(); err != nil {
+		t.Skipf("no disk can be made here that fills (unshare -m, mount -t tmpfs): %v %s", err, out)
+	}
+	c := exec.Command("unshare", "-m", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	c.Env = append(os.Environ(), mounted+"=1")
+	if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("--- PASS: "+t.Name())) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+// disk is a small file system of its own.
+type disk struct {
+	t    *testing.T
+	path string
+}
+
+func mount(t *testing.T, path, size string) disk {
+	t.Helper()
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		err = syscall.Mount("none", path, "tmpfs", 0, "size="+size)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) }) // the next one begins with nothing
+	return disk{t, path}
+}
+
+// fill leaves no room on it.
+func (d disk) fill() {
+	d.t.Helper()
+	f, err := os.OpenFile(d.path+"/filler", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer f.Close()
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		d.t.Fatal(err)
+	}
+}
+
+func (d disk) free() {
+	d.t.Helper()
+	if err := os.Remove(d.path + "/filler"); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// ask asks the server, and gives the status and what was answered.
+func (a *app) ask(method, path, body string) (int, string) {
+	a.t.Helper()
+	q, err := http.NewRequest(method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	q.Header.Set("Authorization", "Bearer "+a.token)
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return r.StatusCode, string(text)
+}
+
+// lastSeq is how far the server has a run.
+func (a *app) lastSeq(run string) (last int64) {
+	a.t.Helper()
+	code, text := a.ask("GET", "/runs/"+run, "")
+	var said struct {
+		Last int64 `json:"last_seq"`
+	}
+	if err := json.Unmarshal([]byte(text), &said); err != nil || code != 200 {
+		a.t.Fatalf("%d %s", code, text)
+	}
+	return said.Last
+}
+
+// saidIs waits until server or hostd have said something.
+func (s *system) saidIs(what string) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(s.path("said"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(what)) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("nobody says %q", what)
+		}
+	}
+}
+
+// TestServerDiskFull: while the server's disk is full it stores and acknowledges nothing, writes are
+// 503, and what there is can be read; with room it goes on by itself, and nothing is missing.
+func TestServerDiskFull(t *testing.T) {
+	if !ownMounts(t) {
+		return
+	}
+	s := newSystem(t, nil, nil, func(s *system) { s.db = mount(t, s.path("db"), "8m").path + "/relay.db" })
+	d := disk{t, s.path("db")}
+	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
+	w := &work{s: s, a: a, inputs: map[string][]string{}}
+	w.begin()
+	w.input()
+	d.fill()
+	s.saidIs("events could not be stored")
+	for range 3 { // the last bytes of the log's file may have been written
+		d.fill()
+		if code, text := a.ask("POST", "/runs/"+w.run+"/input", `{"input_id":"not","text":"not\n"}`); code != 503 || !strings.Contains(text, `"internal"`) {
+			t.Errorf("an input: %d %s", code, text)
+		}
+		if code, text := a.ask("POST", "/tokens", `{"name":"x","role":"viewer"}`); code != 503 {
+			t.Errorf("a token: %d %s", code, text)
+		}
+	}
+	stored := a.lastSeq(w.run)
+	for _, path := range []string{"/runs", "/runs/" + w.run + "/events?limit=5", "/inbox", "/hosts", "/auth/me", "/audit", "/events?rest=start&cursor="} {
+		if code, text := a.ask("GET", path, ""); code != 200 {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	fresh := startApp(t, s.apps.URL(), a.token) // over a socket, too
+	fresh.await("what is stored", func() bool { return int64(len(fresh.events[w.run])) >= stored })
+	if now := a.lastSeq(w.run); now != stored {
+		t.Errorf("on a full disk %d events became %d", stored, now)
+	}
+	d.free()
+	w.input()
+	a.grows(w.run, 20)
+	w.finish()
+	w.check()
+	if told := strings.Join(toldTo(t, s.dir, w.run), " "); strings.Contains(told, "not") {
+		t.Errorf("what was refused was done: %s", told)
+	}
+}
+
+// TestHostDiskFull: while hostd's disk is full the run waits, and hostd says so; with room all goes on
+// by itself, and nothing is missing.
+func TestHostDiskFull(t *testing.T) {
+	if !ownMounts(t) {
+		return
+	}
+	s := newSystem(t, nil, nil, func(s *system) { s.kept = mount(t, s.path("state"), "8m").path })
+	d := disk{t, s.path("state")}
+	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
+	w := &work{s: s, a: a, inputs: map[string][]string{}}
+	w.begin()
+	w.input()
+	d.fill()
+	s.saidIs("the spool cannot be written, and waits for room on the disk")
+	w.input() // it is applied, or rejected, and its state says which
+	if code, text := a.ask("GET", "/runs/"+w.run, ""); code != 200 || !strings.Contains(text, `"running"`) {
+		t.Errorf("%d %s", code, text)
+	}
+	d.free()
+	a.grows(w.run, 20)
+	w.input()
+	w.finish()
+	w.check()
+	s.saidIs("the spool can be written again")
+	if n := a.types(w.run)[protocol.RunStarted]; n != 1 {
+		t.Errorf("it was started %d times", n)
+	}
+}

@@ -1,0 +1,219 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestSlowMemory: apps that never read take at most 2 MiB each, however much there is for them, and
+// others hear all of it; then they are left.
+func TestSlowMemory(t *testing.T) {
+	r := servertest.Start(t)
+	h := r.Host("host_a")
+	h.Begin("run_a")
+	var slow []*servertest.Deaf
+	for range 8 {
+		slow = append(slow, r.Deaf(servertest.Viewer))
+	}
+	a := r.App(servertest.Viewer, "")
+	text := strings.Repeat("x", 64<<10)
+	write := func(from, to int64) {
+		for seq := from; seq <= to; seq++ {
+			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(text))
+			a.Seqs("run_a", 1)
+		}
+	}
+	write(2, 20)
+	before := heap()
+	write(21, 420) // 25 MiB for each
+	if grown := heap() - before; grown > int64(len(slow))*2<<20 {
+		t.Errorf("%d apps that do not read take %d bytes more", len(slow), grown)
+	}
+	for range 4 {
+		r.Clock.Go(protocol.SlowWrite / 3)
+		h.Ping()
+		a.Ping()
+	}
+	for _, d := range slow {
+		if code := d.Hear(); code != protocol.CloseTooSlow {
+			t.Errorf("%d", code)
+		}
+	}
+	write(421, 421)
+}
+
+// TestClocks: hosts and apps whose clocks are a day wrong: events come in the order of seq, and what ends
+// after a time ends by the server's.
+func TestClocks(t *testing.T) {
+	r := servertest.Start(t)
+	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+		name := map[bool]string{true: "behind", false: "ahead"}[off < 0]
+		at := r.Clock.Now().Add(off)
+		h := r.Host("host_" + name)
+		a := r.HelloApp(servertest.Operator, "")
+		run := "run_" + name
+		say := func(seq int64, typ string, data any) {
+			e := protocol.New(typ, at.Add(-time.Duration(seq)*time.Hour), data) // and goes back
+			e.RunID, e.Seq = run, seq
+			h.Raw(e.Append(nil))
+		}
+		say(1, protocol.RunStarted, json.RawMessage(servertest.Started))
+		asks := fmt.Sprintf(`{"request_id":"q","reason":"choice","prompt":"?","expires_at":%q}`, at.Add(-2*time.Hour+10*time.Minute).Format(time.RFC3339))
+		say(2, protocol.RunPermissionRequested, json.RawMessage(asks))
+		say(3, protocol.RunOutput, protocol.Output{Stream: "stdout", Text: "x"})
+		h.Acked(run, 3)
+		if got := fmt.Sprint(a.Seqs(run, 3)); got != "[1 2 3]" {
+			t.Errorf("%s: %s", name, got)
+		}
+		var row struct {
+			Started, Active time.Time
+		}
+		_, body := r.Do(servertest.Viewer, "GET", "/runs/"+run, nil)
+		body = []byte(strings.NewReplacer("started_at", "Started", "last_active_at", "Active").Replace(string(body)))
+		if err := json.Unmarshal(body, &row); err != nil || row.Started.Sub(r.Clock.Now()).Abs() > time.Minute || row.Active.Sub(r.Clock.Now()).Abs() > time.Minute {
+			t.Errorf("%s: %s %v", name, body, err)
+		}
+		h.Close()
+		r.Offline("host_" + name)
+		command := func(typ, data string) {
+			e := protocol.New(typ, at, json.RawMessage(data))
+			e.RunID = run
+			a.Raw(e.Append(nil))
+		}
+		state := func(id, want string) {
+			t.Helper()
+			e := a.Next(protocol.CommandState)
+			if d, err := protocol.Decode[protocol.State](&e); err != nil || d.ID != id || d.State != want {
+				t.Errorf("%s: %+v, want %s %s", name, d, id, want)
+			}
+		}
+		command(protocol.RunSendInput, `{"input_id":"i","text":"x","ttl_s":60}`)
+		state("i", "accepted")
+		command(protocol.RunApprove, `{"request_id":"q"}`)
+		state("q", "accepted")
+		pass := func(d time.Duration) {
+			for ; d > 0; d -= 10 * time.Second {
+				r.Go(10 * time.Second)
+				a.Ping()
+			}
+		}
+		pass(50 * time.Second)
+		a.Say("rpc.runs.list", run, 0, `{"request_id":"r"}`) // nothing has ended: what comes next is this
+		if e := a.Read(); e.Type == protocol.CommandState {
+			t.Errorf("%s: %s", name, e.Append(nil))
+		}
+		pass(20 * time.Second)
+		state("i", "expired")
+		pass(10 * time.Minute)
+		state("q", "expired")
+		a.Close()
+	}
+}
+
+// TestHostileHost: what a host sends that it may not is refused and recorded, also when there is much of
+// it; texts that are no texts for people are data to everybody, and others are served meanwhile.
+func TestHostileHost(t *testing.T) {
+	r := servertest.Start(t)
+	good := r.Host("host_good")
+	good.Begin("run_good")
+	long := r.Host("host_long")
+	go func() { // a frame of 1 GB, which is not read to its end
+		part := []byte(`{"type":"run.output","x":"` + strings.Repeat("x", protocol.MaxFrame) + strings.Repeat("y", 1<<20))
+		_ = long.Write(websocket.MessageText, part)
+	}()
+	if code := long.Closed(); code != protocol.CloseTooBig {
+		t.Errorf("%d", code)
+	}
+
+	bad := r.Host("host_bad")
+	html := `<img src=x onerror=alert(1)>"'</script><script>alert(2)</script>`
+	q, _ := json.Marshal(html)
+	bad.Say(protocol.RunStarted, "run_html", 1, fmt.Sprintf(`{"tool":%s,"cwd":%s,"command":%s,"title":%s}`, q, q, q, q))
+	bad.Say(protocol.RunMeta, "run_html", 2, fmt.Sprintf(`{"title":%s,"labels":{%s:%s}}`, q, q, q))
+	bad.Acked("run_html", 2)
+	_, body := r.Do(servertest.Viewer, "GET", "/runs/run_html", nil)
+	var row struct{ Tool, Cwd, Command, Title string }
+	if err := json.Unmarshal(body, &row); err != nil || row.Tool != html || row.Cwd != html || row.Command != html || row.Title != html || strings.Contains(string(body), "<") {
+		t.Errorf("%s %v", body, err)
+	}
+	bad.Say(protocol.RunExited, "run_good", 2, `{"exit_code":0}`)
+	if d := bad.Failed(); d.Code != protocol.NotOwner {
+		t.Errorf("%+v", d)
+	}
+	bad.Say(protocol.CommandResult, "run_good", 0, `{"id":"i","kind":"input","state":"applied"}`)
+	if d := bad.Failed(); d.Code != protocol.NotOwner {
+		t.Errorf("%+v", d)
+	}
+	e := protocol.New(protocol.RunExited, r.Clock.Now(), protocol.Exited{})
+	e.HostID, e.RunID, e.Seq = "host_good", "run_good", 2
+	bad.Raw(e.Append(nil))
+	if d := bad.Failed(); d.Code != protocol.HostMismatch {
+		t.Errorf("%+v", d)
+	}
+	bad.Raw([]byte(`{"type":"run.exited","ts":"2025-01-01T00:00:00Z","run_id":"run_html","seq":9007199254740992,"data":{"exit_code":0}}`))
+	if d := bad.Failed(); d.Code != protocol.BadMessage {
+		t.Errorf("%+v", d)
+	}
+	if _, body := r.Do(servertest.Viewer, "GET", "/runs/run_good", nil); !strings.Contains(string(body), `"status":"running"`) {
+		t.Errorf("%s", body)
+	}
+	good.Say(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
+	good.Acked("run_good", 2)
+	lines, err := r.Store.AuditLines(t.Context(), 0, 1000)
+	all := strings.Join(lines, "\n")
+	for _, code := range []protocol.Code{protocol.NotOwner, protocol.HostMismatch} {
+		if !strings.Contains(all, `"code":"`+string(code)+`"`) || err != nil {
+			t.Errorf("no %s is recorded: %v\n%s", code, err, all)
+		}
+	}
+}
+
+// TestManyRuns: a host has so many runs and no more, is told so, and that is recorded, a few times; its
+// own runs go on, and so do others'.
+func TestManyRuns(t *testing.T) {
+	r := servertest.StartNow(t)
+	bad, good := r.Host("host_bad"), r.Host("host_good")
+	good.Begin("run_good")
+	const more = 2000
+	frame := func(i int) []byte {
+		e := protocol.Envelope{Type: protocol.RunStarted, TS: "2025-01-01T00:00:00Z", RunID: fmt.Sprint("run_", i), Seq: 1, Data: []byte(servertest.Started)}
+		return e.Append(nil)
+	}
+	go func() {
+		for i := range protocol.RunsOfHost + more {
+			if bad.Write(websocket.MessageText, frame(i)) != nil {
+				return
+			}
+		}
+	}()
+	for range more {
+		if d := bad.Failed(); d.Code != protocol.RateLimited {
+			t.Fatalf("%+v", d)
+		}
+	}
+	good.Say(protocol.RunOutput, "run_good", 2, servertest.Output("x"))
+	good.Acked("run_good", 2)
+	bad.Say(protocol.RunOutput, "run_7", 2, servertest.Output("x"))
+	bad.Acked("run_7", 2)
+	lines, err := r.Store.AuditLines(t.Context(), 0, protocol.RunsOfHost+2*more)
+	n := strings.Count(strings.Join(lines, "\n"), `"code":"rate_limited"`)
+	if err != nil || n == 0 || n > more/4 {
+		t.Errorf("it is recorded %d times (%v)", n, err)
+	}
+}
