@@ -39,6 +39,7 @@ type inputs struct {
 	mu    sync.Mutex
 	more  *sync.Cond
 	f     *os.File
+	torn  bool // the last line may be a part of one
 	known map[string]*input
 	queue []*input
 	over  bool
@@ -163,8 +164,12 @@ func (in *inputs) apply(one *input) State {
 
 func (in *inputs) note(r record) error {
 	text, err := json.Marshal(r)
+	if in.torn { // what the disk had no room for ends here
+		text = append([]byte{'\n'}, text...)
+	}
 	if err == nil {
 		_, err = in.f.Write(append(text, '\n'))
+		in.torn = err != nil
 	}
 	if err == nil {
 		err = in.f.Sync()
