@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -109,23 +108,6 @@ func (a *app) lastSeq(run string) (last int64) {
 		a.t.Fatalf("%d %s", code, text)
 	}
 	return said.Last
-}
-
-// saidIs waits until server or hostd have said something.
-func (s *system) saidIs(what string) {
-	s.t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		text, err := os.ReadFile(s.path("said"))
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if bytes.Contains(text, []byte(what)) {
-			return
-		}
-		if time.Now().After(end) {
-			s.t.Fatalf("nobody says %q", what)
-		}
-	}
 }
 
 // TestServerDiskFull: while the server's disk is full it stores and acknowledges nothing, writes are

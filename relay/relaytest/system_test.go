@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/proc"
 	"github.com/concerto-lang/concerto/internal/testproc"
@@ -186,4 +187,21 @@ func (s *system) raw(run string) string {
 		s.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// saidIs waits until server or hostd have said something.
+func (s *system) saidIs(what string) {
+	s.t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		text, err := os.ReadFile(s.path("said"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte(what)) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("nobody says %q", what)
+		}
+	}
 }

@@ -1,0 +1,51 @@
+package relaytest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestClone: hostds that begin from a copy of a host's state are kept out and say why, and the host's own
+// goes on.
+func TestClone(t *testing.T) {
+	s := newSystem(t, nil, nil)
+	a := startApp(t, s.apps.URL(), login(t, s.apps.URL(), "ann", "correct horse battery"))
+	w := &work{s: s, a: a, inputs: map[string][]string{}}
+	w.begin()
+	kill(s.hostd)
+	files, err := filepath.Glob(s.path("state/spool.db*"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range []string{"copied", "old"} {
+		if err := os.Mkdir(s.path(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.put(filepath.Join(name, filepath.Base(file)), string(text))
+		}
+	}
+	clone := func(name, why string) {
+		c, _ := s.start("hostd", "--server", s.host.URL(), "--host-id", "host_a", "--token-file", s.path("token"), "--state", s.path(name), "--socket", s.path(name+".sock"), "--root", s.dir)
+		defer kill(c)
+		s.saidIs(why)
+		w.input()
+		a.grows(w.run, 20)
+	}
+	s.startHostd()
+	a.grows(w.run, 5)
+	clone("copied", "another hostd with this host's id has taken over") // it has the epoch that the host has
+	s.saidIs("its spool was copied")
+	kill(s.hostd)
+	s.startHostd()
+	a.grows(w.run, 5)
+	clone("old", "this one is an old copy")
+	s.saidIs("a host came back with an older state")
+	w.finish()
+	w.check()
+}
