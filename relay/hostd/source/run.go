@@ -209,7 +209,8 @@ func (l *line) commit() error {
 	if !l.counts {
 		return nil
 	}
-	return l.say(protocol.SourceHears{Taken: taken})
+	_ = l.say(protocol.SourceHears{Taken: taken}) // who has gone is heard to the end of what it said
+	return nil
 }
 
 // say writes a line to the source.

@@ -5,6 +5,7 @@
 package source
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -193,11 +194,13 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		s.o.Log.Error("take a source's connection", "error", err)
 		return
 	}
+	_ = conn.SetDeadline(time.Time{}) // of the server's; a connection without is none
+	said := readAhead(in.Reader)
+	defer said.close()
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
-	_ = conn.SetDeadline(time.Time{}) // of the server's; a connection without is none
 	r := s.join(q)
-	l := &line{run: r, conn: conn, in: in.Reader, counts: q.Header.Get(protocol.SourceCounts) != ""}
+	l := &line{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), counts: q.Header.Get(protocol.SourceCounts) != ""}
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
 	if l.counts {
 		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.taken, 10) + "\r\n"
