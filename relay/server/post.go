@@ -114,6 +114,10 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 	if len(e.Data) == 0 {
 		e.Data = json.RawMessage("{}")
 	}
+	if e.Type == "" {
+		guard.Fail(w, refuse(protocol.BadMessage, "type must be the name of an RPC"))
+		return
+	}
 	right, known := auth.OfMessage(e.Type)
 	m := protocol.Find(e.Type)
 	if !known || m.Kind != protocol.RPC {

@@ -194,10 +194,11 @@ func TestPostRPC(t *testing.T) {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	for want, body := range map[string]string{
-		`404 {"error":{"code":"unknown_type"`:   `{"type":"rpc.nothing","data":{}}`,
-		`400 {"error":{"code":"bad_message"`:    `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p2"}}`,
-		`404 {"error":{"code":"unknown_host"`:   `{"type":"rpc.host.info","data":{"request_id":"p3","host_id":"nobody"}}`,
-		`409 {"error":{"code":"input_conflict"`: `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p1","path":"x"}}`,
+		`404 {"error":{"code":"unknown_type"`:                `{"type":"rpc.nothing","data":{}}`,
+		`400 {"error":{"code":"bad_message","message":"type`: `{"type":7}`,
+		`400 {"error":{"code":"bad_message"`:                 `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p2"}}`,
+		`404 {"error":{"code":"unknown_host"`:                `{"type":"rpc.host.info","data":{"request_id":"p3","host_id":"nobody"}}`,
+		`409 {"error":{"code":"input_conflict"`:              `{"type":"rpc.fs.read","run_id":"run_a","data":{"request_id":"p1","path":"x"}}`,
 	} {
 		status, text := r.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(body))
 		if got := fmt.Sprintf("%d %s", status, text); !strings.HasPrefix(got, want) {
