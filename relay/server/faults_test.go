@@ -192,13 +192,14 @@ func TestManyRuns(t *testing.T) {
 	r := servertest.StartNow(t)
 	bad, good := r.Host("host_bad"), r.Host("host_good")
 	good.Begin("run_good")
-	const more = 2000
+	const begun, more = 100, 2000
+	r.Runs("host_bad", protocol.RunsOfHost-begun)
 	frame := func(i int) []byte {
-		e := protocol.Envelope{Type: protocol.RunStarted, TS: "2025-01-01T00:00:00Z", RunID: fmt.Sprint("run_", i), Seq: 1, Data: []byte(servertest.Started)}
+		e := protocol.Envelope{Type: protocol.RunStarted, TS: "2025-01-01T00:00:00Z", RunID: fmt.Sprint("more_", i), Seq: 1, Data: []byte(servertest.Started)}
 		return e.Append(nil)
 	}
 	go func() {
-		for i := range protocol.RunsOfHost + more {
+		for i := range begun + more {
 			if bad.Write(websocket.MessageText, frame(i)) != nil {
 				return
 			}

@@ -499,6 +499,13 @@ func (r *Relay) Break() {
 	r.exec(`CREATE TRIGGER broken BEFORE INSERT ON events BEGIN SELECT raise(abort, 'broken'); END`)
 }
 
+// Runs has a host have begun so many runs more, run_1 and so on.
+func (r *Relay) Runs(host string, n int) {
+	r.exec(fmt.Sprintf(`INSERT INTO runs (id, host_id, tool, cwd, command, title, status, waits, meta_json, started_at, last_active_at, ended_at, prefix_seq, last_seq)
+		WITH RECURSIVE all_of(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM all_of WHERE n < %d)
+		SELECT 'run_' || n, '%s', '', '', '', '', 'running', 0, '{}', 1, 1, 0, 1, 1 FROM all_of`, n, host))
+}
+
 // Mend undoes Break.
 func (r *Relay) Mend() { r.exec(`DROP TRIGGER broken`) }
 
