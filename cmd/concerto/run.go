@@ -42,12 +42,7 @@ var statsForms = []string{"text", "json"}
 
 var modeNames = []string{"text", "ndjson", "none"}
 
-func (a *app) runCommand() *cobra.Command {
-	var f runFlags
-	c := &cobra.Command{
-		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
-		Short: "Run a program",
-		Long: `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
+var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
 stderr. Ctrl-C ends the run with everything it has started; a second one does so
 without waiting for hosts that take their time.
 
@@ -103,8 +98,15 @@ What it does with models:
 Where a run spends its time:
   --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
   --trace trace.json                its tasks, effects, hosts and agents on a time
-                                    line: open it in ui.perfetto.dev`,
-		Args: onePath(true),
+                                    line: open it in ui.perfetto.dev`
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
+		Short: "Run a program",
+		Long:  runHelp,
+		Args:  onePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := path(c, args)
 			return a.run(c.Context(), p, rest, &f)
