@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	tell "github.com/concerto-lang/concerto/internal/relay"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -23,6 +25,8 @@ func (a *app) attachCommand() *cobra.Command {
 
   concerto-relay attach RUN
   concerto-relay attach RUN --json        its events, from its beginning
+
+A run of Concerto, of an NDJSON host or an ACP agent reads no keys: Ctrl-C stops it.
 
 Ctrl-] d detaches. The exit code is the run's.` + reachHelp + ` There it is shown only.`,
 		Args: takes(1, 1, "concerto-relay attach RUN"),
@@ -71,7 +75,7 @@ func (a *app) attach(ctx context.Context, e *end, run string, t *tty, asJSON boo
 			}
 			exit = &x
 		}
-		return a.showEvent(&env, asJSON)
+		return a.showEvent(&env, t, asJSON)
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), errDetached):
@@ -99,23 +103,45 @@ func (a *app) ended(run string, x *protocol.Exited) error {
 	return exitError(int(x.ExitCode))
 }
 
-func (a *app) showEvent(env *protocol.Envelope, asJSON bool) error {
+func (a *app) showEvent(env *protocol.Envelope, t *tty, asJSON bool) error {
 	if asJSON {
 		_, err := a.stdout.Write(append(env.Append(nil), '\n'))
 		return err
 	}
-	if env.Type != protocol.RunOutput {
-		return nil
+	switch env.Type {
+	case protocol.RunStarted:
+		of, err := protocol.Decode[protocol.Started](env)
+		t.spoken.Store(err == nil && of.Source != "" && of.Source != "pty")
+		return err
+	case protocol.RunPermissionRequested:
+		q, err := protocol.Decode[protocol.PermissionRequested](env)
+		if err == nil && t.spoken.Load() { // nothing else shows it
+			fmt.Fprintf(a.stderr, "%s%s asks: %s%[1]sconcerto-relay approve %[2]s %[4]s%[1]s", t.lineEnd(), env.RunID, q.Prompt, q.RequestID)
+		}
+		return err
+	case protocol.RunOutput:
+		out, err := protocol.Decode[protocol.Output](env)
+		if err != nil {
+			return err
+		}
+		to := a.stdout
+		if t.spoken.Load() {
+			out.Text = strings.ReplaceAll(out.Text, "\n", t.lineEnd())
+			if out.Stream == tell.Stderr {
+				to = a.stderr
+			}
+		}
+		_, err = io.WriteString(to, out.Text)
+		return err
 	}
-	out, err := protocol.Decode[protocol.Output](env)
-	if err == nil {
-		_, err = io.WriteString(a.stdout, out.Text)
-	}
-	return err
+	return nil
 }
 
 // detachKey begins what detaches: then d. Twice it is typed itself.
 const detachKey = 0x1d // Ctrl-]
+
+// stopKey stops a run that reads no keys.
+const stopKey = 0x03 // Ctrl-C
 
 // typed sends what is typed to the run, until its end.
 func (a *app) typed(ctx context.Context, e *end, run string, t *tty, detach func()) {
@@ -143,6 +169,14 @@ func (a *app) typed(ctx context.Context, e *end, run string, t *tty, detach func
 		}
 		text, left := wholeText(append(rest, keys...))
 		if rest = left; text == "" {
+			continue
+		}
+		if t.spoken.Load() { // it reads no keys
+			if strings.ContainsRune(text, stopKey) {
+				if err := e.call(ctx, http.MethodPost, runPath(run)+"/stop", protocol.Stop{}, nil); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(a.stderr, "\r\nconcerto-relay: it is not stopped: %v\r\n", err)
+				}
+			}
 			continue
 		}
 		if err := e.call(ctx, http.MethodPost, runPath(run)+"/keys", protocol.SendKeys{Keys: text}, nil); err != nil && ctx.Err() == nil {

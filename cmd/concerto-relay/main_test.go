@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/concerto-lang/concerto/internal/hostreplay"
+	"github.com/concerto-lang/concerto/internal/wire"
 )
 
 // asCommand is set where this program is the command, whatever it is called.
@@ -13,6 +16,9 @@ const asCommand = "CONCERTO_RELAY_TEST_COMMAND"
 
 // TestMain lets scripts call the command by all its names.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "replay" {
+		replay(os.Args[2])
+	}
 	call := func() {
 		dir, err := os.Getwd()
 		if err != nil {
@@ -39,4 +45,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// replay is a recorded agent.
+func replay(file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		panic(err)
+	}
+	r, err := wire.Read(f)
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(hostreplay.Play(hostreplay.Options{Recording: r, File: file, Host: "Coder", Proc: 1, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }

@@ -57,7 +57,7 @@ func (a *app) root() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
-	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	return root
 }
 

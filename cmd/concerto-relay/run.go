@@ -16,7 +16,7 @@ import (
 
 func (a *app) runCommand() *cobra.Command {
 	var r reach
-	var tool, title string
+	var s spoken
 	var detach, asJSON bool
 	c := &cobra.Command{
 		Use:   "run [flags] -- CMD…",
@@ -28,6 +28,13 @@ terminal is closed, and can be seen, answered and approved from anywhere.
   concerto-relay run --title "release" -- make release
   concerto-relay run --detach -- 'make && make test'    prints the run's id
 
+With --ndjson or --acp it is on no terminal, but speaks in messages: Concerto's protocol of
+hosts, or the Agent Client Protocol. What it tells is shown, and what it asks is approved
+or answered as a terminal's questions are.
+
+  concerto-relay run --ndjson -- python3 host.py
+  concerto-relay run --acp --prompt "mend the tests" -- gemini --experimental-acp
+
 Ctrl-] d detaches; concerto-relay attach RUN comes back. One CMD is a line of the shell,
 several are a command and its arguments. The exit code is the run's.`,
 		Args: takes(1, 1<<20, "concerto-relay run -- claude"),
@@ -36,15 +43,24 @@ several are a command and its arguments. The exit code is the run's.`,
 			if err != nil {
 				return err
 			}
-			t := a.ours()
-			cols, rows := t.size()
-			cwd := a.dir
-			begin := socket.Begin{Tool: tool, Cmd: shellLine(args), Cwd: &cwd, Title: title, Cols: cols, Rows: rows}
-			if begin.Tool == "" {
-				begin.Tool = toolOf(args)
+			if s.tool == "" {
+				s.tool = toolOf(args)
 			}
+			t := a.ours()
 			var made protocol.RunMade
-			if err := e.call(ctxOf(c), http.MethodPost, "/runs", begin, &made); err != nil {
+			switch {
+			case s.ndjson && s.acp:
+				return usage("a run speaks one of them", "--ndjson and --acp are given")
+			case s.ndjson || s.acp:
+				made.RunID, err = s.begin(a, e, args)
+			case s.prompt != "":
+				return usage("type it, or add --ndjson or --acp", "--prompt is for a run that speaks in messages")
+			default:
+				cols, rows := t.size()
+				cwd := a.dir
+				err = e.call(ctxOf(c), http.MethodPost, "/runs", socket.Begin{Tool: s.tool, Cmd: shellLine(args), Cwd: &cwd, Title: s.title, Cols: cols, Rows: rows}, &made)
+			}
+			if err != nil {
 				return err
 			}
 			switch {
@@ -59,8 +75,11 @@ several are a command and its arguments. The exit code is the run's.`,
 	}
 	f := c.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
-	f.StringVar(&tool, "tool", "", "what runs, a `NAME` (default the command's)")
-	f.StringVar(&title, "title", "", "what it is about, a `TEXT`")
+	f.StringVar(&s.tool, "tool", "", "what runs, a `NAME` (default the command's)")
+	f.StringVar(&s.title, "title", "", "what it is about, a `TEXT`")
+	f.BoolVar(&s.ndjson, "ndjson", false, "it speaks Concerto's protocol of hosts, a line of JSON each message")
+	f.BoolVar(&s.acp, "acp", false, "it speaks the Agent Client Protocol")
+	f.StringVar(&s.prompt, "prompt", "", "what an NDJSON host or ACP agent is asked to do, a `TEXT`; an agent without one is told by who answers")
 	f.BoolVar(&detach, "detach", false, "do not attach: print the run's id")
 	f.BoolVar(&asJSON, "json", false, "print envelopes, a line each")
 	a.reachFlags(c, &r, false)

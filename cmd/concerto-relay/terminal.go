@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -12,6 +13,16 @@ import (
 type tty struct {
 	fd   int
 	keys bool // what is typed is a person's
+
+	spoken atomic.Bool // the run is on no terminal
+}
+
+// lineEnd ends a line of what comes from no terminal.
+func (t *tty) lineEnd() string {
+	if t.keys {
+		return "\r\n"
+	}
+	return "\n"
 }
 
 // ours looks whether a person sits there.

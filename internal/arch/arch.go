@@ -130,6 +130,7 @@ var Policy = []Rule{
 	{Package: "runtime/random", Imports: "internal/effect"},
 	{Package: "runtime/taskdir", Imports: "internal/procgroup"},
 	{Package: "runtime/host", Imports: "internal/aside internal/value internal/hostmsg internal/decision internal/hostpolicy internal/effect internal/ndjson internal/procgroup internal/wire runtime/taskdir"},
+	{Package: "relay/hostd/talk", Imports: "internal/effect internal/hostmsg internal/procgroup internal/relay internal/value runtime/host"},
 	{Package: "runtime/host/hosttest", Imports: "internal/value internal/hostmsg internal/hostpolicy internal/effect internal/procgroup runtime/host", Tests: true},
 	{Package: "runtime/limit"},
 	{Package: "runtime/llm", Imports: "internal/effect internal/jsonread internal/secret internal/provider internal/spell"},
@@ -169,7 +170,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/people"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

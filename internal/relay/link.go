@@ -33,6 +33,11 @@ func (s *Source) speak(conn net.Conn, err error) {
 		if err == nil {
 			l, err = s.open(conn, run)
 		}
+		if err == nil {
+			s.mu.Lock()
+			s.run = l.run
+			s.mu.Unlock()
+		}
 		s.reached(err)
 		if err == nil {
 			run, pause = l.run, retryFirst

@@ -44,6 +44,7 @@ type Source struct {
 	why    error         // why not, the last time
 	ended  bool          // nothing is told any more
 	asked  int64         // how many ids of requests were given
+	run    string        // the relay's id of the run; "" before hostd has given it one
 	line   protocol.Place
 	listen listens
 }
@@ -73,6 +74,17 @@ func (s *Source) Absent() error {
 		return nil
 	}
 	return s.why
+}
+
+// Run is the relay's id of the run, once the first attempt to reach a hostd has come to its end; ""
+// when there is none, or ctx has ended.
+func (s *Source) Run(ctx context.Context) string {
+	if !s.reachable(ctx) {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.run
 }
 
 // Secrets are the run's: what is told is told without them.

@@ -104,7 +104,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source.List, StopOther: d.source.Stop, OtherPID: d.source.PID, Health: d.health, Log: o.Log})
+	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log})
 	return d, nil
 }
 
@@ -129,6 +129,7 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 		return err
 	}
 	d.source = source.New(source.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID})
+	events.Others = d.source.Show
 	return d.source.Restore(ctx)
 }
 

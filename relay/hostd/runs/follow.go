@@ -94,6 +94,8 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 type DeskEvents struct {
 	Spool *spool.Spool
 	Runs  *Manager // may come later
+	// Others shows events of runs that the manager does not have; it may come later, too.
+	Others func(run string, events []spool.Event)
 }
 
 // rowKind is the kind of a desk's notes.
@@ -114,6 +116,9 @@ func (d *DeskEvents) Commit(ctx context.Context, id string, events []desk.Event,
 		}
 	}
 	_, err := d.Spool.Commit(ctx, c)
+	if err == nil && d.Others != nil {
+		d.Others(id, c.Events)
+	}
 	return err
 }
 

@@ -20,7 +20,7 @@ func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
 
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
-	all = append(all, a.o.Others()...)
+	all = append(all, a.o.Others.List()...)
 	slices.SortStableFunc(all, func(x, y protocol.RunListed) int { return strings.Compare(x.StartedAt, y.StartedAt) })
 	answer(w, http.StatusOK, protocol.RunsListed{Runs: all})
 	return nil
@@ -57,6 +57,9 @@ func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 func (a *API) input(w http.ResponseWriter, q *http.Request) error {
 	b := protocol.SendInput{InputID: newID()}
 	if err := command(q, protocol.RunSendInput, &b, "input_id"); err != nil {
+		return err
+	}
+	if err := a.terminal(q); err != nil {
 		return err
 	}
 	state, err := a.o.Runs.Input(context.WithoutCancel(q.Context()), q.PathValue("run"), runs.Input{ID: b.InputID, Text: b.Text, Actor: actorOf(b.Actor)})
@@ -101,6 +104,14 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	return err
 }
 
+// terminal refuses what only a run on a terminal takes.
+func (a *API) terminal(q *http.Request) error {
+	if id := q.PathValue("run"); a.o.Others.Has(id) {
+		return desk.Refuse(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
+	}
+	return nil
+}
+
 // actorOf is who writes to a run; over this socket that is the command line.
 func actorOf(actor string) string {
 	if actor == "" {
@@ -112,6 +123,9 @@ func actorOf(actor string) string {
 func (a *API) keys(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.SendKeys
 	if err := command(q, protocol.RunSendKeys, &b, ""); err != nil {
+		return err
+	}
+	if err := a.terminal(q); err != nil {
 		return err
 	}
 	if err := a.o.Runs.Keys(q.PathValue("run"), b.Keys); err != nil {
@@ -136,7 +150,7 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	id, kill := q.PathValue("run"), b.Signal == "kill"
 	var err error
 	if !a.o.Runs.Has(id) {
-		err = a.o.StopOther(q.Context(), id, kill)
+		err = a.o.Others.Stop(q.Context(), id, kill)
 	} else {
 		err = a.o.Runs.Stop(q.Context(), id, kill, grace)
 	}
@@ -170,14 +184,21 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 		}
 	}
 	id := q.PathValue("run")
-	if _, err := a.o.Runs.Dir(id); err != nil {
+	follow := func(ctx context.Context, give func(protocol.Envelope) error) error {
+		return a.o.Runs.Follow(ctx, id, off, give)
+	}
+	if a.o.Others.Follows(id) {
+		follow = func(ctx context.Context, give func(protocol.Envelope) error) error {
+			return a.o.Others.Follow(ctx, id, give)
+		}
+	} else if _, err := a.o.Runs.Dir(id); err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	flush := http.NewResponseController(w)
 	_ = flush.Flush()
 	line := make([]byte, 0, 1<<10)
-	err := a.o.Runs.Follow(q.Context(), id, off, func(e protocol.Envelope) error {
+	err := follow(q.Context(), func(e protocol.Envelope) error {
 		line = append(e.Append(line[:0]), '\n')
 		if _, err := w.Write(line); err != nil {
 			return err

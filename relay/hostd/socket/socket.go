@@ -35,11 +35,17 @@ type Options struct {
 	Source http.Handler // of POST /source; nil has none
 	Health func() any   // what GET /health says
 	Log    *slog.Logger
-	// Others are the runs that are none on a terminal; OtherPID is the process of one, 0 when it
-	// is not known, and StopOther ends it.
-	Others    func() []protocol.RunListed
-	OtherPID  func(run string) int
-	StopOther func(ctx context.Context, run string, kill bool) error
+	Others Others
+}
+
+// Others are the runs that are none on a terminal: they tell of themselves.
+type Others interface {
+	List() []protocol.RunListed // those that go on
+	PID(run string) int         // the process of one, 0 when it is not known
+	Stop(ctx context.Context, run string, kill bool) error
+	Has(run string) bool     // it goes on
+	Follows(run string) bool // it can be followed, also a while after its end
+	Follow(ctx context.Context, run string, give func(protocol.Envelope) error) error
 }
 
 // API serves a socket.
@@ -158,7 +164,7 @@ func (a *API) permitted(w http.ResponseWriter, q *http.Request) bool {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
-		leader = a.o.OtherPID(id)
+		leader = a.o.Others.PID(id)
 	}
 	if why := p.within(id, leader, a.o.Runs.Keeper(id)); why != "" {
 		a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)

@@ -21,6 +21,7 @@ type run struct {
 	s     *Sources
 	id    string
 	kept  kept
+	board *board
 	begun bool        // its start is told
 	taken int64       // so many of its events are committed
 	away  func() bool // ends waiting for it to come back; nil while it is there
@@ -64,10 +65,13 @@ func (r *run) end(e protocol.Exited) {
 		ctx := context.Background()
 		if r.begun {
 			err := r.s.o.Desk.RunEnded(ctx, r.id)
+			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
 			if err == nil {
 				taken := r.taken + 1
-				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: []spool.Event{{Type: protocol.RunExited, Data: e}}, Offset: &taken,
-					Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
+				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &taken, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
+			}
+			if err == nil {
+				r.board.show(r.id, events)
 			}
 			if err != nil {
 				r.s.o.Log.Error("tell of a run's end", "run", r.id, "error", err)
@@ -75,6 +79,7 @@ func (r *run) end(e protocol.Exited) {
 		}
 		r.s.mu.Lock()
 		delete(r.s.runs, r.id)
+		r.s.over(r.id)
 		r.s.mu.Unlock()
 	})
 }
@@ -185,11 +190,12 @@ func (l *line) start(env *protocol.Envelope) error {
 		return err
 	}
 	one := int64(1)
-	_, err = l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: []spool.Event{{Type: protocol.RunStarted, Data: of}}, Offset: &one,
-		Notes: []spool.Note{{Kind: noteKind, Key: noteKey, Data: note}}})
+	events := []spool.Event{{Type: protocol.RunStarted, Data: of}}
+	_, err = l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: events, Offset: &one, Notes: []spool.Note{{Kind: noteKind, Key: noteKey, Data: note}}})
 	if err != nil {
 		return err
 	}
+	l.board.show(l.id, events)
 	l.s.mu.Lock()
 	l.begun, l.taken = true, 1
 	l.s.mu.Unlock()
@@ -205,6 +211,7 @@ func (l *line) commit() error {
 	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &taken}); err != nil {
 		return fmt.Errorf("keep events of run %s: %w", l.id, err)
 	}
+	l.board.show(l.id, l.batch)
 	l.taken, l.batch, l.events = taken, nil, 0
 	if !l.counts {
 		return nil

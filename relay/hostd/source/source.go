@@ -48,8 +48,10 @@ type Sources struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
-	mu   sync.Mutex
-	runs map[string]*run
+	mu     sync.Mutex
+	runs   map[string]*run
+	boards map[string]*board // of them, and of those that have ended
+	gone   []string          // those that have ended, in their order
 }
 
 // The note that is kept of a run: what it is.
@@ -73,7 +75,7 @@ func New(o Options) *Sources {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	s := &Sources{o: o, runs: map[string]*run{}}
+	s := &Sources{o: o, runs: map[string]*run{}, boards: map[string]*board{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -88,12 +90,15 @@ func (s *Sources) Restore(ctx context.Context) error {
 		case text == nil || known.Ended:
 			continue
 		}
-		r := &run{s: s, id: known.ID, taken: known.Offset, begun: true}
+		r := &run{s: s, id: known.ID, taken: known.Offset, begun: true, board: newBoard()}
 		if err := json.Unmarshal(text, &r.kept); err != nil {
 			return fmt.Errorf("take up run %s: %w", known.ID, err)
 		}
+		if err := s.recall(ctx, r); err != nil {
+			return fmt.Errorf("take up run %s: %w", known.ID, err)
+		}
 		s.mu.Lock()
-		s.runs[r.id] = r
+		s.runs[r.id], s.boards[r.id] = r, r.board
 		s.mu.Unlock()
 		r.away = s.o.After(s.o.Back, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
 	}
@@ -225,7 +230,7 @@ func (s *Sources) join(q *http.Request) *run {
 		r.away = nil
 		return r
 	}
-	r := &run{s: s, id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
-	s.runs[r.id] = r
+	r := &run{s: s, board: newBoard(), id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
+	s.runs[r.id], s.boards[r.id] = r, r.board
 	return r
 }

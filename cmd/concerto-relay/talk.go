@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
+	tell "github.com/concerto-lang/concerto/internal/relay"
+	"github.com/concerto-lang/concerto/relay/hostd/talk"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// spoken is a run that is spoken with in messages, on no terminal.
+type spoken struct {
+	ndjson, acp         bool
+	tool, title, prompt string
+}
+
+// source is how its events are known.
+func (s *spoken) source() string {
+	if s.acp {
+		return "acp"
+	}
+	return "ndjson"
+}
+
+// begin starts the run as a process of its own, which outlives us and hostd, and gives its id.
+func (s *spoken) begin(a *app, e *end, args []string) (run string, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program, which speaks with the run: %w", err)
+	}
+	c := exec.Command(exe)
+	c.Args = append([]string{"concerto-relay", "talk", "--socket", e.name, "--" + s.source(), "--tool", s.tool, "--title", s.title, "--prompt", s.prompt, "--"}, args...)
+	c.Dir, c.Env, c.SysProcAttr = a.dir, a.environ, ownSession()
+	var said strings.Builder
+	c.Stderr = &said
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return "", fmt.Errorf("start the run: %w", err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		return strings.TrimSpace(line), nil
+	}
+	_ = c.Wait() // its code is what counts
+	fmt.Fprint(a.stderr, said.String())
+	return "", exitError(max(c.ProcessState.ExitCode(), exitFailed))
+}
+
+// talkCommand is the process of such a run.
+func (a *app) talkCommand() *cobra.Command {
+	var s spoken
+	var socket string
+	c := &cobra.Command{
+		Use: "talk", Short: "Speak with a run in messages (run starts it)", Hidden: true,
+		Args: takes(1, 1<<20, "concerto-relay run --ndjson -- ./host"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.talk(&s, socket, args) },
+	}
+	f := c.Flags()
+	f.SetInterspersed(false)
+	f.BoolVar(&s.ndjson, "ndjson", false, "it speaks Concerto's protocol")
+	f.BoolVar(&s.acp, "acp", false, "it speaks ACP")
+	f.StringVar(&s.tool, "tool", "", "what runs")
+	f.StringVar(&s.title, "title", "", "what it is about")
+	f.StringVar(&s.prompt, "prompt", "", "what it is asked to do")
+	f.StringVar(&socket, "socket", "", "hostd's socket")
+	return c
+}
+
+func (a *app) talk(s *spoken, socket string, args []string) error {
+	ctx, stop := a.untilStopped()
+	defer stop()
+	dir, err := filepath.EvalSymlinks(a.dir)
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	src := tell.New(tell.Options{Socket: socket, Started: protocol.Started{Tool: s.tool, Cwd: dir, Command: shellLine(args), Title: s.title, Source: s.source(), ParentRunID: a.env("RELAY_RUN_ID")}})
+	run := src.Run(ctx)
+	if run == "" {
+		why := src.Absent()
+		src.End(exitFailed)
+		return usage("`concerto-relay hostd` starts it; --socket says where it listens", "no hostd serves %s: %v", socket, why)
+	}
+	fmt.Fprintln(a.stdout, run) // from here on nobody may read what we write
+	src.End(a.speak(ctx, s, src, run, dir, args))
+	return nil
+}
+
+// withheld are variables that no run gets.
+var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME"}
+
+// speak has the run go to its end, and gives its exit code.
+func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir string, args []string) int {
+	env := slices.DeleteFunc(slices.Clone(a.environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(withheld, name)
+	})
+	env = append(env, "RELAY_RUN_ID="+run, "RELAY_TOOL="+s.tool, "RELAY_CWD="+dir)
+	o := talk.Options{Source: src, ACP: s.acp, Name: s.tool, Command: args, Dir: dir, Environ: env, Prompt: s.prompt}
+	if s.acp && o.Prompt == "" {
+		text, err := s.wanted(ctx, src)
+		if err != nil {
+			src.Wrote(tell.Stderr, err.Error()+"\n")
+			return exitFailed
+		}
+		o.Prompt = text
+	}
+	return talk.Run(ctx, o)
+}
+
+// wanted asks what an agent is to do: it begins with nothing less.
+func (s *spoken) wanted(ctx context.Context, src *tell.Source) (string, error) {
+	message, err := json.Marshal(map[string]string{"question": "What should " + s.tool + " do?"})
+	if err != nil {
+		return "", err
+	}
+	a, err := src.Ask(ctx, "", &effect.AskHost{Asking: effect.Asking{Host: s.tool, Type: hostmsg.Question}, Message: message}, true)
+	switch {
+	case err != nil:
+		return "", err
+	case a == nil:
+		return "", errors.New("nobody says what it should do")
+	}
+	var text string
+	if json.Unmarshal(a.Value, &text) != nil {
+		text = string(a.Value)
+	}
+	return text, nil
+}

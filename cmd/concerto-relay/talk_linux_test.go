@@ -1,0 +1,178 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// asksAll is a host of Concerto's protocol that asks everything.
+const asksAll = `#!/bin/bash
+read prompt; echo "$prompt" >&2
+echo '{"type":"progress","message":"half","percent":50}'
+echo '{"type":"log","level":"warn","message":"careful"}'
+echo '{"type":"question","id":"a","question":"Tabs?","options":["tabs","spaces"]}'
+read answer; echo "$answer" >> answers
+echo '{"type":"question","id":"w","question":"Never mind?"}'
+while [ ! -e asked ]; do read -t 0.01 <> <(:); done
+echo '{"type":"withdraw","id":"w"}'
+for i in 1 2 3; do
+  echo "{\"type\":\"approval\",\"id\":$i,\"description\":\"remove it\",\"tool\":\"rm\",\"args\":{\"n\":$i},\"risk_level\":\"high\"}"
+  read answer; echo "$answer" >> answers
+done
+echo '{"type":"tool_call","id":"t","tool":"x","args":{}}'
+read answer; echo "$answer" >> answers
+echo '{"type":"strange","n":1}'
+echo '{"type":"result","text":"done it"}'
+`
+
+// request is what a run asks next with a text.
+func (h *host) request(run, text string) protocol.PermissionRequested {
+	h.t.Helper()
+	e := h.until(run, protocol.RunPermissionRequested, text)
+	q, err := protocol.Decode[protocol.PermissionRequested](&e)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return q
+}
+
+// TestRunNDJSON: what a host says becomes events of a run, what it asks requests, and what is
+// answered reaches it in its own words, over a restart of hostd by kill -9; the exit code is its own.
+func TestRunNDJSON(t *testing.T) {
+	h := newHost(t)
+	script := filepath.Join(h.dir, "host")
+	if err := os.WriteFile(script, []byte(asksAll), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if said := h.do(2, "run", "--ndjson", "--", script); !strings.Contains(said, "no hostd serves") {
+		t.Errorf("without hostd: %s", said)
+	}
+	h.start()
+	for args, want := range map[string]string{"--ndjson --acp -- x": "--ndjson and --acp", "--prompt x -- true": "speaks in messages"} {
+		if said := h.do(2, append([]string{"run"}, strings.Fields(args)...)...); !strings.Contains(said, want) {
+			t.Errorf("%s: %s", args, said)
+		}
+	}
+	run := strings.TrimSpace(h.do(0, "run", "--detach", "--ndjson", "--prompt", "go", "--title", "a host", "--", script))
+	first := h.request(run, "Tabs?")
+	if first.From == nil || first.From.Kind != "question" || first.From.Host != "host" || len(first.Questions) != 1 || len(first.Questions[0].Options) != 2 || first.Reason != "choice" {
+		t.Errorf("asked %+v", first)
+	}
+	h.until(run, protocol.RunOutput, `"text":"go"`)
+	h.until(run, protocol.RunOutput, "50% half\nwarn: careful\n")
+	if list := h.do(0, "runs"); !strings.Contains(list, run+"  awaiting_approval") || !strings.Contains(list, "a host") {
+		t.Errorf("runs:\n%s", list)
+	}
+	h.kill()
+	h.start()
+	if q := h.request(run, "Tabs?"); q.RequestID != first.RequestID {
+		t.Errorf("after a restart %s is asked as %s", first.RequestID, q.RequestID)
+	}
+	h.answered(run, first.RequestID, "--answer", `"tabs"`)
+	second := h.request(run, "Never mind?")
+	if err := os.WriteFile(filepath.Join(h.dir, "asked"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := h.until(run, protocol.RunPermissionResolved, `"request_id":"`+second.RequestID+`"`)
+	if !strings.Contains(string(gone.Data), `"decision":"withdrawn"`) {
+		t.Errorf("taken back: %s", gone.Data)
+	}
+	for i, how := range []string{"approve", "deny", "deny"} {
+		q := h.request(run, `"op_args":{"n":`+string(rune('1'+i))+`}`)
+		if q.From.Kind != "approval" || q.ArgsSHA256 == "" || q.Risk != "high" || q.OpTool != "rm" {
+			t.Errorf("asked %+v", q)
+		}
+		h.do(0, how, run, q.RequestID)
+	}
+	h.until(run, protocol.RunEmit, `"host:strange"`)
+	if out := h.do(0, "attach", run); !strings.Contains(out, "done it\n") {
+		t.Errorf("it wrote %q", out)
+	}
+	text, err := os.ReadFile(filepath.Join(h.dir, "answers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, line)
+	}
+	want := []string{`{"type":"response","in_reply_to":"question","answer_to":"a","value":"tabs"}`, `{"type":"response","in_reply_to":"approval","answer_to":1,"value":"yes"}`,
+		`{"type":"response","in_reply_to":"approval","answer_to":2,"value":"no"}`, `{"type":"response","in_reply_to":"approval","answer_to":3,"value":"no"}`,
+		`{"type":"response","in_reply_to":"tool_call","answer_to":"t","error":"this run has no tools to call"}`}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("it was answered\n%s", strings.Join(got, "\n"))
+	}
+	if out := h.do(7, "run", "--ndjson", "--", "sh", "-c", `echo '{"type":"log","message":"so"}'; read p; exit 7`); !strings.Contains(out, "so\n") {
+		t.Errorf("a host that ends early wrote %q", out)
+	}
+	h.do(1, "run", "--ndjson", "--", "sh", "-c", `read p; echo '{"type":"error","message":"no luck"}'; read p`)
+	h.do(1, "run", "--ndjson", "--", "/no/such")
+	waits := strings.TrimSpace(h.do(0, "run", "--detach", "--ndjson", "--", "sh", "-c", `read p; echo '{"type":"log","message":"up"}'; read p; read q`))
+	h.until(waits, protocol.RunOutput, "up")
+	h.stop(waits)
+	h.do(143, "attach", waits)
+}
+
+// answered approves a request; a source that has just come back may not have asked again yet.
+func (h *host) answered(run, id string, args ...string) {
+	h.t.Helper()
+	for range 100 {
+		c := h.command(append([]string{"approve", run, id}, args...)...)
+		out, err := c.CombinedOutput()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(string(out), "not attached yet") {
+			h.t.Fatalf("%v: %s", err, out)
+		}
+	}
+	h.t.Fatal("the run does not come back")
+}
+
+func (h *host) stop(run string) {
+	h.t.Helper()
+	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
+	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	if err == nil {
+		err = e.call(h.t.Context(), "POST", runPath(run)+"/stop", protocol.Stop{}, nil)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// TestRunACP: a recorded agent works as a run; without a prompt it is told by who answers.
+func TestRunACP(t *testing.T) {
+	wire, err := filepath.Abs("../../runtime/host/testdata/wire/claude-acp.wire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t)
+	h.start()
+	run := strings.TrimSpace(h.do(0, "run", "--detach", "--acp", "--tool", "coder", "--", exe, "replay", wire))
+	q := h.request(run, "What should coder do?")
+	h.do(0, "approve", run, q.RequestID, "--answer", `"please work"`)
+	q = h.request(run, "touch made.txt")
+	if q.From.Kind != "approval" || q.Risk != "high" || q.ArgsSHA256 == "" {
+		t.Errorf("asked %+v", q)
+	}
+	h.do(0, "approve", run, q.RequestID)
+	q = h.request(run, "Tabs or spaces?")
+	h.do(0, "approve", run, q.RequestID, "--answer", `"tabs"`)
+	if out := h.do(0, "attach", run); !strings.Contains(out, "All done.") {
+		t.Errorf("it wrote %q", out)
+	}
+}
