@@ -52,6 +52,14 @@ func approval(n int) func(*lab) (string, error) {
 		if err := l.startAsking(); err != nil {
 			return "", err
 		}
+		run := ""
+		defer func() { // it would outlive hostd
+			c := protocol.New(protocol.RunStop, time.Now(), protocol.Stop{Signal: "kill"})
+			c.RunID = run
+			if app.Write(context.Background(), websocket.MessageText, c.Append(nil)) == nil {
+				_ = untilExited(app)
+			}
+		}()
 		t := &times{}
 		var tapped time.Time
 		for len(t.all) < n {
@@ -75,7 +83,7 @@ func approval(n int) func(*lab) (string, error) {
 				}
 				text, _ := json.Marshal(data)
 				c := protocol.New(protocol.RunApprove, time.Now(), json.RawMessage(text))
-				c.RunID = e.RunID
+				c.RunID, run = e.RunID, e.RunID
 				tapped = time.Now()
 				if err := app.Write(context.Background(), websocket.MessageText, c.Append(nil)); err != nil {
 					return "", err
@@ -90,6 +98,21 @@ func approval(n int) func(*lab) (string, error) {
 			}
 		}
 		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms", t.quantile(0.5), t.quantile(0.99)), nil
+	}
+}
+
+// untilExited reads until a run has ended.
+func untilExited(app *websocket.Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for {
+		_, frame, err := app.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if e, refused := protocol.Parse(frame); refused == nil && e.Type == protocol.RunExited {
+			return nil
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ func tool(dir string) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	// It outlives everything by design: not a test that was killed, though.
+	time.AfterFunc(15*time.Minute, func() { os.Exit(9) })
 	var quiet atomic.Bool
 	go func() {
 		for n := 1; ; n++ {
