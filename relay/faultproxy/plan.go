@@ -3,6 +3,7 @@ package faultproxy
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 )
 
 // Odds is how often a fault happens: to so many of 10,000 frames of text.
@@ -26,5 +27,21 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 			}
 		}
 		return Pass
+	}
+}
+
+// Few is a plan that comes to its end: after so many faults all frames pass.
+func Few(n int64, plan func(Frame) Fault) func(Frame) Fault {
+	var left atomic.Int64
+	left.Store(n)
+	return func(f Frame) Fault {
+		if left.Load() <= 0 {
+			return Pass
+		}
+		fault := plan(f)
+		if fault != Pass {
+			left.Add(-1)
+		}
+		return fault
 	}
 }

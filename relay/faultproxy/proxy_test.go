@@ -209,3 +209,17 @@ func TestRandom(t *testing.T) {
 		t.Error("a fault came that has no odds, or to a ping")
 	}
 }
+
+// TestFew: so many faults come, and no more.
+func TestFew(t *testing.T) {
+	plan := Few(3, Random(1, Odds{Drop: 5000}))
+	n := 0
+	for range 1000 {
+		if plan(Frame{Opcode: 1}) != Pass {
+			n++
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d faults", n)
+	}
+}
