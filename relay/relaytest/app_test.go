@@ -130,8 +130,8 @@ func (a *app) take(frame []byte) (good bool) {
 		a.states[s.ID] = s.State
 	case e.Type == protocol.Failure:
 		f, err := protocol.Decode[protocol.ErrorData](&e)
-		if a.lossy && f.InputID == "" {
-			return false // a greeting that came too late, for one
+		if f.Code == protocol.RateLimited || a.lossy && f.InputID == "" {
+			return false // it is asked again by the next connection
 		}
 		if err != nil || f.InputID == "" {
 			a.wrong = append(a.wrong, string(frame))
