@@ -28,8 +28,7 @@ const (
 )
 
 // follower follows runs: it holds positions, hears that there is more, and reads forward at
-// its own pace. A run of which it has all takes no memory: what the hub says of it next begins
-// where it stands.
+// its own pace. Of a run of which it has all it knows how far it has read.
 type follower struct {
 	srv  *Server
 	sees func(run string) bool
@@ -39,6 +38,7 @@ type follower struct {
 	rest    string
 	named   map[string]bool      // runs that it follows, or does not, whatever rest is
 	behind  map[string]*position // runs of which there is more
+	read    map[string]int64     // how far runs were read: the word of a commit may come after what it tells of was read
 	turn    []string             // of those, in the order in which they are told
 	scan    *string              // with rest "start": the last run that was found to begin with; nil when all were
 	goals   []*goal              // subscriptions that are not caught up
@@ -65,7 +65,7 @@ type goal struct {
 }
 
 func (s *Server) newFollower(sees func(string) bool, kick func()) *follower {
-	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, behind: map[string]*position{}}
+	return &follower{srv: s, sees: sees, kick: kick, rest: restNone, named: map[string]bool{}, behind: map[string]*position{}, read: map[string]int64{}}
 }
 
 // follows says whether it follows a run.
@@ -89,7 +89,7 @@ func (f *follower) hint(run string, before int64) bool {
 	case f.scan != nil && run > *f.scan && !f.named[run]:
 		f.missed[run] = true // it is read from its beginning, later
 	default:
-		f.place(run, before)
+		f.place(run, max(before, f.read[run]))
 	}
 	return true
 }
@@ -197,6 +197,7 @@ func (f *follower) took(run string, at *position, all []entry, more bool) (out [
 		g.reached(run, at.seq, !more)
 	}
 	if !more && !at.again {
+		f.read[run] = at.seq
 		f.leave(run)
 	}
 	return out
