@@ -1,0 +1,89 @@
+package server
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+// A commit is in the store before those that follow are told of it. Who reads in between has
+// read what the word that comes afterwards is about, and tells none of it twice.
+func TestWordOfACommitComesLate(t *testing.T) {
+	ctx := t.Context()
+	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := New(Config{Store: db})
+	defer s.Close()
+	if _, err := db.AddHost(ctx, store.Host{ID: "h"}); err != nil {
+		t.Fatal(err)
+	}
+	gen, err := db.TakeOver(ctx, "h", 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// commit stores events and gives where the run ended before; nobody is told.
+	commit := func(from, to int64) (before int64) {
+		t.Helper()
+		var all []store.Incoming
+		for seq := from; seq <= to; seq++ {
+			e := protocol.New(protocol.RunOutput, time.Unix(0, 0), protocol.Output{Stream: "stdout", Text: fmt.Sprint(seq)})
+			if seq == 1 {
+				e = protocol.New(protocol.RunStarted, time.Unix(0, 0), protocol.Started{Tool: "t", Cwd: "/", Command: "t"})
+			}
+			e.RunID, e.Seq = "run_a", seq
+			all = append(all, store.Incoming{HostID: "h", Gen: gen, Envelope: &e, At: 1})
+		}
+		done, err := db.Append(ctx, all)
+		if err != nil || done.Prefixes["run_a"] != to {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		return done.Before["run_a"]
+	}
+	f := s.newFollower(func(string) bool { return true }, func() {})
+	defer f.stop()
+	f.fresh()
+	reads := func(want ...int64) {
+		t.Helper()
+		var got []int64
+		for {
+			all, err := f.next(ctx, pageEvents)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(all) == 0 {
+				break
+			}
+			for _, e := range all {
+				got = append(got, e.seq)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+
+	first := commit(1, 2)
+	second := commit(3, 5) // before the word of the first
+	s.hub.publish("run_a", first, 2, nil)
+	reads(1, 2, 3, 4, 5)
+	s.hub.publish("run_a", second, 5, nil)
+	reads()
+
+	third := commit(6, 6)
+	s.hub.publish("run_a", third, 6, nil)
+	reads(6)
+	// Who asks for more than it has read, again, is told it again.
+	f.subscribe(ctx, wish{cursor: map[string]int64{"run_a": 4}}, func(run string, why *Failure) { t.Error(run, why) })
+	s.hub.publish("run_a", third, 6, nil)
+	reads(5, 6)
+}
