@@ -7,12 +7,13 @@ import (
 
 // Stat is a line of /proc/N/stat.
 type Stat struct {
-	State  byte // 'Z' for a process that nobody has waited for yet
-	Parent int
-	Group  int
-	Began  int64 // in ticks since the machine began: with the number it names the process
-	CPU    int64 // ticks that it has used, and its children that it waited for
-	Pages  int64 // that it has in memory
+	State   byte // 'Z' for a process that nobody has waited for yet
+	Parent  int
+	Group   int
+	Session int
+	Began   int64 // in ticks since the machine began: with the number it names the process
+	CPU     int64 // ticks that it has used, and its children that it waited for
+	Pages   int64 // that it has in memory
 }
 
 // TicksASecond is the length of a tick: Linux shows no other to anybody.
@@ -20,9 +21,9 @@ const TicksASecond = 100
 
 // Fields of a stat line behind the name of the program.
 const (
-	state, parent, group         = 0, 1, 2
-	user, system, cuser, csystem = 11, 12, 13, 14
-	began, pages, fields         = 19, 21, 22
+	state, parent, group, session = 0, 1, 2, 3
+	user, system, cuser, csystem  = 11, 12, 13, 14
+	began, pages, fields          = 19, 21, 22
 )
 
 // Runs says whether the process can still do anything.
@@ -72,7 +73,8 @@ func parse(line []byte) *Stat {
 	if at < fields-1 {
 		return nil
 	}
-	s.Parent, s.Group, s.Began, s.Pages = int(f[parent]), int(f[group]), f[began], f[pages]
+	s.Parent, s.Group, s.Session = int(f[parent]), int(f[group]), int(f[session])
+	s.Began, s.Pages = f[began], f[pages]
 	s.CPU = f[user] + f[system] + f[cuser] + f[csystem]
 	return s
 }

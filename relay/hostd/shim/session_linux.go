@@ -1,38 +1,19 @@
 package shim
 
 import (
-	"os"
-	"strconv"
-	"strings"
+	"slices"
 	"syscall"
 	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/proc"
 )
 
 // groupsOf are the process groups of a session: a shell makes one for each job.
 func groupsOf(session int) []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	seen := map[int]bool{}
 	var all []int
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it has ended
-		}
-		// The name, which may hold anything, ends with the last parenthesis; then state, parent, group, session.
-		_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-		f := strings.Fields(rest)
-		if len(f) < 4 || f[3] != strconv.Itoa(session) {
-			continue
-		}
-		if group, err := strconv.Atoi(f[2]); err == nil && !seen[group] {
-			seen[group] = true
-			all = append(all, group)
+	for pid := range proc.All {
+		if s := proc.Read(pid); s != nil && s.Session == session && !slices.Contains(all, s.Group) {
+			all = append(all, s.Group)
 		}
 	}
 	return all

@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// peer is who connected.
+// peer is who connected: a process, by its number and when it began, since a number may be another's
+// by the time that it asks.
 type peer struct {
 	pid   int
+	began int64
 	uid   uint32
 	known bool
 }
@@ -35,7 +38,11 @@ func peerOf(c net.Conn) peer {
 	if cerr != nil || err != nil {
 		return peer{}
 	}
-	return peer{int(cred.Pid), cred.Uid, true}
+	p := peer{pid: int(cred.Pid), uid: cred.Uid, known: true}
+	if s := proc.Read(p.pid); s != nil {
+		p.began = s.Began
+	}
+	return p
 }
 
 // ours says whether the peer is of this user, or the machine's administrator.
@@ -45,67 +52,75 @@ func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p
 // keeper its shim, which adopts what it leaves behind; 0 when it has none. The peer belongs to it by
 // its parents, up to the shim, by its session, and by the run's mark in its, or a parent's, environment.
 func (p peer) within(run string, leader, keeper int) string {
-	if !p.known {
-		return "nobody can see who asks"
-	}
-	for pid, depth := p.pid, 0; pid > 1 && depth < 1000; depth++ {
-		s, ok := statOf(pid)
+	line, ok := p.line(proc.Read)
+	for _, one := range line {
 		switch {
-		case !ok && pid == p.pid:
-			return "nobody can see who asks"
-		case !ok:
-			return ""
-		case leader != 0 && (pid == leader || s.session == leader), keeper != 0 && pid == keeper:
+		case leader != 0 && (one.pid == leader || one.Session == leader), keeper != 0 && one.pid == keeper:
 			return fmt.Sprintf("process %d is the run's", p.pid)
-		case markOf(pid) == run:
-			return fmt.Sprintf("process %d has the run's mark", pid)
+		case markOf(one.pid) == run:
+			return fmt.Sprintf("process %d has the run's mark", one.pid)
 		}
-		pid = s.parent
+	}
+	if !ok {
+		return "nobody can see who asks"
 	}
 	return ""
 }
 
 // run is the run that the peer belongs to; "" for none.
 func (p peer) run() string {
-	for pid, depth := p.pid, 0; p.known && pid > 1 && depth < 1000; depth++ {
-		if mark := markOf(pid); mark != "" {
+	line, _ := p.line(proc.Read)
+	for _, one := range line {
+		if mark := markOf(one.pid); mark != "" {
 			return mark
 		}
-		s, ok := statOf(pid)
-		if !ok {
-			return ""
-		}
-		pid = s.parent
 	}
 	return ""
 }
 
-type stat struct{ parent, session int }
+// step is a process of a line.
+type step struct {
+	pid int
+	*proc.Stat
+}
 
-func statOf(pid int) (stat, bool) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return stat{}, false
+// Bounds of looking for the parents of a peer: who has more of them, or whose parents end as fast
+// as they are looked at, hides.
+const (
+	mostParents = 1000
+	mostLooks   = 100
+)
+
+// line is the peer and its parents behind it; ok says that it is whole. A parent that has ended
+// meanwhile has left its child to another, so that all are looked at again.
+func (p peer) line(read func(pid int) *proc.Stat) (line []step, ok bool) {
+	for range mostLooks {
+		line = line[:0]
+		for pid := p.pid; pid > 1 && len(line) < mostParents; {
+			s := read(pid)
+			if pid == p.pid && (!p.known || s == nil || s.Began != p.began) {
+				return nil, false // it is gone, and another may have its number
+			}
+			if s == nil {
+				break
+			}
+			line = append(line, step{pid, s})
+			pid = s.Parent
+		}
+		if n := len(line); n == 0 || n == mostParents {
+			return line, n == 0 && p.known
+		} else if line[n-1].Parent <= 1 {
+			return line, true
+		}
 	}
-	// The name, which may hold anything, ends with the last parenthesis; then state, parent, group, session.
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(f) < 4 {
-		return stat{}, false
-	}
-	parent, err1 := strconv.Atoi(f[1])
-	session, err2 := strconv.Atoi(f[3])
-	return stat{parent, session}, err1 == nil && err2 == nil
+	return line, false
 }
 
 // markOf is the run in a process's environment.
 func markOf(pid int) string {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
-	}
-	for kv := range bytes.SplitSeq(text, []byte{0}) {
-		if v, ok := bytes.CutPrefix(kv, []byte("RELAY_RUN_ID=")); ok {
-			return string(v)
+	for kv := range bytes.SplitSeq(proc.Environ(pid), []byte{0}) {
+		if run, ok := bytes.CutPrefix(kv, []byte("RELAY_RUN_ID=")); ok && protocol.IsID(string(run)) {
+			return string(run)
 		}
 	}
 	return ""

@@ -1,16 +1,15 @@
 package spool_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testproc"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -63,7 +62,10 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "spool.db")
 	dice, epoch := rand.New(rand.NewPCG(3, 4)), int64(0)
 	for round := range n {
-		told := spoolUntilKilled(t, file, 1+dice.IntN(200))
+		told, err := testproc.Killed(killed+"="+file, 1+dice.IntN(200))
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
 		s := open(t, file, spool.Options{})
 		r, _ := s.Run("run_a")
 		if r.Last < told || r.Last > told+1 || r.Offset != r.Last*10 {
@@ -87,34 +89,6 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func spoolUntilKilled(t *testing.T, file string, after int) (told int64) {
-	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), killed+"="+file)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for i := 0; lines.Scan(); i++ {
-		if told, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
-			t.Errorf("it says %q", lines.Text())
-		}
-		if i == after {
-			_ = c.Process.Kill()
-		}
-	}
-	_ = c.Wait() // it was killed
-	if told == 0 {
-		t.Fatal("nothing was told")
-	}
-	return told
 }
 
 func open(t testing.TB, file string, o spool.Options) *spool.Spool {

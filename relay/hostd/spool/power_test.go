@@ -2,7 +2,6 @@ package spool_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -16,21 +15,15 @@ import (
 // power is a spool whose power is cut again and again, and what it has said is committed.
 type power struct {
 	*testing.T
-	disk   *powercut.Disk
-	chance *rand.Rand
-	cuts   int
-	last   atomic.Int64 // seq that is committed
-	acked  int64        // that the server has
-	epoch  int64
+	last  atomic.Int64 // seq that is committed
+	acked int64        // that the server has
+	epoch int64
 }
 
-// after cuts the power now, and sees that all is there that is committed: events that nobody has, the
-// offset and the note that go with the last, and results.
-func (p *power) after() error {
-	dir, last := p.TempDir(), p.last.Load()
-	if err := p.disk.Cut(dir, p.chance); err != nil {
-		return err
-	}
+// after sees that after a cut all is there that is committed: events that nobody has, the offset and
+// the note that go with the last, and results.
+func (p *power) after(dir string) error {
+	last := p.last.Load()
 	s, err := spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{})
 	if err != nil {
 		return fmt.Errorf("open it: %w", err)
@@ -55,30 +48,17 @@ func (p *power) after() error {
 	return nil
 }
 
-// cut cuts the power now. It may be called in any goroutine.
-func (p *power) cut() {
-	p.cuts++
-	if err := p.after(); err != nil {
-		p.Errorf("cut %d: %v", p.cuts, err)
-	}
-}
-
 // TestPowerCut: whatever of what was not synced is lost, at a sync or behind a commit, all that was
 // committed is there, together, and the file is whole.
 func TestPowerCut(t *testing.T) {
-	p := &power{T: t, chance: rand.New(rand.NewPCG(7, 8))}
-	syncs, writing := 0, false
-	p.disk = powercut.New("cut-spool", func() {
-		if syncs++; writing && syncs%17 == 0 {
-			p.cut()
-		}
-	})
+	p := &power{T: t}
+	cuts := powercut.Test(t, "cut-spool", 7, p.after)
 	s, err := spool.Open(ctx, filepath.Join(t.TempDir(), "spool.db"), spool.Options{}.On("cut-spool"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.epoch = s.Epoch()
-	writing = true
+	cuts.On = true
 	text := strings.Repeat("x", 32<<10-10)
 	const last = 200
 	for seq := int64(1); seq <= last; seq++ {
@@ -91,7 +71,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		p.last.Store(seq)
 		if seq%25 == 0 {
-			p.cut()
+			cuts.Cut()
 			p.acked = seq - 10
 			s.Ack("run_a", p.acked)
 		}
@@ -99,9 +79,9 @@ func TestPowerCut(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	writing = false
-	p.cut()
-	if p.cuts < 15 {
-		t.Errorf("%d cuts", p.cuts)
+	cuts.On = false
+	cuts.Cut()
+	if cuts.N < 15 {
+		t.Errorf("%d cuts", cuts.N)
 	}
 }

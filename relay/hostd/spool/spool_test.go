@@ -12,7 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/powercut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -355,8 +358,12 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := powercut.Files(t, filepath.Dir(file))
 	if _, err := spool.Open(ctx, file, spool.Options{}); !errors.Is(err, spool.ErrNewer) || !strings.Contains(err.Error(), "newer concerto-relay") {
 		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
+		t.Errorf("the newer one was touched (-before +after):\n%.300s", diff)
 	}
 	if _, err := spool.Open(ctx, filepath.Join(file, "y"), spool.Options{}); err == nil || !strings.Contains(err.Error(), "open the spool") {
 		t.Errorf("%v", err)

@@ -1,17 +1,16 @@
 package sqlite_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/testproc"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -77,7 +76,10 @@ func TestKill(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "relay.db")
 	dice := rand.New(rand.NewPCG(3, 4))
 	for round := range n {
-		acked := writeUntilKilled(t, file, 1+dice.IntN(400))
+		acked, err := testproc.Killed(killed+"="+file, 1+dice.IntN(400))
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
 		s, err := sqlite.Open(context.Background(), file)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -98,33 +100,4 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// writeUntilKilled kills a writer after so many acknowledgements, and gives the last.
-func writeUntilKilled(t *testing.T, file string, after int) (acked int64) {
-	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), killed+"="+file)
-	c.Stderr = os.Stderr
-	out, err := c.StdoutPipe()
-	if err == nil {
-		err = c.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	for i := 0; lines.Scan(); i++ { // what it said before it was killed was acknowledged, too
-		if acked, err = strconv.ParseInt(lines.Text(), 10, 64); err != nil {
-			t.Errorf("it says %q", lines.Text())
-		}
-		if i == after {
-			_ = c.Process.Kill()
-		}
-	}
-	_ = c.Wait() // it was killed
-	if acked == 0 {
-		t.Fatal("nothing was acknowledged")
-	}
-	return acked
 }

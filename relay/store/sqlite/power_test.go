@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,19 +17,12 @@ import (
 // power is a store whose power is cut again and again, and what it has said is stored.
 type power struct {
 	*testing.T
-	disk   *powercut.Disk
-	chance *rand.Rand
-	cuts   int
 	acked  int64 // run_a up to here
 	inputs int   // that were accepted
 }
 
-// after cuts the power now, and sees that all is there that the store has said is.
-func (p *power) after() error {
-	dir := p.TempDir()
-	if err := p.disk.Cut(dir, p.chance); err != nil {
-		return err
-	}
+// after sees that after a cut all is there that the store has said is.
+func (p *power) after(dir string) error {
 	ctx := context.Background()
 	s, err := sqlite.Open(ctx, filepath.Join(dir, "relay.db"))
 	if err != nil {
@@ -57,24 +49,11 @@ func (p *power) after() error {
 	return nil
 }
 
-// cut cuts the power now. It may be called in any goroutine.
-func (p *power) cut() {
-	p.cuts++
-	if err := p.after(); err != nil {
-		p.Errorf("cut %d: %v", p.cuts, err)
-	}
-}
-
 // TestPowerCut: whatever of what was not synced is lost, at a sync or behind an ack, all that was
 // acknowledged is there, and the file is whole.
 func TestPowerCut(t *testing.T) {
-	p := &power{T: t, chance: rand.New(rand.NewPCG(5, 6))}
-	syncs, writing := 0, false
-	p.disk = powercut.New("cut-store", func() {
-		if syncs++; writing && syncs%17 == 0 {
-			p.cut()
-		}
-	})
+	p := &power{T: t}
+	cuts := powercut.Test(t, "cut-store", 5, p.after)
 	ctx := context.Background()
 	s, err := sqlite.OpenOn(ctx, "cut-store", filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
@@ -88,7 +67,7 @@ func TestPowerCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := s.NewWriter(nil)
-	writing = true
+	cuts.On = true
 	text := strings.Repeat("x", 24<<10) // so that the log is carried over to the file, more than once
 	const last = 200
 	for seq := int64(1); seq <= last; seq++ {
@@ -101,7 +80,7 @@ func TestPowerCut(t *testing.T) {
 				t.Errorf("%+v", told)
 			}
 			if p.acked = told.Prefix; seq%25 == 5 {
-				p.cut()
+				cuts.Cut()
 			}
 		})
 		<-heard
@@ -111,16 +90,16 @@ func TestPowerCut(t *testing.T) {
 				t.Fatal(fresh, err)
 			}
 			p.inputs++
-			p.cut()
+			cuts.Cut()
 		}
 	}
 	w.Close()
-	writing = false
+	cuts.On = false
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	p.cut()
-	if p.cuts < 25 || p.acked != last {
-		t.Errorf("%d cuts, %d acknowledged", p.cuts, p.acked)
+	cuts.Cut()
+	if cuts.N < 25 || p.acked != last {
+		t.Errorf("%d cuts, %d acknowledged", cuts.N, p.acked)
 	}
 }

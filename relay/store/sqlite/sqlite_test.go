@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/relay/powercut"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 	"github.com/concerto-lang/concerto/relay/store/storetest"
@@ -63,7 +66,11 @@ func TestNewer(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	before := powercut.Files(t, filepath.Dir(file))
 	if _, err := sqlite.Open(context.Background(), file); !errors.Is(err, store.ErrNewer) || !strings.Contains(err.Error(), "use a newer concerto-relay") {
 		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
+		t.Errorf("it was touched (-before +after):\n%.300s", diff)
 	}
 }

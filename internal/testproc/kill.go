@@ -1,0 +1,42 @@
+package testproc
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+)
+
+// Killed runs this test's program with more of an environment, as "NAME=value", until it has said so
+// many numbers, a line each, and kills it. It gives the last number that it said: what it said
+// before it was killed was said.
+func Killed(environ string, after int) (last int64, err error) {
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), environ)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		return 0, err
+	}
+	lines, n := bufio.NewScanner(out), 0
+	for ; lines.Scan(); n++ {
+		said, bad := strconv.ParseInt(lines.Text(), 10, 64)
+		if bad != nil {
+			err = errors.Join(err, fmt.Errorf("it says %q", lines.Text()))
+			continue
+		}
+		if last = said; n == after {
+			_ = c.Process.Kill()
+		}
+	}
+	_ = c.Wait() // it was killed
+	if n <= after {
+		err = errors.Join(err, fmt.Errorf("it said %d numbers and ended by itself", n))
+	}
+	return last, err
+}

@@ -1,0 +1,86 @@
+package socket
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/proc"
+)
+
+// TestLine: who asks is known by all its parents, also when they end meanwhile; of who cannot be
+// seen, as it has ended or hides, nothing is allowed.
+func TestLine(t *testing.T) {
+	of := func(parent, session int) *proc.Stat {
+		return &proc.Stat{State: 'S', Parent: parent, Session: session, Began: 7}
+	}
+	me := peer{pid: 30, began: 7, known: true}
+	looks := 0
+	left := func(pid int) *proc.Stat { // 20 ends as it is looked for, and 30 becomes 10's
+		switch {
+		case pid == 30 && looks == 0:
+			looks++
+			return of(20, 30)
+		case pid == 30:
+			return of(10, 30)
+		case pid == 10:
+			return of(1, 10)
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		p    peer
+		read func(int) *proc.Stat
+		n    int
+		ok   bool
+	}{
+		"parents":          {me, func(pid int) *proc.Stat { return of(pid-10, pid) }, 3, true},
+		"a parent ends":    {me, left, 2, true},
+		"parents only end": {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(20, 30)}[pid] }, 1, false},
+		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, mostParents, false},
+		"it has ended":     {me, func(int) *proc.Stat { return nil }, 0, false},
+		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(1, pid) }, 0, false},
+		"unknown":          {peer{}, proc.Read, 0, false},
+	} {
+		if line, ok := c.p.line(c.read); len(line) != c.n || ok != c.ok {
+			t.Errorf("%s: %d, %v", name, len(line), ok)
+		}
+	}
+	for name, c := range map[string]struct {
+		p    peer
+		want string
+	}{
+		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).Began, known: true}, ""},
+		"another": {peer{pid: os.Getpid(), began: 1, known: true}, "nobody can see who asks"},
+	} {
+		if got := c.p.within("run_x", 0, 0); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestMark: the mark of a run is an id; what a process puts there else is none.
+func TestMark(t *testing.T) {
+	for mark, want := range map[string]string{"run_a": "run_a", "a b": "", "": ""} {
+		c := exec.Command("cat")
+		c.Env = []string{"A=RELAY_RUN_ID=run_b", "RELAY_RUN_ID=" + mark}
+		in, err := c.StdinPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A program's environment is there a moment after its start has been told.
+		for end := time.Now().Add(time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
+		}
+		if got := markOf(c.Process.Pid); got != want {
+			t.Errorf("%q: %q", mark, got)
+		}
+		in.Close()
+		if err := c.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+}
