@@ -27,6 +27,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/profile"
+	"github.com/concerto-lang/concerto/internal/relay/program"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -286,8 +287,8 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	_, config.Asks = o.Answers.Prompter.(HostPrompter)
 	observers := f.observers(nil)
 	if r := o.Answers.Relay; r != nil {
-		config.Asks, config.Located = true, r.Located
-		observers = append(observers, r.Watch())
+		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
+		observers = append(observers, program.Watch(r))
 		p.relayed(r, world)
 	}
 	if o.Records.Trace != nil {

@@ -2,10 +2,10 @@ package concerto
 
 import (
 	"github.com/concerto-lang/concerto/internal/relay"
+	"github.com/concerto-lang/concerto/internal/relay/program"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // Relay tells people elsewhere what a run does, and has them answer: the command makes one of
@@ -16,9 +16,9 @@ type follower interface {
 	emit.Elsewhere
 	// Begins tells that the program begins, Located where it is.
 	Begins(id string, structure *relay.Structure, secrets relay.Secrets, used func() protocol.Usage)
-	Located(vm.Place)
-	// Watch hears of what passes between the program, its hosts and its agents.
-	Watch() vm.Observer
+	Located(file string, line int)
+	// Requested hears of what passes between the program, its hosts and its agents.
+	program.Hears
 }
 
 // Sharing is what the program's manifest says of the relay: whether its runs are told of
@@ -35,7 +35,7 @@ func (p *Program) Sharing() (share bool, title string) {
 
 // relayed tells the relay what begins to run.
 func (p *Program) relayed(r Relay, world *runtime.Runtime) {
-	r.Begins(world.ID(), relay.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
+	r.Begins(world.ID(), program.StructureOf(p.ir), world.Secrets(), func() protocol.Usage {
 		_, all := world.Usage()
 		return protocol.Usage{TokensIn: all.TokensIn, TokensOut: all.TokensOut, CostUSD: all.Cost.USD()}
 	})

@@ -35,15 +35,15 @@ was misused, 76 an audit log was changed, 130 interrupted.`
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
 	var chdir string
+	var asked bool
 	root := &cobra.Command{
 		Use:           "concerto",
 		Short:         "Run programs that orchestrate AI agents",
 		Long:          rootHelp,
-		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          a.unknownCommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:          func(c *cobra.Command, _ []string) error { return a.about(c, asked) },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			return a.global(chdir)
 		},
@@ -51,9 +51,9 @@ func (a *app) root() *cobra.Command {
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetVersionTemplate("concerto {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.Flags().BoolVar(&asked, "version", false, "version for concerto")
 	f := root.PersistentFlags()
 	f.StringVarP(&chdir, "directory", "C", "", "work as if started in `DIR`")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
@@ -63,6 +63,17 @@ func (a *app) root() *cobra.Command {
 		a.completionCommand(), a.manCommand())
 	a.completions(root)
 	return root
+}
+
+// about says which version this is, when that was asked, and else how the command is used. The
+// flag is ours: with a template of cobra's, package text/template keeps the linker from leaving
+// out any exported method.
+func (a *app) about(c *cobra.Command, asked bool) error {
+	if !asked {
+		return c.Help()
+	}
+	_, err := fmt.Fprintln(a.stdout, "concerto", version())
+	return err
 }
 
 // global applies the flags of all commands.

@@ -1,7 +1,10 @@
 package arch
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,13 +12,7 @@ import (
 // TestCommandHasNoRelay: what only the relay's own program needs is not in the command, whose
 // start would pay for it.
 func TestCommandHasNoRelay(t *testing.T) {
-	list := exec.Command("go", "list", "-deps", "./cmd/concerto")
-	list.Dir = "../.."
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dep := range strings.FieldsSeq(string(out)) {
+	for _, dep := range depsOf(t, "concerto") {
 		ours := strings.TrimPrefix(dep, Module+"/")
 		for _, not := range []string{"github.com/creack/pty", "github.com/jackc/pgx", "golang.org/x/crypto/argon2"} {
 			if strings.HasPrefix(dep, not) {
@@ -25,5 +22,48 @@ func TestCommandHasNoRelay(t *testing.T) {
 		if strings.HasPrefix(ours, "relay/") && ours != "relay/protocol" {
 			t.Errorf("the command has %s", ours)
 		}
+	}
+}
+
+// depsOf are the packages that a command consists of.
+func depsOf(t *testing.T, command string) []string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "./cmd/"+command)
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(out))
+}
+
+// mostRelayBytes is what the relay's program may have, stripped.
+const mostRelayBytes = 25_000_000
+
+// TestRelayIsSmall: the relay's program keeps to its size. It has no machine that runs programs, and
+// nothing of text/template, whose calls of methods by name keep the linker from leaving out any
+// exported method: a seventh of the program.
+func TestRelayIsSmall(t *testing.T) {
+	for _, dep := range depsOf(t, "concerto-relay") {
+		switch ours := strings.TrimPrefix(dep, Module+"/"); ours {
+		case "vm", "ir", "sema", "parser", "stdlib":
+			t.Errorf("the relay has %s", ours)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "concerto-relay")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "./cmd/concerto-relay")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(text) > mostRelayBytes {
+		t.Errorf("the relay has %d bytes; %d are the most", len(text), mostRelayBytes)
+	}
+	if bytes.Contains(text, []byte("text/template.(*Template).Execute")) {
+		t.Error("the relay has text/template: does a command set a template of cobra's?")
 	}
 }

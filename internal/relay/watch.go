@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/vm"
 )
 
 // The phases of run.listen.
@@ -36,28 +35,9 @@ type begun struct {
 	over   bool   // its last message has come
 }
 
-// Watch is the observer by which the source hears what passes between a program and its hosts
-// and agents.
-func (s *Source) Watch() vm.Observer { return watch{s} }
-
-// watch is a vm.Observer; it hears of requests alone.
-type watch struct{ s *Source }
-
-// TaskBegan does not concern it.
-func (watch) TaskBegan(int64, int64, vm.Place) {}
-
-// TaskEnded does not concern it.
-func (watch) TaskEnded(int64, string) {}
-
-// Entered does not concern it.
-func (watch) Entered(int64, vm.SpanKind, string) {}
-
-// Left does not concern it.
-func (watch) Left(int64) {}
-
-// Requested hears of an effect.
-func (w watch) Requested(_ int64, q effect.Request) func(effect.Result, error) {
-	s := w.s
+// Requested hears of an effect of the program, and, by what it gives, how that came out: of what
+// passes between the program, its hosts and its agents it tells.
+func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeOpen:
 		return func(r effect.Result, err error) { s.opened(q.Host, r, err) }
@@ -85,9 +65,9 @@ func exchange(id int64) string { return "x" + strconv.FormatInt(id, 10) }
 
 func stream(id int64) string { return "s" + strconv.FormatInt(id, 10) }
 
-// Located tells where the program is.
-func (s *Source) Located(at vm.Place) {
-	line := protocol.Place{File: at.File, Line: int64(at.Line)}
+// Located tells in which line of which file the program is.
+func (s *Source) Located(file string, at int) {
+	line := protocol.Place{File: file, Line: int64(at)}
 	s.mu.Lock()
 	same := s.line == line
 	s.line = line
