@@ -18,13 +18,17 @@ var (
 	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
 )
 
-// Run runs a test for the first n seeds, an eighth of them with -short. With
+// Run runs a test for the first n seeds, an eighth of them with -short, a quarter
+// with the race detector, under which each takes ten times as long. With
 // -fresh it takes new seeds until one fails, and names that one. With -seed it
 // runs that seed alone, and prints the text that show gives for it. dir is the
 // test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
-	if testing.Short() {
+	switch {
+	case testing.Short():
 		n /= 8
+	case raced:
+		n /= 4
 	}
 	again := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
 	switch {
