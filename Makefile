@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill check arch conformance mcp-reference sdk agents misbehave soak
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill check arch conformance mcp-reference sdk agents misbehave soak web-vendor
 
 all: build
 
@@ -108,6 +108,11 @@ check: lint test race checkptr spec gen
 # client, for TestServeReference.
 mcp-reference:
 	npm install --no-audit --no-fund --prefix bin/npm @modelcontextprotocol/server-everything@2026.8.31
+
+# Holds the published modules in web/vendor, and axe, against what npm has of them;
+# those that are missing are fetched.
+web-vendor:
+	go run ./web/vendors web/vendor/* internal/browser/axe
 
 # JavaScript of the SDK in TypeScript; a test says when it is out of date.
 sdk:

@@ -1,0 +1,194 @@
+// Package web serves a page that is built of ES modules; its API promises nothing.
+// Beside it lie the parts that pages share: parts (components), vendor (published
+// modules, byte for byte), style.css; web/build makes a page of these and its own
+// modules, web/gen writes it where the page's package embeds it.
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Where a built page has its files: Assets are served under /assets/BUILD/, where
+// BUILD is a hash of all of them, and kept by browsers for ever; files in Root
+// have fixed names, and are asked for each time.
+const (
+	Assets = "assets"
+	Root   = "root"
+)
+
+// placeholders are what files in Root say for what only the whole build knows.
+const (
+	buildPath  = "/assets/BUILD/"
+	assetsList = "/*assets*/[]"
+)
+
+// types are the media types of files by the ends of their names.
+var types = map[string]string{
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8",
+	".json": "application/json", ".webmanifest": "application/manifest+json",
+	".svg": "image/svg+xml", ".png": "image/png",
+	"": "text/plain; charset=utf-8", // a licence
+}
+
+// encodings are those that a file may be served in, the best first, with the end
+// of the name that a file has in it.
+var encodings = []struct{ name, end string }{{"br", ".br"}, {"gzip", ".gz"}, {"", ""}}
+
+// file is one that is served: its bytes by encoding.
+type file struct {
+	kind    string // media type
+	etag    string // without its encoding and quotes
+	fixed   bool   // its name has no hash: browsers must ask again
+	content map[string][]byte
+}
+
+// Dist is a built page. It is safe for concurrent use.
+type Dist struct {
+	build  string
+	files  map[string]*file // by URL path
+	assets []string
+}
+
+// Open reads a page that web/gen wrote. A file there is plain, or has the end of
+// an encoding; the plain form of one that has none is unpacked. It fails when a
+// file has a type that it does not know, or is damaged.
+func Open(dist fs.FS) (*Dist, error) {
+	d := &Dist{files: map[string]*file{}}
+	assets, err := read(dist, Assets)
+	if err != nil {
+		return nil, err
+	}
+	d.build = hash(assets)
+	for _, name := range slices.Sorted(maps.Keys(assets)) {
+		f := assets[name]
+		f.etag = d.build
+		d.files[d.Asset(name)] = f
+		d.assets = append(d.assets, d.Asset(name))
+	}
+	roots, err := read(dist, Root)
+	if err != nil {
+		return nil, err
+	}
+	for name, f := range roots {
+		if err := d.fill(f); err != nil {
+			return nil, fmt.Errorf("open %s: %w", name, err)
+		}
+		d.files["/"+name] = f
+	}
+	if f, ok := d.files["/index.html"]; ok {
+		d.files["/"] = f
+	}
+	return d, nil
+}
+
+// Build is the hash that names this build.
+func (d *Dist) Build() string { return d.build }
+
+// Asset is the URL path of an asset by its name in the page's trees, as
+// "parts/base.js".
+func (d *Dist) Asset(name string) string { return "/assets/" + d.build + "/" + name }
+
+// Has says whether the page has a file at a URL path. All below /assets/ is the
+// page's, also what it does not have: another build's.
+func (d *Dist) Has(urlPath string) bool {
+	return d.files[urlPath] != nil || strings.HasPrefix(urlPath, "/assets/")
+}
+
+// read reads the files below a directory, with all their encodings.
+func read(dist fs.FS, dir string) (map[string]*file, error) {
+	out := map[string]*file{}
+	err := fs.WalkDir(dist, dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(dist, name)
+		if err != nil {
+			return err
+		}
+		return addFile(out, strings.TrimPrefix(name, dir+"/"), data)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the built page: %w", err)
+	}
+	for name, f := range out {
+		if err := f.unpack(); err != nil {
+			return nil, fmt.Errorf("open %s of the built page: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+func addFile(out map[string]*file, name string, data []byte) error {
+	encoding := ""
+	for _, e := range encodings {
+		if e.end != "" && strings.HasSuffix(name, e.end) {
+			name, encoding = strings.TrimSuffix(name, e.end), e.name
+		}
+	}
+	kind, ok := types[path.Ext(name)]
+	if !ok {
+		return fmt.Errorf("the type of %s is not known", name)
+	}
+	if out[name] == nil {
+		out[name] = &file{kind: kind, content: map[string][]byte{}}
+	}
+	out[name].content[encoding] = data
+	return nil
+}
+
+// unpack makes the plain form of a file that lacks it.
+func (f *file) unpack() error {
+	if _, ok := f.content[""]; ok {
+		return nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(f.content["gzip"]))
+	if err != nil {
+		return err
+	}
+	f.content[""], err = io.ReadAll(r)
+	return err
+}
+
+// hash is one of all files: their names and contents.
+func hash(files map[string]*file) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%s %x\n", name, sha256.Sum256(files[name].content[""]))
+	}
+	return strings.ToLower(base32.HexEncoding.EncodeToString(h.Sum(nil))[:16])
+}
+
+// fill finishes a file of a fixed name: what it says of the build is put in.
+func (d *Dist) fill(f *file) error {
+	list, err := json.Marshal(d.assets)
+	if err != nil {
+		return err
+	}
+	text := f.content[""]
+	text = bytes.ReplaceAll(text, []byte(assetsList), list)
+	text = bytes.ReplaceAll(text, []byte(buildPath), []byte("/assets/"+d.build+"/"))
+	f.fixed = true
+	f.etag = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	f.content = map[string][]byte{"": text, "gzip": packed.Bytes()}
+	return nil
+}

@@ -1,0 +1,74 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ServeHTTP serves the page's files: what has a hash in its name may be kept for
+// ever, the rest must be asked for again. Other paths are 404, other methods than
+// GET and HEAD 405. It sets no header of security: they are the server's.
+func (d *Dist) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f := d.files[r.URL.Path]
+	if f == nil {
+		w.Header().Set("Cache-Control", "no-store")
+		http.NotFound(w, r)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "this is a file: use GET", http.StatusMethodNotAllowed)
+		return
+	}
+	f.serve(w, r)
+}
+
+func (f *file) serve(w http.ResponseWriter, r *http.Request) {
+	encoding := f.choose(r.Header.Get("Accept-Encoding"))
+	content := f.content[encoding]
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	if f.fixed {
+		h.Set("Cache-Control", "no-cache")
+	}
+	h.Set("ETag", strconv.Quote(f.etag+encoding))
+	if encoding != "" {
+		h.Set("Content-Encoding", encoding)
+		h.Set("Content-Length", strconv.Itoa(len(content)))
+	}
+	r.Header.Del("Range") // a part of an encoded file helps nobody
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// choose gives the best encoding that the client takes and the file has.
+func (f *file) choose(accept string) string {
+	takes := accepted(accept)
+	for _, e := range encodings {
+		if _, has := f.content[e.name]; has && e.name != "" && takes(e.name) {
+			return e.name
+		}
+	}
+	return ""
+}
+
+// accepted reads an Accept-Encoding: which encodings it takes.
+func accepted(header string) func(string) bool {
+	weights := map[string]bool{}
+	for part := range strings.SplitSeq(header, ",") {
+		name, parameters, _ := strings.Cut(part, ";")
+		_, q, weighted := strings.Cut(parameters, "q=")
+		weight, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+		weights[strings.ToLower(strings.TrimSpace(name))] = !weighted || err == nil && weight > 0
+	}
+	return func(name string) bool {
+		if takes, said := weights[name]; said {
+			return takes
+		}
+		return weights["*"]
+	}
+}

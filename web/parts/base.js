@@ -1,0 +1,25 @@
+// What every part and page is built of: elements, state, and the few ways in which
+// values are said as text.
+import { h, render, Fragment, createContext, createRef, toChildArray } from "preact";
+import {
+  useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useId, useReducer, useErrorBoundary,
+} from "preact/hooks";
+import { signal, computed, effect, batch, untracked, useSignal, useComputed, useSignalEffect } from "@preact/signals";
+import htm from "htm";
+
+export const html = htm.bind(h);
+export {
+  h, render, Fragment, createContext, createRef, toChildArray,
+  useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useId, useReducer, useErrorBoundary,
+  signal, computed, effect, batch, untracked, useSignal, useComputed, useSignalEffect,
+};
+
+export { plain } from "./plain.js";
+export { Ansi, spans } from "./ansi.js";
+export { ago, until, bytes, count, duration, moment, Ago } from "./said.js";
+export { icon } from "./icon.js";
+
+// classes joins what is true: classes("row", chosen && "chosen").
+export function classes(...names) {
+  return names.filter(Boolean).join(" ");
+}
